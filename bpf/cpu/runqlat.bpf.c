@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* runqlat: time that runnable tasks wait for a CPU. */
+#include "lib/filter.bpf.h"
+#include "lib/hist.bpf.h"
+#include "cpu/runqlat.h"
+
+OPT(bool, by_pid);
+OPT(bool, by_tid);
+OPT(bool, by_pidns);
+
+/* One word per task: its run delay when it last left the CPU, or when it became runnable. */
+TASK_SLOT(u64);
+HIST_KEYS(struct runqlat_key);
+
+inline_ void add(struct task_struct *next, u64 ns)
+{
+	struct runqlat_key key = {};
+
+	if (!hist_keyed) {
+		hist_add(ns);
+		return;
+	}
+	if (by_pid)
+		key.pid = task_tgid(next);
+	if (by_tid)
+		key.tid = task_tid(next);
+	if (by_pid || by_tid)
+		task_comm(by_tid ? next : next->group_leader, key.comm);
+	if (by_pidns)
+		key.pidns = BPF_CORE_READ(next, nsproxy, pid_ns_for_children, ns.inum);
+	hist_add_key(&key, ns);
+}
+
+/*
+ * The kernel accounts the wait itself: run_delay holds what was waited on queues that the task has
+ * left, last_queued when it came to this one. Both together, since it last left a CPU, are the wait.
+ */
+SEC("tp_btf/sched_switch")
+int switch_by_delay(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 delay, queued, *saved;
+
+	if (prev->pid && (!filter.on || filter_matches(prev))) {
+		saved = task_slot_make(prev);
+		if (saved)
+			*saved = prev->sched_info.run_delay;
+	}
+	if (!next->pid || !keep_task(next))
+		return 0;
+	delay = next->sched_info.run_delay;
+	queued = next->sched_info.last_queued;
+	saved = task_slot(next);
+	/* Not seen before: what it waited elsewhere, before it was moved here, is not known. */
+	delay = saved ? since(*saved, delay) : 0;
+	if (queued)
+		delay += since(queued, next->se.cfs_rq->rq->clock);
+	add(next, delay);
+	return 0;
+}
+
+inline_ int enqueue(struct task_struct *t)
+{
+	u64 *start;
+
+	if (!t->pid || !keep_task(t))
+		return 0;
+	start = task_slot_make(t);
+	if (start)
+		*start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(u64 *ctx)
+{
+	return enqueue((void *)ctx[0]);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(u64 *ctx)
+{
+	return enqueue((void *)ctx[0]);
+}
+
+SEC("tp_btf/sched_switch")
+int switch_by_wakeup(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 now, *start;
+
+	/* Preempted between setting its state and sleeping: state is not 0, yet it stays queued. */
+	if (ctx[0] || !task_state(prev))
+		enqueue(prev);
+	if (!next->pid)
+		return 0;
+	start = task_slot(next);
+	if (!start || !*start)
+		return 0;
+	now = bpf_ktime_get_ns();
+	add(next, since(*start, now));
+	*start = 0;
+	return 0;
+}

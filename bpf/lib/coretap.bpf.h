@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Included first by every kernel program: types, helpers, the ledger. */
+#ifndef CORETAP_BPF_H
+#define CORETAP_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "lib/shared.h"
+
+typedef __u64 u64;
+typedef __u32 u32;
+typedef __u16 u16;
+typedef __u8 u8;
+typedef __s64 s64;
+typedef __s32 s32;
+
+#define inline_ static __always_inline __attribute__((unused))
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/*
+ * OPT: set by the loader before load, so that the verifier removes what is not asked for.
+ * TP_ARGS: the loader fills in how many arguments this kernel's tracepoint has (0: absent);
+ * TP_POINTER: whether the first of them is a pointer.
+ */
+#define OPT(type, name) const volatile type name = 0
+#define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
+#define TP_POINTER(tracepoint) const volatile bool tp_pointer_##tracepoint = 0
+
+OPT(__u32, stack_bytes); /* at most, of one walk */
+
+/* Keeps the compiler from moving a bounds check to another register than the one used (clang 14). */
+#define opaque(x) asm volatile("" : "+r"(x))
+
+/* One slot per possible CPU; the loader sets the size. */
+#define CPU_SLOTS(name, slot)                           \
+	struct {                                        \
+		__uint(type, BPF_MAP_TYPE_ARRAY);       \
+		__uint(map_flags, BPF_F_MMAPABLE);      \
+		__uint(max_entries, 1);                 \
+		__type(key, u32);                       \
+		__type(value, slot);                    \
+	} name SEC(".maps")
+
+inline_ void *cpu_slot(void *map)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(map, &cpu);
+}
+
+CPU_SLOTS(ledger, struct ledger);
+
+/* Atomic: an interrupt's program may run in the middle of this one. */
+inline_ void count_n(enum ledger_cause cause, u64 n)
+{
+	struct ledger *l = cpu_slot(&ledger);
+
+	if (l)
+		__sync_fetch_and_add(&l->count[cause], n);
+}
+
+inline_ void count(enum ledger_cause cause)
+{
+	count_n(cause, 1);
+}
+
+/* Clocks of two CPUs may differ by a little: never a huge number from a small negative one. */
+inline_ u64 since(u64 start, u64 now)
+{
+	return now > start ? now - start : 0;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The filters that all tools share, asked of the task that is measured. */
+#ifndef CORETAP_FILTER_BPF_H
+#define CORETAP_FILTER_BPF_H
+
+#include "lib/task.bpf.h"
+
+const volatile struct task_filter filter = {};
+
+#define FILTER_IDS(name)                                \
+	struct {                                        \
+		__uint(type, BPF_MAP_TYPE_HASH);        \
+		__uint(max_entries, 1);                 \
+		__type(key, u32);                       \
+		__type(value, u8);                      \
+	} name SEC(".maps")
+
+FILTER_IDS(filter_tgids);
+FILTER_IDS(filter_tids);
+
+#define CGROUP_LEVELS 32
+
+/* The default hierarchy's cgroup of the task lies in the wanted one's subtree. */
+inline_ bool cgroup_under(struct cgroup *c, u64 wanted)
+{
+	for (int i = 0; i < CGROUP_LEVELS && c; i++) {
+		if (BPF_CORE_READ(c, kn, id) == wanted)
+			return true;
+		/* css is the first member of struct cgroup, so a css's pointer is its cgroup's */
+		c = (struct cgroup *)BPF_CORE_READ(c, self.parent);
+	}
+	return false;
+}
+
+inline_ bool task_in_cgroup(struct task_struct *t, u64 wanted)
+{
+	return cgroup_under(BPF_CORE_READ(t, cgroups, dfl_cgrp), wanted);
+}
+
+inline_ bool filter_matches(struct task_struct *t)
+{
+	char comm[COMM_LEN] = {};
+	u32 id;
+
+	if (filter.by_tgid) {
+		id = task_tgid(t);
+		if (!bpf_map_lookup_elem(&filter_tgids, &id))
+			return false;
+	}
+	if (filter.by_tid) {
+		id = task_tid(t);
+		if (!bpf_map_lookup_elem(&filter_tids, &id))
+			return false;
+	}
+	if (filter.by_uid && BPF_CORE_READ(t, cred, uid.val) != filter.uid)
+		return false;
+	if (filter.by_cgroup && !task_in_cgroup(t, filter.cgroup))
+		return false;
+	if (filter.by_comm) {
+		task_comm(t, comm);
+		for (int i = 0; i < COMM_LEN; i++) {
+			if (comm[i] != filter.comm[i])
+				return false;
+			if (!comm[i])
+				break;
+		}
+	}
+	return true;
+}
+
+/* Every tool asks this of the task it measures, not of the one that happens to run. */
+inline_ bool keep_task(struct task_struct *t)
+{
+	if (!filter.on || filter_matches(t))
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+inline_ bool keep_current(void)
+{
+	return !filter.on || keep_task(current_task());
+}
+
+/* For `-- COMMAND`: what a wanted process forks is wanted. Attached only then. */
+SEC("tp_btf/sched_process_fork")
+int filter_follow(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	u32 id = task_tgid(parent);
+	u8 one = 1;
+
+	if (!bpf_map_lookup_elem(&filter_tgids, &id))
+		return 0;
+	id = task_tgid(child);
+	if (id && bpf_map_update_elem(&filter_tgids, &id, &one, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}
+
+#endif

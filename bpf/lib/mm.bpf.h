@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory management: what differs between kernels. */
+#ifndef CORETAP_MM_BPF_H
+#define CORETAP_MM_BPF_H
+
+#include "lib/coretap.bpf.h"
+
+/* 7.2 put the flags before the order and added the memory cgroup to these. */
+TP_ARGS(mm_vmscan_direct_reclaim_begin);
+TP_ARGS(mm_vmscan_memcg_reclaim_begin);
+
+inline_ void reclaim_args(u64 *ctx, u32 args, s32 *order, u32 *gfp)
+{
+	if (args == 2) {
+		*order = (s32)ctx[0];
+		*gfp = (u32)ctx[1];
+	} else {
+		*gfp = (u32)ctx[0];
+		*order = (s32)ctx[1];
+	}
+}
+
+/* 6.18 wrapped page and folio flags into memdesc_flags_t (53fbef56e07d). */
+struct folio___plain_flags {
+	unsigned long flags;
+} __attribute__((preserve_access_index));
+
+struct page___plain_flags {
+	unsigned long flags;
+	unsigned char compound_order; /* of the second page, up to 5.15 */
+} __attribute__((preserve_access_index));
+
+/* The order lay in a member of its own up to 6.5 (379708ffde1b), then in the low byte of _flags_1. */
+struct folio___with_order {
+	unsigned char _folio_order;
+} __attribute__((preserve_access_index));
+
+/* Pages of a folio; on kernels before folios (5.16) the pointer is a page's. */
+inline_ u64 folio_pages(void *pointer)
+{
+	u64 head = 1ULL << bpf_core_enum_value(enum pageflags, PG_head), flags;
+	struct folio___with_order *with_order = pointer;
+	struct page___plain_flags *page = pointer;
+	struct folio *folio = pointer;
+	u8 order = 0;
+
+	if (!bpf_core_type_exists(struct folio)) {
+		bpf_core_read(&flags, sizeof(flags), &page->flags);
+		if (!(flags & head))
+			return 1;
+		page = pointer + bpf_core_type_size(struct page);
+		bpf_core_read(&order, sizeof(order), &page->compound_order);
+		return 1ULL << (order & 31);
+	}
+	bpf_core_read(&flags, sizeof(flags), &folio->flags);
+	if (!(flags & head))
+		return 1;
+	if (bpf_core_field_exists(with_order->_folio_order)) {
+		bpf_core_read(&order, sizeof(order), &with_order->_folio_order);
+	} else {
+		bpf_core_read(&flags, sizeof(flags), &folio->_flags_1);
+		order = (u8)flags;
+	}
+	return 1ULL << (order & 31);
+}
+
+#endif

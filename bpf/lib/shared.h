@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the kernel programs and the loader agree on, in every tool. */
+#ifndef CORETAP_SHARED_H
+#define CORETAP_SHARED_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define COMM_LEN 16
+
+/* Why an event is not in the output. What is shown is counted where it is shown. */
+enum ledger_cause {
+	LEDGER_FILTERED,     /* the user's filters do not want it */
+	LEDGER_LOST,         /* ring buffer full */
+	LEDGER_UNTRACKED,    /* a map was full */
+	LEDGER_UNMATCHED,    /* an end without its begin */
+	LEDGER_TRUNCATED,    /* shown, but shortened */
+	LEDGER_STACK_FAILED, /* shown, but without its stack */
+	LEDGER_CAUSES
+};
+
+/* One per CPU, on its own cache line, read through mmap. */
+struct ledger {
+	__u64 count[8];
+};
+
+#define HIST_SLOTS 64
+
+/* Slot n counts values v with 2^n <= v < 2^(n+1), in units; slot 0 also 0. */
+struct hist {
+	__u64 slots[HIST_SLOTS];
+	__u64 total_ns;
+	__u64 pad[7]; /* whole cache lines: one struct per CPU */
+};
+
+/* What the shared options -p -t -u --comm -c and `-- COMMAND` ask for. */
+struct task_filter {
+	__u8 on; /* any of the below */
+	__u8 by_tgid;
+	__u8 by_tid;
+	__u8 by_uid;
+	__u8 by_comm;
+	__u8 by_cgroup;
+	__u8 follow; /* new children of a wanted process are wanted */
+	__u32 uid;
+	__u64 cgroup; /* id of a cgroup v2; its descendants match too */
+	char comm[COMM_LEN];
+};
+
+#define STACK_DEPTH 127
+
+struct stack {
+	__u32 depth;
+	__u32 pad;
+	__u64 ip[STACK_DEPTH];
+};
+
+/* What blocked or ran: totals are kept for each of these. */
+struct stack_key {
+	__u64 kernel; /* key in `stacks`; 0: none */
+	__u64 user;
+	__u32 tgid; /* as the loader's pid namespace shows them */
+	__u32 tid;
+	__u32 runnable; /* preempted rather than blocked */
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+struct stack_count {
+	__u64 total_ns;
+	__u64 count;
+};
+
+/* Every record through the ring buffer begins so. */
+struct event_head {
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+};
+
+#endif

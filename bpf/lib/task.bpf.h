@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Tasks: identities as the user sees them, and one record of the tool per task. */
+#ifndef CORETAP_TASK_BPF_H
+#define CORETAP_TASK_BPF_H
+
+#include "lib/coretap.bpf.h"
+
+/* The loader's pid namespace; 0 where that is the first one and no translation is needed. */
+OPT(__u32, view_pidns);
+
+#define PIDNS_LEVELS 32 /* MAX_PID_NS_LEVEL */
+
+/* A pid's number in the loader's namespace; 0 where it is not visible there. */
+inline_ u32 pid_seen(struct pid *pid)
+{
+	u32 level = BPF_CORE_READ(pid, level);
+	struct upid upid;
+
+	for (u32 i = 0; i < PIDNS_LEVELS; i++) {
+		if (i > level)
+			break;
+		if (bpf_core_read(&upid, sizeof(upid), &pid->numbers[i]))
+			break;
+		if (BPF_CORE_READ(upid.ns, ns.inum) == view_pidns)
+			return upid.nr;
+	}
+	return 0;
+}
+
+inline_ u32 task_tid(struct task_struct *t)
+{
+	return view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
+}
+
+inline_ u32 task_tgid(struct task_struct *t)
+{
+	return view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
+			    BPF_CORE_READ(t, tgid);
+}
+
+inline_ void task_comm(struct task_struct *t, char comm[COMM_LEN])
+{
+	bpf_core_read_str(comm, COMM_LEN, &t->comm);
+}
+
+inline_ struct task_struct *current_task(void)
+{
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+/* 5.14 renamed task_struct.state (long) to __state (unsigned int): 2f064a59a11f. */
+struct task_struct___old_state {
+	volatile long state;
+} __attribute__((preserve_access_index));
+
+inline_ u32 task_state(struct task_struct *t)
+{
+	struct task_struct___old_state *old = (void *)t;
+
+	if (bpf_core_field_exists(t->__state))
+		return t->__state;
+	return old->state;
+}
+
+/*
+ * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by thread id,
+ * which the loader sizes and whose entries go when the task is freed, after its last switch.
+ */
+inline_ bool has_task_storage(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_storage_get);
+}
+
+#define TASK_SLOT(slot_type)                                                        \
+	struct {                                                                    \
+		__uint(type, BPF_MAP_TYPE_TASK_STORAGE);                            \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                               \
+		__type(key, int);                                                   \
+		__type(value, slot_type);                                           \
+	} task_slots SEC(".maps");                                                  \
+	struct {                                                                    \
+		__uint(type, BPF_MAP_TYPE_HASH);                                    \
+		__uint(max_entries, 1);                                             \
+		__type(key, u32);                                                   \
+		__type(value, slot_type);                                           \
+	} task_slots_hash SEC(".maps");                                             \
+	static const slot_type task_slot_zero;                                      \
+	inline_ slot_type *task_slot(struct task_struct *t)                         \
+	{                                                                           \
+		u32 tid;                                                            \
+                                                                                    \
+		if (has_task_storage())                                             \
+			return bpf_task_storage_get(&task_slots, t, 0, 0);          \
+		tid = t->pid;                                                       \
+		return bpf_map_lookup_elem(&task_slots_hash, &tid);                 \
+	}                                                                           \
+	/* The slot of the running task, for programs that are not given it. */     \
+	inline_ slot_type *current_slot(bool make)                                  \
+	{                                                                           \
+		slot_type *s;                                                       \
+		u32 tid;                                                            \
+                                                                                    \
+		if (has_task_storage()) {                                           \
+			s = bpf_task_storage_get(&task_slots, bpf_get_current_task_btf(), 0, \
+						 make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0); \
+		} else {                                                            \
+			tid = (u32)bpf_get_current_pid_tgid();                      \
+			s = bpf_map_lookup_elem(&task_slots_hash, &tid);            \
+			if (!s && make) {                                           \
+				bpf_map_update_elem(&task_slots_hash, &tid,         \
+						    &task_slot_zero, BPF_NOEXIST);  \
+				s = bpf_map_lookup_elem(&task_slots_hash, &tid);    \
+			}                                                           \
+		}                                                                   \
+		if (!s && make)                                                     \
+			count(LEDGER_UNTRACKED);                                    \
+		return s;                                                           \
+	}                                                                           \
+	inline_ slot_type *task_slot_make(struct task_struct *t)                    \
+	{                                                                           \
+		slot_type *s;                                                       \
+		u32 tid;                                                            \
+                                                                                    \
+		if (has_task_storage()) {                                           \
+			s = bpf_task_storage_get(&task_slots, t, 0,                 \
+						 BPF_LOCAL_STORAGE_GET_F_CREATE);   \
+		} else {                                                            \
+			tid = t->pid;                                               \
+			s = bpf_map_lookup_elem(&task_slots_hash, &tid);            \
+			if (!s) {                                                   \
+				bpf_map_update_elem(&task_slots_hash, &tid,         \
+						    &task_slot_zero, BPF_NOEXIST);  \
+				s = bpf_map_lookup_elem(&task_slots_hash, &tid);    \
+			}                                                           \
+		}                                                                   \
+		if (!s)                                                             \
+			count(LEDGER_UNTRACKED);                                    \
+		return s;                                                           \
+	}                                                                           \
+	SEC("tp_btf/sched_process_free")                                            \
+	int task_slot_free(u64 *ctx)                                                \
+	{                                                                           \
+		struct task_struct *t = (void *)ctx[0];                             \
+		u32 tid = t->pid;                                                   \
+                                                                                    \
+		bpf_map_delete_elem(&task_slots_hash, &tid);                        \
+		return 0;                                                           \
+	}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_COMPACTSNOOP_H
+#define CORETAP_COMPACTSNOOP_H
+
+#include "lib/shared.h"
+
+#define FREE_AREAS 16 /* more than any kernel's orders; the rest stay 0 */
+
+enum compactsnoop_kind { COMPACT_DIRECT, COMPACT_MANUAL, COMPACT_PROACTIVE, COMPACT_KCOMPACTD };
+
+struct compactsnoop_event {
+	struct event_head head;
+	__u64 latency_ns;
+	__u64 min, low, high, free;     /* pages, when it began */
+	__u64 free_blocks[FREE_AREAS];  /* by order, when it began */
+	__u64 migrate_scanned;          /* pages */
+	__u64 free_scanned;
+	__u64 migrated;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u32 node;
+	__s32 order; /* -1: the whole zone */
+	__s32 status;
+	__u32 kind;
+	__u8 sync;
+	__u8 pad[3];
+	char zone[16];
+	char comm[COMM_LEN];
+};
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_DRSNOOP_H
+#define CORETAP_DRSNOOP_H
+
+#include "lib/shared.h"
+
+enum drsnoop_kind { DRSNOOP_DIRECT, DRSNOOP_MEMCG, DRSNOOP_NODE };
+
+struct drsnoop_event {
+	struct event_head head;
+	__u64 latency_ns;
+	__u64 reclaimed; /* pages */
+	__u64 free_pages;
+	__u64 cgroup;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u32 gfp;
+	__s32 order;
+	__u32 node;
+	__u32 kind;
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+#endif

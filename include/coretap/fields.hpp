@@ -1,0 +1,115 @@
+// Fields of a record: one list gives table columns, JSON and CSV keys, and the man page's section.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+namespace coretap {
+
+/// What a field holds, before it is written. Text comes from outside: never trusted.
+using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
+
+/// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
+struct Format {
+  enum Kind {
+    number,
+    hex,
+    text,
+    milliseconds,  ///< value in ns, shown as ms with two decimals
+    percent,       ///< ratio 0..1, shown as 99.99%
+    thousandths,   ///< value in thousandths, shown with three decimals
+    disk,          ///< device number, shown and written by its name
+    enumerator,    ///< value of a kernel enum, by its name on this kernel
+    bits,          ///< set of bits numbered by a kernel enum
+    gfp,           ///< page allocation flags
+    block_flags,   ///< operation and flags of a block request
+  } kind = number;
+  int width = 0;                  ///< columns; negative: left-aligned
+  std::string_view type = {};     ///< kernel enum for enumerator and bits
+  std::string_view prefix = {};   ///< of its enumerators, left out when shown
+};
+
+namespace as {
+inline constexpr Format number{Format::number, 10};
+inline constexpr Format pages{Format::number, 8};
+inline constexpr Format pid{Format::number, -7};
+inline constexpr Format small{Format::number, 5};
+inline constexpr Format hex{Format::hex, 10};
+inline constexpr Format comm{Format::text, -16};
+inline constexpr Format text{Format::text, -12};
+inline constexpr Format milliseconds{Format::milliseconds, 9};
+inline constexpr Format percent{Format::percent, 9};
+inline constexpr Format thousandths{Format::thousandths, 8};
+inline constexpr Format disk{Format::disk, -7};
+inline constexpr Format gfp{Format::gfp, -20};
+inline constexpr Format block_flags{Format::block_flags, -20};
+constexpr Format enumerator(std::string_view type, std::string_view prefix, int width) {
+  return {Format::enumerator, width, type, prefix};
+}
+constexpr Format wide(Format f, int width) {
+  f.width = width;
+  return f;
+}
+}  // namespace as
+
+struct Field {
+  std::string_view key;    ///< snake_case, unit in the name: "latency_ns"
+  std::string_view title;  ///< established column title: "LAT(ms)"
+  Format format;
+  std::string_view doc;
+  Value (*read)(const void* record) = nullptr;
+  std::string_view when = {};  ///< only with this option; JSON and CSV have it always if `raw`
+  bool always_in_json = true;
+
+  Field with(std::string_view option) const {
+    Field f = *this;
+    f.when = option;
+    return f;
+  }
+};
+
+namespace detail {
+template <class T>
+Value to_value(const T& v) {
+  if constexpr (std::is_array_v<T>) {
+    static_assert(std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>);
+    return std::string(v, strnlen(v, sizeof(T)));
+  } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, double> ||
+                       std::is_same_v<T, Value>) {
+    return v;
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<std::int64_t>(v);
+  } else {
+    return static_cast<std::uint64_t>(v);
+  }
+}
+template <class T>
+struct member_of;
+template <class Record, class T>
+struct member_of<T Record::*> {
+  using record = Record;
+};
+}  // namespace detail
+
+/// A field that is a member of the record: field<&event::pid>("pid", "PID", as::pid, "...").
+template <auto Member>
+Field field(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  using Record = typename detail::member_of<decltype(Member)>::record;
+  return {key, title, format, doc, [](const void* record) {
+            return detail::to_value(static_cast<const Record*>(record)->*Member);
+          }};
+}
+
+/// A field that is computed: derived<Record, ratio>("hit_ratio", ...).
+template <class Record, auto Function>
+Field derived(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  return {key, title, format, doc, [](const void* record) {
+            return detail::to_value(Function(*static_cast<const Record*>(record)));
+          }};
+}
+
+}  // namespace coretap

@@ -1,0 +1,58 @@
+// Errors as values: what failed, why, and what to do about it.
+#pragma once
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace coretap {
+
+/// Exit statuses of every tool; scripts rely on them.
+enum Status : int {
+  kOk = 0,
+  kFailed = 1,       ///< something went wrong while running
+  kUsage = 2,        ///< the command line is wrong
+  kUnsupported = 3,  ///< this kernel or these rights cannot run it
+  kDataLost = 4,     ///< --strict was given and data was lost
+};
+
+struct Error {
+  std::string what;      ///< in the user's terms
+  std::string why = {};  ///< the system's reason, decoded
+  std::string hint = {}; ///< one thing to do
+  int status = kFailed;  ///< exit status this error leads to
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : value_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return value_.index() == 0; }
+  T& operator*() { return std::get<0>(value_); }
+  const T& operator*() const { return std::get<0>(value_); }
+  T* operator->() { return &std::get<0>(value_); }
+  const T* operator->() const { return &std::get<0>(value_); }
+  Error& error() { return std::get<1>(value_); }
+  const Error& error() const { return std::get<1>(value_); }
+
+ private:
+  std::variant<T, Error> value_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)), ok_(false) {}
+
+  explicit operator bool() const { return ok_; }
+  Error& error() { return error_; }
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+  bool ok_ = true;
+};
+
+}  // namespace coretap

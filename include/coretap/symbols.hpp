@@ -1,0 +1,109 @@
+// Addresses to names: the kernel's own symbols and those of user processes.
+// Everything read here (ELF files, maps, perf maps) may be hostile and is bounded and validated.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+/// What is known about one address. All text comes from outside (files, processes): sanitise it
+/// before it reaches a terminal.
+struct Symbol {
+  std::string name;    ///< demangled; empty = unknown (callers print "[unknown]")
+  std::string module;  ///< "kernel", a kernel module ("ext4"), a file's path, "[vdso]", "[anon]";
+                       ///< empty = no executable mapping holds the address
+  std::uint64_t offset = 0;         ///< bytes from the start of the symbol; 0 if unknown
+  std::uint64_t module_offset = 0;  ///< ELF virtual address in a file or the vdso (as addr2line and
+                                    ///< objdump use it), or the offset in the file if that cannot
+                                    ///< be read; bytes from the mapping's start in other memory;
+                                    ///< always 0 for the kernel
+
+  bool known() const { return !name.empty(); }
+};
+
+/// The running kernel's functions, from /proc/kallsyms, read once when first needed.
+/// Only code is kept (types t, T, w, W; modules, ftrace and BPF programs included), about 45 bytes
+/// per function. Code loaded later than the first use stays unknown. Not thread-safe.
+class KernelSymbols {
+ public:
+  explicit KernelSymbols(std::string path = "/proc/kallsyms");
+  ~KernelSymbols();
+  KernelSymbols(KernelSymbols&&) noexcept;
+  KernelSymbols& operator=(KernelSymbols&&) noexcept;
+
+  /// The function that holds `address`; loads if need be. Of several names for one address it takes
+  /// global ones first and decoys (__pfx_, __cfi_) last. Unknown if the symbols cannot be loaded,
+  /// if data begins between the function and the address, or more than 16 MiB behind any function.
+  Symbol find(std::uint64_t address);
+
+  /// Reads the file unless that was done before. Fails (status 3) if it cannot be read or shows
+  /// only zeros (kptr_restrict); the failure is kept and returned again.
+  Result<void> load();
+
+  /// Functions known; 0 before load().
+  std::size_t size() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct UserSymbolOptions {
+  bool demangle = true;             ///< C++ and legacy Rust names as their authors wrote them
+  std::string proc_root = "/proc";  ///< where the procfs is (another one in tests)
+  /// Separate debug files, looked for in the target's root directory, then in our own.
+  std::string debug_root = "/usr/lib/debug";
+  std::size_t max_processes = 4096;   ///< remembered maps; the least recently used go first
+  std::size_t max_files = 64;         ///< symbol tables held; the least recently used go first
+  std::size_t max_bytes = 256 << 20;  ///< memory of all symbol tables, and of all JIT maps, each
+  /// Shortest time between two readings of the same process' maps or JIT map that an unknown
+  /// address may cause.
+  std::chrono::milliseconds refresh_interval{1000};
+};
+
+/// Symbols of user processes: ELF files (.symtab, .dynsym, .gnu_debugdata, separate debug files by
+/// build-id or debuglink), the vdso, and JIT code by /tmp/perf-PID.map.
+///
+/// Files are opened by /proc/PID/map_files, so that deleted files and those of other mount
+/// namespaces resolve; else by path inside the process' root; after its exit by path on the host;
+/// by path only if device and inode are those that were mapped. Only regular files are ever opened.
+/// A file system that hangs (dead NFS, FUSE) hangs find().
+///
+/// Symbol tables are shared between processes by (device, inode, size, modification time); no
+/// file stays open. Reading one takes as much memory as its symbol sections (at most 256 MiB each)
+/// for that moment. Exec goes unnoticed: call remember() again.
+/// Not thread-safe.
+class UserSymbols {
+ public:
+  explicit UserSymbols(UserSymbolOptions options = {});
+  ~UserSymbols();
+  UserSymbols(UserSymbols&&) noexcept;
+  UserSymbols& operator=(UserSymbols&&) noexcept;
+
+  /// Snapshots /proc/TGID/maps now, as the process may be gone when symbols are asked for.
+  /// If it is gone already, an earlier snapshot stays. Costs one read and one stat per executable
+  /// mapping: call it once per process (and exec), not per event.
+  void remember(pid_t tgid);
+
+  /// The function of process `tgid` that holds `address`. `exact_ip` is true for an instruction
+  /// pointer; false for a return address, which may lie behind the end of the caller: the byte
+  /// before is looked up, while offsets still tell of `address`. Never fails: what cannot be found
+  /// stays empty.
+  Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip);
+
+  /// Drops the snapshot and JIT symbols of this process.
+  void forget(pid_t tgid);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace coretap

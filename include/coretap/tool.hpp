@@ -1,0 +1,81 @@
+// A tool is one declarative value of this type; everything else is the library's.
+#pragma once
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coretap/fields.hpp"
+#include "coretap/hooks.hpp"
+#include "coretap/options.hpp"
+#include "coretap/reports.hpp"
+
+namespace coretap {
+
+struct Example {
+  std::string_view command;
+  std::string_view meaning;
+};
+
+/// The compiled kernel program that lies in the executable.
+struct KernelObject {
+  const void* (*bytes)(std::size_t* size) = nullptr;
+};
+
+template <class Skeleton>
+KernelObject skeleton() {
+  return {[](std::size_t* size) -> const void* { return Skeleton::elf_bytes(size); }};
+}
+
+/// How many entries a map gets; never a constant that silently drops.
+struct MapSize {
+  enum By {
+    cpus,           ///< one per possible CPU
+    tasks,          ///< as many as there can be threads
+    block_requests, ///< as many as the disks' queues can hold
+    keys,           ///< --max-keys, else from the number of tasks
+    stacks,         ///< --stack-storage-size, else from the memory
+  };
+  std::string_view map;
+  By by;
+};
+
+struct Tool {
+  std::string_view name;
+  std::string_view subsystem;    ///< filled in by the registry
+  std::string_view summary;      ///< one line, no full stop
+  std::string_view description;  ///< what the numbers mean, paragraphs separated by an empty line
+  std::string_view overhead;     ///< what it costs the traced machine
+  std::vector<Example> examples;
+  KernelObject object;
+  Positionals positionals = Positionals::none;
+  double default_interval = 0;  ///< seconds; 0: one report, at the end
+  std::vector<Option> options;
+  std::vector<Hook> hooks;
+  std::vector<MapSize> maps;  ///< beyond those that the library knows
+  Report report;
+  std::string_view announce;  ///< "Tracing block device I/O"
+  /// Options that exclude each other.
+  std::vector<std::pair<std::string_view, std::string_view>> exclusive;
+  /// Last word on a parsed command line: combinations that no single option can judge.
+  Result<void> (*check)(const Config&) = nullptr;
+};
+
+/// All tools, in the order of their subsystems; each function builds its table when called.
+struct Registered {
+  std::string_view subsystem;
+  std::string_view name;
+  Tool (*make)();
+};
+const std::vector<Registered>& registry();
+const Registered* find_tool(std::string_view name);
+Tool build(const Registered& entry);
+
+}  // namespace coretap
+
+/// Begins a tool file's one function: TOOL(biolatency) { return {...}; }
+#define TOOL(name)                \
+  namespace coretap::tools {      \
+  Tool name();                    \
+  }                               \
+  coretap::Tool coretap::tools::name()

@@ -1,0 +1,42 @@
+#include "core/clock.hpp"
+
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+std::int64_t nanoseconds(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+}  // namespace
+
+std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC)); }
+
+std::string wall_time() {
+  time_t now = time(nullptr);
+  tm local{};
+  localtime_r(&now, &local);
+  return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+std::string iso_time(std::uint64_t monotonic) {
+  // Asked anew each time: the wall clock may be set while a tool runs.
+  auto wall = static_cast<std::int64_t>(monotonic) + nanoseconds(CLOCK_REALTIME) -
+              nanoseconds(CLOCK_MONOTONIC);
+  time_t seconds = wall / 1'000'000'000;
+  tm local{};
+  localtime_r(&seconds, &local);
+  long zone = local.tm_gmtoff / 60;
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}{}{:02}:{:02}", local.tm_year + 1900,
+                     local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                     wall / 1'000'000 % 1000, zone < 0 ? '-' : '+', (zone < 0 ? -zone : zone) / 60,
+                     (zone < 0 ? -zone : zone) % 60);
+}
+
+}  // namespace coretap

@@ -1,0 +1,16 @@
+// Times: the kernel's monotonic nanoseconds and the wall clock.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace coretap {
+
+std::uint64_t monotonic_ns();
+
+/// "13:05:59", local time.
+std::string wall_time();
+
+/// ISO 8601 with milliseconds and zone, for a moment of the monotonic clock.
+std::string iso_time(std::uint64_t monotonic);
+
+}  // namespace coretap

@@ -1,0 +1,442 @@
+#include "core/config.hpp"
+
+#include <getopt.h>
+#include <pwd.h>
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/disks.hpp"
+#include "coretap/tool.hpp"
+
+namespace coretap {
+
+namespace {
+
+Error usage(std::string what, std::string hint = {}) {
+  return {std::move(what), {}, std::move(hint), kUsage};
+}
+
+Result<void> no_effect(Config&, std::string_view) { return {}; }
+
+Result<std::vector<std::uint32_t>> parse_ids(std::string_view option, std::string_view text) {
+  std::vector<std::uint32_t> ids;
+  while (true) {
+    auto comma = text.find(',');
+    auto id = parse_unsigned(text.substr(0, comma));
+    if (!id || *id == 0 || *id > INT32_MAX)
+      return usage(fmt::format("--{}: '{}' is not a list of ids", option, text),
+                   fmt::format("give numbers separated by commas, such as --{} 1,203", option));
+    ids.push_back(static_cast<std::uint32_t>(*id));
+    if (comma == std::string_view::npos) return ids;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+  std::uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::uint64_t Config::number(std::string_view option, std::uint64_t otherwise) const {
+  auto found = given_.find(option);
+  return found == given_.end() ? otherwise : parse_unsigned(found->second).value_or(otherwise);
+}
+
+std::optional<double> parse_seconds(std::string_view text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !std::isfinite(value) || value < 0) return std::nullopt;
+  std::string_view unit(end, text.data() + text.size() - end);
+  if (unit == "ms") return value / 1e3;
+  if (unit.empty() || unit == "s") return value;
+  if (unit == "m") return value * 60;
+  if (unit == "h") return value * 3600;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  int shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'k': case 'K': shift = 10; break;
+      case 'm': case 'M': shift = 20; break;
+      case 'g': case 'G': shift = 30; break;
+      default: break;
+    }
+  }
+  if (shift) text.remove_suffix(1);
+  auto value = parse_unsigned(text);
+  if (!value || *value > (UINT64_MAX >> shift)) return std::nullopt;
+  return *value << shift;
+}
+
+bool Config::holds(std::string_view condition) const {
+  if (condition.empty()) return true;
+  if (condition.front() == '!') return !given(condition.substr(1));
+  while (true) {
+    auto bar = condition.find('|');
+    auto word = condition.substr(0, bar);
+    if (word == "task-filter" ? filters_tasks() : given(word)) return true;
+    if (bar == std::string_view::npos) return false;
+    condition.remove_prefix(bar + 1);
+  }
+}
+
+bool Config::filters_tasks() const {
+  return !pids.empty() || !tids.empty() || uid || !comm.empty() || !cgroup.empty() || !command.empty();
+}
+
+void Config::give(std::string_view option, std::string_view value) {
+  given_.insert_or_assign(std::string(option), std::string(value));
+}
+
+void Config::set(Setting target, std::uint64_t value) {
+  if (target.size) edits_.push_back({target, value});
+}
+
+Option flag(char letter, std::string_view name, std::string_view doc, Setting target) {
+  return {letter, name, {}, doc, [target](Config& c, std::string_view) -> Result<void> {
+            c.set(target, 1);
+            return {};
+          }};
+}
+
+Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              Setting target, std::uint64_t unit, Setting present) {
+  return value(letter, name, metavar, doc,
+               [=](Config& c, std::string_view text) -> Result<void> {
+                 auto n = parse_unsigned(text);
+                 auto limit = target.size >= 8 ? UINT64_MAX : (1ULL << (8 * target.size)) - 1;
+                 if (!n || *n > limit / unit)
+                   return usage(fmt::format("--{}: '{}' is not a number in range", name, text));
+                 c.set(target, *n * unit);
+                 c.set(present, 1);
+                 return {};
+               });
+}
+
+Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+             std::function<Result<void>(Config&, std::string_view)> apply, Complete complete) {
+  return {letter, name, metavar, doc, std::move(apply), {}, complete};
+}
+
+namespace shared {
+
+namespace {
+Option same_everywhere(Option o) {
+  o.shared = true;
+  return o;
+}
+
+Option seconds(char letter, std::string_view name, std::string_view doc, double Config::*member) {
+  return same_everywhere(value(letter, name, "SECONDS", doc,
+                               [=](Config& c, std::string_view text) -> Result<void> {
+                                 auto s = parse_seconds(text);
+                                 if (!s || *s <= 0 || *s > 1e9)
+                                   return usage(fmt::format("--{}: '{}' is not a time", name, text),
+                                                "give seconds, or a number with ms, s, m or h");
+                                 c.*member = *s;
+                                 return {};
+                               }));
+}
+
+Option ids(char letter, std::string_view name, std::string_view doc,
+           std::vector<std::uint32_t> Config::*member) {
+  return same_everywhere(value(
+      letter, name, name == "pid" ? "PID,..." : "TID,...", doc,
+      [=](Config& c, std::string_view text) -> Result<void> {
+        auto list = parse_ids(name, text);
+        if (!list) return list.error();
+        auto& all = c.*member;
+        all.insert(all.end(), list->begin(), list->end());
+        return {};
+      },
+      Complete::pid));
+}
+
+Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+             std::uint64_t Config::*member, std::uint64_t most) {
+  return same_everywhere(value(0, name, metavar, doc,
+                               [=](Config& c, std::string_view text) -> Result<void> {
+                                 auto n = parse_size(text);
+                                 if (!n || *n == 0 || *n > most)
+                                   return usage(fmt::format("--{}: '{}' is not between 1 and {}",
+                                                            name, text, most));
+                                 c.*member = *n;
+                                 return {};
+                               }));
+}
+}  // namespace
+
+Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
+Option tid() { return ids('t', "tid", "only these threads", &Config::tids); }
+
+Option uid(char letter) {
+  return same_everywhere(value(
+      letter, "uid", "USER", "only tasks of this user, by name or number",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (auto id = parse_unsigned(text); id && *id < UINT32_MAX) {
+          c.uid = static_cast<std::uint32_t>(*id);
+        } else if (auto* entry = getpwnam(std::string(text).c_str())) {
+          c.uid = entry->pw_uid;
+        } else {
+          return usage(fmt::format("--uid: there is no user '{}'", text));
+        }
+        return {};
+      },
+      Complete::user));
+}
+
+Option comm(char letter) {
+  return same_everywhere(value(letter, "comm", "NAME", "only tasks with this command name",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 if (text.empty())
+                                   return usage("--comm: an empty name matches no task");
+                                 // The kernel itself cuts names to 15 bytes.
+                                 c.comm = text.substr(0, 15);
+                                 return {};
+                               }));
+}
+
+Option cgroup() {
+  return same_everywhere(value(
+      'c', "cgroup", "PATH",
+      "only tasks in this cgroup (version 2) or below it; a path, absolute or below the "
+      "cgroup mount, or an id",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--cgroup: needs a path or an id");
+        c.cgroup = text;
+        return {};
+      },
+      Complete::directory));
+}
+
+Option timestamp() {
+  return same_everywhere(flag('T', "timestamp", "print the time of each line or report"));
+}
+Option milliseconds() {
+  return same_everywhere(flag('m', "milliseconds", "histograms in milliseconds"));
+}
+Option duration(char letter) {
+  return seconds(letter, "duration", "end after this time", &Config::duration);
+}
+Option kernel_stack() {
+  return same_everywhere(flag('K', "kernel-stack", "print the kernel stack of each event"));
+}
+Option extended() {
+  auto o = same_everywhere(flag('e', "extended", "print more columns"));
+  o.alias = "extended_fields";
+  return o;
+}
+Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
+
+Option disk() {
+  return same_everywhere(value(
+      'd', "disk", "DISK", "only this disk: a name as in /sys/block, or MAJOR:MINOR",
+      [](Config& c, std::string_view text) -> Result<void> {
+        auto number = find_disk(text);
+        if (!number) return number.error();
+        c.disk = *number;
+        return {};
+      },
+      Complete::disk));
+}
+
+Option stack_depth() {
+  return same_everywhere(value(0, "perf-max-stack-depth", "FRAMES",
+                               "frames kept of each stack, 127 at most (default: 127)",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 auto n = parse_unsigned(text);
+                                 if (!n || *n == 0 || *n > 127)
+                                   return usage("--perf-max-stack-depth: needs 1 to 127");
+                                 c.stack_depth = static_cast<std::uint32_t>(*n);
+                                 return {};
+                               }));
+}
+Option stack_storage() {
+  return limit("stack-storage-size", "STACKS",
+               "different stacks that can be told apart (default: by the machine's memory)",
+               &Config::max_stacks, 1 << 24);
+}
+Option max_keys() {
+  return limit("max-keys", "N", "different keys that can be counted (default: by the machine)",
+               &Config::max_keys, 1 << 24);
+}
+
+std::vector<Option> task_filters(bool uid_letter) {
+  return {pid(), tid(), uid(uid_letter ? 'u' : 0), comm(), cgroup()};
+}
+
+}  // namespace shared
+
+namespace {
+
+/// Options that the library gives to every tool.
+std::vector<Option> common_options(const Tool& tool) {
+  using namespace shared;
+  auto simple = [](char letter, std::string_view name, std::string_view doc) {
+    return Option{letter, name, {}, doc, no_effect, {}, Complete::nothing, true};
+  };
+  std::vector<Option> all;
+  if (tool.positionals == Positionals::interval_count)
+    all.push_back(seconds('i', "interval", "a report every so often", &Config::interval));
+  all.push_back(duration());
+  all.push_back(simple('j', "json", "one JSON object per line"));
+  all.push_back(simple(0, "csv", "comma-separated values with a header line"));
+  all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
+  all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
+  if (std::holds_alternative<EventReport>(tool.report))
+    all.push_back(limit("ring-size", "BYTES", "room for events on their way (default: 1M)",
+                        &Config::ring_bytes, 1 << 30));
+  all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
+  all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));
+  all.push_back(simple('h', "help", "print this help"));
+  all.push_back(simple('V', "version", "print the version"));
+  return all;
+}
+
+Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
+  auto bad = [&](const std::string& word, std::string_view name) {
+    return usage(fmt::format("'{}' is not {}", word, name),
+                 fmt::format("see {} --help", tool.name));
+  };
+  std::size_t most = tool.positionals == Positionals::interval_count ? 2
+                     : tool.positionals == Positionals::duration     ? 1
+                                                                     : 0;
+  if (words.size() > most)
+    return usage(fmt::format("unexpected argument '{}'", words[most]),
+                 fmt::format("a command to run comes after --; see {} --help", tool.name));
+  if (words.empty()) return {};
+  auto first = parse_seconds(words[0]);
+  bool interval = tool.positionals == Positionals::interval_count;
+  if (!first || *first <= 0 || *first > 1e9)
+    return bad(words[0], interval ? "an interval in seconds" : "a duration in seconds");
+  (interval ? c.interval : c.duration) = *first;
+  if (words.size() == 2) {
+    auto count = parse_unsigned(words[1]);
+    if (!count || *count == 0) return bad(words[1], "a number of reports");
+    c.count = *count;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Option> all_options(const Tool& tool) {
+  auto all = tool.options;
+  for (auto& o : common_options(tool)) {
+    // The tool's own spelling of a common option (another letter) comes first.
+    bool has = false;
+    for (auto& own : tool.options) {
+      has |= own.name == o.name;
+      if (own.letter && own.letter == o.letter) o.letter = 0;
+    }
+    if (!has) all.push_back(std::move(o));
+  }
+  return all;
+}
+
+Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
+  Invocation invocation;
+  Config& c = invocation.config;
+  c.interval = tool.default_interval;
+
+  auto options = all_options(tool);
+  std::string letters = ":";
+  std::vector<std::string> names;
+  std::vector<option> longs;
+  names.reserve(2 * options.size());
+  constexpr int kFirst = 1000;  // above any letter
+  for (std::size_t i = 0; i < options.size(); i++) {
+    auto& o = options[i];
+    int has_value = o.metavar.empty() ? no_argument : required_argument;
+    if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
+    for (auto name : {o.name, o.alias}) {
+      if (name.empty()) continue;
+      names.emplace_back(name);
+      longs.push_back({names.back().c_str(), has_value, nullptr, kFirst + static_cast<int>(i)});
+    }
+  }
+  longs.push_back({});
+
+  // What follows -- is a command with options of its own.
+  std::vector<std::string> own;
+  bool command = false;
+  own.emplace_back(tool.name);
+  for (auto& a : arguments) {
+    if (command) {
+      c.command.push_back(a);
+    } else if (a == "--") {
+      command = true;
+    } else {
+      own.push_back(a);
+    }
+  }
+  if (command && c.command.empty()) return usage("-- needs a command after it");
+  std::vector<char*> argv;
+  for (auto& a : own) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(own.size());
+
+  optind = 0;
+  opterr = 0;
+  auto see = fmt::format("see {} --help", tool.name);
+  while (true) {
+    int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
+    if (found == -1) break;
+    std::string_view word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+    if (found == '?' || found == ':') {
+      std::string name = optopt && optopt < kFirst ? fmt::format("-{}", static_cast<char>(optopt))
+                                                   : std::string(word.substr(0, word.find('=')));
+      if (found == ':') return usage(fmt::format("option {} needs a value", name), see);
+      if (optopt >= kFirst) return usage(fmt::format("option {} takes no value", name), see);
+      return usage(fmt::format("unknown or ambiguous option {}", name), see);
+    }
+    const Option* o = nullptr;
+    if (found >= kFirst) {
+      o = &options[found - kFirst];
+    } else {
+      for (auto& candidate : options)
+        if (candidate.letter == found) o = &candidate;
+    }
+    if (!o) return usage(fmt::format("unknown option {}", word), see);
+    std::string_view text = optarg && !o->metavar.empty() ? optarg : "";
+    if (o->name == "help") invocation.what = Invocation::help;
+    if (o->name == "version") invocation.what = Invocation::version;
+    if (auto r = o->apply(c, text); !r) return r.error();
+    c.give(o->name, text);
+  }
+  if (invocation.what != Invocation::run) return invocation;
+
+  std::vector<std::string> words(argv.begin() + optind, argv.begin() + argc);
+  if (auto r = take_positionals(tool, c, words); !r) return r.error();
+  if (c.given("json") && c.given("csv")) return usage("--json and --csv exclude each other", see);
+  c.format = c.given("json") ? OutputFormat::json
+             : c.given("csv") ? OutputFormat::csv
+                              : OutputFormat::text;
+  if (c.given("exit-status") && c.command.empty())
+    return usage("--exit-status needs a command after --", see);
+  bool filters = false;
+  for (auto& o : tool.options) filters |= o.name == "pid";
+  if (!c.command.empty()) {
+    if (!c.pids.empty() || !c.tids.empty())
+      return usage("-- COMMAND and --pid or --tid exclude each other",
+                   "the command and its children are what is traced");
+    if (!filters) c.give("whole-system", "");
+  }
+  for (auto& [one, other] : tool.exclusive)
+    if (c.given(one) && c.given(other))
+      return usage(fmt::format("--{} and --{} exclude each other", one, other), see);
+  if (tool.check)
+    if (auto r = tool.check(c); !r) return r.error();
+  return invocation;
+}
+
+}  // namespace coretap

@@ -1,0 +1,80 @@
+// What the command line asked for, checked.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/options.hpp"
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+struct Tool;
+
+enum class OutputFormat { text, json, csv };
+
+class Config {
+ public:
+  /// Was this option (long name) given? "a|b": either; "!a": not a; "": always true;
+  /// "task-filter": any of the shared filters, or a command.
+  bool holds(std::string_view condition) const;
+  bool given(std::string_view option) const { return given_.contains(option); }
+  bool filters_tasks() const;
+  /// The value of a number option.
+  std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
+  void give(std::string_view option, std::string_view value);
+
+  /// Puts a value into the kernel program's read-only data, before it is loaded.
+  void set(Setting target, std::uint64_t value);
+  struct Edit {
+    Setting target;
+    std::uint64_t value;
+  };
+  const std::vector<Edit>& edits() const { return edits_; }
+
+  /// Options as given, for the JSON header.
+  const std::map<std::string, std::string, std::less<>>& given_options() const { return given_; }
+
+  OutputFormat format = OutputFormat::text;
+  double interval = 0;          ///< seconds; 0: one report at the end
+  std::uint64_t count = 0;      ///< reports; 0: no limit
+  double duration = 0;          ///< seconds; 0: no limit
+  std::vector<std::uint32_t> pids, tids;
+  std::optional<std::uint32_t> uid;
+  std::string comm;
+  std::string cgroup;           ///< path or id, as given
+  std::vector<std::string> command;
+  std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
+  std::uint64_t max_keys = 0;
+  std::uint64_t max_stacks = 0;
+  std::uint64_t max_tasks = 0;
+  std::uint64_t ring_bytes = 0;
+  std::uint32_t stack_depth = 0;
+  std::string delimiter;
+
+ private:
+  std::map<std::string, std::string, std::less<>> given_;
+  std::vector<Edit> edits_;
+};
+
+/// What a command line leads to, before anything is done.
+struct Invocation {
+  Config config;
+  enum { run, help, version } what = run;
+};
+
+/// All options of a tool: its own and those that every tool has.
+std::vector<Option> all_options(const Tool& tool);
+
+Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
+
+/// Text to numbers; the whole text must be one.
+std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+std::optional<double> parse_seconds(std::string_view text);  ///< "2", "0.5", "100ms", "2m"
+std::optional<std::uint64_t> parse_size(std::string_view text);  ///< "64K", "8M"
+
+}  // namespace coretap

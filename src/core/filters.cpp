@@ -1,0 +1,147 @@
+#include "core/filters.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/loop.hpp"
+#include "core/run.hpp"
+#include "core/session.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
+
+}  // namespace
+
+Command::~Command() {
+  for (int fd : {go_, failed_, pidfd_})
+    if (fd >= 0) close(fd);
+  if (pid_ > 0 && !started_) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+}
+
+Result<void> Command::prepare(const std::vector<std::string>& words) {
+  int go[2], failed[2];
+  if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
+    return Error{"cannot start the command", strerror(errno)};
+  std::vector<char*> argv;
+  for (auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ < 0) return Error{"cannot start the command", strerror(errno)};
+  if (pid_ == 0) {
+    close(go[1]);
+    char byte = 0;
+    if (read(go[0], &byte, 1) != 1) _exit(127);
+    unblock_signals();
+    execvp(argv[0], argv.data());
+    int error = errno;
+    (void)!write(failed[1], &error, sizeof error);
+    _exit(127);
+  }
+  close(go[0]);
+  close(failed[1]);
+  go_ = go[1];
+  failed_ = failed[0];
+  pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  if (pidfd_ < 0) return Error{"cannot watch the command", strerror(errno)};
+  return {};
+}
+
+Result<void> Command::start() {
+  started_ = true;
+  if (write(go_, "", 1) != 1) return Error{"cannot start the command", strerror(errno)};
+  int error = 0;
+  if (read(failed_, &error, sizeof error) == sizeof error) {
+    waitpid(pid_, nullptr, 0);
+    return Error{"cannot run the command", strerror(error), "is it in PATH, and executable?"};
+  }
+  return {};
+}
+
+int Command::status() {
+  int status = 0;
+  if (status_ < 0 && waitpid(pid_, &status, WNOHANG) == pid_)
+    status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return status_;
+}
+
+Result<void> configure_filters(Session& s, pid_t command) {
+  auto& c = s.config;
+  task_filter filter{};
+  filter.by_tgid = !c.pids.empty() || command > 0;
+  filter.follow = command > 0;
+  filter.by_tid = !c.tids.empty();
+  filter.by_uid = c.uid.has_value();
+  filter.uid = c.uid.value_or(0);
+  filter.by_comm = !c.comm.empty();
+  memcpy(filter.comm, c.comm.data(), std::min(c.comm.size(), sizeof filter.comm - 1));
+  if (!c.cgroup.empty()) {
+    auto id = cgroup_id(c.cgroup);
+    if (!id) return id.error();
+    filter.by_cgroup = 1;
+    filter.cgroup = *id;
+  }
+  filter.on = filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm || filter.by_cgroup;
+
+  // What no task can match is a slip of the fingers, not a quiet afternoon.
+  auto alive = [](std::uint32_t id) { return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM; };
+  for (auto pid : c.pids) {
+    if (!alive(pid))
+      return Error{fmt::format("--pid {}: there is no such process", pid), {},
+                   "pids are taken as seen from here (this pid namespace)", kFailed};
+    auto task = fmt::format("/proc/{}/status", pid);
+    if (access(task.c_str(), F_OK) == 0 && access(fmt::format("/proc/{0}/task/{0}", pid).c_str(), F_OK) != 0)
+      return Error{fmt::format("--pid {}: is a thread, not a process", pid), {}, "use --tid", kFailed};
+  }
+  for (auto tid : c.tids)
+    if (!alive(tid))
+      return Error{fmt::format("--tid {}: there is no such thread", tid), {},
+                   "thread ids are taken as seen from here (this pid namespace)", kFailed};
+
+  struct stat st{};
+  if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != kFirstPidNamespace)
+    set_variable(s, "view_pidns", st.st_ino);
+  if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
+  if (auto* map = s.map("filter_tgids"))
+    bpf_map__set_max_entries(map, filter.follow ? static_cast<__u32>(max_tasks())
+                                                : static_cast<__u32>(std::max<std::size_t>(1, c.pids.size())));
+  if (auto* map = s.map("filter_tids"))
+    bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, c.tids.size())));
+  return {};
+}
+
+Result<void> fill_filters(Session& s, pid_t command) {
+  auto fill = [&](std::string_view name, const std::vector<std::uint32_t>& ids) -> Result<void> {
+    auto* map = s.map(name);
+    if (!map) return {};
+    for (auto id : ids) {
+      std::uint8_t one = 1;
+      if (bpf_map_update_elem(bpf_map__fd(map), &id, &one, BPF_ANY))
+        return Error{"cannot set the filter", strerror(errno)};
+    }
+    return {};
+  };
+  auto pids = s.config.pids;
+  if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
+  if (auto r = fill("filter_tgids", pids); !r) return r.error();
+  return fill("filter_tids", s.config.tids);
+}
+
+}  // namespace coretap

@@ -1,0 +1,77 @@
+// Questions to the running kernel. Decisions are made by what it says, never by its version.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coretap/result.hpp"
+
+struct btf;
+struct btf_type;
+
+namespace coretap {
+
+class Kernel {
+ public:
+  Kernel() = default;
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  bool has_btf();
+  /// Arguments of a tracepoint's prototype; -1: no such tracepoint.
+  int tracepoint_args(std::string_view tracepoint);
+  /// Is the first of them a pointer?
+  bool tracepoint_pointer(std::string_view tracepoint);
+  bool has_function(std::string_view function);
+  bool has_field(std::string_view type, std::string_view member);
+  bool has_enumerator(std::string_view type, std::string_view name);
+  /// Names and values of an enum; empty if this kernel has none of that name.
+  std::vector<std::pair<std::string, std::int64_t>> enumerators(std::string_view type);
+
+  /// Empty: allowed. Otherwise why a program on a function's entry is refused; found out by loading one.
+  const std::string& fentry_refusal();
+  const std::string& kprobe_refusal(std::string_view function);
+
+  /// The same of the unnamed enum that has this enumerator.
+  std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
+
+  /// Gives the memory of the type information back.
+  void release();
+
+ private:
+  btf* types();
+  const btf_type* tracepoint_prototype(std::string_view tracepoint);
+  int find(std::string_view name, unsigned kind);
+
+  btf* btf_ = nullptr;
+  bool tried_ = false;
+  std::optional<std::string> fentry_, kprobe_;
+  std::string kprobe_function_;
+};
+
+/// Rights of this process that loading and attaching need.
+struct Rights {
+  bool bpf, perfmon, sys_admin, sys_resource;
+  std::string missing;  ///< names of capabilities, empty if all are there
+};
+Rights rights();
+
+std::string lockdown();       ///< "none", "integrity", "confidentiality", "" if not built in
+std::string kernel_release(); ///< uname -r
+int possible_cpus();
+std::uint64_t max_tasks();    ///< how many threads there can be
+
+/// A directory with tracefs, mounted for this process alone if it is mounted nowhere.
+Result<int> tracefs();
+Result<int> tracepoint_id(std::string_view category, std::string_view name);
+
+/// Where the version 2 hierarchy is mounted (also beside version 1).
+Result<std::string> cgroup2_mount();
+/// The id that the kernel uses for a cgroup given as path or number.
+Result<std::uint64_t> cgroup_id(std::string_view path_or_id);
+
+}  // namespace coretap

@@ -1,0 +1,43 @@
+#include "core/ledger.hpp"
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+struct Cause {
+  std::string_view name, meaning;
+};
+constexpr Cause kCauses[LEDGER_CAUSES] = {
+    {"filtered", "not wanted by the filters"},
+    {"lost", "lost: the ring buffer was full (a larger --ring-size helps)"},
+    {"untracked", "not tracked: a map was full (a larger --max-keys helps)"},
+    {"unmatched", "ended without a begin that was seen"},
+    {"truncated", "shown, but shortened"},
+    {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
+};
+
+}  // namespace
+
+bool Ledger::data_lost() const {
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (i != LEDGER_FILTERED && count[i]) return true;
+  return false;
+}
+
+std::string Ledger::text(bool verbose) const {
+  std::string text;
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (count[i]) text += fmt::format("  {:>12}  {}\n", count[i], kCauses[i].meaning);
+  if (text.empty() && !verbose) return {};
+  return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
+}
+
+void Ledger::json(JsonLine& line) const {
+  line.text("type", "ledger").number("seen", seen()).number("shown", shown);
+  for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
+  line.boolean("data_lost", data_lost());
+}
+
+}  // namespace coretap

@@ -1,0 +1,26 @@
+// Counts of what is not in the output, and of what is.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "lib/shared.h"
+#include "output/json.hpp"
+
+namespace coretap {
+
+struct Ledger {
+  std::uint64_t shown = 0;
+  std::uint64_t count[LEDGER_CAUSES] = {};
+
+  std::uint64_t seen() const {
+    return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
+           count[LEDGER_UNMATCHED];
+  }
+  /// Anything that --strict does not forgive.
+  bool data_lost() const;
+  /// One line of words; empty if there is nothing to tell beyond seen and shown.
+  std::string text(bool verbose) const;
+  void json(JsonLine& line) const;
+};
+
+}  // namespace coretap

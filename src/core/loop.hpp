@@ -1,0 +1,48 @@
+// The one run loop: signals, timers, descriptors.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+class Loop {
+ public:
+  Loop();
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  Result<void> open();
+  /// Calls back when the descriptor can be read or its other end has gone.
+  void watch(int fd, unsigned events, std::function<void()> callback);
+  /// Every so many seconds, or once.
+  void every(double seconds, std::function<void()> callback);
+  void once(double seconds, std::function<void()> callback);
+
+  /// Runs until stop() or a signal that asks to end.
+  void run();
+  void stop() { stopped_ = true; }
+  int signal() const { return signal_; }  ///< the one that ended it; 0: none
+
+ private:
+  struct Watch {
+    int fd;
+    bool owned;
+    std::function<void()> callback;
+  };
+  void timer(double seconds, bool repeat, std::function<void()> callback);
+
+  int epoll_ = -1, signals_ = -1, signal_ = 0;
+  bool stopped_ = false;
+  std::vector<std::unique_ptr<Watch>> watches_;
+};
+
+/// Blocks the signals that Loop handles; call before any thread or child is made.
+void block_signals();
+/// For a child, before exec.
+void unblock_signals();
+
+}  // namespace coretap

@@ -1,0 +1,99 @@
+#include "core/maps.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "core/disks.hpp"
+#include "core/files.hpp"
+#include "core/run.hpp"
+#include "core/session.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::uint64_t kDefaultRing = 128 << 10;
+
+/// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
+bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
+
+void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated) {
+  if (safe_without_prealloc(s)) {
+    bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+    bpf_map__set_max_entries(map, static_cast<__u32>(most));
+  } else {
+    bpf_map__set_max_entries(map, static_cast<__u32>(std::min(most, preallocated)));
+  }
+}
+
+void size_by(Session& s, bpf_map* map, MapSize::By by) {
+  auto& c = s.config;
+  switch (by) {
+    case MapSize::cpus:
+      bpf_map__set_max_entries(map, static_cast<__u32>(possible_cpus()));
+      break;
+    case MapSize::tasks:
+      on_demand(s, map, max_tasks(), max_tasks());
+      break;
+    case MapSize::block_requests:
+      // Requests come from fixed sets of tags; disks that appear later bring theirs.
+      bpf_map__set_max_entries(
+          map, static_cast<__u32>(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20)));
+      break;
+    case MapSize::keys:
+      if (c.max_keys)
+        bpf_map__set_max_entries(map, static_cast<__u32>(c.max_keys));
+      else
+        on_demand(s, map, max_tasks(), 8192);
+      break;
+    case MapSize::stacks:
+      if (c.max_stacks) {
+        bpf_map__set_max_entries(map, static_cast<__u32>(c.max_stacks));
+      } else {
+        // Never more than a 64th of the memory, were it ever full.
+        auto kb = static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
+        auto fits = kb * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
+        on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 18), 8192);
+      }
+      break;
+  }
+}
+
+}  // namespace
+
+void size_maps(Session& s) {
+  for (auto* name : {"ledger", "hist_cpus", "sums", "stack_scratch"})
+    if (auto* map = s.map(name)) size_by(s, map, MapSize::cpus);
+  if (auto* map = s.map("hist_keys")) {
+    bool keyed = false;
+    if (auto* report = std::get_if<HistogramReport>(&s.tool.report))
+      for (auto& key : report->keys) keyed |= s.config.holds(key.when);
+    if (keyed) size_by(s, map, MapSize::keys);
+  }
+  for (auto* name : {"stacks", "stack_counts"})
+    if (auto* map = s.map(name)) size_by(s, map, MapSize::stacks);
+  if (auto* map = s.map("task_slots")) {
+    bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
+    bpf_map__set_autocreate(map, storage);
+    if (!storage) size_by(s, s.map("task_slots_hash"), MapSize::tasks);
+  }
+  if (auto* map = s.map("events")) {
+    auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    auto bytes = s.config.ring_bytes ? s.config.ring_bytes : kDefaultRing;
+    bytes = std::bit_ceil(std::max(bytes, page));
+    bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
+    // The reader comes by itself ten times a second; it is woken earlier when half is full.
+    set_variable(s, "emit_wake_bytes", bytes / 2);
+  }
+  for (auto& size : s.tool.maps)
+    if (auto* map = s.map(size.map)) size_by(s, map, size.by);
+}
+
+}  // namespace coretap

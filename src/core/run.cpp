@@ -1,0 +1,440 @@
+#include "core/run.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/clock.hpp"
+#include "core/filters.hpp"
+#include "core/loop.hpp"
+#include "core/maps.hpp"
+#include "core/session.hpp"
+#include "coretap/version.hpp"
+#include "docs/help.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr double kDrainSeconds = 0.1;  // the latest an event waits before it is shown
+
+bool libbpf_talks = false;
+
+int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
+  if (!libbpf_talks || level == LIBBPF_DEBUG) return 0;
+  return vfprintf(stderr, format, arguments);
+}
+
+bpf_map* data_map(const Session& s, std::string_view suffix) {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, s.object.get())
+    if (std::string_view(bpf_map__name(map)).ends_with(suffix)) return map;
+  return nullptr;
+}
+
+/// Calls back for each variable of a data section: name, offset, size.
+template <class Visit>
+void each_variable(const Session& s, const char* section, Visit visit) {
+  auto* types = bpf_object__btf(s.object.get());
+  int id = types ? btf__find_by_name_kind(types, section, BTF_KIND_DATASEC) : -1;
+  if (id < 0) return;
+  auto* datasec = btf__type_by_id(types, static_cast<__u32>(id));
+  auto* variables = btf_var_secinfos(datasec);
+  for (int i = 0; i < btf_vlen(datasec); i++) {
+    auto* variable = btf__type_by_id(types, variables[i].type);
+    visit(std::string_view(btf__name_by_offset(types, variable->name_off)), variables[i].offset,
+          variables[i].size);
+  }
+}
+
+/// Changes the read-only data; possible before load only.
+void edit_rodata(const Session& s, std::size_t offset, const void* bytes, std::size_t size) {
+  auto* map = data_map(s, ".rodata");
+  std::size_t total = 0;
+  auto* initial = map ? static_cast<const char*>(bpf_map__initial_value(map, &total)) : nullptr;
+  if (!initial || offset + size > total) return;
+  std::string data(initial, total);
+  memcpy(data.data() + offset, bytes, size);
+  bpf_map__set_initial_value(map, data.data(), total);
+}
+
+Result<void> check_rights(Kernel& kernel) {
+  if (auto r = rights(); !r.missing.empty())
+    return Error{"not allowed to trace", fmt::format("missing {}", r.missing),
+                 "run as root (sudo), or give those capabilities", kUnsupported};
+  if (!kernel.has_btf())
+    return Error{"this kernel does not describe its types",
+                 "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
+                 "use a kernel built with BTF, as all current distributions' are", kUnsupported};
+  return {};
+}
+
+Error load_error(const Session& s, int error) {
+  error = error < 0 ? -error : error;
+  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose", kUnsupported};
+  auto state = lockdown();
+  if (error == EPERM && state == "confidentiality") {
+    e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
+    e.hint = "boot with lockdown=integrity or none";
+  } else if (error == EPERM) {
+    e.hint = "a security policy (LSM, seccomp) may forbid bpf(); coretap doctor tells more";
+  } else if (error == ENOMEM || error == E2BIG) {
+    e.hint = "give smaller limits: --max-keys, --stack-storage-size";
+  }
+  (void)s;
+  return e;
+}
+
+Result<void> open_object(Session& s) {
+  std::size_t size = 0;
+  auto* bytes = s.tool.object.bytes(&size);
+  LIBBPF_OPTS(bpf_object_open_opts, options);
+  auto name = std::string(s.tool.name);
+  options.object_name = name.c_str();
+  s.object.reset(bpf_object__open_mem(bytes, size, &options));
+  if (!s.object) return Error{"cannot open the kernel program", strerror(errno)};
+  return {};
+}
+
+void configure(Session& s, Reporter& reporter) {
+  for (auto& edit : s.config.edits())
+    edit_rodata(s, edit.target.offset, &edit.value, std::min<std::size_t>(edit.target.size, 8));
+  // Facts about this kernel's tracepoints that the program asks for by the variable's name.
+  constexpr std::string_view kArgs = "tp_args_", kPointer = "tp_pointer_";
+  each_variable(s, ".rodata", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
+    std::uint64_t fact = 0;
+    if (name.starts_with(kArgs))
+      fact = static_cast<std::uint64_t>(std::max(0, s.kernel.tracepoint_args(name.substr(kArgs.size()))));
+    else if (name.starts_with(kPointer))
+      fact = s.kernel.tracepoint_pointer(name.substr(kPointer.size()));
+    else
+      return;
+    edit_rodata(s, offset, &fact, size);
+  });
+  if (s.config.disk) {
+    set_variable(s, "filter_disk", *s.config.disk);
+    set_variable(s, "filter_disk_on", 1);
+  }
+  reporter.configure(s);
+}
+
+std::set<std::string_view> own_programs(const Session& s) {
+  std::set<std::string_view> own;
+  if (!s.config.command.empty()) own.insert("filter_follow");
+  if (auto* storage = s.map("task_slots"); storage && !bpf_map__autocreate(storage))
+    own.insert("task_slot_free");
+  return own;
+}
+
+void learn_names(Session& s) {
+  auto learn = [&](const std::vector<Field>& fields) {
+    for (auto& f : fields) s.names.learn(f.format, s.kernel);
+  };
+  if (auto* r = std::get_if<HistogramReport>(&s.tool.report)) learn(r->keys);
+  if (auto* r = std::get_if<EventReport>(&s.tool.report)) learn(r->fields);
+  if (auto* r = std::get_if<SumReport>(&s.tool.report)) learn(r->fields);
+}
+
+Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
+  if (auto r = open_object(s); !r) return r;
+  configure(s, reporter);
+  if (auto r = configure_filters(s, command); !r) return r;
+  size_maps(s);
+  auto plan = make_plan(s.tool, s.config, s.kernel, s.object.get(), refused);
+  if (!plan) return plan.error();
+  s.plan = std::move(*plan);
+  select_programs(s.plan, s.object.get(), own_programs(s));
+  return {};
+}
+
+Result<void> load(Session& s) {
+  // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
+  if (int error = bpf_object__load(s.object.get())) return load_error(s, error);
+  return {};
+}
+
+/// Attaches all that is loaded; on failure names the program that failed.
+Result<void> attach(Session& s, std::string* failed) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    if (!bpf_program__autoload(program)) continue;
+    auto link = attach_program(program);
+    if (!link) {
+      *failed = bpf_program__name(program);
+      s.links.clear();
+      return link.error();
+    }
+    s.links.push_back(std::move(*link));
+  }
+  return {};
+}
+
+/// Tells the programs from when on an end without its begin is a loss.
+void set_tracing_since(Session& s) {
+  s.began_ns = monotonic_ns();
+  auto* map = data_map(s, ".bss");
+  if (!map) return;
+  each_variable(s, ".bss", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
+    if (name != "tracing_since" || size != 8) return;
+    std::size_t bytes = bpf_map__value_size(map);
+    std::string value(bytes, '\0');
+    std::uint32_t zero = 0;
+    if (bpf_map_lookup_elem(bpf_map__fd(map), &zero, value.data())) return;
+    memcpy(value.data() + offset, &s.began_ns, 8);
+    bpf_map_update_elem(bpf_map__fd(map), &zero, value.data(), BPF_ANY);
+  });
+}
+
+void print_header(Session& s) {
+  if (s.config.format != OutputFormat::json) return;
+  JsonLine line;
+  line.text("type", "header").text("tool", s.tool.name).text("version", kVersion);
+  line.text("kernel", kernel_release()).text("time", iso_time(s.began_ns)).number("monotonic_ns", s.began_ns);
+  line.key("options").begin_object();
+  for (auto& [name, value] : s.config.given_options()) line.text(name, value);
+  line.end_object().key("hooks").begin_array();
+  for (auto& h : s.plan.hooks) {
+    if (!h.wanted) continue;
+    line.begin_object().text("hook", h.hook->name).key("attached").begin_array();
+    if (h.chosen >= 0)
+      for (auto& target : h.ways[h.chosen].targets) line.text(target);
+    line.end_array().end_object();
+  }
+  line.end_array().key("limits").begin_array();
+  for (auto& l : s.plan.limits) line.text(l);
+  line.end_array();
+  s.out.line(line.finish());
+}
+
+void read_ledger(Session& s, const CpuSlots& slots) {
+  ledger sum{};
+  slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
+  for (int i = 0; i < LEDGER_CAUSES; i++) s.ledger.count[i] += sum.count[i];
+}
+
+void print_ledger(Session& s) {
+  if (s.config.format == OutputFormat::json) {
+    JsonLine line;
+    s.ledger.json(line);
+    s.out.line(line.finish());
+    s.out.flush();
+  }
+  auto text = s.ledger.text(s.config.given("verbose"));
+  if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.name, text).c_str(), stderr);
+}
+
+void print_sizes(Session& s) {
+  std::string text = "maps:\n";
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, s.object.get()) {
+    if (!bpf_map__autocreate(map)) continue;
+    text += fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
+                        bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
+  }
+  s.out.write(text);
+}
+
+int explain_only(Session& s, Reporter& reporter, const Error* failure) {
+  (void)reporter;
+  s.out.write(explain(s.plan, true));
+  for (auto& l : s.plan.limits) s.out.line("limit: " + l);
+  if (!failure) print_sizes(s);
+  s.out.flush();
+  return kOk;
+}
+
+/// The part between attach and detach.
+Result<void> trace(Session& s, Reporter& reporter, Command& command) {
+  Loop loop;
+  if (auto r = loop.open(); !r) return r;
+
+  std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> ring(nullptr, ring_buffer__free);
+  struct Context {
+    Session* s;
+    Reporter* reporter;
+  } context{&s, &reporter};
+  if (auto* events = s.map("events")) {
+    ring.reset(ring_buffer__new(
+        bpf_map__fd(events),
+        [](void* c, void* data, std::size_t size) {
+          auto* context = static_cast<Context*>(c);
+          context->reporter->record(*context->s, data, size);
+          return 0;
+        },
+        &context, nullptr));
+    if (!ring) return Error{"cannot read the ring buffer", strerror(errno)};
+  }
+  auto check_output = [&] {
+    if (s.out.closed() || s.out.failed()) loop.stop();
+  };
+  auto drain = [&] {
+    if (ring) ring_buffer__consume(ring.get());
+    s.out.flush();
+    check_output();
+  };
+  auto report = [&] {
+    drain();
+    reporter.report(s);
+    s.out.flush();
+    check_output();
+  };
+
+  std::uint64_t reports = 0;
+  if (ring) {
+    loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
+    loop.every(kDrainSeconds, drain);
+  }
+  if (s.config.interval > 0 && reporter.periodic())
+    loop.every(s.config.interval, [&] {
+      report();
+      if (s.config.count && ++reports >= s.config.count) loop.stop();
+    });
+  if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
+  // A reader that has gone is noticed although there is nothing to write.
+  loop.watch(STDOUT_FILENO, 0, [&] { loop.stop(); });
+  if (command.pid() > 0) {
+    loop.watch(command.pidfd(), EPOLLIN, [&] {
+      if (command.status() >= 0) loop.stop();
+    });
+    if (auto r = command.start(); !r) return r;
+  }
+
+  reporter.begin(s);
+  s.out.flush();
+  loop.run();
+
+  bool complete = s.config.count && reports >= s.config.count;
+  if (command.pid() > 0 && command.status() < 0)
+    s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
+  // What happened until now belongs to the last report; what happens from here on does not.
+  s.links.clear();
+  if (!s.out.closed()) {
+    if (complete)
+      drain();
+    else
+      report();
+  }
+  return {};
+}
+
+int finish(Session& s, Command& command, const CpuSlots& ledger) {
+  read_ledger(s, ledger);
+  if (s.out.closed()) return kOk;
+  print_ledger(s);
+  s.out.flush();
+  if (s.out.failed()) {
+    print_error(s.tool.name, s.out.error());
+    return kFailed;
+  }
+  if (s.config.given("strict") && s.ledger.data_lost()) return kDataLost;
+  if (s.config.given("exit-status") && command.status() >= 0) return command.status();
+  return kOk;
+}
+
+void announce(Session& s) {
+  for (auto& l : s.plan.limits) s.say("note: " + l);
+  s.verbose("attached:\n" + explain(s.plan, false));
+  if (s.config.format != OutputFormat::text) return;
+  auto text = std::string(s.tool.announce);
+  if (!s.config.command.empty())
+    text += " until the command ends";
+  else if (s.config.duration > 0)
+    text += fmt::format(" for {:g} s", s.config.duration);
+  fputs((text + "... Hit Ctrl-C to end.\n").c_str(), stderr);
+}
+
+}  // namespace
+
+bool set_variable(Session& s, std::string_view name, const void* bytes, std::size_t size) {
+  bool done = false;
+  each_variable(s, ".rodata", [&](std::string_view n, std::uint32_t offset, std::uint32_t room) {
+    if (n != name) return;
+    edit_rodata(s, offset, bytes, std::min<std::size_t>(size, room));
+    done = true;
+  });
+  return done;
+}
+
+bool set_variable(Session& s, std::string_view name, std::uint64_t value) {
+  return set_variable(s, name, &value, sizeof value);
+}
+
+Result<void> prepare(Session& s) {
+  if (auto r = check_rights(s.kernel); !r) return r;
+  auto reporter = make_reporter(s.tool);
+  if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
+  return load(s);
+}
+
+int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
+  auto parsed = parse_command_line(tool, arguments);
+  auto fail = [&](const Error& e) {
+    print_error(tool.name, e);
+    return e.status;
+  };
+  if (!parsed) return fail(parsed.error());
+  Session s(tool, parsed->config);
+  if (parsed->what == Invocation::help) {
+    s.out.write(help_text(tool));
+    s.out.flush();
+    return kOk;
+  }
+  if (parsed->what == Invocation::version) {
+    s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
+    s.out.flush();
+    return kOk;
+  }
+
+  block_signals();
+  libbpf_talks = s.config.given("verbose");
+  libbpf_set_print(libbpf_print);
+  if (auto r = check_rights(s.kernel); !r) return fail(r.error());
+
+  Command command;
+  bool explain_plan = s.config.given("explain");
+  if (!s.config.command.empty() && !explain_plan)
+    if (auto r = command.prepare(s.config.command); !r) return fail(r.error());
+
+  std::unique_ptr<Reporter> reporter;
+  Refused refused;
+  while (true) {
+    reporter = make_reporter(tool);
+    auto prepared = prepare_with(s, *reporter, command.pid(), refused);
+    if (explain_plan) return prepared ? explain_only(s, *reporter, nullptr) : fail(prepared.error());
+    if (!prepared) return fail(prepared.error());
+    if (auto r = load(s); !r) return fail(r.error());
+    if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());
+    std::string failed;
+    auto attached = attach(s, &failed);
+    if (attached) break;
+    // Only trying told: what looked well goes, and the next way has its turn.
+    if (failed.empty() || !refused.emplace(failed, attached.error().why).second)
+      return fail(attached.error());
+  }
+  learn_names(s);
+  s.kernel.release();
+  CpuSlots ledger;
+  if (auto r = ledger.open(s.map("ledger")); !r) return fail(r.error());
+  if (auto r = reporter->open(s); !r) return fail(r.error());
+  set_tracing_since(s);
+  announce(s);
+  print_header(s);
+  malloc_trim(0);
+  if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
+  return finish(s, command, ledger);
+}
+
+}  // namespace coretap

@@ -1,0 +1,32 @@
+// coretap: runs a tool by the name it is called with, or by its first argument.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/commands.hpp"
+#include "core/run.hpp"
+#include "core/session.hpp"
+#include "coretap/tool.hpp"
+
+int main(int argc, char** argv) {
+  using namespace coretap;
+  std::vector<std::string> arguments(argv + (argc > 0), argv + argc);
+  std::string name = argc > 0 ? argv[0] : "coretap";
+  name.erase(0, name.rfind('/') + 1);
+
+  auto* entry = find_tool(name);
+  if (!entry && !arguments.empty()) {
+    if (auto status = run_command(arguments)) return *status;
+    name = arguments.front();
+    entry = find_tool(name);
+    if (!entry) {
+      print_error("coretap", {fmt::format("there is no tool '{}'", name), {}, "coretap list shows them all"});
+      return kUsage;
+    }
+    arguments.erase(arguments.begin());
+  }
+  if (!entry) return usage_without_tool();
+  return run_tool(build(*entry), arguments);
+}

@@ -1,0 +1,76 @@
+// One JSON object on one line.
+#pragma once
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "output/sanitize.hpp"
+
+namespace coretap {
+
+class JsonLine {
+ public:
+  JsonLine() : writer_(buffer_) { writer_.StartObject(); }
+
+  JsonLine& key(std::string_view k) {
+    writer_.Key(k.data(), static_cast<unsigned>(k.size()));
+    return *this;
+  }
+  JsonLine& text(std::string_view k, std::string_view v) { return key(k).text(v); }
+  JsonLine& text(std::string_view v) {
+    auto valid = valid_utf8(v);
+    writer_.String(valid.data(), static_cast<unsigned>(valid.size()));
+    return *this;
+  }
+  JsonLine& number(std::string_view k, std::uint64_t v) { return key(k).number(v); }
+  JsonLine& number(std::uint64_t v) {
+    writer_.Uint64(v);
+    return *this;
+  }
+  JsonLine& integer(std::int64_t v) {
+    writer_.Int64(v);
+    return *this;
+  }
+  JsonLine& real(double v) {
+    writer_.Double(v);
+    return *this;
+  }
+  JsonLine& boolean(std::string_view k, bool v) {
+    key(k);
+    writer_.Bool(v);
+    return *this;
+  }
+  JsonLine& null() {
+    writer_.Null();
+    return *this;
+  }
+  JsonLine& begin_object() {
+    writer_.StartObject();
+    return *this;
+  }
+  JsonLine& end_object() {
+    writer_.EndObject();
+    return *this;
+  }
+  JsonLine& begin_array() {
+    writer_.StartArray();
+    return *this;
+  }
+  JsonLine& end_array() {
+    writer_.EndArray();
+    return *this;
+  }
+  /// Ends the object; the line has no newline.
+  std::string_view finish() {
+    writer_.EndObject();
+    return {buffer_.GetString(), buffer_.GetSize()};
+  }
+
+ private:
+  rapidjson::StringBuffer buffer_;
+  rapidjson::Writer<rapidjson::StringBuffer> writer_;
+};
+
+}  // namespace coretap

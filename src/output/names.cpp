@@ -1,0 +1,227 @@
+#include "output/names.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/disks.hpp"
+#include "core/kernel.hpp"
+#include "output/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kGfpBits = "gfp bits";  // unnamed in the kernel
+constexpr int kOpBits = 8;  // REQ_OP_BITS since 4.10; the flags begin above
+
+/// Names that users of biolatency -F know, where they differ from the kernel's enumerators.
+constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
+    {"META", "Metadata"},    {"PRIO", "Priority"}, {"FUA", "ForcedUnitAccess"},
+    {"RAHEAD", "ReadAhead"}, {"NOMERGE", "NoMerge"}, {"NOWAIT", "NoWait"},
+    {"PREFLUSH", "PreFlush"}, {"DRV_IN", "DriverIn"}, {"DRV_OUT", "DriverOut"},
+};
+
+/// REQ_OP_ZONE_APPEND -> ZoneAppend
+std::string camel(std::string_view name) {
+  for (auto& [kernel, word] : kBlockWords)
+    if (kernel == name) return std::string(word);
+  std::string out;
+  bool start = true;
+  for (char c : name) {
+    if (c == '_') {
+      start = true;
+      continue;
+    }
+    out += static_cast<char>(start ? toupper(c) : tolower(c));
+    start = false;
+  }
+  return out;
+}
+
+/// Bits of gfp_t before 6.10 gave them an enum (772dd0342727); the same from 5.10 to 6.9.
+constexpr std::string_view kOldGfp[] = {
+    "DMA",     "HIGHMEM", "DMA32",         "MOVABLE",        "RECLAIMABLE", "HIGH",
+    "IO",      "FS",      "ZERO",          "ATOMIC",         "DIRECT_RECLAIM",
+    "KSWAPD_RECLAIM", "WRITE", "NOWARN",   "RETRY_MAYFAIL",  "NOFAIL",      "NORETRY",
+    "MEMALLOC", "COMP",   "NOMEMALLOC",    "HARDWALL",       "THISNODE",    "ACCOUNT"};
+
+/// Sets of flags that have a name in the kernel (include/linux/gfp_types.h), the largest first.
+struct GfpSet {
+  std::string_view name;
+  std::vector<std::string_view> flags;
+};
+const std::vector<GfpSet>& gfp_sets() {
+  static const std::vector<GfpSet> sets = {
+      {"GFP_TRANSHUGE",
+       {"DIRECT_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
+      {"GFP_TRANSHUGE_LIGHT",
+       {"IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
+      {"GFP_HIGHUSER_MOVABLE",
+       {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE"}},
+      {"GFP_HIGHUSER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM"}},
+      {"GFP_USER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL"}},
+      {"GFP_KERNEL_ACCOUNT", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "ACCOUNT"}},
+      {"GFP_KERNEL", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS"}},
+      {"GFP_NOFS", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO"}},
+      {"GFP_NOIO", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM"}},
+      {"GFP_ATOMIC", {"HIGH", "KSWAPD_RECLAIM"}},
+      {"GFP_NOWAIT", {"KSWAPD_RECLAIM"}},
+  };
+  return sets;
+}
+
+void join(std::string& list, std::string_view word, char separator) {
+  if (!list.empty()) list += separator;
+  list += word;
+}
+
+}  // namespace
+
+void Names::learn(std::string_view type, Enumerators values) {
+  enums_.insert_or_assign(std::string(type), std::move(values));
+}
+
+void Names::learn(const Format& format, Kernel& kernel) {
+  auto ask = [&](std::string_view type) {
+    if (!type.empty() && !enums_.contains(type)) learn(type, kernel.enumerators(type));
+  };
+  ask(format.type);
+  if (format.kind == Format::block_flags) {
+    ask("req_op");
+    ask("req_opf");  // its name until 6.0 (ff07a02e9e8e)
+    ask("req_flag_bits");
+  }
+  if (format.kind == Format::gfp && !enums_.contains(kGfpBits))
+    learn(kGfpBits, kernel.enumerators_beside("___GFP_DMA_BIT"));
+}
+
+std::string Names::enumerator(const Format& format, std::uint64_t value) const {
+  if (auto known = enums_.find(format.type); known != enums_.end())
+    for (auto& [name, number] : known->second)
+      if (static_cast<std::uint64_t>(number) == value) {
+        std::string_view word = name;
+        if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
+        return std::string(word);
+      }
+  return std::to_string(value);
+}
+
+std::string Names::gfp(std::uint64_t flags) const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> bits;
+  auto known = enums_.find(kGfpBits);
+  if (known != enums_.end() && !known->second.empty()) {
+    for (auto& [name, bit] : known->second) {
+      std::string_view word = name;  // ___GFP_DMA32_BIT
+      if (!word.starts_with("___GFP_") || !word.ends_with("_BIT") || word.ends_with("_LAST_BIT"))
+        continue;
+      bits.emplace_back(word.substr(7, word.size() - 11), 1ULL << bit);
+    }
+  } else {
+    for (std::size_t i = 0; i < std::size(kOldGfp); i++) bits.emplace_back(kOldGfp[i], 1ULL << i);
+  }
+  std::string text;
+  auto rest = flags;
+  for (auto& set : gfp_sets()) {
+    std::uint64_t mask = 0;
+    bool complete = true;
+    for (auto flag : set.flags) {
+      auto bit = std::find_if(bits.begin(), bits.end(), [&](auto& b) { return b.first == flag; });
+      if (bit == bits.end())
+        complete = false;
+      else
+        mask |= bit->second;
+    }
+    if (complete && mask && (rest & mask) == mask) {
+      text = set.name;
+      rest &= ~mask;
+      break;
+    }
+  }
+  for (auto& [name, bit] : bits)
+    if (rest & bit) {
+      join(text, fmt::format("__GFP_{}", name), '|');
+      rest &= ~bit;
+    }
+  if (rest || text.empty()) join(text, fmt::format("{:#x}", rest), '|');
+  return text;
+}
+
+std::string Names::block_flags(std::uint64_t flags) const {
+  std::string text;
+  auto rest = flags >> kOpBits;
+  if (auto known = enums_.find("req_flag_bits"); known != enums_.end())
+    for (auto& [name, bit] : known->second) {
+      std::string_view word = name;  // __REQ_SYNC
+      if (!word.starts_with("__REQ_") || bit < kOpBits || bit > 62 || !(flags >> bit & 1)) continue;
+      if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
+      rest &= ~(1ULL << (bit - kOpBits));
+      join(text, camel(word.substr(6)), '-');
+    }
+  if (rest) join(text, fmt::format("{:#x}", rest << kOpBits), '-');
+  for (auto* type : {"req_op", "req_opf"})
+    if (auto known = enums_.find(type); known != enums_.end())
+      for (auto& [name, op] : known->second)
+        if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1))) {
+          std::string_view word = name;
+          if (word.starts_with("REQ_OP_")) word.remove_prefix(7);
+          join(text, camel(word), '-');
+          return text;
+        }
+  join(text, fmt::format("Op{}", flags & ((1 << kOpBits) - 1)), '-');
+  return text;
+}
+
+bool names_things(const Format& format) {
+  switch (format.kind) {
+    case Format::disk:
+    case Format::enumerator:
+    case Format::bits:
+    case Format::gfp:
+    case Format::block_flags: return true;
+    default: return false;
+  }
+}
+
+std::string Names::name(const Format& format, std::uint64_t value) const {
+  switch (format.kind) {
+    case Format::disk: return value ? disk_name(static_cast<std::uint32_t>(value)) : "-";
+    case Format::enumerator: return enumerator(format, value);
+    case Format::gfp: return gfp(value);
+    case Format::block_flags: return block_flags(value);
+    default: return std::to_string(value);
+  }
+}
+
+std::string show(const Format& format, const Value& value, const Names& names) {
+  std::string text;
+  if (auto* n = std::get_if<std::uint64_t>(&value)) {
+    if (names_things(format)) {
+      text = names.name(format, *n);
+    } else if (format.kind == Format::milliseconds) {
+      text = fmt::format("{:.2f}", static_cast<double>(*n) / 1e6);
+    } else if (format.kind == Format::hex) {
+      text = fmt::format("{:#x}", *n);
+    } else {
+      text = std::to_string(*n);
+    }
+  } else if (auto* i = std::get_if<std::int64_t>(&value)) {
+    if (format.kind == Format::enumerator)
+      text = names.name(format, static_cast<std::uint64_t>(*i));
+    else
+      text = format.kind == Format::thousandths
+                 ? fmt::format("{:.3f}", static_cast<double>(*i) / 1e3)
+                 : std::to_string(*i);
+  } else if (auto* d = std::get_if<double>(&value)) {
+    text = format.kind == Format::percent ? fmt::format("{:.2f}%", *d * 100)
+                                          : fmt::format("{:.2f}", *d);
+  } else if (auto* s = std::get_if<std::string>(&value)) {
+    text = printable(*s);
+  } else {
+    text = "-";
+  }
+  if (format.width < 0) return fmt::format("{:<{}}", text, -format.width);
+  return fmt::format("{:>{}}", text, format.width);
+}
+
+}  // namespace coretap

@@ -1,0 +1,41 @@
+// Numbers of this kernel by their names: enums, flags, disks.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coretap/fields.hpp"
+
+namespace coretap {
+
+class Kernel;
+
+class Names {
+ public:
+  using Enumerators = std::vector<std::pair<std::string, std::int64_t>>;
+
+  /// Learns what a format needs, while the kernel's type information is loaded.
+  void learn(const Format& format, Kernel& kernel);
+  void learn(std::string_view type, Enumerators values);
+
+  /// A value as the format shows it to people; only for formats that name things.
+  std::string name(const Format& format, std::uint64_t value) const;
+
+ private:
+  std::string enumerator(const Format& format, std::uint64_t value) const;
+  std::string gfp(std::uint64_t flags) const;
+  std::string block_flags(std::uint64_t flags) const;
+
+  std::map<std::string, Enumerators, std::less<>> enums_;
+};
+
+/// Does the format show a number by a name?
+bool names_things(const Format& format);
+
+/// For tables: aligned to the format's width.
+std::string show(const Format& format, const Value& value, const Names& names);
+
+}  // namespace coretap

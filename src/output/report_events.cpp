@@ -1,0 +1,126 @@
+// Event tools: one line per record, as it comes.
+#include <bpf/libbpf.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/clock.hpp"
+#include "core/run.hpp"
+#include "core/session.hpp"
+#include "output/reporters.hpp"
+#include "output/stacks.hpp"
+
+namespace coretap {
+
+namespace {
+
+class EventReporter : public Reporter {
+ public:
+  explicit EventReporter(const EventReport& report) : report_(report) {}
+
+  void configure(Session& s) override {
+    for (auto& f : report_.fields)
+      if (s.config.holds(f.when) || s.config.format != OutputFormat::text) fields_.push_back(&f);
+    with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
+    set_variable(s, "stack_on", with_stack_);
+    set_variable(s, "stack_bytes", s.stack_depth() * 8);
+  }
+
+  Result<void> open(Session&) override { return {}; }
+  bool periodic() const override { return false; }
+
+  void begin(Session& s) override {
+    std::string header;
+    if (s.config.format == OutputFormat::csv) {
+      header = "time,monotonic_ns";
+      for (auto* f : fields_) header += fmt::format(",{}", f->key);
+      if (with_stack_) header += ",kernel_stack";
+    } else if (s.config.format == OutputFormat::text) {
+      if (s.config.given("timestamp")) header = fmt::format("{:<14} ", "TIME(s)");
+      for (auto* f : fields_) header += title(*f);
+      while (header.ends_with(' ')) header.pop_back();
+    } else {
+      return;
+    }
+    s.out.line(header);
+  }
+
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (size < report_.record_size) return;
+    auto* head = static_cast<const event_head*>(data);
+    const stack* frames = nullptr;
+    if (with_stack_ && size >= report_.record_size + sizeof(stack))
+      frames = reinterpret_cast<const stack*>(static_cast<const char*>(data) + report_.record_size);
+    s.ledger.shown++;
+    if (s.config.format == OutputFormat::json)
+      json(s, *head, data, frames);
+    else if (s.config.format == OutputFormat::csv)
+      csv(s, *head, data, frames);
+    else
+      text(s, *head, data, frames);
+  }
+
+ private:
+  static std::string title(const Field& f) {
+    if (f.format.width < 0) return fmt::format("{:<{}} ", f.title, -f.format.width);
+    return fmt::format("{:>{}} ", f.title, f.format.width);
+  }
+
+  void text(Session& s, const event_head& head, const void* data, const stack* frames) {
+    std::string line;
+    if (s.config.given("timestamp"))
+      line = fmt::format("{:<14.6f} ", static_cast<double>(head.time_ns - std::min<std::uint64_t>(
+                                                                              s.began_ns, head.time_ns)) /
+                                           1e9);
+    for (auto* f : fields_) line += show(f->format, f->read(data), s.names) + ' ';
+    while (line.ends_with(' ')) line.pop_back();
+    s.out.line(line);
+    if (!frames) return;
+    for (auto& frame : stacks_.kernel(*frames)) s.out.line("        " + printable(frame));
+    s.out.write("\n");
+  }
+
+  void json(Session& s, const event_head& head, const void* data, const stack* frames) {
+    JsonLine line;
+    line.text("type", "event").text("time", iso_time(head.time_ns)).number("monotonic_ns", head.time_ns);
+    for (auto* f : fields_) {
+      line.key(f->key);
+      json_value(line, *f, f->read(data), s.names);
+    }
+    if (frames) {
+      line.key("kernel_stack").begin_array();
+      for (auto& frame : stacks_.kernel(*frames)) line.text(frame);
+      line.end_array();
+    }
+    s.out.line(line.finish());
+  }
+
+  void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
+    auto row = fmt::format("{},{}", iso_time(head.time_ns), head.time_ns);
+    for (auto* f : fields_) row += ',' + csv_value(*f, f->read(data), s.names);
+    if (frames) {
+      std::string folded;
+      auto names = stacks_.kernel(*frames);
+      for (auto frame = names.rbegin(); frame != names.rend(); ++frame)
+        folded += (folded.empty() ? "" : ";") + folded_word(*frame);
+      row += ',' + csv_field(folded);
+    } else if (with_stack_) {
+      row += ',';
+    }
+    s.out.line(row);
+  }
+
+  const EventReport& report_;
+  std::vector<const Field*> fields_;
+  Stacks stacks_{true, false};
+  bool with_stack_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make(const EventReport& report) {
+  return std::make_unique<EventReporter>(report);
+}
+
+}  // namespace coretap

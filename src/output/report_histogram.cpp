@@ -1,0 +1,156 @@
+// Histogram tools: reads the kernel's counters and shows what was added since the last reading.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/clock.hpp"
+#include "core/run.hpp"
+#include "core/session.hpp"
+#include "output/histogram.hpp"
+#include "output/reporters.hpp"
+
+namespace coretap {
+
+namespace {
+
+class HistogramReporter : public Reporter {
+ public:
+  explicit HistogramReporter(const HistogramReport& report) : report_(report) {}
+
+  void configure(Session& s) override {
+    unit_ns_ = s.config.given("milliseconds") ? 1'000'000 : 1'000;
+    set_variable(s, "hist_unit_ns", unit_ns_);
+    keyed_ = false;
+    for (auto& key : report_.keys)
+      if (s.config.holds(key.when)) {
+        keyed_ = true;
+        keys_.push_back(&key);
+      }
+    set_variable(s, "hist_keyed", keyed_);
+  }
+
+  Result<void> open(Session& s) override {
+    if (keyed_) return {};
+    return cpus_.open(s.map("hist_cpus"));
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format != OutputFormat::csv) return;
+    std::string header = "time,";
+    for (auto* key : keys_) header += fmt::format("{},", key->key);
+    s.out.line(header + "from_ns,below_ns,count");
+  }
+
+  void report(Session& s) override {
+    auto now = read(s);
+    bool text = s.config.format == OutputFormat::text;
+    if (text) {
+      if (s.config.given("timestamp")) s.out.line(fmt::format("\n{}", wall_time()));
+      else s.out.write("\n");
+    }
+    auto stamp = iso_time(monotonic_ns());
+    std::size_t shown = 0;
+    for (auto& [key, total] : now) {
+      hist delta = total;
+      auto before = before_.find(key);
+      if (before != before_.end()) subtract(delta, before->second);
+      auto count = histogram_count(delta);
+      if (!count) continue;
+      shown++;
+      s.ledger.shown += count;
+      show(s, key, delta, stamp);
+    }
+    if (!shown && s.config.format == OutputFormat::json) show(s, "", hist{}, stamp);
+    before_ = std::move(now);
+  }
+
+ private:
+  using Histograms = std::map<std::string, hist>;
+
+  static void subtract(hist& from, const hist& what) {
+    for (int i = 0; i < HIST_SLOTS; i++) from.slots[i] -= what.slots[i];
+    from.total_ns -= what.total_ns;
+  }
+
+  Histograms read(Session& s) const {
+    Histograms all;
+    if (!keyed_) {
+      hist sum{};
+      cpus_.sum(reinterpret_cast<std::uint64_t*>(&sum), sizeof sum / 8);
+      all.emplace("", sum);
+      return all;
+    }
+    // Entries are never deleted while we read, so no key is visited twice or left out.
+    int fd = bpf_map__fd(s.map("hist_keys"));
+    std::string key(report_.key_size, '\0'), next(report_.key_size, '\0');
+    const void* at = nullptr;
+    while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
+      key = next;
+      at = key.data();
+      hist h{};
+      if (bpf_map_lookup_elem(fd, key.data(), &h) == 0) all.emplace(key, h);
+    }
+    return all;
+  }
+
+  void show(Session& s, const std::string& key, const hist& h, const std::string& stamp) const {
+    if (s.config.format == OutputFormat::json) {
+      JsonLine line;
+      line.text("type", "histogram").text("time", stamp);
+      if (!key.empty())
+        for (auto* k : keys_) {
+          line.key(k->key);
+          json_value(line, *k, k->read(key.data()), s.names);
+        }
+      json_histogram(line, h, unit_ns_);
+      s.out.line(line.finish());
+    } else if (s.config.format == OutputFormat::csv) {
+      for (int i = 0; i < HIST_SLOTS; i++) {
+        if (!h.slots[i]) continue;
+        auto row = stamp + ',';
+        for (auto* k : keys_) row += csv_value(*k, k->read(key.data()), s.names) + ',';
+        s.out.line(fmt::format("{}{},{},{}", row, slot_from(i) * unit_ns_,
+                               slot_below(i) * unit_ns_, h.slots[i]));
+      }
+    } else {
+      std::string title;
+      for (auto* k : keys_) {
+        auto format = k->format;
+        format.width = 0;
+        auto value = coretap::show(format, k->read(key.data()), s.names);
+        // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
+        title += k->title.empty() ? ' ' + value
+                                  : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k->title, value);
+      }
+      if (!title.empty()) s.out.line(title);
+      s.out.write(draw_histogram(h, unit_ns_ == 1000 ? "usecs" : "msecs"));
+      if (!report_.extension.empty() && s.config.given(report_.extension)) {
+        auto count = histogram_count(h);
+        auto total = h.total_ns / unit_ns_;
+        s.out.line(fmt::format("avg = {} {}, total: {} {}, count: {}", total / count,
+                               unit_ns_ == 1000 ? "usecs" : "msecs", total,
+                               unit_ns_ == 1000 ? "usecs" : "msecs", count));
+      }
+      if (!title.empty()) s.out.write("\n");
+    }
+  }
+
+  const HistogramReport& report_;
+  std::vector<const Field*> keys_;
+  CpuSlots cpus_;
+  Histograms before_;
+  std::uint64_t unit_ns_ = 1000;
+  bool keyed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make(const HistogramReport& report) {
+  return std::make_unique<HistogramReporter>(report);
+}
+
+}  // namespace coretap

@@ -1,0 +1,14 @@
+// One maker per kind of report.
+#pragma once
+#include <memory>
+
+#include "core/session.hpp"
+
+namespace coretap {
+
+std::unique_ptr<Reporter> make(const HistogramReport& report);
+std::unique_ptr<Reporter> make(const EventReport& report);
+std::unique_ptr<Reporter> make(const StackReport& report);
+std::unique_ptr<Reporter> make(const SumReport& report);
+
+}  // namespace coretap

@@ -1,0 +1,91 @@
+#include "output/sanitize.hpp"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+struct Decoded {
+  std::uint32_t code = 0;
+  int length = 0;  ///< 0: not UTF-8 here
+};
+
+Decoded decode(std::string_view s) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  auto first = byte(0);
+  if (first < 0x80) return {first, 1};
+  int length = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+  if (first >= 0xf5 || !length || s.size() < static_cast<std::size_t>(length)) return {};
+  std::uint32_t code = first & (0xff >> (length + 1));
+  for (int i = 1; i < length; i++) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return overlong || surrogate || code > 0x10ffff ? Decoded{} : Decoded{code, length};
+}
+
+/// Moves the cursor, reverses the line or hides text: nothing that a name may do to a terminal.
+bool dangerous(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+         (c >= 0xe0000 && c <= 0xe0fff);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    auto [code, length] = decode(text);
+    if (!length || (dangerous(code) && code < 0x80)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      length = 1;
+    } else if (dangerous(code)) {
+      out += fmt::format("\\u{{{:x}}}", code);
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    int length = decode(text).length;
+    if (length)
+      out.append(text.substr(0, length));
+    else
+      out += "\xef\xbf\xbd";
+    text.remove_prefix(length ? length : 1);
+  }
+  return out;
+}
+
+std::string folded_word(std::string_view text) {
+  auto out = printable(text);
+  for (auto& c : out)
+    if (c == ';') c = ':';
+  return out;
+}
+
+std::string csv_field(std::string_view text) {
+  auto out = printable(text);
+  if (out.find_first_of(",\"") == std::string::npos) return out;
+  std::string quoted = "\"";
+  for (char c : out) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace coretap

@@ -1,0 +1,21 @@
+// Text from outside (command names, paths, symbols) on its way to a terminal, a script or a file.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace coretap {
+
+/// For terminals and pipes: control characters, escape sequences, direction marks and bytes that
+/// are not UTF-8 become \xNN (or \u{NNNN}).
+std::string printable(std::string_view text);
+
+/// Valid UTF-8 for JSON: bytes that are not become U+FFFD.
+std::string valid_utf8(std::string_view text);
+
+/// A frame or name in folded stacks: printable, without ';' which separates frames.
+std::string folded_word(std::string_view text);
+
+/// One CSV field (RFC 4180), printable.
+std::string csv_field(std::string_view text);
+
+}  // namespace coretap

@@ -1,0 +1,38 @@
+// Standard output: data only, whole reports at once, and an end that tells how it ended.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+class Sink {
+ public:
+  explicit Sink(int fd = 1) : fd_(fd) {}
+
+  void write(std::string_view text) {
+    buffer_ += text;
+    if (buffer_.size() >= kFlushAt) flush();
+  }
+  void line(std::string_view text) {
+    buffer_ += text;
+    write("\n");
+  }
+
+  /// Writes what waits. After the first failure everything is dropped.
+  void flush();
+
+  bool closed() const { return closed_; }        ///< the reader has gone: end quietly
+  bool failed() const { return error_ != 0; }    ///< anything else, such as a full disk
+  Error error() const;
+
+ private:
+  static constexpr std::size_t kFlushAt = 64 << 10;
+  int fd_;
+  std::string buffer_;
+  bool closed_ = false;
+  int error_ = 0;
+};
+
+}  // namespace coretap

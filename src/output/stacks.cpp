@@ -1,0 +1,42 @@
+#include "output/stacks.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+UserSymbols& Stacks::user_symbols() {
+  if (!user_) user_ = std::make_unique<UserSymbols>();
+  return *user_;
+}
+
+std::string Stacks::word(const Symbol& symbol, bool user) const {
+  if (!symbol.known()) {
+    if (modules_ && !symbol.module.empty())
+      return fmt::format("[unknown] ({}+{:#x})", symbol.module, symbol.module_offset);
+    return "[unknown]";
+  }
+  auto text = symbol.name;
+  if (offsets_) text += fmt::format("+{:#x}", symbol.offset);
+  if (user && modules_ && !symbol.module.empty()) text += fmt::format(" ({})", symbol.module);
+  return text;
+}
+
+std::vector<std::string> Stacks::kernel(const stack& s) {
+  if (!kernel_) kernel_ = std::make_unique<KernelSymbols>();
+  std::vector<std::string> frames;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++)
+    frames.push_back(word(kernel_->find(s.ip[i]), false));
+  return frames;
+}
+
+std::vector<std::string> Stacks::user(pid_t tgid, const stack& s) {
+  std::vector<std::string> frames;
+  // Only the leaf is where the task stood; the others are return addresses.
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++)
+    frames.push_back(word(user_symbols().find(tgid, s.ip[i], i == 0), true));
+  return frames;
+}
+
+}  // namespace coretap

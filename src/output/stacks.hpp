@@ -1,0 +1,35 @@
+// Stacks as text, folded and JSON, with symbols looked up only when one is printed.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coretap/symbols.hpp"
+#include "lib/shared.h"
+#include "output/json.hpp"
+
+namespace coretap {
+
+class Stacks {
+ public:
+  explicit Stacks(bool offsets, bool modules) : offsets_(offsets), modules_(modules) {}
+
+  /// Leaf first, as the kernel walks.
+  std::vector<std::string> kernel(const stack& s);
+  std::vector<std::string> user(pid_t tgid, const stack& s);
+
+  /// The process is alive now and may not be when its symbols are asked for.
+  void remember(pid_t tgid) { user_symbols().remember(tgid); }
+
+ private:
+  UserSymbols& user_symbols();
+  std::string word(const Symbol& symbol, bool user) const;
+
+  bool offsets_, modules_;
+  std::unique_ptr<KernelSymbols> kernel_;
+  std::unique_ptr<UserSymbols> user_;
+};
+
+}  // namespace coretap

@@ -1,0 +1,12 @@
+// Mangled names back to what the author wrote, in bounded time and memory.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace coretap::symbols {
+
+/// C++ (Itanium ABI) and legacy Rust (without its hash). All others, names above 4 KiB, and names
+/// that would become longer than 16 KiB are returned as they are.
+std::string demangle(std::string_view name);
+
+}  // namespace coretap::symbols

@@ -1,0 +1,427 @@
+#include "elf_symbols.hpp"
+
+#include <elf.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <lzma.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <algorithm>
+
+// Why libelf and not libdwfl: libdwfl maps the files (who truncates one kills the reader by
+// SIGBUS), unpacks .gnu_debugdata without bound, and may ask debuginfod servers.
+
+namespace coretap::symbols {
+namespace {
+
+constexpr std::uint64_t kMaxSection = 256ULL << 20;
+constexpr std::size_t kMaxFunctions = 4 << 20;
+constexpr std::size_t kMaxNameBytes = 256 << 20;
+constexpr std::size_t kMaxSegments = 512;
+constexpr std::size_t kMaxDebugdata = 64 << 20;  // unpacked
+constexpr std::uint64_t kMaxNotes = 1 << 20;
+constexpr std::uint64_t kMaxChecksummed = 1ULL << 30;
+constexpr std::uint64_t kPage = 4096;
+
+struct ElfCloser {
+  void operator()(Elf* elf) const { ::elf_end(elf); }
+};
+using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
+
+// libelf trusts section and program header counts of the extended form up to the file's size and
+// allocates for them. Executables and shared objects never need that form.
+bool plausible_header(std::span<const char> head) {
+  if (head.size() < EI_NIDENT || ::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
+  const auto check = [](const auto& header) {
+    const bool extended =
+        header.e_shoff != 0 && (header.e_shnum == 0 || header.e_shnum >= SHN_LORESERVE);
+    return !extended && header.e_phnum != PN_XNUM && header.e_phnum <= kMaxSegments &&
+           (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+  };
+  constexpr char kOwnOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+  if (head[EI_DATA] != kOwnOrder) return false;
+  if (head[EI_CLASS] == ELFCLASS64 && head.size() >= sizeof(Elf64_Ehdr)) {
+    Elf64_Ehdr header;
+    ::memcpy(&header, head.data(), sizeof header);
+    return check(header);
+  }
+  if (head[EI_CLASS] == ELFCLASS32 && head.size() >= sizeof(Elf32_Ehdr)) {
+    Elf32_Ehdr header;
+    ::memcpy(&header, head.data(), sizeof header);
+    return check(header);
+  }
+  return false;
+}
+
+ElfHandle open_elf(int fd) {
+  ::elf_version(EV_CURRENT);
+  char head[sizeof(Elf64_Ehdr)];
+  const ssize_t got = ::pread(fd, head, sizeof head, 0);
+  if (got <= 0 || !plausible_header({head, static_cast<std::size_t>(got)})) return {};
+  // Plain reads: a mapping of somebody else's file may vanish under us.
+  ElfHandle elf(::elf_begin(fd, ELF_C_READ, nullptr));
+  if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
+  return elf;
+}
+
+ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size) {
+  ::elf_version(EV_CURRENT);
+  char* bytes = reinterpret_cast<char*>(image.data());
+  if (!plausible_header({bytes, size})) return {};
+  ElfHandle elf(::elf_memory(bytes, size));
+  if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
+  return elf;
+}
+
+// The bytes of a section of bounded size.
+Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t max_size) {
+  if (header.sh_type == SHT_NOBITS || header.sh_size == 0 || header.sh_size > max_size ||
+      (header.sh_flags & SHF_COMPRESSED) != 0)
+    return nullptr;
+  Elf_Data* data = ::elf_getdata(section, nullptr);
+  return data != nullptr && data->d_buf != nullptr ? data : nullptr;
+}
+
+std::string build_id_of(Elf* elf) {
+  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (::gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
+    Elf_Data* data = section_data(section, header, kMaxNotes);
+    if (data == nullptr) continue;
+    GElf_Nhdr note;
+    std::size_t name_at, text_at;
+    for (std::size_t at = 0, next;
+         (next = ::gelf_getnote(data, at, &note, &name_at, &text_at)) > at; at = next) {
+      if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof ELF_NOTE_GNU ||
+          note.n_descsz < 2 || note.n_descsz > 64)
+        continue;
+      const auto* bytes = static_cast<const unsigned char*>(data->d_buf);
+      if (::memcmp(bytes + name_at, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) != 0) continue;
+      std::string id;
+      for (std::size_t i = 0; i < note.n_descsz; ++i) {
+        constexpr char kDigits[] = "0123456789abcdef";
+        id += kDigits[bytes[text_at + i] >> 4];
+        id += kDigits[bytes[text_at + i] & 15];
+      }
+      return id;
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> first_load_address(Elf* elf) {
+  std::size_t count = 0;
+  if (::elf_getphdrnum(elf, &count) != 0) return {};
+  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+    if (header.p_type == PT_LOAD) return header.p_vaddr;
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> checksum(int fd) {
+  std::vector<unsigned char> buffer(256 << 10);
+  uLong crc = ::crc32(0, nullptr, 0);
+  for (std::uint64_t at = 0; at <= kMaxChecksummed;) {
+    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
+    if (got < 0) return {};
+    if (got == 0) return static_cast<std::uint32_t>(crc);
+    crc = ::crc32(crc, buffer.data(), static_cast<uInt>(got));
+    at += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+// Unpacks an .xz file; nothing if it is damaged or unpacks to more than kMaxDebugdata.
+std::vector<std::uint64_t> unpack(const void* data, std::size_t size, std::size_t& unpacked) {
+  std::vector<std::uint64_t> out;
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (::lzma_stream_decoder(&stream, kMaxDebugdata * 2, 0) != LZMA_OK) return out;
+  const std::unique_ptr<lzma_stream, decltype(&::lzma_end)> end(&stream, &::lzma_end);
+  stream.next_in = static_cast<const std::uint8_t*>(data);
+  stream.avail_in = size;
+  unpacked = 0;
+  lzma_ret status = LZMA_OK;
+  while (status == LZMA_OK && unpacked < kMaxDebugdata) {
+    out.resize(std::min((unpacked + (256 << 10)) * 2, kMaxDebugdata) / sizeof out[0]);
+    stream.next_out = reinterpret_cast<std::uint8_t*>(out.data()) + unpacked;
+    stream.avail_out = out.size() * sizeof out[0] - unpacked;
+    status = ::lzma_code(&stream, LZMA_FINISH);
+    unpacked = out.size() * sizeof out[0] - stream.avail_out;
+  }
+  if (status != LZMA_STREAM_END) out.clear();
+  return out;
+}
+
+}  // namespace
+
+// Collects candidates from up to three ELF files that describe the same code; those stay open
+// until the names of the chosen ones are copied.
+class ElfReader {
+ public:
+  explicit ElfReader(ElfHandle elf) { files_.push_back(std::move(elf)); }
+
+  std::shared_ptr<ElfSymbols> run(int fd, const FindDebugFile& find_debug_file) {
+    auto result = std::make_shared<ElfSymbols>();
+    read_segments(*result);
+    if (result->segments_.empty()) return {};
+    Elf* main = files_.front().get();
+    if (!add_tables(main, SHT_SYMTAB, 0) &&
+        !(find_debug_file && add_debug_file(fd, find_debug_file))) {
+      add_tables(main, SHT_DYNSYM, 0);
+      add_debugdata(main);
+    }
+    choose(*result);
+    return result;
+  }
+
+ private:
+  struct Candidate {
+    std::uint64_t start;
+    std::uint32_t size;  // until the section's end if `sizeless`
+    std::uint8_t rank;   // lower is better
+    bool sizeless;
+    std::uint16_t length;  // of the name
+    const char* name;
+  };
+
+  void read_segments(ElfSymbols& out) {
+    std::size_t count = 0;
+    Elf* elf = files_.front().get();
+    if (::elf_getphdrnum(elf, &count) != 0) return;
+    std::vector<ElfSymbols::Segment> others;
+    for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+      GElf_Phdr header;
+      if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+      if (header.p_type != PT_LOAD || header.p_filesz == 0 ||
+          header.p_offset > UINT64_MAX - header.p_filesz)
+        continue;
+      auto& list = (header.p_flags & PF_X) != 0 ? out.segments_ : others;
+      list.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
+    }
+    out.segments_.insert(out.segments_.end(), others.begin(), others.end());
+  }
+
+  // True if there was a table of this type with symbols.
+  bool add_tables(Elf* elf, GElf_Word type, std::uint64_t bias) {
+    std::vector<GElf_Shdr> sections;  // for type and end
+    std::size_t count = 0;
+    if (::elf_getshdrnum(elf, &count) != 0 || count >= SHN_LORESERVE) return false;
+    sections.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      Elf_Scn* section = ::elf_getscn(elf, i);
+      if (section == nullptr || ::gelf_getshdr(section, &sections[i]) == nullptr) sections[i] = {};
+    }
+    bool any = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const GElf_Shdr& header = sections[i];
+      if (header.sh_type != type || header.sh_link >= count) continue;
+      const GElf_Shdr& names_header = sections[header.sh_link];
+      if (names_header.sh_type != SHT_STRTAB) continue;
+      const Elf_Data* data = section_data(::elf_getscn(elf, i), header, kMaxSection);
+      const Elf_Data* names =
+          section_data(::elf_getscn(elf, header.sh_link), names_header, kMaxSection);
+      if (data == nullptr || names == nullptr || data->d_type != ELF_T_SYM) continue;
+      any = true;
+      add_symbols(elf, const_cast<Elf_Data*>(data), *names, sections, bias);
+    }
+    return any;
+  }
+
+  void add_symbols(Elf* elf, Elf_Data* data, const Elf_Data& names,
+                   const std::vector<GElf_Shdr>& sections, std::uint64_t bias) {
+    const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+    const std::size_t count = each > 0 ? std::min<std::size_t>(data->d_size / each, INT32_MAX) : 0;
+    for (std::size_t i = 1; i < count && candidates_.size() < kMaxFunctions; ++i) {
+      GElf_Sym symbol;
+      if (::gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      const unsigned type = GELF_ST_TYPE(symbol.st_info);
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections.size() ||
+          symbol.st_name >= names.d_size)
+        continue;
+      const GElf_Shdr& section = sections[symbol.st_shndx];
+      const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
+      if (!function && (type != STT_NOTYPE || (section.sh_flags & SHF_EXECINSTR) == 0)) continue;
+      std::uint64_t start = symbol.st_value;
+      if (machine(elf) == EM_ARM && function) start &= ~1ULL;  // the bit says "Thumb"
+      const std::uint64_t section_end = section.sh_addr + section.sh_size;
+      std::uint64_t size = symbol.st_size;
+      const bool sizeless = size == 0;
+      if (sizeless) {
+        if (start < section.sh_addr || start >= section_end) continue;
+        size = section_end - start;
+      }
+      const char* text = static_cast<const char*>(names.d_buf) + symbol.st_name;
+      const std::size_t room =
+          std::min<std::size_t>(names.d_size - symbol.st_name, NameArena::kMaxName);
+      std::string_view name(text, ::strnlen(text, room));
+      // "memcpy@@GLIBC_2.14"
+      if (const auto at = name.find('@'); at != name.npos && at > 0) name = name.substr(0, at);
+      // "$x", ".L1": marks of assemblers, not functions
+      if (name.empty() || (!function && (name.front() == '$' || name.starts_with(".L")))) continue;
+      const unsigned bind = GELF_ST_BIND(symbol.st_info);
+      const std::size_t underscores =
+          std::min<std::size_t>(3, std::min(name.find_first_not_of('_'), name.size()));
+      const unsigned rank = (function ? 0U : 64U) + (sizeless ? 32U : 0U) +
+                            (bind == STB_LOCAL ? 16U : 0U) +
+                            static_cast<unsigned>(underscores) * 2 + (bind == STB_WEAK ? 1U : 0U);
+      candidates_.push_back(
+          {.start = start + bias,
+           .size = static_cast<std::uint32_t>(std::min<std::uint64_t>(size, UINT32_MAX)),
+           .rank = static_cast<std::uint8_t>(rank),
+           .sizeless = sizeless,
+           .length = static_cast<std::uint16_t>(name.size()),
+           .name = name.data()});
+    }
+  }
+
+  static unsigned machine(Elf* elf) {
+    GElf_Ehdr header;
+    return ::gelf_getehdr(elf, &header) != nullptr ? header.e_machine : unsigned{EM_NONE};
+  }
+
+  // What was linked at another address (prelink) moves along with the first segment.
+  std::uint64_t bias_of(Elf* other) const {
+    const auto here = first_load_address(files_.front().get());
+    const auto there = first_load_address(other);
+    return here && there ? *here - *there : 0;
+  }
+
+  Elf_Data* named_section(Elf* elf, const char* wanted, std::uint64_t max_size) const {
+    std::size_t names = 0;
+    if (::elf_getshdrstrndx(elf, &names) != 0) return nullptr;
+    Elf_Scn* strings = ::elf_getscn(elf, names);
+    GElf_Shdr header;
+    // elf_strptr reads the whole string section.
+    if (strings == nullptr || ::gelf_getshdr(strings, &header) == nullptr ||
+        header.sh_size > kMaxNotes * 16)
+      return nullptr;
+    for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
+      if (::gelf_getshdr(section, &header) == nullptr) continue;
+      const char* name = ::elf_strptr(elf, names, header.sh_name);
+      if (name != nullptr && ::strcmp(name, wanted) == 0)
+        return section_data(section, header, max_size);
+    }
+    return nullptr;
+  }
+
+  bool add_debug_file(int fd, const FindDebugFile& find) {
+    Elf* main = files_.front().get();
+    DebugFileKey key{.build_id = build_id_of(main), .debuglink = {}};
+    std::uint32_t crc = 0;
+    const Elf_Data* link = named_section(main, ".gnu_debuglink", 8192);
+    if (link != nullptr) {
+      const auto* text = static_cast<const char*>(link->d_buf);
+      const std::size_t length = ::strnlen(text, link->d_size);
+      const std::size_t crc_at = (length + 4) & ~std::size_t{3};  // after the NUL, aligned
+      const std::string_view name(text, length);
+      if (length > 0 && length < 256 && crc_at + sizeof crc <= link->d_size &&
+          name.find('/') == name.npos && name != "." && name != "..") {
+        ::memcpy(&crc, text + crc_at, sizeof crc);
+        key.debuglink = name;
+      }
+    }
+    if (key.build_id.empty() && key.debuglink.empty()) return false;
+    const auto own = identity_of(fd);
+    bool added = false;
+    find(key, [&](int candidate) {
+      if (identity_of(candidate) == own) return false;  // a debuglink may name the file itself
+      ElfHandle elf = open_elf(candidate);
+      if (!elf || machine(elf.get()) != machine(main)) return false;
+      if (!key.build_id.empty() ? build_id_of(elf.get()) != key.build_id
+                                : checksum(candidate) != crc)
+        return false;
+      added = add_tables(elf.get(), SHT_SYMTAB, bias_of(elf.get()));
+      // All that is needed is in memory by now; the candidate may be closed.
+      if (added) files_.push_back(std::move(elf));
+      return added;
+    });
+    return added;
+  }
+
+  void add_debugdata(Elf* main) {
+    const Elf_Data* packed = named_section(main, ".gnu_debugdata", kMaxDebugdata);
+    if (packed == nullptr) return;
+    std::size_t size = 0;
+    debugdata_ = unpack(packed->d_buf, packed->d_size, size);
+    if (debugdata_.empty()) return;
+    ElfHandle elf = open_elf(debugdata_, size);
+    if (!elf) return;
+    add_tables(elf.get(), SHT_SYMTAB, bias_of(elf.get()));
+    files_.push_back(std::move(elf));
+  }
+
+  void choose(ElfSymbols& out) {
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       return a.start != b.start ? a.start < b.start : a.rank < b.rank;
+                     });
+    candidates_.erase(
+        std::unique(candidates_.begin(), candidates_.end(),
+                    [](const Candidate& a, const Candidate& b) { return a.start == b.start; }),
+        candidates_.end());
+    out.functions_.reserve(candidates_.size());
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      if (out.names_.bytes() > kMaxNameBytes) break;
+      if (candidate.sizeless && i + 1 < candidates_.size())
+        candidate.size = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(candidate.size, candidates_[i + 1].start - candidate.start));
+      out.functions_.push_back(
+          {candidate.start, candidate.size, out.names_.add({candidate.name, candidate.length})});
+    }
+    out.functions_.shrink_to_fit();
+  }
+
+  std::vector<std::uint64_t> debugdata_;  // outlives the Elf that reads from it
+  std::vector<ElfHandle> files_;          // the first is the file itself
+  std::vector<Candidate> candidates_;
+};
+
+std::shared_ptr<ElfSymbols> ElfSymbols::read(int fd, const FindDebugFile& find_debug_file) {
+  ElfHandle elf = open_elf(fd);
+  if (!elf) return {};
+  return ElfReader(std::move(elf)).run(fd, find_debug_file);
+}
+
+std::shared_ptr<ElfSymbols> ElfSymbols::read(std::span<const char> image) {
+  std::vector<std::uint64_t> copy((image.size() + 7) / 8);  // aligned and writable, as libelf wants
+  if (!image.empty()) ::memcpy(copy.data(), image.data(), image.size());
+  ElfHandle elf = open_elf(copy, image.size());
+  if (!elf) return {};
+  return ElfReader(std::move(elf)).run(-1, {});
+}
+
+std::optional<std::uint64_t> ElfSymbols::address_of_offset(std::uint64_t file_offset) const {
+  for (const Segment& segment : segments_)
+    if (file_offset >= segment.offset && file_offset - segment.offset < segment.size)
+      return segment.address + (file_offset - segment.offset);
+  // Mappings are made of whole pages, so they hold some bytes before and after a segment.
+  for (const Segment& segment : segments_) {
+    const std::uint64_t lead = segment.offset % kPage;
+    const std::uint64_t tail = kPage - 1;
+    if (file_offset + lead >= segment.offset &&
+        file_offset + lead - segment.offset < ((segment.size + lead + tail) & ~tail))
+      return segment.address + (file_offset - segment.offset);
+  }
+  return {};
+}
+
+const ElfSymbols::Function* ElfSymbols::find(std::uint64_t address) const {
+  auto it = std::upper_bound(functions_.begin(), functions_.end(), address,
+                             [](std::uint64_t a, const Function& f) { return a < f.start; });
+  // The nearest one may be nested in, or end before, one that begins earlier.
+  for (int steps = 0; it != functions_.begin() && steps < 32; ++steps) {
+    --it;
+    if (address - it->start < it->size) return &*it;
+  }
+  return nullptr;
+}
+
+std::size_t ElfSymbols::bytes() const {
+  return sizeof *this + functions_.capacity() * sizeof(Function) + names_.bytes();
+}
+
+}  // namespace coretap::symbols

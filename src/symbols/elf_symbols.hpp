@@ -1,0 +1,65 @@
+// The functions of one ELF file, as a compact table; the file is closed once it is read.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "files.hpp"
+
+namespace coretap::symbols {
+
+/// Files above this are not read at all.
+inline constexpr std::uint64_t kMaxElfSize = 4ULL << 30;
+
+/// How to find the separate debug file of a stripped one.
+struct DebugFileKey {
+  std::string build_id;   ///< lower-case hexadecimal; empty if there is none
+  std::string debuglink;  ///< a plain file name; empty if there is none
+};
+
+/// Calls `accept` with open candidates until it returns true.
+using FindDebugFile =
+    std::function<void(const DebugFileKey&, const std::function<bool(int fd)>& accept)>;
+
+class ElfSymbols {
+ public:
+  struct Function {
+    std::uint64_t start;  // ELF virtual address
+    std::uint32_t size;
+    std::uint32_t name;
+  };
+
+  /// Null if this is no ELF executable or shared object. One that is damaged in parts yields what
+  /// can be read. `find_debug_file` is asked only if the file has no .symtab.
+  static std::shared_ptr<ElfSymbols> read(int fd, const FindDebugFile& find_debug_file = {});
+  /// The same from memory, such as a vdso's; the bytes are not needed afterwards.
+  static std::shared_ptr<ElfSymbols> read(std::span<const char> image);
+
+  /// By program headers; executable segments go first.
+  std::optional<std::uint64_t> address_of_offset(std::uint64_t file_offset) const;
+  /// Null between functions and behind their ends.
+  const Function* find(std::uint64_t address) const;
+  const char* name(const Function& function) const { return names_.get(function.name); }
+
+  /// By start, one for each.
+  const std::vector<Function>& functions() const { return functions_; }
+  std::size_t bytes() const;
+
+ private:
+  friend class ElfReader;
+  struct Segment {
+    std::uint64_t offset;
+    std::uint64_t size;  // in the file
+    std::uint64_t address;
+  };
+  std::vector<Segment> segments_;  // executable ones first
+  std::vector<Function> functions_;
+  NameArena names_;
+};
+
+}  // namespace coretap::symbols

@@ -1,0 +1,112 @@
+#include "proc_maps.hpp"
+
+#include <algorithm>
+
+#include "files.hpp"
+
+namespace coretap::symbols {
+namespace {
+
+constexpr std::size_t kMaxLine = 32 << 10;         // PATH_MAX, every byte escaped, and the rest
+constexpr std::uint64_t kMaxBytes = 512ULL << 20;  // far above vm.max_map_count's default
+constexpr std::size_t kMaxExecutable = 128 << 10;
+
+bool take(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool take_decimal(std::string_view& text, std::uint64_t& value) {
+  value = 0;
+  std::size_t digits = 0;
+  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
+    if (digits == 19) return false;
+    value = value * 10 + static_cast<std::uint64_t>(text[digits] - '0');
+  }
+  text.remove_prefix(digits);
+  return digits > 0;
+}
+
+// The kernel writes a newline in a name as \012 and nothing else in another way.
+std::string unescape(std::string_view text) {
+  constexpr std::string_view kNewline = "\\012";
+  std::string path;
+  path.reserve(text.size());
+  for (std::size_t at; (at = text.find(kNewline)) != text.npos;) {
+    path.append(text.substr(0, at)).push_back('\n');
+    text.remove_prefix(at + kNewline.size());
+  }
+  return path.append(text);
+}
+
+}  // namespace
+
+bool Mapping::has_file() const {
+  // Shared anonymous memory has an inode too, but what it holds is never a whole ELF file.
+  return inode != 0 && path.starts_with('/') && !path.starts_with("//") && path != "/dev/zero" &&
+         path != "/anon_hugepage" && !path.starts_with("/SYSV");
+}
+
+std::optional<Mapping> parse_mapping(std::string_view line) {
+  Mapping map;
+  std::uint64_t major, minor;
+  if (!take_hex(line, map.start) || !take(line, '-') || !take_hex(line, map.end) ||
+      !take(line, ' ') || line.size() < 5)
+    return {};
+  const std::string_view rights = line.substr(0, 4);
+  if ((rights[0] != 'r' && rights[0] != '-') || (rights[1] != 'w' && rights[1] != '-') ||
+      (rights[2] != 'x' && rights[2] != '-') || (rights[3] != 'p' && rights[3] != 's'))
+    return {};
+  map.executable = rights[2] == 'x';
+  line.remove_prefix(4);
+  if (!take(line, ' ') || !take_hex(line, map.offset) || !take(line, ' ') ||
+      !take_hex(line, major) || !take(line, ':') || !take_hex(line, minor) || !take(line, ' ') ||
+      !take_decimal(line, map.inode))
+    return {};
+  if (map.start >= map.end || major > UINT32_MAX || minor > UINT32_MAX ||
+      map.offset > UINT64_MAX - (map.end - map.start))
+    return {};
+  map.device_major = static_cast<std::uint32_t>(major);
+  map.device_minor = static_cast<std::uint32_t>(minor);
+  if (!line.empty() && line.front() != ' ') return {};
+  // Padded to a fixed column. A name begins with '/' or '[', never with a space.
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (line.find('\0') != line.npos) return {};
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (line.starts_with('/') && line.ends_with(kDeleted)) {
+    map.deleted = true;
+    line.remove_suffix(kDeleted.size());
+  }
+  map.path = unescape(line);
+  return map;
+}
+
+MapsContent read_mappings(int fd) {
+  MapsContent content;
+  LineReader lines(fd, kMaxLine, kMaxBytes);
+  for (std::string_view line; lines.next(line);) {
+    ++content.lines;
+    auto map = parse_mapping(line);
+    if (!map) {
+      ++content.damaged;
+      continue;
+    }
+    if (!map->executable || content.executable.size() >= kMaxExecutable) continue;
+    map->path_cut = lines.truncated();
+    content.executable.push_back(std::move(*map));
+  }
+  // The kernel's lists are sorted and disjoint, except that a map may change between two reads.
+  auto& maps = content.executable;
+  std::stable_sort(maps.begin(), maps.end(),
+                   [](const Mapping& a, const Mapping& b) { return a.start < b.start; });
+  std::uint64_t end = 0;
+  std::erase_if(maps, [&](const Mapping& map) {
+    if (map.start < end) return true;
+    end = map.end;
+    return false;
+  });
+  return content;
+}
+
+}  // namespace coretap::symbols

@@ -1,0 +1,39 @@
+// The executable mappings of a process, from /proc/PID/maps.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coretap::symbols {
+
+struct Mapping {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;     // exclusive
+  std::uint64_t offset = 0;  // in the file, bytes
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint64_t inode = 0;  // 0: no file
+  bool executable = false;
+  bool deleted = false;   // the file has no name any more; " (deleted)" is not part of `path`
+  bool path_cut = false;  // `path` was too long and cannot be used to open the file
+  std::string path;       // a file, "[stack]", "//anon"...; empty: anonymous memory
+
+  /// Backed by a file that may hold symbols (a memfd too).
+  bool has_file() const;
+};
+
+/// One line without its newline. Nothing if it is damaged.
+std::optional<Mapping> parse_mapping(std::string_view line);
+
+struct MapsContent {
+  std::vector<Mapping> executable;  // sorted, disjoint
+  std::size_t lines = 0;
+  std::size_t damaged = 0;  // lines that were not understood
+};
+
+/// Reads an open maps file to its end.
+MapsContent read_mappings(int fd);
+
+}  // namespace coretap::symbols

@@ -1,0 +1,49 @@
+// biolatency: block I/O latency as a histogram.
+#include "block/biolatency.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "biolatency.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<biolatency_bpf>;
+using Key = biolatency_key;
+
+TOOL(biolatency) {
+  return {
+      .name = "biolatency",
+      .summary = "block I/O latency as a histogram",
+      .description =
+          "Time of each block request from its issue to the device until it is complete, as a "
+          "log2 histogram. With --queued the time in the I/O scheduler's queue counts too. A "
+          "request that completes in parts counts once, when the last part is done.\n\n"
+          "Filters by task ask who submitted the I/O. What the kernel writes back later on its "
+          "own belongs to no process; with --cgroup it counts where the io controller charges it.",
+      .overhead = "two hooks per I/O (three with --queued or a filter by task), no output per event",
+      .examples = {{"biolatency", "one histogram of everything until Ctrl-C"},
+                   {"biolatency -D 1 10", "per disk, ten reports of one second"},
+                   {"biolatency -mT 5", "in milliseconds, every five seconds, with the time"},
+                   {"biolatency -F -d sda", "per set of request flags, only sda"},
+                   {"biolatency -- dd if=big of=/dev/null", "only what this command submits"}},
+      .object = skeleton<biolatency_bpf>(),
+      .positionals = Positionals::interval_count,
+      .options =
+          {flag('Q', "queued", "include the time queued in the I/O scheduler", setting(&Opt::queued)),
+           flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
+           flag('F', "flags", "one histogram per operation and its flags", setting(&Opt::by_flags)),
+           flag('e', "extension", "print average, total and count below each histogram"),
+           shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(), shared::tid(),
+           shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+                {"insertion into the queue", {{{"on_insert"}}}, "queued"},
+                {"issue to the device", {{{"on_issue"}}}},
+                {"completion", {{{"on_complete"}}}}},
+      .maps = {{"requests", MapSize::block_requests}, {"wanted_bios", MapSize::block_requests}},
+      .report = histogram<Key>(
+          "latency",
+          {field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks"),
+           field<&Key::flags>("flags", "flags", as::block_flags, "operation and flags").with("flags")},
+          "extension"),
+      .announce = "Tracing block device I/O",
+  };
+}

@@ -1,0 +1,48 @@
+// runqlat: time that runnable tasks wait for a CPU, as a histogram.
+#include "cpu/runqlat.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "runqlat.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<runqlat_bpf>;
+using Key = runqlat_key;
+
+TOOL(runqlat) {
+  return {
+      .name = "runqlat",
+      .summary = "run queue (scheduler) latency as a histogram",
+      .description =
+          "Time that tasks were ready to run and waited for a CPU, as a log2 histogram: from their "
+          "wakeup, or from being preempted, until they run. It is the kernel's own accounting of "
+          "run delay (/proc/PID/schedstat), taken at each context switch.\n\n"
+          "Filters and keys are about the task that waited.",
+      .overhead = "one hook per context switch (three on kernels without run delay accounting), "
+                  "no output per event",
+      .examples = {{"runqlat", "one histogram of all tasks until Ctrl-C"},
+                   {"runqlat -mT 1", "each second, in milliseconds, with the time"},
+                   {"runqlat -P 5 1", "per process, for five seconds"},
+                   {"runqlat -c system.slice/nginx.service 10", "what one service waited"},
+                   {"runqlat -- make -j8", "what this command and its children waited"}},
+      .object = skeleton<runqlat_bpf>(),
+      .positionals = Positionals::interval_count,
+      .options = {flag('P', "pids", "one histogram per process", setting(&Opt::by_pid)),
+                  flag('L', "tids", "one histogram per thread", setting(&Opt::by_tid)),
+                  flag(0, "pidnss", "one histogram per pid namespace", setting(&Opt::by_pidns)),
+                  shared::milliseconds(), shared::timestamp(), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
+      .hooks = {{"context switches",
+                 {{{"switch_by_delay"},
+                   {has_field("task_struct", "sched_info"), has_field("sched_info", "run_delay"),
+                    has_field("sched_entity", "cfs_rq")}},
+                  {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
+      .report = histogram<Key>(
+          "run queue latency",
+          {field<&Key::pidns>("pid_namespace", "pidns", as::number, "pid namespace").with("pidnss"),
+           field<&Key::pid>("pid", "pid", as::pid, "process").with("pids"),
+           field<&Key::tid>("tid", "tid", as::pid, "thread").with("tids"),
+           field<&Key::comm>("comm", "", as::comm, "command name").with("pids|tids")}),
+      .announce = "Tracing run queue latency",
+  };
+}

@@ -1,0 +1,85 @@
+// compactsnoop: runs of memory compaction.
+#include "memory/compactsnoop.h"
+
+#include "core/fragmentation.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "compactsnoop.skel.h"
+
+using namespace coretap;
+using Event = compactsnoop_event;
+
+namespace {
+
+std::string kind(const Event& e) {
+  constexpr const char* names[] = {"direct", "manual", "proactive", "kcompactd"};
+  return e.kind < std::size(names) ? names[e.kind] : "?";
+}
+
+std::string mode(const Event& e) { return e.sync ? "SYNC" : "ASYNC"; }
+
+std::string zone(const Event& e) { return zone_name({e.zone, strnlen(e.zone, sizeof e.zone)}); }
+
+Value fragmentation(const Event& e) {
+  if (e.order < 0) return {};  // the whole zone is compacted: no allocation to judge by
+  return fragmentation_index(e.free_blocks, FREE_AREAS, e.order);
+}
+
+}  // namespace
+
+TOOL(compactsnoop) {
+  return {
+      .name = "compactsnoop",
+      .summary = "memory compaction: who ran it, for how long, and with what result",
+      .description =
+          "One line per run of compaction on one zone: direct (an allocation waits for it), manual "
+          "(/proc/sys/vm/compact_memory), proactive, or by kcompactd. ORDER -1 means the whole "
+          "zone.\n\n"
+          "With --extended: FRAGIDX, the fragmentation index of the wanted order when the run "
+          "began (towards 0: lack of memory, towards 1: fragmentation, -1: would have succeeded, "
+          "-: no order), the zone's watermarks and free memory in pages, and the pages scanned "
+          "and migrated.",
+      .overhead = "a few hooks per run of compaction, which is rare and slow itself",
+      .examples = {{"compactsnoop", "all runs"},
+                   {"compactsnoop -T -e", "with times, fragmentation index and watermarks"},
+                   {"compactsnoop -K -d 10", "ten seconds, with kernel stacks"},
+                   {"compactsnoop -p 181 --json", "what process 181 waits for, for a script"}},
+      .object = skeleton<compactsnoop_bpf>(),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+                  shared::duration('d'), shared::timestamp(), shared::extended(),
+                  shared::kernel_stack(), shared::stack_depth()},
+      .hooks = {{"zone and order",
+                 {{{}, {has_arguments("mm_compaction_begin", 4)}},
+                  {{"on_suitable", "on_isolate_migrate", "on_isolate_free"}}}},
+                {"compaction", {{{"on_begin", "on_end"}}}},
+                {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},
+      .report = events<Event>(
+          {field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+           field<&Event::pid>("pid", "PID", as::pid, "process"),
+           field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
+           derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone"),
+           field<&Event::order>("order", "ORDER", as::small, "2^order pages are wanted; -1: all"),
+           derived<Event, mode>("mode", "MODE", as::wide(as::text, -5), "SYNC may wait, ASYNC does not"),
+           derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
+                                 "fragmentation index of the order")
+               .with("extended"),
+           field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages").with("extended"),
+           field<&Event::low>("low_pages", "LOW", as::pages, "the zone's low watermark, pages").with("extended"),
+           field<&Event::high>("high_pages", "HIGH", as::pages, "the zone's high watermark, pages").with("extended"),
+           field<&Event::free>("free_pages", "FREE", as::pages, "free pages of the zone").with("extended"),
+           field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time of the run"),
+           field<&Event::status>("status", "STATUS", as::enumerator("compact_result", "COMPACT_", -17),
+                                 "how it ended"),
+           derived<Event, kind>("kind", "KIND", as::wide(as::text, -9), "who wanted it").with("extended"),
+           field<&Event::migrate_scanned>("migrate_scanned_pages", "MSCAN", as::pages,
+                                          "pages scanned for some to move")
+               .with("extended"),
+           field<&Event::free_scanned>("free_scanned_pages", "FSCAN", as::pages,
+                                       "pages scanned for free ones")
+               .with("extended"),
+           field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved").with("extended"),
+           field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
+          "kernel-stack"),
+      .announce = "Tracing memory compaction",
+  };
+}

@@ -1,0 +1,69 @@
+// drsnoop: allocations that had to reclaim memory themselves.
+#include "memory/drsnoop.h"
+
+#include "core/machine.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "drsnoop.skel.h"
+
+using namespace coretap;
+using Event = drsnoop_event;
+
+namespace {
+
+std::string kind(const Event& e) {
+  return e.kind == DRSNOOP_DIRECT ? "direct" : e.kind == DRSNOOP_MEMCG ? "memcg" : "node";
+}
+
+std::uint64_t free_kb(const Event&) { return memory_kb("MemFree"); }
+
+}  // namespace
+
+TOOL(drsnoop) {
+  return {
+      .name = "drsnoop",
+      .summary = "direct reclaim: allocations that had to free memory first",
+      .description =
+          "One line each time a task that wants memory must reclaim pages itself before it gets "
+          "any: how long it was held up, and how many pages it reclaimed. This is a stall that "
+          "the task's users feel.\n\n"
+          "With --memcg also the reclaim that a memory cgroup's limit causes, and the reclaim of "
+          "one NUMA node. FREE(KB) is the machine's free memory when the line is printed.",
+      .overhead = "two hooks per reclaim, which is rare and slow itself: not measurable",
+      .examples = {{"drsnoop", "all direct reclaim"},
+                   {"drsnoop -T -e", "with times, order, flags and free memory"},
+                   {"drsnoop -M -p 181", "what process 181 waits for, its cgroup's limit included"},
+                   {"drsnoop -K -d 10", "ten seconds, with kernel stacks"}},
+      .object = skeleton<drsnoop_bpf>(),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+                  shared::duration('d'), shared::timestamp(), shared::print_uid(),
+                  shared::extended(), shared::kernel_stack(), shared::stack_depth(),
+                  flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")},
+      .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},
+                {"memory cgroup reclaim", {{{"on_memcg_begin", "on_memcg_end"}}}, "memcg"},
+                {"node reclaim", {{{"on_node_begin", "on_node_end"}}}, "memcg",
+                 "reclaim of a single node is not seen: this kernel is built without NUMA"}},
+      .report = events<Event>(
+          {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
+           field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+           field<&Event::pid>("pid", "PID", as::pid, "process"),
+           field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time in reclaim"),
+           field<&Event::reclaimed>("reclaimed_pages", "PAGES", as::pages, "pages reclaimed"),
+           derived<Event, free_kb>("free_kb", "FREE(KB)", as::number,
+                                   "free memory of the machine when printed")
+               .with("extended"),
+           field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
+           derived<Event, kind>("kind", "KIND", as::wide(as::text, -6), "direct, memcg or node")
+               .with("extended|memcg"),
+           field<&Event::node>("node", "NODE", as::small, "NUMA node of the CPU, or the one reclaimed")
+               .with("extended"),
+           field<&Event::order>("order", "ORDER", as::small, "2^order pages were wanted")
+               .with("extended"),
+           field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
+               .with("extended"),
+           field<&Event::cgroup>("cgroup_id", "CGROUP", as::number, "cgroup (version 2) of the task")
+               .with("json")},
+          "kernel-stack"),
+      .announce = "Tracing direct reclaim",
+  };
+}

@@ -1,0 +1,186 @@
+#include "symbols/elf_symbols.hpp"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <lzma.h>
+#include <string.h>
+
+#include "test_files.hpp"
+
+__attribute__((noinline, used)) static int function_of_elf_test(int n) { return n + 3; }
+
+namespace coretap::symbols {
+namespace {
+
+using test::contents;
+using test::open_file;
+using test::run;
+using test::ScratchDirectory;
+
+const ElfSymbols::Function* find_named(const ElfSymbols& table, std::string_view part) {
+  for (const auto& function : table.functions())
+    if (std::string_view(table.name(function)).find(part) != std::string_view::npos)
+      return &function;
+  return nullptr;
+}
+
+// A small stripped file with build-id, its debug file beside it.
+struct Stripped {
+  ScratchDirectory scratch;
+  std::string full = scratch.path() + "/full";
+  std::string debug = scratch.path() + "/full.debug";
+  std::string stripped = scratch.path() + "/stripped";
+  bool made = run("cp /proc/" + std::to_string(::getpid()) + "/exe " + full) &&
+              run("objcopy --only-keep-debug " + full + " " + debug) &&
+              run("strip --strip-all -o " + stripped + " " + full);
+};
+
+TEST(ElfSymbols, ReadsItself) {
+  ASSERT_EQ(function_of_elf_test(1), 4);
+  const auto table = ElfSymbols::read(open_file("/proc/self/exe").get());
+  ASSERT_TRUE(table);
+  EXPECT_GT(table->functions().size(), 10u);
+  const auto* function = find_named(*table, "function_of_elf_test");
+  ASSERT_NE(function, nullptr);
+  EXPECT_EQ(table->find(function->start + function->size - 1), function);
+}
+
+TEST(ElfSymbols, FindsSymbolsOfStrippedFileInItsDebugFile) {
+  Stripped files;
+  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
+  const Fd fd = open_file(files.stripped);
+  const auto bare = ElfSymbols::read(fd.get());
+  ASSERT_TRUE(bare);
+  EXPECT_EQ(find_named(*bare, "function_of_elf_test"), nullptr);
+  bool asked = false;
+  const auto table = ElfSymbols::read(fd.get(), [&](const DebugFileKey& key, const auto& accept) {
+    asked = true;
+    EXPECT_GE(key.build_id.size(), 16u);
+    EXPECT_FALSE(accept(fd.get())) << "itself";
+    EXPECT_FALSE(accept(open_file("/bin/true").get())) << "another build-id";
+    EXPECT_FALSE(accept(-1));
+    EXPECT_TRUE(accept(open_file(files.debug).get()));
+  });
+  ASSERT_TRUE(asked);
+  ASSERT_TRUE(table);
+  EXPECT_NE(find_named(*table, "function_of_elf_test"), nullptr);
+}
+
+TEST(ElfSymbols, ChecksTheSumOfADebuglinkWithoutBuildId) {
+  Stripped files;
+  const std::string linked = files.scratch.path() + "/linked";
+  if (!files.made || !run("objcopy --remove-section=.note.gnu.build-id --add-gnu-debuglink=" +
+                          files.debug + " " + files.stripped + " " + linked))
+    GTEST_SKIP() << "needs objcopy and strip";
+  const auto table =
+      ElfSymbols::read(open_file(linked).get(), [&](const DebugFileKey& key, const auto& accept) {
+        EXPECT_EQ(key.build_id, "");
+        EXPECT_EQ(key.debuglink, "full.debug");
+        EXPECT_FALSE(accept(open_file(files.full).get())) << "another sum";
+        EXPECT_TRUE(accept(open_file(files.debug).get()));
+      });
+  ASSERT_TRUE(table);
+  EXPECT_NE(find_named(*table, "function_of_elf_test"), nullptr);
+}
+
+std::string xz(const std::string& plain) {
+  std::string packed(lzma_stream_buffer_bound(plain.size()), '\0');
+  std::size_t size = 0;
+  EXPECT_EQ(lzma_easy_buffer_encode(
+                0, LZMA_CHECK_CRC32, nullptr, reinterpret_cast<const std::uint8_t*>(plain.data()),
+                plain.size(), reinterpret_cast<std::uint8_t*>(packed.data()), &size, packed.size()),
+            LZMA_OK);
+  packed.resize(size);
+  return packed;
+}
+
+TEST(ElfSymbols, ReadsMiniDebuginfo) {
+  Stripped files;
+  if (!files.made || !run("strip --strip-debug " + files.full))
+    GTEST_SKIP() << "needs objcopy and strip";
+  // The whole file serves as its own mini debug file, if small enough.
+  const std::string plain = contents(files.full);
+  if (plain.size() > (60 << 20)) GTEST_SKIP() << "this test is too large";
+  const std::string packed = files.scratch.write("debugdata.xz", xz(plain));
+  const std::string mini = files.scratch.path() + "/mini";
+  ASSERT_TRUE(
+      run("objcopy --add-section .gnu_debugdata=" + packed + " " + files.stripped + " " + mini));
+  const auto table = ElfSymbols::read(open_file(mini).get());
+  ASSERT_TRUE(table);
+  EXPECT_NE(find_named(*table, "function_of_elf_test"), nullptr);
+}
+
+TEST(ElfSymbols, BoundsUnpacking) {
+  Stripped files;
+  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
+  const std::string packed = files.scratch.write("bomb.xz", xz(std::string(200 << 20, '\0')));
+  const std::string bomb = files.scratch.path() + "/bomb";
+  ASSERT_TRUE(
+      run("objcopy --add-section .gnu_debugdata=" + packed + " " + files.stripped + " " + bomb));
+  EXPECT_TRUE(ElfSymbols::read(open_file(bomb).get()));
+}
+
+TEST(ElfSymbols, RefusesWhatIsNotElf) {
+  ScratchDirectory scratch;
+  EXPECT_FALSE(ElfSymbols::read(-1));
+  EXPECT_FALSE(ElfSymbols::read(open_file("/dev/null").get()));
+  EXPECT_FALSE(ElfSymbols::read(open_file(scratch.write("empty", "")).get()));
+  EXPECT_FALSE(ElfSymbols::read(open_file(scratch.write("text", "#!/bin/sh\n")).get()));
+  EXPECT_FALSE(ElfSymbols::read(open_file(scratch.write("magic", "\177ELF")).get()));
+  EXPECT_FALSE(ElfSymbols::read(std::span<const char>{}));
+}
+
+// Sections without number in the header: libelf would allocate for what a sparse file can claim.
+TEST(ElfSymbols, RefusesExtendedCounts) {
+  std::string image = contents("/bin/true");
+  auto header = reinterpret_cast<Elf64_Ehdr*>(image.data());
+  header->e_shnum = 0;
+  EXPECT_FALSE(ElfSymbols::read(image));
+  image = contents("/bin/true");
+  header = reinterpret_cast<Elf64_Ehdr*>(image.data());
+  header->e_phnum = PN_XNUM;
+  EXPECT_FALSE(ElfSymbols::read(image));
+}
+
+TEST(ElfSymbols, SurvivesTruncationAndDamage) {
+  ScratchDirectory scratch;
+  std::string path_of_whole;
+  for (const char* path :
+       {"/lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/aarch64-linux-gnu/libgcc_s.so.1", "/bin/true"})
+    if (std::filesystem::exists(path)) {
+      path_of_whole = path;
+      break;
+    }
+  const std::string whole = contents(path_of_whole);
+  ASSERT_GT(whole.size(), 1000u);
+  const auto exercise = [&](const std::string& bytes, bool by_file) {
+    const auto table = by_file ? ElfSymbols::read(open_file(scratch.write("damaged", bytes)).get(),
+                                                  [](const DebugFileKey&, const auto&) {})
+                               : ElfSymbols::read(bytes);
+    if (!table) return;
+    for (std::uint64_t offset = 0; offset < whole.size(); offset += 997)
+      if (const auto place = table->address_of_offset(offset))
+        if (const auto* function = table->find(*place)) {
+          EXPECT_LE(::strlen(table->name(*function)), NameArena::kMaxName);
+        }
+  };
+  for (std::size_t part = 0; part < 64; ++part)
+    for (const bool by_file : {false, true})
+      exercise(whole.substr(0, whole.size() * part / 64), by_file);
+  // The headers at both ends get most of the damage.
+  unsigned state = 7;
+  const auto random = [&] { return (state = state * 1103515245 + 12345) >> 8; };
+  for (int round = 0; round < 600; ++round) {
+    std::string bytes = whole;
+    for (int i = 0; i < 1 + round % 16; ++i) {
+      std::size_t at = random() % bytes.size();
+      if (round % 3 == 0) at = random() % 1024;
+      if (round % 3 == 1) at = bytes.size() - 1 - random() % 2048;
+      bytes[at] = static_cast<char>(round % 2 ? random() : (random() % 2 ? 0xff : 0));
+    }
+    exercise(bytes, round % 4 == 0);
+  }
+}
+
+}  // namespace
+}  // namespace coretap::symbols

@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include "coretap/symbols.hpp"
+#include "test_files.hpp"
+
+namespace coretap {
+namespace {
+
+using symbols::test::sample;
+
+TEST(KernelSymbols, FindsFunctionsAndOffsets) {
+  KernelSymbols kernel(sample("kallsyms.txt"));
+  EXPECT_EQ(kernel.size(), 0u);
+  const Symbol symbol = kernel.find(0xffffffff81000410);
+  EXPECT_EQ(symbol.name, "last_function");
+  EXPECT_EQ(symbol.module, "kernel");
+  EXPECT_EQ(symbol.offset, 0x10u);
+  EXPECT_EQ(kernel.find(0xffffffff81000300).name, "weak_function");
+  EXPECT_EQ(kernel.size(), 12u);
+}
+
+TEST(KernelSymbols, PrefersGlobalAliasesAndNoDecoys) {
+  KernelSymbols kernel(sample("kallsyms.txt"));
+  EXPECT_EQ(kernel.find(0xffffffff81000100).name, "global_alias");
+  EXPECT_EQ(kernel.find(0xffffffff81000000).name, "_stext");  // the first of equals
+  EXPECT_EQ(kernel.find(0xffffffff81000200).name, "padded");
+  EXPECT_EQ(kernel.find(0xffffffff81000221).name, "checked");
+}
+
+TEST(KernelSymbols, NamesModulesInAnyOrder) {
+  KernelSymbols kernel(sample("kallsyms.txt"));
+  EXPECT_EQ(kernel.find(0xffffffffc0001010).name, "ext4_early");
+  EXPECT_EQ(kernel.find(0xffffffffc0001010).module, "ext4");
+  EXPECT_EQ(kernel.find(0xffffffffc0002001).name, "ext4_late");
+  EXPECT_EQ(kernel.find(0xffffffffc0100004).name, "bpf_prog_6deef7357e7b4530_sd_fw_egress");
+  EXPECT_EQ(kernel.find(0xffffffffc0100004).module, "bpf");
+  EXPECT_EQ(kernel.find(0xffffffffc0200000).module, "__builtin__ftrace");
+}
+
+TEST(KernelSymbols, DoesNotGuessOutsideCode) {
+  KernelSymbols kernel(sample("kallsyms.txt"));
+  EXPECT_FALSE(kernel.find(0).known());
+  EXPECT_FALSE(kernel.find(0x1000).known());
+  EXPECT_FALSE(kernel.find(0x55d000001000).known());
+  EXPECT_FALSE(kernel.find(0xffffffff81000500).known());  // data
+  EXPECT_FALSE(kernel.find(0xffffffff81fffff0).known());  // still data
+  EXPECT_TRUE(kernel.find(0xffffffff82fffff0).known());
+  EXPECT_FALSE(kernel.find(0xffffffff83000001).known());  // 16 MiB behind
+  EXPECT_FALSE(kernel.find(UINT64_MAX).known());
+}
+
+TEST(KernelSymbols, SurvivesDamage) {
+  KernelSymbols kernel(sample("kallsyms_damaged.txt"));
+  ASSERT_TRUE(kernel.load());
+  EXPECT_EQ(kernel.find(0xffffffff81000001).name, "good_first");
+  EXPECT_EQ(kernel.find(0xffffffff81003000).module, "kernel");
+  EXPECT_EQ(kernel.find(0xffffffff81004000).module, "kernel");
+  EXPECT_EQ(kernel.find(0xffffffff81005000).name, "good_last");
+  EXPECT_EQ(kernel.size(), 4u);
+}
+
+TEST(KernelSymbols, SaysThatAddressesAreHidden) {
+  KernelSymbols kernel(sample("kallsyms_hidden.txt"));
+  const auto result = kernel.load();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().status, kUnsupported);
+  EXPECT_FALSE(result.error().why.empty());
+  EXPECT_FALSE(result.error().hint.empty());
+  EXPECT_FALSE(kernel.find(0xffffffff81000000).known());
+}
+
+TEST(KernelSymbols, SaysWhatCannotBeRead) {
+  KernelSymbols missing("/nonexistent/kallsyms");
+  const auto result = missing.load();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().why.find("/nonexistent/kallsyms"), std::string::npos);
+  EXPECT_FALSE(missing.load());  // kept
+  KernelSymbols directory("/proc");
+  EXPECT_FALSE(directory.load());
+  symbols::test::ScratchDirectory scratch;
+  KernelSymbols empty(scratch.write("empty", ""));
+  EXPECT_FALSE(empty.load());
+}
+
+TEST(KernelSymbols, ReadsTheRunningKernel) {
+  KernelSymbols kernel;
+  if (const auto result = kernel.load(); !result) GTEST_SKIP() << result.error().why;
+  EXPECT_GT(kernel.size(), 1000u);
+}
+
+}  // namespace
+}  // namespace coretap

@@ -1,0 +1,58 @@
+// Sample files and scratch directories for the symbol tests.
+#pragma once
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "symbols/files.hpp"
+
+namespace coretap::symbols::test {
+
+#ifndef CORETAP_TEST_DATA
+#error "define CORETAP_TEST_DATA as the path of tests/unit/data"
+#endif
+inline std::string sample(const std::string& name) {
+  return std::string(CORETAP_TEST_DATA "/symbols/") + name;
+}
+inline Fd open_file(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "coretap-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) ::abort();
+    path_ = name;
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::filesystem::path file = path_ + "/" + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+    return file.string();
+  }
+
+ private:
+  std::string path_;
+};
+
+/// True if the command exists and succeeded.
+inline bool run(const std::string& command) {
+  return ::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+inline std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace coretap::symbols::test

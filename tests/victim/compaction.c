@@ -1,0 +1,222 @@
+/* Makes direct compaction (huge pages out of fragmented memory) or compaction by hand. */
+#include "victim.h"
+
+static uint64_t wanted = 4, seconds = 20, step = 4;
+static bool manual, force;
+static uint64_t rounds = 1;
+
+static const char *const vm_keys[] = {
+	"compact_stall",	   "compact_success",	   "compact_fail",
+	"compact_migrate_scanned", "compact_free_scanned", "compact_isolated",
+	"compact_daemon_wake",	   "allocstall*",	   "oom_kill",
+};
+
+static const char compact_path[] = "/proc/sys/vm/compact_memory";
+static const char proactive_path[] = "/proc/sys/vm/compaction_proactiveness";
+static const char huge_path[] = "/proc/sys/vm/nr_hugepages";
+
+static struct {
+	volatile uint32_t fragmented;
+	volatile uint64_t touched_bytes, freed_bytes;
+} * shared;
+
+static uint64_t vmstat(const char *key)
+{
+	struct vt_counters c;
+
+	vt_count(&c, "/proc/vmstat", &key, 1);
+	return c.value[0];
+}
+
+/* One compaction run begins for each zone that has pages. */
+static uint64_t print_zones(void)
+{
+	FILE *info = fopen("/proc/zoneinfo", "re");
+	char line[512], zone[32] = "";
+	unsigned long long present;
+	uint64_t count = 0;
+	int node = 0;
+
+	if (!info)
+		vt_die(VT_CANNOT, "/proc/zoneinfo: %m");
+	vt_open("zones", '[');
+	while (fgets(line, sizeof(line), info)) {
+		if (sscanf(line, "Node %d, zone %31s", &node, zone) == 2)
+			continue;
+		if (sscanf(line, " present %llu", &present) == 1 && present) {
+			vt_open(NULL, '{');
+			vt_i64("node", node);
+			vt_str("zone", zone);
+			vt_u64("present_pages", present);
+			vt_close('}');
+			count++;
+		}
+	}
+	vt_close(']');
+	fclose(info);
+	return count;
+}
+
+/* Holds every other page of nearly all free memory: much is free, nothing of it in one piece. */
+static void child_main(uint64_t size, uint64_t reserve)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), done = 0;
+	volatile char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	vt_write_file("/proc/self/oom_score_adj", "1000");
+	if (at == MAP_FAILED)
+		_exit(VT_FAILED);
+	madvise((void *)at, size, MADV_NOHUGEPAGE);
+	while (done < size) {
+		if (done % (2 * VT_MIB) == 0 && vt_meminfo("MemFree") < reserve)
+			break;
+		at[done] = 1;
+		done += page;
+	}
+	shared->touched_bytes = done;
+	for (uint64_t i = 0; i + page <= done; i += 2 * page) {
+		madvise((char *)at + i, page, MADV_DONTNEED);
+		shared->freed_bytes += page;
+	}
+	shared->fragmented = 1;
+	for (;;)
+		pause();
+}
+
+static void report(const struct vt_counters *before, uint64_t took)
+{
+	struct vt_counters after;
+
+	vt_count(&after, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
+	vt_str("mode", manual ? "manual" : "direct");
+	vt_u64("took_ns", took);
+	vt_growth("vmstat", before, &after);
+}
+
+static void by_hand(void)
+{
+	struct vt_counters before;
+	uint64_t start, zones;
+
+	if (access(compact_path, W_OK))
+		vt_die(VT_CANNOT, "%s: %m", compact_path);
+	vt_ready();
+	vt_count(&before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
+	start = vt_now();
+	for (uint64_t i = 0; i < rounds; i++)
+		if (!vt_write_file(compact_path, "1"))
+			vt_die(VT_FAILED, "%s: %m", compact_path);
+	start = vt_now() - start;
+	vt_line_begin();
+	report(&before, start);
+	zones = print_zones();
+	vt_u64("rounds", rounds);
+	vt_u64("begins_expected", zones * rounds);
+	vt_finish();
+}
+
+static bool child_ended(pid_t child)
+{
+	siginfo_t info = {0};
+
+	return !waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+static void by_huge_pages(void)
+{
+	uint64_t start, frag_ns, deadline, old, pages, grown = 0, got = 0, total, reserve;
+	struct vt_counters before;
+	char text[64];
+	pid_t child;
+
+	if (vt_slurp(huge_path, text, sizeof(text)) < 0 || access(huge_path, W_OK))
+		vt_die(VT_CANNOT, "%s: %m", huge_path);
+	old = strtoull(text, NULL, 10);
+	total = vt_meminfo("MemTotal");
+	if (total > 4 * VT_GIB && !force)
+		vt_die(VT_CANNOT,
+		       "more than 4 GiB of memory to fragment: --manual, a guest or --force");
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		vt_die(VT_FAILED, "%m");
+	reserve = total / 20;
+	start = vt_now();
+	deadline = start + seconds * VT_NSEC;
+	/* kcompactd would mend the fragments before anybody needs to stall for them. */
+	if (vt_slurp(proactive_path, text, sizeof(text)) > 0) {
+		vt_undo(VT_UNDO_WRITE, 0, proactive_path, text);
+		vt_write_file(proactive_path, "0");
+	}
+	child = vt_fork();
+	if (child == 0)
+		child_main(vt_meminfo("MemAvailable"), reserve);
+	while (!shared->fragmented && !child_ended(child)) {
+		if (vt_now() > deadline)
+			vt_die(VT_CANNOT, "memory was not fragmented in time");
+		vt_nap_ms(10);
+	}
+	if (!shared->fragmented)
+		vt_die(VT_CANNOT, "the process that fragments memory was killed");
+	frag_ns = vt_now() - start;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)old);
+	vt_undo(VT_UNDO_WRITE, 0, huge_path, text);
+
+	vt_ready();
+
+	vt_count(&before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
+	start = vt_now();
+	deadline = start + seconds * VT_NSEC;
+	/* At most half of what was freed is taken, so that the machine keeps breathing. */
+	for (pages = old + step; (pages - old) * 2 * VT_MIB < shared->freed_bytes / 2;
+	     pages += step) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)pages);
+		if (!vt_write_file(huge_path, text))
+			break;
+		grown = vmstat("compact_stall") - before.value[0];
+		if (grown >= wanted || vt_now() > deadline || child_ended(child))
+			break;
+	}
+	start = vt_now() - start;
+	if (vt_slurp(huge_path, text, sizeof(text)) > 0)
+		got = strtoull(text, NULL, 10) - old;
+
+	vt_line_begin();
+	report(&before, start);
+	vt_u64("stalls", grown);
+	vt_u64("wanted", wanted);
+	vt_u64("huge_pages_got", got);
+	vt_u64("touched_bytes", shared->touched_bytes);
+	vt_u64("freed_bytes", shared->freed_bytes);
+	vt_u64("fragmenting_ns", frag_ns);
+	vt_i64("holder_pid", child);
+	print_zones();
+	/* Huge pages back and memory free before the truth is out, not when --linger ends. */
+	vt_undo_all();
+	vt_finish();
+	if (!grown)
+		vt_die(VT_CANNOT, "no direct compaction happened");
+}
+
+int main(int argc, char **argv)
+{
+	const struct vt_opt opts[] = {
+		{"manual", VT_FLAG, &manual, NULL, "write 1 to vm.compact_memory instead"},
+		{"rounds", VT_NUM, &rounds, "M", "so many times (--manual)"},
+		{"events", VT_NUM, &wanted, "N", "go on until compact_stall grew so much"},
+		{"step", VT_NUM, &step, "N", "huge pages asked for at a time"},
+		{"seconds", VT_NUM, &seconds, "S", "bound for fragmenting, and for compacting"},
+		{"force", VT_FLAG, &force, NULL, "fragment memory even above 4 GiB"},
+		{0},
+	};
+
+	vt_start(argc, argv, "compaction", "Makes the kernel compact memory in this process.",
+		 opts);
+	if (seconds < 1 || seconds > 600 || step < 1 || step > 1000 || rounds < 1 || rounds > 1000)
+		vt_die(VT_USAGE, "want 1 to 600 seconds, steps and rounds of 1 to 1000");
+	if (manual)
+		by_hand();
+	else
+		by_huge_pages();
+	return VT_OK;
+}
