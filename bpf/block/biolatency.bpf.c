@@ -143,15 +143,9 @@ TP_ARGS(block_getrq);
 SEC("tp_btf/block_getrq")
 int on_getrq(u64 *ctx)
 {
-	u64 bio;
+	u64 bio = tp_args_block_getrq >= 2 ? ARG(ctx, 1) : ARG(ctx, 0);
 	u8 one = 1;
 
-	if (tp_args_block_getrq >= 2) {
-		asm volatile("");
-		bio = ctx[1];
-	} else {
-		bio = ctx[0];
-	}
 	if (filter_matches(current_task()))
 		bpf_map_update_elem(&wanted_bios, &bio, &one, BPF_ANY);
 	return 0;

@@ -14,11 +14,7 @@ TP_ARGS(block_rq_issue);
 
 inline_ struct request *second_or_first(u64 *ctx, u32 args)
 {
-	if (args == 2) {
-		asm volatile("");
-		return (struct request *)ctx[1];
-	}
-	return (struct request *)ctx[0];
+	return (struct request *)(args == 2 ? ARG(ctx, 1) : ARG(ctx, 0));
 }
 #define insert_rq(ctx) second_or_first(ctx, tp_args_block_rq_insert)
 #define issue_rq(ctx) second_or_first(ctx, tp_args_block_rq_issue)

@@ -34,6 +34,19 @@ OPT(__u32, stack_bytes); /* at most, of one walk */
 /* Keeps the compiler from moving a bounds check to another register than the one used (clang 14). */
 #define opaque(x) asm volatile("" : "+r"(x))
 
+/*
+ * Argument n of a BTF tracepoint, where which one it is depends on the kernel: the compiler would
+ * merge two such loads into one at a computed offset, which the verifier refuses.
+ */
+#define ARG(ctx, n)                                                     \
+	({                                                              \
+		u64 arg_;                                               \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                   \
+			     : "=r"(arg_)                               \
+			     : "r"(ctx), "i"((n) * 8));                 \
+		arg_;                                                   \
+	})
+
 /* One slot per possible CPU; the loader sets the size. */
 #define CPU_SLOTS(name, slot)                           \
 	struct {                                        \

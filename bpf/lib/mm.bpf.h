@@ -12,11 +12,11 @@ TP_ARGS(mm_vmscan_memcg_reclaim_begin);
 inline_ void reclaim_args(u64 *ctx, u32 args, s32 *order, u32 *gfp)
 {
 	if (args == 2) {
-		*order = (s32)ctx[0];
-		*gfp = (u32)ctx[1];
+		*order = (s32)ARG(ctx, 0);
+		*gfp = (u32)ARG(ctx, 1);
 	} else {
-		*gfp = (u32)ctx[0];
-		*order = (s32)ctx[1];
+		*gfp = (u32)ARG(ctx, 0);
+		*order = (s32)ARG(ctx, 1);
 	}
 }
 
@@ -62,6 +62,20 @@ inline_ u64 folio_pages(void *pointer)
 		order = (u8)flags;
 	}
 	return 1ULL << (order & 31);
+}
+
+/* The file's mapping of a folio, or of a page before folios. */
+inline_ u64 folio_mapping(void *pointer)
+{
+	struct folio *folio = pointer;
+	struct page *page = pointer;
+	u64 mapping = 0;
+
+	if (bpf_core_type_exists(struct folio))
+		bpf_core_read(&mapping, sizeof(mapping), &folio->mapping);
+	else
+		bpf_core_read(&mapping, sizeof(mapping), &page->mapping);
+	return mapping;
 }
 
 #endif

@@ -99,7 +99,7 @@ int on_begin(u64 *ctx)
 	if (!r)
 		return 0;
 	if (HAS_CONTROL) {
-		cc = (struct compact_control *)ctx[0];
+		cc = (struct compact_control *)ARG(ctx, 0);
 		zone = BPF_CORE_READ(cc, zone);
 		r->order = BPF_CORE_READ(cc, order);
 		r->migrate_scanned = BPF_CORE_READ(cc, total_migrate_scanned);
@@ -149,13 +149,13 @@ int on_migrate(u64 *ctx)
 	if (!r || !r->start)
 		return 0;
 	if (tp_args_mm_compaction_migratepages == 3) {
-		s32 failed = (s32)ctx[1];
+		s32 failed = (s32)ARG(ctx, 1);
 
-		r->migrated += failed >= 0 ? ctx[0] - failed : 0;
+		r->migrated += failed >= 0 ? ARG(ctx, 0) - failed : 0;
 	} else if (tp_pointer_mm_compaction_migratepages) {
-		r->migrated += (u32)ctx[1];
+		r->migrated += (u32)ARG(ctx, 1);
 	} else {
-		r->migrated += (u32)ctx[0];
+		r->migrated += (u32)ARG(ctx, 0);
 	}
 	return 0;
 }
@@ -183,19 +183,19 @@ int on_end(u64 *ctx)
 		__builtin_memcpy(e->zone, r->name, sizeof(e->zone));
 		e->migrated = r->migrated;
 		if (HAS_CONTROL) {
-			struct compact_control *cc = (struct compact_control *)ctx[0];
+			struct compact_control *cc = (struct compact_control *)ARG(ctx, 0);
 
 			e->migrate_scanned =
 				since(r->migrate_scanned, BPF_CORE_READ(cc, total_migrate_scanned));
 			e->free_scanned =
 				since(r->free_scanned, BPF_CORE_READ(cc, total_free_scanned));
-			e->sync = ctx[3];
-			e->status = (s32)ctx[4];
+			e->sync = ARG(ctx, 3);
+			e->status = (s32)ARG(ctx, 4);
 		} else {
 			e->migrate_scanned = r->migrate_scanned;
 			e->free_scanned = r->free_scanned;
-			e->sync = ctx[4];
-			e->status = (s32)ctx[5];
+			e->sync = ARG(ctx, 4);
+			e->status = (s32)ARG(ctx, 5);
 		}
 		e->order = r->order;
 		e->node = r->node;

@@ -1,17 +1,42 @@
-// --help, from the tool's table.
+// --help, and the words that all documentation shares, from the tool's table.
 #pragma once
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "coretap/tool.hpp"
 
 namespace coretap {
 
 std::string help_text(const Tool& tool);
-/// "[OPTIONS] [INTERVAL [COUNT]] [-- COMMAND ARGS]"
+/// "[OPTIONS] [INTERVAL [COUNT]] [-- COMMAND ARGS...]"
 std::string synopsis(const Tool& tool);
 /// "-d, --disk DISK"
 std::string option_words(const Option& option);
 /// Text broken into lines of at most `columns`, each indented.
 std::string wrap(std::string_view text, int indent, int columns = 80);
+/// What a `when` asks for: "with --queued", "without --queued", "with --pids or --tids",
+/// "with a filter by task"; empty if nothing.
+std::string condition_words(std::string_view when);
+
+/// What stands on the command line without a dash.
+struct Argument {
+  std::string_view words;
+  std::string doc;
+};
+std::vector<Argument> arguments(const Tool& tool);
+
+/// All options in the order in which people look for them; no group is empty.
+struct OptionGroup {
+  std::string_view title;
+  std::vector<Option> options;
+};
+std::vector<OptionGroup> option_groups(const Tool& tool);
+
+struct ExitStatus {
+  int status;
+  std::string_view meaning;
+};
+const std::vector<ExitStatus>& exit_statuses();
 
 }  // namespace coretap

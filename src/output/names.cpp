@@ -102,7 +102,9 @@ std::string Names::enumerator(const Format& format, std::uint64_t value) const {
       if (static_cast<std::uint64_t>(number) == value) {
         std::string_view word = name;
         if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
-        return std::string(word);
+        std::string lower(word);  // as the kernel's own trace output writes them
+        for (auto& c : lower) c = static_cast<char>(tolower(c));
+        return lower;
       }
   return std::to_string(value);
 }

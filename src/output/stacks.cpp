@@ -6,6 +6,18 @@
 
 namespace coretap {
 
+namespace {
+
+/// Our own program and what the kernel calls it through; not what the user asked about.
+bool is_tracing(std::string_view name) {
+  for (std::string_view own : {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
+                               "bpf_trampoline_", "bpf_get_stack", "trace_call_bpf"})
+    if (name.starts_with(own)) return true;
+  return false;
+}
+
+}  // namespace
+
 UserSymbols& Stacks::user_symbols() {
   if (!user_) user_ = std::make_unique<UserSymbols>();
   return *user_;
@@ -26,8 +38,11 @@ std::string Stacks::word(const Symbol& symbol, bool user) const {
 std::vector<std::string> Stacks::kernel(const stack& s) {
   if (!kernel_) kernel_ = std::make_unique<KernelSymbols>();
   std::vector<std::string> frames;
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++)
-    frames.push_back(word(kernel_->find(s.ip[i]), false));
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
+    auto symbol = kernel_->find(s.ip[i]);
+    if (frames.empty() && is_tracing(symbol.name)) continue;
+    frames.push_back(word(symbol, false));
+  }
   return frames;
 }
 

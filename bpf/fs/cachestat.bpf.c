@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* cachestat: hits and misses of the page cache. */
+#include "lib/filter.bpf.h"
+#include "lib/mm.bpf.h"
+#include "fs/cachestat.h"
+
+CPU_SLOTS(sums, struct cachestat_sums);
+
+/* What a task did last, to tell one access from its echoes. */
+struct last {
+	u64 read_mapping, read_first, read_last;
+	u64 fault_mapping, fault_from, fault_to;
+	u64 added_folio; /* not yet known to be a write's */
+};
+
+TASK_SLOT(struct last);
+
+#define ADD(counter, n)                                               \
+	do {                                                          \
+		struct cachestat_sums *s_ = cpu_slot(&sums);          \
+		if (s_)                                               \
+			__sync_fetch_and_add(&s_->counter, n);        \
+	} while (0)
+
+/*
+ * Fires for each batch with the range that is still to be read: the same end with a later start is
+ * the same read.
+ */
+SEC("tp_btf/mm_filemap_get_pages")
+int on_read(u64 *ctx)
+{
+	u64 mapping = ctx[0], first = ctx[1], last = ctx[2];
+	struct last *l;
+	bool echo;
+
+	if (!keep_current())
+		return 0;
+	l = current_slot(true);
+	if (!l)
+		return 0;
+	echo = l->read_mapping == mapping && l->read_last == last && first > l->read_first;
+	l->read_mapping = mapping;
+	l->read_first = first;
+	l->read_last = last;
+	if (!echo && last >= first)
+		ADD(accessed, last - first + 1);
+	return 0;
+}
+
+/* Pages around a fault were mapped, mostly with the one wanted: one access. */
+SEC("tp_btf/mm_filemap_map_pages")
+int on_map(u64 *ctx)
+{
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	l = current_slot(true);
+	if (!l)
+		return 0;
+	l->fault_mapping = ctx[0];
+	l->fault_from = ctx[1];
+	l->fault_to = ctx[2];
+	ADD(accessed, 1);
+	return 0;
+}
+
+/* A fault that mapping around did not end, or that did not try it. */
+SEC("tp_btf/mm_filemap_fault")
+int on_fault(u64 *ctx)
+{
+	u64 mapping = ctx[0], index = ctx[1];
+	struct last *l;
+	bool echo;
+
+	if (!keep_current())
+		return 0;
+	l = current_slot(true);
+	if (!l)
+		return 0;
+	echo = l->fault_mapping == mapping && l->fault_from <= index && index <= l->fault_to;
+	l->fault_mapping = mapping;
+	l->fault_from = 1;
+	l->fault_to = 0; /* the next fault is another one */
+	if (!echo)
+		ADD(accessed, 1);
+	return 0;
+}
+
+inline_ int accessed(void *folio)
+{
+	if (keep_current())
+		ADD(accessed, folio_pages(folio));
+	return 0;
+}
+
+SEC("fentry/folio_mark_accessed")
+int folio_accessed(u64 *ctx)
+{
+	return accessed((void *)ctx[0]);
+}
+
+SEC("kprobe/folio_mark_accessed")
+int folio_accessed_kprobe(struct pt_regs *ctx)
+{
+	return accessed((void *)PT_REGS_PARM1(ctx));
+}
+
+SEC("fentry/mark_page_accessed")
+int page_accessed(u64 *ctx)
+{
+	return accessed((void *)ctx[0]);
+}
+
+SEC("kprobe/mark_page_accessed")
+int page_accessed_kprobe(struct pt_regs *ctx)
+{
+	return accessed((void *)PT_REGS_PARM1(ctx));
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int on_add(u64 *ctx)
+{
+	struct folio *folio = (struct folio *)ctx[0];
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	ADD(added, folio_pages(folio));
+	l = current_slot(true);
+	if (!l)
+		return 0;
+	/* What a fault reads in and then dirties was a miss all the same. */
+	l->added_folio = l->fault_mapping && l->fault_mapping == folio_mapping(folio) ? 0 : (u64)folio;
+	return 0;
+}
+
+/* write() dirties what it has just added; the first write to a page that was there is a hit. */
+inline_ int dirtied(void *folio)
+{
+	u64 pages;
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	pages = folio_pages(folio);
+	ADD(dirtied, pages);
+	l = current_slot(false);
+	if (l && l->added_folio == (u64)folio) {
+		l->added_folio = 0;
+		l->fault_mapping = 0;
+		ADD(written, pages);
+	}
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int on_dirty_folio(u64 *ctx)
+{
+	return dirtied((void *)ctx[0]);
+}
+
+SEC("tp_btf/writeback_dirty_page")
+int on_dirty_page(u64 *ctx)
+{
+	return dirtied((void *)ctx[0]);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_CACHESTAT_H
+#define CORETAP_CACHESTAT_H
+
+#include "lib/shared.h"
+
+/* All in pages; they only grow. One per CPU, a cache line each. */
+struct cachestat_sums {
+	__u64 accessed;
+	__u64 added;   /* to the cache, whatever for */
+	__u64 written; /* of those, by a write(): not a miss */
+	__u64 dirtied;
+	__u64 pad[4];
+};
+
+#endif

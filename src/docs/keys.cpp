@@ -1,0 +1,218 @@
+#include "docs/keys.hpp"
+
+#include <rapidjson/document.h>
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/ledger.hpp"
+#include "docs/help.hpp"
+#include "output/names.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr char kTimeDoc[] = "wall clock, ISO 8601 with zone";
+constexpr char kMonotonicDoc[] = "the kernel's monotonic clock";
+constexpr char kStackDoc[] = "kernel stack, the innermost function first";
+constexpr char kFoldedDoc[] = "kernel stack, outermost function first, joined by semicolons";
+
+std::string unit_of(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
+      {"_ns", "nanoseconds"}, {"_us", "microseconds"}, {"_ms", "milliseconds"},
+      {"_bytes", "bytes"},    {"_kb", "KiB"},          {"_mb", "MiB"},
+      {"_pages", "pages"},    {"_ratio", "0 to 1"},
+  };
+  for (auto& [suffix, unit] : kUnits)
+    if (key.ends_with(suffix)) return std::string(unit);
+  return {};
+}
+
+/// What the field's reader gives for a record of zeros tells its type.
+std::string type_of(const Field& f, std::size_t record_size) {
+  if (names_things(f.format)) return "string";
+  std::vector<std::uint64_t> zeros(record_size / 8 + 1);
+  auto value = f.read(zeros.data());
+  if (std::holds_alternative<std::string>(value)) return "string";
+  if (std::holds_alternative<double>(value)) return "number";
+  if (std::holds_alternative<std::int64_t>(value))
+    return f.format.kind == Format::thousandths ? "number" : "integer";
+  if (std::holds_alternative<std::uint64_t>(value)) return "integer";
+  switch (f.format.kind) {
+    case Format::text: return "string or null";
+    case Format::percent:
+    case Format::thousandths: return "number or null";
+    default: return "integer or null";
+  }
+}
+
+Key key(std::string name, std::string type, std::string doc, std::string_view when = {},
+        std::vector<Key> members = {}) {
+  auto unit = unit_of(name);
+  return {std::move(name), std::move(type), std::move(unit), std::move(doc), when, std::move(members)};
+}
+
+Key key(const Field& f, std::size_t record_size, std::string_view when = {}) {
+  return key(std::string(f.key), type_of(f, record_size), std::string(f.doc), when);
+}
+
+Key type_key(const std::string& type) { return key("type", "string", fmt::format("\"{}\"", type)); }
+
+JsonKind header(const Tool& tool) {
+  return {"header",
+          "first",
+          {type_key("header"), key("tool", "string", fmt::format("\"{}\"", tool.name)),
+           key("version", "string", "of coretap"), key("kernel", "string", "release, as of uname -r"),
+           key("time", "string", kTimeDoc), key("monotonic_ns", "integer", kMonotonicDoc),
+           key("options", "object", "options as given, by their long names"),
+           key("hooks", "array of objects", "what was attached", {},
+               {key("hook", "string", "its name"),
+                key("attached", "array of strings", "attach points; empty if there was none")}),
+           key("limits", "array of strings", "what this kernel takes away from the data")}};
+}
+
+std::string ledger_doc(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kDocs[] = {
+      {"seen", "events: shown, filtered, lost, untracked and unmatched together"},
+      {"shown", "events in the output"},
+      {"filtered", "events that the filters did not want"},
+      {"lost", "events for which the ring buffer had no room"},
+      {"untracked", "events for which a map had no room"},
+      {"unmatched", "ends whose begin was not seen"},
+      {"truncated", "shown, but shortened"},
+      {"stacks_failed", "shown, but without their stack"},
+      {"data_lost", "any of the above but filtered: --strict ends with status 4"},
+  };
+  for (auto& [key, doc] : kDocs)
+    if (key == name) return std::string(doc);
+  return {};
+}
+
+/// Asked of the writer itself.
+JsonKind ledger_kind() {
+  JsonKind kind{"ledger", "last", {}};
+  JsonLine line;
+  Ledger{}.json(line);
+  auto text = line.finish();
+  rapidjson::Document written;
+  written.Parse(text.data(), text.size());
+  for (auto& member : written.GetObject()) {
+    std::string name(member.name.GetString(), member.name.GetStringLength());
+    kind.keys.push_back(name == "type" ? type_key("ledger")
+                                       : key(name, member.value.IsBool() ? "boolean" : "integer",
+                                             ledger_doc(name)));
+  }
+  return kind;
+}
+
+std::vector<Key> bounds() {
+  return {key("from_ns", "integer", "least value that counts here"),
+          key("below_ns", "integer", "least value that no longer does"),
+          key("count", "integer", "values between them")};
+}
+
+JsonKind data(const HistogramReport& r) {
+  JsonKind kind{"histogram", r.keys.empty() ? "one a report" : "one a report and set of keys",
+                {type_key("histogram"), key("time", "string", kTimeDoc)}};
+  for (auto& f : r.keys) kind.keys.push_back(key(f, r.key_size, f.when));
+  kind.keys.push_back(key("count", "integer", "values in all"));
+  kind.keys.push_back(key("total_ns", "integer", "their sum"));
+  kind.keys.push_back(key("histogram", "array of objects", "slots that are not empty", {}, bounds()));
+  return kind;
+}
+
+JsonKind data(const EventReport& r) {
+  JsonKind kind{"event", "one an event",
+                {type_key("event"), key("time", "string", kTimeDoc),
+                 key("monotonic_ns", "integer", kMonotonicDoc)}};
+  for (auto& f : r.fields) kind.keys.push_back(key(f, r.record_size));
+  if (!r.stack_when.empty())
+    kind.keys.push_back(key("kernel_stack", "array of strings", kStackDoc, r.stack_when));
+  return kind;
+}
+
+std::vector<Key> stack_owner() {
+  return {key("comm", "string", "command name"), key("pid", "integer", "process"),
+          key("tid", "integer", "thread")};
+}
+
+JsonKind data(const StackReport&) {
+  JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};
+  for (auto& k : stack_owner()) kind.keys.push_back(k);
+  kind.keys.push_back(key("runnable", "boolean", "preempted rather than blocked"));
+  kind.keys.push_back(key("kernel_stack", "array of strings", kStackDoc));
+  kind.keys.push_back(key("user_stack", "array of strings", "user stack, the innermost function first"));
+  kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
+  kind.keys.push_back(key("count", "integer", "how often"));
+  return kind;
+}
+
+JsonKind data(const SumReport& r) {
+  JsonKind kind{"interval", "one a report", {type_key("interval"), key("time", "string", kTimeDoc)}};
+  for (auto& f : r.fields) kind.keys.push_back(key(f, r.record_size));
+  return kind;
+}
+
+std::vector<Key> columns(const HistogramReport& r) {
+  std::vector<Key> all = {key("time", "string", kTimeDoc)};
+  for (auto& f : r.keys) all.push_back(key(f, r.key_size, f.when));
+  for (auto& k : bounds()) all.push_back(k);
+  return all;
+}
+
+std::vector<Key> columns(const EventReport& r) {
+  std::vector<Key> all = {key("time", "string", kTimeDoc),
+                          key("monotonic_ns", "integer", kMonotonicDoc)};
+  for (auto& f : r.fields) all.push_back(key(f, r.record_size));
+  if (!r.stack_when.empty()) all.push_back(key("kernel_stack", "string", kFoldedDoc, r.stack_when));
+  return all;
+}
+
+std::vector<Key> columns(const StackReport&) {
+  auto all = stack_owner();
+  all.push_back(key("runnable", "boolean", "preempted rather than blocked"));
+  all.push_back(key("total_ns", "integer", "sum of the times"));
+  all.push_back(key("count", "integer", "how often"));
+  all.push_back(key("stack", "string", "folded: command, user and kernel frames, outermost first"));
+  return all;
+}
+
+std::vector<Key> columns(const SumReport& r) {
+  std::vector<Key> all = {key("time", "string", kTimeDoc)};
+  for (auto& f : r.fields) all.push_back(key(f, r.record_size));
+  return all;
+}
+
+std::string list(const std::vector<Key>& keys, int indent) {
+  std::string text;
+  for (auto& k : keys) {
+    auto type = k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit);
+    text += fmt::format("{:{}}{:<{}} {:<24} {}", "", indent, k.name, 22 - indent, type, k.doc);
+    if (!k.when.empty()) text += fmt::format(" ({})", condition_words(k.when));
+    text += '\n' + list(k.members, indent + 2);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<JsonKind> json_kinds(const Tool& tool) {
+  return {header(tool), std::visit([](auto& report) { return data(report); }, tool.report),
+          ledger_kind()};
+}
+
+std::vector<Key> csv_columns(const Tool& tool) {
+  return std::visit([](auto& report) { return columns(report); }, tool.report);
+}
+
+std::string keys(const Tool& tool) {
+  std::string text;
+  for (auto& kind : json_kinds(tool))
+    text += fmt::format("{} --json, type \"{}\", {}:\n{}\n", tool.name, kind.type, kind.written,
+                        list(kind.keys, 2));
+  return text + fmt::format("{} --csv:\n{}", tool.name, list(csv_columns(tool), 2));
+}
+
+}  // namespace coretap
