@@ -1,0 +1,519 @@
+#include "docs/man.hpp"
+
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/session.hpp"
+#include "docs/help.hpp"
+#include "docs/keys.hpp"
+
+namespace coretap {
+
+namespace {
+
+// When the form of the pages last changed; the day of a build would make each build differ.
+constexpr char kDate[] = "November 21, 2026";
+constexpr std::size_t kFill = 78;
+
+bool lower(char c) { return c >= 'a' && c <= 'z'; }
+bool upper(char c) { return c >= 'A' && c <= 'Z'; }
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '\\': out += "\\e"; break;
+      case '"': out += "\\(dq"; break;
+      case '\'': out += "\\(aq"; break;
+      case '`': out += "\\(ga"; break;
+      case '^': out += "\\(ha"; break;
+      case '~': out += "\\(ti"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+/// A word on a line that begins with a macro: one that looks like a macro must not be one.
+std::string argument(std::string_view word) {
+  bool macro = word.size() >= 2 && word.size() <= 3 && upper(word[0]) && lower(word[1]);
+  return (macro ? "\\&" : "") + escape(word);
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    auto word = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+std::string inline_words(std::string_view text) {
+  std::string out;
+  for (auto word : split(text)) out += (out.empty() ? "" : " ") + argument(word);
+  return out;
+}
+
+/// A fragment of the tables as a sentence; names and numbers keep their first letter.
+std::string sentence(std::string_view fragment) {
+  std::string text(fragment);
+  if (text.empty()) return text;
+  auto first = fragment.substr(0, fragment.find_first_of(" ,:;"));
+  if (std::all_of(first.begin(), first.end(), [](char c) { return lower(c) || c == '-' || c == '\''; }) &&
+      lower(first.empty() ? ' ' : first[0]))
+    text[0] = static_cast<char>(toupper(text[0]));
+  if (!text.ends_with('.')) text += '.';
+  return text;
+}
+
+/// Collects lines of mdoc.
+class Page {
+ public:
+  void macro(std::string_view line) { out_ += fmt::format(".{}\n", line); }
+  void section(std::string_view title) { macro(fmt::format("Sh {}", title)); }
+
+  /// Prose: options, paths and `-- COMMAND` get their macros, each sentence its own line.
+  void prose(std::string_view text) {
+    while (true) {
+      auto end = text.find("\n\n");
+      paragraph(text.substr(0, end));
+      if (end == std::string_view::npos) return;
+      macro("Pp");
+      text.remove_prefix(end + 2);
+    }
+  }
+
+  void item(std::string_view line) { macro(fmt::format("It {}", line)); }
+  void begin(std::string_view list) { macro(fmt::format("Bl {}", list)); }
+  void end() { macro("El"); }
+  void example(std::string_view command) { macro("Dl " + dashes(inline_words(command))); }
+
+  std::string finish() { return std::move(out_); }
+
+ private:
+  // In what is to be typed a hyphen must stay one.
+  static std::string dashes(std::string text) {
+    for (std::size_t at = 0; (at = text.find('-', at)) != std::string::npos; at += 2)
+      text.insert(at, 1, '\\');
+    return text;
+  }
+
+  /// The macro line for a special word with its punctuation, or empty.
+  static std::string special(std::string_view word) {
+    std::string open, close;
+    while (!word.empty() && word.front() == '(') {
+      open += "( ";
+      word.remove_prefix(1);
+    }
+    while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) {
+      close.insert(0, fmt::format(" {}", word.back()));
+      word.remove_suffix(1);
+    }
+    std::string_view macro;
+    if (word == "--" || (word.size() > 2 && word.starts_with("--") && lower(word[2]))) {
+      macro = "Fl";
+      word.remove_prefix(1);
+    } else if (word.size() > 1 && word[0] == '/' && isalpha(static_cast<unsigned char>(word[1]))) {
+      macro = "Pa";
+    } else if (word == "COMMAND") {
+      macro = "Ar";
+    } else {
+      return {};
+    }
+    return fmt::format(".{} {}{}{}\n", macro, open, escape(word), close);
+  }
+
+  void paragraph(std::string_view text) {
+    std::string line;
+    auto flush = [&] {
+      if (line.empty()) return;
+      if (line[0] == '.' || line[0] == '\'') out_ += "\\&";
+      out_ += line + '\n';
+      line.clear();
+    };
+    for (auto word : split(text)) {
+      if (auto lines = special(word); !lines.empty()) {
+        flush();
+        out_ += lines;
+        continue;
+      }
+      auto safe = escape(word);
+      if (!line.empty() && line.size() + 1 + safe.size() > kFill) flush();
+      line += (line.empty() ? "" : " ") + safe;
+      if (word.ends_with('.') || word.ends_with(".)")) flush();
+    }
+    flush();
+  }
+
+  std::string out_;
+};
+
+void heading(Page& p, std::string_view name, std::string_view summary) {
+  std::string title(name);
+  std::transform(title.begin(), title.end(), title.begin(), toupper);
+  p.macro(fmt::format("Dd {}", kDate));
+  p.macro(fmt::format("Dt {} 8", title));
+  p.macro("Os coretap");
+  p.section("NAME");
+  p.macro(fmt::format("Nm {}", name));
+  p.macro(fmt::format("Nd {}", inline_words(summary)));
+}
+
+void synopsis_section(Page& p, const Tool& tool) {
+  auto options = all_options(tool);
+  p.section("SYNOPSIS");
+  p.macro(fmt::format("Nm {}", tool.name));
+  std::string letters;
+  for (auto& o : options)
+    if (o.letter && o.metavar.empty()) letters += o.letter;
+  if (!letters.empty()) p.macro(fmt::format("Op Fl {}", argument(letters)));
+  for (auto& o : options)
+    if (!o.metavar.empty())
+      p.macro(o.letter ? fmt::format("Op Fl {} Ar {}", o.letter, argument(o.metavar))
+                       : fmt::format("Op Fl -{} Ar {}", o.name, argument(o.metavar)));
+  for (auto& o : options)
+    if (!o.letter && o.metavar.empty()) p.macro(fmt::format("Op Fl -{}", o.name));
+  if (tool.positionals == Positionals::interval_count) p.macro("Op Ar INTERVAL Op Ar COUNT");
+  if (tool.positionals == Positionals::duration) p.macro("Op Ar DURATION");
+  p.macro("Op Fl - Ar COMMAND Op Ar ARGS ...");
+}
+
+void options_section(Page& p, const Tool& tool) {
+  p.section("OPTIONS");
+  p.begin("-tag -width Ds");
+  for (auto& a : arguments(tool)) {
+    p.item(a.words.starts_with("--") ? "Fl - Ar COMMAND Op Ar ARGS ..." : fmt::format("Ar {}", a.words));
+    p.prose(sentence(a.doc));
+  }
+  p.end();
+  for (auto& group : option_groups(tool)) {
+    p.macro(fmt::format("Ss {}", inline_words(group.title)));
+    p.begin("-tag -width Ds");
+    for (auto& o : group.options) {
+      auto value = o.metavar.empty() ? "" : fmt::format(" Ar {}", argument(o.metavar));
+      p.item(o.letter ? fmt::format("Fl {}{} , Fl -{}{}", o.letter, value, o.name, value)
+                      : fmt::format("Fl -{}{}", o.name, value));
+      p.prose(sentence(o.doc));
+      for (auto& [one, other] : tool.exclusive)
+        if (o.name == one || o.name == other)
+          p.prose(fmt::format("Not together with --{}.", o.name == one ? other : one));
+    }
+    p.end();
+  }
+}
+
+std::string need_words(const Need& need) {
+  switch (need.kind) {
+    case Need::field: return fmt::format("struct {} has {}", need.type, need.member);
+    case Need::function: return fmt::format("there is a function {}", need.type);
+    case Need::arguments:
+      return fmt::format("tracepoint {} has {} arguments", need.type, need.count);
+    case Need::enum_value: return fmt::format("enum {} has {}", need.type, need.member);
+  }
+  return {};
+}
+
+/// What the kinds of sections mean, for those that the tool uses.
+std::string kinds(const KernelParts& parts) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"tp_btf/", "a tracepoint whose arguments have types"},
+      {"raw_tp/", "a raw tracepoint"},
+      {"tracepoint/", "a tracepoint as tracefs lists it"},
+      {"tp/", "a tracepoint as tracefs lists it"},
+      {"fentry/", "the begin of a kernel function"},
+      {"fexit/", "the end of a kernel function"},
+      {"kprobe/", "the begin of a kernel function, by a breakpoint"},
+      {"kretprobe/", "the end of a kernel function, by a breakpoint"},
+      {"uprobe/", "the begin of a user function"},
+      {"uretprobe/", "the end of a user function"},
+      {"perf_event", "a sample of a hardware or software counter"},
+      {"iter/", "a walk over kernel objects"},
+  };
+  std::string text;
+  for (auto& [prefix, meaning] : kKinds)
+    if (std::any_of(parts.programs.begin(), parts.programs.end(),
+                    [&](auto& program) { return program.section.starts_with(prefix); })) {
+      auto kind = prefix.ends_with('/') ? prefix.substr(0, prefix.size() - 1) : prefix;
+      text += fmt::format("{}{} is {}", text.empty() ? "" : "; ", kind, meaning);
+    }
+  return text.empty() ? text : text + '.';
+}
+
+void attach_section(Page& p, const Tool& tool) {
+  auto parts = kernel_parts(tool);
+  p.section("ATTACH POINTS");
+  p.prose("Each of these hooks takes the first way that the running kernel offers; --explain tells "
+          "which, and why not the others.");
+  p.prose(kinds(parts));
+  p.begin("-tag -width Ds");
+  for (auto& hook : tool.hooks) {
+    p.item("Sy " + inline_words(hook.name));
+    if (auto words = condition_words(hook.when); !words.empty()) p.prose(fmt::format("Only {}.", words));
+    p.begin("-enum -compact");
+    for (auto& way : hook.ways) {
+      p.item("");
+      for (auto program : way.programs) {
+        bool last = program == way.programs.back();
+        p.macro(fmt::format("Ql {}{}", parts.section(program),
+                            !last ? " ," : way.needs.empty() && way.limits.empty() ? "" : " :"));
+      }
+      std::string needs;
+      for (auto& need : way.needs)
+        needs += (needs.empty() ? "where " : " and ") + need_words(need);
+      if (!needs.empty()) p.prose(needs + '.');
+      p.prose(sentence(way.limits));
+    }
+    p.end();
+    if (!hook.optional.empty()) p.prose(fmt::format("Where none can be had: {}.", hook.optional));
+  }
+  for (auto& program : library_programs()) {
+    auto section = parts.section(program.name);
+    if (section.empty()) continue;
+    p.item("Sy " + inline_words(program.purpose));
+    p.prose(fmt::format("Only {}.", program.when));
+    p.begin("-enum -compact");
+    p.item("");
+    p.macro(fmt::format("Ql {}", section));
+    p.end();
+  }
+  p.end();
+}
+
+void field_items(Page& p, const std::vector<Field>& fields) {
+  p.begin("-tag -width Ds");
+  for (auto& f : fields) {
+    p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title));
+    p.prose(sentence(f.doc));
+    if (auto words = condition_words(f.when); !words.empty()) p.prose(fmt::format("Only {}.", words));
+    p.macro(fmt::format("Pq Va {}", f.key));
+  }
+  p.end();
+}
+
+bool has(const Tool& tool, std::string_view option) {
+  auto all = all_options(tool);
+  return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == option; });
+}
+
+void output(Page& p, const Tool& tool, const HistogramReport& r) {
+  p.prose(fmt::format("Each report is a histogram of {}: a line for each range of powers of two, with "
+                      "the number of values in it and a bar.", r.what));
+  p.prose(has(tool, "milliseconds") ? "Ranges are in microseconds, or milliseconds with --milliseconds."
+                                    : "Ranges are in microseconds.");
+  if (!r.extension.empty())
+    p.prose(fmt::format("With --{} a line with average, total and count follows.", r.extension));
+  if (r.keys.empty()) return;
+  p.macro("Pp");
+  p.prose("There is one histogram for each set of those of these that are asked for; in parentheses "
+          "their keys in JSON and CSV.");
+  field_items(p, r.keys);
+}
+
+void output(Page& p, const Tool& tool, const EventReport& r) {
+  p.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
+  if (has(tool, "timestamp"))
+    p.prose("With --timestamp each line begins with the seconds since tracing began.");
+  if (!r.stack_when.empty())
+    p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.", r.stack_when));
+  field_items(p, r.fields);
+}
+
+void output(Page& p, const Tool& tool, const StackReport& r) {
+  p.prose("Entries come in the order of their sums, the largest last. Each has the frames of the kernel "
+          "stack, then those of the user stack, the innermost first; a line with the thread's name and "
+          "its id in parentheses; and the sum.");
+  p.prose(fmt::format("The sum is in {}.", r.value_title));
+  if (has(tool, "folded"))
+    p.prose("With --folded each entry is a line: name and frames, outermost first, joined by semicolons, "
+            "and the sum.");
+}
+
+void output(Page& p, const Tool& tool, const SumReport& r) {
+  p.prose("One line a report, about what happened since the one before; in parentheses the columns' "
+          "keys in JSON and CSV.");
+  if (has(tool, "timestamp")) p.prose("With --timestamp each line begins with the time.");
+  field_items(p, r.fields);
+}
+
+void key_items(Page& p, const std::vector<Key>& keys) {
+  p.begin("-tag -width Ds -compact");
+  for (auto& k : keys) {
+    p.item(fmt::format("Va {} Pq {}", k.name,
+                       inline_words(k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit))));
+    p.prose(sentence(k.doc));
+    if (!k.when.empty()) p.prose(fmt::format("Only {}.", condition_words(k.when)));
+    if (!k.members.empty()) key_items(p, k.members);
+  }
+  p.end();
+}
+
+void json_section(Page& p, const Tool& tool) {
+  p.section("JSON");
+  p.prose("With --json each line is an object. Its key type tells which; keys come in this order.");
+  for (auto& kind : json_kinds(tool)) {
+    p.macro(fmt::format("Ss {}", sentence(kind.type).substr(0, kind.type.size())));
+    p.prose(sentence(kind.written));
+    key_items(p, kind.keys);
+  }
+  p.macro("Ss CSV");
+  p.prose("With --csv a first line names the columns:");
+  auto columns = csv_columns(tool);
+  for (auto& c : columns) {
+    p.macro(fmt::format("Va {}{}", c.name,
+                        !c.when.empty() ? "" : &c == &columns.back() ? " ." : " ,"));
+    if (!c.when.empty())
+      p.prose(fmt::format("({}){}", condition_words(c.when), &c == &columns.back() ? "." : ","));
+  }
+}
+
+void exit_section(Page& p) {
+  p.section("EXIT STATUS");
+  p.begin("-tag -width Ds -compact");
+  for (auto& s : exit_statuses()) {
+    p.item(std::to_string(s.status));
+    p.prose(sentence(s.meaning));
+  }
+  p.end();
+}
+
+void see_also(Page& p, std::string_view subsystem, std::string_view self) {
+  std::vector<std::string_view> names;
+  if (self != "coretap") names.push_back("coretap");
+  for (auto& entry : registry())
+    if (entry.name != self && (subsystem.empty() || entry.subsystem == subsystem))
+      names.push_back(entry.name);
+  std::sort(names.begin(), names.end());
+  if (names.empty()) return;
+  p.section("SEE ALSO");
+  for (auto name : names) p.macro(fmt::format("Xr {} 8{}", name, name == names.back() ? "" : " ,"));
+}
+
+}  // namespace
+
+std::string KernelParts::section(std::string_view program) const {
+  for (auto& p : programs)
+    if (p.name == program) return p.section;
+  return {};
+}
+
+KernelParts kernel_parts(const Tool& tool) {
+  KernelParts parts;
+  std::size_t size = 0;
+  auto* bytes = tool.object.bytes ? tool.object.bytes(&size) : nullptr;
+  if (!bytes) return parts;
+  auto before = libbpf_set_print(nullptr);
+  std::unique_ptr<bpf_object, ObjectDeleter> object(bpf_object__open_mem(bytes, size, nullptr));
+  libbpf_set_print(before);
+  if (!object) return parts;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get())
+      parts.programs.push_back({bpf_program__name(program), bpf_program__section_name(program)});
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) parts.maps.emplace_back(bpf_map__name(map));
+  return parts;
+}
+
+const std::vector<LibraryProgram>& library_programs() {
+  static const std::vector<LibraryProgram> all = {
+      {"filter_follow", "children of the command", "with -- COMMAND"},
+      {"task_slot_exit", "ends of tasks", "on kernels without task storage for tracing (before 5.12)"},
+  };
+  return all;
+}
+
+std::string man_page(const Tool& tool) {
+  Page p;
+  heading(p, tool.name, tool.summary);
+  synopsis_section(p, tool);
+  p.section("DESCRIPTION");
+  p.prose(tool.description);
+  p.macro("Pp");
+  p.macro("Nm");
+  p.prose("is a name of the one executable");
+  p.macro("Xr coretap 8 ,");
+  p.prose("which says what rights and which kernel it needs. Data goes to standard output; notes, errors "
+          "and the count of what is not in the data go to standard error.");
+  options_section(p, tool);
+  attach_section(p, tool);
+  p.section("OUTPUT");
+  std::visit([&](auto& report) { output(p, tool, report); }, tool.report);
+  json_section(p, tool);
+  exit_section(p);
+  p.section("OVERHEAD");
+  p.prose(sentence(tool.overhead));
+  p.section("EXAMPLES");
+  for (auto& e : tool.examples) {
+    if (&e != &tool.examples.front()) p.macro("Pp");
+    auto words = sentence(e.meaning);
+    words.back() = ':';
+    p.prose(words);
+    p.macro("Pp");
+    p.example(e.command);
+  }
+  see_also(p, tool.subsystem, tool.name);
+  return p.finish();
+}
+
+std::string coretap_man_page() {
+  Page p;
+  heading(p, "coretap", "CO-RE BPF tracers for Linux in one executable");
+  p.section("SYNOPSIS");
+  for (auto line : {"Ar TOOL Op Ar OPTIONS", "Cm list Op Fl -json", "Cm help Ar TOOL",
+                    "Cm doctor Op Fl -json", "Fl -version"}) {
+    p.macro("Nm coretap");
+    p.macro(line);
+  }
+  p.section("DESCRIPTION");
+  p.macro("Nm");
+  p.prose("holds a suite of tracers in one executable. Each tool is a name (a link) of that executable, and "
+          "its first argument may be the name of a tool just as well. There is nothing else to install: no "
+          "compiler, no kernel headers.");
+  p.begin("-tag -width Ds");
+  p.item("Ar TOOL Op Ar OPTIONS");
+  p.prose("Runs a tool.");
+  p.item("Cm list Op Fl -json");
+  p.prose("Lists all tools by subsystem, each with what it shows.");
+  p.item("Cm help Ar TOOL");
+  p.prose("Tells what a tool does, its options and examples.");
+  p.item("Cm doctor Op Fl -json");
+  p.prose("Tells what this kernel and the rights of the caller can run, and what is missing.");
+  p.item("Fl -version");
+  p.prose("Prints the version.");
+  p.end();
+  p.section("TOOLS");
+  std::string_view subsystem;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    if (tool.subsystem != subsystem) {
+      if (!subsystem.empty()) p.end();
+      subsystem = tool.subsystem;
+      p.macro(fmt::format("Ss {}", inline_words(subsystem)));
+      p.begin("-tag -width Ds -compact");
+    }
+    p.item(fmt::format("Xr {} 8", tool.name));
+    p.prose(sentence(tool.summary));
+  }
+  if (!subsystem.empty()) p.end();
+  p.section("RIGHTS");
+  p.prose("Tools need root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN has both), and a "
+          "kernel with its type information in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), Linux 5.10 "
+          "or newer. Kernel lockdown in the mode confidentiality forbids tracing. A tool that cannot run "
+          "ends with status 3 and says what is missing; --explain tells how this kernel would be traced.");
+  exit_section(p);
+  p.section("EXAMPLES");
+  p.prose("Which tools are there, and which of them run here:");
+  p.macro("Pp");
+  p.example("coretap list");
+  p.example("sudo coretap doctor");
+  see_also(p, {}, "coretap");
+  return p.finish();
+}
+
+}  // namespace coretap

@@ -1,0 +1,33 @@
+// Manual pages in mdoc, from the tool's table and the kernel program in the executable.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/tool.hpp"
+
+namespace coretap {
+
+std::string man_page(const Tool& tool);
+std::string coretap_man_page();
+
+/// What lies in a tool's kernel program; read without privileges.
+struct KernelParts {
+  struct Program {
+    std::string name, section;
+  };
+  std::vector<Program> programs;
+  std::vector<std::string> maps;
+
+  /// Empty if there is no such program.
+  std::string section(std::string_view program) const;
+};
+KernelParts kernel_parts(const Tool& tool);
+
+/// Programs that the library brings along and chooses by itself, without a hook of the tool.
+struct LibraryProgram {
+  std::string_view name, purpose, when;
+};
+const std::vector<LibraryProgram>& library_programs();
+
+}  // namespace coretap
