@@ -5,6 +5,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -178,14 +180,28 @@ Option limit(std::string_view name, std::string_view metavar, std::string_view d
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
 Option tid() { return ids('t', "tid", "only these threads", &Config::tids); }
 
+namespace {
+std::optional<std::uint32_t> user_id(std::string_view name) {
+#ifdef CORETAP_STATIC
+  // The name service needs shared libraries: a static executable knows the local users only.
+  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/etc/passwd", "re"), fclose);
+  while (auto* entry = file ? fgetpwent(file.get()) : nullptr)
+    if (name == entry->pw_name) return entry->pw_uid;
+#else
+  if (auto* entry = getpwnam(std::string(name).c_str())) return entry->pw_uid;
+#endif
+  return std::nullopt;
+}
+}  // namespace
+
 Option uid(char letter) {
   return same_everywhere(value(
       letter, "uid", "USER", "only tasks of this user, by name or number",
       [](Config& c, std::string_view text) -> Result<void> {
         if (auto id = parse_unsigned(text); id && *id < UINT32_MAX) {
           c.uid = static_cast<std::uint32_t>(*id);
-        } else if (auto* entry = getpwnam(std::string(text).c_str())) {
-          c.uid = entry->pw_uid;
+        } else if (auto id = user_id(text)) {
+          c.uid = *id;
         } else {
           return usage(fmt::format("--uid: there is no user '{}'", text));
         }

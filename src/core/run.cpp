@@ -161,6 +161,9 @@ Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const R
 }
 
 Result<void> load(Session& s) {
+  // libbpf reads the kernel's types for itself: never both in memory at once.
+  learn_names(s);
+  s.kernel.release();
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   if (int error = bpf_object__load(s.object.get())) return load_error(s, error);
   return {};
@@ -424,8 +427,6 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
     if (failed.empty() || !refused.emplace(failed, attached.error().why).second)
       return fail(attached.error());
   }
-  learn_names(s);
-  s.kernel.release();
   CpuSlots ledger;
   if (auto r = ledger.open(s.map("ledger")); !r) return fail(r.error());
   if (auto r = reporter->open(s); !r) return fail(r.error());

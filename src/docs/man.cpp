@@ -267,6 +267,7 @@ void attach_section(Page& p, const Tool& tool) {
       std::string needs;
       for (auto& need : way.needs)
         needs += (needs.empty() ? "where " : " and ") + need_words(need);
+      if (way.programs.empty()) needs = "Nothing of its own, " + needs;
       if (!needs.empty()) p.prose(needs + '.');
       p.prose(sentence(way.limits));
     }
@@ -291,7 +292,11 @@ void field_items(Page& p, const std::vector<Field>& fields) {
   for (auto& f : fields) {
     p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title));
     p.prose(sentence(f.doc));
-    if (auto words = condition_words(f.when); !words.empty()) p.prose(fmt::format("Only {}.", words));
+    // Such a field is left out of the table alone: the reporters write all into JSON and CSV.
+    if (f.when == "json")
+      p.prose("Only in JSON and CSV.");
+    else if (auto words = condition_words(f.when); !words.empty())
+      p.prose(fmt::format("Only {}.", words));
     p.macro(fmt::format("Pq Va {}", f.key));
   }
   p.end();
@@ -423,7 +428,7 @@ KernelParts kernel_parts(const Tool& tool) {
 const std::vector<LibraryProgram>& library_programs() {
   static const std::vector<LibraryProgram> all = {
       {"filter_follow", "children of the command", "with -- COMMAND"},
-      {"task_slot_exit", "ends of tasks", "on kernels without task storage for tracing (before 5.12)"},
+      {"task_slot_free", "ends of tasks", "on kernels without task storage for tracing (before 5.12)"},
   };
   return all;
 }

@@ -1,0 +1,128 @@
+"""What bench asks the kernel: run times of BPF programs, who holds them, counters of operations."""
+
+import ctypes
+import os
+import platform
+import re
+import struct
+from pathlib import Path
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_NR_BPF = {"x86_64": 321, "ppc64le": 361, "s390x": 351}.get(platform.machine(), 280)
+_PROG_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD, _ENABLE_STATS = 13, 15, 32
+_RUN_TIME_OFFSET = 192  # of run_time_ns in struct bpf_prog_info, the same since 5.1
+_CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x20000, 0x4000, 0x40000
+
+
+def _checked(result, what):
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{what}: {os.strerror(error)}")
+    return result
+
+
+def _bpf(command, attr, what):
+    buffer = ctypes.create_string_buffer(attr, 128)
+    return _checked(_libc.syscall(_NR_BPF, command, buffer, 128), what)
+
+
+class RunStats:
+    """Counts run times of BPF programs while it is open. The kernel stops counting by itself when we end,
+    however we end, so there is no setting to restore."""
+
+    def __enter__(self):
+        self._fd = _bpf(_ENABLE_STATS, struct.pack("I", 0), "BPF_ENABLE_STATS")
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._fd)
+
+
+def stats_forced_on():
+    return Path("/proc/sys/kernel/bpf_stats_enabled").read_text().strip() != "0"
+
+
+def run_time_ns(prog_ids):
+    """Sum over programs of the time they ran so far."""
+    total = 0
+    for prog_id in prog_ids:
+        fd = _bpf(_PROG_GET_FD_BY_ID, struct.pack("I", prog_id), "BPF_PROG_GET_FD_BY_ID")
+        try:
+            info = ctypes.create_string_buffer(256)
+            _bpf(_OBJ_GET_INFO_BY_FD, struct.pack("IIQ", fd, len(info), ctypes.addressof(info)), "BPF_OBJ_GET_INFO_BY_FD")
+            total += struct.unpack_from("Q", info, _RUN_TIME_OFFSET)[0]
+        finally:
+            os.close(fd)
+    return total
+
+
+def die_with_parent():
+    """For preexec_fn: a bench that is killed leaves no tracer behind."""
+    _libc.prctl(1, 9)
+
+
+def descriptors(pid):
+    """What the descriptors of a process are, e.g. anon_inode:bpf-prog."""
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        try:
+            yield entry.name, os.readlink(entry.path)
+        except OSError:
+            continue
+
+
+def attachments(pid):
+    return sum(
+        any(kind in target for kind in ("bpf_link", "bpf-link", "bpf-raw", "bpf-tracing", "[perf_event]"))
+        for _, target in descriptors(pid)
+    )
+
+
+def held_by(pid):
+    """Ids of the BPF programs a process holds, directly or by a link, and the bytes of its maps."""
+    progs, maps = set(), {}
+    for number, target in descriptors(pid):
+        if "bpf" not in target:
+            continue
+        info = dict(
+            line.split(":\t", 1) for line in Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines() if ":\t" in line
+        )
+        if "prog_id" in info:
+            progs.add(int(info["prog_id"]))
+        if "map_id" in info:
+            maps[info["map_id"]] = int(info["memlock"])
+    return progs, sum(maps.values())
+
+
+def memory_kb(pid):
+    """PSS, private part of it and peak, in kB."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    field = lambda name, text: int(re.search(rf"^{name}:\s+(\d+)", text, re.M).group(1))
+    return {
+        "pss": field("Pss", rollup),
+        "private": field("Private_Clean", rollup) + field("Private_Dirty", rollup),
+        "peak": field("VmHWM", Path(f"/proc/{pid}/status").read_text()),
+    }
+
+
+def context_switches():
+    return int(re.search(r"^ctxt (\d+)", Path("/proc/stat").read_text(), re.M).group(1))
+
+
+def block_requests():
+    """Requests completed on all disks that have request queues (others make no request, and no event)."""
+    total = 0
+    for line in Path("/proc/diskstats").read_text().splitlines():
+        field = line.split()
+        if os.path.isdir(f"/sys/block/{field[2].replace('/', '!')}/mq"):
+            total += sum(int(field[i]) for i in (3, 7, 14, 18) if i < len(field))
+    return total
+
+
+def need_tracefs():
+    """bpftrace wants tracefs mounted; where it is not, mount it where only we and our children see it."""
+    if os.path.exists("/sys/kernel/tracing/events"):
+        return False
+    _checked(_libc.unshare(_CLONE_NEWNS), "unshare")
+    _checked(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate")
+    _checked(_libc.mount(b"tracefs", b"/sys/kernel/tracing", b"tracefs", 0, None), "mount tracefs")
+    return True

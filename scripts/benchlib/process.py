@@ -1,0 +1,127 @@
+"""Starting a tracer, knowing when it is attached, and ending it whatever happens."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchlib import kernel
+
+SETTLE = 0.25  # attached: no further attachment for so long
+TIMEOUT = 20
+
+
+class Unusable(Exception):
+    """This subject cannot be measured here; the text says why."""
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def find_program(name):
+    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+
+
+def output_of(argv):
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+@dataclass
+class Subject:
+    """A command to be measured. Its label is the column it stands in: coretap, peer, floor, bpftrace."""
+
+    label: str
+    argv: list
+    note: str = ""
+
+
+def _last_words(log):
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    # The last line of libbpf's is about clean-up; the first failure is the cause.
+    cause = [line for line in lines if "ermission" in line or "rror" in line or "fail" in line]
+    return (cause or lines or ["said nothing"])[0][:160]
+
+
+def _end(process):
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def running(subject, scratch):
+    """The subject, attached and at rest, for the time of a with block; gives its pid."""
+    log = Path(scratch, "subject.log")
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            subject.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            preexec_fn=kernel.die_with_parent,
+            start_new_session=True,
+        )
+    try:
+        _wait_attached(process, log)
+        yield process.pid
+    finally:
+        _end(process)
+
+
+def _wait_attached(process, log):
+    seen, since, begin = 0, 0, time.monotonic()
+    while True:
+        if process.poll() is not None:
+            raise Unusable(_last_words(log))
+        found, now = kernel.attachments(process.pid), time.monotonic()
+        if found != seen:
+            seen, since = found, now
+        if seen and now - since > SETTLE:
+            return
+        if now - begin > TIMEOUT:
+            raise Unusable(f"not attached after {TIMEOUT} s: {_last_words(log)}")
+        time.sleep(0.02)
+
+
+def time_to_attach_ns(helper, subject, scratch):
+    """From exec to the last attachment, seen by a helper that looks every 0.2 ms."""
+    log = Path(scratch, "subject.log")
+    done = subprocess.run(
+        [helper, str(int(SETTLE * 1000)), str(TIMEOUT * 1000), log, *subject.argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=kernel.die_with_parent,
+    )
+    said = log.read_text(errors="replace")
+    if done.returncode or "could not attach" in said:
+        raise Unusable(_last_words(log) if said.strip() else done.stderr.strip())
+    return int(done.stdout)
+
+
+def compile_helper(source, scratch, *libraries):
+    """A helper of benchlib's, built for this machine; None where it cannot be built."""
+    target = Path(scratch, source.stem)
+    compiler = find_program("cc") or find_program("gcc")
+    if not compiler:
+        raise Unusable("no C compiler")
+    done = subprocess.run([compiler, "-O2", "-o", target, source, *libraries], stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise Unusable(f"{source.name} cannot be compiled: {done.stderr.strip().splitlines()[0]}")
+    return str(target)
