@@ -39,6 +39,7 @@ int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct stack_key key = {};
+	struct stack *kernel = NULL;
 	u64 now = bpf_ktime_get_ns(), ns;
 	u32 state = task_state(prev);
 	struct off *off;
@@ -48,7 +49,7 @@ int on_switch(u64 *ctx)
 	if (wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {
-			off->user = stack_user ? stack_of_user(ctx, prev) : 0;
+			off->user = stack_user ? stack_of_user(ctx, prev, off->user) : 0;
 			off->runnable = !state;
 			off->start = now;
 		}
@@ -66,10 +67,10 @@ int on_switch(u64 *ctx)
 	key.user = off->user;
 	key.runnable = off->runnable;
 	if (stack_kernel)
-		key.kernel = stack_of_blocked(next);
+		key.kernel = stack_of_blocked(next, &kernel);
 	key.tgid = task_tgid(next);
 	key.tid = task_tid(next);
 	task_comm(next, key.comm);
-	stack_count(&key, ns);
+	stack_add(&key, kernel, ns);
 	return 0;
 }

@@ -37,18 +37,21 @@ inline_ bool task_in_cgroup(struct task_struct *t, u64 wanted)
 	return cgroup_under(BPF_CORE_READ(t, cgroups, dfl_cgrp), wanted);
 }
 
+/* The task may be given by a tracepoint or be current_task(). */
 inline_ bool filter_matches(struct task_struct *t)
 {
 	char comm[COMM_LEN] = {};
 	u32 id;
 
 	if (filter.by_tgid) {
-		id = task_tgid(t);
+		id = view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
+				  BPF_CORE_READ(t, tgid);
 		if (!bpf_map_lookup_elem(&filter_tgids, &id))
 			return false;
 	}
 	if (filter.by_tid) {
-		id = task_tid(t);
+		id = view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) :
+				  BPF_CORE_READ(t, pid);
 		if (!bpf_map_lookup_elem(&filter_tids, &id))
 			return false;
 	}
@@ -57,7 +60,7 @@ inline_ bool filter_matches(struct task_struct *t)
 	if (filter.by_cgroup && !task_in_cgroup(t, filter.cgroup))
 		return false;
 	if (filter.by_comm) {
-		task_comm(t, comm);
+		bpf_core_read_str(comm, sizeof(comm), &t->comm);
 		for (int i = 0; i < COMM_LEN; i++) {
 			if (comm[i] != filter.comm[i])
 				return false;

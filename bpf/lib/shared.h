@@ -67,7 +67,9 @@ struct stack_key {
 	char comm[COMM_LEN];
 };
 
+/* Kept by a hash of its key, which is compared too. */
 struct stack_count {
+	struct stack_key key;
 	__u64 total_ns;
 	__u64 count;
 };

@@ -19,7 +19,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct stack_key);
+	__type(key, u64);
 	__type(value, struct stack_count);
 } stack_counts SEC(".maps");
 
@@ -47,66 +47,136 @@ inline_ u64 stack_hash(struct stack *s, u32 depth)
 	return h ? h : 1; /* 0 means no stack */
 }
 
-/* Its key in `stacks`; 0: there is none. */
-inline_ u64 stack_keep(struct stack *s, long bytes)
+inline_ void stack_store(struct stack *s, u64 id)
 {
-	u64 id;
+	if (!bpf_map_lookup_elem(&stacks, &id) &&
+	    bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(&stacks, &id)) /* else another CPU was first */
+		count(LEDGER_STACK_FAILED);
+}
 
+/* Its key in `stacks`; 0: there is none. */
+inline_ u64 stack_id(struct stack *s, long bytes)
+{
 	if (bytes <= 0)
 		return 0;
 	s->depth = (u32)bytes / 8;
-	id = stack_hash(s, s->depth);
-	if (!bpf_map_lookup_elem(&stacks, &id) &&
-	    bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST) == -12 /* ENOMEM */)
-		count(LEDGER_STACK_FAILED);
+	return stack_hash(s, s->depth);
+}
+
+#define USER64_CS 0x33
+
+/*
+ * User stack by frame pointers, of the current task. The kernel's own walker reads the frame behind
+ * the last one too, and where a frame pointer is none that is a page fault of half a microsecond.
+ */
+inline_ long walk_user(void *ctx, struct task_struct *current, struct stack *s, u32 size)
+{
+#ifdef __TARGET_ARCH_x86
+	struct frame {
+		u64 next, return_address;
+	} frame;
+	struct pt_regs *regs;
+	u64 fp, most = size / 8;
+
+	/* 5.15 brought the helper (dd6e10fbd9fb). */
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+	regs = (struct pt_regs *)bpf_task_pt_regs(current);
+	if ((u16)regs->cs != USER64_CS)
+		return bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+	if (!regs->ip)
+		return 0; /* a kernel thread with a borrowed address space */
+	s->ip[0] = regs->ip;
+	fp = regs->bp;
+	for (u32 i = 1; i < STACK_DEPTH; i++) {
+		if (i >= most || fp < 4096 || fp & 7 || fp >> 47 ||
+		    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address)
+			return i * 8;
+		s->ip[i] = frame.return_address;
+		if (frame.next <= fp) /* callers' frames lie above; a loop would never end */
+			return (i + 1) * 8;
+		fp = frame.next;
+	}
+	return STACK_DEPTH * 8;
+#else
+	return bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+#endif
+}
+
+/* The loader hears of each process once, while its maps are there to be read. */
+inline_ void tell_process(struct task_struct *current)
+{
+	u64 mm = (u64)current->mm;
+	u8 one = 1;
+	u32 *tgid;
+
+	if (bpf_map_lookup_elem(&stack_known_mms, &mm))
+		return;
+	tgid = bpf_ringbuf_reserve(&events, sizeof(*tgid), 0);
+	if (!tgid)
+		return; /* next time */
+	*tgid = task_tgid(current);
+	bpf_ringbuf_submit(tgid, BPF_RB_FORCE_WAKEUP);
+	bpf_map_update_elem(&stack_known_mms, &mm, &one, BPF_ANY);
+}
+
+/* User stack of the current task, stored. `before`: its id the last time, known to be stored. */
+inline_ u64 stack_of_user(void *ctx, struct task_struct *current, u64 before)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+	u32 size = stack_bytes;
+	u64 id;
+
+	if (!s || !current->mm || size > sizeof(s->ip))
+		return 0;
+	id = stack_id(s, walk_user(ctx, current, s, size));
+	if (!id || id == before)
+		return id;
+	stack_store(s, id);
+	tell_process(current);
 	return id;
 }
 
-/* Kernel stack of a task that does not run. */
-inline_ u64 stack_of_blocked(struct task_struct *t)
+/* Kernel stack of a task that does not run; *kept is where it lies, to be stored if it is new. */
+inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
 	u32 size = stack_bytes;
 
 	if (!s || size > sizeof(s->ip))
 		return 0;
-	return stack_keep(s, bpf_get_task_stack(t, s->ip, size, 0));
+	*kept = s;
+	return stack_id(s, bpf_get_task_stack(t, s->ip, size, 0));
 }
 
-/* User stack of the current task; the loader hears of each process once, while it is there. */
-inline_ u64 stack_of_user(void *ctx, struct task_struct *current)
+inline_ u64 stack_key_hash(struct stack_key *k)
 {
-	struct stack *s = cpu_slot(&stack_scratch);
-	u64 mm = (u64)current->mm, id;
-	u32 size = stack_bytes;
-	u8 one = 1;
+	u64 *comm = (u64 *)k->comm;
+	u64 h = k->kernel ^ k->user * 0x9e3779b97f4a7c15ULL ^
+		((u64)k->tid << 32 | k->tgid) * 0xd6e8feb86659fd93ULL ^
+		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ k->runnable;
 
-	if (!s || !mm || size > sizeof(s->ip))
-		return 0;
-	id = stack_keep(s, bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK));
-	if (id && !bpf_map_lookup_elem(&stack_known_mms, &mm)) {
-		u32 *tgid = bpf_ringbuf_reserve(&events, sizeof(*tgid), 0);
-
-		if (tgid) {
-			*tgid = task_tgid(current);
-			bpf_ringbuf_submit(tgid, BPF_RB_FORCE_WAKEUP);
-			bpf_map_update_elem(&stack_known_mms, &mm, &one, BPF_ANY);
-		}
-	}
-	return id;
+	h ^= h >> 32;
+	return h * 0x9e3779b97f4a7c15ULL;
 }
 
-inline_ void stack_count(struct stack_key *key, u64 ns)
+/* Adds to the total of this key; `kernel` holds the frames of key->kernel, or is NULL. */
+inline_ void stack_add(struct stack_key *key, struct stack *kernel, u64 ns)
 {
-	struct stack_count fresh = { .total_ns = ns, .count = 1 }, *c;
+	u64 id = stack_key_hash(key);
+	struct stack_count *c = bpf_map_lookup_elem(&stack_counts, &id);
 
-	c = bpf_map_lookup_elem(&stack_counts, key);
 	if (!c) {
-		if (!bpf_map_update_elem(&stack_counts, key, &fresh, BPF_NOEXIST))
-			return;
-		c = bpf_map_lookup_elem(&stack_counts, key); /* another CPU was first */
+		struct stack_count fresh = { .key = *key };
+
+		/* A key that is known has had its stack stored. */
+		if (kernel && key->kernel)
+			stack_store(kernel, key->kernel);
+		bpf_map_update_elem(&stack_counts, &id, &fresh, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&stack_counts, &id);
 	}
-	if (!c) {
+	if (!c || c->key.kernel != key->kernel || c->key.user != key->user || c->key.tid != key->tid) {
 		count(LEDGER_UNTRACKED);
 		return;
 	}

@@ -27,25 +27,51 @@ inline_ u32 pid_seen(struct pid *pid)
 	return 0;
 }
 
+/* For a pointer that a BTF tracepoint gave: plain loads. */
 inline_ u32 task_tid(struct task_struct *t)
 {
-	return view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
+	return view_pidns ? pid_seen(t->thread_pid) : t->pid;
 }
 
 inline_ u32 task_tgid(struct task_struct *t)
 {
-	return view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
-			    BPF_CORE_READ(t, tgid);
+	return view_pidns ? pid_seen(t->group_leader->thread_pid) : t->tgid;
 }
 
+/* Bytes behind the terminator may be left of an older name: two equal names have equal bytes. */
+inline_ u64 cut_at_nul(u64 word)
+{
+	u64 nul = (word - 0x0101010101010101ULL) & ~word & 0x8080808080808080ULL;
+
+	return nul ? word & ((nul & -nul) - 1) : word;
+}
+
+/* Into two words, so that it can be compared and hashed as such. */
 inline_ void task_comm(struct task_struct *t, char comm[COMM_LEN])
 {
-	bpf_core_read_str(comm, COMM_LEN, &t->comm);
+	u64 *from = (u64 *)t->comm, *to = (u64 *)comm;
+	u64 first = from[0], cut = cut_at_nul(first);
+
+	to[0] = cut;
+	to[1] = cut == first && first >> 56 ? cut_at_nul(from[1]) : 0;
 }
 
+/* An address to be read by bpf_core_read only. */
 inline_ struct task_struct *current_task(void)
 {
 	return (struct task_struct *)bpf_get_current_task();
+}
+
+inline_ u32 current_tid(void)
+{
+	return view_pidns ? pid_seen(BPF_CORE_READ(current_task(), thread_pid)) :
+			    (u32)bpf_get_current_pid_tgid();
+}
+
+inline_ u32 current_tgid(void)
+{
+	return view_pidns ? pid_seen(BPF_CORE_READ(current_task(), group_leader, thread_pid)) :
+			    (u32)(bpf_get_current_pid_tgid() >> 32);
 }
 
 /* 5.14 renamed task_struct.state (long) to __state (unsigned int): 2f064a59a11f. */

@@ -164,7 +164,6 @@ SEC("tp_btf/mm_compaction_end")
 int on_end(u64 *ctx)
 {
 	struct run *r = current_slot(false);
-	struct task_struct *task = current_task();
 	struct compactsnoop_event *e;
 	u64 now = bpf_ktime_get_ns();
 
@@ -200,8 +199,8 @@ int on_end(u64 *ctx)
 		e->order = r->order;
 		e->node = r->node;
 		e->kind = r->kind;
-		e->pid = task_tgid(task);
-		e->tid = task_tid(task);
+		e->pid = current_tgid();
+		e->tid = current_tid();
 		e->uid = (u32)bpf_get_current_uid_gid();
 		bpf_get_current_comm(e->comm, sizeof(e->comm));
 		emit_end_stack(ctx, e, sizeof(*e));

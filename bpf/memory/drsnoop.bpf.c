@@ -35,7 +35,6 @@ inline_ int begin(u32 kind, s32 order, u32 gfp, u32 node)
 inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 {
 	struct reclaim *r = current_slot(false);
-	struct task_struct *task = current_task();
 	struct drsnoop_event *e;
 	u64 now;
 
@@ -52,8 +51,8 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 		e->order = r->order;
 		e->node = r->node;
 		e->kind = kind;
-		e->pid = task_tgid(task);
-		e->tid = task_tid(task);
+		e->pid = current_tgid();
+		e->tid = current_tid();
 		e->uid = (u32)bpf_get_current_uid_gid();
 		e->cgroup = bpf_get_current_cgroup_id();
 		bpf_get_current_comm(e->comm, sizeof(e->comm));

@@ -45,13 +45,20 @@ std::string quote(std::string_view text, std::string_view quoted_quote) {
 
 constexpr std::string_view kind_word(Complete kind) {
   switch (kind) {
-    case Complete::file: return "file";
-    case Complete::directory: return "directory";
-    case Complete::pid: return "pid";
-    case Complete::user: return "user";
-    case Complete::disk: return "disk";
-    case Complete::command: return "command";
-    case Complete::nothing: break;
+    case Complete::file:
+      return "file";
+    case Complete::directory:
+      return "directory";
+    case Complete::pid:
+      return "pid";
+    case Complete::user:
+      return "user";
+    case Complete::disk:
+      return "disk";
+    case Complete::command:
+      return "command";
+    case Complete::nothing:
+      break;
   }
   return "nothing";
 }
@@ -172,13 +179,20 @@ namespace {
 
 std::string_view zsh_action(Complete kind) {
   switch (kind) {
-    case Complete::file: return "_files";
-    case Complete::directory: return "_directories";
-    case Complete::pid: return "_sequence _pids";
-    case Complete::user: return "_users";
-    case Complete::disk: return "_coretap_disks";
-    case Complete::command: return "_command_names -e";
-    case Complete::nothing: break;
+    case Complete::file:
+      return "_files";
+    case Complete::directory:
+      return "_directories";
+    case Complete::pid:
+      return "_sequence _pids";
+    case Complete::user:
+      return "_users";
+    case Complete::disk:
+      return "_coretap_disks";
+    case Complete::command:
+      return "_command_names -e";
+    case Complete::nothing:
+      break;
   }
   return " ";
 }
@@ -200,7 +214,8 @@ std::string zsh_spec(const Option& o) {
     value = fmt::format(":{}:{}", zsh_text(o.metavar), zsh_action(o.complete));
   // Lists and filters may be given again; a flag need not.
   if (!o.letter) {
-    return quote(fmt::format("--{}{}[{}]{}", o.name, value.empty() ? "" : "=", doc, value), "'\\''");
+    return quote(fmt::format("--{}{}[{}]{}", o.name, value.empty() ? "" : "=", doc, value),
+                 "'\\''");
   }
   return fmt::format("'(-{0} --{1})'{{-{0}{2},--{1}{3}}}{4}", o.letter, o.name,
                      value.empty() ? "" : "+", value.empty() ? "" : "=",
@@ -229,14 +244,14 @@ _coretap() {
     return
   fi
   if (( CURRENT == 2 )); then
-    _describe -t commands command _coretap_commands
-    _describe -t tools tool _coretap_tools
+    _coretap_commands
+    _coretap_tools
     return
   fi
   shift words
   (( CURRENT-- ))
   case $words[1] in
-    help) (( CURRENT == 2 )) && _describe -t tools tool _coretap_tools ;;
+    help) (( CURRENT == 2 )) && _coretap_tools ;;
     list|doctor) _arguments '--json[one JSON object per line]' ;;
     *) _coretap_tool $words[1] ;;
   esac
@@ -252,7 +267,8 @@ std::string zsh_completion() {
   std::string names, described, cases;
   for (auto& tool : tools) {
     names += fmt::format(" {}", tool.name);
-    described += fmt::format("  {}\n", quote(fmt::format("{}:{}", tool.name, zsh_text(tool.summary)), "'\\''"));
+    described += fmt::format(
+        "    {}\n", quote(fmt::format("{}:{}", tool.name, zsh_text(tool.summary)), "'\\''"));
     cases += fmt::format("    {})\n      _arguments -s -S", tool.name);
     for (auto& o : all_options(tool)) cases += fmt::format(" \\\n        {}", zsh_spec(o));
     if (tool.positionals == Positionals::interval_count)
@@ -262,11 +278,16 @@ std::string zsh_completion() {
     cases += "\n      ;;\n";
   }
   std::string commands;
-  for (auto& c : kCommands) commands += fmt::format("  {}\n", quote(fmt::format("{}:{}", c.name, zsh_text(c.doc)), "'\\''"));
+  for (auto& c : kCommands)
+    commands +=
+        fmt::format("    {}\n", quote(fmt::format("{}:{}", c.name, zsh_text(c.doc)), "'\\''"));
   return fmt::format(
-             "#compdef coretap{}\n# zsh completion for coretap and its tools; generated, do not edit.\n\n"
-             "local -a _coretap_commands=(\n{}  '--version:the version'\n)\n"
-             "local -a _coretap_tools=(\n{})\n\n"
+             "#compdef coretap{}\n# zsh completion for coretap and its tools; generated, do not "
+             "edit.\n\n"
+             "_coretap_commands() {{\n  local -a commands=(\n{}    '--version:the version'\n  )\n"
+             "  _describe -t commands command commands\n}}\n\n"
+             "_coretap_tools() {{\n  local -a tools=(\n{}  )\n  _describe -t tools tool "
+             "tools\n}}\n\n"
              "_coretap_tool() {{\n  _coretap_command && return\n  case $1 in\n{}  esac\n}}\n",
              names, commands, described, cases) +
          kZshBody;
@@ -278,18 +299,26 @@ namespace {
 
 std::string_view fish_values(Complete kind) {
   switch (kind) {
-    case Complete::file: return " -r -F";
-    case Complete::directory: return " -x -a '(__fish_complete_directories)'";
-    case Complete::pid: return " -x -a '(__fish_append , (__fish_complete_pids))'";
-    case Complete::user: return " -x -a '(__fish_complete_users)'";
-    case Complete::disk: return " -x -a '(string replace /sys/block/ \"\" /sys/block/*)'";
-    case Complete::command: return " -x -a '(__fish_complete_command)'";
-    case Complete::nothing: break;
+    case Complete::file:
+      return " -r -F";
+    case Complete::directory:
+      return " -x -a '(__fish_complete_directories)'";
+    case Complete::pid:
+      return " -x -a '(__fish_append , (__fish_complete_pids))'";
+    case Complete::user:
+      return " -x -a '(__fish_complete_users)'";
+    case Complete::disk:
+      return " -x -a '(string replace /sys/block/ \"\" /sys/block/*)'";
+    case Complete::command:
+      return " -x -a '(__fish_complete_command)'";
+    case Complete::nothing:
+      break;
   }
   return " -x";
 }
 
-constexpr char kFishHead[] = R"sh(# fish completion for coretap and its tools; generated, do not edit.
+constexpr char kFishHead[] =
+    R"sh(# fish completion for coretap and its tools; generated, do not edit.
 
 # Is the word at the cursor behind -- ?
 function __coretap_in_command
@@ -327,19 +356,24 @@ std::string fish_completion() {
   auto tools = all_tools();
   auto quoted = [](std::string_view s) { return quote(s, "\\'"); };
   for (auto& c : kCommands)
-    text += fmt::format("complete -c coretap -n __coretap_wants_command -a {} -d {}\n", c.name, quoted(c.doc));
-  text += "complete -c coretap -n '__fish_seen_subcommand_from list doctor' -l json -d 'one JSON object per line'\n";
+    text += fmt::format("complete -c coretap -n __coretap_wants_command -a {} -d {}\n", c.name,
+                        quoted(c.doc));
+  text +=
+      "complete -c coretap -n '__fish_seen_subcommand_from list doctor' -l json -d 'one JSON "
+      "object per line'\n";
   for (auto& tool : tools) {
     text += fmt::format("\n# {}\n", tool.name);
     for (auto* when : {"__coretap_wants_command", "'__fish_seen_subcommand_from help'"})
-      text += fmt::format("complete -c coretap -n {} -a {} -d {}\n", when, tool.name, quoted(tool.summary));
-    text += fmt::format("complete -c {0} -f\ncomplete -c {0} -n __coretap_in_command -x -a '(__coretap_command)'\n",
-                        tool.name);
+      text += fmt::format("complete -c coretap -n {} -a {} -d {}\n", when, tool.name,
+                          quoted(tool.summary));
+    text += fmt::format(
+        "complete -c {0} -f\ncomplete -c {0} -n __coretap_in_command -x -a '(__coretap_command)'\n",
+        tool.name);
     for (auto& o : all_options(tool)) {
       text += fmt::format("__coretap_add {}", tool.name);
       if (o.letter) text += fmt::format(" -s {}", o.letter);
-      text += fmt::format(" -l {}{} -d {}\n", o.name, o.metavar.empty() ? "" : fish_values(o.complete),
-                          quoted(o.doc));
+      text += fmt::format(" -l {}{} -d {}\n", o.name,
+                          o.metavar.empty() ? "" : fish_values(o.complete), quoted(o.doc));
     }
   }
   return text;

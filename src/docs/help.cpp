@@ -12,7 +12,7 @@ namespace coretap {
 namespace {
 
 constexpr int kColumns = 80;
-constexpr int kDocColumn = 28;       // where the text beside options and arguments begins
+constexpr int kDocColumn = 28;              // where the text beside options and arguments begins
 constexpr std::size_t kWidestExample = 42;  // a longer command has its meaning below
 
 /// Where an option that the library spells is looked for; any other shared one comes last.
@@ -125,20 +125,22 @@ std::string condition_words(std::string_view when) {
 std::vector<Argument> arguments(const Tool& tool) {
   std::vector<Argument> all;
   if (tool.positionals == Positionals::interval_count) {
-    all.push_back({"INTERVAL",
-                   fmt::format("a report every so many seconds (or 100ms, 2m, 1h); without it {}",
-                               tool.default_interval > 0
-                                   ? fmt::format("every {:g} s", tool.default_interval)
-                                   : "one report at the end")});
+    all.push_back(
+        {"INTERVAL",
+         fmt::format("a report every so many seconds (or 100ms, 2m, 1h); without it {}",
+                     tool.default_interval > 0 ? fmt::format("every {:g} s", tool.default_interval)
+                                               : "one report at the end")});
     all.push_back({"COUNT", "end after so many reports; without it Ctrl-C ends"});
   } else if (tool.positionals == Positionals::duration) {
-    all.push_back({"DURATION", "end after so many seconds (or 100ms, 2m, 1h); without it Ctrl-C ends"});
+    all.push_back(
+        {"DURATION", "end after so many seconds (or 100ms, 2m, 1h); without it Ctrl-C ends"});
   }
   // As the parser has it: a command is a filter where the tool can filter by process.
   bool filters = std::any_of(tool.options.begin(), tool.options.end(),
                              [](auto& o) { return o.name == "pid"; });
-  all.push_back({"-- COMMAND", filters ? "run this command, trace it and its children, and end with it"
-                                       : "run this command and end with it; the whole system is traced"});
+  all.push_back(
+      {"-- COMMAND", filters ? "run this command, trace it and its children, and end with it"
+                             : "run this command and end with it; the whole system is traced"});
   return all;
 }
 
@@ -165,8 +167,8 @@ const std::vector<ExitStatus>& exit_statuses() {
 }
 
 std::string help_text(const Tool& tool) {
-  auto text = fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary, tool.name,
-                          synopsis(tool));
+  auto text =
+      fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary, tool.name, synopsis(tool));
   text += wrap(tool.description, 0, kColumns);
   text += "\nExamples:\n" + examples(tool);
   text += "\nArguments:\n";

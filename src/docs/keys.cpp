@@ -41,17 +41,21 @@ std::string type_of(const Field& f, std::size_t record_size) {
     return f.format.kind == Format::thousandths ? "number" : "integer";
   if (std::holds_alternative<std::uint64_t>(value)) return "integer";
   switch (f.format.kind) {
-    case Format::text: return "string or null";
+    case Format::text:
+      return "string or null";
     case Format::percent:
-    case Format::thousandths: return "number or null";
-    default: return "integer or null";
+    case Format::thousandths:
+      return "number or null";
+    default:
+      return "integer or null";
   }
 }
 
 Key key(std::string name, std::string type, std::string doc, std::string_view when = {},
         std::vector<Key> members = {}) {
   auto unit = unit_of(name);
-  return {std::move(name), std::move(type), std::move(unit), std::move(doc), when, std::move(members)};
+  return {std::move(name),   std::move(type), std::move(unit), std::move(doc), when,
+          std::move(members)};
 }
 
 Key key(const Field& f, std::size_t record_size, std::string_view when = {}) {
@@ -61,16 +65,17 @@ Key key(const Field& f, std::size_t record_size, std::string_view when = {}) {
 Key type_key(const std::string& type) { return key("type", "string", fmt::format("\"{}\"", type)); }
 
 JsonKind header(const Tool& tool) {
-  return {"header",
-          "first",
-          {type_key("header"), key("tool", "string", fmt::format("\"{}\"", tool.name)),
-           key("version", "string", "of coretap"), key("kernel", "string", "release, as of uname -r"),
-           key("time", "string", kTimeDoc), key("monotonic_ns", "integer", kMonotonicDoc),
-           key("options", "object", "options as given, by their long names"),
-           key("hooks", "array of objects", "what was attached", {},
-               {key("hook", "string", "its name"),
-                key("attached", "array of strings", "attach points; empty if there was none")}),
-           key("limits", "array of strings", "what this kernel takes away from the data")}};
+  return {
+      "header",
+      "first",
+      {type_key("header"), key("tool", "string", fmt::format("\"{}\"", tool.name)),
+       key("version", "string", "of coretap"), key("kernel", "string", "release, as of uname -r"),
+       key("time", "string", kTimeDoc), key("monotonic_ns", "integer", kMonotonicDoc),
+       key("options", "object", "options as given, by their long names"),
+       key("hooks", "array of objects", "what was attached", {},
+           {key("hook", "string", "its name"),
+            key("attached", "array of strings", "attach points; empty if there was none")}),
+       key("limits", "array of strings", "what this kernel takes away from the data")}};
 }
 
 std::string ledger_doc(std::string_view name) {
@@ -114,17 +119,20 @@ std::vector<Key> bounds() {
 }
 
 JsonKind data(const HistogramReport& r) {
-  JsonKind kind{"histogram", r.keys.empty() ? "one a report" : "one a report and set of keys",
+  JsonKind kind{"histogram",
+                r.keys.empty() ? "one a report" : "one a report and set of keys",
                 {type_key("histogram"), key("time", "string", kTimeDoc)}};
   for (auto& f : r.keys) kind.keys.push_back(key(f, r.key_size, f.when));
   kind.keys.push_back(key("count", "integer", "values in all"));
   kind.keys.push_back(key("total_ns", "integer", "their sum"));
-  kind.keys.push_back(key("histogram", "array of objects", "slots that are not empty", {}, bounds()));
+  kind.keys.push_back(
+      key("histogram", "array of objects", "slots that are not empty", {}, bounds()));
   return kind;
 }
 
 JsonKind data(const EventReport& r) {
-  JsonKind kind{"event", "one an event",
+  JsonKind kind{"event",
+                "one an event",
                 {type_key("event"), key("time", "string", kTimeDoc),
                  key("monotonic_ns", "integer", kMonotonicDoc)}};
   for (auto& f : r.fields) kind.keys.push_back(key(f, r.record_size));
@@ -143,14 +151,16 @@ JsonKind data(const StackReport&) {
   for (auto& k : stack_owner()) kind.keys.push_back(k);
   kind.keys.push_back(key("runnable", "boolean", "preempted rather than blocked"));
   kind.keys.push_back(key("kernel_stack", "array of strings", kStackDoc));
-  kind.keys.push_back(key("user_stack", "array of strings", "user stack, the innermost function first"));
+  kind.keys.push_back(
+      key("user_stack", "array of strings", "user stack, the innermost function first"));
   kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
   kind.keys.push_back(key("count", "integer", "how often"));
   return kind;
 }
 
 JsonKind data(const SumReport& r) {
-  JsonKind kind{"interval", "one a report", {type_key("interval"), key("time", "string", kTimeDoc)}};
+  JsonKind kind{
+      "interval", "one a report", {type_key("interval"), key("time", "string", kTimeDoc)}};
   for (auto& f : r.fields) kind.keys.push_back(key(f, r.record_size));
   return kind;
 }

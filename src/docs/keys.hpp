@@ -13,8 +13,8 @@ struct Key {
   std::string type;  ///< of JSON: "integer", "string", "number or null", "array of objects", ...
   std::string unit;  ///< "nanoseconds"; empty: none
   std::string doc;
-  std::string_view when = {};         ///< a condition; empty: always there
-  std::vector<Key> members = {};      ///< of the objects in an array
+  std::string_view when = {};     ///< a condition; empty: always there
+  std::vector<Key> members = {};  ///< of the objects in an array
 };
 
 struct JsonKind {

@@ -27,13 +27,26 @@ std::string escape(std::string_view text) {
   std::string out;
   for (char c : text) {
     switch (c) {
-      case '\\': out += "\\e"; break;
-      case '"': out += "\\(dq"; break;
-      case '\'': out += "\\(aq"; break;
-      case '`': out += "\\(ga"; break;
-      case '^': out += "\\(ha"; break;
-      case '~': out += "\\(ti"; break;
-      default: out += c;
+      case '\\':
+        out += "\\e";
+        break;
+      case '"':
+        out += "\\(dq";
+        break;
+      case '\'':
+        out += "\\(aq";
+        break;
+      case '`':
+        out += "\\(ga";
+        break;
+      case '^':
+        out += "\\(ha";
+        break;
+      case '~':
+        out += "\\(ti";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -66,7 +79,8 @@ std::string sentence(std::string_view fragment) {
   std::string text(fragment);
   if (text.empty()) return text;
   auto first = fragment.substr(0, fragment.find_first_of(" ,:;"));
-  if (std::all_of(first.begin(), first.end(), [](char c) { return lower(c) || c == '-' || c == '\''; }) &&
+  if (std::all_of(first.begin(), first.end(),
+                  [](char c) { return lower(c) || c == '-' || c == '\''; }) &&
       lower(first.empty() ? ' ' : first[0]))
     text[0] = static_cast<char>(toupper(text[0]));
   if (!text.ends_with('.')) text += '.';
@@ -189,7 +203,8 @@ void options_section(Page& p, const Tool& tool) {
   p.section("OPTIONS");
   p.begin("-tag -width Ds");
   for (auto& a : arguments(tool)) {
-    p.item(a.words.starts_with("--") ? "Fl - Ar COMMAND Op Ar ARGS ..." : fmt::format("Ar {}", a.words));
+    p.item(a.words.starts_with("--") ? "Fl - Ar COMMAND Op Ar ARGS ..."
+                                     : fmt::format("Ar {}", a.words));
     p.prose(sentence(a.doc));
   }
   p.end();
@@ -211,11 +226,14 @@ void options_section(Page& p, const Tool& tool) {
 
 std::string need_words(const Need& need) {
   switch (need.kind) {
-    case Need::field: return fmt::format("struct {} has {}", need.type, need.member);
-    case Need::function: return fmt::format("there is a function {}", need.type);
+    case Need::field:
+      return fmt::format("struct {} has {}", need.type, need.member);
+    case Need::function:
+      return fmt::format("there is a function {}", need.type);
     case Need::arguments:
       return fmt::format("tracepoint {} has {} arguments", need.type, need.count);
-    case Need::enum_value: return fmt::format("enum {} has {}", need.type, need.member);
+    case Need::enum_value:
+      return fmt::format("enum {} has {}", need.type, need.member);
   }
   return {};
 }
@@ -249,24 +267,27 @@ std::string kinds(const KernelParts& parts) {
 void attach_section(Page& p, const Tool& tool) {
   auto parts = kernel_parts(tool);
   p.section("ATTACH POINTS");
-  p.prose("Each of these hooks takes the first way that the running kernel offers; --explain tells "
-          "which, and why not the others.");
+  p.prose(
+      "Each of these hooks takes the first way that the running kernel offers; --explain tells "
+      "which, and why not the others.");
   p.prose(kinds(parts));
   p.begin("-tag -width Ds");
   for (auto& hook : tool.hooks) {
     p.item("Sy " + inline_words(hook.name));
-    if (auto words = condition_words(hook.when); !words.empty()) p.prose(fmt::format("Only {}.", words));
+    if (auto words = condition_words(hook.when); !words.empty())
+      p.prose(fmt::format("Only {}.", words));
     p.begin("-enum -compact");
     for (auto& way : hook.ways) {
       p.item("");
       for (auto program : way.programs) {
         bool last = program == way.programs.back();
         p.macro(fmt::format("Ql {}{}", parts.section(program),
-                            !last ? " ," : way.needs.empty() && way.limits.empty() ? "" : " :"));
+                            !last                                     ? " ,"
+                            : way.needs.empty() && way.limits.empty() ? ""
+                                                                      : " :"));
       }
       std::string needs;
-      for (auto& need : way.needs)
-        needs += (needs.empty() ? "where " : " and ") + need_words(need);
+      for (auto& need : way.needs) needs += (needs.empty() ? "where " : " and ") + need_words(need);
       if (way.programs.empty()) needs = "Nothing of its own, " + needs;
       if (!needs.empty()) p.prose(needs + '.');
       p.prose(sentence(way.limits));
@@ -308,16 +329,20 @@ bool has(const Tool& tool, std::string_view option) {
 }
 
 void output(Page& p, const Tool& tool, const HistogramReport& r) {
-  p.prose(fmt::format("Each report is a histogram of {}: a line for each range of powers of two, with "
-                      "the number of values in it and a bar.", r.what));
-  p.prose(has(tool, "milliseconds") ? "Ranges are in microseconds, or milliseconds with --milliseconds."
-                                    : "Ranges are in microseconds.");
+  p.prose(
+      fmt::format("Each report is a histogram of {}: a line for each range of powers of two, with "
+                  "the number of values in it and a bar.",
+                  r.what));
+  p.prose(has(tool, "milliseconds")
+              ? "Ranges are in microseconds, or milliseconds with --milliseconds."
+              : "Ranges are in microseconds.");
   if (!r.extension.empty())
     p.prose(fmt::format("With --{} a line with average, total and count follows.", r.extension));
   if (r.keys.empty()) return;
   p.macro("Pp");
-  p.prose("There is one histogram for each set of those of these that are asked for; in parentheses "
-          "their keys in JSON and CSV.");
+  p.prose(
+      "There is one histogram for each set of those of these that are asked for; in parentheses "
+      "their keys in JSON and CSV.");
   field_items(p, r.keys);
 }
 
@@ -326,23 +351,29 @@ void output(Page& p, const Tool& tool, const EventReport& r) {
   if (has(tool, "timestamp"))
     p.prose("With --timestamp each line begins with the seconds since tracing began.");
   if (!r.stack_when.empty())
-    p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.", r.stack_when));
+    p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
+                        r.stack_when));
   field_items(p, r.fields);
 }
 
 void output(Page& p, const Tool& tool, const StackReport& r) {
-  p.prose("Entries come in the order of their sums, the largest last. Each has the frames of the kernel "
-          "stack, then those of the user stack, the innermost first; a line with the thread's name and "
-          "its id in parentheses; and the sum.");
+  p.prose(
+      "Entries come in the order of their sums, the largest last. Each has the frames of the "
+      "kernel "
+      "stack, then those of the user stack, the innermost first; a line with the thread's name and "
+      "its id in parentheses; and the sum.");
   p.prose(fmt::format("The sum is in {}.", r.value_title));
   if (has(tool, "folded"))
-    p.prose("With --folded each entry is a line: name and frames, outermost first, joined by semicolons, "
-            "and the sum.");
+    p.prose(
+        "With --folded each entry is a line: name and frames, outermost first, joined by "
+        "semicolons, "
+        "and the sum.");
 }
 
 void output(Page& p, const Tool& tool, const SumReport& r) {
-  p.prose("One line a report, about what happened since the one before; in parentheses the columns' "
-          "keys in JSON and CSV.");
+  p.prose(
+      "One line a report, about what happened since the one before; in parentheses the columns' "
+      "keys in JSON and CSV.");
   if (has(tool, "timestamp")) p.prose("With --timestamp each line begins with the time.");
   field_items(p, r.fields);
 }
@@ -350,8 +381,9 @@ void output(Page& p, const Tool& tool, const SumReport& r) {
 void key_items(Page& p, const std::vector<Key>& keys) {
   p.begin("-tag -width Ds -compact");
   for (auto& k : keys) {
-    p.item(fmt::format("Va {} Pq {}", k.name,
-                       inline_words(k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit))));
+    p.item(
+        fmt::format("Va {} Pq {}", k.name,
+                    inline_words(k.unit.empty() ? k.type : fmt::format("{}, {}", k.type, k.unit))));
     p.prose(sentence(k.doc));
     if (!k.when.empty()) p.prose(fmt::format("Only {}.", condition_words(k.when)));
     if (!k.members.empty()) key_items(p, k.members);
@@ -372,7 +404,9 @@ void json_section(Page& p, const Tool& tool) {
   auto columns = csv_columns(tool);
   for (auto& c : columns) {
     p.macro(fmt::format("Va {}{}", c.name,
-                        !c.when.empty() ? "" : &c == &columns.back() ? " ." : " ,"));
+                        !c.when.empty()         ? ""
+                        : &c == &columns.back() ? " ."
+                                                : " ,"));
     if (!c.when.empty())
       p.prose(fmt::format("({}){}", condition_words(c.when), &c == &columns.back() ? "." : ","));
   }
@@ -428,7 +462,8 @@ KernelParts kernel_parts(const Tool& tool) {
 const std::vector<LibraryProgram>& library_programs() {
   static const std::vector<LibraryProgram> all = {
       {"filter_follow", "children of the command", "with -- COMMAND"},
-      {"task_slot_free", "ends of tasks", "on kernels without task storage for tracing (before 5.12)"},
+      {"task_slot_free", "ends of tasks",
+       "on kernels without task storage for tracing (before 5.12)"},
   };
   return all;
 }
@@ -443,8 +478,10 @@ std::string man_page(const Tool& tool) {
   p.macro("Nm");
   p.prose("is a name of the one executable");
   p.macro("Xr coretap 8 ,");
-  p.prose("which says what rights and which kernel it needs. Data goes to standard output; notes, errors "
-          "and the count of what is not in the data go to standard error.");
+  p.prose(
+      "which says what rights and which kernel it needs. Data goes to standard output; notes, "
+      "errors "
+      "and the count of what is not in the data go to standard error.");
   options_section(p, tool);
   attach_section(p, tool);
   p.section("OUTPUT");
@@ -477,9 +514,12 @@ std::string coretap_man_page() {
   }
   p.section("DESCRIPTION");
   p.macro("Nm");
-  p.prose("holds a suite of tracers in one executable. Each tool is a name (a link) of that executable, and "
-          "its first argument may be the name of a tool just as well. There is nothing else to install: no "
-          "compiler, no kernel headers.");
+  p.prose(
+      "holds a suite of tracers in one executable. Each tool is a name (a link) of that "
+      "executable, and "
+      "its first argument may be the name of a tool just as well. There is nothing else to "
+      "install: no "
+      "compiler, no kernel headers.");
   p.begin("-tag -width Ds");
   p.item("Ar TOOL Op Ar OPTIONS");
   p.prose("Runs a tool.");
@@ -507,10 +547,15 @@ std::string coretap_man_page() {
   }
   if (!subsystem.empty()) p.end();
   p.section("RIGHTS");
-  p.prose("Tools need root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN has both), and a "
-          "kernel with its type information in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), Linux 5.10 "
-          "or newer. Kernel lockdown in the mode confidentiality forbids tracing. A tool that cannot run "
-          "ends with status 3 and says what is missing; --explain tells how this kernel would be traced.");
+  p.prose(
+      "Tools need root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN has both), and "
+      "a "
+      "kernel with its type information in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), Linux "
+      "5.10 "
+      "or newer. Kernel lockdown in the mode confidentiality forbids tracing. A tool that cannot "
+      "run "
+      "ends with status 3 and says what is missing; --explain tells how this kernel would be "
+      "traced.");
   exit_section(p);
   p.section("EXAMPLES");
   p.prose("Which tools are there, and which of them run here:");

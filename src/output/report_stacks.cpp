@@ -45,27 +45,23 @@ class StackReporter : public Reporter {
   }
 
   void report(Session& s) override {
-    struct Entry {
-      stack_key key;
-      stack_count count;
-    };
-    std::vector<Entry> entries;
+    std::vector<stack_count> entries;
     int fd = bpf_map__fd(s.map("stack_counts"));
-    stack_key key{}, next{};
+    std::uint64_t key = 0, next = 0;
     const void* at = nullptr;
     while (bpf_map_get_next_key(fd, at, &next) == 0) {
       key = next;
       at = &key;
       stack_count count{};
-      if (bpf_map_lookup_elem(fd, &key, &count) == 0 && count.count) entries.push_back({key, count});
+      if (bpf_map_lookup_elem(fd, &key, &count) == 0 && count.count) entries.push_back(count);
     }
     std::sort(entries.begin(), entries.end(), [](auto& a, auto& b) {
-      return a.count.total_ns != b.count.total_ns ? a.count.total_ns < b.count.total_ns
-                                                  : memcmp(&a.key, &b.key, sizeof a.key) < 0;
+      return a.total_ns != b.total_ns ? a.total_ns < b.total_ns
+                                      : memcmp(&a.key, &b.key, sizeof a.key) < 0;
     });
     for (auto& e : entries) {
-      s.ledger.shown += e.count.count;
-      show(s, e.key, e.count);
+      s.ledger.shown += e.count;
+      show(s, e.key, e);
     }
     if (!s.config.given("folded") || s.config.format != OutputFormat::text) return;
     for (auto& [stack, total] : folded_) s.out.line(fmt::format("{} {}", stack, total / 1000));

@@ -1,0 +1,83 @@
+"""Rows of results, for people and for machines."""
+
+import json
+import statistics
+from dataclasses import asdict, dataclass, field
+
+OK, MISSED, UNKNOWN, INFO = "ok", "MISSED", "not measured", ""
+
+
+@dataclass
+class Row:
+    """One figure: a value for each subject, and what coretap's must be, as a ratio or on its own."""
+
+    figure: str
+    unit: str
+    medians: dict = field(default_factory=dict)
+    runs: dict = field(default_factory=dict)
+    against: str = ""  # the subject that ratio and bar are about; "" where the bar is a value
+    ratio: float = None
+    bar: float = None
+    verdict: str = INFO
+    note: str = ""
+
+
+def make_row(figure, unit, runs, against="peer", bar=None, note=""):
+    """A row from each subject's runs. A bar against a subject that did not run counts as not measured."""
+    runs = {label: values for label, values in runs.items() if values}
+    row = Row(figure, unit, {label: statistics.median(values) for label, values in runs.items()}, runs, against, bar=bar, note=note)
+    ours = row.medians.get("coretap")
+    value = ours
+    if against:
+        theirs = row.medians.get(against)
+        value = row.ratio = ours / theirs if ours is not None and theirs else None
+    if bar is not None:
+        row.verdict = UNKNOWN if value is None else OK if value <= bar else MISSED
+    return row
+
+
+def missing(figure, unit, why, against="peer", bar=None):
+    return Row(figure, unit, against=against, bar=bar, verdict=UNKNOWN, note=why)
+
+
+_COLUMNS = ("coretap", "peer", "bpftrace", "floor", "nothing")
+
+
+def _number(value):
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def as_text(rows):
+    head = ("figure", "unit", *_COLUMNS, "ratio", "must be", "")
+    table = [head]
+    for row in rows:
+        ratio = f"{row.ratio:.2f} x {row.against}" if row.ratio is not None else ""
+        bar = "" if row.bar is None else f"<= {row.bar:g} x" if row.against else f"<= {row.bar:g} {row.unit}"
+        table.append((row.figure, row.unit, *(_number(row.medians.get(c)) for c in _COLUMNS), ratio, bar, row.verdict))
+    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    lines = []
+    for line, row in zip(table, [None, *rows]):
+        text = "  ".join(
+            cell.ljust(width) if i in (0, 1) or i > 6 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
+        )
+        lines.append(text.rstrip())
+        if row and row.note:
+            lines.append(f"    {row.note}")
+    return "\n".join(lines)
+
+
+def spread_text(rows):
+    """Lowest and highest run of every subject: how far the medians can be trusted."""
+    lines = ["spread of the runs (lowest..highest):"]
+    for row in rows:
+        several = {label: runs for label, runs in row.runs.items() if len(runs) > 1}
+        if several:
+            parts = ", ".join(f"{label} {_number(min(runs))}..{_number(max(runs))}" for label, runs in several.items())
+            lines.append(f"  {row.figure}: {parts}")
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def as_json(environment, rows):
+    return json.dumps({"environment": environment, "figures": [asdict(row) for row in rows]}, indent=1)

@@ -1,0 +1,249 @@
+// biolatency against a process that makes a known number of direct reads and writes, one at a time.
+#include <filesystem>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+constexpr std::uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
+
+Report trace(Victim& victim, Strings options, Json* truth) {
+  options.insert(options.end(), {"--json", "--strict", "-p", victim.id()});
+  Tracer tracer("biolatency", options);
+  victim.release();
+  *truth = victim.truth();
+  return tracer.stop();
+}
+
+/// Requests of one disk by the kernel's own count.
+std::uint64_t diskstats_requests(const std::string& disk) {
+  std::istringstream lines(slurp("/proc/diskstats"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string major, minor, name;
+    words >> major >> minor >> name;
+    if (name != disk) continue;
+    std::uint64_t value[17] = {};
+    for (auto& v : value)
+      if (!(words >> v)) v = 0;
+    // A write with a flush before and behind it is three requests to the device.
+    return value[0] + value[4] + value[11] + 2 * value[15];
+  }
+  return 0;
+}
+
+std::string another_disk(const std::string& disk) {
+  for (auto& entry : std::filesystem::directory_iterator("/sys/block"))
+    if (entry.path().filename() != disk) return entry.path().filename();
+  return {};
+}
+
+TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "40"});
+  Json truth;
+  auto report = trace(victim, {}, &truth);
+  ASSERT_EQ(report.body.size(), 1u);
+  auto& histogram = report.body[0];
+  EXPECT_EQ(histogram["type"].str(), "histogram");
+  check_histogram(histogram, kMicrosecond);
+  // One process writes a block at a time: no merge, no split.
+  EXPECT_EQ(histogram["count"].u64(), truth["count"].u64());
+  EXPECT_LE(histogram["count"].u64(), truth["diskstats"]["writes"].u64());
+  EXPECT_LE(histogram["total_ns"].u64(), truth["took_ns"].u64());
+  EXPECT_GT(histogram["total_ns"].u64(), 0u);
+  EXPECT_EQ(report.ledger["shown"].u64(), truth["count"].u64());
+  EXPECT_FALSE(report.ledger["data_lost"].boolean());
+}
+
+TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--op", "read", "--count", "40", "--pattern", "random"});
+  Json truth;
+  auto report = trace(victim, {"-F"}, &truth);
+  ASSERT_EQ(report.body.size(), 1u) << "only reads were made";
+  EXPECT_EQ(report.sum("count"), truth["count"].u64());
+  EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
+  EXPECT_TRUE(report.body[0]["flags"].str().ends_with("Read")) << report.body[0]["flags"].str();
+}
+
+// Requests larger than the device takes are split; each part is one request, and complete only once.
+TOOL_TEST(Biolatency, CountsWholeRequests) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--op", "read", "--count", "4", "--size", "6m", "--span", "12m"});
+  Json truth;
+  auto report = trace(victim, {}, &truth);
+  auto largest = truth["max_sectors_kb"].u64() * 1024;
+  auto least = truth["count"].u64() * ((truth["size"].u64() + largest - 1) / largest);
+  EXPECT_GE(report.sum("count"), least);
+  EXPECT_LE(report.sum("count"), truth["diskstats"]["reads"].u64());
+}
+
+TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "40"});
+  auto disk = victim.ready()["disk"].str();
+  auto before = diskstats_requests(disk);
+  Tracer tracer("biolatency", {"--json", "--strict", "-d", disk});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = tracer.stop();
+  auto growth = diskstats_requests(disk) - before;
+  EXPECT_GE(report.sum("count"), truth["count"].u64());
+  EXPECT_LE(report.sum("count"), growth + 2) << "requests under way at either end";
+}
+
+TOOL_TEST(Biolatency, NamesDisksAndFlags) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "20"});
+  Json truth;
+  auto report = trace(victim, {"-D", "-F"}, &truth);
+  ASSERT_EQ(report.body.size(), 1u);
+  EXPECT_EQ(report.body[0]["disk"].str(), truth["disk"].str());
+  auto flags = report.body[0]["flags"].str();
+  EXPECT_TRUE(flags.ends_with("Write")) << flags;
+  EXPECT_TRUE(contains(flags, "Sync-")) << flags;
+  EXPECT_FALSE(contains(flags, "0x")) << "a flag without a name: " << flags;
+  EXPECT_EQ(report.body[0]["count"].u64(), truth["count"].u64());
+}
+
+TOOL_TEST(Biolatency, FilterByDisk) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "20"});
+  auto disk = victim.ready()["disk"].str();
+  auto number = std::to_string(victim.ready()["major"].u64()) + ":" +
+                std::to_string(victim.ready()["minor"].u64());
+  auto other = another_disk(disk);
+  Tracer by_name("biolatency", {"--json", "-p", victim.id(), "-d", disk});
+  Tracer by_number("biolatency", {"--json", "-p", victim.id(), "--disk", number});
+  std::unique_ptr<Tracer> elsewhere;
+  if (!other.empty())
+    elsewhere = std::make_unique<Tracer>("biolatency", Strings{"--json", "-p", victim.id(), "-d", other});
+  victim.release();
+  auto count = victim.truth()["count"].u64();
+  EXPECT_EQ(by_name.stop().sum("count"), count);
+  EXPECT_EQ(by_number.stop().sum("count"), count);
+  if (elsewhere) {
+    EXPECT_EQ(elsewhere->stop().sum("count"), 0u) << other << " instead of " << disk;
+  }
+}
+
+TOOL_TEST(Biolatency, UnknownDiskIsAUsageError) {
+  auto result = run({tool_path("biolatency"), "-d", "no-such-disk"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(contains(result.err, "no-such-disk")) << result.err;
+}
+
+// Both watch the same requests.
+TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "40"});
+  Tracer plain("biolatency", {"--json", "-p", victim.id()});
+  Tracer queued("biolatency", {"--json", "-Q", "-p", victim.id()});
+  victim.release();
+  auto truth = victim.truth();
+  auto without = plain.stop(), with = queued.stop();
+  EXPECT_EQ(without.sum("count"), truth["count"].u64());
+  EXPECT_EQ(with.sum("count"), truth["count"].u64());
+  // Without a scheduler both begin at the issue, one program after the other, in any order.
+  EXPECT_GE(with.sum("total_ns") * 100, without.sum("total_ns") * 95);
+  EXPECT_LE(with.sum("total_ns"), truth["took_ns"].u64());
+}
+
+TOOL_TEST(Biolatency, UnitsCsvAndText) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "25"});
+  Tracer json("biolatency", {"--json", "-m", "-p", victim.id()});
+  Tracer csv("biolatency", {"--csv", "-D", "-p", victim.id()});
+  Tracer text("biolatency", {"-m", "-e", "-p", victim.id()});
+  victim.release();
+  auto count = victim.truth()["count"].u64();
+
+  auto report = json.stop();
+  ASSERT_EQ(report.body.size(), 1u);
+  check_histogram(report.body[0], kMillisecond);
+  EXPECT_EQ(report.sum("count"), count);
+
+  std::istringstream rows(csv.stop_text());
+  std::string row;
+  ASSERT_TRUE(std::getline(rows, row));
+  EXPECT_EQ(row, "time,disk,from_ns,below_ns,count");
+  std::uint64_t total = 0;
+  while (std::getline(rows, row)) total += std::stoull(row.substr(row.rfind(',') + 1));
+  EXPECT_EQ(total, count);
+
+  auto shown = text.stop_text();
+  EXPECT_TRUE(contains(shown, "msecs")) << shown;
+  EXPECT_TRUE(contains(shown, "distribution")) << shown;
+  EXPECT_TRUE(contains(shown, "avg = ")) << shown;
+  EXPECT_TRUE(contains(shown, "count: " + std::to_string(count) + "\n")) << shown;
+}
+
+TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
+  require_tool("biolatency");
+  Victim victim("blockio", {"--count", "300", "--pause", "1"});
+  Tracer keyed("biolatency", {"--json", "-D", "-p", victim.id(), "0.05"});
+  Tracer plain("biolatency", {"--json", "-p", victim.id(), "-i", "50ms"});
+  victim.release();
+  auto truth = victim.truth();
+  for (auto* tracer : {&keyed, &plain}) {
+    auto report = tracer->stop();
+    EXPECT_GT(report.body.size(), 3u) << "several reports while it went on";
+    EXPECT_EQ(report.sum("count"), truth["count"].u64());
+    EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
+    for (auto& line : report.body) check_histogram(line, kMicrosecond);
+  }
+}
+
+TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
+  require_tool("biolatency");
+  Tracer tracer("biolatency", {"--json", "0.1", "3"});
+  auto report = tracer.finish();
+  EXPECT_GE(report.body.size(), 3u);
+  Tracer text("biolatency", {"-T", "0.1", "2"});
+  EXPECT_EQ(text.process().wait(), 0);
+}
+
+TOOL_TEST(Biolatency, FilterByCgroup) {
+  require_tool("biolatency");
+  Cgroup cgroup;
+  Victim inside("blockio", {"--count", "30"}), outside("blockio", {"--count", "50"});
+  cgroup.add(inside.pid());
+  Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path()});
+  outside.release();
+  inside.release();
+  auto truth = inside.truth();
+  outside.truth();
+  auto report = tracer.stop();
+  EXPECT_EQ(report.sum("count"), truth["count"].u64());
+  EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
+}
+
+TOOL_TEST(Biolatency, FilterByComm) {
+  require_tool("biolatency");
+  Victim named("blockio", {"--count", "30", "--comm", "bio-by-name"}), other("blockio", {"--count", "20"});
+  Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name"});
+  other.release();
+  named.release();
+  auto count = named.truth()["count"].u64();
+  other.truth();
+  EXPECT_EQ(tracer.stop().sum("count"), count);
+}
+
+TOOL_TEST(Biolatency, FollowsACommand) {
+  require_tool("biolatency");
+  Tracer tracer("biolatency", {"--json", "--", victim_path("blockio"), "--count", "30"}, {.attached = false});
+  int status = tracer.process().wait();
+  ASSERT_EQ(status, 0) << tracer.process().err();
+  if (!contains(tracer.process().out(), "took_ns")) throw Skip(tracer.process().err());
+  auto report = parse_report(tracer.process().out(), tracer.process().err());
+  ASSERT_TRUE(report.truth);
+  // It writes as many blocks before, to make the file.
+  EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
+}
+
+}  // namespace
+}  // namespace coretap::tooltest

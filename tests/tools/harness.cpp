@@ -1,0 +1,615 @@
+#include "harness.hpp"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace coretap::tooltest {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::runtime_error failed(const std::string& what) { return std::runtime_error(what); }
+
+void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+std::string join(const Strings& words) {
+  std::string text;
+  for (auto& w : words) text += (text.empty() ? "" : " ") + w;
+  return text;
+}
+
+Strings lines_of(const std::string& text) {
+  Strings lines;
+  std::size_t at = 0;
+  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string environment(const char* name, const std::string& otherwise) {
+  auto* value = ::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+}  // namespace
+
+// ---- JSON ----
+
+Json Json::parse(const std::string& text) {
+  Json json;
+  json.document_ = std::make_shared<rapidjson::Document>();
+  json.document_->Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag>(
+      text.data(), text.size());
+  if (json.document_->HasParseError())
+    throw failed(std::string("not JSON: ") + rapidjson::GetParseError_En(json.document_->GetParseError()) +
+                 ": " + text);
+  json.value_ = json.document_.get();
+  return json;
+}
+
+void Json::wrong(const std::string& what) const {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  value_->Accept(writer);
+  throw failed(what + " in " + buffer.GetString());
+}
+
+bool Json::has(const char* key) const { return value_->IsObject() && value_->HasMember(key); }
+
+Json Json::operator[](const char* key) const {
+  if (!has(key)) wrong(std::string("no ") + key);
+  Json member = *this;
+  member.value_ = &(*value_)[key];
+  return member;
+}
+
+std::vector<Json> Json::items() const {
+  if (!value_->IsArray()) wrong("not an array");
+  std::vector<Json> all;
+  for (auto& item : value_->GetArray()) {
+    Json one = *this;
+    one.value_ = &item;
+    all.push_back(one);
+  }
+  return all;
+}
+
+Strings Json::strings() const {
+  Strings all;
+  for (auto& item : items()) all.push_back(item.str());
+  return all;
+}
+
+std::uint64_t Json::u64() const {
+  if (!value_->IsUint64()) wrong("not an unsigned number");
+  return value_->GetUint64();
+}
+std::int64_t Json::i64() const {
+  if (!value_->IsInt64()) wrong("not a number");
+  return value_->GetInt64();
+}
+double Json::real() const {
+  if (!value_->IsNumber()) wrong("not a number");
+  return value_->GetDouble();
+}
+bool Json::boolean() const {
+  if (!value_->IsBool()) wrong("not a boolean");
+  return value_->GetBool();
+}
+std::string Json::str() const {
+  if (!value_->IsString()) wrong("not a string");
+  return {value_->GetString(), value_->GetStringLength()};
+}
+
+// ---- processes ----
+
+Process::Process(const Spawn& spawn) {
+  int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2];
+  ::signal(SIGPIPE, SIG_IGN);
+  if ((spawn.stdin_pipe && ::pipe2(in, O_CLOEXEC)) || ::pipe2(err, O_CLOEXEC) ||
+      ::pipe2(wake_, O_CLOEXEC))
+    throw failed("pipe");
+  if (spawn.stdout_path.empty()) {
+    if (::pipe2(out, O_CLOEXEC)) throw failed("pipe");
+  } else {
+    out[1] = ::open(spawn.stdout_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (out[1] < 0) throw failed(spawn.stdout_path);
+  }
+  int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::vector<char*> argv;
+  for (auto& w : spawn.argv) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+
+  pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) throw failed("fork");
+  if (pid_ == 0) {
+    ::setpgid(0, 0);
+    ::dup2(in[0] >= 0 ? in[0] : null, 0);
+    ::dup2(out[1], 1);
+    ::dup2(err[1], 2);
+    ::signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (spawn.in_child) spawn.in_child();
+    ::prctl(PR_SET_PDEATHSIG, spawn.death_signal);
+    if (::getppid() != parent) ::_exit(127);
+    ::execvp(argv[0], argv.data());
+    ::dprintf(2, "exec %s: %s\n", argv[0], strerror(errno));
+    ::_exit(127);
+  }
+  ::setpgid(pid_, pid_);
+  for (int fd : {in[0], out[1], err[1], null})
+    if (fd >= 0) ::close(fd);
+  stdin_ = in[1];
+  stdout_ = out[0];
+  stderr_ = err[0];
+  reader_ = std::thread([this] { read_pipes(); });
+}
+
+Process::~Process() {
+  if (!ended()) {
+    // Victims undo what they changed on SIGTERM.
+    signal(SIGTERM);
+    auto until = Clock::now() + 5s;
+    while (!reap(false) && Clock::now() < until) nap(10ms);
+  }
+  kill_group();
+  reap(true);
+  {
+    std::lock_guard lock(mutex_);
+    reading_ = false;
+  }
+  (void)!::write(wake_[1], "x", 1);
+  reader_.join();
+  for (int fd : {stdin_, stdout_, stderr_, wake_[0], wake_[1]})
+    if (fd >= 0) ::close(fd);
+}
+
+void Process::read_pipes() {
+  while (true) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!reading_) return;
+      if (close_stdout_wanted_ && stdout_ >= 0) {
+        ::close(stdout_);
+        stdout_ = -1;
+        changed_.notify_all();
+      }
+    }
+    pollfd fds[] = {{stdout_, POLLIN, 0}, {stderr_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
+    ::poll(fds, 3, -1);
+    char buffer[65536];
+    if (fds[2].revents) (void)!::read(wake_[0], buffer, sizeof buffer);
+    for (auto* stream : {&stdout_, &stderr_}) {
+      if (!fds[stream == &stderr_].revents) continue;
+      auto n = ::read(*stream, buffer, sizeof buffer);
+      std::lock_guard lock(mutex_);
+      if (n > 0) {
+        (stream == &stdout_ ? out_ : err_).append(buffer, static_cast<std::size_t>(n));
+      } else if (n == 0 || errno != EINTR) {
+        ::close(*stream);
+        *stream = -1;
+      }
+      changed_.notify_all();
+    }
+  }
+}
+
+void Process::signal(int number) const {
+  if (pid_ > 0 && !ended()) ::kill(pid_, number);
+}
+
+void Process::kill_group() {
+  if (pid_ > 0) ::kill(-pid_, SIGKILL);
+}
+
+void Process::write_stdin(std::string_view text) {
+  if (::write(stdin_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw failed("cannot write to the process");
+}
+
+void Process::close_stdin() {
+  if (stdin_ >= 0) ::close(stdin_);
+  stdin_ = -1;
+}
+
+void Process::close_stdout() {
+  std::unique_lock lock(mutex_);
+  close_stdout_wanted_ = true;
+  (void)!::write(wake_[1], "x", 1);
+  changed_.wait(lock, [this] { return stdout_ < 0; });
+}
+
+std::string Process::out() const {
+  std::lock_guard lock(mutex_);
+  return out_;
+}
+std::string Process::err() const {
+  std::lock_guard lock(mutex_);
+  return err_;
+}
+Strings Process::out_lines() const { return lines_of(out()); }
+
+bool Process::ended() const { return status_.has_value(); }
+
+bool Process::reap(bool block) {
+  if (status_) return true;
+  int status = 0;
+  pid_t got;
+  while ((got = ::waitpid(pid_, &status, block ? 0 : WNOHANG)) < 0 && errno == EINTR) {
+  }
+  if (got == 0) return false;
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return true;
+}
+
+bool Process::await(const std::function<bool(const std::string&, const std::string&)>& condition) {
+  auto until = Clock::now() + kPatience;
+  while (true) {
+    bool gone = reap(false);
+    std::unique_lock lock(mutex_);
+    if (condition(out_, err_)) return true;
+    if (gone && stdout_ < 0 && stderr_ < 0) return false;
+    if (Clock::now() > until) throw failed("timed out; stderr: " + err_);
+    changed_.wait_for(lock, 20ms);
+  }
+}
+
+int Process::wait(std::chrono::milliseconds limit) {
+  auto until = Clock::now() + limit;
+  while (!reap(false)) {
+    if (Clock::now() > until) {
+      auto text = err();
+      kill_group();
+      reap(true);
+      throw failed("did not end in time; stderr: " + text);
+    }
+    nap(2ms);
+  }
+  // What it wrote is complete when the pipes are empty; a child left behind may hold them open.
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, 2s, [this] { return stdout_ < 0 && stderr_ < 0; });
+  return *status_;
+}
+
+Result run(const Strings& argv, const std::function<void()>& in_child,
+           const std::string& stdout_path) {
+  Process p({.argv = argv, .stdout_path = stdout_path, .in_child = in_child});
+  Result result;
+  result.status = p.wait();
+  result.out = p.out();
+  result.err = p.err();
+  return result;
+}
+
+// ---- where things are ----
+
+std::string bin_directory() {
+  return environment("CORETAP_BIN",
+                     std::filesystem::read_symlink("/proc/self/exe").parent_path().string());
+}
+std::string tool_path(const std::string& name) { return bin_directory() + "/" + name; }
+std::string victim_path(const std::string& name) {
+  return environment("CORETAP_VICTIMS", bin_directory() + "/victims") + "/" + name;
+}
+
+std::vector<std::string> tool_names() {
+  static const auto names = [] {
+    std::vector<std::string> all;
+    auto listed = run({tool_path("coretap"), "list", "--json"});
+    for (auto& line : lines_of(listed.out)) all.push_back(Json::parse(line)["tool"].str());
+    return all;
+  }();
+  return names;
+}
+
+std::optional<std::string> expected_missing(const std::string& tool) {
+  std::ifstream file(environment("CORETAP_EXPECT", "/dev/null"));
+  for (std::string line; std::getline(file, line);) {
+    auto tab = line.find('\t');
+    if (line.empty() || line[0] == '#' || tab == std::string::npos) continue;
+    if (line.substr(0, tab) == tool) return line.substr(tab + 1);
+  }
+  return std::nullopt;
+}
+
+void require_tool(const std::string& tool) {
+  static std::map<std::string, Result> tried;
+  auto known = tried.find(tool);
+  if (known == tried.end())
+    known = tried.emplace(tool, run({tool_path(tool), "--json", "--duration", "0.2"})).first;
+  auto& [status, out, err] = known->second;
+  if (status == 0) return;
+  if (auto why = expected_missing(tool); why && status == 3) throw Skip(tool + ": " + *why);
+  throw failed(tool + " does not run here: exit status " + std::to_string(status) + ", stderr: " + err);
+}
+
+double slowness() {
+  static const double factor = [] {
+    auto start = Clock::now();
+    for (int i = 0; i < 4; i++) run({tool_path("coretap"), "--version"});
+    // Measured with this loop: 3 ms each on an ordinary machine.
+    return std::max(1.0, std::chrono::duration<double>(Clock::now() - start).count() / 4 / 0.01);
+  }();
+  return factor;
+}
+
+// ---- victims ----
+
+Victim::Victim(const std::string& name, Strings arguments, How how)
+    : name_(name), linger_(how.linger) {
+  Strings argv{victim_path(name), "--hold", "--timeout", std::to_string(kPatience.count())};
+  if (how.linger) argv.push_back("--linger");
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  process_ = std::make_unique<Process>(
+      Spawn{.argv = argv, .stdin_pipe = true, .in_child = how.in_child, .death_signal = SIGTERM});
+  if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; })) gone();
+  ready_ = Json::parse(process_->out_lines().at(0));
+}
+
+void Victim::gone() {
+  int status = process_->wait();
+  if (status == 77) throw Skip(process_->err());
+  throw failed("victim " + name_ + " ended with " + std::to_string(status) + ": " + process_->err());
+}
+
+Json Victim::truth() {
+  if (truth_) return *truth_;
+  auto two = [](const std::string& out, auto&) { return std::count(out.begin(), out.end(), '\n') >= 2; };
+  if (!process_->await(two)) gone();
+  if (!linger_ && process_->wait() != 0) gone();
+  truth_ = Json::parse(process_->out_lines().at(1));
+  return *truth_;
+}
+
+void Victim::end_lingering() {
+  process_->write_stdin("x");
+  if (process_->wait() != 0) gone();
+}
+
+// ---- tools ----
+
+std::uint64_t Report::sum(const char* key) const {
+  std::uint64_t total = 0;
+  for (auto& line : body) total += line[key].u64();
+  return total;
+}
+
+Report parse_report(const std::string& out, const std::string& err) {
+  std::vector<Json> own;
+  Report report;
+  report.err = err;
+  if (!out.empty() && out.back() != '\n') throw failed("the last line is not complete: " + out);
+  for (auto& line : lines_of(out)) {
+    auto json = Json::parse(line);
+    if (json.has("victim"))
+      report.truth = json;
+    else
+      own.push_back(json);
+  }
+  if (own.size() < 2) throw failed("no header and ledger: " + out + err);
+  if (own.front()["type"].str() != "header") throw failed("the first line is no header: " + out);
+  if (own.back()["type"].str() != "ledger") throw failed("the last line is no ledger: " + out);
+  report.header = own.front();
+  report.ledger = own.back();
+  report.body.assign(own.begin() + 1, own.end() - 1);
+  for (auto& line : report.body)
+    if (auto type = line["type"].str(); type == "header" || type == "ledger")
+      throw failed("a second " + type + ": " + out);
+  return report;
+}
+
+Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool) {
+  Strings argv{tool_path(tool)};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  process_ = std::make_unique<Process>(Spawn{.argv = argv, .stdout_path = how.stdout_path});
+  if (how.attached && !attached())
+    throw failed(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " + process_->err());
+}
+
+bool Tracer::attached() {
+  return process_->await([](const std::string& out, const std::string& err) {
+    return contains(err, "Tracing ") || contains(out, "\"type\":\"header\"") || out.starts_with("time,") ||
+           out.starts_with("comm,pid");
+  });
+}
+
+std::string Tracer::stop_text(int signal) {
+  process_->signal(signal);
+  int status = process_->wait();
+  if (status)
+    throw failed(name_ + " ended with " + std::to_string(status) + " after a signal: " + process_->err());
+  return process_->out();
+}
+
+Report Tracer::stop(int signal) {
+  auto out = stop_text(signal);
+  return parse_report(out, process_->err());
+}
+
+Report Tracer::finish(int expected_status) {
+  int status = process_->wait();
+  if (status != expected_status)
+    throw failed(name_ + " ended with " + std::to_string(status) + ": " + process_->err());
+  return parse_report(process_->out(), process_->err());
+}
+
+// ---- cgroups ----
+
+Cgroup::Cgroup() {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string root;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string source, where, type;
+    words >> source >> where >> type;
+    if (type == "cgroup2") root = where;
+  }
+  if (root.empty()) {
+    char name[] = "/tmp/coretap-cgroup-XXXXXX";
+    if (!::mkdtemp(name) || ::mount("none", name, "cgroup2", 0, nullptr))
+      throw Skip(std::string("no cgroup version 2 here: ") + strerror(errno));
+    root = mounted_ = name;
+  }
+  static int serial = 0;
+  path_ = root + "/coretap-test-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
+  if (::mkdir(path_.c_str(), 0755)) throw Skip("cannot make a cgroup: " + path_ + ": " + strerror(errno));
+}
+
+Cgroup::~Cgroup() {
+  // Busy until its last process is gone; whatever is still there goes where it came from.
+  for (auto& pid : lines_of(slurp(path_ + "/cgroup.procs"))) {
+    std::ofstream parent(std::filesystem::path(path_).parent_path() / "cgroup.procs");
+    parent << pid << std::flush;
+  }
+  for (int i = 0; i < 100 && ::rmdir(path_.c_str()) && errno == EBUSY; i++) nap(20ms);
+  if (!mounted_.empty()) {
+    ::umount2(mounted_.c_str(), MNT_DETACH);
+    ::rmdir(mounted_.c_str());
+  }
+}
+
+void Cgroup::add(pid_t pid) const {
+  std::ofstream file(path_ + "/cgroup.procs");
+  file << pid << std::flush;
+  if (!file) throw Skip("cannot move a process to " + path_);
+}
+
+// ---- small things ----
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Counters::Counters(std::string path) : path_(std::move(path)), before_(slurp(path_)) {}
+
+std::uint64_t Counters::growth(std::string_view key) const {
+  return sum(slurp(path_), key) - sum(before_, key);
+}
+
+std::uint64_t Counters::sum(const std::string& text, std::string_view key) const {
+  bool any = key.ends_with('*');
+  if (any) key.remove_suffix(1);
+  std::uint64_t total = 0;
+  std::istringstream lines(text);
+  std::string name;
+  for (std::uint64_t value; lines >> name >> value;)
+    if (any ? name.starts_with(key) : name == key) total += value;
+  return total;
+}
+
+bool contains(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+::testing::AssertionResult safe_for_terminals(const std::string& text) {
+  for (unsigned char c : text)
+    if ((c < 0x20 && c != '\n') || c == 0x7f)
+      return ::testing::AssertionFailure() << "a raw byte " << int(c) << " in: " << text;
+  // RapidJSON's decoder judges the encoding.
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::CrtAllocator,
+                    rapidjson::kWriteValidateEncodingFlag>
+      writer(buffer);
+  if (!writer.String(text.data(), static_cast<unsigned>(text.size())))
+    return ::testing::AssertionFailure() << "not UTF-8: " << text;
+  // C1 controls act like ESC [ on some terminals.
+  for (std::size_t i = 0; i + 1 < text.size(); i++)
+    if (text[i] == '\xc2' && static_cast<unsigned char>(text[i + 1]) < 0xa0)
+      return ::testing::AssertionFailure() << "a C1 control in: " << text;
+  return ::testing::AssertionSuccess();
+}
+
+void check_histogram(const Json& histogram, std::uint64_t unit_ns) {
+  std::uint64_t count = 0, least = 0, last = 0;
+  double most = 0;
+  for (auto& slot : histogram["histogram"].items()) {
+    auto from = slot["from_ns"].u64(), below = slot["below_ns"].u64(), n = slot["count"].u64();
+    EXPECT_LT(from, below);
+    EXPECT_GE(from, last) << "slots overlap or are not in order";
+    EXPECT_EQ(from % unit_ns, 0u);
+    EXPECT_EQ(below % unit_ns, 0u);
+    EXPECT_GT(n, 0u) << "empty slots are left out";
+    last = below;
+    count += n;
+    least += n * from;
+    most += static_cast<double>(n) * static_cast<double>(below);
+  }
+  EXPECT_EQ(histogram["count"].u64(), count);
+  // The sum lies within what the slots allow.
+  EXPECT_GE(histogram["total_ns"].u64(), least);
+  EXPECT_LE(static_cast<double>(histogram["total_ns"].u64()), most);
+}
+
+// ---- BPF objects ----
+
+BpfIds bpf_ids(pid_t pid) {
+  BpfIds ids;
+  std::error_code error;
+  auto directory = "/proc/" + std::to_string(pid) + "/fdinfo";
+  for (auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    std::istringstream lines(slurp(entry.path().string()));
+    std::uint32_t program = 0, link = 0, map = 0;
+    for (std::string line; std::getline(lines, line);) {
+      auto number = [&](std::string_view key) {
+        return line.starts_with(key) ? static_cast<std::uint32_t>(std::stoul(line.substr(key.size()))) : 0;
+      };
+      program = std::max(program, number("prog_id:"));
+      link = std::max(link, number("link_id:"));
+      map = std::max(map, number("map_id:"));
+    }
+    if (link)
+      ids.links.push_back(link);
+    else if (map)
+      ids.maps.push_back(map);
+    else if (program)
+      ids.programs.push_back(program);
+  }
+  return ids;
+}
+
+std::size_t bpf_left(const BpfIds& ids) {
+  auto there = [](int fd) {
+    if (fd < 0) return false;
+    ::close(fd);
+    return true;
+  };
+  // Freed after grace periods and by kernel workers, which a busy machine runs late.
+  auto until = Clock::now() + std::chrono::seconds(static_cast<int>(5 * slowness()));
+  while (true) {
+    std::size_t left = 0;
+    for (auto id : ids.programs) left += there(bpf_prog_get_fd_by_id(id));
+    for (auto id : ids.links) left += there(bpf_link_get_fd_by_id(id));
+    for (auto id : ids.maps) left += there(bpf_map_get_fd_by_id(id));
+    if (!left || Clock::now() > until) return left;
+    nap(20ms);
+  }
+}
+
+}  // namespace coretap::tooltest

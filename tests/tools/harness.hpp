@@ -1,0 +1,241 @@
+// Runs the real executables: a tool and a victim that makes a known number of events, and reads
+// the JSON of both. Whatever is started here is bounded in time and ends with the test.
+#pragma once
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace coretap::tooltest {
+
+using Strings = std::vector<std::string>;
+
+/// The longest that anything may take; emulated guests are slow, so it only catches what hangs.
+inline constexpr std::chrono::seconds kPatience{100};
+
+/// Thrown where this machine cannot run a test; TOOL_TEST turns it into GTEST_SKIP.
+struct Skip : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A value of a JSON document, which it keeps alive. Asking for what is not there throws.
+class Json {
+ public:
+  static Json parse(const std::string& text);
+
+  bool has(const char* key) const;
+  Json operator[](const char* key) const;
+  std::vector<Json> items() const;
+  Strings strings() const;
+  std::uint64_t u64() const;
+  std::int64_t i64() const;
+  double real() const;
+  bool boolean() const;
+  std::string str() const;
+  const rapidjson::Value& value() const { return *value_; }
+
+ private:
+  [[noreturn]] void wrong(const std::string& what) const;
+
+  std::shared_ptr<rapidjson::Document> document_;
+  const rapidjson::Value* value_ = nullptr;
+};
+
+struct Spawn {
+  Strings argv;
+  bool stdin_pipe = false;             ///< else /dev/null
+  std::string stdout_path = {};        ///< a file instead of a pipe
+  std::function<void()> in_child = {}; ///< before exec; async-signal-safe calls only
+  int death_signal = 9;                ///< when the test itself dies
+};
+
+/// A child process in a group of its own; its output is read by a thread as it comes.
+class Process {
+ public:
+  explicit Process(const Spawn& spawn);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void signal(int number) const;
+  void write_stdin(std::string_view text);
+  void close_stdin();
+  /// Closes our end of its stdout.
+  void close_stdout();
+
+  std::string out() const;
+  std::string err() const;
+  Strings out_lines() const;  ///< complete ones only
+
+  /// Until the condition holds for (stdout, stderr), or the process is gone: false.
+  bool await(const std::function<bool(const std::string&, const std::string&)>& condition);
+  /// Waits for the end, kills it if that does not come in time (and throws). 128 + n: signal n.
+  int wait(std::chrono::milliseconds limit = kPatience);
+  bool ended() const;
+
+ private:
+  void read_pipes();
+  void kill_group();
+  bool reap(bool block);
+
+  pid_t pid_ = -1;
+  int stdin_ = -1, stdout_ = -1, stderr_ = -1, wake_[2] = {-1, -1};
+  bool close_stdout_wanted_ = false, reading_ = true;
+  std::optional<int> status_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string out_, err_;
+  std::thread reader_;
+};
+
+struct Result {
+  int status = 0;
+  std::string out, err;
+};
+Result run(const Strings& argv, const std::function<void()>& in_child = {},
+           const std::string& stdout_path = {});
+
+std::string bin_directory();
+std::string tool_path(const std::string& name);
+std::string victim_path(const std::string& name);
+std::vector<std::string> tool_names();  ///< by `coretap list --json`
+
+/// Why the expectation file (CORETAP_EXPECT) says that this tool may be missing here.
+std::optional<std::string> expected_missing(const std::string& tool);
+
+/// Skips or fails unless the tool runs on this kernel; each tool is tried once.
+void require_tool(const std::string& tool);
+
+/// How much slower than a usual machine this one is; at least 1.
+double slowness();
+
+/// A program that waits, ready, until the tracer is attached.
+class Victim {
+ public:
+  struct How {
+    bool linger = false;
+    std::function<void()> in_child = {};
+  };
+  Victim(const std::string& name, Strings arguments, How how);
+  Victim(const std::string& name, Strings arguments) : Victim(name, std::move(arguments), How{}) {}
+
+  pid_t pid() const { return process_->pid(); }
+  std::string id() const { return std::to_string(pid()); }
+  const Json& ready() const { return *ready_; }
+  void release() { process_->write_stdin("x"); }
+  /// What it says it did; waits for its end unless it lingers.
+  Json truth();
+  void end_lingering();
+
+ private:
+  [[noreturn]] void gone();
+
+  std::string name_;
+  bool linger_;
+  std::unique_ptr<Process> process_;
+  std::optional<Json> ready_, truth_;
+};
+
+/// What a tool printed with --json.
+struct Report {
+  Json header, ledger;
+  std::vector<Json> body;
+  std::optional<Json> truth;  ///< last line of a victim that ran as the tool's command
+  std::string err;
+
+  std::uint64_t sum(const char* key) const;
+  std::uint64_t lost(const char* cause) const { return ledger[cause].u64(); }
+};
+Report parse_report(const std::string& out, const std::string& err);
+
+/// A running tool. The constructor returns when it is attached.
+class Tracer {
+ public:
+  struct How {
+    std::string stdout_path = {};
+    bool attached = true;  ///< wait for that
+  };
+  Tracer(const std::string& tool, Strings arguments, How how);
+  Tracer(const std::string& tool, Strings arguments) : Tracer(tool, std::move(arguments), How{}) {}
+
+  Process& process() { return *process_; }
+  /// Waits until it is attached; false if it ended before.
+  bool attached();
+  /// Ends it by a signal; anything but exit status 0 throws.
+  std::string stop_text(int signal = 2);
+  Report stop(int signal = 2);
+  /// Waits for its own end.
+  Report finish(int expected_status = 0);
+
+ private:
+  std::string name_;
+  std::unique_ptr<Process> process_;
+};
+
+/// A cgroup (version 2) of our own, gone with this object.
+class Cgroup {
+ public:
+  Cgroup();
+  ~Cgroup();
+  const std::string& path() const { return path_; }
+  void add(pid_t pid) const;
+
+ private:
+  std::string path_, mounted_;
+};
+
+/// Growth of the counters in a file of "KEY VALUE" lines, such as /proc/vmstat.
+class Counters {
+ public:
+  explicit Counters(std::string path = "/proc/vmstat");
+  /// Since construction; a key that ends in '*' sums.
+  std::uint64_t growth(std::string_view key) const;
+
+ private:
+  std::uint64_t sum(const std::string& text, std::string_view key) const;
+  std::string path_, before_;
+};
+
+std::string slurp(const std::string& path);
+bool contains(std::string_view text, std::string_view what);
+/// Nothing that moves a cursor: only newlines below 0x20, no DEL, valid UTF-8.
+::testing::AssertionResult safe_for_terminals(const std::string& text);
+
+/// The counts and bounds of one histogram are consistent.
+void check_histogram(const Json& histogram, std::uint64_t unit_ns);
+
+/// Ids of the BPF programs, links and maps that a process holds.
+struct BpfIds {
+  std::vector<std::uint32_t> programs, links, maps;
+  std::size_t size() const { return programs.size() + links.size() + maps.size(); }
+};
+BpfIds bpf_ids(pid_t pid);
+/// How many of them are still there, after at most the time that the kernel needs to free them.
+std::size_t bpf_left(const BpfIds& ids);
+
+}  // namespace coretap::tooltest
+
+/// A test that may throw Skip anywhere.
+#define TOOL_TEST_BODY(function)                            \
+  try {                                                     \
+    function;                                               \
+  } catch (const ::coretap::tooltest::Skip& skip) {         \
+    GTEST_SKIP() << skip.what();                            \
+  }
+#define TOOL_TEST(suite, name)                              \
+  static void suite##_##name();                             \
+  TEST(suite, name) { TOOL_TEST_BODY(suite##_##name()) }    \
+  static void suite##_##name()
