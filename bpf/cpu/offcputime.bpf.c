@@ -22,15 +22,16 @@ TASK_SLOT(struct off);
 
 inline_ bool wanted(struct task_struct *t, u32 state)
 {
+	bool kthread = t->flags & PF_KTHREAD;
+
 	if (!t->pid)
 		return false; /* idle */
-	if (user_threads_only && t->flags & PF_KTHREAD)
-		return false;
-	if (kernel_threads_only && !(t->flags & PF_KTHREAD))
-		return false;
 	/* A sleeper's state may carry more bits, such as TASK_FREEZABLE since 6.1. */
-	if (state_on && !(state_mask ? state & state_mask : !state))
+	if ((user_threads_only && kthread) || (kernel_threads_only && !kthread) ||
+	    (state_on && !(state_mask ? state & state_mask : !state))) {
+		count(LEDGER_FILTERED);
 		return false;
+	}
 	return keep_task(t);
 }
 
@@ -62,8 +63,10 @@ int on_switch(u64 *ctx)
 		return 0;
 	ns = since(off->start, now);
 	off->start = 0;
-	if (ns < min_block_ns || (max_block_ns && ns > max_block_ns))
+	if (ns < min_block_ns || (max_block_ns && ns > max_block_ns)) {
+		count(LEDGER_FILTERED);
 		return 0;
+	}
 	key.user = off->user;
 	key.runnable = off->runnable;
 	if (stack_kernel)

@@ -62,8 +62,7 @@ struct Field {
   Format format;
   std::string_view doc;
   Value (*read)(const void* record) = nullptr;
-  std::string_view when = {};  ///< only with this option; JSON and CSV have it always if `raw`
-  bool always_in_json = true;
+  std::string_view when = {};  ///< in tables only with this option; JSON and CSV have it always
 
   Field with(std::string_view option) const {
     Field f = *this;

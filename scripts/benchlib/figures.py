@@ -126,7 +126,9 @@ def _cost(bench, figure, workload, subjects, notes):
 
 def _slowdown_row(figure, workload, felt, ours="coretap", theirs="peer"):
     runs = {"coretap": felt.get(ours), "peer": felt.get(theirs), "floor": felt.get("floor"), "nothing": felt.get("nothing")}
-    row = make_row(f"{figure}: workload", f"ns/{workload.unit}", {k: v for k, v in runs.items() if v}, against="nothing")
+    row = make_row(f"{figure}: workload", f"ns/{workload.unit}", {k: v or [] for k, v in runs.items()}, against="nothing")
+    if row.medians.get("peer") and row.medians.get("nothing"):
+        row.note = f"peer: {row.medians['peer'] / row.medians['nothing']:.2f} x nothing"
     return row
 
 

@@ -13,6 +13,7 @@
 
 #include "core/config.hpp"
 #include "core/kernel.hpp"
+#include "docs/help.hpp"
 
 namespace coretap {
 
@@ -133,6 +134,15 @@ void select_programs(const Plan& plan, bpf_object* object, const std::set<std::s
       bpf_program__set_autoload(program, wanted.contains(bpf_program__name(program)));
 }
 
+const std::vector<LibraryProgram>& library_programs() {
+  static const std::vector<LibraryProgram> all = {
+      {kFollowProgram, "children of the command", "with -- COMMAND"},
+      {kTaskFreeProgram, "ends of tasks",
+       "on kernels without task storage for tracing (before 5.12)"},
+  };
+  return all;
+}
+
 void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 
 Result<Link> attach_program(bpf_program* program) {
@@ -167,10 +177,8 @@ std::string explain(const Plan& plan, bool losers) {
   for (auto& h : plan.hooks) {
     if (!h.wanted) {
       if (losers)
-        text += fmt::format("{}: not asked for ({})\n", h.hook->name,
-                            h.hook->when.starts_with('!')
-                                ? fmt::format("off with --{}", h.hook->when.substr(1))
-                                : fmt::format("only with --{}", h.hook->when));
+        text += fmt::format("{}: not asked for (only {})\n", h.hook->name,
+                            condition_words(h.hook->when));
       continue;
     }
     text += fmt::format("{}:\n", h.hook->name);

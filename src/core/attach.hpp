@@ -48,6 +48,14 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
 /// Turns on what the plan has chosen, and nothing else; the library's own programs by `own`.
 void select_programs(const Plan& plan, bpf_object* object, const std::set<std::string_view>& own);
 
+/// Programs that bpf/lib brings along; the library turns them on by itself, without a tool's hook.
+inline constexpr std::string_view kFollowProgram = "filter_follow";
+inline constexpr std::string_view kTaskFreeProgram = "task_slot_free";
+struct LibraryProgram {
+  std::string_view name, purpose, when;
+};
+const std::vector<LibraryProgram>& library_programs();
+
 struct LinkDeleter {
   void operator()(bpf_link* link) const;
 };

@@ -133,9 +133,9 @@ void configure(Session& s, Reporter& reporter) {
 
 std::set<std::string_view> own_programs(const Session& s) {
   std::set<std::string_view> own;
-  if (!s.config.command.empty()) own.insert("filter_follow");
+  if (!s.config.command.empty()) own.insert(kFollowProgram);
   if (auto* storage = s.map("task_slots"); storage && !bpf_map__autocreate(storage))
-    own.insert("task_slot_free");
+    own.insert(kTaskFreeProgram);
   return own;
 }
 

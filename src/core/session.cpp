@@ -74,6 +74,8 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
   if (auto* n = std::get_if<std::uint64_t>(&value)) {
     if (names_things(field.format))
       line.text(names.name(field.format, *n));
+    else if (field.format.kind == Format::thousandths)
+      line.real(static_cast<double>(*n) / 1e3);
     else
       line.number(*n);
   } else if (auto* i = std::get_if<std::int64_t>(&value)) {

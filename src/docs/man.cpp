@@ -459,15 +459,6 @@ KernelParts kernel_parts(const Tool& tool) {
   return parts;
 }
 
-const std::vector<LibraryProgram>& library_programs() {
-  static const std::vector<LibraryProgram> all = {
-      {"filter_follow", "children of the command", "with -- COMMAND"},
-      {"task_slot_free", "ends of tasks",
-       "on kernels without task storage for tracing (before 5.12)"},
-  };
-  return all;
-}
-
 std::string man_page(const Tool& tool) {
   Page p;
   heading(p, tool.name, tool.summary);

@@ -24,10 +24,4 @@ struct KernelParts {
 };
 KernelParts kernel_parts(const Tool& tool);
 
-/// Programs that the library brings along and chooses by itself, without a hook of the tool.
-struct LibraryProgram {
-  std::string_view name, purpose, when;
-};
-const std::vector<LibraryProgram>& library_programs();
-
 }  // namespace coretap

@@ -21,7 +21,7 @@ std::uint64_t hits(const Sums& s) { return s.accessed > misses(s) ? s.accessed -
 
 Value ratio(const Sums& s) {
   auto all = hits(s) + misses(s);
-  if (!all) return 0.0;
+  if (!all) return {};  // nothing was wanted: no ratio
   return static_cast<double>(hits(s)) / static_cast<double>(all);
 }
 

@@ -50,7 +50,9 @@ TOOL(compactsnoop) {
                   shared::kernel_stack(), shared::stack_depth()},
       .hooks = {{"zone and order",
                  {{{}, {has_arguments("mm_compaction_begin", 4)}},
-                  {{"on_suitable", "on_isolate_migrate", "on_isolate_free"}}}},
+                  {.programs = {"on_suitable", "on_isolate_migrate", "on_isolate_free"},
+                   .limits = "this kernel does not tell which pages its fast search scanned: MSCAN "
+                             "and FSCAN are without them"}}},
                 {"compaction", {{{"on_begin", "on_end"}}}},
                 {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},
       .report = events<Event>(

@@ -167,23 +167,28 @@ TEST_F(Plans, SelectTurnsOnWhatIsChosenAndNothingElse) {
   EXPECT_EQ(loaded, (std::set<std::string>{"filter_follow", "on_wakeup", "switch_by_wakeup"}));
 }
 
-class Tools : public testing::TestWithParam<Registered> {};
-INSTANTIATE_TEST_SUITE_P(All, Tools, testing::ValuesIn(registry()),
-                         [](auto& info) { return std::string(info.param.name); });
+std::vector<std::string> tool_names() {
+  std::vector<std::string> names;
+  for (auto& entry : registry()) names.emplace_back(entry.name);
+  return names;
+}
 
-TEST_P(Tools, ObjectOpens) {
-  auto tool = build(GetParam());
-  auto object = open_object(tool);
-  ASSERT_TRUE(object);
+class ToolPlans : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(object); }
+  Tool tool = build(*find_tool(GetParam()));
+  Object object = open_object(tool);
+};
+INSTANTIATE_TEST_SUITE_P(All, ToolPlans, testing::ValuesIn(tool_names()),
+                         [](auto& info) { return info.param; });
+
+TEST_P(ToolPlans, MapsExist) {
   for (auto& size : tool.maps)
     EXPECT_TRUE(bpf_object__find_map_by_name(object.get(), std::string(size.map).c_str())) << size.map;
 }
 
 // A program that no hook names would never be attached, and one that is not there never can.
-TEST_P(Tools, HooksAndProgramsAgree) {
-  auto tool = build(GetParam());
-  auto object = open_object(tool);
-  ASSERT_TRUE(object);
+TEST_P(ToolPlans, HooksAndProgramsAgree) {
   std::set<std::string> named = {"filter_follow", "task_slot_free"}, there;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object.get()) there.insert(bpf_program__name(program));
@@ -196,10 +201,7 @@ TEST_P(Tools, HooksAndProgramsAgree) {
   for (auto& name : there) EXPECT_TRUE(named.contains(name)) << name << " belongs to no hook";
 }
 
-TEST_P(Tools, PlanOrReasons) {
-  auto tool = build(GetParam());
-  auto object = open_object(tool);
-  ASSERT_TRUE(object);
+TEST_P(ToolPlans, PlanOrReasons) {
   Kernel kernel;
   Config config;
   config.give("explain", "");
@@ -217,10 +219,7 @@ TEST_P(Tools, PlanOrReasons) {
 }
 
 // What --explain tells to try must be there to be tried.
-TEST_P(Tools, ExplainNamesOptionsThatExist) {
-  auto tool = build(GetParam());
-  auto object = open_object(tool);
-  ASSERT_TRUE(object);
+TEST_P(ToolPlans, ExplainNamesOptionsThatExist) {
   Kernel kernel;
   Config config;
   auto p = make_plan(tool, config, kernel, object.get(), {});

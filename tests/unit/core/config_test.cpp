@@ -350,7 +350,7 @@ TEST(ParseSize, Suffixes) {
     EXPECT_FALSE(parse_size(bad)) << bad;
 }
 
-TEST(Conditions, OptionsAndNegation) {
+TEST(ConfigConditions, OptionsAndNegation) {
   Config c;
   c.give("json", "");
   EXPECT_TRUE(c.holds(""));
@@ -364,7 +364,7 @@ TEST(Conditions, OptionsAndNegation) {
   EXPECT_FALSE(c.holds("jso"));
 }
 
-TEST(Conditions, TaskFilter) {
+TEST(ConfigConditions, TaskFilter) {
   EXPECT_FALSE(Config().holds("task-filter"));
   EXPECT_TRUE(Config().holds("!task-filter"));
   for (auto& words : {Words{"-p1"}, {"-t1"}, {"-u0"}, {"--comm", "x"}, {"-c", "1"}, {"--", "true"}}) {
@@ -377,7 +377,7 @@ TEST(Conditions, TaskFilter) {
 }
 
 // A condition that names no option would silently never hold.
-TEST(Conditions, OfAllToolsNameTheirOptions) {
+TEST(ConfigConditions, OfAllToolsNameTheirOptions) {
   for (auto& entry : registry()) {
     auto tool = build(entry);
     auto options = all_options(tool);

@@ -1,0 +1,221 @@
+// The pure parts of bpf/lib, compiled for the host: what they include is kept out by its guards,
+// and the little of it that is asked for stands here instead.
+#include "lib/shared.h"
+
+#include <gtest/gtest.h>
+#include <linux/bpf.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "output/histogram.hpp"
+
+#define CORETAP_BPF_H
+#define CORETAP_EMIT_BPF_H
+#define CORETAP_TASK_BPF_H
+
+#define inline_ [[maybe_unused]] static inline
+#define SEC(name)
+#define OPT(type, name) type name = 0
+#define opaque(x) asm volatile("" : "+r"(x))
+#define CPU_SLOTS(name, slot) [[maybe_unused]] slot name
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) value* name
+
+namespace {
+
+using u64 = __u64;
+using u32 = __u32;
+using u8 = __u8;
+
+/// C's void *, which becomes any pointer by itself.
+struct Pointer {
+  void* value = nullptr;
+  template <class T>
+  operator T*() const {
+    return static_cast<T*>(value);
+  }
+  explicit operator bool() const { return value != nullptr; }
+};
+
+struct task_struct {
+  void* mm;
+};
+
+Pointer cpu_slot(void* slot) { return {slot}; }
+int events;
+u64 counted[LEDGER_CAUSES];
+void count(enum ledger_cause cause) { counted[cause]++; }
+u32 task_tgid(struct task_struct*) { return 1; }
+
+// A map of one entry, enough for a stack to be found again.
+u64 map_key;
+stack map_value;
+long map_error;
+Pointer bpf_map_lookup_elem(void*, const void* key) {
+  return {map_key && map_key == *static_cast<const u64*>(key) ? &map_value : nullptr};
+}
+long bpf_map_update_elem(void*, const void* key, const void* value, u64) {
+  if (map_error) return map_error;
+  map_key = *static_cast<const u64*>(key);
+  map_value = *static_cast<const stack*>(value);
+  return 0;
+}
+Pointer bpf_ringbuf_reserve(void*, u64, u64) { return {}; }
+void bpf_ringbuf_submit(void*, u64) {}
+long bpf_get_stack(void*, void*, u32, u64) { return 0; }
+long bpf_get_task_stack(struct task_struct*, void*, u32, u64) { return 0; }
+
+u32 stack_bytes = STACK_DEPTH * 8;
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#include "lib/hist.bpf.h"
+#include "lib/stack.bpf.h"
+
+TEST(BpfLog2, EveryPowerAndItsNeighbours) {
+  EXPECT_EQ(log2_u64(0), 0u);
+  EXPECT_EQ(log2_u64(1), 0u);
+  for (int bit = 1; bit < 64; bit++) {
+    u64 power = 1ull << bit;
+    EXPECT_EQ(log2_u64(power - 1), static_cast<u32>(bit - 1)) << bit;
+    EXPECT_EQ(log2_u64(power), static_cast<u32>(bit)) << bit;
+    EXPECT_EQ(log2_u64(power | (power - 1)), static_cast<u32>(bit)) << bit;
+  }
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100000; i++) {
+    u64 v = random() >> (random() % 64);
+    ASSERT_EQ(log2_u64(v), v ? static_cast<u32>(std::bit_width(v) - 1) : 0u) << v;
+  }
+}
+
+// The kernel counts and the loader draws: both must mean the same slot.
+TEST(BpfHistogram, SlotsAreThoseThatAreDrawn) {
+  std::mt19937_64 random(2);
+  for (u64 unit : {1ull, 1000ull, 1000000ull}) {
+    hist_unit_ns = unit;
+    for (int i = 0; i < 10000; i++) {
+      u64 ns = random() >> (random() % 64);
+      hist h{};
+      hist_into(&h, ns);
+      ASSERT_EQ(coretap::histogram_count(h), 1u);
+      ASSERT_EQ(h.total_ns, ns);
+      for (int slot = 0; slot < HIST_SLOTS; slot++) {
+        if (!h.slots[slot]) continue;
+        ASSERT_GE(ns / unit, coretap::slot_from(slot));
+        ASSERT_TRUE(ns / unit < coretap::slot_below(slot) || slot == HIST_SLOTS - 1) << ns;
+      }
+    }
+  }
+  hist_unit_ns = 1;
+  hist h{};
+  hist_into(&h, UINT64_MAX);
+  hist_into(&h, 0);
+  EXPECT_EQ(h.slots[63], 1u);
+  EXPECT_EQ(h.slots[0], 1u);
+}
+
+TEST(BpfHistogram, OfTheCpu) {
+  hist_unit_ns = 1;
+  hist_cpus = {};
+  hist_add(5);
+  hist_add(7);
+  EXPECT_EQ(hist_cpus.slots[2], 2u);
+  EXPECT_EQ(hist_cpus.total_ns, 12u);
+}
+
+stack random_stack(std::mt19937_64& random, u32 depth) {
+  stack s{};
+  s.depth = depth;
+  for (u32 i = 0; i < depth; i++) s.ip[i] = 0xffffffff81000000 + random() % 0x1000000;
+  return s;
+}
+
+TEST(BpfStackHash, TellsStacksApart) {
+  std::mt19937_64 random(3);
+  std::set<u64> seen;
+  int stacks = 0;
+  for (u32 depth = 0; depth <= STACK_DEPTH; depth++) {
+    for (int i = 0; i < 200; i++) {
+      auto s = random_stack(random, depth);
+      seen.insert(stack_hash(&s, depth));
+      stacks++;
+      if (!depth) break;
+    }
+  }
+  // With 24 bits of address a stack of one frame may come twice by chance.
+  EXPECT_GE(seen.size() + 5, static_cast<std::size_t>(stacks));
+  EXPECT_FALSE(seen.contains(0)) << "0 means none";
+}
+
+TEST(BpfStackHash, EveryFrameAndItsPlaceCount) {
+  std::mt19937_64 random(4);
+  auto s = random_stack(random, STACK_DEPTH);
+  auto whole = stack_hash(&s, STACK_DEPTH);
+  for (u32 i = 0; i < STACK_DEPTH; i++) {
+    auto other = s;
+    other.ip[i] ^= 1;
+    EXPECT_NE(stack_hash(&other, STACK_DEPTH), whole) << i;
+    other = s;
+    std::swap(other.ip[i], other.ip[(i + 1) % STACK_DEPTH]);
+    EXPECT_NE(stack_hash(&other, STACK_DEPTH), whole) << i;
+    EXPECT_NE(stack_hash(&s, i), whole) << i;
+  }
+  // What lies behind the depth does not.
+  auto other = s;
+  other.ip[10] = 1;
+  EXPECT_EQ(stack_hash(&s, 10), stack_hash(&other, 10));
+}
+
+TEST(BpfStackId, OfABytesCount) {
+  std::mt19937_64 random(5);
+  auto s = random_stack(random, 4);
+  s.depth = 0;
+  EXPECT_EQ(stack_id(&s, 0), 0u);
+  EXPECT_EQ(stack_id(&s, -14), 0u) << "an error is no stack";
+  EXPECT_EQ(stack_id(&s, 4 * 8), stack_hash(&s, 4));
+  EXPECT_EQ(s.depth, 4u);
+}
+
+TEST(BpfStackStore, StoresOnceAndCountsWhatHasNoRoom) {
+  std::mt19937_64 random(6);
+  auto s = random_stack(random, 4);
+  map_key = 0;
+  map_error = 0;
+  counted[LEDGER_STACK_FAILED] = 0;
+  stack_store(&s, 77);
+  EXPECT_EQ(map_key, 77u);
+  EXPECT_EQ(map_value.depth, 4u);
+  map_error = -7;  // a full map of either kind: E2BIG, ENOMEM
+  stack_store(&s, 77);
+  EXPECT_EQ(counted[LEDGER_STACK_FAILED], 0u) << "it is there";
+  stack_store(&s, 78);
+  map_error = -12;
+  stack_store(&s, 79);
+  EXPECT_EQ(counted[LEDGER_STACK_FAILED], 2u);
+  map_error = 0;
+}
+
+TEST(BpfStackKeyHash, EveryMemberCounts) {
+  stack_key key{};
+  key.kernel = 1;
+  key.user = 2;
+  key.tgid = 3;
+  key.tid = 4;
+  memcpy(key.comm, "a command name", 15);
+  auto whole = stack_key_hash(&key);
+  for (auto change : {+[](stack_key& k) { k.kernel++; }, +[](stack_key& k) { k.user++; },
+                      +[](stack_key& k) { k.tgid++; }, +[](stack_key& k) { k.tid++; },
+                      +[](stack_key& k) { k.runnable = 1; }, +[](stack_key& k) { k.comm[0]++; },
+                      +[](stack_key& k) { k.comm[15]++; }, +[](stack_key& k) { std::swap(k.kernel, k.user); },
+                      +[](stack_key& k) { std::swap(k.tgid, k.tid); }}) {
+    auto other = key;
+    change(other);
+    EXPECT_NE(stack_key_hash(&other), whole);
+  }
+}
+
+}  // namespace
