@@ -1,6 +1,7 @@
 """The two workloads: context switches and direct writes. Each counts its own operations."""
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -12,11 +13,25 @@ from benchlib.process import Unusable, find_program
 
 
 def _run(argv):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          preexec_fn=kernel.die_with_parent)
-    if done.returncode:
-        raise Unusable(f"{argv[0]}: {done.stderr.strip()[:160] or 'failed'}")
-    return done.stdout
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=kernel.die_with_parent,
+        start_new_session=True,
+    )
+    try:
+        out, errors = process.communicate()
+    except BaseException:
+        # perf's two halves wait for each other for ever if only one is ended.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if process.returncode:
+        raise Unusable(f"{argv[0]}: {errors.strip()[:160] or 'failed'}")
+    return out
 
 
 @dataclass

@@ -152,14 +152,19 @@ std::string Names::gfp(std::uint64_t flags) const {
 std::string Names::block_flags(std::uint64_t flags) const {
   std::string text;
   auto rest = flags >> kOpBits;
-  if (auto known = enums_.find("req_flag_bits"); known != enums_.end())
+  if (auto known = enums_.find("req_flag_bits"); known != enums_.end()) {
+    bool read_ahead = false;
+    for (auto& [name, bit] : known->second)
+      read_ahead |= name == "__REQ_RAHEAD" && bit >= kOpBits && bit < 63 && flags >> bit & 1;
     for (auto& [name, bit] : known->second) {
       std::string_view word = name;  // __REQ_SYNC
       if (!word.starts_with("__REQ_") || bit < kOpBits || bit > 62 || !(flags >> bit & 1)) continue;
       if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
       rest &= ~(1ULL << (bit - kOpBits));
-      join(text, camel(word.substr(6)), '-');
+      // The block layer lets all read-ahead fail fast; that says nothing more.
+      if (!read_ahead || !word.starts_with("__REQ_FAILFAST")) join(text, camel(word.substr(6)), '-');
     }
+  }
   if (rest) join(text, fmt::format("{:#x}", rest << kOpBits), '-');
   for (auto* type : {"req_op", "req_opf"})
     if (auto known = enums_.find(type); known != enums_.end())

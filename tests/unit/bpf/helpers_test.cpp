@@ -207,11 +207,12 @@ TEST(BpfStackKeyHash, EveryMemberCounts) {
   key.tid = 4;
   memcpy(key.comm, "a command name", 15);
   auto whole = stack_key_hash(&key);
-  for (auto change : {+[](stack_key& k) { k.kernel++; }, +[](stack_key& k) { k.user++; },
-                      +[](stack_key& k) { k.tgid++; }, +[](stack_key& k) { k.tid++; },
-                      +[](stack_key& k) { k.runnable = 1; }, +[](stack_key& k) { k.comm[0]++; },
-                      +[](stack_key& k) { k.comm[15]++; }, +[](stack_key& k) { std::swap(k.kernel, k.user); },
-                      +[](stack_key& k) { std::swap(k.tgid, k.tid); }}) {
+  for (auto change :
+       {+[](stack_key& k) { k.kernel++; }, +[](stack_key& k) { k.user++; },
+        +[](stack_key& k) { k.tgid++; }, +[](stack_key& k) { k.tid++; },
+        +[](stack_key& k) { k.runnable = 1; }, +[](stack_key& k) { k.comm[0]++; },
+        +[](stack_key& k) { k.comm[15]++; }, +[](stack_key& k) { std::swap(k.kernel, k.user); },
+        +[](stack_key& k) { std::swap(k.tgid, k.tid); }}) {
     auto other = key;
     change(other);
     EXPECT_NE(stack_key_hash(&other), whole);

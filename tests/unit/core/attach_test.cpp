@@ -56,7 +56,8 @@ TEST_F(Plans, TheFirstUsableWay) {
   ASSERT_EQ(h.ways.size(), 2u) << "ways behind the chosen one are not asked about";
   EXPECT_EQ(h.ways[0].lost_because, "no field no_such_field in struct task_struct");
   EXPECT_EQ(h.ways[1].lost_because, "");
-  EXPECT_EQ(h.ways[1].targets, (std::vector<std::string>{"tp_btf/sched_wakeup", "tp_btf/sched_switch"}));
+  EXPECT_EQ(h.ways[1].targets,
+            (std::vector<std::string>{"tp_btf/sched_wakeup", "tp_btf/sched_switch"}));
   EXPECT_TRUE(p->limits.empty());
 }
 
@@ -90,8 +91,10 @@ TEST_F(Plans, OptionalHooksAreLimits) {
   ASSERT_TRUE(p);
   EXPECT_EQ(p->hooks[1].chosen, -1);
   ASSERT_EQ(p->limits.size(), 1u);
-  EXPECT_TRUE(p->limits[0].starts_with("more is not seen (tried tp_btf/sched_switch (no field")) << p->limits[0];
-  EXPECT_NE(explain(*p, false).find("  without: more is not seen\n"), std::string::npos) << explain(*p, false);
+  EXPECT_TRUE(p->limits[0].starts_with("more is not seen (tried tp_btf/sched_switch (no field"))
+      << p->limits[0];
+  EXPECT_NE(explain(*p, false).find("  without: more is not seen\n"), std::string::npos)
+      << explain(*p, false);
 }
 
 TEST_F(Plans, LimitsOfTheChosenWayOnly) {
@@ -106,13 +109,15 @@ TEST_F(Plans, LimitsOfTheChosenWayOnly) {
 }
 
 TEST_F(Plans, ConditionsDecideWhatIsWanted) {
-  auto hooks = std::vector<Hook>{{"switches", {kGood}}, {"by pid", {kNeedy}, "pids"}, {"always", {kOther}, "!pids"}};
+  auto hooks = std::vector<Hook>{
+      {"switches", {kGood}}, {"by pid", {kNeedy}, "pids"}, {"always", {kOther}, "!pids"}};
   auto p = plan(hooks);
   ASSERT_TRUE(p) << "what is not asked for need not be possible";
   EXPECT_FALSE(p->hooks[1].wanted);
   EXPECT_EQ(p->hooks[1].chosen, -1);
   EXPECT_EQ(p->hooks[2].chosen, 0);
-  EXPECT_NE(explain(*p, true).find("by pid: not asked for (only with --pids)\n"), std::string::npos);
+  EXPECT_NE(explain(*p, true).find("by pid: not asked for (only with --pids)\n"),
+            std::string::npos);
   EXPECT_EQ(explain(*p, false).find("by pid"), std::string::npos);
   hooks[1].ways = {kGood};
   config.give("pids", "");
@@ -128,7 +133,8 @@ TEST_F(Plans, RefusedProgramsGiveWayToTheNext) {
   ASSERT_TRUE(p);
   EXPECT_EQ(p->hooks[0].chosen, 1);
   EXPECT_EQ(p->hooks[0].ways[0].lost_because, "Operation not permitted");
-  EXPECT_FALSE(plan({{"switches", {kGood, kOther}}}, {{"switch_by_delay", "no"}, {"on_wakeup", "no"}}));
+  EXPECT_FALSE(
+      plan({{"switches", {kGood, kOther}}}, {{"switch_by_delay", "no"}, {"on_wakeup", "no"}}));
 }
 
 TEST_F(Plans, Needs) {
@@ -143,7 +149,8 @@ TEST_F(Plans, Needs) {
       {{Need::function, "vfs_read"}, ""},
       {{Need::function, "no_such_function"}, "no function no_such_function"},
       {has_arguments("sched_process_fork", 2), ""},
-      {has_arguments("sched_process_fork", 3), "tracepoint sched_process_fork has 2 arguments, not 3"},
+      {has_arguments("sched_process_fork", 3),
+       "tracepoint sched_process_fork has 2 arguments, not 3"},
       {has_arguments("no_such_tracepoint", 1), "no tracepoint no_such_tracepoint"},
   };
   for (auto& c : cases) {
@@ -184,7 +191,8 @@ INSTANTIATE_TEST_SUITE_P(All, ToolPlans, testing::ValuesIn(tool_names()),
 
 TEST_P(ToolPlans, MapsExist) {
   for (auto& size : tool.maps)
-    EXPECT_TRUE(bpf_object__find_map_by_name(object.get(), std::string(size.map).c_str())) << size.map;
+    EXPECT_TRUE(bpf_object__find_map_by_name(object.get(), std::string(size.map).c_str()))
+        << size.map;
 }
 
 // A program that no hook names would never be attached, and one that is not there never can.
@@ -215,7 +223,8 @@ TEST_P(ToolPlans, PlanOrReasons) {
   auto text = explain(*p, true);
   EXPECT_TRUE(text.ends_with('\n'));
   EXPECT_EQ(text.find("the executable has no program"), std::string::npos) << text;
-  for (auto& hook : tool.hooks) EXPECT_NE(text.find(std::string(hook.name) + ":"), std::string::npos) << text;
+  for (auto& hook : tool.hooks)
+    EXPECT_NE(text.find(std::string(hook.name) + ":"), std::string::npos) << text;
 }
 
 // What --explain tells to try must be there to be tried.
@@ -228,7 +237,8 @@ TEST_P(ToolPlans, ExplainNamesOptionsThatExist) {
   auto options = all_options(tool);
   for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
     auto name = text.substr(at + 2, text.find_first_of(" ),:\n", at) - at - 2);
-    EXPECT_TRUE(std::any_of(options.begin(), options.end(), [&](auto& o) { return o.name == name; }))
+    EXPECT_TRUE(
+        std::any_of(options.begin(), options.end(), [&](auto& o) { return o.name == name; }))
         << "--" << name << " in: " << text;
   }
 }

@@ -41,7 +41,8 @@ TEST(Clock, MonotonicGoesOn) {
 }
 
 TEST(Clock, WallTimeIsLocal) {
-  EXPECT_TRUE(std::regex_match(wall_time(), std::regex("([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)")));
+  EXPECT_TRUE(
+      std::regex_match(wall_time(), std::regex("([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)")));
   int here = 0, there = 0;
   {
     Zone utc("UTC0");
@@ -51,12 +52,16 @@ TEST(Clock, WallTimeIsLocal) {
     Zone east("XXX-3");
     there = std::stoi(wall_time().substr(0, 2));
   }
-  EXPECT_TRUE((there - here + 24) % 24 == 3 || (there - here + 24) % 24 == 4) << "an hour may begin between";
+  EXPECT_TRUE((there - here + 24) % 24 == 3 || (there - here + 24) % 24 == 4)
+      << "an hour may begin between";
 }
 
 TEST(Clock, IsoTime) {
-  for (auto [rule, suffix] : {std::pair{"UTC0", "+00:00"}, {"XXX-5:30", "+05:30"}, {"XXX+3:30", "-03:30"},
-                              {"XXX+0:30", "-00:30"}, {"XXX-14", "+14:00"}}) {
+  for (auto [rule, suffix] : {std::pair{"UTC0", "+00:00"},
+                              {"XXX-5:30", "+05:30"},
+                              {"XXX+3:30", "-03:30"},
+                              {"XXX+0:30", "-00:30"},
+                              {"XXX-14", "+14:00"}}) {
     Zone zone(rule);
     auto text = iso_time(monotonic_ns());
     EXPECT_TRUE(text.ends_with(suffix)) << text;

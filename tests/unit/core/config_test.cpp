@@ -77,8 +77,8 @@ TEST(CommandLine, ListsAndRepetition) {
   EXPECT_EQ(accepted("runqlat", {"--pid=1,2", "-p", "3"}).pids, (Ids{1, 2, 3}));
   EXPECT_EQ(accepted("runqlat", {"-t7", "--tid", "8"}).tids, (Ids{7, 8}));
   EXPECT_EQ(accepted("runqlat", {"-p2147483647"}).pids, (Ids{2147483647}));
-  for (auto* bad : {"", "0", "-1", "+1", "1,", ",1", "1,,2", "1 2", " 1", "1x", "0x10", "2147483648",
-                    "99999999999999999999", "1,2\n", "abc", "1;2"})
+  for (auto* bad : {"", "0", "-1", "+1", "1,", ",1", "1,,2", "1 2", " 1", "1x", "0x10",
+                    "2147483648", "99999999999999999999", "1,2\n", "abc", "1;2"})
     EXPECT_TRUE(says(refused("runqlat", {"--pid", bad}), "--pid")) << bad;
   EXPECT_TRUE(says(refused("runqlat", {"-t", "x"}), "--tid"));
 }
@@ -156,7 +156,8 @@ TEST(CommandLine, CommandBehindTwoDashes) {
 TEST(CommandLine, AliasesAndAbbreviations) {
   EXPECT_TRUE(accepted("drsnoop", {"--extended"}).given("extended"));
   EXPECT_TRUE(accepted("drsnoop", {"--extended_fields"}).given("extended"));
-  EXPECT_TRUE(accepted("drsnoop", {"--ext"}).given("extended")) << "its alias does not make it ambiguous";
+  EXPECT_TRUE(accepted("drsnoop", {"--ext"}).given("extended"))
+      << "its alias does not make it ambiguous";
   EXPECT_TRUE(accepted("biolatency", {"--milli"}).given("milliseconds"));
   EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--m"));
 }
@@ -237,8 +238,8 @@ TEST(CommandLine, NumbersAreScaledAndBounded) {
   EXPECT_EQ(c.edits()[0].value, 0u);
   EXPECT_EQ(c.edits()[1].value, 1u);
   accepted("offcputime", {"-m", "18446744073709551"});
-  for (auto* bad : {"18446744073709552", "18446744073709551615", "18446744073709551616", "-1", "1.5", "",
-                    "1k", " 1", "1 "})
+  for (auto* bad : {"18446744073709552", "18446744073709551615", "18446744073709551616", "-1",
+                    "1.5", "", "1k", " 1", "1 "})
     EXPECT_TRUE(says(refused("offcputime", {"-m", bad}), "--min-block-time")) << bad;
   EXPECT_TRUE(says(refused("offcputime", {"--state", "4294967296"}), "--state"));
 }
@@ -330,9 +331,9 @@ TEST(ParseSeconds, Units) {
   EXPECT_EQ(parse_seconds("1.5h"), 5400);
   EXPECT_EQ(parse_seconds("0"), 0);
   using namespace std::string_view_literals;
-  for (auto bad : {""sv, "s"sv, "ms"sv, " 1"sv, "1 s"sv, "1S"sv, "-1"sv, "+1"sv, "1d"sv, "1us"sv, "nan"sv,
-                   "inf"sv, "-inf"sv, "infinity"sv, "1e999"sv, "0x1p3"sv, "1,5"sv, "1.2.3"sv, "1\0"sv,
-                   "1m "sv})
+  for (auto bad : {""sv,      "s"sv,     "ms"sv,  " 1"sv,    "1 s"sv, "1S"sv,   "-1"sv,
+                   "+1"sv,    "1d"sv,    "1us"sv, "nan"sv,   "inf"sv, "-inf"sv, "infinity"sv,
+                   "1e999"sv, "0x1p3"sv, "1,5"sv, "1.2.3"sv, "1\0"sv, "1m "sv})
     EXPECT_FALSE(parse_seconds(bad)) << bad;
   auto huge = parse_seconds("1e308h");
   EXPECT_TRUE(!huge || std::isfinite(*huge)) << "a time, or none";
@@ -367,7 +368,8 @@ TEST(ConfigConditions, OptionsAndNegation) {
 TEST(ConfigConditions, TaskFilter) {
   EXPECT_FALSE(Config().holds("task-filter"));
   EXPECT_TRUE(Config().holds("!task-filter"));
-  for (auto& words : {Words{"-p1"}, {"-t1"}, {"-u0"}, {"--comm", "x"}, {"-c", "1"}, {"--", "true"}}) {
+  for (auto& words :
+       {Words{"-p1"}, {"-t1"}, {"-u0"}, {"--comm", "x"}, {"-c", "1"}, {"--", "true"}}) {
     auto c = accepted("biolatency", words);
     EXPECT_TRUE(c.holds("task-filter")) << words[0];
     EXPECT_TRUE(c.holds("queued|task-filter")) << words[0];

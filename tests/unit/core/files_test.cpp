@@ -61,7 +61,8 @@ TEST_F(Files, Numbers) {
   EXPECT_EQ(read_number(file("-1\n")), -1);
   EXPECT_EQ(read_number(file("0")), 0);
   EXPECT_EQ(read_number(file("7 8 9\n")), 7);
-  for (auto bad : {""sv, "\n"sv, "max\n"sv, "-"sv, "\0001"sv}) EXPECT_FALSE(read_number(file(bad))) << bad;
+  for (auto bad : {""sv, "\n"sv, "max\n"sv, "-"sv, "\0001"sv})
+    EXPECT_FALSE(read_number(file(bad))) << bad;
   EXPECT_FALSE(read_number(directory_ + "/none"));
   EXPECT_GT(read_number("/proc/sys/kernel/pid_max"), 300);
 }

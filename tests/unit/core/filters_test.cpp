@@ -101,8 +101,8 @@ TEST(Command, RunningHasNoStatus) {
 
 TEST(Command, ArgumentsArriveUnchanged) {
   Scratch scratch;
-  EXPECT_EQ(run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.file("words"), "sh", "", "a b", "$HOME", "*",
-                 "-m", "--", "\n", "\xff"}),
+  EXPECT_EQ(run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.file("words"), "sh", "", "a b",
+                 "$HOME", "*", "-m", "--", "\n", "\xff"}),
             0);
   EXPECT_EQ(contents(scratch.file("words")), "|a b|$HOME|*|-m|--|\n|\xff|");
 }
@@ -134,7 +134,8 @@ TEST(Command, ErrorNamesTheCommand) {
   auto started = command.start();
   ASSERT_FALSE(started);
   auto& e = started.error();
-  EXPECT_NE((e.what + e.why).find("no-such-command-of-coretap"), std::string::npos) << e.what << ": " << e.why;
+  EXPECT_NE((e.what + e.why).find("no-such-command-of-coretap"), std::string::npos)
+      << e.what << ": " << e.why;
 }
 
 TEST(Command, NotStartedIsKilled) {
@@ -194,7 +195,8 @@ TEST(Command, RunsWithOrdinarySignals) {
   if (child == 0) {
     // As the tools do: the command must not inherit this.
     block_signals();
-    _exit(run({"sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status >" + scratch.file("signals")}));
+    _exit(
+        run({"sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status >" + scratch.file("signals")}));
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -258,7 +260,8 @@ struct Opened {
       task_filter f{};
       for (std::size_t at = 0; at + sizeof f <= size; at += 8) {
         memcpy(&f, data + at, sizeof f);
-        if (f.on == 1 && f.by_tgid <= 1 && f.follow <= 1 && !strcmp(f.comm, "filters_test")) return f;
+        if (f.on == 1 && f.by_tgid <= 1 && f.follow <= 1 && !strcmp(f.comm, "filters_test"))
+          return f;
       }
     }
     return {};

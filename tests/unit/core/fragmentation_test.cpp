@@ -43,8 +43,8 @@ TEST(Fragmentation, SucceedsWhereABlockIsLargeEnough) {
 TEST(Fragmentation, LackOfMemory) {
   auto dma32 = zones("buddyinfo.txt").at(1);  // three single pages
   EXPECT_EQ(index(dma32, 0), -1000);
-  EXPECT_EQ(index(dma32, 1), 167);  // 1000 - 2500 / 3
-  EXPECT_EQ(index(dma32, 2), 417);  // 1000 - 1750 / 3
+  EXPECT_EQ(index(dma32, 1), 167);   // 1000 - 2500 / 3
+  EXPECT_EQ(index(dma32, 2), 417);   // 1000 - 1750 / 3
   EXPECT_EQ(index(dma32, 10), 666);  // 1000 - 1002 / 3
 }
 

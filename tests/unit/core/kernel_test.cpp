@@ -28,7 +28,8 @@ TEST_F(KernelTypes, Tracepoints) {
   EXPECT_FALSE(kernel.tracepoint_pointer("sched_switch")) << "bool preempt comes first";
   EXPECT_EQ(kernel.tracepoint_args("sched_process_fork"), 2);
   EXPECT_TRUE(kernel.tracepoint_pointer("sched_process_fork"));
-  for (auto* unknown : {"", "no_such_tracepoint", "sched_switc", "btf_trace_sched_switch", "task_struct"}) {
+  for (auto* unknown :
+       {"", "no_such_tracepoint", "sched_switc", "btf_trace_sched_switch", "task_struct"}) {
     EXPECT_EQ(kernel.tracepoint_args(unknown), -1) << unknown;
     EXPECT_FALSE(kernel.tracepoint_pointer(unknown)) << unknown;
   }
@@ -83,8 +84,8 @@ TEST_F(KernelTypes, AnswersAgainAfterRelease) {
 
 TEST(Kernel, HostileNames) {
   Kernel kernel;
-  for (auto& name : {std::string(100000, 'a'), std::string("\0task_struct", 12), std::string("%s%n"),
-                     std::string("../../etc/passwd")}) {
+  for (auto& name : {std::string(100000, 'a'), std::string("\0task_struct", 12),
+                     std::string("%s%n"), std::string("../../etc/passwd")}) {
     EXPECT_EQ(kernel.tracepoint_args(name), -1);
     EXPECT_FALSE(kernel.has_function(name));
     EXPECT_FALSE(kernel.has_field(name, name));
@@ -158,7 +159,8 @@ std::string cgroup2_of_mountinfo() {
     std::istringstream words(line);
     std::string word, root, point, type;
     words >> word >> word >> word >> root >> point;
-    while (words >> word && word != "-") {}
+    while (words >> word && word != "-") {
+    }
     words >> type;
     if (type == "cgroup2" && point.find('\\') == std::string::npos) return point;
   }
@@ -186,9 +188,10 @@ TEST(Cgroups, NumbersAreIds) {
 TEST(Cgroups, RootByAnySpelling) {
   auto mount = cgroup2_mount();
   if (!mount) GTEST_SKIP() << "no cgroup2 here";
-  struct stat st{};
+  struct stat st {};
   ASSERT_EQ(stat(mount->c_str(), &st), 0);
-  for (auto& spelling : {*mount, *mount + "/", std::string("/"), std::string("."), std::string("./")}) {
+  for (auto& spelling :
+       {*mount, *mount + "/", std::string("/"), std::string("."), std::string("./")}) {
     auto id = cgroup_id(spelling);
     ASSERT_TRUE(id) << spelling << ": " << id.error().what << ": " << id.error().why;
     EXPECT_EQ(*id, st.st_ino) << spelling;
@@ -197,7 +200,8 @@ TEST(Cgroups, RootByAnySpelling) {
 
 TEST(Cgroups, OthersAreRefusedWithAHint) {
   auto mount = cgroup2_mount();
-  for (auto* bad : {"no/such/cgroup", "/no/such/cgroup", "/proc/self", "-1", "0x1", "%s", "\x1b[2J"}) {
+  for (auto* bad :
+       {"no/such/cgroup", "/no/such/cgroup", "/proc/self", "-1", "0x1", "%s", "\x1b[2J"}) {
     auto id = cgroup_id(bad);
     ASSERT_FALSE(id) << bad;
     EXPECT_EQ(id.error().status, mount ? kUsage : kUnsupported) << bad;
@@ -221,7 +225,8 @@ TEST(Tracepoints, IdsOrReasons) {
     EXPECT_EQ(id.error().status, kUnsupported);
     EXPECT_FALSE(id.error().why.empty());
   }
-  for (auto [category, name] : {std::pair{"sched", "no_such"}, {"no_such", "sched_switch"}, {"", ""}, {"sched", ""}}) {
+  for (auto [category, name] :
+       {std::pair{"sched", "no_such"}, {"no_such", "sched_switch"}, {"", ""}, {"sched", ""}}) {
     auto none = tracepoint_id(category, name);
     ASSERT_FALSE(none) << category << ":" << name;
     EXPECT_EQ(none.error().status, kUnsupported);

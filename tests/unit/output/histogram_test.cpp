@@ -44,7 +44,8 @@ TEST(Histogram, TheKnownFormat) {
 }
 
 TEST(Histogram, StarsAreRoundedDownAndNeverBeyondTheBar) {
-  auto text = lines(draw_histogram(with({{0, UINT64_MAX / 64}, {1, UINT64_MAX / 65}, {2, 1}}), "usecs"));
+  auto text =
+      lines(draw_histogram(with({{0, UINT64_MAX / 64}, {1, UINT64_MAX / 65}, {2, 1}}), "usecs"));
   ASSERT_EQ(text.size(), 4u);
   auto stars = [](const std::string& line) { return std::count(line.begin(), line.end(), '*'); };
   EXPECT_EQ(stars(text[1]), 40);
@@ -59,13 +60,16 @@ TEST(Histogram, StarsAreRoundedDownAndNeverBeyondTheBar) {
 TEST(Histogram, WideBoundsWidenAllRows) {
   auto narrow = lines(draw_histogram(with({{31, 1}}), "nsecs"));
   EXPECT_EQ(narrow.size(), 33u);
-  EXPECT_EQ(narrow.back(), "2147483648 -> 4294967295 : 1        |****************************************|");
+  EXPECT_EQ(narrow.back(),
+            "2147483648 -> 4294967295 : 1        |****************************************|");
   auto wide = lines(draw_histogram(with({{0, 1}, {32, 1}}), "nsecs"));
   EXPECT_EQ(wide.size(), 34u);
-  EXPECT_EQ(wide[1], "                   0 -> 1                    : 1        "
-                     "|****************************************|");
-  EXPECT_EQ(wide.back(), "          4294967296 -> 8589934591           : 1        "
-                         "|****************************************|");
+  EXPECT_EQ(wide[1],
+            "                   0 -> 1                    : 1        "
+            "|****************************************|");
+  EXPECT_EQ(wide.back(),
+            "          4294967296 -> 8589934591           : 1        "
+            "|****************************************|");
   for (auto& rows : {narrow, wide})
     for (auto& row : rows) EXPECT_EQ(row.find(" : "), rows[0].find(" : ")) << row;
 }
@@ -73,8 +77,9 @@ TEST(Histogram, WideBoundsWidenAllRows) {
 TEST(Histogram, TheLastSlot) {
   auto rows = lines(draw_histogram(with({{63, 7}}), "nsecs"));
   EXPECT_EQ(rows.size(), 65u);
-  EXPECT_EQ(rows.back(), " 9223372036854775808 -> 18446744073709551615 : 7        "
-                         "|****************************************|");
+  EXPECT_EQ(rows.back(),
+            " 9223372036854775808 -> 18446744073709551615 : 7        "
+            "|****************************************|");
 }
 
 TEST(Histogram, SlotsHaveNoGaps) {

@@ -39,12 +39,14 @@ TEST(Json, Empty) {
 TEST(Json, ExtremeNumbers) {
   JsonLine line;
   line.number("most", UINT64_MAX).key("least").integer(INT64_MIN).key("real").real(1e-300);
-  EXPECT_EQ(line.finish(), R"({"most":18446744073709551615,"least":-9223372036854775808,"real":1e-300})");
+  EXPECT_EQ(line.finish(),
+            R"({"most":18446744073709551615,"least":-9223372036854775808,"real":1e-300})");
 }
 
 // JSON has no such numbers: a reader must still get a line that it can parse.
 TEST(Json, NumbersThatAreNone) {
-  for (double none : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+  for (double none : {std::nan(""), std::numeric_limits<double>::infinity(),
+                      -std::numeric_limits<double>::infinity()}) {
     JsonLine line;
     line.key("a").real(none).number("b", 1);
     auto d = parse(line.finish());
@@ -85,7 +87,8 @@ std::string value(const Format& format, const Value& v) {
 }
 
 TEST(JsonValue, RawNumbersAndNames) {
-  EXPECT_EQ(value(as::milliseconds, std::uint64_t{1'234'567}), R"({"v":1234567})") << "raw, the unit is in the key";
+  EXPECT_EQ(value(as::milliseconds, std::uint64_t{1'234'567}), R"({"v":1234567})")
+      << "raw, the unit is in the key";
   EXPECT_EQ(value(as::hex, std::uint64_t{255}), R"({"v":255})");
   EXPECT_EQ(value(as::number, std::int64_t{-1}), R"({"v":-1})");
   EXPECT_EQ(value(as::percent, 0.5), R"({"v":0.5})");
@@ -96,7 +99,9 @@ TEST(JsonValue, RawNumbersAndNames) {
   EXPECT_EQ(value(as::comm, std::string("a\"b")), R"({"v":"a\"b"})");
 }
 
-std::string csv(const Format& format, const Value& v) { return csv_value({"v", "V", format, ""}, v, Names()); }
+std::string csv(const Format& format, const Value& v) {
+  return csv_value({"v", "V", format, ""}, v, Names());
+}
 
 TEST(CsvValue, RawNumbersAndNames) {
   EXPECT_EQ(csv(as::milliseconds, std::uint64_t{1'234'567}), "1234567");

@@ -41,8 +41,9 @@ Names with_gfp_enum() {
   Names names;
   Names::Enumerators bits;
   int bit = 3;
-  for (auto* name : {"___GFP_FS_BIT", "___GFP_IO_BIT", "___GFP_KSWAPD_RECLAIM_BIT", "___GFP_DIRECT_RECLAIM_BIT",
-                     "___GFP_ZERO_BIT", "___GFP_HIGH_BIT", "___GFP_NEWER_BIT", "___GFP_LAST_BIT"})
+  for (auto* name :
+       {"___GFP_FS_BIT", "___GFP_IO_BIT", "___GFP_KSWAPD_RECLAIM_BIT", "___GFP_DIRECT_RECLAIM_BIT",
+        "___GFP_ZERO_BIT", "___GFP_HIGH_BIT", "___GFP_NEWER_BIT", "___GFP_LAST_BIT"})
     bits.emplace_back(name, bit++);
   bits.emplace_back("SOMETHING_ELSE", 40);
   names.learn("gfp bits", bits);
@@ -121,7 +122,8 @@ TEST(BlockNames, OrderOfFlags) {
 TEST(BlockNames, UnknownBitsAndAliases) {
   EXPECT_EQ(block(1u << 31 | 1), "0x80000000-Write");
   auto shared = block(1 << 24 | 1);
-  EXPECT_TRUE(shared == "Drv-Write" || shared == "FsPrivate-Write") << shared << ": one bit, one name";
+  EXPECT_TRUE(shared == "Drv-Write" || shared == "FsPrivate-Write")
+      << shared << ": one bit, one name";
   EXPECT_EQ(block(1 << 25 | 1), "0x2000000-Write") << "the end of the enum is no flag";
   EXPECT_EQ(block(1 << 11 | 1, Names()), "0x800-Op1") << "a kernel without type information";
 }
@@ -140,7 +142,9 @@ constexpr auto kResult = as::enumerator("compact_result", "COMPACT_", -12);
 
 Names with_results() {
   Names names;
-  names.learn("compact_result", {{"COMPACT_SKIPPED", 1}, {"COMPACT_NO_SUITABLE_PAGE", 4}, {"OTHER", 5}, {"MINUS", -2}});
+  names.learn(
+      "compact_result",
+      {{"COMPACT_SKIPPED", 1}, {"COMPACT_NO_SUITABLE_PAGE", 4}, {"OTHER", 5}, {"MINUS", -2}});
   return names;
 }
 
@@ -187,13 +191,16 @@ TEST(Show, TextFromOutsideIsHarmless) {
 
 // Letters of several bytes take one column.
 TEST(Show, AlignsByColumnsNotBytes) {
-  EXPECT_EQ(show(as::wide(as::text, -5), std::string("\xc3\xa9t\xc3\xa9"), Names()), "\xc3\xa9t\xc3\xa9  ");
+  EXPECT_EQ(show(as::wide(as::text, -5), std::string("\xc3\xa9t\xc3\xa9"), Names()),
+            "\xc3\xa9t\xc3\xa9  ");
 }
 
 TEST(NamesThings, AgreesWithName) {
-  for (auto kind : {Format::disk, Format::enumerator, Format::bits, Format::gfp, Format::block_flags})
+  for (auto kind :
+       {Format::disk, Format::enumerator, Format::bits, Format::gfp, Format::block_flags})
     EXPECT_TRUE(names_things({kind}));
-  for (auto kind : {Format::number, Format::hex, Format::text, Format::milliseconds, Format::percent, Format::thousandths})
+  for (auto kind : {Format::number, Format::hex, Format::text, Format::milliseconds,
+                    Format::percent, Format::thousandths})
     EXPECT_FALSE(names_things({kind}));
 }
 

@@ -25,10 +25,12 @@ bool well_formed(std::string_view s, std::vector<std::uint32_t>* codes = nullptr
       n = 1, code = a;
     } else if (within(a, 0xc2, 0xdf) && within(b, 0x80, 0xbf)) {
       n = 2, code = (a & 31) << 6 | (b & 63);
-    } else if (rest3 && ((a == 0xe0 && within(b, 0xa0, 0xbf)) || (a == 0xed && within(b, 0x80, 0x9f)) ||
-                         (a != 0xe0 && a != 0xed && within(a, 0xe1, 0xef) && within(b, 0x80, 0xbf)))) {
+    } else if (rest3 &&
+               ((a == 0xe0 && within(b, 0xa0, 0xbf)) || (a == 0xed && within(b, 0x80, 0x9f)) ||
+                (a != 0xe0 && a != 0xed && within(a, 0xe1, 0xef) && within(b, 0x80, 0xbf)))) {
       n = 3, code = (a & 15) << 12 | (b & 63) << 6 | (c & 63);
-    } else if (rest4 && ((a == 0xf0 && within(b, 0x90, 0xbf)) || (within(a, 0xf1, 0xf3) && within(b, 0x80, 0xbf)) ||
+    } else if (rest4 && ((a == 0xf0 && within(b, 0x90, 0xbf)) ||
+                         (within(a, 0xf1, 0xf3) && within(b, 0x80, 0xbf)) ||
                          (a == 0xf4 && within(b, 0x80, 0x8f)))) {
       n = 4, code = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63);
     } else {
@@ -50,14 +52,16 @@ std::string utf8(std::uint32_t c) {
   } else if (c < 0x10000) {
     add(0xe0 | c >> 12), add(0x80 | (c >> 6 & 63)), add(0x80 | (c & 63));
   } else {
-    add(0xf0 | c >> 18), add(0x80 | (c >> 12 & 63)), add(0x80 | (c >> 6 & 63)), add(0x80 | (c & 63));
+    add(0xf0 | c >> 18), add(0x80 | (c >> 12 & 63)), add(0x80 | (c >> 6 & 63)),
+        add(0x80 | (c & 63));
   }
   return s;
 }
 
 TEST(Sanitize, OrdinaryTextStays) {
-  for (auto text : {""sv, "nginx"sv, "kworker/u16:2-events"sv, "a b\\c"sv, "~!@#$%^&*()"sv, "\xc3\xa9t\xc3\xa9"sv,
-                    "\xe6\x97\xa5\xe6\x9c\xac"sv, "\xf0\x9f\x90\xa7"sv, "\xef\xbf\xbd"sv}) {
+  for (auto text : {""sv, "nginx"sv, "kworker/u16:2-events"sv, "a b\\c"sv, "~!@#$%^&*()"sv,
+                    "\xc3\xa9t\xc3\xa9"sv, "\xe6\x97\xa5\xe6\x9c\xac"sv, "\xf0\x9f\x90\xa7"sv,
+                    "\xef\xbf\xbd"sv}) {
     EXPECT_EQ(printable(text), text);
     EXPECT_EQ(valid_utf8(text), text);
   }
@@ -87,21 +91,21 @@ TEST(Sanitize, NotUtf8) {
   } cases[] = {
       {"\xff\xfe", "\\xff\\xfe"},
       {"\x80", "\\x80"},
-      {"\xc0\x9b", "\\xc0\\x9b"},                          // overlong ESC-like
-      {"\xc1\xbf", "\\xc1\\xbf"},                          // overlong DEL
-      {"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},                 // overlong, three bytes
-      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},                 // the last overlong one
-      {"\xf0\x80\x80\x9b", "\\xf0\\x80\\x80\\x9b"},        // overlong, four bytes
+      {"\xc0\x9b", "\\xc0\\x9b"},                    // overlong ESC-like
+      {"\xc1\xbf", "\\xc1\\xbf"},                    // overlong DEL
+      {"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},           // overlong, three bytes
+      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},           // the last overlong one
+      {"\xf0\x80\x80\x9b", "\\xf0\\x80\\x80\\x9b"},  // overlong, four bytes
       {"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},                 // surrogates
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},  // surrogates
       {"\xed\xbf\xbf", "\\xed\\xbf\\xbf"},
-      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},        // beyond U+10FFFF
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // beyond U+10FFFF
       {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
       {"\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80"},
-      {"\xc3", "\\xc3"},                                   // cut short
+      {"\xc3", "\\xc3"},  // cut short
       {"\xe2\x82", "\\xe2\\x82"},
       {"\xf0\x9f\x90", "\\xf0\\x9f\\x90"},
-      {"\xc3(", "\\xc3("},                                 // the next byte is not eaten
+      {"\xc3(", "\\xc3("},  // the next byte is not eaten
       {"\xe2\x82(", "\\xe2\\x82("},
       {"\xe2\x1b[2J", "\\xe2\\x1b[2J"},
       {"\xf0\x9f\x90\x1b", "\\xf0\\x9f\\x90\\x1b"},
@@ -113,14 +117,15 @@ TEST(Sanitize, NotUtf8) {
 }
 
 TEST(Sanitize, DirectionAndInvisibleMarks) {
-  for (std::uint32_t c : {0x61cu, 0x200bu, 0x200du, 0x200eu, 0x200fu, 0x2028u, 0x2029u, 0x202au, 0x202eu, 0x2060u,
-                          0x2066u, 0x2069u, 0xfeffu, 0xe0001u, 0xe007fu}) {
+  for (std::uint32_t c : {0x61cu, 0x200bu, 0x200du, 0x200eu, 0x200fu, 0x2028u, 0x2029u, 0x202au,
+                          0x202eu, 0x2060u, 0x2066u, 0x2069u, 0xfeffu, 0xe0001u, 0xe007fu}) {
     auto shown = printable("a" + utf8(c) + "b");
     EXPECT_TRUE(shown.starts_with("a\\u{") && shown.ends_with("}b")) << shown;
   }
   EXPECT_EQ(printable("\xe2\x80\xae"), "\\u{202e}");
   // Annotations that hide text between them.
-  for (std::uint32_t c : {0xfff9u, 0xfffau, 0xfffbu}) EXPECT_TRUE(printable(utf8(c)).starts_with("\\u{")) << c;
+  for (std::uint32_t c : {0xfff9u, 0xfffau, 0xfffbu})
+    EXPECT_TRUE(printable(utf8(c)).starts_with("\\u{")) << c;
 }
 
 TEST(Sanitize, EveryCharacter) {
@@ -145,8 +150,8 @@ TEST(Sanitize, ValidUtf8ReplacesEachBadByte) {
 /// Bytes as an attacker would choose them: random ones and pieces of sequences.
 std::string hostile(std::mt19937& random) {
   static const std::vector<std::string> pieces = {
-      "\x1b[", "\xc2", "\x9b", "\xe2\x80", "\xae", "\xed\xa0", "\xf0\x9f", "\xf4\x8f\xbf", "\xbf",
-      ";",     ",",    "\"",   "\n",       "\r",   "a",        std::string(1, '\0')};
+      "\x1b[", "\xc2", "\x9b", "\xe2\x80", "\xae", "\xed\xa0", "\xf0\x9f", "\xf4\x8f\xbf",
+      "\xbf",  ";",    ",",    "\"",       "\n",   "\r",       "a",        std::string(1, '\0')};
   std::string text;
   auto n = random() % 24;
   for (unsigned i = 0; i < n; i++) {
@@ -164,7 +169,8 @@ void expect_harmless(const std::string& shown, const std::string& text) {
   for (auto c : codes) {
     ASSERT_GE(c, 0x20u) << testing::PrintToString(text);
     ASSERT_FALSE(c >= 0x7f && c < 0xa0) << testing::PrintToString(text);
-    ASSERT_FALSE((c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069)) << testing::PrintToString(text);
+    ASSERT_FALSE((c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+        << testing::PrintToString(text);
   }
 }
 

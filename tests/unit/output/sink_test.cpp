@@ -32,7 +32,8 @@ class SinkTest : public testing::Test {
     std::string text;
     char buffer[4096];
     fcntl(reader(), F_SETFL, O_NONBLOCK);
-    for (ssize_t n = 0; (n = read(reader(), buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = read(reader(), buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(n));
     return text;
   }
 
@@ -119,7 +120,8 @@ TEST_F(SinkTest, PartialWritesToAFullPipe) {
   for (int i = 0; i < 40000; i++) expected += std::to_string(i) + "\n";
   std::thread slow([&] {
     char buffer[1000];
-    for (ssize_t n = 0; (n = read(reader(), buffer, sizeof buffer)) > 0;) got.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = read(reader(), buffer, sizeof buffer)) > 0;)
+      got.append(buffer, static_cast<std::size_t>(n));
   });
   Sink sink(writer());
   for (int i = 0; i < 40000; i++) sink.line(std::to_string(i));

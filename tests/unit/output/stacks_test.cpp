@@ -6,7 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int n) { return n * 3 + 1; }
+extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int n) {
+  return n * 3 + 1;
+}
 
 namespace coretap {
 namespace {
@@ -24,7 +26,8 @@ std::uint64_t here() { return reinterpret_cast<std::uint64_t>(&coretap_stacks_te
 TEST(Stacks, UserFrames) {
   Stacks stacks(false, false);
   auto frames = stacks.user(getpid(), with({here(), here() + 2, kNowhere}));
-  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function", "coretap_stacks_test_function", "[unknown]"}));
+  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function",
+                                              "coretap_stacks_test_function", "[unknown]"}));
 }
 
 // Callers' addresses are those behind the call: a function may end with one.
@@ -39,14 +42,17 @@ TEST(Stacks, OnlyTheLeafIsWhereItStands) {
 TEST(Stacks, Offsets) {
   Stacks stacks(true, false);
   auto frames = stacks.user(getpid(), with({here() + 1, here() + 1}));
-  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function+0x1", "coretap_stacks_test_function+0x1"}));
+  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function+0x1",
+                                              "coretap_stacks_test_function+0x1"}));
 }
 
 TEST(Stacks, Modules) {
   Stacks stacks(true, true);
   auto frames = stacks.user(getpid(), with({here(), kNowhere}));
   ASSERT_EQ(frames.size(), 2u);
-  EXPECT_TRUE(frames[0].starts_with("coretap_stacks_test_function+0x0 (") && frames[0].ends_with(")")) << frames[0];
+  EXPECT_TRUE(frames[0].starts_with("coretap_stacks_test_function+0x0 (") &&
+              frames[0].ends_with(")"))
+      << frames[0];
   EXPECT_EQ(frames[1], "[unknown]") << "in no module";
 }
 
@@ -90,11 +96,13 @@ TEST(Stacks, KernelFrames) {
   auto read = kernel_address("vfs_read"), run = kernel_address("bpf_trace_run1");
   if (!read) GTEST_SKIP() << "kernel addresses are hidden here";
   Stacks plain(false, false), offsets(true, false);
-  EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})), (std::vector<std::string>{"vfs_read", "[unknown]"}));
+  EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})),
+            (std::vector<std::string>{"vfs_read", "[unknown]"}));
   EXPECT_EQ(offsets.kernel(with({read + 8})), std::vector<std::string>{"vfs_read+0x8"});
   if (!run) return;
   // How our own program came to run is no part of the answer; further up it is the user's business.
-  EXPECT_EQ(plain.kernel(with({run + 8, read + 8, run + 8})), (std::vector<std::string>{"vfs_read", "bpf_trace_run1"}));
+  EXPECT_EQ(plain.kernel(with({run + 8, read + 8, run + 8})),
+            (std::vector<std::string>{"vfs_read", "bpf_trace_run1"}));
   EXPECT_TRUE(plain.kernel(with({run + 8})).empty());
 }
 
