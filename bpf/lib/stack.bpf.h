@@ -55,52 +55,65 @@ inline_ void stack_store(struct stack *s, u64 id)
 		count(LEDGER_STACK_FAILED);
 }
 
-/* Its key in `stacks`; 0: there is none. */
+/* The hash of what lies in the scratch: a function of its own, for the verifier's sake. */
+__noinline u64 hash_scratch(u32 depth)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+
+	return s ? stack_hash(s, depth) : 0;
+}
+
+/* Of the stack in the scratch: its key in `stacks`; 0: there is none. */
 inline_ u64 stack_id(struct stack *s, long bytes)
 {
 	if (bytes <= 0)
 		return 0;
 	s->depth = (u32)bytes / 8;
-	return stack_hash(s, s->depth);
+	return hash_scratch(s->depth);
 }
 
 #define USER64_CS 0x33
 
 /*
- * User stack by frame pointers, of the current task. The kernel's own walker reads the frame behind
- * the last one too, and where a frame pointer is none that is a page fault of half a microsecond.
+ * User stack of the running task by frame pointers, into the scratch; bytes, or -1 where only the
+ * helper can. The helper's walker reads the frame behind the last one too, and where a frame pointer
+ * is none that is a page fault of half a microsecond.
+ * A function of its own: the verifier walks its loop once, not once for each way that leads here.
  */
-inline_ long walk_user(void *ctx, struct task_struct *current, struct stack *s, u32 size)
+__noinline long walk_user(u32 most)
 {
 #ifdef __TARGET_ARCH_x86
+	struct stack *s = cpu_slot(&stack_scratch);
 	struct frame {
 		u64 next, return_address;
 	} frame;
 	struct pt_regs *regs;
-	u64 fp, most = size / 8;
+	u64 fp;
 
 	/* 5.15 brought the helper (dd6e10fbd9fb). */
-	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
-	regs = (struct pt_regs *)bpf_task_pt_regs(current);
+	if (!s || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return -1;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	if ((u16)regs->cs != USER64_CS)
-		return bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+		return -1;
 	if (!regs->ip)
 		return 0; /* a kernel thread with a borrowed address space */
 	s->ip[0] = regs->ip;
+	s->depth = 1;
 	fp = regs->bp;
-	for (u32 i = 1; i < STACK_DEPTH; i++) {
-		if (i >= most || fp < 4096 || fp & 7 || fp >> 47 ||
+	for (u32 i = 1; i < STACK_DEPTH && i < most; i++) {
+		if (fp < 4096 || fp & 7 || fp >> 47 ||
 		    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address)
-			return i * 8;
+			break;
 		s->ip[i] = frame.return_address;
+		s->depth = i + 1;
 		if (frame.next <= fp) /* callers' frames lie above; a loop would never end */
-			return (i + 1) * 8;
+			break;
 		fp = frame.next;
 	}
-	return STACK_DEPTH * 8;
+	return (long)*(volatile u32 *)&s->depth * 8;
 #else
-	return bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+	return -1;
 #endif
 }
 
@@ -126,11 +139,15 @@ inline_ u64 stack_of_user(void *ctx, struct task_struct *current, u64 before)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
 	u32 size = stack_bytes;
+	long bytes;
 	u64 id;
 
 	if (!s || !current->mm || size > sizeof(s->ip))
 		return 0;
-	id = stack_id(s, walk_user(ctx, current, s, size));
+	bytes = walk_user(size / 8);
+	if (bytes < 0)
+		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+	id = stack_id(s, bytes);
 	if (!id || id == before)
 		return id;
 	stack_store(s, id);
@@ -176,7 +193,9 @@ inline_ void stack_add(struct stack_key *key, struct stack *kernel, u64 ns)
 		bpf_map_update_elem(&stack_counts, &id, &fresh, BPF_NOEXIST);
 		c = bpf_map_lookup_elem(&stack_counts, &id);
 	}
-	if (!c || c->key.kernel != key->kernel || c->key.user != key->user || c->key.tid != key->tid) {
+	/* Another key with the same hash: not to be had by chance, but never to be shown as this one. */
+	if (!c || c->key.kernel != key->kernel || c->key.user != key->user ||
+	    c->key.tid != key->tid || c->key.runnable != key->runnable) {
 		count(LEDGER_UNTRACKED);
 		return;
 	}

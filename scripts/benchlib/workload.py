@@ -5,6 +5,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def _run(argv):
         out, errors = process.communicate()
     except BaseException:
         # perf's two halves wait for each other for ever if only one is ended.
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
     if process.returncode:

@@ -21,6 +21,8 @@ Error usage(std::string what, std::string hint = {}) {
   return {std::move(what), {}, std::move(hint), kUsage};
 }
 
+constexpr double kShortest = 0.001;  // seconds; below, nobody could read the reports
+
 Result<void> no_effect(Config&, std::string_view) { return {}; }
 
 Result<std::vector<std::uint32_t>> parse_ids(std::string_view option, std::string_view text) {
@@ -56,11 +58,16 @@ std::optional<double> parse_seconds(std::string_view text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || !std::isfinite(value) || value < 0) return std::nullopt;
   std::string_view unit(end, text.data() + text.size() - end);
-  if (unit == "ms") return value / 1e3;
-  if (unit.empty() || unit == "s") return value;
-  if (unit == "m") return value * 60;
-  if (unit == "h") return value * 3600;
-  return std::nullopt;
+  if (unit == "ms")
+    value /= 1e3;
+  else if (unit == "m")
+    value *= 60;
+  else if (unit == "h")
+    value *= 3600;
+  else if (!unit.empty() && unit != "s")
+    return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;
+  return value;
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
@@ -81,7 +88,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 
 bool Config::holds(std::string_view condition) const {
   if (condition.empty()) return true;
-  if (condition.front() == '!') return !given(condition.substr(1));
+  if (condition.front() == '!') return !holds(condition.substr(1));
   while (true) {
     auto bar = condition.find('|');
     auto word = condition.substr(0, bar);
@@ -96,7 +103,9 @@ bool Config::filters_tasks() const {
 }
 
 void Config::give(std::string_view option, std::string_view value) {
-  given_.insert_or_assign(std::string(option), std::string(value));
+  auto [known, fresh] = given_.emplace(option, value);
+  // Lists that are given twice add up; of other options the last one counts.
+  if (!fresh) known->second = option == "pid" || option == "tid" ? fmt::format("{},{}", known->second, value) : std::string(value);
 }
 
 void Config::set(Setting target, std::uint64_t value) {
@@ -115,7 +124,7 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
   return value(letter, name, metavar, doc,
                [=](Config& c, std::string_view text) -> Result<void> {
                  auto n = parse_unsigned(text);
-                 auto limit = target.size >= 8 ? UINT64_MAX : (1ULL << (8 * target.size)) - 1;
+                 auto limit = target.size >= 8 || !target.size ? UINT64_MAX : (1ULL << (8 * target.size)) - 1;
                  if (!n || *n > limit / unit)
                    return usage(fmt::format("--{}: '{}' is not a number in range", name, text));
                  c.set(target, *n * unit);
@@ -141,7 +150,7 @@ Option seconds(char letter, std::string_view name, std::string_view doc, double 
   return same_everywhere(value(letter, name, "SECONDS", doc,
                                [=](Config& c, std::string_view text) -> Result<void> {
                                  auto s = parse_seconds(text);
-                                 if (!s || *s <= 0 || *s > 1e9)
+                                 if (!s || *s < kShortest || *s > 1e9)
                                    return usage(fmt::format("--{}: '{}' is not a time", name, text),
                                                 "give seconds, or a number with ms, s, m or h");
                                  c.*member = *s;
@@ -332,8 +341,11 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
   if (words.empty()) return {};
   auto first = parse_seconds(words[0]);
   bool interval = tool.positionals == Positionals::interval_count;
-  if (!first || *first <= 0 || *first > 1e9)
+  if (!first || *first < kShortest || *first > 1e9)
     return bad(words[0], interval ? "an interval in seconds" : "a duration in seconds");
+  if (c.given(interval ? "interval" : "duration"))
+    return usage(fmt::format("'{}' and --{} are two {}", words[0], interval ? "interval" : "duration",
+                             interval ? "intervals" : "durations"));
   (interval ? c.interval : c.duration) = *first;
   if (words.size() == 2) {
     auto count = parse_unsigned(words[1]);
@@ -397,6 +409,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   }
   if (command && c.command.empty()) return usage("-- needs a command after it");
   std::vector<char*> argv;
+  argv.reserve(own.size() + 1);
   for (auto& a : own) argv.push_back(a.data());
   argv.push_back(nullptr);
   int argc = static_cast<int>(own.size());

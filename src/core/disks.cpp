@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <climits>
-#include <cstdio>
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "core/config.hpp"
 #include "core/files.hpp"
 
 namespace coretap {
@@ -21,14 +21,18 @@ constexpr std::uint32_t device_number(unsigned major, unsigned minor) {
 }
 
 std::optional<std::uint32_t> parse_numbers(const std::string& text) {
-  unsigned major = 0, minor = 0;
-  int used = 0;
-  if (sscanf(text.c_str(), "%u:%u%n", &major, &minor, &used) != 2 || major >= 1u << 12 ||
-      minor >= 1u << 20)
-    return std::nullopt;
-  for (std::size_t i = used; i < text.size(); i++)
-    if (text[i] != '\n') return std::nullopt;
-  return device_number(major, minor);
+  std::string_view words = text;
+  while (words.ends_with('\n')) words.remove_suffix(1);
+  auto colon = words.find(':');
+  if (colon == words.npos) return std::nullopt;
+  auto major = parse_unsigned(words.substr(0, colon)), minor = parse_unsigned(words.substr(colon + 1));
+  if (!major || !minor || *major >= 1u << 12 || *minor >= 1u << 20) return std::nullopt;
+  return device_number(static_cast<unsigned>(*major), static_cast<unsigned>(*minor));
+}
+
+Error partition(std::string_view name) {
+  return {fmt::format("'{}' is a partition, not a disk", name), {},
+          "requests belong to whole disks: name the disk", kUsage};
 }
 
 template <class Visit>
@@ -47,15 +51,14 @@ Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
   if (name.starts_with("/dev/")) name.erase(0, 5);
   std::replace(name.begin(), name.end(), '/', '!');  // as sysfs writes cciss/c0d0
   if (auto number = parse_numbers(name)) {
-    if (access(fmt::format("/sys/dev/block/{}", name).c_str(), F_OK) == 0) return *number;
+    auto device = fmt::format("/sys/dev/block/{}", name);
+    if (access((device + "/partition").c_str(), F_OK) == 0) return partition(name_or_numbers);
+    if (access(device.c_str(), F_OK) == 0) return *number;
   } else if (!name.empty() && name.find("..") == std::string::npos) {
     if (auto text = read_file("/sys/block/" + name + "/dev", 64))
       if (auto found = parse_numbers(*text)) return *found;
     if (access(("/sys/class/block/" + name + "/partition").c_str(), F_OK) == 0)
-      return Error{fmt::format("'{}' is a partition, not a disk", name_or_numbers),
-                   {},
-                   "requests belong to whole disks: name the disk",
-                   kUsage};
+      return partition(name_or_numbers);
   }
   std::string disks;
   each_disk([&](const std::string& disk) { disks += (disks.empty() ? "" : ", ") + disk; });

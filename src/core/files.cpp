@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace coretap {
@@ -36,8 +37,13 @@ std::optional<long long> read_keyed(const std::string& path, std::string_view ke
   std::string_view rest = *text;
   while (!rest.empty()) {
     auto line = rest.substr(0, rest.find('\n'));
-    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':')
-      return strtoll(std::string(line.substr(key.size() + 1)).c_str(), nullptr, 10);
+    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':') {
+      std::string value(line.substr(key.size() + 1));
+      char* end = nullptr;
+      auto number = strtoll(value.c_str(), &end, 10);
+      if (end == value.c_str()) return std::nullopt;
+      return number;
+    }
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
   return std::nullopt;

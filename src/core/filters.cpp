@@ -41,6 +41,8 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
   if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
     return Error{"cannot start the command", strerror(errno)};
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  name_ = words[0];
   for (auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   pid_ = fork();
@@ -65,12 +67,12 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
 }
 
 Result<void> Command::start() {
+  if (write(go_, "", 1) != 1) return Error{fmt::format("cannot start '{}'", name_), strerror(errno)};
   started_ = true;
-  if (write(go_, "", 1) != 1) return Error{"cannot start the command", strerror(errno)};
   int error = 0;
   if (read(failed_, &error, sizeof error) == sizeof error) {
     waitpid(pid_, nullptr, 0);
-    return Error{"cannot run the command", strerror(error), "is it in PATH, and executable?"};
+    return Error{fmt::format("cannot run '{}'", name_), strerror(error), "is it in PATH, and executable?"};
   }
   return {};
 }
@@ -134,7 +136,7 @@ Result<void> fill_filters(Session& s, pid_t command) {
     for (auto id : ids) {
       std::uint8_t one = 1;
       if (bpf_map_update_elem(bpf_map__fd(map), &id, &one, BPF_ANY))
-        return Error{"cannot set the filter", strerror(errno)};
+        return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
     }
     return {};
   };

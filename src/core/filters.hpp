@@ -31,6 +31,7 @@ class Command {
   pid_t pid_ = -1;
   int pidfd_ = -1, go_ = -1, failed_ = -1, status_ = -1;
   bool started_ = false;
+  std::string name_;
 };
 
 /// Before load: the filter's constants and the sizes of its maps. Refuses what can match nothing.

@@ -44,6 +44,37 @@ class Fd {
 
 std::string reason(int error) { return strerror(error < 0 ? -error : error); }
 
+/// The kernel writes spaces and the like in mountinfo as \040.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); i++) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+/// An enum's values, whatever their size and sign.
+std::vector<std::pair<std::string, std::int64_t>> values_of(const btf* types, const btf_type* type) {
+  std::vector<std::pair<std::string, std::int64_t>> all;
+  for (int i = 0; i < btf_vlen(type); i++) {
+    if (btf_is_enum64(type)) {
+      auto& v = btf_enum64(type)[i];
+      all.emplace_back(btf__name_by_offset(types, v.name_off),
+                       static_cast<std::int64_t>(static_cast<std::uint64_t>(v.val_hi32) << 32 | v.val_lo32));
+    } else {
+      auto& v = btf_enum(type)[i];
+      all.emplace_back(btf__name_by_offset(types, v.name_off),
+                       btf_kflag(type) ? v.val : static_cast<std::int64_t>(static_cast<std::uint32_t>(v.val)));
+    }
+  }
+  return all;
+}
+
 /// Fields may lie in unnamed members of a struct.
 bool member_exists(const btf* types, const btf_type* type, std::string_view name, int depth) {
   if (depth > 8) return false;
@@ -115,34 +146,24 @@ bool Kernel::has_field(std::string_view type, std::string_view member) {
 }
 
 std::vector<std::pair<std::string, std::int64_t>> Kernel::enumerators(std::string_view type) {
-  std::vector<std::pair<std::string, std::int64_t>> all;
   int id = find(type, BTF_KIND_ENUM);
-  if (id <= 0) return all;
-  auto* t = btf__type_by_id(btf_, id);
-  auto* values = btf_enum(t);
-  for (int i = 0; i < btf_vlen(t); i++)
-    all.emplace_back(btf__name_by_offset(btf_, values[i].name_off), values[i].val);
-  return all;
+  if (id <= 0) id = find(type, BTF_KIND_ENUM64);
+  if (id <= 0) return {};
+  return values_of(btf_, btf__type_by_id(btf_, id));
 }
 
 std::vector<std::pair<std::string, std::int64_t>> Kernel::enumerators_beside(
     std::string_view name) {
-  std::vector<std::pair<std::string, std::int64_t>> all;
-  if (!types()) return all;
+  if (!types()) return {};
   auto end = btf__type_cnt(btf_);
   for (__u32 id = 1; id < end; id++) {
     auto* t = btf__type_by_id(btf_, id);
     if (!btf_is_enum(t) || t->name_off) continue;
     auto* values = btf_enum(t);
-    bool here = false;
     for (int i = 0; i < btf_vlen(t); i++)
-      here |= name == btf__name_by_offset(btf_, values[i].name_off);
-    if (!here) continue;
-    for (int i = 0; i < btf_vlen(t); i++)
-      all.emplace_back(btf__name_by_offset(btf_, values[i].name_off), values[i].val);
-    break;
+      if (name == btf__name_by_offset(btf_, values[i].name_off)) return values_of(btf_, t);
   }
-  return all;
+  return {};
 }
 
 bool Kernel::has_enumerator(std::string_view type, std::string_view name) {
@@ -255,7 +276,12 @@ Result<int> tracepoint_id(std::string_view category, std::string_view name) {
   char text[32] = {};
   if (fd.get() < 0 || read(fd.get(), text, sizeof text - 1) <= 0)
     return Error{fmt::format("no tracepoint {}:{}", category, name), reason(errno), {}, kUnsupported};
-  return atoi(text);
+  std::string_view digits = text;
+  while (digits.ends_with('\n')) digits.remove_suffix(1);
+  auto id = parse_unsigned(digits);
+  if (!id || *id > INT32_MAX)
+    return Error{fmt::format("tracepoint {}:{} has no usable id", category, name), {}, {}, kFailed};
+  return static_cast<int>(*id);
 }
 
 Result<std::string> cgroup2_mount() {
@@ -266,7 +292,7 @@ Result<std::string> cgroup2_mount() {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
     for (int skip = 0; skip < 4; skip++) line.remove_prefix(line.find(' ') + 1);
-    return std::string(line.substr(0, line.find(' ')));
+    return unescaped(line.substr(0, line.find(' ')));
   }
   return Error{"cannot filter by cgroup", "no cgroup version 2 hierarchy is mounted",
                "mount -t cgroup2 none /some/directory, or filter by --pid", kUnsupported};
@@ -289,8 +315,8 @@ Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
   }
   // The inode number is the id; name_to_handle_at agrees but needs more.
   struct stat st{};
-  if (stat(path.c_str(), &st) != 0)
-    return Error{fmt::format("'{}' cannot be read", path), reason(errno), {}, kFailed};
+  if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
+    return Error{fmt::format("'{}' is not a cgroup", path), "not a directory", "a cgroup is a directory, not a file in it", kUsage};
   return static_cast<std::uint64_t>(st.st_ino);
 }
 

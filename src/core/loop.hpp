@@ -25,6 +25,7 @@ class Loop {
   /// Runs until stop() or a signal that asks to end.
   void run();
   void stop() { stopped_ = true; }
+  int signals() const { return signals_; }  ///< can be read when a signal waits
   int signal() const { return signal_; }  ///< the one that ended it; 0: none
 
  private:

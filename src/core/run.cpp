@@ -263,6 +263,7 @@ int explain_only(Session& s, Reporter& reporter, const Error* failure) {
 Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   Loop loop;
   if (auto r = loop.open(); !r) return r;
+  s.out.give_up_on(loop.signals());
 
   std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> ring(nullptr, ring_buffer__free);
   struct Context {
@@ -324,6 +325,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
   s.links.clear();
+  s.out.give_up_on(-1);
   if (!s.out.closed()) {
     if (complete)
       drain();

@@ -255,12 +255,14 @@ std::string kinds(const KernelParts& parts) {
       {"iter/", "a walk over kernel objects"},
   };
   std::string text;
-  for (auto& [prefix, meaning] : kKinds)
+  for (auto& kind : kKinds) {
+    auto prefix = kind.first, meaning = kind.second;
     if (std::any_of(parts.programs.begin(), parts.programs.end(),
                     [&](auto& program) { return program.section.starts_with(prefix); })) {
-      auto kind = prefix.ends_with('/') ? prefix.substr(0, prefix.size() - 1) : prefix;
-      text += fmt::format("{}{} is {}", text.empty() ? "" : "; ", kind, meaning);
+      if (prefix.ends_with('/')) prefix.remove_suffix(1);
+      text += fmt::format("{}{} is {}", text.empty() ? "" : "; ", prefix, meaning);
     }
+  }
   return text.empty() ? text : text + '.';
 }
 
@@ -424,7 +426,7 @@ void exit_section(Page& p) {
 
 void see_also(Page& p, std::string_view subsystem, std::string_view self) {
   std::vector<std::string_view> names;
-  if (self != "coretap") names.push_back("coretap");
+  if (self != "coretap") names.emplace_back("coretap");
   for (auto& entry : registry())
     if (entry.name != self && (subsystem.empty() || entry.subsystem == subsystem))
       names.push_back(entry.name);

@@ -43,7 +43,7 @@ void json_histogram(JsonLine& line, const hist& h, std::uint64_t unit_ns) {
     if (!h.slots[i]) continue;
     auto below = slot_below(i);
     line.begin_object()
-        .number("from_ns", slot_from(i) * unit_ns)
+        .number("from_ns", slot_from(i) > UINT64_MAX / unit_ns ? UINT64_MAX : slot_from(i) * unit_ns)
         .number("below_ns", below > UINT64_MAX / unit_ns ? UINT64_MAX : below * unit_ns)
         .number("count", h.slots[i])
         .end_object();

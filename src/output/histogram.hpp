@@ -9,7 +9,7 @@
 
 namespace coretap {
 
-/// Draws `unit : count distribution` from the first to the last slot that counted; "" if none did.
+/// Draws `unit : count distribution` from slot 0 to the last one that counted; "" if none did.
 std::string draw_histogram(const hist& h, std::string_view unit);
 
 std::uint64_t histogram_count(const hist& h);

@@ -3,6 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -34,7 +35,10 @@ class JsonLine {
     return *this;
   }
   JsonLine& real(double v) {
-    writer_.Double(v);
+    if (std::isfinite(v))
+      writer_.Double(v);
+    else
+      writer_.Null();
     return *this;
   }
   JsonLine& boolean(std::string_view k, bool v) {

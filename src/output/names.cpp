@@ -71,6 +71,13 @@ const std::vector<GfpSet>& gfp_sets() {
   return sets;
 }
 
+/// As the kernel's own trace output writes enumerators.
+std::string lower(std::string_view word) {
+  std::string out(word);
+  for (auto& c : out) c = static_cast<char>(tolower(c));
+  return out;
+}
+
 void join(std::string& list, std::string_view word, char separator) {
   if (!list.empty()) list += separator;
   list += word;
@@ -102,11 +109,23 @@ std::string Names::enumerator(const Format& format, std::uint64_t value) const {
       if (static_cast<std::uint64_t>(number) == value) {
         std::string_view word = name;
         if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
-        std::string lower(word);  // as the kernel's own trace output writes them
-        for (auto& c : lower) c = static_cast<char>(tolower(c));
-        return lower;
+        return lower(word);
       }
   return std::to_string(value);
+}
+
+std::string Names::bits(const Format& format, std::uint64_t value) const {
+  std::string text;
+  if (auto known = enums_.find(format.type); known != enums_.end())
+    for (auto& [name, bit] : known->second) {
+      if (bit < 0 || bit > 63 || !(value >> bit & 1)) continue;
+      std::string_view word = name;
+      if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
+      value &= ~(1ULL << bit);
+      join(text, lower(word), '|');
+    }
+  if (value || text.empty()) join(text, fmt::format("{:#x}", value), '|');
+  return text;
 }
 
 std::string Names::gfp(std::uint64_t flags) const {
@@ -137,6 +156,9 @@ std::string Names::gfp(std::uint64_t flags) const {
     if (complete && mask && (rest & mask) == mask) {
       text = set.name;
       rest &= ~mask;
+      // Up to 6.2 a flag of its own went with it (2973d8229b78).
+      for (auto& [name, bit] : bits)
+        if (set.name == "GFP_ATOMIC" && name == "ATOMIC") rest &= ~bit;
       break;
     }
   }
@@ -158,14 +180,15 @@ std::string Names::block_flags(std::uint64_t flags) const {
       read_ahead |= name == "__REQ_RAHEAD" && bit >= kOpBits && bit < 63 && flags >> bit & 1;
     for (auto& [name, bit] : known->second) {
       std::string_view word = name;  // __REQ_SYNC
-      if (!word.starts_with("__REQ_") || bit < kOpBits || bit > 62 || !(flags >> bit & 1)) continue;
+      if (!word.starts_with("__REQ_") || word == "__REQ_NR_BITS" || bit < kOpBits || bit > 62 || !(flags >> bit & 1)) continue;
       if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
       rest &= ~(1ULL << (bit - kOpBits));
       // The block layer lets all read-ahead fail fast; that says nothing more.
-      if (!read_ahead || !word.starts_with("__REQ_FAILFAST")) join(text, camel(word.substr(6)), '-');
+      if (!read_ahead || !word.starts_with("__REQ_FAILFAST")) text = text.empty() ? camel(word.substr(6)) : camel(word.substr(6)) + '-' + text;
     }
   }
-  if (rest) join(text, fmt::format("{:#x}", rest << kOpBits), '-');
+  // As users know it: the highest flag first, the operation last.
+  if (rest) text = fmt::format("{:#x}{}{}", rest << kOpBits, text.empty() ? "" : "-", text);
   for (auto* type : {"req_op", "req_opf"})
     if (auto known = enums_.find(type); known != enums_.end())
       for (auto& [name, op] : known->second)
@@ -196,6 +219,7 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
     case Format::enumerator: return enumerator(format, value);
     case Format::gfp: return gfp(value);
     case Format::block_flags: return block_flags(value);
+    case Format::bits: return bits(format, value);
     default: return std::to_string(value);
   }
 }

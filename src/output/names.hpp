@@ -26,6 +26,7 @@ class Names {
 
  private:
   std::string enumerator(const Format& format, std::uint64_t value) const;
+  std::string bits(const Format& format, std::uint64_t value) const;
   std::string gfp(std::uint64_t flags) const;
   std::string block_flags(std::uint64_t flags) const;
 

@@ -3,20 +3,36 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 namespace coretap {
 
+bool Sink::wait_for_reader() {
+  while (true) {
+    pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
+    if (poll(wait, 2, -1) < 0 && errno != EINTR) return true;
+    if (wait[0].revents) return true;
+    // The user wants to end, and nobody reads: a moment for a slow reader, then without it.
+    if (wait[1].revents && poll(wait, 1, kGraceMs) == 0) {
+      closed_ = true;
+      return false;
+    }
+  }
+}
+
 void Sink::flush() {
   std::string_view rest = buffer_;
   while (!rest.empty() && !closed_ && !error_) {
-    auto n = ::write(fd_, rest.data(), rest.size());
+    if (!wait_for_reader()) break;
+    // What a pipe that is ready takes at once; more might block, with the signals blocked too.
+    auto n = ::write(fd_, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF));
     if (n > 0) {
       rest.remove_prefix(static_cast<std::size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {
-      pollfd wait{fd_, POLLOUT, 0};
-      poll(&wait, 1, -1);
+      continue;
     } else if (n < 0 && errno == EPIPE) {
       closed_ = true;
     } else if (n < 0 && errno != EINTR) {

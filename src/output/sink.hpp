@@ -23,13 +23,20 @@ class Sink {
   /// Writes what waits. After the first failure everything is dropped.
   void flush();
 
+  /// A descriptor that can be read when a signal waits: then a reader that has stalled is given up.
+  void give_up_on(int signals) { signals_ = signals; }
+
   bool closed() const { return closed_; }        ///< the reader has gone: end quietly
   bool failed() const { return error_ != 0; }    ///< anything else, such as a full disk
   Error error() const;
 
  private:
   static constexpr std::size_t kFlushAt = 64 << 10;
-  int fd_;
+  static constexpr int kGraceMs = 500;
+
+  bool wait_for_reader();
+
+  int fd_, signals_ = -1;
   std::string buffer_;
   bool closed_ = false;
   int error_ = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 
 // In the static libstdc++ only: hands out the result piece by piece, so that it can be bounded.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 extern "C" [[gnu::weak]] int __gcclibcxx_demangle_callback(
     const char* mangled, void (*)(const char*, std::size_t, void*), void*);
 

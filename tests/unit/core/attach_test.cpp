@@ -125,7 +125,8 @@ TEST_F(Plans, ConditionsDecideWhatIsWanted) {
   ASSERT_TRUE(p);
   EXPECT_EQ(p->hooks[1].chosen, 0);
   EXPECT_FALSE(p->hooks[2].wanted);
-  EXPECT_NE(explain(*p, true).find("always: not asked for (off with --pids)\n"), std::string::npos);
+  EXPECT_NE(explain(*p, true).find("always: not asked for (only without --pids)\n"),
+            std::string::npos);
 }
 
 TEST_F(Plans, RefusedProgramsGiveWayToTheNext) {

@@ -12,6 +12,7 @@
 #include "core/config.hpp"
 #include "docs/help.hpp"
 #include "docs/keys.hpp"
+#include "core/attach.hpp"
 #include "docs/man.hpp"
 
 namespace coretap {
