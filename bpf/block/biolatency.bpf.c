@@ -108,6 +108,8 @@ int on_complete(u64 *ctx)
 		if (!filter.on && !filter_disk_on && rq->__data_len && tracing_since &&
 		    rq->start_time_ns > tracing_since)
 			count(LEDGER_UNMATCHED);
+		if (s)
+			s->wanted = 0;
 		return 0;
 	}
 	ns = since(s->start, bpf_ktime_get_ns());

@@ -51,8 +51,14 @@ int switch_by_delay(u64 *ctx)
 	delay = next->sched_info.run_delay;
 	queued = next->sched_info.last_queued;
 	saved = task_slot(next);
-	/* Not seen before: what it waited elsewhere, before it was moved here, is not known. */
-	delay = saved ? since(*saved, delay) : 0;
+	/*
+	 * Not seen leaving a CPU: all of it if this is its first run; else what it waited elsewhere,
+	 * before it was moved here, is not known.
+	 */
+	if (saved)
+		delay = since(*saved, delay);
+	else if (next->sched_info.pcount)
+		delay = 0;
 	if (queued)
 		delay += since(queued, next->se.cfs_rq->rq->clock);
 	add(next, delay);

@@ -74,6 +74,12 @@ struct stack_count {
 	__u64 count;
 };
 
+/* A process whose user stack was taken for the first time. */
+struct stack_process {
+	__u32 tgid;
+	__u32 forked_from; /* its parent, while it runs the parent's program; else 0 */
+};
+
 /* Every record through the ring buffer begins so. */
 struct event_head {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

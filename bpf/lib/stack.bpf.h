@@ -121,16 +121,19 @@ __noinline long walk_user(u32 most)
 inline_ void tell_process(struct task_struct *current)
 {
 	u64 mm = (u64)current->mm;
+	struct stack_process *p;
 	u8 one = 1;
-	u32 *tgid;
 
 	if (bpf_map_lookup_elem(&stack_known_mms, &mm))
 		return;
-	tgid = bpf_ringbuf_reserve(&events, sizeof(*tgid), 0);
-	if (!tgid)
+	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
+	if (!p)
 		return; /* next time */
-	*tgid = task_tgid(current);
-	bpf_ringbuf_submit(tgid, BPF_RB_FORCE_WAKEUP);
+	p->tgid = task_tgid(current);
+	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
+	p->forked_from = current->self_exec_id == current->parent_exec_id ?
+				 task_tgid(current->real_parent) : 0;
+	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
 	bpf_map_update_elem(&stack_known_mms, &mm, &one, BPF_ANY);
 }
 

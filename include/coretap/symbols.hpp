@@ -90,7 +90,9 @@ class UserSymbols {
   /// Snapshots /proc/TGID/maps now, as the process may be gone when symbols are asked for.
   /// If it is gone already, an earlier snapshot stays. Costs one read and one stat per executable
   /// mapping: call it once per process (and exec), not per event.
-  void remember(pid_t tgid);
+  /// `forked_from`: its parent, if it runs the parent's program still (0: it does not); where the
+  /// process is gone before it could be looked at, the parent's mappings stand for its own.
+  void remember(pid_t tgid, pid_t forked_from = 0);
 
   /// The function of process `tgid` that holds `address`. `exact_ip` is true for an instruction
   /// pointer; false for a return address, which may lie behind the end of the caller: the byte

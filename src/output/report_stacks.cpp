@@ -40,8 +40,9 @@ class StackReporter : public Reporter {
 
   // The only records are processes whose user stack was seen for the first time.
   void record(Session&, const void* data, std::size_t size) override {
-    if (size >= sizeof(std::uint32_t))
-      stacks_->remember(static_cast<pid_t>(*static_cast<const std::uint32_t*>(data)));
+    if (size < sizeof(stack_process)) return;
+    auto* process = static_cast<const stack_process*>(data);
+    stacks_->remember(static_cast<pid_t>(process->tgid), static_cast<pid_t>(process->forked_from));
   }
 
   void report(Session& s) override {

@@ -21,7 +21,7 @@ class Stacks {
   std::vector<std::string> user(pid_t tgid, const stack& s);
 
   /// The process is alive now and may not be when its symbols are asked for.
-  void remember(pid_t tgid) { user_symbols().remember(tgid); }
+  void remember(pid_t tgid, pid_t forked_from) { user_symbols().remember(tgid, forked_from); }
 
  private:
   UserSymbols& user_symbols();

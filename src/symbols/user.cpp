@@ -493,9 +493,21 @@ UserSymbols::~UserSymbols() = default;
 UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
 UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
-void UserSymbols::remember(pid_t tgid) {
+void UserSymbols::remember(pid_t tgid, pid_t forked_from) {
   try {
-    (void)impl_->snapshot(tgid, {});
+    if (impl_->snapshot(tgid, {}) || !forked_from || impl_->processes.contains(tgid)) return;
+    // It is gone already. Until it would have executed another program it had its parent's memory.
+    if (!impl_->processes.contains(forked_from) && !impl_->snapshot(forked_from, {})) return;
+    const auto& parent = impl_->processes.at(forked_from);
+    Process child;
+    child.regions = parent.regions;
+    child.start_time = parent.start_time;
+    child.inner_pid = parent.inner_pid;
+    child.owner = parent.owner;
+    child.own_root = parent.own_root;
+    child.vdso = parent.vdso;
+    child.used = ++impl_->clock;
+    impl_->processes.insert_or_assign(tgid, std::move(child));
   } catch (const std::bad_alloc&) {
     impl_->processes.erase(tgid);
   }

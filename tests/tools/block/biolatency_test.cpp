@@ -7,10 +7,14 @@
 namespace coretap::tooltest {
 namespace {
 
+// A loop device each: no other process uses it, and the file system's own I/O is elsewhere.
+// The victims linger until the tracers have ended: removing a victim's file is I/O of its own.
 constexpr std::uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
 
+std::string disk_of(const Victim& victim) { return victim.ready()["disk"].str(); }
+
 Report trace(Victim& victim, Strings options, Json* truth) {
-  options.insert(options.end(), {"--json", "--strict", "-p", victim.id()});
+  options.insert(options.end(), {"--json", "--strict", "-p", victim.id(), "-d", disk_of(victim)});
   Tracer tracer("biolatency", options);
   victim.release();
   *truth = victim.truth();
@@ -42,7 +46,7 @@ std::string another_disk(const std::string& disk) {
 
 TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "40"});
+  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
   Json truth;
   auto report = trace(victim, {}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
@@ -60,7 +64,7 @@ TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
 
 TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--op", "read", "--count", "40", "--pattern", "random"});
+  Victim victim("blockio", {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"}, {.linger = true});
   Json truth;
   auto report = trace(victim, {"-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u) << "only reads were made";
@@ -72,7 +76,7 @@ TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
 // Requests larger than the device takes are split; each part is one request, and complete only once.
 TOOL_TEST(Biolatency, CountsWholeRequests) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--op", "read", "--count", "4", "--size", "6m", "--span", "12m"});
+  Victim victim("blockio", {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"}, {.linger = true});
   Json truth;
   auto report = trace(victim, {}, &truth);
   auto largest = truth["max_sectors_kb"].u64() * 1024;
@@ -83,7 +87,7 @@ TOOL_TEST(Biolatency, CountsWholeRequests) {
 
 TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "40"});
+  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
   auto disk = victim.ready()["disk"].str();
   auto before = diskstats_requests(disk);
   Tracer tracer("biolatency", {"--json", "--strict", "-d", disk});
@@ -97,7 +101,7 @@ TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
 
 TOOL_TEST(Biolatency, NamesDisksAndFlags) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "20"});
+  Victim victim("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
   Json truth;
   auto report = trace(victim, {"-D", "-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
@@ -111,7 +115,7 @@ TOOL_TEST(Biolatency, NamesDisksAndFlags) {
 
 TOOL_TEST(Biolatency, FilterByDisk) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "20"});
+  Victim victim("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
   auto disk = victim.ready()["disk"].str();
   auto number = std::to_string(victim.ready()["major"].u64()) + ":" +
                 std::to_string(victim.ready()["minor"].u64());
@@ -140,9 +144,9 @@ TOOL_TEST(Biolatency, UnknownDiskIsAUsageError) {
 // Both watch the same requests.
 TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "40"});
-  Tracer plain("biolatency", {"--json", "-p", victim.id()});
-  Tracer queued("biolatency", {"--json", "-Q", "-p", victim.id()});
+  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Tracer plain("biolatency", {"--json", "-p", victim.id(), "-d", disk_of(victim)});
+  Tracer queued("biolatency", {"--json", "-Q", "-p", victim.id(), "-d", disk_of(victim)});
   victim.release();
   auto truth = victim.truth();
   auto without = plain.stop(), with = queued.stop();
@@ -155,10 +159,10 @@ TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
 
 TOOL_TEST(Biolatency, UnitsCsvAndText) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "25"});
-  Tracer json("biolatency", {"--json", "-m", "-p", victim.id()});
-  Tracer csv("biolatency", {"--csv", "-D", "-p", victim.id()});
-  Tracer text("biolatency", {"-m", "-e", "-p", victim.id()});
+  Victim victim("blockio", {"--make", "loop", "--count", "25"}, {.linger = true});
+  Tracer json("biolatency", {"--json", "-m", "-p", victim.id(), "-d", disk_of(victim)});
+  Tracer csv("biolatency", {"--csv", "-D", "-p", victim.id(), "-d", disk_of(victim)});
+  Tracer text("biolatency", {"-m", "-e", "-p", victim.id(), "-d", disk_of(victim)});
   victim.release();
   auto count = victim.truth()["count"].u64();
 
@@ -184,9 +188,9 @@ TOOL_TEST(Biolatency, UnitsCsvAndText) {
 
 TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--count", "300", "--pause", "1"});
-  Tracer keyed("biolatency", {"--json", "-D", "-p", victim.id(), "0.05"});
-  Tracer plain("biolatency", {"--json", "-p", victim.id(), "-i", "50ms"});
+  Victim victim("blockio", {"--make", "loop", "--count", "300", "--pause", "1"}, {.linger = true});
+  Tracer keyed("biolatency", {"--json", "-D", "-p", victim.id(), "-d", disk_of(victim), "0.05"});
+  Tracer plain("biolatency", {"--json", "-p", victim.id(), "-d", disk_of(victim), "-i", "50ms"});
   victim.release();
   auto truth = victim.truth();
   for (auto* tracer : {&keyed, &plain}) {
@@ -210,9 +214,9 @@ TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
 TOOL_TEST(Biolatency, FilterByCgroup) {
   require_tool("biolatency");
   Cgroup cgroup;
-  Victim inside("blockio", {"--count", "30"}), outside("blockio", {"--count", "50"});
+  Victim inside("blockio", {"--make", "loop", "--count", "30"}, {.linger = true}), outside("blockio", {"--make", "loop", "--count", "50"});
   cgroup.add(inside.pid());
-  Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path()});
+  Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path(), "-d", disk_of(inside)});
   outside.release();
   inside.release();
   auto truth = inside.truth();
@@ -224,8 +228,8 @@ TOOL_TEST(Biolatency, FilterByCgroup) {
 
 TOOL_TEST(Biolatency, FilterByComm) {
   require_tool("biolatency");
-  Victim named("blockio", {"--count", "30", "--comm", "bio-by-name"}), other("blockio", {"--count", "20"});
-  Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name"});
+  Victim named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"}, {.linger = true}), other("blockio", {"--make", "loop", "--count", "20"});
+  Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name", "-d", disk_of(named)});
   other.release();
   named.release();
   auto count = named.truth()["count"].u64();

@@ -20,6 +20,7 @@
 #define inline_ [[maybe_unused]] static inline
 #define SEC(name)
 #define OPT(type, name) type name = 0
+#define __noinline
 #define opaque(x) asm volatile("" : "+r"(x))
 #define CPU_SLOTS(name, slot) [[maybe_unused]] slot name
 #define __uint(name, value) int(*name)[value]
@@ -43,6 +44,8 @@ struct Pointer {
 
 struct task_struct {
   void* mm;
+  u64 self_exec_id, parent_exec_id;
+  task_struct* real_parent;
 };
 
 Pointer cpu_slot(void* slot) { return {slot}; }
@@ -176,6 +179,7 @@ TEST(BpfStackId, OfABytesCount) {
   s.depth = 0;
   EXPECT_EQ(stack_id(&s, 0), 0u);
   EXPECT_EQ(stack_id(&s, -14), 0u) << "an error is no stack";
+  stack_scratch = s;  // where the walk has left it
   EXPECT_EQ(stack_id(&s, 4 * 8), stack_hash(&s, 4));
   EXPECT_EQ(s.depth, 4u);
 }
