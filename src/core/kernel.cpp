@@ -1,7 +1,6 @@
 #include "core/kernel.hpp"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -58,112 +57,59 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-/// An enum's values, whatever their size and sign.
-std::vector<std::pair<std::string, std::int64_t>> values_of(const btf* types, const btf_type* type) {
-  std::vector<std::pair<std::string, std::int64_t>> all;
-  for (int i = 0; i < btf_vlen(type); i++) {
-    if (btf_is_enum64(type)) {
-      auto& v = btf_enum64(type)[i];
-      all.emplace_back(btf__name_by_offset(types, v.name_off),
-                       static_cast<std::int64_t>(static_cast<std::uint64_t>(v.val_hi32) << 32 | v.val_lo32));
-    } else {
-      auto& v = btf_enum(type)[i];
-      all.emplace_back(btf__name_by_offset(types, v.name_off),
-                       btf_kflag(type) ? v.val : static_cast<std::int64_t>(static_cast<std::uint32_t>(v.val)));
-    }
-  }
-  return all;
-}
-
-/// Fields may lie in unnamed members of a struct.
-bool member_exists(const btf* types, const btf_type* type, std::string_view name, int depth) {
-  if (depth > 8) return false;
-  auto* members = btf_members(type);
-  for (int i = 0; i < btf_vlen(type); i++) {
-    std::string_view member = btf__name_by_offset(types, members[i].name_off);
-    if (member == name) return true;
-    if (!member.empty()) continue;
-    auto* inner = btf__type_by_id(types, members[i].type);
-    if (inner && btf_is_composite(inner) && member_exists(types, inner, name, depth + 1))
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
-Kernel::~Kernel() { release(); }
-
 void Kernel::release() {
-  btf__free(btf_);
-  btf_ = nullptr;
+  btf_.close();
   tried_ = false;
 }
 
-btf* Kernel::types() {
-  if (!tried_) {
-    tried_ = true;
-    btf_ = btf__load_vmlinux_btf();
-    if (libbpf_get_error(btf_)) btf_ = nullptr;
-  }
-  return btf_;
+bool Kernel::types() {
+  if (!tried_) btf_.open();
+  tried_ = true;
+  return btf_.is_open();
 }
 
 bool Kernel::has_btf() { return types(); }
 
-int Kernel::find(std::string_view name, unsigned kind) {
-  if (!types()) return -1;
-  return btf__find_by_name_kind(btf_, std::string(name).c_str(), kind);
-}
-
 const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {
-  int id = find(fmt::format("btf_trace_{}", tracepoint), BTF_KIND_TYPEDEF);
-  if (id < 0) return nullptr;
-  auto* type = btf__type_by_id(btf_, btf__type_by_id(btf_, id)->type);
-  if (!type || !btf_is_ptr(type)) return nullptr;
-  type = btf__type_by_id(btf_, type->type);
-  return type && btf_is_func_proto(type) ? type : nullptr;
+  if (!types()) return nullptr;
+  auto* type = btf_.type(btf_.find(fmt::format("btf_trace_{}", tracepoint), BTF_KIND_TYPEDEF));
+  type = type ? btf_.type(type->type) : nullptr;
+  if (!type || BTF_INFO_KIND(type->info) != BTF_KIND_PTR) return nullptr;
+  type = btf_.type(type->type);
+  return type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO ? type : nullptr;
 }
 
 int Kernel::tracepoint_args(std::string_view tracepoint) {
   auto* prototype = tracepoint_prototype(tracepoint);
   // The first parameter is the tracepoint's own data.
-  return prototype ? btf_vlen(prototype) - 1 : -1;
+  return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
 }
 
 bool Kernel::tracepoint_pointer(std::string_view tracepoint) {
   auto* prototype = tracepoint_prototype(tracepoint);
-  if (!prototype || btf_vlen(prototype) < 2) return false;
-  auto* type = btf__type_by_id(btf_, btf_params(prototype)[1].type);
-  return type && btf_is_ptr(type);
+  if (!prototype || BTF_INFO_VLEN(prototype->info) < 2) return false;
+  auto* type = btf_.type(reinterpret_cast<const btf_param*>(prototype + 1)[1].type);
+  return type && BTF_INFO_KIND(type->info) == BTF_KIND_PTR;
 }
 
-bool Kernel::has_function(std::string_view function) { return find(function, BTF_KIND_FUNC) > 0; }
+bool Kernel::has_function(std::string_view function) {
+  return types() && btf_.find(function, BTF_KIND_FUNC);
+}
 
 bool Kernel::has_field(std::string_view type, std::string_view member) {
-  int id = find(type, BTF_KIND_STRUCT);
-  return id > 0 && member_exists(btf_, btf__type_by_id(btf_, id), member, 0);
+  return types() && btf_.has_member(btf_.type(btf_.find(type, BTF_KIND_STRUCT)), member);
 }
 
-std::vector<std::pair<std::string, std::int64_t>> Kernel::enumerators(std::string_view type) {
-  int id = find(type, BTF_KIND_ENUM);
-  if (id <= 0) id = find(type, BTF_KIND_ENUM64);
-  if (id <= 0) return {};
-  return values_of(btf_, btf__type_by_id(btf_, id));
-}
-
-std::vector<std::pair<std::string, std::int64_t>> Kernel::enumerators_beside(
-    std::string_view name) {
+Btf::Enumerators Kernel::enumerators(std::string_view type) {
   if (!types()) return {};
-  auto end = btf__type_cnt(btf_);
-  for (__u32 id = 1; id < end; id++) {
-    auto* t = btf__type_by_id(btf_, id);
-    if (!btf_is_enum(t) || t->name_off) continue;
-    auto* values = btf_enum(t);
-    for (int i = 0; i < btf_vlen(t); i++)
-      if (name == btf__name_by_offset(btf_, values[i].name_off)) return values_of(btf_, t);
-  }
-  return {};
+  auto id = btf_.find(type, BTF_KIND_ENUM);
+  return btf_.enumerators(btf_.type(id ? id : btf_.find(type, BTF_KIND_ENUM64)));
+}
+
+Btf::Enumerators Kernel::enumerators_beside(std::string_view name) {
+  return types() ? btf_.enumerators(btf_.enum_with(name)) : Btf::Enumerators{};
 }
 
 bool Kernel::has_enumerator(std::string_view type, std::string_view name) {
@@ -176,12 +122,12 @@ const std::string& Kernel::fentry_refusal() {
   if (fentry_) return *fentry_;
   fentry_ = "";
   // A function that every kernel has and may be traced.
-  int id = find("vfs_read", BTF_KIND_FUNC);
-  if (id <= 0) return *(fentry_ = "no kernel type information");
+  auto id = types() ? btf_.find("vfs_read", BTF_KIND_FUNC) : 0;
+  if (!id) return *(fentry_ = "no kernel type information");
   const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = BPF_TRACE_FENTRY;
-  options.attach_btf_id = static_cast<__u32>(id);
+  options.attach_btf_id = id;
   Fd fd(bpf_prog_load(BPF_PROG_TYPE_TRACING, "coretap_probe", "GPL", program, 2, &options));
   if (fd.get() < 0) {
     fentry_ = fmt::format("the kernel refuses to load it ({})", reason(errno));

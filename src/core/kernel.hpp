@@ -7,17 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/btf.hpp"
 #include "coretap/result.hpp"
 
-struct btf;
-struct btf_type;
 
 namespace coretap {
 
 class Kernel {
  public:
   Kernel() = default;
-  ~Kernel();
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
@@ -43,11 +41,10 @@ class Kernel {
   void release();
 
  private:
-  btf* types();
+  bool types();  ///< loaded on the first question
   const btf_type* tracepoint_prototype(std::string_view tracepoint);
-  int find(std::string_view name, unsigned kind);
 
-  btf* btf_ = nullptr;
+  Btf btf_;
   bool tried_ = false;
   std::optional<std::string> fentry_, kprobe_;
   std::string kprobe_function_;

@@ -23,7 +23,8 @@ void check_lines(const Report& report) {
   for (auto& line : report.body) {
     EXPECT_EQ(line["type"].str(), "interval");
     auto added = line["added"].u64(), written = line["write_added"].u64();
-    auto hits = line["hits"].u64(), misses = line["misses"].u64(), accessed = line["accessed"].u64();
+    auto hits = line["hits"].u64(), misses = line["misses"].u64(),
+         accessed = line["accessed"].u64();
     for (auto value : {added, written, hits, misses, accessed, line["dirtied"].u64()})
       EXPECT_LT(value, kSane);
     EXPECT_EQ(misses, added > written ? added - written : 0);
@@ -115,7 +116,8 @@ TOOL_TEST(Cachestat, MappedFiles) {
 
 // Nothing is found in the cache: a fault that waits for its page is tried again, and is still one.
 TOOL_TEST(Cachestat, FaultsOnAColdFile) {
-  for (auto& how : std::vector<Strings>{{"--phase", "mmap-cold"}, {"--phase", "mmap-cold", "--random"}}) {
+  for (auto& how :
+       std::vector<Strings>{{"--phase", "mmap-cold"}, {"--phase", "mmap-cold", "--random"}}) {
     SCOPED_TRACE(how.back());
     auto seen = observe(how);
     EXPECT_GE(seen.sum("misses"), seen.pages);
@@ -127,9 +129,10 @@ TOOL_TEST(Cachestat, FaultsOnAColdFile) {
 
 TOOL_TEST(Cachestat, FollowsACommand) {
   require_tool("cachestat");
-  Tracer tracer("cachestat",
-                {"--json", "--strict", "--", victim_path("pagecache"), "--phase", "cold,warm,write"},
-                {.attached = false});
+  Tracer tracer(
+      "cachestat",
+      {"--json", "--strict", "--", victim_path("pagecache"), "--phase", "cold,warm,write"},
+      {.attached = false});
   auto report = tracer.finish();
   check_lines(report);
   ASSERT_TRUE(report.truth);
@@ -170,10 +173,8 @@ TOOL_TEST(Cachestat, Filters) {
   Victim wanted("pagecache", {"--phase", "warm", "--comm", "pc-wanted"});
   Victim other("pagecache", {"--phase", "warm"});
   cgroup.add(wanted.pid());
-  std::vector<Strings> filters{{"-p", wanted.id()},
-                               {"-t", wanted.id()},
-                               {"--comm", "pc-wanted"},
-                               {"-c", cgroup.path()}};
+  std::vector<Strings> filters{
+      {"-p", wanted.id()}, {"-t", wanted.id()}, {"--comm", "pc-wanted"}, {"-c", cgroup.path()}};
   std::vector<std::unique_ptr<Tracer>> tracers;
   for (auto filter : filters) {
     filter.insert(filter.begin(), {"--json", "--strict"});
@@ -207,8 +208,8 @@ TOOL_TEST(Cachestat, TextAndCsv) {
   const Strings columns{"HITS", "MISSES", "DIRTIES", "HITRATIO", "BUFFERS_MB", "CACHED_MB"};
   Strings timed{"TIME"};
   timed.insert(timed.end(), columns.begin(), columns.end());
-  static const std::regex numbers(
-      R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+)"), clock(R"(\d\d:\d\d:\d\d)");
+  static const std::regex numbers(R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+)"),
+      clock(R"(\d\d:\d\d:\d\d)");
   for (bool time : {false, true}) {
     Strings argv{tool_path("cachestat"), "0.1", "2"};
     if (time) argv.push_back("-T");

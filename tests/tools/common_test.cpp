@@ -1,0 +1,772 @@
+// What all tools have in common: the command line, how they end, what they print, what they leave.
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr uid_t kNobody = 65534;
+
+/// Escaped for the victims; ESC, BEL, newline, both quotes' trouble and a byte that is no UTF-8.
+constexpr char kHostile[] = "\\x1b]0;x\\x07\\x0a\"\\\\\\xff";
+constexpr char kHostileJson[] = "\x1b]0;x\x07\n\"\\\xef\xbf\xbd";
+constexpr char kHostileText[] = "\\x1b]0;x\\x07\\x0a\"\\\\xff";
+constexpr char kHostileCsv[] = "\"\\x1b]0;x\\x07\\x0a\"\"\\\\xff\"";
+constexpr char kHostileFolded[] = "\\x1b]0:x\\x07\\x0a\"\\\\xff;";
+
+/// What must happen at once, on this machine.
+std::chrono::milliseconds soon() {
+  return std::min<std::chrono::milliseconds>(
+      kPatience, std::chrono::milliseconds(static_cast<int>(5000 * slowness())));
+}
+
+Strings with(const std::string& tool, Strings arguments) {
+  arguments.insert(arguments.begin(), tool_path(tool));
+  return arguments;
+}
+Result run_tool(const std::string& tool, const Strings& arguments,
+                const std::function<void()>& in_child = {}, const std::string& stdout_path = {}) {
+  return run(with(tool, arguments), in_child, stdout_path);
+}
+std::unique_ptr<Process> start(const std::string& tool, const Strings& arguments,
+                               const std::string& stdout_path = {}) {
+  return std::make_unique<Process>(
+      Spawn{.argv = with(tool, arguments), .stdout_path = stdout_path});
+}
+
+const std::string& help_of(const std::string& tool) {
+  static std::map<std::string, std::string> known;
+  auto found = known.find(tool);
+  if (found == known.end()) found = known.emplace(tool, run_tool(tool, {"--help"}).out).first;
+  return found->second;
+}
+bool has_interval(const std::string& tool) { return contains(help_of(tool), "--interval SECONDS"); }
+bool prints_events(const std::string& tool) { return contains(help_of(tool), "--ring-size"); }
+
+/// A process that does nothing until it is released.
+struct Idle : Victim {
+  Idle() : Victim("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
+};
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    char name[] = "/tmp/coretap-common-XXXXXX";
+    if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A pipe with a name that nobody reads unless told to.
+class UnreadPipe {
+ public:
+  UnreadPipe() : path_(directory_.path() + "/pipe") {
+    if (::mkfifo(path_.c_str(), 0600)) throw std::runtime_error("mkfifo");
+    fd_ = ::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd_ < 0) throw std::runtime_error(path_);
+  }
+  ~UnreadPipe() { ::close(fd_); }
+  UnreadPipe(const UnreadPipe&) = delete;
+  UnreadPipe& operator=(const UnreadPipe&) = delete;
+
+  const std::string& path() const { return path_; }
+  void shrink() { ::fcntl(fd_, F_SETPIPE_SZ, 4096); }
+  /// Makes the next write wait; what is written here is not among what drain() returns.
+  void fill() {
+    static const std::string filler(4096, 'x');
+    for (ssize_t n; (n = ::write(fd_, filler.data(), filler.size())) > 0;)
+      filled_ += static_cast<std::size_t>(n);
+  }
+  bool full() const {
+    pollfd room{fd_, POLLOUT, 0};
+    return ::poll(&room, 1, 0) == 0;
+  }
+  std::string drain() {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(n));
+    auto own = std::min(filled_, text.size());
+    filled_ -= own;
+    return text.substr(own);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  std::string path_;
+  int fd_ = -1;
+  std::size_t filled_ = 0;
+};
+
+bool until(const std::function<bool()>& condition) {
+  auto end = Clock::now() + kPatience;
+  while (!condition()) {
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+bool sleeps(pid_t pid) {
+  auto text = slurp("/proc/" + std::to_string(pid) + "/stat");
+  auto name_end = text.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'S';
+}
+/// Until it sleeps and goes on doing so.
+bool await_sleep(pid_t pid) {
+  int in_a_row = 0;
+  return until([&] { return (in_a_row = sleeps(pid) ? in_a_row + 1 : 0) >= 15; });
+}
+
+/// The message of a tool that refuses: on stderr, by its name, harmless, and nothing on stdout.
+void expect_refusal(const std::string& tool, const Result& result, int status,
+                    const std::string& word = {}) {
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(result.err.starts_with(tool + ": ")) << result.err;
+  EXPECT_TRUE(contains(result.err, word)) << "no '" << word << "' in: " << result.err;
+  EXPECT_TRUE(safe_for_terminals(result.err));
+}
+
+bool attached_anything(const Report& report) {
+  for (auto& hook : report.header["hooks"].items())
+    if (!hook["attached"].strings().empty()) return true;
+  return false;
+}
+
+void expect_complete(const std::string& tool, const Report& report) {
+  EXPECT_EQ(report.header["tool"].str(), tool);
+  EXPECT_FALSE(report.header["version"].str().empty());
+  EXPECT_TRUE(attached_anything(report));
+  if (!prints_events(tool) && !contains(help_of(tool), "--stack-storage-size")) {
+    EXPECT_FALSE(report.body.empty()) << "no report";
+  }
+  auto& ledger = report.ledger;
+  EXPECT_EQ(ledger["seen"].u64(), ledger["shown"].u64() + ledger["filtered"].u64() +
+                                      ledger["lost"].u64() + ledger["untracked"].u64() +
+                                      ledger["unmatched"].u64());
+}
+
+Strings lines(const std::string& text) {
+  Strings all;
+  std::size_t at = 0;
+  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
+    all.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  EXPECT_EQ(at, text.size()) << "the last line is not complete: " << text;
+  return all;
+}
+
+/// The fields of one CSV line (RFC 4180; no newlines within).
+Strings csv_fields(const std::string& line) {
+  Strings fields{""};
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); i++) {
+    if (quoted && line[i] == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += line[i++];
+    } else if (line[i] == '"') {
+      quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += line[i];
+    }
+  }
+  EXPECT_FALSE(quoted) << "a quote is open: " << line;
+  return fields;
+}
+
+/// Returns the number of rows.
+std::size_t check_csv(const std::string& text) {
+  EXPECT_TRUE(safe_for_terminals(text));
+  auto all = lines(text);
+  if (all.empty()) {
+    ADD_FAILURE() << "no header line";
+    return 0;
+  }
+  auto header = csv_fields(all[0]);
+  std::set<std::string> names(header.begin(), header.end());
+  EXPECT_EQ(names.size(), header.size()) << all[0];
+  EXPECT_FALSE(names.contains("")) << all[0];
+  for (auto& row : all) EXPECT_EQ(csv_fields(row).size(), header.size()) << all[0] << '\n' << row;
+  return all.size() - 1;
+}
+
+/// A command that makes events for this tool under the hostile name, and options that show names.
+struct Events {
+  Strings options, command;
+};
+Events events_for(const std::string& tool) {
+  static const std::map<std::string, Events> known{
+      {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
+      {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
+      {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
+      {"drsnoop", {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3"}}},
+      {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
+  };
+  auto found = known.find(tool);
+  Events e = found == known.end() ? Events{{}, {"sleeper", "--sleeps", "3"}} : found->second;
+  e.command[0] = victim_path(e.command[0]);
+  e.command.insert(e.command.end(), {"--comm", kHostile});
+  return e;
+}
+
+/// -- COMMAND that is `hostile`, then the victim that suits the tool; both say nothing.
+Strings hostile_command(const Events& events, const std::string& directory) {
+  Strings words{"--",
+                "sh",
+                "-c",
+                "\"$0\" --name \"$1\" --dir \"$2\" --count 3 >/dev/null && shift 2 && exec \"$@\" "
+                ">/dev/null",
+                victim_path("hostile"),
+                kHostile,
+                directory};
+  words.insert(words.end(), events.command.begin(), events.command.end());
+  return words;
+}
+
+// ---- rights; in the child, before exec ----
+
+void become_nobody() {
+  if (::setgroups(0, nullptr) || ::setresgid(kNobody, kNobody, kNobody) ||
+      ::setresuid(kNobody, kNobody, kNobody))
+    ::_exit(126);
+}
+
+/// Still root, but with no capability except these.
+template <int... capabilities>
+void keep_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  for (int c : std::initializer_list<int>{capabilities...}) {
+    auto bit = 1u << (c % 32);
+    data[c / 32].effective |= bit;
+    data[c / 32].permitted |= bit;
+    data[c / 32].inheritable |= bit;
+  }
+  if (::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0) ||
+      ::syscall(SYS_capset, &header, data))
+    ::_exit(126);
+  for (int c : std::initializer_list<int>{capabilities...})
+    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0)) ::_exit(126);
+}
+
+pid_t dead_process() {
+  Process child({.argv = {"true"}});
+  child.wait();
+  return child.pid();
+}
+
+// ---- each tool ----
+
+class CommonTool : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Tools, CommonTool, ::testing::ValuesIn(tool_names()),
+                         [](auto& info) { return info.param; });
+
+#define EVERY_TOOL(name)                                                     \
+  static void CommonTool_##name(const std::string& tool);                    \
+  TEST_P(CommonTool, name) { TOOL_TEST_BODY(CommonTool_##name(GetParam())) } \
+  static void CommonTool_##name(const std::string& tool)
+
+EVERY_TOOL(HelpAndVersion) {
+  auto help = run_tool(tool, {"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.err, "");
+  EXPECT_TRUE(help.out.starts_with(tool + ": ")) << help.out;
+  EXPECT_TRUE(contains(help.out, "Usage: " + tool + " [OPTIONS]")) << help.out;
+  for (auto* option : {"--json", "--csv", "--duration", "--strict", "--exit-status", "--explain",
+                       "--verbose", "--help", "--version", "-- COMMAND"})
+    EXPECT_TRUE(contains(help.out, option)) << option;
+  EXPECT_EQ(run_tool("coretap", {"help", tool}).out, help.out);
+  EXPECT_EQ(run_tool("coretap", {tool, "-h"}).out, help.out);
+
+  auto version = run_tool(tool, {"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_EQ(version.err, "");
+  EXPECT_TRUE(version.out.starts_with(tool + " (coretap) ")) << version.out;
+  EXPECT_EQ(lines(version.out).size(), 1u);
+  EXPECT_EQ(run_tool("coretap", {tool, "-V"}).out, version.out);
+}
+
+EVERY_TOOL(WrongCommandLines) {
+  for (auto& wrong : std::vector<Strings>{{"--no-such-option"},
+                                          {"-\x1b"},
+                                          {"--\x1b[31m\xff"},
+                                          {"--duration"},
+                                          {"--duration", "soon\x07"},
+                                          {"--duration=0"},
+                                          {"--duration=-1"},
+                                          {"--json=yes"},
+                                          {"-p", "0"},
+                                          {"-p", "1,x"},
+                                          {"--comm", ""},
+                                          {"1", "2", "3"},
+                                          {"x"},
+                                          {"--json", "--csv"},
+                                          {"--exit-status"},
+                                          {"--"},
+                                          {"-p", "1", "--", "true"}}) {
+    SCOPED_TRACE(::testing::PrintToString(wrong));
+    expect_refusal(tool, run_tool(tool, wrong), 2);
+  }
+}
+
+EVERY_TOOL(WithoutRights) {
+  for (auto* in_child : {become_nobody, keep_capabilities<>}) {
+    auto result = run_tool(tool, {"--json", "--duration", "0.1"}, in_child);
+    if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
+    expect_refusal(tool, result, 3, "CAP_BPF");
+    EXPECT_TRUE(contains(result.err, "CAP_PERFMON")) << result.err;
+  }
+}
+
+EVERY_TOOL(FiltersThatNothingCanMatch) {
+  require_tool(tool);
+  auto dead = std::to_string(dead_process());
+  expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 1, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "-t", dead}), 1, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "-c", "/tmp"}), 2, "/tmp");
+  expect_refusal(tool, run_tool(tool, {"--json", "-c", "no/such/cgroup"}), 2, "no/such/cgroup");
+}
+
+// A pipe that is full holds it where it would end, and shows what it has.
+EVERY_TOOL(ExplainsWithoutAttaching) {
+  require_tool(tool);
+  UnreadPipe pipe;
+  pipe.fill();
+  auto process = start(tool, {"--explain"}, pipe.path());
+  ASSERT_TRUE(await_sleep(process->pid()));
+  auto held = bpf_ids(process->pid());
+  EXPECT_EQ(held.programs.size(), 0u);
+  EXPECT_EQ(held.links.size(), 0u);
+  auto text = pipe.drain();
+  EXPECT_EQ(process->wait(), 0) << process->err();
+  text += pipe.drain();
+  bool any = false;
+  for (auto& line : lines(text)) any |= line.starts_with("  * ") && contains(line, "/");
+  EXPECT_TRUE(any) << "no attach point: " << text;
+  EXPECT_FALSE(contains(process->err(), "Tracing ")) << process->err();
+}
+
+EVERY_TOOL(EndsByItselfAndLosesNothing) {
+  require_tool(tool);
+  Idle idle;
+  auto begun = Clock::now();
+  Tracer tracer(tool, {"--json", "--strict", "--duration", "0.3", "-p", idle.id()});
+  auto report = tracer.finish();
+  EXPECT_GE(Clock::now() - begun, 300ms);
+  expect_complete(tool, report);
+  EXPECT_FALSE(report.ledger["data_lost"].boolean());
+  EXPECT_EQ(report.header["options"]["pid"].str(), idle.id());
+}
+
+// The other way to call it, and two at once.
+EVERY_TOOL(TwoAtOnce) {
+  require_tool(tool);
+  auto once = start(tool, {"--json", "--duration", "0.3"});
+  Process again({.argv = {tool_path("coretap"), tool, "--json", "--duration", "0.3"}});
+  for (auto* process : {once.get(), &again}) {
+    ASSERT_EQ(process->wait(), 0) << process->err();
+    expect_complete(tool, parse_report(process->out(), process->err()));
+  }
+}
+
+EVERY_TOOL(SignalsEndItWithTheLastReport) {
+  require_tool(tool);
+  std::vector<std::unique_ptr<Tracer>> tracers;
+  for (int i = 0; i < 3; i++) tracers.push_back(std::make_unique<Tracer>(tool, Strings{"--json"}));
+  Tracer text(tool, {}), killed(tool, {});
+  std::vector<BpfIds> held;
+  for (auto& tracer : tracers) held.push_back(bpf_ids(tracer->process().pid()));
+  held.push_back(bpf_ids(text.process().pid()));
+  held.push_back(bpf_ids(killed.process().pid()));
+  for (auto& ids : held) EXPECT_GT(ids.programs.size(), 0u);
+  int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  for (std::size_t i = 0; i < 3; i++) {
+    SCOPED_TRACE(signals[i]);
+    expect_complete(tool, tracers[i]->stop(signals[i]));
+  }
+  auto out = text.stop_text(SIGINT);
+  EXPECT_TRUE(safe_for_terminals(out));
+  lines(out);
+  killed.process().signal(SIGKILL);
+  EXPECT_EQ(killed.process().wait(), 128 + SIGKILL);
+  for (auto& ids : held) EXPECT_EQ(bpf_left(ids), 0u) << "left behind in the kernel";
+}
+
+EVERY_TOOL(ReaderGoesAway) {
+  require_tool(tool);
+  Idle idle;
+  Strings options{"-p", idle.id()};
+  if (has_interval(tool)) options.push_back("1000");
+  Tracer silent(tool, options);
+  auto before = silent.process().err();
+  silent.process().close_stdout();
+  EXPECT_EQ(silent.process().wait(soon()), 0);
+  EXPECT_EQ(silent.process().err(), before);
+  if (!has_interval(tool)) return;
+  Tracer busy(tool, {"0.05"});
+  before = busy.process().err();
+  ASSERT_TRUE(busy.process().await([](auto& out, auto&) { return !out.empty(); }));
+  busy.process().close_stdout();
+  EXPECT_EQ(busy.process().wait(soon()), 0);
+  EXPECT_EQ(busy.process().err(), before);
+}
+
+EVERY_TOOL(FullDisk) {
+  require_tool(tool);
+  std::vector<Strings> all{{"--help"},
+                           {"--version"},
+                           {"--explain"},
+                           {"--json", "--duration", "0.2"},
+                           {"--csv", "--duration", "0.2"}};
+  // Nothing but events may be printed: only what always prints.
+  if (!prints_events(tool)) all.push_back({"--duration", "0.2"});
+  for (auto& options : all) {
+    SCOPED_TRACE(options[0]);
+    auto result = run_tool(tool, options, {}, "/dev/full");
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_TRUE(contains(result.err, tool + ": ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "No space left")) << result.err;
+  }
+}
+
+// It could go on for ever, for nobody.
+EVERY_TOOL(FullDiskEndsIt) {
+  require_tool(tool);
+  Process process({.argv = with(tool, {"--json"}), .stdout_path = "/dev/full"});
+  EXPECT_EQ(process.wait(soon()), 1) << process.err();
+}
+
+EVERY_TOOL(StalledReader) {
+  require_tool(tool);
+  UnreadPipe pipe;
+  pipe.fill();
+  auto process = start(tool, {"--json"}, pipe.path());
+  BpfIds held;
+  ASSERT_TRUE(until([&] { return !(held = bpf_ids(process->pid())).programs.empty(); }));
+  ASSERT_TRUE(await_sleep(process->pid()));
+  held = bpf_ids(process->pid());
+  process->signal(SIGINT);
+  EXPECT_EQ(process->wait(soon()), 0) << process->err();
+  EXPECT_EQ(bpf_left(held), 0u);
+}
+
+EVERY_TOOL(CommandsAndTheirStatus) {
+  require_tool(tool);
+  auto missing = start(tool, {"--", "no-such-command-\x1b"});
+  auto ignored = start(tool, {"--json", "--", "sh", "-c", "exit 7"});
+  auto passed = start(tool, {"--json", "--exit-status", "--", "sh", "-c", "exit 7"});
+  EXPECT_EQ(missing->wait(), 1);
+  EXPECT_TRUE(contains(missing->err(), tool + ": ")) << missing->err();
+  EXPECT_TRUE(contains(missing->err(), "no-such-command-\\x1b")) << missing->err();
+  EXPECT_TRUE(safe_for_terminals(missing->err()));
+  EXPECT_EQ(ignored->wait(), 0) << ignored->err();
+  expect_complete(tool, parse_report(ignored->out(), ignored->err()));
+  EXPECT_EQ(passed->wait(), 7) << passed->err();
+  expect_complete(tool, parse_report(passed->out(), passed->err()));
+}
+
+// Names of processes and files come from whoever likes to choose them.
+EVERY_TOOL(HostileNames) {
+  require_tool(tool);
+  auto events = events_for(tool);
+  TemporaryDirectory directories[4];
+  auto begin = [&](int i, Strings options) {
+    options.push_back("--exit-status");
+    options.insert(options.end(), events.options.begin(), events.options.end());
+    for (auto& word : hostile_command(events, directories[i].path())) options.push_back(word);
+    return start(tool, options);
+  };
+  bool stacks = contains(help_of(tool), "--folded");
+  auto text = begin(0, {}), json = begin(1, {"--json"}), csv = begin(2, {"--csv"});
+  auto folded = stacks ? begin(3, {"-f"}) : nullptr;
+  int status = text->wait();
+  for (auto* process : {json.get(), csv.get(), folded.get()})
+    if (process) status = std::max(status, process->wait());
+  EXPECT_TRUE(status == 0 || status == 77) << text->err() << json->err() << csv->err();
+
+  EXPECT_TRUE(safe_for_terminals(text->out()));
+  for (auto* process : {text.get(), json.get(), csv.get()})
+    EXPECT_TRUE(safe_for_terminals(process->err()));
+  auto report = parse_report(json->out(), json->err());
+  expect_complete(tool, report);
+  auto rows = check_csv(csv->out());
+  if (folded) {
+    EXPECT_TRUE(safe_for_terminals(folded->out()));
+    EXPECT_TRUE(contains(folded->out(), kHostileFolded)) << folded->out();
+    for (auto& line : lines(folded->out())) {
+      auto space = line.rfind(' ');
+      ASSERT_NE(space, std::string::npos) << line;
+      EXPECT_EQ(line.find_first_not_of("0123456789", space + 1), std::string::npos) << line;
+    }
+  }
+  if (status == 77) throw Skip("no events of " + tool + " here: " + text->err());
+  EXPECT_GT(rows, 0u);
+  ASSERT_FALSE(report.body.empty());
+  if (!report.body[0].has("comm")) return;
+  bool named = std::any_of(report.body.begin(), report.body.end(),
+                           [](auto& line) { return line["comm"].str() == kHostileJson; });
+  EXPECT_TRUE(named) << json->out();
+  EXPECT_TRUE(contains(text->out(), kHostileText)) << text->out();
+  EXPECT_TRUE(contains(csv->out(), kHostileCsv)) << csv->out();
+}
+
+// ---- losses ----
+
+TOOL_TEST(Common, StrictTellsOfLostStacks) {
+  require_tool("offcputime");
+  auto forker = victim_path("forker");
+  Strings command{"--", forker, "--children", "4", "--depth", "2"};
+  Strings strict{"--json", "--strict", "--stack-storage-size", "2"}, lenient = strict;
+  lenient.erase(lenient.begin() + 1);
+  for (auto* options : {&strict, &lenient}) {
+    options->insert(options->end(), command.begin(), command.end());
+    Tracer tracer("offcputime", *options);
+    auto report = tracer.finish(options == &strict ? 4 : 0);
+    EXPECT_GT(report.lost("stacks_failed") + report.lost("untracked"), 0u);
+    EXPECT_TRUE(report.ledger["data_lost"].boolean());
+    EXPECT_TRUE(contains(report.err, "--stack-storage-size") || contains(report.err, "not tracked"))
+        << report.err;
+  }
+}
+
+TOOL_TEST(Common, StrictTellsOfLostKeys) {
+  require_tool("runqlat");
+  Victim victim("runqueue", {"--threads", "4", "--ms", "100"}, {.linger = true});
+  Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", victim.id()});
+  victim.release();
+  victim.truth();
+  tracer.process().signal(SIGINT);
+  auto report = tracer.finish(4);
+  EXPECT_GT(report.lost("untracked"), 0u);
+  EXPECT_TRUE(report.ledger["data_lost"].boolean());
+  EXPECT_EQ(report.body.size(), 1u) << "one key has room";
+  EXPECT_TRUE(contains(report.err, "not tracked")) << report.err;
+}
+
+// ---- slow readers ----
+
+TOOL_TEST(Common, StalledReaderOfManyReports) {
+  require_tool("runqlat");
+  Victim victim("runqueue", {"--threads", "16", "--ms", "60000"});
+  UnreadPipe pipe;
+  auto process = start("runqlat", {"--json", "-L", "0.05"}, pipe.path());
+  ASSERT_TRUE(until([&] { return !bpf_ids(process->pid()).programs.empty(); }));
+  victim.release();
+  ASSERT_TRUE(until([&] { return pipe.full(); })) << process->err();
+  auto held = bpf_ids(process->pid());
+  process->signal(SIGINT);
+  EXPECT_EQ(process->wait(soon()), 0) << process->err();
+  EXPECT_EQ(bpf_left(held), 0u);
+  auto out = pipe.drain();
+  EXPECT_GE(out.size(), 60u << 10);
+  EXPECT_TRUE(out.starts_with("{\"type\":\"header\"")) << out.substr(0, 200);
+}
+
+// The last report waits for who reads slowly, such as a pager.
+TOOL_TEST(Common, SlowReaderGetsTheLastReport) {
+  require_tool("runqlat");
+  Victim victim("runqueue", {"--threads", "16", "--ms", "100"}, {.linger = true});
+  UnreadPipe pipe;
+  pipe.shrink();
+  auto process = start("runqlat", {"-L", "-p", victim.id()}, pipe.path());
+  ASSERT_TRUE(process->await([](auto&, auto& err) { return contains(err, "Tracing "); }));
+  victim.release();
+  victim.truth();
+  process->signal(SIGINT);
+  ASSERT_TRUE(until([&] { return pipe.full(); }));
+  std::this_thread::sleep_for(1s);
+  std::string out;
+  ASSERT_TRUE(until([&] {
+    out += pipe.drain();
+    return !sleeps(process->pid()) &&
+           contains(slurp("/proc/" + std::to_string(process->pid()) + "/stat"), ") Z");
+  }));
+  EXPECT_EQ(process->wait(), 0) << process->err();
+  out += pipe.drain();
+  EXPECT_GT(out.size(), 4096u);
+  EXPECT_TRUE(safe_for_terminals(out));
+  lines(out);
+}
+
+TOOL_TEST(Common, SecondInterruptGivesUpTheLastReport) {
+  require_tool("runqlat");
+  UnreadPipe pipe;
+  pipe.fill();
+  auto process = start("runqlat", {}, pipe.path());
+  ASSERT_TRUE(process->await([](auto&, auto& err) { return contains(err, "Tracing "); }));
+  auto held = bpf_ids(process->pid());
+  process->signal(SIGINT);
+  ASSERT_EQ(bpf_left(held), 0u) << "detached before the last report";
+  ASSERT_TRUE(await_sleep(process->pid()));
+  process->signal(SIGINT);
+  EXPECT_EQ(process->wait(soon()), 0) << process->err();
+}
+
+// ---- rights, commands ----
+
+TOOL_TEST(Common, NamesTheRightThatIsMissing) {
+  auto tool = tool_names().at(0);
+  auto perfmon = run_tool(tool, {"--duration", "0.1"}, keep_capabilities<CAP_BPF>);
+  if (perfmon.status >= 126) throw Skip("cannot give up rights here: " + perfmon.err);
+  expect_refusal(tool, perfmon, 3, "CAP_PERFMON");
+  EXPECT_FALSE(contains(perfmon.err, "CAP_BPF")) << perfmon.err;
+  auto bpf = run_tool(tool, {"--duration", "0.1"}, keep_capabilities<CAP_PERFMON>);
+  expect_refusal(tool, bpf, 3, "CAP_BPF");
+  EXPECT_FALSE(contains(bpf.err, "CAP_PERFMON")) << bpf.err;
+}
+
+TOOL_TEST(Common, StatusOfACommand) {
+  require_tool("runqlat");
+  auto killed = start("runqlat", {"--exit-status", "--", "sh", "-c", "kill -9 $$"});
+  auto no_program = start("runqlat", {"--exit-status", "--", "/etc/passwd"});
+  EXPECT_EQ(killed->wait(), 128 + 9) << killed->err();
+  EXPECT_EQ(no_program->wait(), 1);
+  EXPECT_TRUE(contains(no_program->err(), "/etc/passwd")) << no_program->err();
+  // What it would have run, had it been told to: it never ran.
+  TemporaryDirectory directory;
+  auto mark = directory.path() + "/mark";
+  auto refused = run_tool("runqlat", {"-c", "/tmp", "--", "touch", mark});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+// A command that goes on when the tool is told to end is not the tool's to end.
+TOOL_TEST(Common, InterruptLeavesTheCommand) {
+  require_tool("runqlat");
+  Tracer tracer("runqlat", {"--json", "--exit-status", "--", "sleep", "60"});
+  auto report = tracer.stop(SIGTERM);
+  expect_complete("runqlat", report);
+  EXPECT_TRUE(contains(report.err, "goes on")) << report.err;
+}
+
+TOOL_TEST(Common, List) {
+  auto names = tool_names();
+  ASSERT_GE(names.size(), 6u);
+  auto text = run_tool("coretap", {"list"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_EQ(text.err, "");
+  for (auto& name : names) EXPECT_TRUE(contains(text.out, "  " + name + " ")) << name;
+  auto json = run_tool("coretap", {"list", "--json"});
+  EXPECT_EQ(json.status, 0);
+  EXPECT_EQ(json.err, "");
+  std::set<std::string> listed;
+  for (auto& line : lines(json.out)) {
+    auto tool = Json::parse(line);
+    EXPECT_TRUE(listed.insert(tool["tool"].str()).second) << line;
+    EXPECT_FALSE(tool["subsystem"].str().empty());
+    EXPECT_TRUE(contains(text.out, tool["summary"].str())) << line;
+    EXPECT_EQ(::access(tool_path(tool["tool"].str()).c_str(), X_OK), 0) << line;
+  }
+  EXPECT_EQ(listed.size(), names.size());
+}
+
+TOOL_TEST(Common, Doctor) {
+  auto text = start("coretap", {"doctor"}), json = start("coretap", {"doctor", "--json"});
+  EXPECT_EQ(text->wait(), 0) << text->err();
+  EXPECT_EQ(json->wait(), 0) << json->err();
+  EXPECT_TRUE(safe_for_terminals(text->out()));
+  std::map<std::string, std::string> states;
+  std::size_t checks = 0;
+  for (auto& line : lines(json->out())) {
+    auto found = Json::parse(line);
+    if (found["type"].str() == "tool") {
+      EXPECT_TRUE(states.emplace(found["tool"].str(), found["state"].str()).second) << line;
+    } else {
+      EXPECT_EQ(found["type"].str(), "check");
+      EXPECT_TRUE(contains(text->out(), found["check"].str())) << line;
+      checks++;
+    }
+  }
+  EXPECT_GT(checks, 5u);
+  EXPECT_EQ(states.size(), tool_names().size());
+  for (auto& name : tool_names()) {
+    EXPECT_TRUE(contains(text->out(), "\n" + name + " ")) << name;
+    auto state = states[name];
+    EXPECT_TRUE(state == "runs" || state == "limited" || state == "cannot") << name << state;
+    EXPECT_EQ(state == "cannot", expected_missing(name).has_value()) << name << ": " << state;
+  }
+}
+
+TOOL_TEST(Common, DoctorWithoutRights) {
+  auto result = run_tool("coretap", {"doctor", "--json"}, become_nobody);
+  if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
+  EXPECT_EQ(result.status, 3) << result.err;
+  std::size_t tools = 0;
+  for (auto& line : lines(result.out)) {
+    auto found = Json::parse(line);
+    if (found["type"].str() != "tool") continue;
+    tools++;
+    EXPECT_EQ(found["state"].str(), "cannot") << line;
+    EXPECT_TRUE(contains(found["why"].str(), "CAP_BPF")) << line;
+  }
+  EXPECT_EQ(tools, tool_names().size());
+}
+
+TOOL_TEST(Common, CommandsOfCoretap) {
+  for (auto& wrong : std::vector<Strings>{{"list", "--nonsense"},
+                                          {"list", "--json", "more"},
+                                          {"doctor", "--nonsense"},
+                                          {"help", "nosuchtool\x1b"},
+                                          {"nosuchtool"},
+                                          {"nosuchtool\x1b", "--json"}}) {
+    SCOPED_TRACE(::testing::PrintToString(wrong));
+    auto result = run_tool("coretap", wrong);
+    expect_refusal("coretap", result, 2, "hint: ");
+    EXPECT_TRUE(contains(result.err, "coretap " + (wrong[0] == "doctor" ? wrong[0] : "list")))
+        << result.err;
+  }
+  auto nothing = run_tool("coretap", {});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_TRUE(contains(nothing.err, "Usage: coretap TOOL")) << nothing.err;
+  auto help = run_tool("coretap", {"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.out, nothing.err);
+  auto version = run_tool("coretap", {"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_TRUE(version.out.starts_with("coretap ")) << version.out;
+}
+
+TOOL_TEST(Common, CoretapOnAFullDisk) {
+  for (auto& arguments : std::vector<Strings>{
+           {"list"}, {"list", "--json"}, {"help"}, {"--version"}, {"doctor", "--json"}}) {
+    SCOPED_TRACE(::testing::PrintToString(arguments));
+    auto result = run_tool("coretap", arguments, {}, "/dev/full");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_TRUE(contains(result.err, "No space left")) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
