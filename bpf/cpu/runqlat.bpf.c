@@ -41,7 +41,7 @@ int switch_by_delay(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 delay, queued, *saved;
 
-	if (prev->pid && (!filter.on || filter_matches(prev))) {
+	if (prev->pid && (!FILTER_ON || filter_matches(prev))) {
 		saved = task_slot_make(prev);
 		if (saved)
 			*saved = prev->sched_info.run_delay;

@@ -25,7 +25,14 @@ namespace {
 
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
 
+ino_t pid_namespace() {
+  struct stat st{};
+  return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : kFirstPidNamespace;
+}
+
 }  // namespace
+
+bool outside_first_pid_namespace() { return pid_namespace() != kFirstPidNamespace; }
 
 Command::~Command() {
   for (int fd : {go_, failed_, pidfd_})
@@ -117,9 +124,7 @@ Result<void> configure_filters(Session& s, pid_t command) {
       return Error{fmt::format("--tid {}: there is no such thread", tid), {},
                    "thread ids are taken as seen from here (this pid namespace)", kFailed};
 
-  struct stat st{};
-  if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != kFirstPidNamespace)
-    set_variable(s, "view_pidns", st.st_ino);
+  if (outside_first_pid_namespace()) set_variable(s, "view_pidns", pid_namespace());
   if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
   if (auto* map = s.map("filter_tgids"))
     bpf_map__set_max_entries(map, filter.follow ? static_cast<__u32>(max_tasks())

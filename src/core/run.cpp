@@ -100,7 +100,8 @@ Error load_error(const Session& s, int error) {
 
 Result<void> open_object(Session& s) {
   std::size_t size = 0;
-  auto* bytes = s.tool.object.bytes(&size);
+  bool filters = s.config.filters_tasks() || outside_first_pid_namespace();
+  auto* bytes = (filters ? s.tool.object.bytes : s.tool.object.plain)(&size);
   LIBBPF_OPTS(bpf_object_open_opts, options);
   auto name = std::string(s.tool.name);
   options.object_name = name.c_str();

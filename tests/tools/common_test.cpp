@@ -341,9 +341,15 @@ EVERY_TOOL(WrongCommandLines) {
 }
 
 EVERY_TOOL(WithoutRights) {
+  // Nobody may not be let in to where the executables are.
+  std::string cannot;
   for (auto* in_child : {become_nobody, keep_capabilities<>}) {
     auto result = run_tool(tool, {"--json", "--duration", "0.1"}, in_child);
-    if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
+    if (result.status >= 126) {
+      if (!cannot.empty()) throw Skip("cannot give up rights here: " + cannot + result.err);
+      cannot = result.err;
+      continue;
+    }
     expect_refusal(tool, result, 3, "CAP_BPF");
     EXPECT_TRUE(contains(result.err, "CAP_PERFMON")) << result.err;
   }
@@ -589,7 +595,8 @@ TOOL_TEST(Common, StalledReaderOfManyReports) {
   EXPECT_EQ(process->wait(soon()), 0) << process->err();
   EXPECT_EQ(bpf_left(held), 0u);
   auto out = pipe.drain();
-  EXPECT_GE(out.size(), 60u << 10);
+  // Pages of the pipe that are not full count as full.
+  EXPECT_GE(out.size(), 16u << 10);
   EXPECT_TRUE(out.starts_with("{\"type\":\"header\"")) << out.substr(0, 200);
 }
 
@@ -627,7 +634,8 @@ TOOL_TEST(Common, SecondInterruptGivesUpTheLastReport) {
   ASSERT_TRUE(process->await([](auto&, auto& err) { return contains(err, "Tracing "); }));
   auto held = bpf_ids(process->pid());
   process->signal(SIGINT);
-  ASSERT_EQ(bpf_left(held), 0u) << "detached before the last report";
+  ASSERT_EQ(bpf_left({.programs = {}, .links = held.links, .maps = {}}), 0u)
+      << "detached before the last report";
   ASSERT_TRUE(await_sleep(process->pid()));
   process->signal(SIGINT);
   EXPECT_EQ(process->wait(soon()), 0) << process->err();
