@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
     name = arguments.front();
     entry = find_tool(name);
     if (!entry) {
-      print_error("coretap", {fmt::format("there is no tool '{}'", name), {}, "coretap list shows them all"});
+      print_error("coretap",
+                  {fmt::format("there is no tool '{}'", name), {}, "coretap list shows them all"});
       return kUsage;
     }
     arguments.erase(arguments.begin());

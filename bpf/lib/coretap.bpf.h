@@ -22,39 +22,36 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
  * OPT: set by the loader before load, so that the verifier removes what is not asked for.
- * TP_ARGS: the loader fills in how many arguments this kernel's tracepoint has (0: absent);
- * TP_POINTER: whether the first of them is a pointer.
+ * TP_ARGS: the loader fills in how many arguments this kernel's tracepoint has (0: absent).
  */
 #define OPT(type, name) const volatile type name = 0
 #define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
-#define TP_POINTER(tracepoint) const volatile bool tp_pointer_##tracepoint = 0
 
 OPT(__u32, stack_bytes); /* at most, of one walk */
 
-/* Keeps the compiler from moving a bounds check to another register than the one used (clang 14). */
+/* Keeps the compiler from moving a bounds check to another register than the one used (clang 14).
+ */
 #define opaque(x) asm volatile("" : "+r"(x))
 
 /*
  * Argument n of a BTF tracepoint, where which one it is depends on the kernel: the compiler would
  * merge two such loads into one at a computed offset, which the verifier refuses.
  */
-#define ARG(ctx, n)                                                     \
-	({                                                              \
-		u64 arg_;                                               \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"                   \
-			     : "=r"(arg_)                               \
-			     : "r"(ctx), "i"((n) * 8));                 \
-		arg_;                                                   \
+#define ARG(ctx, n)                                                                         \
+	({                                                                                  \
+		u64 arg_;                                                                   \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(arg_) : "r"(ctx), "i"((n)*8)); \
+		arg_;                                                                       \
 	})
 
 /* One slot per possible CPU; the loader sets the size. */
-#define CPU_SLOTS(name, slot)                           \
-	struct {                                        \
-		__uint(type, BPF_MAP_TYPE_ARRAY);       \
-		__uint(map_flags, BPF_F_MMAPABLE);      \
-		__uint(max_entries, 1);                 \
-		__type(key, u32);                       \
-		__type(value, slot);                    \
+#define CPU_SLOTS(name, slot)                      \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, 1);            \
+		__type(key, u32);                  \
+		__type(value, slot);               \
 	} name SEC(".maps")
 
 inline_ void *cpu_slot(void *map)

@@ -35,8 +35,8 @@ inline_ void emit_end(void *record)
 {
 	u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 
-	bpf_ringbuf_submit(record, waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
-								BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(record,
+			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /*
@@ -45,14 +45,15 @@ inline_ void emit_end(void *record)
  */
 OPT(bool, stack_on);
 
-#define emit_begin_stack(record_size) \
-	(stack_on ? emit_room(record_size + sizeof(struct stack), record_size + 8 /* depth */) : emit_begin(record_size))
+#define emit_begin_stack(record_size)                                                            \
+	(stack_on ? emit_room(record_size + sizeof(struct stack), record_size + 8 /* depth */) : \
+		    emit_begin(record_size))
 
-#define emit_end_stack(ctx, record, record_size)                                          \
-	do {                                                                              \
-		if (stack_on)                                                             \
+#define emit_end_stack(ctx, record, record_size)                                             \
+	do {                                                                                 \
+		if (stack_on)                                                                \
 			emit_stack(ctx, (struct stack *)((char *)(record) + (record_size))); \
-		emit_end(record);                                                         \
+		emit_end(record);                                                            \
 	} while (0)
 
 inline_ void emit_stack(void *ctx, struct stack *s)

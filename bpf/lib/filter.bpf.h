@@ -16,12 +16,12 @@ const volatile struct task_filter filter = {};
 #else
 #define FILTER_ON filter.on
 
-#define FILTER_IDS(name)                                \
-	struct {                                        \
-		__uint(type, BPF_MAP_TYPE_HASH);        \
-		__uint(max_entries, 1);                 \
-		__type(key, u32);                       \
-		__type(value, u8);                      \
+#define FILTER_IDS(name)                         \
+	struct {                                 \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(max_entries, 1);          \
+		__type(key, u32);                \
+		__type(value, u8);               \
 	} name SEC(".maps")
 
 FILTER_IDS(filter_tgids);
@@ -59,8 +59,7 @@ inline_ bool filter_matches(struct task_struct *t)
 			return false;
 	}
 	if (filter.by_tid) {
-		id = VIEW_PIDNS ? pid_seen(BPF_CORE_READ(t, thread_pid)) :
-				  BPF_CORE_READ(t, pid);
+		id = VIEW_PIDNS ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
 		if (!bpf_map_lookup_elem(&filter_tids, &id))
 			return false;
 	}

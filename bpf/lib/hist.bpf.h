@@ -6,7 +6,7 @@
 #include "lib/coretap.bpf.h"
 
 OPT(__u64, hist_unit_ns); /* what a slot's bounds are multiples of: 1000 for microseconds */
-OPT(bool, hist_keyed);  /* any part of the key is asked for */
+OPT(bool, hist_keyed);    /* any part of the key is asked for */
 
 CPU_SLOTS(hist_cpus, struct hist);
 
@@ -14,11 +14,26 @@ inline_ u32 log2_u64(u64 v)
 {
 	u32 r = 0;
 
-	if (v >> 32) { r += 32; v >>= 32; }
-	if (v >> 16) { r += 16; v >>= 16; }
-	if (v >> 8) { r += 8; v >>= 8; }
-	if (v >> 4) { r += 4; v >>= 4; }
-	if (v >> 2) { r += 2; v >>= 2; }
+	if (v >> 32) {
+		r += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		r += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		r += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		r += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		r += 2;
+		v >>= 2;
+	}
 	return r + (v >> 1);
 }
 
@@ -33,28 +48,28 @@ inline_ void hist_into(struct hist *h, u64 ns)
 }
 
 /* The loader gives the size; entries only ever grow, a report is the difference of two readings. */
-#define HIST_KEYS(key_type)                                 \
-	struct {                                            \
-		__uint(type, BPF_MAP_TYPE_HASH);            \
-		__uint(map_flags, 0);                       \
-		__uint(max_entries, 1);                     \
-		__type(key, key_type);                      \
-		__type(value, struct hist);                 \
-	} hist_keys SEC(".maps");                           \
-	static const struct hist hist_zero;                 \
-	inline_ void hist_add_key(key_type *key, u64 ns)    \
-	{                                                   \
-		struct hist *h;                             \
-                                                            \
-		h = bpf_map_lookup_elem(&hist_keys, key);   \
-		if (!h) {                                   \
+#define HIST_KEYS(key_type)                                                            \
+	struct {                                                                       \
+		__uint(type, BPF_MAP_TYPE_HASH);                                       \
+		__uint(map_flags, 0);                                                  \
+		__uint(max_entries, 1);                                                \
+		__type(key, key_type);                                                 \
+		__type(value, struct hist);                                            \
+	} hist_keys SEC(".maps");                                                      \
+	static const struct hist hist_zero;                                            \
+	inline_ void hist_add_key(key_type *key, u64 ns)                               \
+	{                                                                              \
+		struct hist *h;                                                        \
+                                                                                       \
+		h = bpf_map_lookup_elem(&hist_keys, key);                              \
+		if (!h) {                                                              \
 			bpf_map_update_elem(&hist_keys, key, &hist_zero, BPF_NOEXIST); \
-			h = bpf_map_lookup_elem(&hist_keys, key); \
-		}                                           \
-		if (h)                                      \
-			hist_into(h, ns);                   \
-		else                                        \
-			count(LEDGER_UNTRACKED);            \
+			h = bpf_map_lookup_elem(&hist_keys, key);                      \
+		}                                                                      \
+		if (h)                                                                 \
+			hist_into(h, ns);                                              \
+		else                                                                   \
+			count(LEDGER_UNTRACKED);                                       \
 	}
 
 inline_ void hist_add(u64 ns)

@@ -30,7 +30,8 @@ struct page___plain_flags {
 	unsigned char compound_order; /* of the second page, up to 5.15 */
 } __attribute__((preserve_access_index));
 
-/* The order lay in a member of its own up to 6.5 (379708ffde1b), then in the low byte of _flags_1. */
+/* The order lay in a member of its own up to 6.5 (379708ffde1b), then in the low byte of _flags_1.
+ */
 struct folio___with_order {
 	unsigned char _folio_order;
 } __attribute__((preserve_access_index));

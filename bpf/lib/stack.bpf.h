@@ -76,9 +76,9 @@ inline_ u64 stack_id(struct stack *s, long bytes)
 
 /*
  * User stack of the running task by frame pointers, into the scratch; bytes, or -1 where only the
- * helper can. The helper's walker reads the frame behind the last one too, and where a frame pointer
- * is none that is a page fault of half a microsecond.
- * A function of its own: the verifier walks its loop once, not once for each way that leads here.
+ * helper can. The helper's walker reads the frame behind the last one too, and where a frame
+ * pointer is none that is a page fault of half a microsecond. A function of its own: the verifier
+ * walks its loop once, not once for each way that leads here.
  */
 __noinline long walk_user(u32 most)
 {
@@ -132,7 +132,8 @@ inline_ void tell_process(struct task_struct *current)
 	p->tgid = task_tgid(current);
 	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
 	p->forked_from = current->self_exec_id == current->parent_exec_id ?
-				 task_tgid(current->real_parent) : 0;
+				 task_tgid(current->real_parent) :
+				 0;
 	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
 	bpf_map_update_elem(&stack_known_mms, &mm, &one, BPF_ANY);
 }
@@ -196,7 +197,8 @@ inline_ void stack_add(struct stack_key *key, struct stack *kernel, u64 ns)
 		bpf_map_update_elem(&stack_counts, &id, &fresh, BPF_NOEXIST);
 		c = bpf_map_lookup_elem(&stack_counts, &id);
 	}
-	/* Another key with the same hash: not to be had by chance, but never to be shown as this one. */
+	/* Another key with the same hash: not to be had by chance, but never to be shown as this
+	 * one. */
 	if (!c || c->key.kernel != key->kernel || c->key.user != key->user ||
 	    c->key.tid != key->tid || c->key.runnable != key->runnable) {
 		count(LEDGER_UNTRACKED);

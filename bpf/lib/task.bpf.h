@@ -106,80 +106,80 @@ inline_ bool has_task_storage(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_storage_get);
 }
 
-#define TASK_SLOT(slot_type)                                                        \
-	struct {                                                                    \
-		__uint(type, BPF_MAP_TYPE_TASK_STORAGE);                            \
-		__uint(map_flags, BPF_F_NO_PREALLOC);                               \
-		__type(key, int);                                                   \
-		__type(value, slot_type);                                           \
-	} task_slots SEC(".maps");                                                  \
-	struct {                                                                    \
-		__uint(type, BPF_MAP_TYPE_HASH);                                    \
-		__uint(max_entries, 1);                                             \
-		__type(key, u32);                                                   \
-		__type(value, slot_type);                                           \
-	} task_slots_hash SEC(".maps");                                             \
-	static const slot_type task_slot_zero;                                      \
-	inline_ slot_type *task_slot(struct task_struct *t)                         \
-	{                                                                           \
-		u32 tid;                                                            \
-                                                                                    \
-		if (has_task_storage())                                             \
-			return bpf_task_storage_get(&task_slots, t, 0, 0);          \
-		tid = t->pid;                                                       \
-		return bpf_map_lookup_elem(&task_slots_hash, &tid);                 \
-	}                                                                           \
-	/* The slot of the running task, for programs that are not given it. */     \
-	inline_ slot_type *current_slot(bool make)                                  \
-	{                                                                           \
-		slot_type *s;                                                       \
-		u32 tid;                                                            \
-                                                                                    \
-		if (has_task_storage()) {                                           \
+#define TASK_SLOT(slot_type)                                                                 \
+	struct {                                                                             \
+		__uint(type, BPF_MAP_TYPE_TASK_STORAGE);                                     \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                        \
+		__type(key, int);                                                            \
+		__type(value, slot_type);                                                    \
+	} task_slots SEC(".maps");                                                           \
+	struct {                                                                             \
+		__uint(type, BPF_MAP_TYPE_HASH);                                             \
+		__uint(max_entries, 1);                                                      \
+		__type(key, u32);                                                            \
+		__type(value, slot_type);                                                    \
+	} task_slots_hash SEC(".maps");                                                      \
+	static const slot_type task_slot_zero;                                               \
+	inline_ slot_type *task_slot(struct task_struct *t)                                  \
+	{                                                                                    \
+		u32 tid;                                                                     \
+                                                                                             \
+		if (has_task_storage())                                                      \
+			return bpf_task_storage_get(&task_slots, t, 0, 0);                   \
+		tid = t->pid;                                                                \
+		return bpf_map_lookup_elem(&task_slots_hash, &tid);                          \
+	}                                                                                    \
+	/* The slot of the running task, for programs that are not given it. */              \
+	inline_ slot_type *current_slot(bool make)                                           \
+	{                                                                                    \
+		slot_type *s;                                                                \
+		u32 tid;                                                                     \
+                                                                                             \
+		if (has_task_storage()) {                                                    \
 			s = bpf_task_storage_get(&task_slots, bpf_get_current_task_btf(), 0, \
 						 make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0); \
-		} else {                                                            \
-			tid = (u32)bpf_get_current_pid_tgid();                      \
-			s = bpf_map_lookup_elem(&task_slots_hash, &tid);            \
-			if (!s && make) {                                           \
-				bpf_map_update_elem(&task_slots_hash, &tid,         \
-						    &task_slot_zero, BPF_NOEXIST);  \
-				s = bpf_map_lookup_elem(&task_slots_hash, &tid);    \
-			}                                                           \
-		}                                                                   \
-		if (!s && make)                                                     \
-			count(LEDGER_UNTRACKED);                                    \
-		return s;                                                           \
-	}                                                                           \
-	inline_ slot_type *task_slot_make(struct task_struct *t)                    \
-	{                                                                           \
-		slot_type *s;                                                       \
-		u32 tid;                                                            \
-                                                                                    \
-		if (has_task_storage()) {                                           \
-			s = bpf_task_storage_get(&task_slots, t, 0,                 \
-						 BPF_LOCAL_STORAGE_GET_F_CREATE);   \
-		} else {                                                            \
-			tid = t->pid;                                               \
-			s = bpf_map_lookup_elem(&task_slots_hash, &tid);            \
-			if (!s) {                                                   \
-				bpf_map_update_elem(&task_slots_hash, &tid,         \
-						    &task_slot_zero, BPF_NOEXIST);  \
-				s = bpf_map_lookup_elem(&task_slots_hash, &tid);    \
-			}                                                           \
-		}                                                                   \
-		if (!s)                                                             \
-			count(LEDGER_UNTRACKED);                                    \
-		return s;                                                           \
-	}                                                                           \
-	SEC("tp_btf/sched_process_free")                                            \
-	int task_slot_free(u64 *ctx)                                                \
-	{                                                                           \
-		struct task_struct *t = (void *)ctx[0];                             \
-		u32 tid = t->pid;                                                   \
-                                                                                    \
-		bpf_map_delete_elem(&task_slots_hash, &tid);                        \
-		return 0;                                                           \
+		} else {                                                                     \
+			tid = (u32)bpf_get_current_pid_tgid();                               \
+			s = bpf_map_lookup_elem(&task_slots_hash, &tid);                     \
+			if (!s && make) {                                                    \
+				bpf_map_update_elem(&task_slots_hash, &tid, &task_slot_zero, \
+						    BPF_NOEXIST);                            \
+				s = bpf_map_lookup_elem(&task_slots_hash, &tid);             \
+			}                                                                    \
+		}                                                                            \
+		if (!s && make)                                                              \
+			count(LEDGER_UNTRACKED);                                             \
+		return s;                                                                    \
+	}                                                                                    \
+	inline_ slot_type *task_slot_make(struct task_struct *t)                             \
+	{                                                                                    \
+		slot_type *s;                                                                \
+		u32 tid;                                                                     \
+                                                                                             \
+		if (has_task_storage()) {                                                    \
+			s = bpf_task_storage_get(&task_slots, t, 0,                          \
+						 BPF_LOCAL_STORAGE_GET_F_CREATE);            \
+		} else {                                                                     \
+			tid = t->pid;                                                        \
+			s = bpf_map_lookup_elem(&task_slots_hash, &tid);                     \
+			if (!s) {                                                            \
+				bpf_map_update_elem(&task_slots_hash, &tid, &task_slot_zero, \
+						    BPF_NOEXIST);                            \
+				s = bpf_map_lookup_elem(&task_slots_hash, &tid);             \
+			}                                                                    \
+		}                                                                            \
+		if (!s)                                                                      \
+			count(LEDGER_UNTRACKED);                                             \
+		return s;                                                                    \
+	}                                                                                    \
+	SEC("tp_btf/sched_process_free")                                                     \
+	int task_slot_free(u64 *ctx)                                                         \
+	{                                                                                    \
+		struct task_struct *t = (void *)ctx[0];                                      \
+		u32 tid = t->pid;                                                            \
+                                                                                             \
+		bpf_map_delete_elem(&task_slots_hash, &tid);                                 \
+		return 0;                                                                    \
 	}
 
 #endif

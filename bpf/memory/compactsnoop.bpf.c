@@ -12,7 +12,6 @@
  */
 TP_ARGS(mm_compaction_begin);
 TP_ARGS(mm_compaction_migratepages);
-TP_POINTER(mm_compaction_migratepages);
 #define HAS_CONTROL (tp_args_mm_compaction_begin == 4)
 
 struct run {
@@ -60,10 +59,10 @@ inline_ void describe_zone(struct run *r, struct zone *z)
 		u64 blocks = 0;
 
 		if (i < areas)
-			bpf_probe_read_kernel(&blocks, sizeof(blocks),
-					      (void *)&z->free_area +
-						      i * bpf_core_type_size(struct free_area) +
-						      bpf_core_field_offset(struct free_area, nr_free));
+			bpf_probe_read_kernel(
+				&blocks, sizeof(blocks),
+				(void *)&z->free_area + i * bpf_core_type_size(struct free_area) +
+					bpf_core_field_offset(struct free_area, nr_free));
 		r->free_blocks[i] = blocks;
 	}
 	r->node = BPF_CORE_READ(z, node);
@@ -137,10 +136,7 @@ int on_isolate_free(u64 *ctx)
 	return 0;
 }
 
-/*
- * (all, failed or error, list) up to 5.16; (control, succeeded) from 5.17 (abd4349ff9b8);
- * (migrated, failed) since 6.9.
- */
+/* (all, failed or error, list) up to 5.16; then (control or all, succeeded) (abd4349ff9b8). */
 SEC("tp_btf/mm_compaction_migratepages")
 int on_migrate(u64 *ctx)
 {
@@ -152,10 +148,8 @@ int on_migrate(u64 *ctx)
 		s32 failed = (s32)ARG(ctx, 1);
 
 		r->migrated += failed >= 0 ? ARG(ctx, 0) - failed : 0;
-	} else if (tp_pointer_mm_compaction_migratepages) {
-		r->migrated += (u32)ARG(ctx, 1);
 	} else {
-		r->migrated += (u32)ARG(ctx, 0);
+		r->migrated += (u32)ARG(ctx, 1);
 	}
 	return 0;
 }

@@ -11,9 +11,9 @@ enum compactsnoop_kind { COMPACT_DIRECT, COMPACT_MANUAL, COMPACT_PROACTIVE, COMP
 struct compactsnoop_event {
 	struct event_head head;
 	__u64 latency_ns;
-	__u64 min, low, high, free;     /* pages, when it began */
-	__u64 free_blocks[FREE_AREAS];  /* by order, when it began */
-	__u64 migrate_scanned;          /* pages */
+	__u64 min, low, high, free;    /* pages, when it began */
+	__u64 free_blocks[FREE_AREAS]; /* by order, when it began */
+	__u64 migrate_scanned;         /* pages */
 	__u64 free_scanned;
 	__u64 migrated;
 	__u32 pid;

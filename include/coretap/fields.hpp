@@ -28,9 +28,9 @@ struct Format {
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
   } kind = number;
-  int width = 0;                  ///< columns; negative: left-aligned
-  std::string_view type = {};     ///< kernel enum for enumerator and bits
-  std::string_view prefix = {};   ///< of its enumerators, left out when shown
+  int width = 0;                 ///< columns; negative: left-aligned
+  std::string_view type = {};    ///< kernel enum for enumerator and bits
+  std::string_view prefix = {};  ///< of its enumerators, left out when shown
 };
 
 namespace as {

@@ -11,13 +11,14 @@ namespace coretap {
 
 /// log2 histograms of durations (bpf/lib/hist.bpf.h), one for each set of keys.
 struct HistogramReport {
-  std::string_view what;        ///< "latency": names the values in JSON
-  std::vector<Field> keys;      ///< fields of the key; those whose option is given tell reports apart
-  std::size_t key_size = 0;     ///< bytes of the kernel's key
+  std::string_view what;     ///< "latency": names the values in JSON
+  std::vector<Field> keys;   ///< fields of the key; those whose option is given tell reports apart
+  std::size_t key_size = 0;  ///< bytes of the kernel's key
   std::string_view extension = {};  ///< option that adds the avg/total/count line
 };
 
-/// One line per record from the ring buffer (bpf/lib/emit.bpf.h). Records start with struct event_head.
+/// One line per record from the ring buffer (bpf/lib/emit.bpf.h). Records start with struct
+/// event_head.
 struct EventReport {
   std::vector<Field> fields;
   std::size_t record_size = 0;       ///< bytes, without the stack

@@ -16,10 +16,10 @@ enum Status : int {
 };
 
 struct Error {
-  std::string what;      ///< in the user's terms
-  std::string why = {};  ///< the system's reason, decoded
-  std::string hint = {}; ///< one thing to do
-  int status = kFailed;  ///< exit status this error leads to
+  std::string what;       ///< in the user's terms
+  std::string why = {};   ///< the system's reason, decoded
+  std::string hint = {};  ///< one thing to do
+  int status = kFailed;   ///< exit status this error leads to
 };
 
 template <class T>

@@ -38,11 +38,11 @@ KernelObject skeleton() {
 /// How many entries a map gets; never a constant that silently drops.
 struct MapSize {
   enum By {
-    cpus,           ///< one per possible CPU
-    tasks,          ///< as many as there can be threads
-    block_requests, ///< as many as the disks' queues can hold
-    keys,           ///< --max-keys, else from the number of tasks
-    stacks,         ///< --stack-storage-size, else from the memory
+    cpus,            ///< one per possible CPU
+    tasks,           ///< as many as there can be threads
+    block_requests,  ///< as many as the disks' queues can hold
+    keys,            ///< --max-keys, else from the number of tasks
+    stacks,          ///< --stack-storage-size, else from the memory
   };
   std::string_view map;
   By by;
@@ -82,8 +82,8 @@ Tool build(const Registered& entry);
 }  // namespace coretap
 
 /// Begins a tool file's one function: TOOL(biolatency) { return {...}; }
-#define TOOL(name)                \
-  namespace coretap::tools {      \
-  Tool name();                    \
-  }                               \
+#define TOOL(name)           \
+  namespace coretap::tools { \
+  Tool name();               \
+  }                          \
   coretap::Tool coretap::tools::name()

@@ -61,7 +61,8 @@ std::string refusal(const Need& need, Kernel& kernel) {
     case Need::arguments:
       if (int n = kernel.tracepoint_args(need.type); n != need.count)
         return n < 0 ? fmt::format("no tracepoint {}", need.type)
-                     : fmt::format("tracepoint {} has {} arguments, not {}", need.type, n, need.count);
+                     : fmt::format("tracepoint {} has {} arguments, not {}", need.type, n,
+                                   need.count);
       break;
     case Need::enum_value:
       if (!kernel.has_enumerator(need.type, need.member))
@@ -100,7 +101,8 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
   for (auto& hook : tool.hooks) {
     HookPlan h{&hook, config.holds(hook.when), -1, {}};
     for (auto& way : hook.ways) {
-      // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants all.
+      // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
+      // all.
       if (h.chosen >= 0 && !config.given("explain")) break;
       h.ways.push_back(judge(way, kernel, object, refused));
       if (h.wanted && h.chosen < 0 && h.ways.back().lost_because.empty())
@@ -109,11 +111,12 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
     if (h.wanted && h.chosen < 0) {
       std::string tried;
       for (auto& w : h.ways)
-        tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ", fmt::join(w.targets, " + "),
-                             w.lost_because);
+        tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ",
+                             fmt::join(w.targets, " + "), w.lost_because);
       if (hook.optional.empty())
         return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
-                     "coretap doctor tells what this kernel can do and which tools run", kUnsupported};
+                     "coretap doctor tells what this kernel can do and which tools run",
+                     kUnsupported};
       plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
     }
     if (h.chosen >= 0 && !h.ways[h.chosen].way->limits.empty())
@@ -149,7 +152,9 @@ Result<Link> attach_program(bpf_program* program) {
   auto section = split(bpf_program__section_name(program));
   auto failed = [&](int error) {
     return Error{fmt::format("cannot attach {}/{}", section.kind, section.target),
-                 strerror(error), {}, kUnsupported};
+                 strerror(error),
+                 {},
+                 kUnsupported};
   };
   bpf_link* link = nullptr;
   if (section.kind == "tracepoint" || section.kind == "tp") {
@@ -187,7 +192,7 @@ std::string explain(const Plan& plan, bool losers) {
       bool chosen = static_cast<int>(i) == h.chosen;
       if (!chosen && !losers) continue;
       text += fmt::format("  {} {}{}\n", chosen ? "*" : "-", fmt::join(w.targets, " + "),
-                          chosen                  ? ""
+                          chosen                   ? ""
                           : w.lost_because.empty() ? ": possible, not needed"
                                                    : ": " + w.lost_because);
     }

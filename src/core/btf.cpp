@@ -21,14 +21,21 @@ std::size_t tail_bytes(const btf_type& type) {
   switch (BTF_INFO_KIND(type.info)) {
     case BTF_KIND_INT:
     case BTF_KIND_VAR:
-    case BTF_KIND_DECL_TAG: return 4;
-    case BTF_KIND_ARRAY: return sizeof(btf_array);
+    case BTF_KIND_DECL_TAG:
+      return 4;
+    case BTF_KIND_ARRAY:
+      return sizeof(btf_array);
     case BTF_KIND_STRUCT:
-    case BTF_KIND_UNION: return n * sizeof(btf_member);
-    case BTF_KIND_ENUM: return n * sizeof(btf_enum);
-    case BTF_KIND_ENUM64: return n * sizeof(btf_enum64);
-    case BTF_KIND_FUNC_PROTO: return n * sizeof(btf_param);
-    case BTF_KIND_DATASEC: return n * sizeof(btf_var_secinfo);
+    case BTF_KIND_UNION:
+      return n * sizeof(btf_member);
+    case BTF_KIND_ENUM:
+      return n * sizeof(btf_enum);
+    case BTF_KIND_ENUM64:
+      return n * sizeof(btf_enum64);
+    case BTF_KIND_FUNC_PROTO:
+      return n * sizeof(btf_param);
+    case BTF_KIND_DATASEC:
+      return n * sizeof(btf_var_secinfo);
     case BTF_KIND_PTR:
     case BTF_KIND_FWD:
     case BTF_KIND_TYPEDEF:
@@ -37,8 +44,10 @@ std::size_t tail_bytes(const btf_type& type) {
     case BTF_KIND_RESTRICT:
     case BTF_KIND_FUNC:
     case BTF_KIND_FLOAT:
-    case BTF_KIND_TYPE_TAG: return 0;
-    default: return SIZE_MAX;
+    case BTF_KIND_TYPE_TAG:
+      return 0;
+    default:
+      return SIZE_MAX;
   }
 }
 
@@ -65,7 +74,7 @@ void Btf::close() {
 bool Btf::open(const char* path) {
   close();
   int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  struct stat st{};
+  struct stat st {};
   if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < static_cast<off_t>(sizeof(btf_header)) ||
       static_cast<std::size_t>(st.st_size) > kMostBytes) {
     if (fd >= 0) ::close(fd);
@@ -79,7 +88,8 @@ bool Btf::open(const char* path) {
     data_ = malloc(size_);
     std::size_t have = 0;
     ssize_t n = 0;
-    while (data_ && have < size_ && (n = read(fd, static_cast<char*>(data_) + have, size_ - have)) > 0)
+    while (data_ && have < size_ &&
+           (n = read(fd, static_cast<char*>(data_) + have, size_ - have)) > 0)
       have += static_cast<std::size_t>(n);
     if (have != size_) size_ = 0;
   }
@@ -126,7 +136,8 @@ std::uint32_t Btf::name_offset(std::string_view name) const {
   word += name;
   word += '\0';
   // Each name stands once, and every name has a terminated one before it.
-  auto* found = static_cast<const char*>(memmem(strings_.data(), strings_.size(), word.data(), word.size()));
+  auto* found =
+      static_cast<const char*>(memmem(strings_.data(), strings_.size(), word.data(), word.size()));
   return found ? static_cast<std::uint32_t>(found - strings_.data()) + 1 : 0;
 }
 
@@ -160,10 +171,14 @@ Btf::Enumerators Btf::enumerators(const btf_type* type) const {
   if (BTF_INFO_KIND(type->info) == BTF_KIND_ENUM) {
     bool is_signed = BTF_INFO_KFLAG(type->info);
     for (auto* v = tail<btf_enum>(type); v != tail<btf_enum>(type) + n; v++)
-      all.emplace_back(name(v->name_off), is_signed ? v->val : static_cast<std::int64_t>(static_cast<std::uint32_t>(v->val)));
+      all.emplace_back(
+          name(v->name_off),
+          is_signed ? v->val : static_cast<std::int64_t>(static_cast<std::uint32_t>(v->val)));
   } else if (BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64) {
     for (auto* v = tail<btf_enum64>(type); v != tail<btf_enum64>(type) + n; v++)
-      all.emplace_back(name(v->name_off), static_cast<std::int64_t>(static_cast<std::uint64_t>(v->val_hi32) << 32 | v->val_lo32));
+      all.emplace_back(
+          name(v->name_off),
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(v->val_hi32) << 32 | v->val_lo32));
   }
   return all;
 }

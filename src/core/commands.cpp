@@ -11,10 +11,18 @@ namespace coretap {
 
 namespace {
 
+int end_of(Sink& out) {
+  out.flush();
+  if (!out.failed()) return kOk;
+  print_error("coretap", out.error());
+  return kFailed;
+}
+
 int list(const std::vector<std::string>& arguments) {
   bool json = arguments.size() == 1 && arguments[0] == "--json";
   if (!arguments.empty() && !json) {
-    print_error("coretap", {fmt::format("list: unexpected '{}'", arguments[0]), {}, "coretap list [--json]"});
+    print_error("coretap",
+                {fmt::format("list: unexpected '{}'", arguments[0]), {}, "coretap list [--json]"});
     return kUsage;
   }
   Sink out;
@@ -33,8 +41,7 @@ int list(const std::vector<std::string>& arguments) {
     }
     out.line(fmt::format("  {:<16} {}", tool.name, tool.summary));
   }
-  out.flush();
-  return out.failed() ? kFailed : kOk;
+  return end_of(out);
 }
 
 std::string usage() {
@@ -53,11 +60,12 @@ int help(const std::vector<std::string>& arguments) {
   } else if (auto* entry = find_tool(arguments[0])) {
     out.write(help_text(build(*entry)));
   } else {
-    print_error("coretap", {fmt::format("there is no tool '{}'", arguments[0]), {}, "coretap list shows them all"});
+    print_error(
+        "coretap",
+        {fmt::format("there is no tool '{}'", arguments[0]), {}, "coretap list shows them all"});
     return kUsage;
   }
-  out.flush();
-  return out.failed() ? kFailed : kOk;
+  return end_of(out);
 }
 
 }  // namespace
@@ -76,8 +84,7 @@ std::optional<int> run_command(const std::vector<std::string>& arguments) {
   if (command == "--version" || command == "-V") {
     Sink out;
     out.line(fmt::format("coretap {}", kVersion));
-    out.flush();
-    return kOk;
+    return end_of(out);
   }
   return std::nullopt;
 }

@@ -74,10 +74,20 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   int shift = 0;
   if (!text.empty()) {
     switch (text.back()) {
-      case 'k': case 'K': shift = 10; break;
-      case 'm': case 'M': shift = 20; break;
-      case 'g': case 'G': shift = 30; break;
-      default: break;
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        break;
     }
   }
   if (shift) text.remove_suffix(1);
@@ -99,13 +109,16 @@ bool Config::holds(std::string_view condition) const {
 }
 
 bool Config::filters_tasks() const {
-  return !pids.empty() || !tids.empty() || uid || !comm.empty() || !cgroup.empty() || !command.empty();
+  return !pids.empty() || !tids.empty() || uid || !comm.empty() || !cgroup.empty() ||
+         !command.empty();
 }
 
 void Config::give(std::string_view option, std::string_view value) {
   auto [known, fresh] = given_.emplace(option, value);
   // Lists that are given twice add up; of other options the last one counts.
-  if (!fresh) known->second = option == "pid" || option == "tid" ? fmt::format("{},{}", known->second, value) : std::string(value);
+  if (!fresh)
+    known->second = option == "pid" || option == "tid" ? fmt::format("{},{}", known->second, value)
+                                                       : std::string(value);
 }
 
 void Config::set(Setting target, std::uint64_t value) {
@@ -121,16 +134,15 @@ Option flag(char letter, std::string_view name, std::string_view doc, Setting ta
 
 Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
               Setting target, std::uint64_t unit, Setting present) {
-  return value(letter, name, metavar, doc,
-               [=](Config& c, std::string_view text) -> Result<void> {
-                 auto n = parse_unsigned(text);
-                 auto limit = target.size >= 8 || !target.size ? UINT64_MAX : (1ULL << (8 * target.size)) - 1;
-                 if (!n || *n > limit / unit)
-                   return usage(fmt::format("--{}: '{}' is not a number in range", name, text));
-                 c.set(target, *n * unit);
-                 c.set(present, 1);
-                 return {};
-               });
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    auto n = parse_unsigned(text);
+    auto limit = target.size >= 8 || !target.size ? UINT64_MAX : (1ULL << (8 * target.size)) - 1;
+    if (!n || *n > limit / unit)
+      return usage(fmt::format("--{}: '{}' is not a number in range", name, text));
+    c.set(target, *n * unit);
+    c.set(present, 1);
+    return {};
+  });
 }
 
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
@@ -147,15 +159,15 @@ Option same_everywhere(Option o) {
 }
 
 Option seconds(char letter, std::string_view name, std::string_view doc, double Config::*member) {
-  return same_everywhere(value(letter, name, "SECONDS", doc,
-                               [=](Config& c, std::string_view text) -> Result<void> {
-                                 auto s = parse_seconds(text);
-                                 if (!s || *s < kShortest || *s > 1e9)
-                                   return usage(fmt::format("--{}: '{}' is not a time", name, text),
-                                                "give seconds, or a number with ms, s, m or h");
-                                 c.*member = *s;
-                                 return {};
-                               }));
+  return same_everywhere(
+      value(letter, name, "SECONDS", doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto s = parse_seconds(text);
+        if (!s || *s < kShortest || *s > 1e9)
+          return usage(fmt::format("--{}: '{}' is not a time", name, text),
+                       "give seconds, or a number with ms, s, m or h");
+        c.*member = *s;
+        return {};
+      }));
 }
 
 Option ids(char letter, std::string_view name, std::string_view doc,
@@ -174,15 +186,14 @@ Option ids(char letter, std::string_view name, std::string_view doc,
 
 Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t Config::*member, std::uint64_t most) {
-  return same_everywhere(value(0, name, metavar, doc,
-                               [=](Config& c, std::string_view text) -> Result<void> {
-                                 auto n = parse_size(text);
-                                 if (!n || *n == 0 || *n > most)
-                                   return usage(fmt::format("--{}: '{}' is not between 1 and {}",
-                                                            name, text, most));
-                                 c.*member = *n;
-                                 return {};
-                               }));
+  return same_everywhere(
+      value(0, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto n = parse_size(text);
+        if (!n || *n == 0 || *n > most)
+          return usage(fmt::format("--{}: '{}' is not between 1 and {}", name, text, most));
+        c.*member = *n;
+        return {};
+      }));
 }
 }  // namespace
 
@@ -344,7 +355,8 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
   if (!first || *first < kShortest || *first > 1e9)
     return bad(words[0], interval ? "an interval in seconds" : "a duration in seconds");
   if (c.given(interval ? "interval" : "duration"))
-    return usage(fmt::format("'{}' and --{} are two {}", words[0], interval ? "interval" : "duration",
+    return usage(fmt::format("'{}' and --{} are two {}", words[0],
+                             interval ? "interval" : "duration",
                              interval ? "intervals" : "durations"));
   (interval ? c.interval : c.duration) = *first;
   if (words.size() == 2) {
@@ -447,7 +459,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   std::vector<std::string> words(argv.begin() + optind, argv.begin() + argc);
   if (auto r = take_positionals(tool, c, words); !r) return r.error();
   if (c.given("json") && c.given("csv")) return usage("--json and --csv exclude each other", see);
-  c.format = c.given("json") ? OutputFormat::json
+  c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
                               : OutputFormat::text;
   if (c.given("exit-status") && c.command.empty())

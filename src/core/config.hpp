@@ -40,13 +40,13 @@ class Config {
   const std::map<std::string, std::string, std::less<>>& given_options() const { return given_; }
 
   OutputFormat format = OutputFormat::text;
-  double interval = 0;          ///< seconds; 0: one report at the end
-  std::uint64_t count = 0;      ///< reports; 0: no limit
-  double duration = 0;          ///< seconds; 0: no limit
+  double interval = 0;      ///< seconds; 0: one report at the end
+  std::uint64_t count = 0;  ///< reports; 0: no limit
+  double duration = 0;      ///< seconds; 0: no limit
   std::vector<std::uint32_t> pids, tids;
   std::optional<std::uint32_t> uid;
   std::string comm;
-  std::string cgroup;           ///< path or id, as given
+  std::string cgroup;  ///< path or id, as given
   std::vector<std::string> command;
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
   std::uint64_t max_keys = 0;
@@ -74,7 +74,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
 
 /// Text to numbers; the whole text must be one.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
-std::optional<double> parse_seconds(std::string_view text);  ///< "2", "0.5", "100ms", "2m"
+std::optional<double> parse_seconds(std::string_view text);      ///< "2", "0.5", "100ms", "2m"
 std::optional<std::uint64_t> parse_size(std::string_view text);  ///< "64K", "8M"
 
 }  // namespace coretap

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <climits>
 #include <algorithm>
+#include <climits>
 
 #include <fmt/format.h>
 
@@ -25,14 +25,17 @@ std::optional<std::uint32_t> parse_numbers(const std::string& text) {
   while (words.ends_with('\n')) words.remove_suffix(1);
   auto colon = words.find(':');
   if (colon == words.npos) return std::nullopt;
-  auto major = parse_unsigned(words.substr(0, colon)), minor = parse_unsigned(words.substr(colon + 1));
+  auto major = parse_unsigned(words.substr(0, colon)),
+       minor = parse_unsigned(words.substr(colon + 1));
   if (!major || !minor || *major >= 1u << 12 || *minor >= 1u << 20) return std::nullopt;
   return device_number(static_cast<unsigned>(*major), static_cast<unsigned>(*minor));
 }
 
 Error partition(std::string_view name) {
-  return {fmt::format("'{}' is a partition, not a disk", name), {},
-          "requests belong to whole disks: name the disk", kUsage};
+  return {fmt::format("'{}' is a partition, not a disk", name),
+          {},
+          "requests belong to whole disks: name the disk",
+          kUsage};
 }
 
 template <class Visit>

@@ -53,7 +53,8 @@ Finding yes_no(std::string name, int error, std::string note = {}) {
 }
 
 int load(bpf_prog_type type, bpf_attach_type attach, int btf_id) {
-  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = attach;
   options.attach_btf_id = static_cast<__u32>(std::max(0, btf_id));
@@ -72,34 +73,46 @@ std::vector<Finding> examine(Kernel& kernel) {
   all.push_back({"kernel types (BTF)", kernel.has_btf() ? "yes" : "no",
                  kernel.has_btf() ? "" : "no /sys/kernel/btf/vmlinux: no tool can run"});
   int tracepoint_btf = libbpf_find_vmlinux_btf_id("sched_switch", BPF_TRACE_RAW_TP);
-  all.push_back(yes_no("BTF tracepoints", load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, tracepoint_btf)));
-  all.push_back(yes_no("raw tracepoints", load(BPF_PROG_TYPE_RAW_TRACEPOINT, bpf_attach_type{}, 0)));
+  all.push_back(
+      yes_no("BTF tracepoints", load(BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, tracepoint_btf)));
+  all.push_back(
+      yes_no("raw tracepoints", load(BPF_PROG_TYPE_RAW_TRACEPOINT, bpf_attach_type{}, 0)));
   auto id = tracepoint_id("sched", "sched_switch");
-  all.push_back(id ? yes_no("tracepoints", perf_open(PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)))
-                   : Finding{"tracepoints", "no", id.error().why});
+  all.push_back(
+      id ? yes_no("tracepoints", perf_open(PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)))
+         : Finding{"tracepoints", "no", id.error().why});
   auto& fentry = kernel.fentry_refusal();
   all.push_back({"fentry and fexit", fentry.empty() ? "yes" : "no", fentry});
   auto& kprobe = kernel.kprobe_refusal("vfs_read");
   all.push_back({"kprobes", kprobe.empty() ? "yes" : "no", kprobe});
   auto uprobe = read_number("/sys/bus/event_source/devices/uprobe/type");
-  all.push_back(uprobe ? yes_no("uprobes", perf_open(static_cast<std::uint32_t>(*uprobe), 0, "/proc/self/exe"))
+  all.push_back(uprobe ? yes_no("uprobes",
+                                perf_open(static_cast<std::uint32_t>(*uprobe), 0, "/proc/self/exe"))
                        : Finding{"uprobes", "no", "CONFIG_UPROBES is off"});
-  all.push_back(yes_no("software perf events", perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK)));
-  all.push_back(yes_no("hardware counters (PMU)", perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
+  all.push_back(
+      yes_no("software perf events", perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK)));
+  all.push_back(yes_no("hardware counters (PMU)",
+                       perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
                        "no PMU here (usual in virtual machines)"));
-  all.push_back(yes_no("ring buffer", tried(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "coretap_probe", 0, 0,
-                                                           static_cast<__u32>(sysconf(_SC_PAGESIZE)), nullptr))));
+  all.push_back(yes_no("ring buffer",
+                       tried(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "coretap_probe", 0, 0,
+                                            static_cast<__u32>(sysconf(_SC_PAGESIZE)), nullptr))));
   bool storage = kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
-  all.push_back({"task storage", storage ? "yes" : "no", storage ? "" : "a hash by thread id is used instead"});
-  for (auto& [name, path] : {std::pair{"perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"},
-                             {"kptr_restrict", "/proc/sys/kernel/kptr_restrict"},
-                             {"unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"}}) {
+  all.push_back({"task storage", storage ? "yes" : "no",
+                 storage ? "" : "a hash by thread id is used instead"});
+  for (auto& [name, path] :
+       {std::pair{"perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"},
+        {"kptr_restrict", "/proc/sys/kernel/kptr_restrict"},
+        {"unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"}}) {
     auto value = read_number(path);
     all.push_back({name, value ? std::to_string(*value) : "?",
-                   std::string_view(name) == "kptr_restrict" && value == 2 ? "kernel stacks have no names" : ""});
+                   std::string_view(name) == "kptr_restrict" && value == 2
+                       ? "kernel stacks have no names"
+                       : ""});
   }
   auto cgroup = cgroup2_mount();
-  all.push_back({"cgroup version 2", cgroup ? *cgroup : "no", cgroup ? "" : "--cgroup cannot be used"});
+  all.push_back(
+      {"cgroup version 2", cgroup ? *cgroup : "no", cgroup ? "" : "--cgroup cannot be used"});
   auto trace = tracefs();
   all.push_back({"tracefs", trace ? "yes" : "no", trace ? "" : trace.error().why});
   return all;
@@ -115,9 +128,11 @@ Verdict judge(const Registered& entry) {
   auto tool = build(entry);
   Config config;
   Session session(tool, config);
-  if (auto r = prepare(session); !r) return {std::string(tool.name), "cannot", r.error().what + ": " + r.error().why};
+  if (auto r = prepare(session); !r)
+    return {std::string(tool.name), "cannot", r.error().what + ": " + r.error().why};
   if (session.plan.limits.empty()) return {std::string(tool.name), "runs"};
-  return {std::string(tool.name), "limited", fmt::format("{}", fmt::join(session.plan.limits, "; "))};
+  return {std::string(tool.name), "limited",
+          fmt::format("{}", fmt::join(session.plan.limits, "; "))};
 }
 
 }  // namespace
@@ -125,7 +140,9 @@ Verdict judge(const Registered& entry) {
 int doctor(const std::vector<std::string>& arguments) {
   bool json = arguments.size() == 1 && arguments[0] == "--json";
   if (!arguments.empty() && !json) {
-    print_error("coretap", {fmt::format("doctor: unexpected '{}'", arguments[0]), {}, "coretap doctor [--json]"});
+    print_error(
+        "coretap",
+        {fmt::format("doctor: unexpected '{}'", arguments[0]), {}, "coretap doctor [--json]"});
     return kUsage;
   }
   libbpf_set_print(nullptr);
@@ -138,7 +155,8 @@ int doctor(const std::vector<std::string>& arguments) {
       line.text("type", "check").text("check", f.name).text("state", f.state).text("note", f.note);
       out.line(line.finish());
     } else {
-      out.line(fmt::format("{:<26} {}{}", f.name, f.state, f.note.empty() ? "" : "  (" + f.note + ")"));
+      out.line(
+          fmt::format("{:<26} {}{}", f.name, f.state, f.note.empty() ? "" : "  (" + f.note + ")"));
     }
   }
   if (!json) out.line("");

@@ -26,7 +26,7 @@ namespace {
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
 
 ino_t pid_namespace() {
-  struct stat st{};
+  struct stat st {};
   return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : kFirstPidNamespace;
 }
 
@@ -74,12 +74,14 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
 }
 
 Result<void> Command::start() {
-  if (write(go_, "", 1) != 1) return Error{fmt::format("cannot start '{}'", name_), strerror(errno)};
+  if (write(go_, "", 1) != 1)
+    return Error{fmt::format("cannot start '{}'", name_), strerror(errno)};
   started_ = true;
   int error = 0;
   if (read(failed_, &error, sizeof error) == sizeof error) {
     waitpid(pid_, nullptr, 0);
-    return Error{fmt::format("cannot run '{}'", name_), strerror(error), "is it in PATH, and executable?"};
+    return Error{fmt::format("cannot run '{}'", name_), strerror(error),
+                 "is it in PATH, and executable?"};
   }
   return {};
 }
@@ -107,28 +109,38 @@ Result<void> configure_filters(Session& s, pid_t command) {
     filter.by_cgroup = 1;
     filter.cgroup = *id;
   }
-  filter.on = filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm || filter.by_cgroup;
+  filter.on =
+      filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm || filter.by_cgroup;
 
   // What no task can match is a slip of the fingers, not a quiet afternoon.
-  auto alive = [](std::uint32_t id) { return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM; };
+  auto alive = [](std::uint32_t id) {
+    return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM;
+  };
   for (auto pid : c.pids) {
     if (!alive(pid))
-      return Error{fmt::format("--pid {}: there is no such process", pid), {},
-                   "pids are taken as seen from here (this pid namespace)", kFailed};
+      return Error{fmt::format("--pid {}: there is no such process", pid),
+                   {},
+                   "pids are taken as seen from here (this pid namespace)",
+                   kFailed};
     auto task = fmt::format("/proc/{}/status", pid);
-    if (access(task.c_str(), F_OK) == 0 && access(fmt::format("/proc/{0}/task/{0}", pid).c_str(), F_OK) != 0)
-      return Error{fmt::format("--pid {}: is a thread, not a process", pid), {}, "use --tid", kFailed};
+    if (access(task.c_str(), F_OK) == 0 &&
+        access(fmt::format("/proc/{0}/task/{0}", pid).c_str(), F_OK) != 0)
+      return Error{
+          fmt::format("--pid {}: is a thread, not a process", pid), {}, "use --tid", kFailed};
   }
   for (auto tid : c.tids)
     if (!alive(tid))
-      return Error{fmt::format("--tid {}: there is no such thread", tid), {},
-                   "thread ids are taken as seen from here (this pid namespace)", kFailed};
+      return Error{fmt::format("--tid {}: there is no such thread", tid),
+                   {},
+                   "thread ids are taken as seen from here (this pid namespace)",
+                   kFailed};
 
   if (outside_first_pid_namespace()) set_variable(s, "view_pidns", pid_namespace());
   if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
   if (auto* map = s.map("filter_tgids"))
-    bpf_map__set_max_entries(map, filter.follow ? static_cast<__u32>(max_tasks())
-                                                : static_cast<__u32>(std::max<std::size_t>(1, c.pids.size())));
+    bpf_map__set_max_entries(
+        map, filter.follow ? static_cast<__u32>(max_tasks())
+                           : static_cast<__u32>(std::max<std::size_t>(1, c.pids.size())));
   if (auto* map = s.map("filter_tids"))
     bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, c.tids.size())));
   return {};

@@ -48,7 +48,8 @@ std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); i++) {
     if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
+      out += static_cast<char>((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
+                               (text[i + 3] - '0'));
       i += 3;
     } else {
       out += text[i];
@@ -87,13 +88,6 @@ int Kernel::tracepoint_args(std::string_view tracepoint) {
   return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
 }
 
-bool Kernel::tracepoint_pointer(std::string_view tracepoint) {
-  auto* prototype = tracepoint_prototype(tracepoint);
-  if (!prototype || BTF_INFO_VLEN(prototype->info) < 2) return false;
-  auto* type = btf_.type(reinterpret_cast<const btf_param*>(prototype + 1)[1].type);
-  return type && BTF_INFO_KIND(type->info) == BTF_KIND_PTR;
-}
-
 bool Kernel::has_function(std::string_view function) {
   return types() && btf_.find(function, BTF_KIND_FUNC);
 }
@@ -124,7 +118,8 @@ const std::string& Kernel::fentry_refusal() {
   // A function that every kernel has and may be traced.
   auto id = types() ? btf_.find("vfs_read", BTF_KIND_FUNC) : 0;
   if (!id) return *(fentry_ = "no kernel type information");
-  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = BPF_TRACE_FENTRY;
   options.attach_btf_id = id;
@@ -198,7 +193,7 @@ Result<int> tracefs() {
   static int fd = -1;
   if (fd >= 0) return fd;
   for (auto* path : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
-    struct statfs fs{};
+    struct statfs fs {};
     if (statfs(path, &fs) == 0 && fs.f_type == TRACEFS_MAGIC) {
       fd = open(path, O_DIRECTORY | O_PATH | O_CLOEXEC);
       if (fd >= 0) return fd;
@@ -210,7 +205,8 @@ Result<int> tracefs() {
       syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
     fd = static_cast<int>(syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, 0));
   if (fd >= 0) return fd;
-  return Error{"cannot read the kernel's tracepoints", "tracefs is not mounted, and mounting it failed: " + reason(errno),
+  return Error{"cannot read the kernel's tracepoints",
+               "tracefs is not mounted, and mounting it failed: " + reason(errno),
                "mount -t tracefs tracefs /sys/kernel/tracing (needs CAP_SYS_ADMIN)", kUnsupported};
 }
 
@@ -221,7 +217,8 @@ Result<int> tracepoint_id(std::string_view category, std::string_view name) {
   Fd fd(openat(*dir, path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[32] = {};
   if (fd.get() < 0 || read(fd.get(), text, sizeof text - 1) <= 0)
-    return Error{fmt::format("no tracepoint {}:{}", category, name), reason(errno), {}, kUnsupported};
+    return Error{
+        fmt::format("no tracepoint {}:{}", category, name), reason(errno), {}, kUnsupported};
   std::string_view digits = text;
   while (digits.ends_with('\n')) digits.remove_suffix(1);
   auto id = parse_unsigned(digits);
@@ -247,7 +244,7 @@ Result<std::string> cgroup2_mount() {
 Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
   if (auto id = parse_unsigned(path_or_id)) return *id;
   std::string path(path_or_id);
-  struct statfs fs{};
+  struct statfs fs {};
   if (statfs(path.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC) {
     auto mount = cgroup2_mount();
     if (!mount) return mount.error();
@@ -260,9 +257,10 @@ Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
     path = below;
   }
   // The inode number is the id; name_to_handle_at agrees but needs more.
-  struct stat st{};
+  struct stat st {};
   if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    return Error{fmt::format("'{}' is not a cgroup", path), "not a directory", "a cgroup is a directory, not a file in it", kUsage};
+    return Error{fmt::format("'{}' is not a cgroup", path), "not a directory",
+                 "a cgroup is a directory, not a file in it", kUsage};
   return static_cast<std::uint64_t>(st.st_ino);
 }
 

@@ -10,7 +10,6 @@
 #include "core/btf.hpp"
 #include "coretap/result.hpp"
 
-
 namespace coretap {
 
 class Kernel {
@@ -22,15 +21,14 @@ class Kernel {
   bool has_btf();
   /// Arguments of a tracepoint's prototype; -1: no such tracepoint.
   int tracepoint_args(std::string_view tracepoint);
-  /// Is the first of them a pointer?
-  bool tracepoint_pointer(std::string_view tracepoint);
   bool has_function(std::string_view function);
   bool has_field(std::string_view type, std::string_view member);
   bool has_enumerator(std::string_view type, std::string_view name);
   /// Names and values of an enum; empty if this kernel has none of that name.
   std::vector<std::pair<std::string, std::int64_t>> enumerators(std::string_view type);
 
-  /// Empty: allowed. Otherwise why a program on a function's entry is refused; found out by loading one.
+  /// Empty: allowed. Otherwise why a program on a function's entry is refused; found out by loading
+  /// one.
   const std::string& fentry_refusal();
   const std::string& kprobe_refusal(std::string_view function);
 
@@ -57,10 +55,10 @@ struct Rights {
 };
 Rights rights();
 
-std::string lockdown();       ///< "none", "integrity", "confidentiality", "" if not built in
-std::string kernel_release(); ///< uname -r
+std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
+std::string kernel_release();  ///< uname -r
 int possible_cpus();
-std::uint64_t max_tasks();    ///< how many threads there can be
+std::uint64_t max_tasks();  ///< how many threads there can be
 
 /// A directory with tracefs, mounted for this process alone if it is mounted nowhere.
 Result<int> tracefs();

@@ -29,9 +29,13 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-void unblock_signals() {
+void let_signals_kill() {
   auto set = handled();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void unblock_signals() {
+  let_signals_kill();
   ::signal(SIGPIPE, SIG_DFL);
 }
 

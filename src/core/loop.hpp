@@ -26,7 +26,7 @@ class Loop {
   void run();
   void stop() { stopped_ = true; }
   int signals() const { return signals_; }  ///< can be read when a signal waits
-  int signal() const { return signal_; }  ///< the one that ended it; 0: none
+  int signal() const { return signal_; }    ///< the one that ended it; 0: none
 
  private:
   struct Watch {
@@ -43,6 +43,8 @@ class Loop {
 
 /// Blocks the signals that Loop handles; call before any thread or child is made.
 void block_signals();
+/// After the loop: signals do what they do by default, but a closed pipe is still no death.
+void let_signals_kill();
 /// For a child, before exec.
 void unblock_signals();
 

@@ -58,7 +58,8 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
         bpf_map__set_max_entries(map, static_cast<__u32>(c.max_stacks));
       } else {
         // Never more than a 64th of the memory, were it ever full.
-        auto kb = static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
+        auto kb =
+            static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
         auto fits = kb * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
         on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 18), 8192);
       }

@@ -40,8 +40,8 @@ int libbpf_print(libbpf_print_level level, const char* format, va_list arguments
 
 bpf_map* data_map(const Session& s, std::string_view suffix) {
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get())
-    if (std::string_view(bpf_map__name(map)).ends_with(suffix)) return map;
+  bpf_object__for_each_map(
+      map, s.object.get()) if (std::string_view(bpf_map__name(map)).ends_with(suffix)) return map;
   return nullptr;
 }
 
@@ -84,7 +84,8 @@ Result<void> check_rights(Kernel& kernel) {
 
 Error load_error(const Session& s, int error) {
   error = error < 0 ? -error : error;
-  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose", kUnsupported};
+  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose",
+          kUnsupported};
   auto state = lockdown();
   if (error == EPERM && state == "confidentiality") {
     e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
@@ -114,15 +115,11 @@ void configure(Session& s, Reporter& reporter) {
   for (auto& edit : s.config.edits())
     edit_rodata(s, edit.target.offset, &edit.value, std::min<std::size_t>(edit.target.size, 8));
   // Facts about this kernel's tracepoints that the program asks for by the variable's name.
-  constexpr std::string_view kArgs = "tp_args_", kPointer = "tp_pointer_";
+  constexpr std::string_view kArgs = "tp_args_";
   each_variable(s, ".rodata", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
-    std::uint64_t fact = 0;
-    if (name.starts_with(kArgs))
-      fact = static_cast<std::uint64_t>(std::max(0, s.kernel.tracepoint_args(name.substr(kArgs.size()))));
-    else if (name.starts_with(kPointer))
-      fact = s.kernel.tracepoint_pointer(name.substr(kPointer.size()));
-    else
-      return;
+    if (!name.starts_with(kArgs)) return;
+    auto fact = static_cast<std::uint64_t>(
+        std::max(0, s.kernel.tracepoint_args(name.substr(kArgs.size()))));
     edit_rodata(s, offset, &fact, size);
   });
   if (s.config.disk) {
@@ -206,7 +203,9 @@ void print_header(Session& s) {
   if (s.config.format != OutputFormat::json) return;
   JsonLine line;
   line.text("type", "header").text("tool", s.tool.name).text("version", kVersion);
-  line.text("kernel", kernel_release()).text("time", iso_time(s.began_ns)).number("monotonic_ns", s.began_ns);
+  line.text("kernel", kernel_release())
+      .text("time", iso_time(s.began_ns))
+      .number("monotonic_ns", s.began_ns);
   line.key("options").begin_object();
   for (auto& [name, value] : s.config.given_options()) line.text(name, value);
   line.end_object().key("hooks").begin_array();
@@ -245,19 +244,17 @@ void print_sizes(Session& s) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, s.object.get()) {
     if (!bpf_map__autocreate(map)) continue;
-    text += fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
-                        bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
+    text +=
+        fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
+                    bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
   }
   s.out.write(text);
 }
 
-int explain_only(Session& s, Reporter& reporter, const Error* failure) {
-  (void)reporter;
+void print_plan(Session& s) {
   s.out.write(explain(s.plan, true));
   for (auto& l : s.plan.limits) s.out.line("limit: " + l);
-  if (!failure) print_sizes(s);
-  s.out.flush();
-  return kOk;
+  print_sizes(s);
 }
 
 /// The part between attach and detach.
@@ -309,7 +306,10 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
-  loop.watch(STDOUT_FILENO, 0, [&] { loop.stop(); });
+  loop.watch(STDOUT_FILENO, 0, [&] {
+    s.out.reader_has_gone();
+    loop.stop();
+  });
   if (command.pid() > 0) {
     loop.watch(command.pidfd(), EPOLLIN, [&] {
       if (command.status() >= 0) loop.stop();
@@ -319,24 +319,27 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
 
   reporter.begin(s);
   s.out.flush();
+  check_output();
   loop.run();
 
+  if (loop.signal()) s.out.ending();
   bool complete = s.config.count && reports >= s.config.count;
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
   s.links.clear();
-  s.out.give_up_on(-1);
   if (!s.out.closed()) {
     if (complete)
       drain();
     else
       report();
   }
+  s.out.give_up_on(-1);
   return {};
 }
 
 int finish(Session& s, Command& command, const CpuSlots& ledger) {
+  if (!s.out.closed()) let_signals_kill();  // all that is left is to print
   read_ledger(s, ledger);
   if (s.out.closed()) return kOk;
   print_ledger(s);
@@ -393,15 +396,17 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
   };
   if (!parsed) return fail(parsed.error());
   Session s(tool, parsed->config);
+  auto end_of_output = [&] {
+    s.out.flush();
+    return s.out.failed() ? fail(s.out.error()) : static_cast<int>(kOk);
+  };
   if (parsed->what == Invocation::help) {
     s.out.write(help_text(tool));
-    s.out.flush();
-    return kOk;
+    return end_of_output();
   }
   if (parsed->what == Invocation::version) {
     s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
-    s.out.flush();
-    return kOk;
+    return end_of_output();
   }
 
   block_signals();
@@ -419,7 +424,10 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
   while (true) {
     reporter = make_reporter(tool);
     auto prepared = prepare_with(s, *reporter, command.pid(), refused);
-    if (explain_plan) return prepared ? explain_only(s, *reporter, nullptr) : fail(prepared.error());
+    if (explain_plan && prepared) {
+      print_plan(s);
+      return end_of_output();
+    }
     if (!prepared) return fail(prepared.error());
     if (auto r = load(s); !r) return fail(r.error());
     if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());

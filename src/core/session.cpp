@@ -36,8 +36,10 @@ Result<void> CpuSlots::open(bpf_map* map) {
 
 void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
   for (std::uint32_t cpu = 0; cpu < cpus_; cpu++) {
-    auto* slot = reinterpret_cast<const std::uint64_t*>(static_cast<const char*>(data_) + slot_ * cpu);
-    for (std::size_t i = 0; i < counters; i++) sum[i] += __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
+    auto* slot =
+        reinterpret_cast<const std::uint64_t*>(static_cast<const char*>(data_) + slot_ * cpu);
+    for (std::size_t i = 0; i < counters; i++)
+      sum[i] += __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
   }
 }
 
@@ -96,7 +98,8 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
 
 std::string csv_value(const Field& field, const Value& value, const Names& names) {
   if (auto* n = std::get_if<std::uint64_t>(&value))
-    return names_things(field.format) ? csv_field(names.name(field.format, *n)) : std::to_string(*n);
+    return names_things(field.format) ? csv_field(names.name(field.format, *n))
+                                      : std::to_string(*n);
   if (auto* i = std::get_if<std::int64_t>(&value)) {
     if (names_things(field.format))
       return csv_field(names.name(field.format, static_cast<std::uint64_t>(*i)));

@@ -29,9 +29,11 @@ std::string draw_histogram(const hist& h, std::string_view unit) {
   auto text = fmt::format("{:{}}{:<{}} : count    distribution\n", "", width / 2, unit,
                           width + width / 2 + 4);
   for (int i = first; i <= last; i++) {
-    auto stars = static_cast<int>(static_cast<double>(h.slots[i]) * kStars / static_cast<double>(most));
-    text += fmt::format("{:>{}} -> {:<{}} : {:<8} |{:<{}}|\n", slot_from(i), width,
-                        slot_below(i) - (i < 63), width, h.slots[i], std::string(stars, '*'), kStars);
+    auto stars =
+        static_cast<int>(static_cast<double>(h.slots[i]) * kStars / static_cast<double>(most));
+    text +=
+        fmt::format("{:>{}} -> {:<{}} : {:<8} |{:<{}}|\n", slot_from(i), width,
+                    slot_below(i) - (i < 63), width, h.slots[i], std::string(stars, '*'), kStars);
   }
   return text;
 }
@@ -43,7 +45,8 @@ void json_histogram(JsonLine& line, const hist& h, std::uint64_t unit_ns) {
     if (!h.slots[i]) continue;
     auto below = slot_below(i);
     line.begin_object()
-        .number("from_ns", slot_from(i) > UINT64_MAX / unit_ns ? UINT64_MAX : slot_from(i) * unit_ns)
+        .number("from_ns",
+                slot_from(i) > UINT64_MAX / unit_ns ? UINT64_MAX : slot_from(i) * unit_ns)
         .number("below_ns", below > UINT64_MAX / unit_ns ? UINT64_MAX : below * unit_ns)
         .number("count", h.slots[i])
         .end_object();

@@ -13,12 +13,12 @@ namespace coretap {
 namespace {
 
 constexpr std::string_view kGfpBits = "gfp bits";  // unnamed in the kernel
-constexpr int kOpBits = 8;  // REQ_OP_BITS since 4.10; the flags begin above
+constexpr int kOpBits = 8;                         // REQ_OP_BITS since 4.10; the flags begin above
 
 /// Names that users of biolatency -F know, where they differ from the kernel's enumerators.
 constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
-    {"META", "Metadata"},    {"PRIO", "Priority"}, {"FUA", "ForcedUnitAccess"},
-    {"RAHEAD", "ReadAhead"}, {"NOMERGE", "NoMerge"}, {"NOWAIT", "NoWait"},
+    {"META", "Metadata"},     {"PRIO", "Priority"},   {"FUA", "ForcedUnitAccess"},
+    {"RAHEAD", "ReadAhead"},  {"NOMERGE", "NoMerge"}, {"NOWAIT", "NoWait"},
     {"PREFLUSH", "PreFlush"}, {"DRV_IN", "DriverIn"}, {"DRV_OUT", "DriverOut"},
 };
 
@@ -41,10 +41,10 @@ std::string camel(std::string_view name) {
 
 /// Bits of gfp_t before 6.10 gave them an enum (772dd0342727); the same from 5.10 to 6.9.
 constexpr std::string_view kOldGfp[] = {
-    "DMA",     "HIGHMEM", "DMA32",         "MOVABLE",        "RECLAIMABLE", "HIGH",
-    "IO",      "FS",      "ZERO",          "ATOMIC",         "DIRECT_RECLAIM",
-    "KSWAPD_RECLAIM", "WRITE", "NOWARN",   "RETRY_MAYFAIL",  "NOFAIL",      "NORETRY",
-    "MEMALLOC", "COMP",   "NOMEMALLOC",    "HARDWALL",       "THISNODE",    "ACCOUNT"};
+    "DMA",   "HIGHMEM",    "DMA32",         "MOVABLE",  "RECLAIMABLE",    "HIGH",
+    "IO",    "FS",         "ZERO",          "ATOMIC",   "DIRECT_RECLAIM", "KSWAPD_RECLAIM",
+    "WRITE", "NOWARN",     "RETRY_MAYFAIL", "NOFAIL",   "NORETRY",        "MEMALLOC",
+    "COMP",  "NOMEMALLOC", "HARDWALL",      "THISNODE", "ACCOUNT"};
 
 /// Sets of flags that have a name in the kernel (include/linux/gfp_types.h), the largest first.
 struct GfpSet {
@@ -54,7 +54,8 @@ struct GfpSet {
 const std::vector<GfpSet>& gfp_sets() {
   static const std::vector<GfpSet> sets = {
       {"GFP_TRANSHUGE",
-       {"DIRECT_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
+       {"DIRECT_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC",
+        "NOWARN"}},
       {"GFP_TRANSHUGE_LIGHT",
        {"IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
       {"GFP_HIGHUSER_MOVABLE",
@@ -180,11 +181,14 @@ std::string Names::block_flags(std::uint64_t flags) const {
       read_ahead |= name == "__REQ_RAHEAD" && bit >= kOpBits && bit < 63 && flags >> bit & 1;
     for (auto& [name, bit] : known->second) {
       std::string_view word = name;  // __REQ_SYNC
-      if (!word.starts_with("__REQ_") || word == "__REQ_NR_BITS" || bit < kOpBits || bit > 62 || !(flags >> bit & 1)) continue;
+      if (!word.starts_with("__REQ_") || word == "__REQ_NR_BITS" || bit < kOpBits || bit > 62 ||
+          !(flags >> bit & 1))
+        continue;
       if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
       rest &= ~(1ULL << (bit - kOpBits));
       // The block layer lets all read-ahead fail fast; that says nothing more.
-      if (!read_ahead || !word.starts_with("__REQ_FAILFAST")) text = text.empty() ? camel(word.substr(6)) : camel(word.substr(6)) + '-' + text;
+      if (!read_ahead || !word.starts_with("__REQ_FAILFAST"))
+        text = text.empty() ? camel(word.substr(6)) : camel(word.substr(6)) + '-' + text;
     }
   }
   // As users know it: the highest flag first, the operation last.
@@ -208,19 +212,27 @@ bool names_things(const Format& format) {
     case Format::enumerator:
     case Format::bits:
     case Format::gfp:
-    case Format::block_flags: return true;
-    default: return false;
+    case Format::block_flags:
+      return true;
+    default:
+      return false;
   }
 }
 
 std::string Names::name(const Format& format, std::uint64_t value) const {
   switch (format.kind) {
-    case Format::disk: return value ? disk_name(static_cast<std::uint32_t>(value)) : "-";
-    case Format::enumerator: return enumerator(format, value);
-    case Format::gfp: return gfp(value);
-    case Format::block_flags: return block_flags(value);
-    case Format::bits: return bits(format, value);
-    default: return std::to_string(value);
+    case Format::disk:
+      return value ? disk_name(static_cast<std::uint32_t>(value)) : "-";
+    case Format::enumerator:
+      return enumerator(format, value);
+    case Format::gfp:
+      return gfp(value);
+    case Format::block_flags:
+      return block_flags(value);
+    case Format::bits:
+      return bits(format, value);
+    default:
+      return std::to_string(value);
   }
 }
 

@@ -70,9 +70,10 @@ class EventReporter : public Reporter {
   void text(Session& s, const event_head& head, const void* data, const stack* frames) {
     std::string line;
     if (s.config.given("timestamp"))
-      line = fmt::format("{:<14.6f} ", static_cast<double>(head.time_ns - std::min<std::uint64_t>(
-                                                                              s.began_ns, head.time_ns)) /
-                                           1e9);
+      line = fmt::format(
+          "{:<14.6f} ",
+          static_cast<double>(head.time_ns - std::min<std::uint64_t>(s.began_ns, head.time_ns)) /
+              1e9);
     for (auto* f : fields_) line += show(f->format, f->read(data), s.names) + ' ';
     while (line.ends_with(' ')) line.pop_back();
     s.out.line(line);
@@ -83,7 +84,9 @@ class EventReporter : public Reporter {
 
   void json(Session& s, const event_head& head, const void* data, const stack* frames) {
     JsonLine line;
-    line.text("type", "event").text("time", iso_time(head.time_ns)).number("monotonic_ns", head.time_ns);
+    line.text("type", "event")
+        .text("time", iso_time(head.time_ns))
+        .number("monotonic_ns", head.time_ns);
     for (auto* f : fields_) {
       line.key(f->key);
       json_value(line, *f, f->read(data), s.names);

@@ -49,8 +49,10 @@ class HistogramReporter : public Reporter {
     auto now = read(s);
     bool text = s.config.format == OutputFormat::text;
     if (text) {
-      if (s.config.given("timestamp")) s.out.line(fmt::format("\n{}", wall_time()));
-      else s.out.write("\n");
+      if (s.config.given("timestamp"))
+        s.out.line(fmt::format("\n{}", wall_time()));
+      else
+        s.out.write("\n");
     }
     auto stamp = iso_time(monotonic_ns());
     std::size_t shown = 0;
@@ -113,8 +115,8 @@ class HistogramReporter : public Reporter {
         if (!h.slots[i]) continue;
         auto row = stamp + ',';
         for (auto* k : keys_) row += csv_value(*k, k->read(key.data()), s.names) + ',';
-        s.out.line(fmt::format("{}{},{},{}", row, slot_from(i) * unit_ns_,
-                               slot_below(i) * unit_ns_, h.slots[i]));
+        s.out.line(fmt::format("{}{},{},{}", row, slot_from(i) * unit_ns_, slot_below(i) * unit_ns_,
+                               h.slots[i]));
       }
     } else {
       std::string title;
@@ -123,8 +125,9 @@ class HistogramReporter : public Reporter {
         format.width = 0;
         auto value = coretap::show(format, k->read(key.data()), s.names);
         // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
-        title += k->title.empty() ? ' ' + value
-                                  : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k->title, value);
+        title += k->title.empty()
+                     ? ' ' + value
+                     : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k->title, value);
       }
       if (!title.empty()) s.out.line(title);
       s.out.write(draw_histogram(h, unit_ns_ == 1000 ? "usecs" : "msecs"));

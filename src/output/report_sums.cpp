@@ -15,7 +15,8 @@ namespace {
 
 class SumReporter : public Reporter {
  public:
-  explicit SumReporter(const SumReport& report) : report_(report), before_(report.record_size / 8) {}
+  explicit SumReporter(const SumReport& report)
+      : report_(report), before_(report.record_size / 8) {}
 
   void configure(Session& s) override {
     for (auto& f : report_.fields)

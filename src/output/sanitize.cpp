@@ -32,8 +32,8 @@ Decoded decode(std::string_view s) {
 /// Moves the cursor, reverses the line or hides text: nothing that a name may do to a terminal.
 bool dangerous(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
-         c == 0xad || c == 0x180e || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-         (c >= 0xe0000 && c <= 0xe0fff);
+         c == 0xad || c == 0x180e || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 }  // namespace

@@ -11,16 +11,14 @@
 namespace coretap {
 
 bool Sink::wait_for_reader() {
-  while (true) {
-    pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
-    if (poll(wait, 2, -1) < 0 && errno != EINTR) return true;
-    if (wait[0].revents) return true;
-    // The user wants to end, and nobody reads: a moment for a slow reader, then without it.
-    if (wait[1].revents && poll(wait, 1, kGraceMs) == 0) {
-      closed_ = true;
-      return false;
-    }
-  }
+  pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
+  int ready = poll(wait, 2, -1);
+  if (ready < 0 || wait[0].revents) return true;
+  // The user wants to end, and nobody reads. One who has stalled gets a moment; one who reads page
+  // by page may take all the time, until the user asks again.
+  if (!ending_ && poll(wait, 1, kPatienceMs) != 0) return true;
+  closed_ = true;
+  return false;
 }
 
 void Sink::flush() {

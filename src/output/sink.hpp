@@ -25,20 +25,23 @@ class Sink {
 
   /// A descriptor that can be read when a signal waits: then a reader that has stalled is given up.
   void give_up_on(int signals) { signals_ = signals; }
+  /// A signal has asked to end: what is left is for a reader that reads.
+  void ending() { ending_ = true; }
+  void reader_has_gone() { closed_ = true; }
 
-  bool closed() const { return closed_; }        ///< the reader has gone: end quietly
-  bool failed() const { return error_ != 0; }    ///< anything else, such as a full disk
+  bool closed() const { return closed_; }      ///< the reader has gone: end quietly
+  bool failed() const { return error_ != 0; }  ///< anything else, such as a full disk
   Error error() const;
 
  private:
   static constexpr std::size_t kFlushAt = 64 << 10;
-  static constexpr int kGraceMs = 500;
+  static constexpr int kPatienceMs = 2000;
 
   bool wait_for_reader();
 
   int fd_, signals_ = -1;
   std::string buffer_;
-  bool closed_ = false;
+  bool closed_ = false, ending_ = false;
   int error_ = 0;
 };
 

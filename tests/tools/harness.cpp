@@ -64,8 +64,8 @@ Json Json::parse(const std::string& text) {
   json.document_->Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag>(
       text.data(), text.size());
   if (json.document_->HasParseError())
-    throw failed(std::string("not JSON: ") + rapidjson::GetParseError_En(json.document_->GetParseError()) +
-                 ": " + text);
+    throw failed(std::string("not JSON: ") +
+                 rapidjson::GetParseError_En(json.document_->GetParseError()) + ": " + text);
   json.value_ = json.document_.get();
   return json;
 }
@@ -346,7 +346,8 @@ void require_tool(const std::string& tool) {
   auto& [status, out, err] = known->second;
   if (status == 0) return;
   if (auto why = expected_missing(tool); why && status == 3) throw Skip(tool + ": " + *why);
-  throw failed(tool + " does not run here: exit status " + std::to_string(status) + ", stderr: " + err);
+  throw failed(tool + " does not run here: exit status " + std::to_string(status) +
+               ", stderr: " + err);
 }
 
 double slowness() {
@@ -368,19 +369,23 @@ Victim::Victim(const std::string& name, Strings arguments, How how)
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   process_ = std::make_unique<Process>(
       Spawn{.argv = argv, .stdin_pipe = true, .in_child = how.in_child, .death_signal = SIGTERM});
-  if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; })) gone();
+  if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }))
+    gone();
   ready_ = Json::parse(process_->out_lines().at(0));
 }
 
 void Victim::gone() {
   int status = process_->wait();
   if (status == 77) throw Skip(process_->err());
-  throw failed("victim " + name_ + " ended with " + std::to_string(status) + ": " + process_->err());
+  throw failed("victim " + name_ + " ended with " + std::to_string(status) + ": " +
+               process_->err());
 }
 
 Json Victim::truth() {
   if (truth_) return *truth_;
-  auto two = [](const std::string& out, auto&) { return std::count(out.begin(), out.end(), '\n') >= 2; };
+  auto two = [](const std::string& out, auto&) {
+    return std::count(out.begin(), out.end(), '\n') >= 2;
+  };
   if (!process_->await(two)) gone();
   if (!linger_ && process_->wait() != 0) gone();
   truth_ = Json::parse(process_->out_lines().at(1));
@@ -429,13 +434,14 @@ Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   process_ = std::make_unique<Process>(Spawn{.argv = argv, .stdout_path = how.stdout_path});
   if (how.attached && !attached())
-    throw failed(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " + process_->err());
+    throw failed(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " +
+                 process_->err());
 }
 
 bool Tracer::attached() {
   return process_->await([](const std::string& out, const std::string& err) {
-    return contains(err, "Tracing ") || contains(out, "\"type\":\"header\"") || out.starts_with("time,") ||
-           out.starts_with("comm,pid");
+    return contains(err, "Tracing ") || contains(out, "\"type\":\"header\"") ||
+           out.starts_with("time,") || out.starts_with("comm,pid");
   });
 }
 
@@ -443,7 +449,8 @@ std::string Tracer::stop_text(int signal) {
   process_->signal(signal);
   int status = process_->wait();
   if (status)
-    throw failed(name_ + " ended with " + std::to_string(status) + " after a signal: " + process_->err());
+    throw failed(name_ + " ended with " + std::to_string(status) +
+                 " after a signal: " + process_->err());
   return process_->out();
 }
 
@@ -478,7 +485,8 @@ Cgroup::Cgroup() {
   }
   static int serial = 0;
   path_ = root + "/coretap-test-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
-  if (::mkdir(path_.c_str(), 0755)) throw Skip("cannot make a cgroup: " + path_ + ": " + strerror(errno));
+  if (::mkdir(path_.c_str(), 0755))
+    throw Skip("cannot make a cgroup: " + path_ + ": " + strerror(errno));
 }
 
 Cgroup::~Cgroup() {
@@ -534,8 +542,8 @@ bool contains(std::string_view text, std::string_view what) {
       return ::testing::AssertionFailure() << "a raw byte " << int(c) << " in: " << text;
   // RapidJSON's decoder judges the encoding.
   rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::CrtAllocator,
-                    rapidjson::kWriteValidateEncodingFlag>
+  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,
+                    rapidjson::CrtAllocator, rapidjson::kWriteValidateEncodingFlag>
       writer(buffer);
   if (!writer.String(text.data(), static_cast<unsigned>(text.size())))
     return ::testing::AssertionFailure() << "not UTF-8: " << text;
@@ -578,7 +586,9 @@ BpfIds bpf_ids(pid_t pid) {
     std::uint32_t program = 0, link = 0, map = 0;
     for (std::string line; std::getline(lines, line);) {
       auto number = [&](std::string_view key) {
-        return line.starts_with(key) ? static_cast<std::uint32_t>(std::stoul(line.substr(key.size()))) : 0;
+        return line.starts_with(key)
+                   ? static_cast<std::uint32_t>(std::stoul(line.substr(key.size())))
+                   : 0;
       };
       program = std::max(program, number("prog_id:"));
       link = std::max(link, number("link_id:"));

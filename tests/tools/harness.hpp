@@ -55,10 +55,10 @@ class Json {
 
 struct Spawn {
   Strings argv;
-  bool stdin_pipe = false;             ///< else /dev/null
-  std::string stdout_path = {};        ///< a file instead of a pipe
-  std::function<void()> in_child = {}; ///< before exec; async-signal-safe calls only
-  int death_signal = 9;                ///< when the test itself dies
+  bool stdin_pipe = false;              ///< else /dev/null
+  std::string stdout_path = {};         ///< a file instead of a pipe
+  std::function<void()> in_child = {};  ///< before exec; async-signal-safe calls only
+  int death_signal = 9;                 ///< when the test itself dies
 };
 
 /// A child process in a group of its own; its output is read by a thread as it comes.
@@ -229,13 +229,13 @@ std::size_t bpf_left(const BpfIds& ids);
 }  // namespace coretap::tooltest
 
 /// A test that may throw Skip anywhere.
-#define TOOL_TEST_BODY(function)                            \
-  try {                                                     \
-    function;                                               \
-  } catch (const ::coretap::tooltest::Skip& skip) {         \
-    GTEST_SKIP() << skip.what();                            \
+#define TOOL_TEST_BODY(function)                    \
+  try {                                             \
+    function;                                       \
+  } catch (const ::coretap::tooltest::Skip& skip) { \
+    GTEST_SKIP() << skip.what();                    \
   }
-#define TOOL_TEST(suite, name)                              \
-  static void suite##_##name();                             \
-  TEST(suite, name) { TOOL_TEST_BODY(suite##_##name()) }    \
+#define TOOL_TEST(suite, name)                           \
+  static void suite##_##name();                          \
+  TEST(suite, name) { TOOL_TEST_BODY(suite##_##name()) } \
   static void suite##_##name()

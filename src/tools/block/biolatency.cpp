@@ -1,9 +1,9 @@
 // biolatency: block I/O latency as a histogram.
 #include "block/biolatency.h"
 
+#include "biolatency.skel.h"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "biolatency.skel.h"
 
 using namespace coretap;
 using Opt = rodata_of<biolatency_bpf>;
@@ -19,7 +19,8 @@ TOOL(biolatency) {
           "request that completes in parts counts once, when the last part is done.\n\n"
           "Filters by task ask who submitted the I/O. What the kernel writes back later on its "
           "own belongs to no process; with --cgroup it counts where the io controller charges it.",
-      .overhead = "two hooks per I/O (three with --queued or a filter by task), no output per event",
+      .overhead =
+          "two hooks per I/O (three with --queued or a filter by task), no output per event",
       .examples = {{"biolatency", "one histogram of everything until Ctrl-C"},
                    {"biolatency -D 1 10", "per disk, ten reports of one second"},
                    {"biolatency -mT 5", "in milliseconds, every five seconds, with the time"},
@@ -27,13 +28,15 @@ TOOL(biolatency) {
                    {"biolatency -- dd if=big of=/dev/null", "only what this command submits"}},
       .object = skeleton<biolatency_bpf>(),
       .positionals = Positionals::interval_count,
-      .options =
-          {flag('Q', "queued", "include the time queued in the I/O scheduler", setting(&Opt::queued)),
-           flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
-           flag('F', "flags", "one histogram per operation and its flags", setting(&Opt::by_flags)),
-           flag('e', "extension", "print average, total and count below each histogram"),
-           shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(), shared::tid(),
-           shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
+      .options = {flag('Q', "queued", "include the time queued in the I/O scheduler",
+                       setting(&Opt::queued)),
+                  flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
+                  flag('F', "flags", "one histogram per operation and its flags",
+                       setting(&Opt::by_flags)),
+                  flag('e', "extension", "print average, total and count below each histogram"),
+                  shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(),
+                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::max_keys()},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
                 {"insertion into the queue", {{{"on_insert"}}}, "queued"},
                 {"issue to the device", {{{"on_issue"}}}},
@@ -42,7 +45,8 @@ TOOL(biolatency) {
       .report = histogram<Key>(
           "latency",
           {field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks"),
-           field<&Key::flags>("flags", "flags", as::block_flags, "operation and flags").with("flags")},
+           field<&Key::flags>("flags", "flags", as::block_flags, "operation and flags")
+               .with("flags")},
           "extension"),
       .announce = "Tracing block device I/O",
   };

@@ -28,8 +28,9 @@ TOOL(offcputime) {
           "frame [runnable].\n\n"
           "Times are in microseconds. A task that is still off the CPU when tracing ends has not "
           "been counted yet. User stacks need code with frame pointers.",
-      .overhead = "one hook per context switch with a walk of the user stack; the kernel stack is "
-                  "walked only for waits within --min-block-time and --max-block-time",
+      .overhead =
+          "one hook per context switch with a walk of the user stack; the kernel stack is "
+          "walked only for waits within --min-block-time and --max-block-time",
       .examples = {{"offcputime 10", "ten seconds, all threads"},
                    {"offcputime -p 1234,5678", "these processes, until Ctrl-C"},
                    {"offcputime -K -m 1000 5", "kernel stacks of waits of a millisecond and more"},
@@ -38,7 +39,8 @@ TOOL(offcputime) {
       .object = skeleton<offcputime_bpf>(),
       .positionals = Positionals::duration,
       .options = {shared::pid(), shared::tid(), shared::uid(0), shared::comm(), shared::cgroup(),
-                  flag('u', "user-threads-only", "no kernel threads", setting(&Opt::user_threads_only)),
+                  flag('u', "user-threads-only", "no kernel threads",
+                       setting(&Opt::user_threads_only)),
                   flag('k', "kernel-threads-only", "only kernel threads",
                        setting(&Opt::kernel_threads_only)),
                   flag('U', "user-stacks-only", "no kernel stacks"),

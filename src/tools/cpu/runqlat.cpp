@@ -18,8 +18,9 @@ TOOL(runqlat) {
           "wakeup, or from being preempted, until they run. It is the kernel's own accounting of "
           "run delay (/proc/PID/schedstat), taken at each context switch.\n\n"
           "Filters and keys are about the task that waited.",
-      .overhead = "one hook per context switch (three on kernels without run delay accounting), "
-                  "no output per event",
+      .overhead =
+          "one hook per context switch (three on kernels without run delay accounting), "
+          "no output per event",
       .examples = {{"runqlat", "one histogram of all tasks until Ctrl-C"},
                    {"runqlat -mT 1", "each second, in milliseconds, with the time"},
                    {"runqlat -P 5 1", "per process, for five seconds"},

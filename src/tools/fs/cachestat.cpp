@@ -1,10 +1,10 @@
 // cachestat: hits and misses of the page cache.
 #include "fs/cachestat.h"
 
+#include "cachestat.skel.h"
 #include "core/machine.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "cachestat.skel.h"
 
 using namespace coretap;
 using Sums = cachestat_sums;
@@ -40,8 +40,9 @@ TOOL(cachestat) {
           "of hits. Pages that write() makes are not misses. A large folio counts as many pages "
           "as it has. BUFFERS_MB and CACHED_MB are those of /proc/meminfo.\n\n"
           "With filters by task, only what those tasks did themselves.",
-      .overhead = "a hook per read and fault and per page added or dirtied; kernels before 6.12 "
-                  "have one per page touched. Counted in the kernel, no output per event",
+      .overhead =
+          "a hook per read and fault and per page added or dirtied; kernels before 6.12 "
+          "have one per page touched. Counted in the kernel, no output per event",
       .examples = {{"cachestat", "a line per second"},
                    {"cachestat -T 5 12", "a minute, every five seconds, with the time"},
                    {"cachestat -p 181", "what process 181 finds in the cache"},
@@ -51,15 +52,14 @@ TOOL(cachestat) {
       .default_interval = 1,
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
                   shared::cgroup()},
-      .hooks =
-          {{"accesses",
-            {{{"on_read", "on_map", "on_fault"}},
-             {.programs = {"folio_accessed"}, .limits = kMarks},
-             {.programs = {"folio_accessed_kprobe"}, .limits = kMarks},
-             {.programs = {"page_accessed"}, .limits = kMarks},
-             {.programs = {"page_accessed_kprobe"}, .limits = kMarks}}},
-           {"pages added", {{{"on_add"}}}},
-           {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
+      .hooks = {{"accesses",
+                 {{{"on_read", "on_map", "on_fault"}},
+                  {.programs = {"folio_accessed"}, .limits = kMarks},
+                  {.programs = {"folio_accessed_kprobe"}, .limits = kMarks},
+                  {.programs = {"page_accessed"}, .limits = kMarks},
+                  {.programs = {"page_accessed_kprobe"}, .limits = kMarks}}},
+                {"pages added", {{{"on_add"}}}},
+                {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
       .report = sums<Sums>(
           {derived<Sums, hits>("hits", "HITS", as::number, "pages wanted and found"),
            derived<Sums, misses>("misses", "MISSES", as::number, "pages read in"),
@@ -67,10 +67,13 @@ TOOL(cachestat) {
            derived<Sums, ratio>("hit_ratio", "HITRATIO", as::percent, "hits of all wanted, 0 to 1"),
            derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
                                      "block device pages in the cache"),
-           derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number, "file pages in the cache"),
+           derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number,
+                                    "file pages in the cache"),
            field<&Sums::accessed>("accessed", "ACCESSED", as::number, "pages wanted").with("json"),
-           field<&Sums::added>("added", "ADDED", as::number, "pages added to the cache").with("json"),
-           field<&Sums::written>("write_added", "WADDED", as::number, "of those, by a write").with("json")}),
+           field<&Sums::added>("added", "ADDED", as::number, "pages added to the cache")
+               .with("json"),
+           field<&Sums::written>("write_added", "WADDED", as::number, "of those, by a write")
+               .with("json")}),
       .announce = "Tracing the page cache",
   };
 }

@@ -1,10 +1,10 @@
 // compactsnoop: runs of memory compaction.
 #include "memory/compactsnoop.h"
 
+#include "compactsnoop.skel.h"
 #include "core/fragmentation.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "compactsnoop.skel.h"
 
 using namespace coretap;
 using Event = compactsnoop_event;
@@ -61,25 +61,32 @@ TOOL(compactsnoop) {
            field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
            derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone"),
            field<&Event::order>("order", "ORDER", as::small, "2^order pages are wanted; -1: all"),
-           derived<Event, mode>("mode", "MODE", as::wide(as::text, -5), "SYNC may wait, ASYNC does not"),
+           derived<Event, mode>("mode", "MODE", as::wide(as::text, -5),
+                                "SYNC may wait, ASYNC does not"),
            derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
-                                 "fragmentation index of the order")
+                                         "fragmentation index of the order")
                .with("extended"),
-           field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages").with("extended"),
-           field<&Event::low>("low_pages", "LOW", as::pages, "the zone's low watermark, pages").with("extended"),
-           field<&Event::high>("high_pages", "HIGH", as::pages, "the zone's high watermark, pages").with("extended"),
-           field<&Event::free>("free_pages", "FREE", as::pages, "free pages of the zone").with("extended"),
+           field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages")
+               .with("extended"),
+           field<&Event::low>("low_pages", "LOW", as::pages, "the zone's low watermark, pages")
+               .with("extended"),
+           field<&Event::high>("high_pages", "HIGH", as::pages, "the zone's high watermark, pages")
+               .with("extended"),
+           field<&Event::free>("free_pages", "FREE", as::pages, "free pages of the zone")
+               .with("extended"),
            field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time of the run"),
-           field<&Event::status>("status", "STATUS", as::enumerator("compact_result", "COMPACT_", -17),
-                                 "how it ended"),
-           derived<Event, kind>("kind", "KIND", as::wide(as::text, -9), "who wanted it").with("extended"),
+           field<&Event::status>("status", "STATUS",
+                                 as::enumerator("compact_result", "COMPACT_", -17), "how it ended"),
+           derived<Event, kind>("kind", "KIND", as::wide(as::text, -9), "who wanted it")
+               .with("extended"),
            field<&Event::migrate_scanned>("migrate_scanned_pages", "MSCAN", as::pages,
                                           "pages scanned for some to move")
                .with("extended"),
            field<&Event::free_scanned>("free_scanned_pages", "FSCAN", as::pages,
                                        "pages scanned for free ones")
                .with("extended"),
-           field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved").with("extended"),
+           field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved")
+               .with("extended"),
            field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
           "kernel-stack"),
       .announce = "Tracing memory compaction",

@@ -41,7 +41,9 @@ TOOL(drsnoop) {
                   flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")},
       .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},
                 {"memory cgroup reclaim", {{{"on_memcg_begin", "on_memcg_end"}}}, "memcg"},
-                {"node reclaim", {{{"on_node_begin", "on_node_end"}}}, "memcg",
+                {"node reclaim",
+                 {{{"on_node_begin", "on_node_end"}}},
+                 "memcg",
                  "reclaim of a single node is not seen: this kernel is built without NUMA"}},
       .report = events<Event>(
           {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
@@ -55,13 +57,15 @@ TOOL(drsnoop) {
            field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
            derived<Event, kind>("kind", "KIND", as::wide(as::text, -6), "direct, memcg or node")
                .with("extended|memcg"),
-           field<&Event::node>("node", "NODE", as::small, "NUMA node of the CPU, or the one reclaimed")
+           field<&Event::node>("node", "NODE", as::small,
+                               "NUMA node of the CPU, or the one reclaimed")
                .with("extended"),
            field<&Event::order>("order", "ORDER", as::small, "2^order pages were wanted")
                .with("extended"),
            field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
                .with("extended"),
-           field<&Event::cgroup>("cgroup_id", "CGROUP", as::number, "cgroup (version 2) of the task")
+           field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
+                                 "cgroup (version 2) of the task")
                .with("json")},
           "kernel-stack"),
       .announce = "Tracing direct reclaim",

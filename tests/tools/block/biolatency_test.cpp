@@ -64,7 +64,9 @@ TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
 
 TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"}, {.linger = true});
+  Victim victim("blockio",
+                {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"},
+                {.linger = true});
   Json truth;
   auto report = trace(victim, {"-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u) << "only reads were made";
@@ -73,10 +75,13 @@ TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
   EXPECT_TRUE(report.body[0]["flags"].str().ends_with("Read")) << report.body[0]["flags"].str();
 }
 
-// Requests larger than the device takes are split; each part is one request, and complete only once.
+// Requests larger than the device takes are split; each part is one request, and complete only
+// once.
 TOOL_TEST(Biolatency, CountsWholeRequests) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"}, {.linger = true});
+  Victim victim("blockio",
+                {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"},
+                {.linger = true});
   Json truth;
   auto report = trace(victim, {}, &truth);
   auto largest = truth["max_sectors_kb"].u64() * 1024;
@@ -124,7 +129,8 @@ TOOL_TEST(Biolatency, FilterByDisk) {
   Tracer by_number("biolatency", {"--json", "-p", victim.id(), "--disk", number});
   std::unique_ptr<Tracer> elsewhere;
   if (!other.empty())
-    elsewhere = std::make_unique<Tracer>("biolatency", Strings{"--json", "-p", victim.id(), "-d", other});
+    elsewhere =
+        std::make_unique<Tracer>("biolatency", Strings{"--json", "-p", victim.id(), "-d", other});
   victim.release();
   auto count = victim.truth()["count"].u64();
   EXPECT_EQ(by_name.stop().sum("count"), count);
@@ -214,7 +220,8 @@ TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
 TOOL_TEST(Biolatency, FilterByCgroup) {
   require_tool("biolatency");
   Cgroup cgroup;
-  Victim inside("blockio", {"--make", "loop", "--count", "30"}, {.linger = true}), outside("blockio", {"--make", "loop", "--count", "50"});
+  Victim inside("blockio", {"--make", "loop", "--count", "30"}, {.linger = true}),
+      outside("blockio", {"--make", "loop", "--count", "50"});
   cgroup.add(inside.pid());
   Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path(), "-d", disk_of(inside)});
   outside.release();
@@ -228,7 +235,9 @@ TOOL_TEST(Biolatency, FilterByCgroup) {
 
 TOOL_TEST(Biolatency, FilterByComm) {
   require_tool("biolatency");
-  Victim named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"}, {.linger = true}), other("blockio", {"--make", "loop", "--count", "20"});
+  Victim named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
+               {.linger = true}),
+      other("blockio", {"--make", "loop", "--count", "20"});
   Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name", "-d", disk_of(named)});
   other.release();
   named.release();
@@ -239,7 +248,8 @@ TOOL_TEST(Biolatency, FilterByComm) {
 
 TOOL_TEST(Biolatency, FollowsACommand) {
   require_tool("biolatency");
-  Tracer tracer("biolatency", {"--json", "--", victim_path("blockio"), "--count", "30"}, {.attached = false});
+  Tracer tracer("biolatency", {"--json", "--", victim_path("blockio"), "--count", "30"},
+                {.attached = false});
   int status = tracer.process().wait();
   ASSERT_EQ(status, 0) << tracer.process().err();
   if (!contains(tracer.process().out(), "took_ns")) throw Skip(tracer.process().err());

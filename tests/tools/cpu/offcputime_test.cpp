@@ -26,7 +26,10 @@ __attribute__((always_inline)) inline void short_sleep() {
   timespec t{0, 20'000};
 #if defined(__x86_64__)
   long result;
-  asm volatile("syscall" : "=a"(result) : "a"(SYS_nanosleep), "D"(&t), "S"(nullptr) : "rcx", "r11", "memory");
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(SYS_nanosleep), "D"(&t), "S"(nullptr)
+               : "rcx", "r11", "memory");
 #else
   ::syscall(SYS_nanosleep, &t, nullptr);
 #endif
@@ -85,7 +88,8 @@ Sum sum_of(const Report& report, Condition condition) {
 }
 
 Sum blocked_in_chain(const Report& report) {
-  return sum_of(report, [](auto& line) { return !line["runnable"].boolean() && in_known_chain(line); });
+  return sum_of(report,
+                [](auto& line) { return !line["runnable"].boolean() && in_known_chain(line); });
 }
 
 bool has_frame(const Strings& frames, std::string_view part) {
@@ -131,9 +135,9 @@ TOOL_TEST(Offcputime, WhileTheProcessLives) {
   for (auto& thread : truth["threads"].items()) {
     auto sum = sum_of(report, [&](auto& line) {
       auto frames = line["user_stack"].strings();
-      return line["tid"].u64() == thread["tid"].u64() && !line["runnable"].boolean() && frames.size() > 2 &&
-             frames[0].starts_with("victim_sleep+0x") && frames[1].starts_with("victim_middle+0x") &&
-             frames[2].starts_with("victim_outer+0x");
+      return line["tid"].u64() == thread["tid"].u64() && !line["runnable"].boolean() &&
+             frames.size() > 2 && frames[0].starts_with("victim_sleep+0x") &&
+             frames[1].starts_with("victim_middle+0x") && frames[2].starts_with("victim_outer+0x");
     });
     EXPECT_EQ(sum.count, thread["voluntary"].u64());
     EXPECT_LE(sum.ns, thread["slept_ns"].u64());
@@ -147,7 +151,8 @@ TOOL_TEST(Offcputime, ThresholdsStatesAndParts) {
     options.insert(options.end(), {"--json", "-p", victim.id()});
     return std::make_unique<Tracer>("offcputime", options);
   };
-  auto above = with({"-m", "5000"}), far_above = with({"-m", "60000000"}), below = with({"-M", "1000"});
+  auto above = with({"-m", "5000"}), far_above = with({"-m", "60000000"}),
+       below = with({"-M", "1000"});
   auto interruptible = with({"--state", "1"}), uninterruptible = with({"--state", "2"});
   auto runnable = with({"--state", "0"});
   auto kernel = with({"-K"}), user = with({"-U", "--state", "1"});
@@ -195,9 +200,10 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
   EXPECT_GE(in_chain * 1000, truth["voluntary"].u64() * 9'000'000);
 
   auto shown = text.stop_text();
-  EXPECT_TRUE(contains(shown, "    --\n    victim_sleep\n    victim_middle\n    victim_outer\n")) << shown;
-  EXPECT_TRUE(std::regex_search(
-      shown, std::regex("\n    -                sleeper \\(" + victim.id() + "\\)\n        [0-9]+\n")))
+  EXPECT_TRUE(contains(shown, "    --\n    victim_sleep\n    victim_middle\n    victim_outer\n"))
+      << shown;
+  EXPECT_TRUE(std::regex_search(shown, std::regex("\n    -                sleeper \\(" +
+                                                  victim.id() + "\\)\n        [0-9]+\n")))
       << shown;
 
   std::istringstream rows(csv.stop_text());
@@ -258,14 +264,16 @@ TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
   std::map<std::uint64_t, std::uint64_t> sleeps;
   auto by_pid = pids.stop();
   for (auto& line : by_pid.body)
-    if (!line["runnable"].boolean() && in_known_chain(line)) sleeps[line["pid"].u64()] += line["count"].u64();
+    if (!line["runnable"].boolean() && in_known_chain(line))
+      sleeps[line["pid"].u64()] += line["count"].u64();
   std::map<std::uint64_t, std::uint64_t> expected{{one.pid(), 10}, {two.pid(), 10}};
   EXPECT_EQ(sleeps, expected);
   for (auto& line : by_pid.body) EXPECT_NE(line["pid"].i64(), three.pid());
 
   sleeps.clear();
   for (auto& line : tids.stop().body)
-    if (!line["runnable"].boolean() && in_known_chain(line)) sleeps[line["tid"].u64()] += line["count"].u64();
+    if (!line["runnable"].boolean() && in_known_chain(line))
+      sleeps[line["tid"].u64()] += line["count"].u64();
   expected = {{tid(one, 1), 5}, {tid(three, 0), 5}};
   EXPECT_EQ(sleeps, expected);
 }
@@ -295,7 +303,8 @@ TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
                           std::filesystem::read_symlink("/proc/self/exe").string()},
                  .stdin_pipe = true});
   ASSERT_TRUE(child.await([](auto& out, auto&) { return out == "ready\n"; })) << child.err();
-  Tracer tracer("offcputime", {"--json", "--strict", "--state", "1", "-p", std::to_string(child.pid())});
+  Tracer tracer("offcputime",
+                {"--json", "--strict", "--state", "1", "-p", std::to_string(child.pid())});
   child.write_stdin("x");
   ASSERT_EQ(child.wait(), 0);
   auto report = tracer.stop();
@@ -319,8 +328,8 @@ TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
 TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   require_tool("offcputime");
   Tracer tracer("offcputime",
-                {"--json", "--strict", "--", victim_path("forker"), "--children", "20", "--depth", "2",
-                 "--sleeps", "2", "--ms", "5"},
+                {"--json", "--strict", "--", victim_path("forker"), "--children", "20", "--depth",
+                 "2", "--sleeps", "2", "--ms", "5"},
                 {.attached = false});
   auto report = tracer.finish();
   ASSERT_TRUE(report.truth);
@@ -338,7 +347,8 @@ TOOL_TEST(Offcputime, FollowsACommandsChildren) {
 }
 
 TOOL_TEST(Offcputime, RefusesContradictions) {
-  for (auto& words : std::vector<Strings>{{"-u", "-k"}, {"-U", "-K"}, {"-f", "--json"}, {"-m", "10", "-M", "5"}}) {
+  for (auto& words : std::vector<Strings>{
+           {"-u", "-k"}, {"-U", "-K"}, {"-f", "--json"}, {"-m", "10", "-M", "5"}}) {
     Strings argv{tool_path("offcputime")};
     argv.insert(argv.end(), words.begin(), words.end());
     EXPECT_EQ(run(argv).status, 2) << words[0] << " " << words[1];

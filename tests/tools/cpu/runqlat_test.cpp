@@ -117,7 +117,8 @@ TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
   auto become_user = [] {
-    if (::setgroups(0, nullptr) || ::setresgid(kUser, kUser, kUser) || ::setresuid(kUser, kUser, kUser))
+    if (::setgroups(0, nullptr) || ::setresgid(kUser, kUser, kUser) ||
+        ::setresuid(kUser, kUser, kUser))
       ::_exit(126);
   };
   Victim wanted("runqueue", {"--threads", "2", "--ms", "300", "--comm", "rq-wanted"},
@@ -125,8 +126,10 @@ TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   Victim rival("runqueue", {"--threads", "2", "--ms", "300"}, kLinger);
   ASSERT_EQ(wanted.ready()["cpu"].u64(), rival.ready()["cpu"].u64());
   cgroup.add(wanted.pid());
-  std::vector<Strings> filters{{"-c", cgroup.path()}, {"-u", std::to_string(kUser)},
-                               {"--comm", "rq-wanted"}, {"-p", wanted.id()}};
+  std::vector<Strings> filters{{"-c", cgroup.path()},
+                               {"-u", std::to_string(kUser)},
+                               {"--comm", "rq-wanted"},
+                               {"-p", wanted.id()}};
   std::vector<std::unique_ptr<Tracer>> tracers;
   for (auto filter : filters) {
     filter.insert(filter.end(), {"--json", "--strict", "-L"});
@@ -142,7 +145,8 @@ TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
     SCOPED_TRACE(filters[i][0]);
     auto report = tracers[i]->stop();
     expect_same_waits(report, truth);
-    for (auto& [tid, line] : by_tid(report)) EXPECT_TRUE(own.contains(tid)) << tid << line["comm"].str();
+    for (auto& [tid, line] : by_tid(report))
+      EXPECT_TRUE(own.contains(tid)) << tid << line["comm"].str();
   }
 }
 
@@ -174,7 +178,8 @@ TOOL_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
 // Threads that begin while tracing goes on, and what a command's children wait.
 TOOL_TEST(Runqlat, FollowsACommand) {
   require_tool("runqlat");
-  Tracer tracer("runqlat", {"--json", "-L", "--", victim_path("runqueue"), "--threads", "3", "--ms", "200"},
+  Tracer tracer("runqlat",
+                {"--json", "-L", "--", victim_path("runqueue"), "--threads", "3", "--ms", "200"},
                 {.attached = false});
   ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   auto report = parse_report(tracer.process().out(), tracer.process().err());

@@ -46,10 +46,14 @@ struct Observed {
   std::uint64_t sum(const char* key) const { return report.sum(key); }
 };
 
-/// What the process does from its start signal to its end, and nothing of any other.
+/// It lives until the tool is gone: where marks are counted, all that it has mapped is marked at
+/// its end.
+const Victim::How kLinger{.linger = true};
+
+/// What the process does from its start signal to its truth, and nothing of any other.
 Observed observe(Strings arguments, Strings filter = {}) {
   require_tool("cachestat");
-  Victim victim("pagecache", std::move(arguments));
+  Victim victim("pagecache", std::move(arguments), kLinger);
   if (filter.empty()) filter = {"-p", victim.id()};
   filter.insert(filter.begin(), {"--json", "--strict"});
   Tracer tracer("cachestat", filter);
@@ -170,7 +174,7 @@ TOOL_TEST(Cachestat, Filters) {
   require_tool("cachestat");
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
-  Victim wanted("pagecache", {"--phase", "warm", "--comm", "pc-wanted"});
+  Victim wanted("pagecache", {"--phase", "warm", "--comm", "pc-wanted"}, kLinger);
   Victim other("pagecache", {"--phase", "warm"});
   cgroup.add(wanted.pid());
   std::vector<Strings> filters{

@@ -56,8 +56,7 @@ void check_events(const Report& report, const Zones& zones) {
 /// Sums over all tasks, kcompactd included, are the kernel's own: it counted no less while the
 /// victim ran and no more while the tool did.
 void expect_scanned(const Report& report, const Json& truth, const Counters& around) {
-  auto migrated = report.sum("migrated_pages");
-  EXPECT_LE(migrated, around.growth("pgmigrate_success"));
+  EXPECT_LE(report.sum("migrated_pages"), around.growth("pgmigrate_success"));
   if (auto limits = report.header["limits"].strings(); !limits.empty()) {
     // What it isolated it has scanned by the way that is seen; the fast search adds to the rest.
     EXPECT_LE(report.sum("migrate_scanned_pages"), around.growth("compact_migrate_scanned"));
@@ -87,12 +86,18 @@ TOOL_TEST(Compactsnoop, ByHand) {
   Victim victim("compaction", kManual);
   Counters around;
   Tracer all("compactsnoop", {"--json", "--strict", "-K"});
+  Counters within;
   victim.release();
   auto truth = victim.truth();
+  auto migrated = within.growth("pgmigrate_success");
   auto report = all.stop();
   auto zones = zones_of(truth);
   check_events(report, zones);
   expect_scanned(report, truth, around);
+  // Compaction is what migrates pages, unless there are several nodes to balance.
+  if (zones.rbegin()->first.first == 0) {
+    EXPECT_GE(report.sum("migrated_pages"), migrated);
+  }
   std::map<Zones::key_type, std::uint64_t> runs, expected;
   for (auto& [zone, pages] : zones) expected[zone] = truth["rounds"].u64();
   std::uint64_t begins = 0, took = 0, scanned = 0;
@@ -184,7 +189,7 @@ TOOL_TEST(Compactsnoop, DirectForHugePages) {
     EXPECT_EQ(event["order"].i64(), 9);
     EXPECT_EQ(event["comm"].str(), "compaction");
     EXPECT_TRUE(has_frame(event, "compact_zone"));
-    EXPECT_TRUE(has_frame(event, "direct_compact"));
+    EXPECT_TRUE(has_frame(event, "try_to_compact_pages"));
   }
   // A stall is a run on each zone that promises something.
   EXPECT_GE(direct, truth["stalls"].u64());

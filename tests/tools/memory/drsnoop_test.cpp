@@ -60,54 +60,78 @@ Strings words(const std::string& text) {
 
 // ---- the whole machine ----
 
+/// Calls of its programs that the kernel left out because the program was under way on that CPU: a
+/// kernel that lets itself be preempted in tracepoints does so when another task comes to the same.
+std::uint64_t skipped_calls(Tracer& tracer) {
+  std::uint64_t calls = 0;
+  auto directory = "/proc/" + std::to_string(tracer.process().pid()) + "/fdinfo";
+  for (auto& entry : std::filesystem::directory_iterator(directory)) {
+    std::istringstream lines(slurp(entry.path().string()));
+    for (std::string key, value; lines >> key >> value;)
+      if (key == "recursion_misses:") calls += std::stoull(value);
+  }
+  return calls;
+}
+
 // One victim for all of it: to fill a machine's memory takes seconds.
 TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   require_tool("drsnoop");
   Victim victim("reclaim", {"--events", "20"});
   auto worker = victim.ready()["worker_pid"].u64();
+  const Strings room{"--ring-size", "4M"};  // hundreds come at once when a minimum is raised
+  auto with = [&](Strings options) {
+    options.insert(options.end(), room.begin(), room.end());
+    return std::make_unique<Tracer>("drsnoop", options);
+  };
   Counters around;
-  Tracer all("drsnoop", {"--json", "--strict", "-K"});
-  Tracer own("drsnoop", {"--json", "--strict", "-p", std::to_string(worker)});
-  Tracer parent("drsnoop", {"--json", "--strict", "-t", std::to_string(worker)});
-  Tracer text("drsnoop", {"-T", "-U", "-e", "-n", "reclaim"});
+  auto all = with({"--json", "-K"}), own = with({"--json", "-p", std::to_string(worker)});
+  auto main_thread = with({"--json", "-t", std::to_string(worker)});
+  auto text = with({"-T", "-U", "-e", "-n", "reclaim"});
   victim.release();
   auto truth = victim.truth();
-  auto report = all.stop(), filtered = own.stop(), main_thread = parent.stop();
-  auto shown = text.stop_text();
+  std::uint64_t skipped = 0, skipped_here = skipped_calls(*all);
+  for (auto* tracer : {all.get(), own.get(), main_thread.get(), text.get()})
+    skipped += skipped_calls(*tracer);
+  auto report = all->stop(), filtered = own->stop(), of_main = main_thread->stop();
+  auto shown = text->stop_text();
   auto direct = of_kind(report, "direct");
   check_events(report);
   EXPECT_EQ(direct.size(), report.body.size()) << "nothing else without --memcg";
-
-  // The kernel counts a stall again when it starts over because a whole pass freed nothing: at most
-  // once to touch what was active, and once to touch what is protected.
-  auto stalls = truth["vmstat"]["allocstall"].u64();
-  ASSERT_GT(stalls, 0u);
-  std::uint64_t fruitful = 0;
-  for (auto& event : direct) fruitful += event["reclaimed_pages"].u64() > 0;
-  EXPECT_LE(direct.size(), around.growth("allocstall*"));
-  EXPECT_GE(direct.size() + stalls / 5, stalls);
-  EXPECT_GT(fruitful, 0u);
-  // What slab caches and inodes gave back is the task's as well, and in no pgsteal: a page of them
-  // takes an object that was scanned.
-  auto pages = reclaimed(direct);
-  EXPECT_GE(pages, truth["vmstat"]["pgsteal_direct"].u64());
-  EXPECT_LE(pages, around.growth("pgsteal_direct") + around.growth("pginodesteal") +
-                       around.growth("slabs_scanned"));
-
   for (auto& event : direct) EXPECT_TRUE(has_frame(event, "try_to_free_pages"));
-  check_events(filtered);
-  auto same = std::count_if(direct.begin(), direct.end(),
-                            [&](auto& event) { return event["pid"].u64() == worker; });
-  EXPECT_EQ(filtered.body.size(), static_cast<std::size_t>(same));
-  for (auto& event : filtered.body) EXPECT_EQ(event["pid"].u64(), worker);
-  same = std::count_if(direct.begin(), direct.end(),
-                       [&](auto& event) { return event["tid"].u64() == worker; });
-  EXPECT_EQ(main_thread.body.size(), static_cast<std::size_t>(same));
-  for (auto& event : main_thread.body) EXPECT_EQ(event["tid"].u64(), worker);
 
-  same = std::count_if(direct.begin(), direct.end(),
-                       [&](auto& event) { return event["comm"].str() == "reclaim"; });
-  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), same + 1) << shown;
+  // The kernel counts a stall again when it starts over because all of a try freed nothing, which
+  // is rare while there is page cache.
+  auto stalls = truth["vmstat"]["allocstall"].u64(), pages = reclaimed(direct);
+  ASSERT_GT(stalls, 0u);
+  EXPECT_GT(direct.size(), 0u);
+  EXPECT_LE(direct.size(), around.growth("allocstall*"));
+  // What slab caches and inodes gave back is the task's as well, and in no pgsteal: a page of them
+  // takes an object that was scanned, but for a slab that happened to become empty on the way.
+  EXPECT_LE(pages, around.growth("pgsteal_direct") + around.growth("pginodesteal") +
+                       around.growth("slabs_scanned") + direct.size());
+  if (report.ledger["data_lost"].boolean()) {
+    auto missing = report.lost("lost") + report.lost("untracked") + report.lost("unmatched");
+    EXPECT_GE(direct.size() + missing + stalls / 10, stalls);
+  } else {
+    EXPECT_EQ(skipped_here, 0u) << "the kernel left calls out and the ledger does not tell";
+    EXPECT_GE(direct.size() + stalls / 10, stalls);
+    EXPECT_GE(pages, truth["vmstat"]["pgsteal_direct"].u64());
+  }
+
+  auto of_worker = [&](const char* key) {
+    return static_cast<std::size_t>(std::count_if(
+        direct.begin(), direct.end(), [&](auto& event) { return event[key].u64() == worker; }));
+  };
+  check_events(filtered);
+  for (auto& event : filtered.body) EXPECT_EQ(event["pid"].u64(), worker);
+  for (auto& event : of_main.body) EXPECT_EQ(event["tid"].u64(), worker);
+  auto named = std::count_if(direct.begin(), direct.end(),
+                             [&](auto& event) { return event["comm"].str() == "reclaim"; });
+  if (!skipped) {  // else each of the tracers saw a little less, and not the same
+    EXPECT_EQ(filtered.body.size(), of_worker("pid"));
+    EXPECT_EQ(of_main.body.size(), of_worker("tid"));
+    EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), named + 1) << shown;
+  }
   static const std::regex row(
       R"(\d+\.\d{6} +\d+ +reclaim +\d+ +\d+\.\d+ +\d+ +\d+ +\d+ +direct +\d+ +\d+ +\S*GFP_\S+ *)");
   std::istringstream lines(shown);
@@ -118,6 +142,8 @@ TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
 
 // ---- a memory cgroup ----
 
+// Of two, the first has switched the controller on and switches it off when it is done: it must end
+// last.
 struct Memcg {
   Victim victim{"reclaim", {"--memcg"}};
   std::uint64_t worker = victim.ready()["worker_pid"].u64();
@@ -179,9 +205,9 @@ TOOL_TEST(Drsnoop, Filters) {
   // The thread that only waits for those that need memory.
   auto waiting = with({"-t", std::to_string(wanted.worker)});
   other.release();
+  other.truth();
   wanted.victim.release();
   auto truth = wanted.victim.truth();
-  other.truth();
   auto report = own->stop();
   expect_stalls(report, truth);
   expect_all_from(report, wanted.worker);
@@ -210,9 +236,9 @@ TOOL_TEST(Drsnoop, OnlyTasksOfACgroup) {
   }
   Tracer tracer("drsnoop", {"--json", "--strict", "-M", "-c", where});
   other.victim.release();
+  other.victim.truth();
   wanted.victim.release();
   auto truth = wanted.victim.truth();
-  other.victim.truth();
   auto report = tracer.stop();
   expect_stalls(report, truth);
   expect_all_from(report, wanted.worker);

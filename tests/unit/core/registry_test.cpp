@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "core/attach.hpp"
 #include "core/config.hpp"
 #include "docs/help.hpp"
 #include "docs/keys.hpp"
-#include "core/attach.hpp"
 #include "docs/man.hpp"
 
 namespace coretap {
