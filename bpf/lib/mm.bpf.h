@@ -41,6 +41,7 @@ inline_ u64 folio_pages(void *pointer)
 {
 	u64 head = 1ULL << bpf_core_enum_value(enum pageflags, PG_head), flags;
 	struct folio___with_order *with_order = pointer;
+	struct folio___plain_flags *plain = pointer;
 	struct page___plain_flags *page = pointer;
 	struct folio *folio = pointer;
 	u8 order = 0;
@@ -53,7 +54,10 @@ inline_ u64 folio_pages(void *pointer)
 		bpf_core_read(&order, sizeof(order), &page->compound_order);
 		return 1ULL << (order & 31);
 	}
-	bpf_core_read(&flags, sizeof(flags), &folio->flags);
+	if (bpf_core_type_exists(memdesc_flags_t))
+		bpf_core_read(&flags, sizeof(flags), &folio->flags);
+	else
+		bpf_core_read(&flags, sizeof(flags), &plain->flags);
 	if (!(flags & head))
 		return 1;
 	if (bpf_core_field_exists(with_order->_folio_order)) {

@@ -17,6 +17,7 @@ enum ledger_cause {
 	LEDGER_UNMATCHED,    /* an end without its begin */
 	LEDGER_TRUNCATED,    /* shown, but shortened */
 	LEDGER_STACK_FAILED, /* shown, but without its stack */
+	LEDGER_MISSED,       /* the kernel skipped the program; it keeps that count itself */
 	LEDGER_CAUSES
 };
 

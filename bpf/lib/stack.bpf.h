@@ -26,12 +26,15 @@ struct {
 /* For programs that nothing of their kind can interrupt, such as sched_switch. */
 CPU_SLOTS(stack_scratch, struct stack);
 
-/* Address spaces whose process the loader has been told of. */
+/*
+ * Address spaces whose process the loader has been told of. Addresses are used again: the value tells
+ * by whom.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, u64);
-	__type(value, u8);
+	__type(value, u64);
 } stack_known_mms SEC(".maps");
 
 inline_ u64 stack_hash(struct stack *s, u32 depth)
@@ -122,9 +125,10 @@ inline_ void tell_process(struct task_struct *current)
 {
 	u64 mm = (u64)current->mm;
 	struct stack_process *p;
-	u8 one = 1;
+	u64 program = (u64)current->tgid << 32 | (u32)current->self_exec_id, *known;
 
-	if (bpf_map_lookup_elem(&stack_known_mms, &mm))
+	known = bpf_map_lookup_elem(&stack_known_mms, &mm);
+	if (known && *known == program)
 		return;
 	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
 	if (!p)
@@ -135,7 +139,7 @@ inline_ void tell_process(struct task_struct *current)
 				 task_tgid(current->real_parent) :
 				 0;
 	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
-	bpf_map_update_elem(&stack_known_mms, &mm, &one, BPF_ANY);
+	bpf_map_update_elem(&stack_known_mms, &mm, &program, BPF_ANY);
 }
 
 /* User stack of the current task, stored. `before`: its id the last time, known to be stored. */

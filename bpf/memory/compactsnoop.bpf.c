@@ -11,7 +11,6 @@
  * arguments. Before, the zone and order come from mm_compaction_suitable, which is called first.
  */
 TP_ARGS(mm_compaction_begin);
-TP_ARGS(mm_compaction_migratepages);
 #define HAS_CONTROL (tp_args_mm_compaction_begin == 4)
 
 struct run {
@@ -136,21 +135,14 @@ int on_isolate_free(u64 *ctx)
 	return 0;
 }
 
-/* (all, failed or error, list) up to 5.16; then (control or all, succeeded) (abd4349ff9b8). */
-SEC("tp_btf/mm_compaction_migratepages")
+/* All that a run moves goes through here; the first argument is what succeeded, on all kernels. */
+SEC("tp_btf/mm_migrate_pages")
 int on_migrate(u64 *ctx)
 {
 	struct run *r = current_slot(false);
 
-	if (!r || !r->start)
-		return 0;
-	if (tp_args_mm_compaction_migratepages == 3) {
-		s32 failed = (s32)ARG(ctx, 1);
-
-		r->migrated += failed >= 0 ? ARG(ctx, 0) - failed : 0;
-	} else {
-		r->migrated += (u32)ARG(ctx, 1);
-	}
+	if (r && r->start)
+		r->migrated += ctx[0];
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-// Includes what generated skeletons need; a tool file includes it before its skeleton.
+// What generated skeletons need; each includes it.
 #pragma once
 #include <bpf/libbpf.h>
 

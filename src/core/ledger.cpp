@@ -16,6 +16,7 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"unmatched", "ended without a begin that was seen"},
     {"truncated", "shown, but shortened"},
     {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
+    {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
 };
 
 }  // namespace

@@ -226,6 +226,15 @@ void read_ledger(Session& s, const CpuSlots& slots) {
   ledger sum{};
   slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
   for (int i = 0; i < LEDGER_CAUSES; i++) s.ledger.count[i] += sum.count[i];
+  // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    bpf_prog_info info{};
+    __u32 size = sizeof info;
+    if (bpf_program__fd(program) >= 0 &&
+        bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0)
+      s.ledger.count[LEDGER_MISSED] += info.recursion_misses;
+  }
 }
 
 void print_ledger(Session& s) {

@@ -88,6 +88,7 @@ std::string ledger_doc(std::string_view name) {
       {"unmatched", "ends whose begin was not seen"},
       {"truncated", "shown, but shortened"},
       {"stacks_failed", "shown, but without their stack"},
+      {"missed", "events for which the kernel skipped the program"},
       {"data_lost", "any of the above but filtered: --strict ends with status 4"},
   };
   for (auto& [key, doc] : kDocs)

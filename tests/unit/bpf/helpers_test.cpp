@@ -44,6 +44,7 @@ struct Pointer {
 
 struct task_struct {
   void* mm;
+  u32 tgid;
   u64 self_exec_id, parent_exec_id;
   task_struct* real_parent;
 };
