@@ -32,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMaxVdso = 1 << 20;
 constexpr std::size_t kMaxVdsos = 8;
+constexpr std::size_t kMaxOrphans = 1 << 16;
+constexpr int kMostGenerations = 8;
 constexpr std::size_t kMaxDemangledBytes = 4 << 20;
 
 // A mapped file under one of its names.
@@ -142,6 +144,8 @@ struct UserSymbols::Impl {
   UserSymbolOptions options;
   std::uint64_t clock = 0;  // counts uses, for the least recently used
   std::unordered_map<pid_t, Process> processes;
+  // Processes that were gone before they could be looked at, and whose memory they had a copy of.
+  std::unordered_map<pid_t, pid_t> forked_from;
   std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
   std::unordered_map<std::string, std::weak_ptr<const MappedFile>> interned;
   std::size_t next_purge = 1024;
@@ -155,6 +159,7 @@ struct UserSymbols::Impl {
   Fd root_of(pid_t tgid) const { return symbols::open_handle(proc(tgid, "/root"), true); }
 
   bool snapshot(pid_t tgid, std::optional<std::uint64_t> only_if_started);
+  bool adopt(pid_t tgid, int generations);
   Process* process(pid_t tgid);
   Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip);
 
@@ -490,24 +495,40 @@ Symbol UserSymbols::Impl::find(pid_t tgid, std::uint64_t address, bool exact_ip)
 UserSymbols::UserSymbols(UserSymbolOptions options)
     : impl_(std::make_unique<Impl>(std::move(options))) {}
 UserSymbols::~UserSymbols() = default;
+// Until it would have executed another program, a process had its parent's memory.
+bool UserSymbols::Impl::adopt(pid_t tgid, int generations) {
+  if (processes.contains(tgid)) return true;
+  const auto entry = forked_from.find(tgid);
+  if (entry == forked_from.end() || generations == 0) return false;
+  const pid_t parent_id = entry->second;
+  if (!adopt(parent_id, generations - 1)) return false;
+  const auto parent = processes.find(parent_id);
+  if (parent == processes.end()) return false;
+  Process child;
+  child.regions = parent->second.regions;
+  child.start_time = parent->second.start_time;
+  child.inner_pid = parent->second.inner_pid;
+  child.owner = parent->second.owner;
+  child.own_root = parent->second.own_root;
+  child.vdso = parent->second.vdso;
+  child.used = ++clock;
+  processes.insert_or_assign(tgid, std::move(child));
+  forked_from.erase(tgid);
+  return true;
+}
+
 UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
 UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
 void UserSymbols::remember(pid_t tgid, pid_t forked_from) {
   try {
     if (impl_->snapshot(tgid, {}) || !forked_from || impl_->processes.contains(tgid)) return;
-    // It is gone already. Until it would have executed another program it had its parent's memory.
-    if (!impl_->processes.contains(forked_from) && !impl_->snapshot(forked_from, {})) return;
-    const auto& parent = impl_->processes.at(forked_from);
-    Process child;
-    child.regions = parent.regions;
-    child.start_time = parent.start_time;
-    child.inner_pid = parent.inner_pid;
-    child.owner = parent.owner;
-    child.own_root = parent.own_root;
-    child.vdso = parent.vdso;
-    child.used = ++impl_->clock;
-    impl_->processes.insert_or_assign(tgid, std::move(child));
+    // Gone already. Its parent may be known later: processes are told of as they first wait.
+    if (impl_->forked_from.size() >= kMaxOrphans) impl_->forked_from.clear();
+    impl_->forked_from.insert_or_assign(tgid, forked_from);
+    // Now its parent's number is surely still its parent's; later it might be another's.
+    if (!impl_->processes.contains(forked_from)) (void)impl_->snapshot(forked_from, {});
+    impl_->adopt(tgid, kMostGenerations);
   } catch (const std::bad_alloc&) {
     impl_->processes.erase(tgid);
   }
@@ -515,12 +536,16 @@ void UserSymbols::remember(pid_t tgid, pid_t forked_from) {
 
 Symbol UserSymbols::find(pid_t tgid, std::uint64_t address, bool exact_ip) {
   try {
+    impl_->adopt(tgid, kMostGenerations);
     return impl_->find(tgid, address, exact_ip);
   } catch (const std::bad_alloc&) {
     return {};
   }
 }
 
-void UserSymbols::forget(pid_t tgid) { impl_->processes.erase(tgid); }
+void UserSymbols::forget(pid_t tgid) {
+  impl_->processes.erase(tgid);
+  impl_->forked_from.erase(tgid);
+}
 
 }  // namespace coretap

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <gtest/gtest-spi.h>
 #include <poll.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/stringbuffer.h>
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -620,6 +622,30 @@ std::size_t bpf_left(const BpfIds& ids) {
     if (!left || Clock::now() > until) return left;
     nap(20ms);
   }
+}
+
+// ---- tests ----
+
+void in_three_attempts(void (*body)()) {
+  for (int attempt = 1; attempt < 3; attempt++) {
+    ::testing::TestPartResultArray results;
+    std::string wrong;
+    {
+      ::testing::ScopedFakeTestPartResultReporter keep(&results);
+      try {
+        body();
+      } catch (const Skip&) {
+        throw;
+      } catch (const std::exception& e) {
+        wrong = e.what();
+      }
+    }
+    for (int i = 0; i < results.size(); i++)
+      if (results.GetTestPartResult(i).failed()) wrong += results.GetTestPartResult(i).message();
+    if (wrong.empty()) return;
+    std::printf("attempt %d failed:\n%s\n", attempt, wrong.c_str());
+  }
+  body();
 }
 
 }  // namespace coretap::tooltest

@@ -54,7 +54,7 @@ void expect_same_waits(const Report& report, const Json& truth) {
 
 const Victim::How kLinger{.linger = true};
 
-TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
+SWITCH_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   require_tool("runqlat");
   Victim victim("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
   Tracer tracer("runqlat", {"--json", "--strict", "-L", "-p", victim.id()});
@@ -65,7 +65,7 @@ TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   for (auto& line : report.body) EXPECT_EQ(line["comm"].str(), "runqueue");
 }
 
-TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
+SWITCH_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   require_tool("runqlat");
   Victim victim("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
   Strings tids;
@@ -91,7 +91,7 @@ TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   }
 }
 
-TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
+SWITCH_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
   require_tool("runqlat");
   Victim victim("runqueue", {"--threads", "3", "--ms", "400"}, kLinger);
   Strings tids;
@@ -113,7 +113,7 @@ TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
 }
 
 // What waits is asked, not what wakes or leaves: rivals on the same CPU are not counted.
-TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
+SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   require_tool("runqlat");
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
@@ -151,7 +151,7 @@ TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   }
 }
 
-TOOL_TEST(Runqlat, ByPidNamespace) {
+SWITCH_TEST(Runqlat, ByPidNamespace) {
   require_tool("runqlat");
   struct stat own {};
   ASSERT_EQ(::stat("/proc/self/ns/pid", &own), 0);
@@ -165,7 +165,7 @@ TOOL_TEST(Runqlat, ByPidNamespace) {
   EXPECT_GE(report.sum("count"), truth["timeslices"].u64());
 }
 
-TOOL_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
+SWITCH_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
   require_tool("runqlat");
   Victim victim("runqueue", {"--threads", "2", "--ms", "200"}, kLinger);
   Tracer all("runqlat", {"--json", "-L"});
@@ -177,7 +177,7 @@ TOOL_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
 }
 
 // Threads that begin while tracing goes on, and what a command's children wait.
-TOOL_TEST(Runqlat, FollowsACommand) {
+SWITCH_TEST(Runqlat, FollowsACommand) {
   require_tool("runqlat");
   Tracer tracer("runqlat",
                 {"--json", "-L", "--", victim_path("runqueue"), "--threads", "3", "--ms", "200"},
