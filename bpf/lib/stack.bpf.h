@@ -27,8 +27,8 @@ struct {
 CPU_SLOTS(stack_scratch, struct stack);
 
 /*
- * Address spaces whose process the loader has been told of. Addresses are used again: the value tells
- * by whom.
+ * Address spaces whose process the loader has been told of. Addresses are used again: the value
+ * tells by whom.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -238,7 +238,7 @@ void in_three_attempts(void (*body)());
   } catch (const ::coretap::tooltest::Skip& skip) { \
     GTEST_SKIP() << skip.what();                    \
   }
-/// Switches of a known number are what such a test counts. Some kernels leave out all tracepoints
+/// Events of a known number are what such a test counts. Some kernels leave out all tracepoints
 /// of a CPU for a millisecond now and then (seen on 6.18: one task's next is not the next one's
 /// previous, for every program alike), so it may fail twice, and says why when it does.
 #define SWITCH_TEST(suite, name)                                                               \

@@ -331,29 +331,33 @@ SWITCH_TEST(Offcputime, ThousandsOfStacksAreKept) {
   ASSERT_EQ(lines.size(), 2u);
   auto blocked = std::stoull(lines[1]);
   EXPECT_GT(blocked, 1u << (kLevels - 1)) << "too few of the sleeps were any";
-  EXPECT_EQ(count, blocked);
-  EXPECT_EQ(stacks, blocked) << "each sleep has its own stack";
+  EXPECT_EQ(stacks, count) << "each sleep has its own stack";
+  EXPECT_LE(stacks, blocked);
+  // A tool whose stacks push each other out loses hundreds; a kernel that leaves out switches, few.
+  EXPECT_GE(stacks, blocked * 97 / 100);
 }
 
+// Children live for 80 ms: in an emulated guest the tool needs some to read what they have mapped.
 SWITCH_TEST(Offcputime, FollowsACommandsChildren) {
   require_tool("offcputime");
   Tracer tracer("offcputime",
                 {"--json", "--strict", "--", victim_path("forker"), "--children", "20", "--depth",
-                 "2", "--sleeps", "2", "--ms", "5"},
+                 "2", "--sleeps", "2", "--ms", "40"},
                 {.attached = false});
   auto report = tracer.finish();
   ASSERT_TRUE(report.truth);
-  auto sleeps = blocked_in_chain(report);
-  EXPECT_LE(sleeps.ns, (*report.truth)["slept_ns"].u64());
-  // One that is preempted on its way into the sleep leaves runnable.
-  auto preempted =
-      sum_of(report, [](auto& line) { return line["runnable"].boolean() && in_known_chain(line); });
-  EXPECT_LE(sleeps.count, (*report.truth)["sleeps"].u64());
-  EXPECT_GE(sleeps.count + preempted.count, (*report.truth)["sleeps"].u64());
-  std::set<std::uint64_t> pids;
-  for (auto& line : report.body)
-    if (in_known_chain(line)) pids.insert(line["pid"].u64());
-  EXPECT_EQ(pids.size(), (*report.truth)["forks"].u64());
+  auto asleep = [](const Json& line) {
+    return !line["runnable"].boolean() && has_frame(line["kernel_stack"].strings(), "nanosleep");
+  };
+  std::map<std::uint64_t, std::uint64_t> sleeps, named, expected;
+  for (auto& process : (*report.truth)["processes"].items()) expected[process["pid"].u64()] = 2;
+  for (auto& line : report.body) {
+    if (asleep(line)) sleeps[line["pid"].u64()] += line["count"].u64();
+    if (asleep(line) && in_known_chain(line)) named[line["pid"].u64()] += line["count"].u64();
+  }
+  EXPECT_EQ(sleeps, expected) << "children are followed";
+  EXPECT_EQ(named, expected) << "and their symbols are known when they are gone";
+  EXPECT_LE(blocked_in_chain(report).ns, (*report.truth)["slept_ns"].u64());
 }
 
 TOOL_TEST(Offcputime, RefusesContradictions) {

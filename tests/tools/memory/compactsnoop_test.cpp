@@ -81,7 +81,7 @@ bool has_frame(const Json& event, std::string_view part) {
 
 const Strings kManual{"--manual", "--rounds", "2"};
 
-TOOL_TEST(Compactsnoop, ByHand) {
+SWITCH_TEST(Compactsnoop, ByHand) {
   require_tool("compactsnoop");
   Victim victim("compaction", kManual);
   Counters around;
@@ -122,7 +122,7 @@ TOOL_TEST(Compactsnoop, ByHand) {
   EXPECT_GT(scanned, 0u);
 }
 
-TOOL_TEST(Compactsnoop, Filters) {
+SWITCH_TEST(Compactsnoop, Filters) {
   require_tool("compactsnoop");
   Cgroup cgroup;
   Victim wanted("compaction", {"--manual", "--comm", "cs-wanted"}), other("compaction", kManual);
@@ -150,7 +150,7 @@ TOOL_TEST(Compactsnoop, Filters) {
   EXPECT_EQ(root->stop().body.size(), one["begins_expected"].u64() + two["begins_expected"].u64());
 }
 
-TOOL_TEST(Compactsnoop, FollowsACommand) {
+SWITCH_TEST(Compactsnoop, FollowsACommand) {
   require_tool("compactsnoop");
   Tracer tracer(
       "compactsnoop",
@@ -165,7 +165,7 @@ TOOL_TEST(Compactsnoop, FollowsACommand) {
 
 // Huge pages out of fragmented memory: the one who asks for them compacts. To fragment a machine's
 // memory takes seconds: one victim for all of it.
-TOOL_TEST(Compactsnoop, DirectForHugePages) {
+SWITCH_TEST(Compactsnoop, DirectForHugePages) {
   require_tool("compactsnoop");
   Victim victim("compaction", {"--events", "4"});
   Counters around;
@@ -214,7 +214,7 @@ Strings words(const std::string& text) {
   return all;
 }
 
-TOOL_TEST(Compactsnoop, Text) {
+SWITCH_TEST(Compactsnoop, Text) {
   require_tool("compactsnoop");
   const Strings plain{"COMM", "PID", "NODE", "ZONE", "ORDER", "MODE", "LAT(ms)", "STATUS"};
   const Strings extended{"COMM",    "PID",  "NODE",  "ZONE",  "ORDER", "MODE",

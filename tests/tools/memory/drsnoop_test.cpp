@@ -74,7 +74,7 @@ std::uint64_t skipped_calls(Tracer& tracer) {
 }
 
 // One victim for all of it: to fill a machine's memory takes seconds.
-TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
+SWITCH_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   require_tool("drsnoop");
   Victim victim("reclaim", {"--events", "20"});
   auto worker = victim.ready()["worker_pid"].u64();
@@ -110,8 +110,10 @@ TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
   EXPECT_LE(pages, around.growth("pgsteal_direct") + around.growth("pginodesteal") +
                        around.growth("slabs_scanned") + direct.size());
   if (report.ledger["data_lost"].boolean()) {
-    auto missing = report.lost("lost") + report.lost("untracked") + report.lost("unmatched");
-    EXPECT_GE(direct.size() + missing + stalls / 10, stalls);
+    // A skipped begin leaves an end of its own unseen, and the other way round.
+    auto missing = report.lost("lost") + report.lost("untracked") + report.lost("unmatched") +
+                   report.lost("missed");
+    EXPECT_GE(direct.size() + missing + stalls / 5, stalls);
   } else {
     EXPECT_EQ(skipped_here, 0u) << "the kernel left calls out and the ledger does not tell";
     EXPECT_GE(direct.size() + stalls / 10, stalls);
@@ -166,7 +168,7 @@ void expect_stalls(const Report& report, const Json& truth) {
   }
 }
 
-TOOL_TEST(Drsnoop, ReclaimOfAMemoryCgroup) {
+SWITCH_TEST(Drsnoop, ReclaimOfAMemoryCgroup) {
   require_tool("drsnoop");
   Memcg m;
   Tracer stacks("drsnoop", {"--json", "--strict", "-M", "-K", m.filter[0], m.filter[1]});
@@ -192,7 +194,7 @@ TOOL_TEST(Drsnoop, ReclaimOfAMemoryCgroup) {
   EXPECT_EQ(same, report.body.size());
 }
 
-TOOL_TEST(Drsnoop, Filters) {
+SWITCH_TEST(Drsnoop, Filters) {
   require_tool("drsnoop");
   Memcg wanted;
   Victim other("reclaim", {"--memcg", "--comm", "rc-other"});
@@ -220,7 +222,7 @@ TOOL_TEST(Drsnoop, Filters) {
   EXPECT_TRUE(waiting->stop().body.empty());
 }
 
-TOOL_TEST(Drsnoop, OnlyTasksOfACgroup) {
+SWITCH_TEST(Drsnoop, OnlyTasksOfACgroup) {
   require_tool("drsnoop");
   Memcg wanted, other;
   // Version 2 counts in the hierarchy that filters: there the victim has a cgroup of its own.
@@ -244,7 +246,7 @@ TOOL_TEST(Drsnoop, OnlyTasksOfACgroup) {
   expect_all_from(report, wanted.worker);
 }
 
-TOOL_TEST(Drsnoop, FollowsACommand) {
+SWITCH_TEST(Drsnoop, FollowsACommand) {
   require_tool("drsnoop");
   Tracer tracer("drsnoop", {"--json", "--strict", "-M", "--", victim_path("reclaim"), "--memcg"},
                 {.attached = false});
@@ -259,7 +261,7 @@ TOOL_TEST(Drsnoop, FollowsACommand) {
 
 // ---- output ----
 
-TOOL_TEST(Drsnoop, Columns) {
+SWITCH_TEST(Drsnoop, Columns) {
   require_tool("drsnoop");
   auto header = [](Strings options) {
     options.insert(options.begin(), {tool_path("drsnoop"), "-d", "0.1"});
@@ -276,7 +278,7 @@ TOOL_TEST(Drsnoop, Columns) {
                      "NODE", "ORDER", "GFP"}));
 }
 
-TOOL_TEST(Drsnoop, TextAndCsv) {
+SWITCH_TEST(Drsnoop, TextAndCsv) {
   require_tool("drsnoop");
   Memcg m;
   Tracer text("drsnoop", {"-M", m.filter[0], m.filter[1]});
