@@ -453,6 +453,7 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
   set_tracing_since(s);
   announce(s);
   print_header(s);
+  s.out.flush();  // before a command's first words
   malloc_trim(0);
   if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
   return finish(s, command, ledger);
