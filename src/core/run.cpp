@@ -323,12 +323,13 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     loop.watch(command.pidfd(), EPOLLIN, [&] {
       if (command.status() >= 0) loop.stop();
     });
-    if (auto r = command.start(); !r) return r;
   }
 
   reporter.begin(s);
-  s.out.flush();
+  s.out.flush();  // before a command's first words
   check_output();
+  if (command.pid() > 0 && !s.out.closed() && !s.out.failed())
+    if (auto r = command.start(); !r) return r;
   loop.run();
 
   if (loop.signal()) s.out.ending();
@@ -453,7 +454,6 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
   set_tracing_since(s);
   announce(s);
   print_header(s);
-  s.out.flush();  // before a command's first words
   malloc_trim(0);
   if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
   return finish(s, command, ledger);
