@@ -17,21 +17,17 @@
 
 namespace coretap {
 
-namespace {
-
-struct Section {
-  std::string_view kind, target;
-};
-
-Section split(std::string_view section) {
+Section split_section(std::string_view section) {
   auto slash = section.find('/');
   if (slash == std::string_view::npos) return {section, {}};
   return {section.substr(0, slash), section.substr(slash + 1)};
 }
 
+namespace {
+
 /// Why this kernel cannot attach a program with this section; empty if it can.
 std::string refusal(std::string_view section, Kernel& kernel) {
-  auto [kind, target] = split(section);
+  auto [kind, target] = split_section(section);
   if (kind == "tp_btf" || kind == "raw_tp") {
     if (kernel.tracepoint_args(target) < 0) return fmt::format("no tracepoint {}", target);
   } else if (kind == "tracepoint" || kind == "tp") {
@@ -149,7 +145,7 @@ const std::vector<LibraryProgram>& library_programs() {
 void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 
 Result<Link> attach_program(bpf_program* program) {
-  auto section = split(bpf_program__section_name(program));
+  auto section = split_section(bpf_program__section_name(program));
   auto failed = [&](int error) {
     return Error{fmt::format("cannot attach {}/{}", section.kind, section.target),
                  strerror(error),
@@ -170,6 +166,8 @@ Result<Link> attach_program(bpf_program* program) {
     if (fd < 0) return failed(errno);
     link = bpf_program__attach_perf_event(program, fd);
     if (!link) close(fd);
+  } else if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING) {
+    link = bpf_program__attach_trace(program);  // load() has made it one
   } else {
     link = bpf_program__attach(program);
   }

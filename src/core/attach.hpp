@@ -56,6 +56,12 @@ struct LibraryProgram {
 };
 const std::vector<LibraryProgram>& library_programs();
 
+/// A program's section in its parts: "tp_btf", "sched_switch".
+struct Section {
+  std::string_view kind, target;
+};
+Section split_section(std::string_view section);
+
 struct LinkDeleter {
   void operator()(bpf_link* link) const;
 };

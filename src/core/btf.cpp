@@ -15,8 +15,14 @@ namespace {
 constexpr std::size_t kMostBytes = 256 << 20;
 constexpr int kMostDepth = 8;
 
-/// Bytes behind the type itself; nothing for a kind that is not known.
-std::size_t tail_bytes(const btf_type& type) {
+template <class T>
+const T* tail(const btf_type* type) {
+  return reinterpret_cast<const T*>(type + 1);
+}
+
+}  // namespace
+
+std::size_t Btf::tail_bytes(const btf_type& type) {
   std::size_t n = BTF_INFO_VLEN(type.info);
   switch (BTF_INFO_KIND(type.info)) {
     case BTF_KIND_INT:
@@ -47,16 +53,9 @@ std::size_t tail_bytes(const btf_type& type) {
     case BTF_KIND_TYPE_TAG:
       return 0;
     default:
-      return SIZE_MAX;
+      return SIZE_MAX;  // more than any file has
   }
 }
-
-template <class T>
-const T* tail(const btf_type* type) {
-  return reinterpret_cast<const T*>(type + 1);
-}
-
-}  // namespace
 
 Btf::~Btf() { close(); }
 
@@ -68,7 +67,7 @@ void Btf::close() {
   data_ = nullptr;
   types_ = nullptr;
   mapped_ = false;
-  offsets_ = {};
+  std::vector<std::uint32_t>().swap(offsets_);  // clear() would keep the memory
 }
 
 bool Btf::open(const char* path) {
@@ -94,17 +93,22 @@ bool Btf::open(const char* path) {
     if (have != size_) size_ = 0;
   }
   ::close(fd);
+  return view(data_, size_);
+}
 
+bool Btf::view(const void* data, std::size_t size) {
+  types_ = nullptr;
+  offsets_.clear();
   btf_header header{};
-  if (!data_ || size_ < sizeof header) return false;
-  memcpy(&header, data_, sizeof header);
+  if (!data || size < sizeof header) return false;
+  memcpy(&header, data, sizeof header);
   auto inside = [&](std::uint64_t offset, std::uint64_t length) {
-    return header.hdr_len + offset + length <= size_;
+    return header.hdr_len + offset + length <= size;
   };
   if (header.magic != BTF_MAGIC || !inside(header.type_off, header.type_len) ||
       !inside(header.str_off, header.str_len) || header.str_len == 0)
     return false;
-  auto* base = static_cast<const char*>(data_) + header.hdr_len;
+  auto* base = static_cast<const char*>(data) + header.hdr_len;
   strings_ = {base + header.str_off, header.str_len};
   if (strings_.back() != '\0') return false;
   offsets_.reserve(header.type_len / 32);
@@ -125,9 +129,9 @@ const btf_type* Btf::type(std::uint32_t id) const {
   return reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
 }
 
-std::string_view Btf::name(std::uint32_t offset) const {
+const char* Btf::text(std::uint32_t offset) const {
   // The last string is terminated, so each is.
-  return offset < strings_.size() ? std::string_view(strings_.data() + offset) : std::string_view();
+  return offset < strings_.size() ? strings_.data() + offset : "";
 }
 
 std::uint32_t Btf::name_offset(std::string_view name) const {
@@ -142,12 +146,14 @@ std::uint32_t Btf::name_offset(std::string_view name) const {
 }
 
 std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
-  if (!types_ || name.empty()) return 0;
-  auto offset = name_offset(name);
-  if (!offset) return 0;
+  if (!types_ || name.empty() || name.size() >= strings_.size()) return 0;
+  auto last = strings_.size() - name.size() - 1;
   for (std::uint32_t id = 1; id < offsets_.size(); id++) {
     auto* t = reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
-    if (t->name_off == offset && BTF_INFO_KIND(t->info) == kind) return id;
+    if (BTF_INFO_KIND(t->info) != kind || t->name_off > last) continue;
+    auto* word = strings_.data() + t->name_off;
+    if (word[0] == name[0] && word[name.size()] == '\0' && !memcmp(word, name.data(), name.size()))
+      return id;
   }
   return 0;
 }

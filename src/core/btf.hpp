@@ -23,13 +23,19 @@ class Btf {
 
   /// False: no such file, or not type information. What it says is checked against its bounds.
   bool open(const char* path = "/sys/kernel/btf/vmlinux");
+  /// The same of bytes that stay the caller's.
+  bool view(const void* data, std::size_t size);
   void close();
   bool is_open() const { return types_ != nullptr; }
 
   /// Type id; 0: none of that name and kind.
   std::uint32_t find(std::string_view name, unsigned kind) const;
   const btf_type* type(std::uint32_t id) const;  ///< nullptr: no such id
-  std::string_view name(std::uint32_t offset) const;
+  std::uint32_t count() const { return static_cast<std::uint32_t>(offsets_.size()); }
+  /// Bytes that stand behind the type: members, values and the like.
+  static std::size_t tail_bytes(const btf_type& type);
+  const char* text(std::uint32_t offset) const;  ///< "": no such offset
+  std::string_view name(std::uint32_t offset) const { return text(offset); }
 
   /// A struct's or union's member, in unnamed members too.
   bool has_member(const btf_type* type, std::string_view member, int depth = 0) const;
@@ -41,7 +47,7 @@ class Btf {
   /// Where a whole name begins in the strings; 0: nowhere.
   std::uint32_t name_offset(std::string_view name) const;
 
-  void* data_ = nullptr;
+  void* data_ = nullptr;  ///< nullptr: not ours
   std::size_t size_ = 0;
   bool mapped_ = false;
   const char* types_ = nullptr;

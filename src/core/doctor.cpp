@@ -145,7 +145,6 @@ int doctor(const std::vector<std::string>& arguments) {
         {fmt::format("doctor: unexpected '{}'", arguments[0]), {}, "coretap doctor [--json]"});
     return kUsage;
   }
-  libbpf_set_print(nullptr);
   Kernel kernel;
   Sink out;
   bool any = false;

@@ -20,26 +20,12 @@
 #include <fmt/format.h>
 
 #include "core/config.hpp"
+#include "core/fd.hpp"
 #include "core/files.hpp"
 
 namespace coretap {
 
 namespace {
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 std::string reason(int error) { return strerror(error < 0 ? -error : error); }
 
@@ -73,9 +59,21 @@ bool Kernel::types() {
 
 bool Kernel::has_btf() { return types(); }
 
+const Btf& Kernel::all_types() {
+  types();
+  return btf_;
+}
+
+std::uint32_t Kernel::tracepoint_type(std::string_view tracepoint) {
+  return types() ? btf_.find(fmt::format("btf_trace_{}", tracepoint), BTF_KIND_TYPEDEF) : 0;
+}
+
+std::uint32_t Kernel::function_type(std::string_view function) {
+  return types() ? btf_.find(function, BTF_KIND_FUNC) : 0;
+}
+
 const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {
-  if (!types()) return nullptr;
-  auto* type = btf_.type(btf_.find(fmt::format("btf_trace_{}", tracepoint), BTF_KIND_TYPEDEF));
+  auto* type = btf_.type(tracepoint_type(tracepoint));
   type = type ? btf_.type(type->type) : nullptr;
   if (!type || BTF_INFO_KIND(type->info) != BTF_KIND_PTR) return nullptr;
   type = btf_.type(type->type);
@@ -88,9 +86,7 @@ int Kernel::tracepoint_args(std::string_view tracepoint) {
   return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
 }
 
-bool Kernel::has_function(std::string_view function) {
-  return types() && btf_.find(function, BTF_KIND_FUNC);
-}
+bool Kernel::has_function(std::string_view function) { return function_type(function) != 0; }
 
 bool Kernel::has_field(std::string_view type, std::string_view member) {
   return types() && btf_.has_member(btf_.type(btf_.find(type, BTF_KIND_STRUCT)), member);
@@ -116,7 +112,7 @@ const std::string& Kernel::fentry_refusal() {
   if (fentry_) return *fentry_;
   fentry_ = "";
   // A function that every kernel has and may be traced.
-  auto id = types() ? btf_.find("vfs_read", BTF_KIND_FUNC) : 0;
+  auto id = function_type("vfs_read");
   if (!id) return *(fentry_ = "no kernel type information");
   const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
                               {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};

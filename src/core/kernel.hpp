@@ -22,6 +22,9 @@ class Kernel {
   /// Arguments of a tracepoint's prototype; -1: no such tracepoint.
   int tracepoint_args(std::string_view tracepoint);
   bool has_function(std::string_view function);
+  /// What a program of type tracing names to attach to; 0: this kernel does not have it.
+  std::uint32_t tracepoint_type(std::string_view tracepoint);
+  std::uint32_t function_type(std::string_view function);
   bool has_field(std::string_view type, std::string_view member);
   bool has_enumerator(std::string_view type, std::string_view name);
   /// Names and values of an enum; empty if this kernel has none of that name.
@@ -35,6 +38,8 @@ class Kernel {
   /// The same of the unnamed enum that has this enumerator.
   std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
 
+  /// All types; closed if there are none.
+  const Btf& all_types();
   /// Gives the memory of the type information back.
   void release();
 

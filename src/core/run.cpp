@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <link.h>
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 
 #include "core/clock.hpp"
 #include "core/filters.hpp"
+#include "core/load.hpp"
 #include "core/loop.hpp"
 #include "core/maps.hpp"
 #include "core/session.hpp"
@@ -30,13 +32,6 @@ namespace coretap {
 namespace {
 
 constexpr double kDrainSeconds = 0.1;  // the latest an event waits before it is shown
-
-bool libbpf_talks = false;
-
-int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
-  if (!libbpf_talks || level == LIBBPF_DEBUG) return 0;
-  return vfprintf(stderr, format, arguments);
-}
 
 bpf_map* data_map(const Session& s, std::string_view suffix) {
   bpf_map* map = nullptr;
@@ -79,35 +74,6 @@ Result<void> check_rights(Kernel& kernel) {
     return Error{"this kernel does not describe its types",
                  "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
                  "use a kernel built with BTF, as all current distributions' are", kUnsupported};
-  return {};
-}
-
-Error load_error(const Session& s, int error) {
-  error = error < 0 ? -error : error;
-  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose",
-          kUnsupported};
-  auto state = lockdown();
-  if (error == EPERM && state == "confidentiality") {
-    e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
-    e.hint = "boot with lockdown=integrity or none";
-  } else if (error == EPERM) {
-    e.hint = "a security policy (LSM, seccomp) may forbid bpf(); coretap doctor tells more";
-  } else if (error == ENOMEM || error == E2BIG) {
-    e.hint = "give smaller limits: --max-keys, --stack-storage-size";
-  }
-  (void)s;
-  return e;
-}
-
-Result<void> open_object(Session& s) {
-  std::size_t size = 0;
-  bool filters = s.config.filters_tasks() || outside_first_pid_namespace();
-  auto* bytes = (filters ? s.tool.object.bytes : s.tool.object.plain)(&size);
-  LIBBPF_OPTS(bpf_object_open_opts, options);
-  auto name = std::string(s.tool.name);
-  options.object_name = name.c_str();
-  s.object.reset(bpf_object__open_mem(bytes, size, &options));
-  if (!s.object) return Error{"cannot open the kernel program", strerror(errno)};
   return {};
 }
 
@@ -158,13 +124,9 @@ Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const R
   return {};
 }
 
-Result<void> load(Session& s) {
-  // libbpf reads the kernel's types for itself: never both in memory at once.
-  learn_names(s);
-  s.kernel.release();
-  // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
-  if (int error = bpf_object__load(s.object.get())) return load_error(s, error);
-  return {};
+Result<void> load_with_names(Session& s) {
+  learn_names(s);  // load() closes the kernel's types
+  return load(s);
 }
 
 /// Attaches all that is loaded; on failure names the program that failed.
@@ -264,6 +226,25 @@ void print_plan(Session& s) {
   s.out.write(explain(s.plan, true));
   for (auto& l : s.plan.limits) s.out.line("limit: " + l);
   print_sizes(s);
+}
+
+/// What only the start has touched goes: heap, and pages of programs that are mapped with their
+/// neighbours and come back by themselves.
+void give_memory_back() {
+  malloc_trim(0);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void*) {
+        auto page = static_cast<std::uintptr_t>(getpagesize());
+        for (int i = 0; i < info->dlpi_phnum; i++) {
+          auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || segment.p_flags & PF_W) continue;
+          auto begin = (info->dlpi_addr + segment.p_vaddr) & ~(page - 1);
+          auto end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+          madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+        }
+        return 0;
+      },
+      nullptr);
 }
 
 /// The part between attach and detach.
@@ -395,7 +376,7 @@ Result<void> prepare(Session& s) {
   if (auto r = check_rights(s.kernel); !r) return r;
   auto reporter = make_reporter(s.tool);
   if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
-  return load(s);
+  return load_with_names(s);
 }
 
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
@@ -420,8 +401,6 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
   }
 
   block_signals();
-  libbpf_talks = s.config.given("verbose");
-  libbpf_set_print(libbpf_print);
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());
 
   Command command;
@@ -439,7 +418,7 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
       return end_of_output();
     }
     if (!prepared) return fail(prepared.error());
-    if (auto r = load(s); !r) return fail(r.error());
+    if (auto r = load_with_names(s); !r) return fail(r.error());
     if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());
     std::string failed;
     auto attached = attach(s, &failed);
@@ -454,7 +433,7 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
   set_tracing_since(s);
   announce(s);
   print_header(s);
-  malloc_trim(0);
+  give_memory_back();
   if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
   return finish(s, command, ledger);
 }

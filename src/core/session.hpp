@@ -8,6 +8,7 @@
 
 #include "core/attach.hpp"
 #include "core/config.hpp"
+#include "core/fd.hpp"
 #include "core/kernel.hpp"
 #include "core/ledger.hpp"
 #include "coretap/tool.hpp"
@@ -51,6 +52,7 @@ struct Session {
   Ledger ledger;
   Plan plan;
   std::unique_ptr<bpf_object, ObjectDeleter> object;
+  Fd types;  ///< what libbpf is to read of the kernel's types, until load
   std::vector<Link> links;
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
 

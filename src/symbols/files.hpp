@@ -12,26 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/fd.hpp"
+
 namespace coretap::symbols {
-
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 /// Tells one file from all others; size and modification time tell a reused inode apart. (The
 /// change time would not do: deleting or renaming the file changes it.)

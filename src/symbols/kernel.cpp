@@ -14,7 +14,6 @@
 namespace coretap {
 namespace {
 
-using symbols::Fd;
 using symbols::LineReader;
 using symbols::NameArena;
 

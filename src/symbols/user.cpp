@@ -24,7 +24,6 @@ namespace {
 
 using symbols::DebugFileKey;
 using symbols::ElfSymbols;
-using symbols::Fd;
 using symbols::FileIdentity;
 using symbols::Mapping;
 using symbols::PerfMap;
