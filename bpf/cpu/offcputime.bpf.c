@@ -42,7 +42,7 @@ int on_switch(u64 *ctx)
 	struct stack_key key = {};
 	struct stack *kernel = NULL;
 	u64 now = bpf_ktime_get_ns(), ns;
-	u32 state = task_state(prev);
+	u32 state = switched_state(ctx);
 	struct off *off;
 
 	if (ctx[0])
@@ -50,6 +50,8 @@ int on_switch(u64 *ctx)
 	if (wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {
+			if (off->start) /* the kernel has left out the switch to it */
+				count(LEDGER_UNMATCHED);
 			off->user = stack_user ? stack_of_user(ctx, prev, off->user) : 0;
 			off->runnable = !state;
 			off->start = now;

@@ -114,7 +114,7 @@ int switch_by_wakeup(u64 *ctx)
 	u64 now;
 
 	/* Preempted between setting its state and sleeping: state is not 0, yet it stays queued. */
-	if (ctx[0] || !task_state(prev))
+	if (ctx[0] || !switched_state(ctx))
 		enqueue(prev);
 	if (!next->pid)
 		return 0;

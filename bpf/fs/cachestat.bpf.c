@@ -24,6 +24,12 @@ TASK_SLOT(struct last);
 			__sync_fetch_and_add(&s_->counter, n); \
 	} while (0)
 
+/* The running task's; NULL where it is not wanted. */
+inline_ struct last *wanted_slot(void)
+{
+	return keep_current() ? current_slot(true) : NULL;
+}
+
 /* Read calls of a task, where the kernel counts them (CONFIG_TASK_XACCT). */
 inline_ u64 read_calls(void)
 {
@@ -43,9 +49,7 @@ int on_read(u64 *ctx)
 	struct last *l;
 	bool echo;
 
-	if (!keep_current())
-		return 0;
-	l = current_slot(true);
+	l = wanted_slot();
 	if (!l)
 		return 0;
 	calls = read_calls();
@@ -76,9 +80,7 @@ int on_map(u64 *ctx)
 {
 	struct last *l;
 
-	if (!keep_current())
-		return 0;
-	l = current_slot(true);
+	l = wanted_slot();
 	if (!l)
 		return 0;
 	l->fault_mapping = ctx[0];
@@ -98,9 +100,7 @@ int on_fault(u64 *ctx)
 	struct last *l;
 	bool echo;
 
-	if (!keep_current())
-		return 0;
-	l = current_slot(true);
+	l = wanted_slot();
 	if (!l)
 		return 0;
 	echo = l->fault_mapping == mapping && l->fault_from <= index && index <= l->fault_to;

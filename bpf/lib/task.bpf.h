@@ -98,6 +98,20 @@ inline_ u32 task_state(struct task_struct *t)
 }
 
 /*
+ * What the task that sched_switch takes off the CPU was about to do. Its own field may have changed
+ * by then (a wake-up elsewhere); 5.18 hands it over as an argument (fa2c3254d7cf, last since
+ * 9c2136be0878).
+ */
+TP_ARGS(sched_switch);
+
+inline_ u32 switched_state(u64 *ctx)
+{
+	if (tp_args_sched_switch >= 4)
+		return (u32)ARG(ctx, 3);
+	return task_state((struct task_struct *)ctx[1]);
+}
+
+/*
  * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by thread id,
  * which the loader sizes and whose entries go when the task is freed, after its last switch.
  */
@@ -120,26 +134,14 @@ inline_ bool has_task_storage(void)
 		__type(value, slot_type);                                                    \
 	} task_slots_hash SEC(".maps");                                                      \
 	static const slot_type task_slot_zero;                                               \
-	inline_ slot_type *task_slot(struct task_struct *t)                                  \
-	{                                                                                    \
-		u32 tid;                                                                     \
-                                                                                             \
-		if (has_task_storage())                                                      \
-			return bpf_task_storage_get(&task_slots, t, 0, 0);                   \
-		tid = t->pid;                                                                \
-		return bpf_map_lookup_elem(&task_slots_hash, &tid);                          \
-	}                                                                                    \
-	/* The slot of the running task, for programs that are not given it. */              \
-	inline_ slot_type *current_slot(bool make)                                           \
+	inline_ slot_type *slot_of(struct task_struct *t, u32 tid, bool make)                \
 	{                                                                                    \
 		slot_type *s;                                                                \
-		u32 tid;                                                                     \
                                                                                              \
 		if (has_task_storage()) {                                                    \
-			s = bpf_task_storage_get(&task_slots, bpf_get_current_task_btf(), 0, \
+			s = bpf_task_storage_get(&task_slots, t, 0,                          \
 						 make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0); \
 		} else {                                                                     \
-			tid = (u32)bpf_get_current_pid_tgid();                               \
 			s = bpf_map_lookup_elem(&task_slots_hash, &tid);                     \
 			if (!s && make) {                                                    \
 				bpf_map_update_elem(&task_slots_hash, &tid, &task_slot_zero, \
@@ -151,26 +153,20 @@ inline_ bool has_task_storage(void)
 			count(LEDGER_UNTRACKED);                                             \
 		return s;                                                                    \
 	}                                                                                    \
+	inline_ slot_type *task_slot(struct task_struct *t)                                  \
+	{                                                                                    \
+		return slot_of(t, has_task_storage() ? 0 : t->pid, false);                   \
+	}                                                                                    \
 	inline_ slot_type *task_slot_make(struct task_struct *t)                             \
 	{                                                                                    \
-		slot_type *s;                                                                \
-		u32 tid;                                                                     \
-                                                                                             \
-		if (has_task_storage()) {                                                    \
-			s = bpf_task_storage_get(&task_slots, t, 0,                          \
-						 BPF_LOCAL_STORAGE_GET_F_CREATE);            \
-		} else {                                                                     \
-			tid = t->pid;                                                        \
-			s = bpf_map_lookup_elem(&task_slots_hash, &tid);                     \
-			if (!s) {                                                            \
-				bpf_map_update_elem(&task_slots_hash, &tid, &task_slot_zero, \
-						    BPF_NOEXIST);                            \
-				s = bpf_map_lookup_elem(&task_slots_hash, &tid);             \
-			}                                                                    \
-		}                                                                            \
-		if (!s)                                                                      \
-			count(LEDGER_UNTRACKED);                                             \
-		return s;                                                                    \
+		return slot_of(t, has_task_storage() ? 0 : t->pid, true);                    \
+	}                                                                                    \
+	/* The slot of the running task, for programs that are not given it. */              \
+	inline_ slot_type *current_slot(bool make)                                           \
+	{                                                                                    \
+		if (has_task_storage())                                                      \
+			return slot_of(bpf_get_current_task_btf(), 0, make);                 \
+		return slot_of(NULL, (u32)bpf_get_current_pid_tgid(), make);                 \
 	}                                                                                    \
 	SEC("tp_btf/sched_process_free")                                                     \
 	int task_slot_free(u64 *ctx)                                                         \

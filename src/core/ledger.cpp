@@ -13,7 +13,7 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"filtered", "not wanted by the filters"},
     {"lost", "lost: the ring buffer was full (a larger --ring-size helps)"},
     {"untracked", "not tracked: a map was full (a larger --max-keys helps)"},
-    {"unmatched", "ended without a begin that was seen"},
+    {"unmatched", "whose begin or end was not seen"},
     {"truncated", "shown, but shortened"},
     {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
     {"missed", "missed: the kernel skipped the program, which was running on that CPU"},

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -69,6 +70,18 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
 }
 
 }  // namespace
+
+void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
+  if (!map) return;
+  int fd = bpf_map__fd(map);
+  std::string key(bpf_map__key_size(map), '\0'), next = key, value(bpf_map__value_size(map), '\0');
+  const void* at = nullptr;
+  while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
+    key.swap(next);
+    at = key.data();
+    if (bpf_map_lookup_elem(fd, key.data(), value.data()) == 0) visit(key.data(), value.data());
+  }
+}
 
 void size_maps(Session& s) {
   for (auto* name : {"ledger", "hist_cpus", "sums", "stack_scratch"})

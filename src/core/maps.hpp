@@ -1,11 +1,19 @@
 // Sizes of maps: from the machine or an option, never a constant that silently drops.
 #pragma once
+#include <functional>
+
 #include "coretap/result.hpp"
+
+struct bpf_map;
 
 namespace coretap {
 
 struct Session;
 
 void size_maps(Session& session);
+
+/// Calls back with each key and value of a hash map whose entries are not deleted meanwhile, so that
+/// none is visited twice or left out.
+void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit);
 
 }  // namespace coretap

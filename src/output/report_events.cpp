@@ -8,6 +8,7 @@
 #include "core/clock.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
+#include "output/columns.hpp"
 #include "output/reporters.hpp"
 #include "output/stacks.hpp"
 
@@ -20,8 +21,7 @@ class EventReporter : public Reporter {
   explicit EventReporter(const EventReport& report) : report_(report) {}
 
   void configure(Session& s) override {
-    for (auto& f : report_.fields)
-      if (s.config.holds(f.when) || s.config.format != OutputFormat::text) fields_.push_back(&f);
+    columns_.choose(s.config, report_.fields);
     with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
     set_variable(s, "stack_on", with_stack_);
     set_variable(s, "stack_bytes", s.stack_depth() * 8);
@@ -31,19 +31,11 @@ class EventReporter : public Reporter {
   bool periodic() const override { return false; }
 
   void begin(Session& s) override {
-    std::string header;
-    if (s.config.format == OutputFormat::csv) {
-      header = "time,monotonic_ns";
-      for (auto* f : fields_) header += fmt::format(",{}", f->key);
-      if (with_stack_) header += ",kernel_stack";
-    } else if (s.config.format == OutputFormat::text) {
-      if (s.config.given("timestamp")) header = fmt::format("{:<14} ", "TIME(s)");
-      for (auto* f : fields_) header += title(*f);
-      while (header.ends_with(' ')) header.pop_back();
-    } else {
-      return;
-    }
-    s.out.line(header);
+    if (s.config.format == OutputFormat::csv)
+      s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : ""));
+    else if (s.config.format == OutputFormat::text)
+      s.out.line((s.config.given("timestamp") ? fmt::format("{:<14} ", "TIME(s)") : "") +
+                 columns_.titles());
   }
 
   void record(Session& s, const void* data, std::size_t size) override {
@@ -62,11 +54,6 @@ class EventReporter : public Reporter {
   }
 
  private:
-  static std::string title(const Field& f) {
-    if (f.format.width < 0) return fmt::format("{:<{}} ", f.title, -f.format.width);
-    return fmt::format("{:>{}} ", f.title, f.format.width);
-  }
-
   void text(Session& s, const event_head& head, const void* data, const stack* frames) {
     std::string line;
     if (s.config.given("timestamp"))
@@ -74,9 +61,7 @@ class EventReporter : public Reporter {
           "{:<14.6f} ",
           static_cast<double>(head.time_ns - std::min<std::uint64_t>(s.began_ns, head.time_ns)) /
               1e9);
-    for (auto* f : fields_) line += show(f->format, f->read(data), s.names) + ' ';
-    while (line.ends_with(' ')) line.pop_back();
-    s.out.line(line);
+    s.out.line(line + columns_.row(data, s.names));
     if (!frames) return;
     for (auto& frame : stacks_.kernel(*frames)) s.out.line("        " + printable(frame));
     s.out.write("\n");
@@ -87,10 +72,7 @@ class EventReporter : public Reporter {
     line.text("type", "event")
         .text("time", iso_time(head.time_ns))
         .number("monotonic_ns", head.time_ns);
-    for (auto* f : fields_) {
-      line.key(f->key);
-      json_value(line, *f, f->read(data), s.names);
-    }
+    columns_.json(line, data, s.names);
     if (frames) {
       line.key("kernel_stack").begin_array();
       for (auto& frame : stacks_.kernel(*frames)) line.text(frame);
@@ -100,8 +82,8 @@ class EventReporter : public Reporter {
   }
 
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
-    auto row = fmt::format("{},{}", iso_time(head.time_ns), head.time_ns);
-    for (auto* f : fields_) row += ',' + csv_value(*f, f->read(data), s.names);
+    auto row = fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns,
+                           columns_.csv(data, s.names));
     if (frames) {
       std::string folded;
       auto names = stacks_.kernel(*frames);
@@ -115,7 +97,7 @@ class EventReporter : public Reporter {
   }
 
   const EventReport& report_;
-  std::vector<const Field*> fields_;
+  Columns columns_;
   Stacks stacks_{true, false};
   bool with_stack_ = false;
 };

@@ -1,5 +1,4 @@
 // Histogram tools: reads the kernel's counters and shows what was added since the last reading.
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/clock.hpp"
+#include "core/maps.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
 #include "output/histogram.hpp"
@@ -86,16 +86,11 @@ class HistogramReporter : public Reporter {
       all.emplace("", sum);
       return all;
     }
-    // Entries are never deleted while we read, so no key is visited twice or left out.
-    int fd = bpf_map__fd(s.map("hist_keys"));
-    std::string key(report_.key_size, '\0'), next(report_.key_size, '\0');
-    const void* at = nullptr;
-    while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
-      key = next;
-      at = key.data();
-      hist h{};
-      if (bpf_map_lookup_elem(fd, key.data(), &h) == 0) all.emplace(key, h);
-    }
+    each_entry(s.map("hist_keys"), [&](const char* key, const char* value) {
+      hist h;
+      memcpy(&h, value, sizeof h);
+      all.emplace(std::string(key, report_.key_size), h);
+    });
     return all;
   }
 

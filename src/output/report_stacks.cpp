@@ -3,12 +3,14 @@
 #include <bpf/libbpf.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "core/clock.hpp"
+#include "core/maps.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
 #include "output/reporters.hpp"
@@ -47,15 +49,11 @@ class StackReporter : public Reporter {
 
   void report(Session& s) override {
     std::vector<stack_count> entries;
-    int fd = bpf_map__fd(s.map("stack_counts"));
-    std::uint64_t key = 0, next = 0;
-    const void* at = nullptr;
-    while (bpf_map_get_next_key(fd, at, &next) == 0) {
-      key = next;
-      at = &key;
-      stack_count count{};
-      if (bpf_map_lookup_elem(fd, &key, &count) == 0 && count.count) entries.push_back(count);
-    }
+    each_entry(s.map("stack_counts"), [&](const char*, const char* value) {
+      stack_count count;
+      memcpy(&count, value, sizeof count);
+      if (count.count) entries.push_back(count);
+    });
     std::sort(entries.begin(), entries.end(), [](auto& a, auto& b) {
       return a.total_ns != b.total_ns ? a.total_ns < b.total_ns
                                       : memcmp(&a.key, &b.key, sizeof a.key) < 0;

@@ -7,6 +7,7 @@
 
 #include "core/clock.hpp"
 #include "core/session.hpp"
+#include "output/columns.hpp"
 #include "output/reporters.hpp"
 
 namespace coretap {
@@ -18,28 +19,16 @@ class SumReporter : public Reporter {
   explicit SumReporter(const SumReport& report)
       : report_(report), before_(report.record_size / 8) {}
 
-  void configure(Session& s) override {
-    for (auto& f : report_.fields)
-      if (s.config.holds(f.when) || s.config.format != OutputFormat::text) fields_.push_back(&f);
-  }
+  void configure(Session& s) override { columns_.choose(s.config, report_.fields); }
 
   Result<void> open(Session& s) override { return slots_.open(s.map("sums")); }
 
   void begin(Session& s) override {
-    std::string header;
-    if (s.config.format == OutputFormat::csv) {
-      header = "time";
-      for (auto* f : fields_) header += fmt::format(",{}", f->key);
-    } else if (s.config.format == OutputFormat::text) {
-      if (s.config.given("timestamp")) header = fmt::format("{:<8} ", "TIME");
-      for (auto* f : fields_)
-        header += f->format.width < 0 ? fmt::format("{:<{}} ", f->title, -f->format.width)
-                                      : fmt::format("{:>{}} ", f->title, f->format.width);
-    } else {
-      return;
-    }
-    while (header.ends_with(' ')) header.pop_back();
-    s.out.line(header);
+    if (s.config.format == OutputFormat::csv)
+      s.out.line("time," + columns_.keys());
+    else if (s.config.format == OutputFormat::text)
+      s.out.line((s.config.given("timestamp") ? fmt::format("{:<8} ", "TIME") : "") +
+                 columns_.titles());
   }
 
   void report(Session& s) override {
@@ -51,28 +40,19 @@ class SumReporter : public Reporter {
     if (s.config.format == OutputFormat::json) {
       JsonLine line;
       line.text("type", "interval").text("time", iso_time(monotonic_ns()));
-      for (auto* f : fields_) {
-        line.key(f->key);
-        json_value(line, *f, f->read(delta.data()), s.names);
-      }
+      columns_.json(line, delta.data(), s.names);
       s.out.line(line.finish());
-      return;
-    }
-    std::string row;
-    if (s.config.format == OutputFormat::csv) {
-      row = iso_time(monotonic_ns());
-      for (auto* f : fields_) row += ',' + csv_value(*f, f->read(delta.data()), s.names);
+    } else if (s.config.format == OutputFormat::csv) {
+      s.out.line(iso_time(monotonic_ns()) + ',' + columns_.csv(delta.data(), s.names));
     } else {
-      if (s.config.given("timestamp")) row = wall_time() + ' ';
-      for (auto* f : fields_) row += show(f->format, f->read(delta.data()), s.names) + ' ';
-      while (row.ends_with(' ')) row.pop_back();
+      s.out.line((s.config.given("timestamp") ? wall_time() + ' ' : "") +
+                 columns_.row(delta.data(), s.names));
     }
-    s.out.line(row);
   }
 
  private:
   const SumReport& report_;
-  std::vector<const Field*> fields_;
+  Columns columns_;
   CpuSlots slots_;
   std::vector<std::uint64_t> before_;
 };

@@ -1,0 +1,30 @@
+"""GoogleTest's JSON reports: which tests failed, and a second try's result put over the first one's."""
+
+import json
+
+MOST_TRIED_AGAIN = 8  # where more failed, a second try would only hide it
+
+
+def tests(report):
+    """-> (full name, test) of each; nothing if there is no report"""
+    try:
+        suites = json.loads(report.read_text())["testsuites"]
+    except (OSError, ValueError, KeyError):
+        return []
+    return [(f"{suite['name']}.{test['name']}", test) for suite in suites for test in suite["testsuite"]]
+
+
+def failed(report):
+    return [name for name, test in tests(report) if test.get("failures")]
+
+
+def merge(report, again):
+    """What has passed the second time counts as passed. -> the names of those"""
+    passed = {name for name, test in tests(again) if not test.get("failures") and test["result"] == "COMPLETED"}
+    content = json.loads(report.read_text())
+    for suite in content["testsuites"]:
+        for test in suite["testsuite"]:
+            if f"{suite['name']}.{test['name']}" in passed:
+                test.pop("failures", None)
+    report.write_text(json.dumps(content))
+    return passed
