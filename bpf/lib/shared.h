@@ -81,6 +81,12 @@ struct stack_process {
 	__u32 forked_from; /* its parent, while it runs the parent's program; else 0 */
 };
 
+/* Text of any length: where it stands in its record, and how long it is. */
+struct text {
+	__u16 at;
+	__u16 bytes;
+};
+
 /* Every record through the ring buffer begins so. */
 struct event_head {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

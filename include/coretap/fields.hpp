@@ -18,8 +18,11 @@ struct Format {
   enum Kind {
     number,
     hex,
+    octal,  ///< with at least `digits` digits
     text,
-    milliseconds,  ///< value in ns, shown as ms with two decimals
+    error,         ///< errno, by its name; 0: nothing went wrong
+    milliseconds,  ///< value in ns, shown as ms with `digits` decimals
+    microseconds,  ///< value in ns, shown as us with three decimals
     percent,       ///< ratio 0..1, shown as 99.99%
     thousandths,   ///< value in thousandths, shown with three decimals
     disk,          ///< device number, shown and written by its name
@@ -31,6 +34,7 @@ struct Format {
   int width = 0;                 ///< columns; negative: left-aligned
   std::string_view type = {};    ///< kernel enum for enumerator and bits
   std::string_view prefix = {};  ///< of its enumerators, left out when shown
+  int digits = 2;
 };
 
 namespace as {
@@ -41,7 +45,10 @@ inline constexpr Format small{Format::number, 5};
 inline constexpr Format hex{Format::hex, 10};
 inline constexpr Format comm{Format::text, -16};
 inline constexpr Format text{Format::text, -12};
+inline constexpr Format rest{Format::text, 0};  ///< the last column
+inline constexpr Format microseconds{Format::microseconds, 9};
 inline constexpr Format milliseconds{Format::milliseconds, 9};
+inline constexpr Format error{Format::error, -8};
 inline constexpr Format percent{Format::percent, 9};
 inline constexpr Format thousandths{Format::thousandths, 8};
 inline constexpr Format disk{Format::disk, -7};
@@ -50,8 +57,13 @@ inline constexpr Format block_flags{Format::block_flags, -20};
 constexpr Format enumerator(std::string_view type, std::string_view prefix, int width) {
   return {Format::enumerator, width, type, prefix};
 }
+constexpr Format octal(int digits, int width) { return {Format::octal, width, {}, {}, digits}; }
 constexpr Format wide(Format f, int width) {
   f.width = width;
+  return f;
+}
+constexpr Format precise(Format f, int digits) {
+  f.digits = digits;
   return f;
 }
 }  // namespace as
@@ -100,6 +112,17 @@ Field field(std::string_view key, std::string_view title, Format format, std::st
   using Record = typename detail::member_of<decltype(Member)>::record;
   return {key, title, format, doc, [](const void* record) {
             return detail::to_value(static_cast<const Record*>(record)->*Member);
+          }};
+}
+
+/// A field that is text of any length behind the record (struct text in bpf/lib/shared.h).
+template <auto Member>
+Field text_field(std::string_view key, std::string_view title, Format format,
+                 std::string_view doc) {
+  using Record = typename detail::member_of<decltype(Member)>::record;
+  return {key, title, format, doc, [](const void* record) -> Value {
+            auto& text = static_cast<const Record*>(record)->*Member;
+            return std::string(static_cast<const char*>(record) + text.at, text.bytes);
           }};
 }
 

@@ -63,7 +63,7 @@ Option tid();
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
 Option cgroup();
-Option timestamp();
+Option timestamp(char letter = 'T');
 Option milliseconds();
 Option duration(char letter = 0);
 Option kernel_stack();
@@ -73,6 +73,8 @@ Option disk();
 Option stack_depth();
 Option stack_storage();
 Option max_keys();
+Option top(char letter = 0);
+Option sort(char letter = 's');
 
 /// -p -t --comm --cgroup (and -u where the tool leaves the letter free)
 std::vector<Option> task_filters(bool uid_letter = true);

@@ -1,6 +1,7 @@
 // What a tool shows. The library reads, writes and flushes; a tool only says what there is.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -17,12 +18,29 @@ struct HistogramReport {
   std::string_view extension = {};  ///< option that adds the avg/total/count line
 };
 
+/// Times before a table's columns; JSON and CSV have them always.
+struct TimeColumn {
+  enum Kind {
+    since_start,  ///< seconds since tracing began
+    wall,         ///< local time of day
+  } kind = since_start;
+  std::string_view title = "TIME(s)";
+  int width = 14;
+  std::string_view when = "timestamp";
+};
+
 /// One line per record from the ring buffer (bpf/lib/emit.bpf.h). Records start with struct
 /// event_head.
 struct EventReport {
   std::vector<Field> fields;
   std::size_t record_size = 0;       ///< bytes, without the stack
   std::string_view stack_when = {};  ///< option under which a struct stack follows the record
+  std::vector<TimeColumn> times = {TimeColumn{}};
+
+  EventReport timed(std::vector<TimeColumn> columns) && {
+    times = std::move(columns);
+    return std::move(*this);
+  }
 };
 
 /// Totals by kernel and user stack (bpf/lib/stack.bpf.h).
@@ -36,7 +54,26 @@ struct SumReport {
   std::size_t record_size = 0;
 };
 
-using Report = std::variant<HistogramReport, EventReport, StackReport, SumReport>;
+/// Counters for each of many keys, shown as rows: those of a hash map (bpf/lib/table.bpf.h), or
+/// of per-CPU slots where the key is a small number.
+struct TableReport {
+  std::vector<Field> fields;  ///< of a Row
+  std::size_t key_size = 0;
+  std::size_t value_at = 0;    ///< where in the row the counters begin
+  std::size_t value_size = 0;  ///< 64-bit counters that only grow; the first counts events
+  std::string_view sort;       ///< key of the field that rows come by, the largest first
+  std::uint64_t top = 0;       ///< rows in text where --top does not say; 0: all
+  /// Without this option keys are numbers and counters lie in slots; empty: never.
+  std::string_view keyed_when = {};
+};
+
+template <class Key, class Value>
+struct Row {
+  Key key;
+  Value value;
+};
+
+using Report = std::variant<HistogramReport, EventReport, StackReport, SumReport, TableReport>;
 
 template <class Key>
 HistogramReport histogram(std::string_view what, std::vector<Field> keys,
@@ -50,6 +87,14 @@ EventReport events(std::vector<Field> fields, std::string_view stack_when = {}) 
 template <class Record>
 SumReport sums(std::vector<Field> fields) {
   return {std::move(fields), sizeof(Record)};
+}
+
+template <class Key, class Value>
+TableReport table(std::vector<Field> fields, std::string_view sort, std::uint64_t top = 0,
+                  std::string_view keyed_when = {}) {
+  static_assert(sizeof(Value) % 8 == 0);
+  constexpr std::size_t kValueAt = (sizeof(Key) + 7) / 8 * 8;
+  return {std::move(fields), sizeof(Key), kValueAt, sizeof(Value), sort, top, keyed_when};
 }
 
 }  // namespace coretap

@@ -14,6 +14,19 @@ std::int64_t nanoseconds(clockid_t clock) {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
+/// Asked anew each time: the wall clock may be set while a tool runs.
+std::int64_t to_wall(std::uint64_t monotonic) {
+  return static_cast<std::int64_t>(monotonic) + nanoseconds(CLOCK_REALTIME) -
+         nanoseconds(CLOCK_MONOTONIC);
+}
+
+tm local_time(std::int64_t wall_ns) {
+  time_t seconds = wall_ns / 1'000'000'000;
+  tm local{};
+  localtime_r(&seconds, &local);
+  return local;
+}
+
 }  // namespace
 
 std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC)); }
@@ -25,13 +38,16 @@ std::string wall_time() {
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
 }
 
+std::string wall_time(std::uint64_t monotonic) {
+  auto wall = to_wall(monotonic);
+  auto local = local_time(wall);
+  return fmt::format("{:02}:{:02}:{:02}.{:03}", local.tm_hour, local.tm_min, local.tm_sec,
+                     wall / 1'000'000 % 1000);
+}
+
 std::string iso_time(std::uint64_t monotonic) {
-  // Asked anew each time: the wall clock may be set while a tool runs.
-  auto wall = static_cast<std::int64_t>(monotonic) + nanoseconds(CLOCK_REALTIME) -
-              nanoseconds(CLOCK_MONOTONIC);
-  time_t seconds = wall / 1'000'000'000;
-  tm local{};
-  localtime_r(&seconds, &local);
+  auto wall = to_wall(monotonic);
+  auto local = local_time(wall);
   long zone = local.tm_gmtoff / 60;
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}{}{:02}:{:02}", local.tm_year + 1900,
                      local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,

@@ -254,8 +254,8 @@ Option cgroup() {
       Complete::directory));
 }
 
-Option timestamp() {
-  return same_everywhere(flag('T', "timestamp", "print the time of each line or report"));
+Option timestamp(char letter) {
+  return same_everywhere(flag(letter, "timestamp", "print the time of each line or report"));
 }
 Option milliseconds() {
   return same_everywhere(flag('m', "milliseconds", "histograms in milliseconds"));
@@ -304,6 +304,19 @@ Option stack_storage() {
 Option max_keys() {
   return limit("max-keys", "N", "different keys that can be counted (default: by the machine)",
                &Config::max_keys, 1 << 24);
+}
+
+Option top(char letter) {
+  auto o = limit("top", "ROWS", "only this many rows", &Config::top, 1 << 24);
+  o.letter = letter;
+  return o;
+}
+Option sort(char letter) {
+  return same_everywhere(value(letter, "sort", "KEY", "rows by this key, the largest first",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 c.sort = text;
+                                 return {};
+                               }));
 }
 
 std::vector<Option> task_filters(bool uid_letter) {
@@ -382,6 +395,16 @@ std::vector<Option> all_options(const Tool& tool) {
     if (!has) all.push_back(std::move(o));
   }
   return all;
+}
+
+Result<void> check_sort(const TableReport& table, const Config& c) {
+  std::string known;
+  for (auto& f : table.fields) {
+    if (f.key == c.sort) return {};
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", f.key);
+  }
+  if (c.sort.empty()) return {};
+  return usage(fmt::format("--sort: there is no key '{}'", c.sort), fmt::format("there are: {}", known));
 }
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
@@ -463,6 +486,10 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
                               : OutputFormat::text;
+  if (auto* table = std::get_if<TableReport>(&tool.report)) {
+    if (auto r = check_sort(*table, c); !r) return r.error();
+    if (!c.given("top") && c.format == OutputFormat::text) c.top = table->top;
+  }
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   bool filters = false;

@@ -52,6 +52,8 @@ class Config {
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
   std::uint64_t max_tasks = 0;
+  std::uint64_t top = 0;  ///< rows of a table; 0: all
+  std::string sort;       ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
   std::uint32_t stack_depth = 0;
   std::string delimiter;

@@ -84,7 +84,7 @@ void each_entry(const bpf_map* map, const std::function<void(const char*, const 
 }
 
 void size_maps(Session& s) {
-  for (auto* name : {"ledger", "hist_cpus", "sums", "stack_scratch"})
+  for (auto* name : {"ledger", "hist_cpus", "sums", "stack_scratch", "table_slots"})
     if (auto* map = s.map(name)) size_by(s, map, MapSize::cpus);
   if (auto* map = s.map("hist_keys")) {
     bool keyed = false;
@@ -92,6 +92,10 @@ void size_maps(Session& s) {
       for (auto& key : report->keys) keyed |= s.config.holds(key.when);
     if (keyed) size_by(s, map, MapSize::keys);
   }
+  if (auto* map = s.map("table"))
+    if (auto* report = std::get_if<TableReport>(&s.tool.report);
+        report && s.config.holds(report->keyed_when))
+      size_by(s, map, MapSize::keys);
   for (auto* name : {"stacks", "stack_counts"})
     if (auto* map = s.map(name)) size_by(s, map, MapSize::stacks);
   if (auto* map = s.map("task_slots")) {

@@ -110,6 +110,7 @@ void learn_names(Session& s) {
   if (auto* r = std::get_if<HistogramReport>(&s.tool.report)) learn(r->keys);
   if (auto* r = std::get_if<EventReport>(&s.tool.report)) learn(r->fields);
   if (auto* r = std::get_if<SumReport>(&s.tool.report)) learn(r->fields);
+  if (auto* r = std::get_if<TableReport>(&s.tool.report)) learn(r->fields);
 }
 
 Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {

@@ -32,6 +32,7 @@ class CpuSlots {
   bool is_open() const { return data_; }
   /// Adds all CPUs' slots, as arrays of 64-bit counters, into `sum`.
   void sum(std::uint64_t* sum, std::size_t counters) const;
+  std::size_t size() const { return slot_; }  ///< bytes of one slot
 
  private:
   void* data_ = nullptr;

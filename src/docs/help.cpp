@@ -20,13 +20,14 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 8> names;
+  std::array<std::string_view, 10> names;
 };
 constexpr Place kPlaces[] = {
     {"Filters", {"pid", "tid", "uid", "comm", "cgroup", "disk"}},
     {"Time", {"interval", "duration"}},
     {"Output",
-     {"timestamp", "milliseconds", "extended", "print-uid", "kernel-stack", "json", "csv"}},
+     {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
+      "json", "csv"}},
     {"Trust", {"strict", "exit-status", "explain", "verbose"}},
     {"Limits", {"max-keys", "ring-size", "stack-storage-size", "perf-max-stack-depth"}},
 };

@@ -166,6 +166,12 @@ JsonKind data(const SumReport& r) {
   return kind;
 }
 
+JsonKind data(const TableReport& r) {
+  JsonKind kind{"row", "one a row", {type_key("row"), key("time", "string", kTimeDoc)}};
+  for (auto& f : r.fields) kind.keys.push_back(key(f, r.value_at + r.value_size));
+  return kind;
+}
+
 std::vector<Key> columns(const HistogramReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
   for (auto& f : r.keys) all.push_back(key(f, r.key_size, f.when));
@@ -193,6 +199,12 @@ std::vector<Key> columns(const StackReport&) {
 std::vector<Key> columns(const SumReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
   for (auto& f : r.fields) all.push_back(key(f, r.record_size));
+  return all;
+}
+
+std::vector<Key> columns(const TableReport& r) {
+  std::vector<Key> all = {key("time", "string", kTimeDoc)};
+  for (auto& f : r.fields) all.push_back(key(f, r.value_at + r.value_size));
   return all;
 }
 

@@ -348,10 +348,18 @@ void output(Page& p, const Tool& tool, const HistogramReport& r) {
   field_items(p, r.keys);
 }
 
+const char* time_words(const TimeColumn& t) {
+  return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
+}
+
 void output(Page& p, const Tool& tool, const EventReport& r) {
   p.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
-  if (has(tool, "timestamp"))
-    p.prose("With --timestamp each line begins with the seconds since tracing began.");
+  for (auto& t : r.times) {
+    if (t.when.empty() || t.when.front() == '!')
+      p.prose(fmt::format("{} is {}.", t.title, time_words(t)));
+    else if (has(tool, t.when))
+      p.prose(fmt::format("With --{} each line begins with {}.", t.when, time_words(t)));
+  }
   if (!r.stack_when.empty())
     p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
                         r.stack_when));
@@ -377,6 +385,17 @@ void output(Page& p, const Tool& tool, const SumReport& r) {
       "One line a report, about what happened since the one before; in parentheses the columns' "
       "keys in JSON and CSV.");
   if (has(tool, "timestamp")) p.prose("With --timestamp each line begins with the time.");
+  field_items(p, r.fields);
+}
+
+void output(Page& p, const Tool& tool, const TableReport& r) {
+  p.prose(fmt::format(
+      "Each report has the time of day in brackets and a row for each key about which there is "
+      "something to tell since the report before, by {}, the largest first; in parentheses the "
+      "columns' keys in JSON and CSV.",
+      r.sort));
+  if (has(tool, "top") && r.top)
+    p.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", r.top));
   field_items(p, r.fields);
 }
 

@@ -1,6 +1,7 @@
 #include "output/names.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -70,6 +71,13 @@ const std::vector<GfpSet>& gfp_sets() {
       {"GFP_NOWAIT", {"KSWAPD_RECLAIM"}},
   };
   return sets;
+}
+
+/// "ENOENT"; what the C library does not know keeps its number.
+std::string error_name(int error) {
+  if (error == 0) return "0";
+  auto* name = strerrorname_np(error < 0 ? -error : error);
+  return name ? name : std::to_string(error);
 }
 
 /// As the kernel's own trace output writes enumerators.
@@ -213,6 +221,7 @@ bool names_things(const Format& format) {
     case Format::bits:
     case Format::gfp:
     case Format::block_flags:
+    case Format::error:
       return true;
     default:
       return false;
@@ -231,6 +240,8 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
       return block_flags(value);
     case Format::bits:
       return bits(format, value);
+    case Format::error:
+      return error_name(static_cast<int>(value));
     default:
       return std::to_string(value);
   }
@@ -242,14 +253,18 @@ std::string show(const Format& format, const Value& value, const Names& names) {
     if (names_things(format)) {
       text = names.name(format, *n);
     } else if (format.kind == Format::milliseconds) {
-      text = fmt::format("{:.2f}", static_cast<double>(*n) / 1e6);
+      text = fmt::format("{:.{}f}", static_cast<double>(*n) / 1e6, format.digits);
+    } else if (format.kind == Format::microseconds) {
+      text = fmt::format("{:.3f}", static_cast<double>(*n) / 1e3);
+    } else if (format.kind == Format::octal) {
+      text = fmt::format("{:0{}o}", *n, format.digits);
     } else if (format.kind == Format::hex) {
       text = fmt::format("{:#x}", *n);
     } else {
       text = std::to_string(*n);
     }
   } else if (auto* i = std::get_if<std::int64_t>(&value)) {
-    if (format.kind == Format::enumerator)
+    if (names_things(format))
       text = names.name(format, static_cast<std::uint64_t>(*i));
     else
       text = format.kind == Format::thousandths

@@ -22,6 +22,8 @@ class EventReporter : public Reporter {
 
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
+    for (auto& t : report_.times)
+      if (s.config.holds(t.when)) times_.push_back(&t);
     with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
     set_variable(s, "stack_on", with_stack_);
     set_variable(s, "stack_bytes", s.stack_depth() * 8);
@@ -34,8 +36,7 @@ class EventReporter : public Reporter {
     if (s.config.format == OutputFormat::csv)
       s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : ""));
     else if (s.config.format == OutputFormat::text)
-      s.out.line((s.config.given("timestamp") ? fmt::format("{:<14} ", "TIME(s)") : "") +
-                 columns_.titles());
+      s.out.line(titles());
   }
 
   void record(Session& s, const void* data, std::size_t size) override {
@@ -54,13 +55,22 @@ class EventReporter : public Reporter {
   }
 
  private:
+  std::string titles() const {
+    std::string line;
+    for (auto* t : times_) line += fmt::format("{:<{}} ", t->title, t->width);
+    return line + columns_.titles();
+  }
+
+  static std::string time(const Session& s, const TimeColumn& column, std::uint64_t at) {
+    if (column.kind == TimeColumn::wall)
+      return fmt::format("{:<{}} ", wall_time(at), column.width);
+    auto since = at - std::min<std::uint64_t>(s.began_ns, at);
+    return fmt::format("{:<{}.6f} ", static_cast<double>(since) / 1e9, column.width);
+  }
+
   void text(Session& s, const event_head& head, const void* data, const stack* frames) {
     std::string line;
-    if (s.config.given("timestamp"))
-      line = fmt::format(
-          "{:<14.6f} ",
-          static_cast<double>(head.time_ns - std::min<std::uint64_t>(s.began_ns, head.time_ns)) /
-              1e9);
+    for (auto* t : times_) line += time(s, *t, head.time_ns);
     s.out.line(line + columns_.row(data, s.names));
     if (!frames) return;
     for (auto& frame : stacks_.kernel(*frames)) s.out.line("        " + printable(frame));
@@ -98,6 +108,7 @@ class EventReporter : public Reporter {
 
   const EventReport& report_;
   Columns columns_;
+  std::vector<const TimeColumn*> times_;
   Stacks stacks_{true, false};
   bool with_stack_ = false;
 };

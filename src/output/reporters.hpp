@@ -10,5 +10,6 @@ std::unique_ptr<Reporter> make(const HistogramReport& report);
 std::unique_ptr<Reporter> make(const EventReport& report);
 std::unique_ptr<Reporter> make(const StackReport& report);
 std::unique_ptr<Reporter> make(const SumReport& report);
+std::unique_ptr<Reporter> make(const TableReport& report);
 
 }  // namespace coretap

@@ -400,6 +400,7 @@ TEST(ConfigConditions, OfAllToolsNameTheirOptions) {
     if (auto* r = std::get_if<HistogramReport>(&tool.report)) fields(r->keys), check(r->extension);
     if (auto* r = std::get_if<EventReport>(&tool.report)) fields(r->fields), check(r->stack_when);
     if (auto* r = std::get_if<SumReport>(&tool.report)) fields(r->fields);
+    if (auto* r = std::get_if<TableReport>(&tool.report)) fields(r->fields), check(r->keyed_when);
   }
 }
 

@@ -47,6 +47,7 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
     if (auto* r = std::get_if<HistogramReport>(&tool.report)) return r->keys;
     if (auto* r = std::get_if<EventReport>(&tool.report)) return r->fields;
     if (auto* r = std::get_if<SumReport>(&tool.report)) return r->fields;
+    if (auto* r = std::get_if<TableReport>(&tool.report)) return r->fields;
     return {};
   }
 };
@@ -290,6 +291,11 @@ TEST_P(EveryTool, HasAReportThatIsComplete) {
   } else if (auto* r = std::get_if<SumReport>(&tool.report)) {
     EXPECT_FALSE(r->fields.empty());
     EXPECT_EQ(r->record_size % 8, 0u) << "sums are 64-bit counters";
+  } else if (auto* r = std::get_if<TableReport>(&tool.report)) {
+    bool sorted = false;
+    for (auto& f : r->fields) sorted |= f.key == r->sort;
+    EXPECT_TRUE(sorted) << r->sort;
+    EXPECT_EQ(r->value_size % 8, 0u) << "counters are 64 bits";
   } else if (auto* r = std::get_if<StackReport>(&tool.report)) {
     EXPECT_FALSE(r->value_title.empty());
   }

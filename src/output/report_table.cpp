@@ -1,0 +1,126 @@
+// Table tools: counters by key, the largest rows first.
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/clock.hpp"
+#include "core/maps.hpp"
+#include "core/session.hpp"
+#include "output/columns.hpp"
+#include "output/reporters.hpp"
+
+namespace coretap {
+
+namespace {
+
+class TableReporter : public Reporter {
+ public:
+  explicit TableReporter(const TableReport& report) : report_(report) {}
+
+  void configure(Session& s) override {
+    columns_.choose(s.config, report_.fields);
+    keyed_ = report_.keyed_when.empty() || s.config.holds(report_.keyed_when);
+    std::string_view sort = s.config.sort.empty() ? report_.sort : s.config.sort;
+    for (auto& f : report_.fields)
+      if (f.key == sort) sort_ = &f;
+  }
+
+  Result<void> open(Session& s) override {
+    return keyed_ ? Result<void>() : slots_.open(s.map("table_slots"));
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv) s.out.line("time," + columns_.keys());
+  }
+
+  void report(Session& s) override {
+    auto now = read(s);
+    std::vector<std::string> rows;
+    for (auto& [key, value] : now) {
+      auto before = before_.find(key);
+      Counters delta = value;
+      if (before != before_.end())
+        for (std::size_t i = 0; i < delta.size(); i++) delta[i] -= before->second[i];
+      if (!delta[0]) continue;
+      s.ledger.shown += delta[0];
+      rows.push_back(row(key, delta));
+    }
+    before_ = std::move(now);
+    std::stable_sort(rows.begin(), rows.end(), [&](auto& a, auto& b) {
+      return sort_->read(a.data()) > sort_->read(b.data());
+    });
+    if (s.config.top && rows.size() > s.config.top) rows.resize(s.config.top);
+    show(s, rows);
+  }
+
+ private:
+  using Counters = std::vector<std::uint64_t>;
+
+  std::string row(const std::string& key, const Counters& counters) const {
+    std::string row(report_.value_at + report_.value_size, '\0');
+    memcpy(row.data(), key.data(), key.size());
+    memcpy(row.data() + report_.value_at, counters.data(), report_.value_size);
+    return row;
+  }
+
+  std::map<std::string, Counters> read(Session& s) const {
+    std::map<std::string, Counters> all;
+    std::size_t counters = report_.value_size / 8;
+    if (keyed_) {
+      each_entry(s.map("table"), [&](const char* key, const char* value) {
+        Counters c(counters);
+        memcpy(c.data(), value, report_.value_size);
+        all.emplace(std::string(key, report_.key_size), std::move(c));
+      });
+      return all;
+    }
+    Counters sum(slots_.size() / 8);
+    slots_.sum(sum.data(), sum.size());
+    for (std::uint32_t number = 0; number < sum.size() / counters; number++) {
+      auto first = sum.begin() + static_cast<std::ptrdiff_t>(number * counters);
+      if (!*first) continue;
+      std::string key(report_.key_size, '\0');
+      memcpy(key.data(), &number, sizeof number);
+      all.emplace(std::move(key), Counters(first, first + static_cast<std::ptrdiff_t>(counters)));
+    }
+    return all;
+  }
+
+  void show(Session& s, const std::vector<std::string>& rows) const {
+    auto stamp = iso_time(monotonic_ns());
+    if (s.config.format == OutputFormat::json) {
+      for (auto& r : rows) {
+        JsonLine line;
+        line.text("type", "row").text("time", stamp);
+        columns_.json(line, r.data(), s.names);
+        s.out.line(line.finish());
+      }
+    } else if (s.config.format == OutputFormat::csv) {
+      for (auto& r : rows) s.out.line(stamp + ',' + columns_.csv(r.data(), s.names));
+    } else {
+      s.out.line(fmt::format("[{}]", wall_time()));
+      s.out.line(columns_.titles());
+      for (auto& r : rows) s.out.line(columns_.row(r.data(), s.names));
+      s.out.write("\n");
+    }
+  }
+
+  const TableReport& report_;
+  Columns columns_;
+  const Field* sort_ = nullptr;
+  CpuSlots slots_;
+  std::map<std::string, Counters> before_;
+  bool keyed_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make(const TableReport& report) {
+  return std::make_unique<TableReporter>(report);
+}
+
+}  // namespace coretap
