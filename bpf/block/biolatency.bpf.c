@@ -63,17 +63,17 @@ inline_ int begin(struct request *rq, bool first_only)
 	if (!keep_disk(rq))
 		return 0;
 	s = bpf_map_lookup_elem(&requests, &key);
-	if (FILTER_ON && !(s && s->wanted) && !wanted_by_bio(rq) && !wanted_by_cgroup(rq)) {
+	if (filter.on && !(s && s->wanted) && !wanted_by_bio(rq) && !wanted_by_cgroup(rq)) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}
 	if (!s) {
 		fresh.start = bpf_ktime_get_ns();
-		fresh.wanted = FILTER_ON;
+		fresh.wanted = filter.on;
 		put(rq, &fresh);
 		return 0;
 	}
-	s->wanted = FILTER_ON;
+	s->wanted = filter.on;
 	if (!first_only || !s->start)
 		s->start = bpf_ktime_get_ns();
 	return 0;
@@ -104,7 +104,7 @@ int on_complete(u64 *ctx)
 	s = bpf_map_lookup_elem(&requests, &id);
 	if (!s || !s->start) {
 		/* A flush has a request that is never issued; it carries no data. */
-		if (!FILTER_ON && !filter_disk_on && rq->__data_len && tracing_since &&
+		if (!filter.on && !filter_disk_on && rq->__data_len && tracing_since &&
 		    rq->start_time_ns > tracing_since)
 			count(LEDGER_UNMATCHED);
 		if (s)
@@ -126,7 +126,6 @@ int on_complete(u64 *ctx)
 	return 0;
 }
 
-#ifndef PLAIN
 /* With a filter by task: whose request it is, while the submitter runs. */
 SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
@@ -152,4 +151,3 @@ int on_getrq(u64 *ctx)
 		bpf_map_update_elem(&wanted_bios, &bio, &one, BPF_ANY);
 	return 0;
 }
-#endif

@@ -49,7 +49,7 @@ int switch_by_delay(u64 *ctx)
 	u64 delay, queued;
 	struct wait *w;
 
-	if (prev->pid && (!FILTER_ON || filter_matches(prev))) {
+	if (prev->pid && (!filter.on || filter_matches(prev))) {
 		w = task_slot_make(prev);
 		if (w) {
 			delay = prev->sched_info.run_delay;

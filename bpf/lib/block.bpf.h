@@ -57,17 +57,14 @@ inline_ bool rq_done(struct request *rq, u32 bytes)
 /* The cgroup that the I/O is charged to lies in the wanted one: right for writeback too. */
 inline_ bool wanted_by_cgroup(struct request *rq)
 {
-#ifdef PLAIN
-	return false;
-#else
+	struct cgroup *c;
+
 	if (!filter.by_cgroup)
 		return false;
-
-	struct cgroup *c = BPF_CORE_READ(rq, bio, bi_blkg, blkcg, css.cgroup);
+	c = BPF_CORE_READ(rq, bio, bi_blkg, blkcg, css.cgroup);
 
 	/* Hierarchy 0 is version 2; elsewhere ids mean other directories. */
 	return c && BPF_CORE_READ(c, root, hierarchy_id) == 0 && cgroup_under(c, filter.cgroup);
-#endif
 }
 
 #endif

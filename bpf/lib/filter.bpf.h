@@ -7,15 +7,6 @@
 
 const volatile struct task_filter filter = {};
 
-/*
- * Every program is built twice. The plain form knows no filters: what libbpf must look up in the
- * kernel's types for them is half of a tool's start, and most runs have none.
- */
-#ifdef PLAIN
-#define FILTER_ON 0
-#else
-#define FILTER_ON filter.on
-
 #define FILTER_IDS(name)                         \
 	struct {                                 \
 		__uint(type, BPF_MAP_TYPE_HASH); \
@@ -53,13 +44,13 @@ inline_ bool filter_matches(struct task_struct *t)
 	u32 id;
 
 	if (filter.by_tgid) {
-		id = VIEW_PIDNS ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
+		id = view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
 				  BPF_CORE_READ(t, tgid);
 		if (!bpf_map_lookup_elem(&filter_tgids, &id))
 			return false;
 	}
 	if (filter.by_tid) {
-		id = VIEW_PIDNS ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
+		id = view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
 		if (!bpf_map_lookup_elem(&filter_tids, &id))
 			return false;
 	}
@@ -79,16 +70,10 @@ inline_ bool filter_matches(struct task_struct *t)
 	return true;
 }
 
-#endif
-
-#ifdef PLAIN
-#define filter_matches(t) true
-#endif
-
 /* Every tool asks this of the task it measures, not of the one that happens to run. */
 inline_ bool keep_task(struct task_struct *t)
 {
-	if (!FILTER_ON || filter_matches(t))
+	if (!filter.on || filter_matches(t))
 		return true;
 	count(LEDGER_FILTERED);
 	return false;
@@ -96,10 +81,9 @@ inline_ bool keep_task(struct task_struct *t)
 
 inline_ bool keep_current(void)
 {
-	return !FILTER_ON || keep_task(current_task());
+	return !filter.on || keep_task(current_task());
 }
 
-#ifndef PLAIN
 /* For `-- COMMAND`: what a wanted process forks is wanted. Attached only then. */
 SEC("tp_btf/sched_process_fork")
 int filter_follow(u64 *ctx)
@@ -115,6 +99,5 @@ int filter_follow(u64 *ctx)
 		count(LEDGER_UNTRACKED);
 	return 0;
 }
-#endif
 
 #endif

@@ -7,17 +7,9 @@
 
 /* The loader's pid namespace; 0 where that is the first one and no translation is needed. */
 OPT(__u32, view_pidns);
-#ifdef PLAIN
-#define VIEW_PIDNS 0 /* filter.bpf.h tells why */
-#else
-#define VIEW_PIDNS view_pidns
-#endif
 
 #define PIDNS_LEVELS 32 /* MAX_PID_NS_LEVEL */
 
-#ifdef PLAIN
-#define pid_seen(pid) 0
-#else
 /* A pid's number in the loader's namespace; 0 where it is not visible there. */
 inline_ u32 pid_seen(struct pid *pid)
 {
@@ -34,17 +26,16 @@ inline_ u32 pid_seen(struct pid *pid)
 	}
 	return 0;
 }
-#endif
 
 /* For a pointer that a BTF tracepoint gave: plain loads. */
 inline_ u32 task_tid(struct task_struct *t)
 {
-	return VIEW_PIDNS ? pid_seen(t->thread_pid) : t->pid;
+	return view_pidns ? pid_seen(t->thread_pid) : t->pid;
 }
 
 inline_ u32 task_tgid(struct task_struct *t)
 {
-	return VIEW_PIDNS ? pid_seen(t->group_leader->thread_pid) : t->tgid;
+	return view_pidns ? pid_seen(t->group_leader->thread_pid) : t->tgid;
 }
 
 /* Bytes behind the terminator may be left of an older name: two equal names have equal bytes. */
@@ -73,13 +64,13 @@ inline_ struct task_struct *current_task(void)
 
 inline_ u32 current_tid(void)
 {
-	return VIEW_PIDNS ? pid_seen(BPF_CORE_READ(current_task(), thread_pid)) :
+	return view_pidns ? pid_seen(BPF_CORE_READ(current_task(), thread_pid)) :
 			    (u32)bpf_get_current_pid_tgid();
 }
 
 inline_ u32 current_tgid(void)
 {
-	return VIEW_PIDNS ? pid_seen(BPF_CORE_READ(current_task(), group_leader, thread_pid)) :
+	return view_pidns ? pid_seen(BPF_CORE_READ(current_task(), group_leader, thread_pid)) :
 			    (u32)(bpf_get_current_pid_tgid() >> 32);
 }
 

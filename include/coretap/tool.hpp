@@ -20,19 +20,11 @@ struct Example {
 /// The compiled kernel program that lies in the executable.
 struct KernelObject {
   const void* (*bytes)(std::size_t* size) = nullptr;
-  /// Without filters: the same read-only data, less to look up at the start.
-  const void* (*plain)(std::size_t* size) = nullptr;
 };
 
 template <class Skeleton>
-struct plain_form;  // <coretap/skeleton.hpp>
-
-template <class Skeleton>
 KernelObject skeleton() {
-  using Plain = typename plain_form<Skeleton>::type;
-  static_assert(sizeof(*Skeleton::rodata) == sizeof(*Plain::rodata));
-  return {[](std::size_t* size) -> const void* { return Skeleton::elf_bytes(size); },
-          [](std::size_t* size) -> const void* { return Plain::elf_bytes(size); }};
+  return {[](std::size_t* size) -> const void* { return Skeleton::elf_bytes(size); }};
 }
 
 /// How many entries a map gets; never a constant that silently drops.

@@ -32,8 +32,6 @@ ino_t pid_namespace() {
 
 }  // namespace
 
-bool outside_first_pid_namespace() { return pid_namespace() != kFirstPidNamespace; }
-
 Command::~Command() {
   for (int fd : {go_, failed_, pidfd_})
     if (fd >= 0) close(fd);
@@ -135,7 +133,8 @@ Result<void> configure_filters(Session& s, pid_t command) {
                    "thread ids are taken as seen from here (this pid namespace)",
                    kFailed};
 
-  if (outside_first_pid_namespace()) set_variable(s, "view_pidns", pid_namespace());
+  // In another pid namespace ids that the kernel program sees are not those that this process sees.
+  if (auto here = pid_namespace(); here != kFirstPidNamespace) set_variable(s, "view_pidns", here);
   if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
   if (auto* map = s.map("filter_tgids"))
     bpf_map__set_max_entries(

@@ -34,9 +34,6 @@ class Command {
   std::string name_;
 };
 
-/// Ids that a kernel program sees are not those that this process sees.
-bool outside_first_pid_namespace();
-
 /// Before load: the filter's constants and the sizes of its maps. Refuses what can match nothing.
 Result<void> configure_filters(Session& session, pid_t command);
 /// After load: the ids.

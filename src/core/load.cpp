@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "core/filters.hpp"
 #include "core/trim.hpp"
 
 namespace coretap {
@@ -108,8 +107,7 @@ Result<void> open_object(Session& s) {
   libbpf_talks = s.config.given("verbose");
   take_over_tracing();
   std::size_t size = 0;
-  bool filters = s.config.filters_tasks() || outside_first_pid_namespace();
-  auto* bytes = (filters ? s.tool.object.bytes : s.tool.object.plain)(&size);
+  auto* bytes = s.tool.object.bytes(&size);
   LIBBPF_OPTS(bpf_object_open_opts, options);
   auto name = std::string(s.tool.name);
   options.object_name = name.c_str();

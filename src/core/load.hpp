@@ -4,7 +4,6 @@
 
 namespace coretap {
 
-/// With or without filters, as the options ask.
 Result<void> open_object(Session& s);
 
 /// Loads what the plan has chosen. Afterwards the kernel's types are closed.
