@@ -24,7 +24,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  * OPT: set by the loader before load, so that the verifier removes what is not asked for.
  * TP_ARGS: the loader fills in how many arguments this kernel's tracepoint has (0: absent).
  */
-#define OPT(type, name) const volatile type name = 0
+#define OPT(type, name) OPT_OR(type, name, 0)
+#define OPT_OR(type, name, otherwise) const volatile type name = otherwise
 #define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
 
 OPT(__u32, stack_bytes); /* at most, of one walk */

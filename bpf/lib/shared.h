@@ -57,20 +57,30 @@ struct stack {
 	__u64 ip[STACK_DEPTH];
 };
 
-/* What blocked or ran: totals are kept for each of these. */
-struct stack_key {
+enum stack_state {
+	STACK_TASK,
+	STACK_RUNNABLE, /* left the CPU though it could run on: preempted rather than blocked */
+	STACK_IDLE,	/* the idle task, or what interrupted it */
+	STACK_IRQ,	/* an interrupt; the task is only what it came upon */
+	STACK_SOFTIRQ,
+};
+
+/* One who is in a sum: a task that ran or blocked, one that woke another. */
+struct stack_party {
 	__u64 kernel; /* key in `stacks`; 0: none */
 	__u64 user;
 	__u32 tgid; /* as the loader's pid namespace shows them */
 	__u32 tid;
-	__u32 runnable; /* preempted rather than blocked */
+	__u32 state;
 	__u32 pad;
 	char comm[COMM_LEN];
 };
 
-/* Kept by a hash of its key, which is compared too. */
-struct stack_count {
-	struct stack_key key;
+/*
+ * Kept by a hash of the parties, who follow it and are compared too: the task, who woke it, who
+ * woke that one, and so on; the last ones may be empty.
+ */
+struct stack_sum {
 	__u64 total_ns;
 	__u64 count;
 };

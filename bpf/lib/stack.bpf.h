@@ -9,6 +9,16 @@
 OPT(bool, stack_kernel);
 OPT(bool, stack_user);
 
+/* The task alone; tools that follow wakers define more before they include this. */
+#ifndef STACK_PARTIES
+#define STACK_PARTIES 1
+#endif
+
+struct stack_row {
+	struct stack_sum sum;
+	struct stack_party party[STACK_PARTIES];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -20,7 +30,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, u64);
-	__type(value, struct stack_count);
+	__type(value, struct stack_row);
 } stack_counts SEC(".maps");
 
 /* For programs that nothing of their kind can interrupt, such as sched_switch. */
@@ -50,12 +60,21 @@ inline_ u64 stack_hash(struct stack *s, u32 depth)
 	return h ? h : 1; /* 0 means no stack */
 }
 
+/* A stack could not be stored: none is taken for stored from here on. The loader counts what is shown
+ * without one. */
+bool stack_missed;
+
 inline_ void stack_store(struct stack *s, u64 id)
 {
 	if (!bpf_map_lookup_elem(&stacks, &id) &&
 	    bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST) &&
 	    !bpf_map_lookup_elem(&stacks, &id)) /* else another CPU was first */
-		count(LEDGER_STACK_FAILED);
+		stack_missed = true;
+}
+
+inline_ bool stack_stored(u64 id, u64 before)
+{
+	return id == before && !stack_missed;
 }
 
 /* The hash of what lies in the scratch: a function of its own, for the verifier's sake. */
@@ -120,12 +139,15 @@ __noinline long walk_user(u32 most)
 #endif
 }
 
+/* What tells a program that runs from another one in the same address space, or from a later one. */
+#define program_of(tgid, exec_id) ((u64)(tgid) << 32 | (u32)(exec_id))
+
 /* The loader hears of each process once, while its maps are there to be read. */
-inline_ void tell_process(struct task_struct *current)
+inline_ void tell_process(u64 mm, u64 program)
 {
-	u64 mm = (u64)current->mm;
+	struct task_struct *current;
 	struct stack_process *p;
-	u64 program = (u64)current->tgid << 32 | (u32)current->self_exec_id, *known;
+	u64 *known;
 
 	known = bpf_map_lookup_elem(&stack_known_mms, &mm);
 	if (known && *known == program)
@@ -133,33 +155,73 @@ inline_ void tell_process(struct task_struct *current)
 	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
 	if (!p)
 		return; /* next time */
-	p->tgid = task_tgid(current);
+	current = current_task();
+	p->tgid = current_tgid();
+	p->forked_from = 0;
 	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
-	p->forked_from = current->self_exec_id == current->parent_exec_id ?
-				 task_tgid(current->real_parent) :
-				 0;
+	if (BPF_CORE_READ(current, self_exec_id) == BPF_CORE_READ(current, parent_exec_id))
+		p->forked_from =
+			view_pidns ?
+				pid_seen(BPF_CORE_READ(current, real_parent, group_leader,
+						       thread_pid)) :
+				BPF_CORE_READ(current, real_parent, tgid);
 	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
 	bpf_map_update_elem(&stack_known_mms, &mm, &program, BPF_ANY);
 }
 
-/* User stack of the current task, stored. `before`: its id the last time, known to be stored. */
-inline_ u64 stack_of_user(void *ctx, struct task_struct *current, u64 before)
+/*
+ * User stack of the running task, stored; `mm` and `program` are its own. `before`: its id the last
+ * time, known to be stored.
+ */
+inline_ u64 stack_of_user(void *ctx, u64 mm, u64 program, u64 before)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
 	u32 size = stack_bytes;
 	long bytes;
 	u64 id;
 
-	if (!s || !current->mm || size > sizeof(s->ip))
+	if (!s || !mm || size > sizeof(s->ip))
 		return 0;
 	bytes = walk_user(size / 8);
 	if (bytes < 0)
 		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
 	id = stack_id(s, bytes);
-	if (!id || id == before)
+	if (!id || stack_stored(id, before))
 		return id;
 	stack_store(s, id);
-	tell_process(current);
+	tell_process(mm, program);
+	return id;
+}
+
+/* The same for a pointer that a BTF tracepoint gave. */
+inline_ u64 stack_of_task_user(void *ctx, struct task_struct *current, u64 before)
+{
+	return stack_of_user(ctx, (u64)current->mm,
+			     program_of(current->tgid, current->self_exec_id), before);
+}
+
+/* The same where the task is not given. */
+inline_ u64 stack_of_current_user(void *ctx, u64 before)
+{
+	struct task_struct *t = current_task();
+	u64 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	return stack_of_user(ctx, (u64)BPF_CORE_READ(t, mm),
+			     program_of(tgid, BPF_CORE_READ(t, self_exec_id)), before);
+}
+
+/* Kernel stack of the running program, stored. */
+inline_ u64 stack_of_kernel(void *ctx, u64 before)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+	u32 size = stack_bytes;
+	u64 id;
+
+	if (!s || size > sizeof(s->ip))
+		return 0;
+	id = stack_id(s, bpf_get_stack(ctx, s->ip, size, 0));
+	if (id && !stack_stored(id, before))
+		stack_store(s, id);
 	return id;
 }
 
@@ -175,41 +237,59 @@ inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 	return stack_id(s, bpf_get_task_stack(t, s->ip, size, 0));
 }
 
-inline_ u64 stack_key_hash(struct stack_key *k)
+/* Who it is; for a pointer that a BTF tracepoint gave. */
+inline_ void party_of(struct stack_party *p, struct task_struct *t)
 {
-	u64 *comm = (u64 *)k->comm;
-	u64 h = k->kernel ^ k->user * 0x9e3779b97f4a7c15ULL ^
-		((u64)k->tid << 32 | k->tgid) * 0xd6e8feb86659fd93ULL ^
-		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ k->runnable;
+	p->tgid = task_tgid(t);
+	p->tid = task_tid(t);
+	task_comm(t, p->comm);
+}
+
+inline_ u64 party_hash(struct stack_party *p)
+{
+	u64 *comm = (u64 *)p->comm;
+	u64 h = p->kernel ^ p->user * 0x9e3779b97f4a7c15ULL ^
+		((u64)p->tid << 32 | p->tgid) * 0xd6e8feb86659fd93ULL ^
+		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ p->state;
 
 	h ^= h >> 32;
 	return h * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Adds to the total of this key; `kernel` holds the frames of key->kernel, or is NULL. */
-inline_ void stack_add(struct stack_key *key, struct stack *kernel, u64 ns)
+inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
 {
-	u64 id = stack_key_hash(key);
-	struct stack_count *c = bpf_map_lookup_elem(&stack_counts, &id);
+	return a->kernel == b->kernel && a->user == b->user && a->tid == b->tid &&
+	       a->state == b->state;
+}
 
-	if (!c) {
-		struct stack_count fresh = { .key = *key };
+/*
+ * Adds to the sum of these parties; the sum in `entry` is 0. `kernel` holds the frames of the first
+ * one's kernel stack where they are not stored yet, or is NULL.
+ */
+inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
+{
+	u64 id = 0;
+	struct stack_row *e;
 
-		/* A key that is known has had its stack stored. */
-		if (kernel && key->kernel)
-			stack_store(kernel, key->kernel);
-		bpf_map_update_elem(&stack_counts, &id, &fresh, BPF_NOEXIST);
-		c = bpf_map_lookup_elem(&stack_counts, &id);
+	for (int i = 0; i < STACK_PARTIES; i++)
+		id = (id ^ id >> 29) * 0xbf58476d1ce4e5b9ULL ^ party_hash(&entry->party[i]);
+	e = bpf_map_lookup_elem(&stack_counts, &id);
+	/* A key that is known has had its stack stored. */
+	if ((!e || stack_missed) && kernel && entry->party[0].kernel)
+		stack_store(kernel, entry->party[0].kernel);
+	if (!e) {
+		bpf_map_update_elem(&stack_counts, &id, entry, BPF_NOEXIST);
+		e = bpf_map_lookup_elem(&stack_counts, &id);
 	}
-	/* Another key with the same hash: not to be had by chance, but never to be shown as this
-	 * one. */
-	if (!c || c->key.kernel != key->kernel || c->key.user != key->user ||
-	    c->key.tid != key->tid || c->key.runnable != key->runnable) {
-		count(LEDGER_UNTRACKED);
-		return;
+	/* Others with the same hash: not to be had by chance, but never to be shown as these. */
+	for (int i = 0; i < STACK_PARTIES; i++) {
+		if (!e || !party_equal(&e->party[i], &entry->party[i])) {
+			count(LEDGER_UNTRACKED);
+			return;
+		}
 	}
-	__sync_fetch_and_add(&c->total_ns, ns);
-	__sync_fetch_and_add(&c->count, 1);
+	__sync_fetch_and_add(&e->sum.total_ns, ns);
+	__sync_fetch_and_add(&e->sum.count, 1);
 }
 
 #endif

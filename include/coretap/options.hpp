@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "coretap/result.hpp"
@@ -76,9 +78,36 @@ Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
 
+/// How stacks are shown: -U -K -d -f -s, and how many are kept.
+std::vector<Option> stacks();
+std::vector<Option> kernel_stacks();  ///< those that make sense without user stacks
+/// For Tool::exclusive of tools that have them.
+std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
+
+/// Which waits off the CPU count (bpf/lib/offcpu.bpf.h).
+template <class Rodata>
+std::vector<Option> off_cpu() {
+  return {flag('u', "user-threads-only", "no kernel threads", setting(&Rodata::user_threads_only)),
+          flag('k', "kernel-threads-only", "only kernel threads",
+               setting(&Rodata::kernel_threads_only)),
+          number('m', "min-block-time", "US", "only waits of at least so many microseconds",
+                 setting(&Rodata::min_block_ns), 1000),
+          number('M', "max-block-time", "US", "only waits of at most so many microseconds",
+                 setting(&Rodata::max_block_ns), 1000),
+          number(0, "state", "MASK",
+                 "only tasks that left in one of these states: 0 runnable, 1 interruptible, "
+                 "2 uninterruptible, 3 both",
+                 setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))};
+}
+/// For Tool::check.
+Result<void> check_off_cpu(const Config& config);
+
 /// -p -t --comm --cgroup (and -u where the tool leaves the letter free)
 std::vector<Option> task_filters(bool uid_letter = true);
 }  // namespace shared
+
+/// Several lists as one.
+std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
 
 /// What stands on the command line without a dash.
 enum class Positionals { none, interval_count, duration };

@@ -43,9 +43,17 @@ struct EventReport {
   }
 };
 
-/// Totals by kernel and user stack (bpf/lib/stack.bpf.h).
+/// Sums by kernel and user stack (bpf/lib/stack.bpf.h).
 struct StackReport {
-  std::string_view value_title;  ///< "microseconds blocked"
+  enum Measure { time, samples };
+  enum Layout {
+    alone,  ///< a task and its stacks
+    waker,  ///< who woke it and in which stack; of the task only the name
+    chain,  ///< a task and its stacks, who woke it, who woke that one, ...
+  };
+  std::string_view value_title;  ///< "microseconds off the CPU"
+  Measure measure = time;
+  Layout layout = alone;
 };
 
 /// Per-CPU counters (CPU_SLOTS sums), summed and subtracted: one row per interval.

@@ -55,6 +55,14 @@ class KernelSymbols {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Where the kernel's code that enters interrupts and that serves softirqs lies: a stack that
+/// passes there is not the running task's doing. Ranges [begin, end); 0: not known.
+struct InterruptCode {
+  std::uint64_t irq_begin = 0, irq_end = 0, softirq_begin = 0, softirq_end = 0;
+};
+/// Reads no further than it must.
+InterruptCode interrupt_code(const std::string& path = "/proc/kallsyms");
+
 struct UserSymbolOptions {
   bool demangle = true;             ///< C++ and legacy Rust names as their authors wrote them
   std::string proc_root = "/proc";  ///< where the procfs is (another one in tests)

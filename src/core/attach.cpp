@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/config.hpp"
+#include "core/fd.hpp"
 #include "core/kernel.hpp"
 #include "docs/help.hpp"
 
@@ -144,35 +145,81 @@ const std::vector<LibraryProgram>& library_programs() {
 
 void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 
-Result<Link> attach_program(bpf_program* program) {
-  auto section = split_section(bpf_program__section_name(program));
-  auto failed = [&](int error) {
-    return Error{fmt::format("cannot attach {}/{}", section.kind, section.target),
-                 strerror(error),
-                 {},
-                 kUnsupported};
-  };
-  bpf_link* link = nullptr;
-  if (section.kind == "tracepoint" || section.kind == "tp") {
-    // libbpf wants tracefs at its usual place; the id may come from a private mount.
-    auto slash = section.target.find('/');
-    auto id = tracepoint_id(section.target.substr(0, slash), section.target.substr(slash + 1));
-    if (!id) return id.error();
-    perf_event_attr attr{};
-    attr.size = sizeof attr;
-    attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = static_cast<__u64>(*id);
-    int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
-    if (fd < 0) return failed(errno);
-    link = bpf_program__attach_perf_event(program, fd);
-    if (!link) close(fd);
-  } else if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING) {
-    link = bpf_program__attach_trace(program);  // load() has made it one
-  } else {
-    link = bpf_program__attach(program);
-  }
-  if (!link) return failed(errno);
+namespace {
+
+Error attach_error(const Section& section, int error) {
+  return {fmt::format("cannot attach {}{}{}", section.kind, section.target.empty() ? "" : "/",
+                      section.target),
+          strerror(error),
+          {},
+          kUnsupported};
+}
+
+Result<Link> attach_event(bpf_program* program, const Section& section, perf_event_attr attr,
+                          pid_t pid, int cpu) {
+  attr.size = sizeof attr;
+  Fd event(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!event) return attach_error(section, errno);
+  auto* link = bpf_program__attach_perf_event(program, event.get());
+  if (!link) return attach_error(section, errno);
+  event.release();  // the link closes it
   return Link(link);
+}
+
+/// A tick of the CPU's clock, on all CPUs that are there now.
+Result<std::vector<Link>> attach_clock(bpf_program* program, const Section& section,
+                                       const Config& config) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  if (config.sample_period) {
+    attr.sample_period = config.sample_period;
+  } else {
+    attr.freq = 1;
+    attr.sample_freq = config.sample_hz;
+  }
+  std::vector<Link> links;
+  for (int cpu : online_cpus()) {
+    if (config.cpu && static_cast<int>(*config.cpu) != cpu) continue;
+    auto link = attach_event(program, section, attr, -1, cpu);
+    if (!link) return link.error();
+    links.push_back(std::move(*link));
+  }
+  if (links.empty()) return attach_error(section, ENODEV);
+  return links;
+}
+
+/// libbpf wants tracefs at its usual place; the id may come from a private mount.
+Result<Link> attach_tracepoint(bpf_program* program, const Section& section) {
+  auto [category, name] = split_section(section.target);
+  auto id = tracepoint_id(category, name);
+  if (!id) return id.error();
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = static_cast<__u64>(*id);
+  return attach_event(program, section, attr, -1, 0);
+}
+
+Result<std::vector<Link>> only(Result<Link> link) {
+  if (!link) return link.error();
+  std::vector<Link> links;
+  links.push_back(std::move(*link));
+  return links;
+}
+
+}  // namespace
+
+Result<std::vector<Link>> attach_program(bpf_program* program, const Config& config) {
+  auto section = split_section(bpf_program__section_name(program));
+  if (section.kind == "tracepoint" || section.kind == "tp")
+    return only(attach_tracepoint(program, section));
+  if (section.kind == "perf_event") return attach_clock(program, section, config);
+  auto* link = bpf_program__type(program) == BPF_PROG_TYPE_TRACING
+                   ? bpf_program__attach_trace(program)  // load() has made it one
+                   : bpf_program__attach(program);
+  if (!link) return attach_error(section, errno);
+  return only(Link(link));
 }
 
 std::string explain(const Plan& plan, bool losers) {

@@ -67,8 +67,8 @@ struct LinkDeleter {
 };
 using Link = std::unique_ptr<bpf_link, LinkDeleter>;
 
-/// Attaches one program as its section says.
-Result<Link> attach_program(bpf_program* program);
+/// Attaches one program as its section says; to a clock on each CPU, or to one thing.
+Result<std::vector<Link>> attach_program(bpf_program* program, const Config& config);
 
 /// The plan in words, for --explain and -v.
 std::string explain(const Plan& plan, bool losers);

@@ -323,7 +323,40 @@ std::vector<Option> task_filters(bool uid_letter) {
   return {pid(), tid(), uid(uid_letter ? 'u' : 0), comm(), cgroup()};
 }
 
+std::vector<Option> kernel_stacks() {
+  return {same_everywhere(flag('f', "folded", "one line per stack, for flame graphs")),
+          same_everywhere(flag('s', "offset", "print offsets within functions")), stack_depth(),
+          stack_storage()};
+}
+
+std::vector<Option> stacks() {
+  return joined(
+      {{same_everywhere(flag('U', "user-stacks-only", "no kernel stacks")),
+        same_everywhere(flag('K', "kernel-stacks-only", "no user stacks")),
+        same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
+       kernel_stacks()});
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
+  return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
+}
+
+Result<void> check_off_cpu(const Config& config) {
+  if (config.number("min-block-time", 0) > config.number("max-block-time", UINT64_MAX))
+    return usage("--min-block-time is above --max-block-time", "no wait can be both");
+  if (config.given("user-threads-only") && config.given("kernel-threads-only"))
+    return usage("--user-threads-only and --kernel-threads-only exclude each other",
+                 "without both, all threads are traced");
+  return {};
+}
+
 }  // namespace shared
+
+std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
+  std::vector<Option> all;
+  for (auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
 
 namespace {
 

@@ -56,6 +56,9 @@ class Config {
   std::string sort;       ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
   std::uint32_t stack_depth = 0;
+  std::uint64_t sample_hz = 49;     ///< ticks of a profile; not in step with what runs at 50 or 100
+  std::uint64_t sample_period = 0;  ///< events between two samples, instead of a frequency
+  std::optional<std::uint32_t> cpu;
   std::string delimiter;
 
  private:

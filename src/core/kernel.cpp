@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cerrno>
 #include <cstring>
 
@@ -177,6 +178,29 @@ std::string kernel_release() {
 int possible_cpus() {
   int n = libbpf_num_possible_cpus();
   return n > 0 ? n : 1;
+}
+
+std::vector<int> parse_cpus(std::string_view list) {
+  std::vector<int> cpus;
+  while (!list.empty()) {
+    auto range = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), range.size() + 1));
+    int first = 0, last = 0;
+    auto [end, error] = std::from_chars(range.data(), range.data() + range.size(), first);
+    if (error != std::errc()) continue;
+    last = first;
+    if (end != range.data() + range.size() && *end == '-' &&
+        std::from_chars(end + 1, range.data() + range.size(), last).ec != std::errc())
+      continue;
+    constexpr int kMost = 1 << 16;
+    for (int cpu = first; cpu <= last && cpu < kMost; cpu++) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+std::vector<int> online_cpus() {
+  auto cpus = parse_cpus(read_file("/sys/devices/system/cpu/online").value_or("0"));
+  return cpus.empty() ? std::vector<int>{0} : cpus;
 }
 
 std::uint64_t max_tasks() {

@@ -63,6 +63,9 @@ Rights rights();
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r
 int possible_cpus();
+std::vector<int> online_cpus();
+/// Of a list such as "0-3,8"; what is not a number is left out.
+std::vector<int> parse_cpus(std::string_view list);
 std::uint64_t max_tasks();  ///< how many threads there can be
 
 /// A directory with tracefs, mounted for this process alone if it is mounted nowhere.

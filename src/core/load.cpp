@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/maps.hpp"
 #include "core/trim.hpp"
 
 namespace coretap {
@@ -128,6 +129,7 @@ Result<void> load(Session& s) {
   int error = bpf_object__load(s.object.get());
   s.types.reset(-1);
   if (error) return load_error(error);
+  fill_stocks(s);
   return {};
 }
 

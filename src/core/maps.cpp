@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,6 +71,26 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
 }
 
 }  // namespace
+
+void fill_stocks(Session& s) {
+  cpu_set_t before;
+  if (sched_getaffinity(0, sizeof before, &before)) return;
+  for (int cpu : online_cpus()) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one)) continue;
+    for (auto* name : {"stacks", "stack_counts", "hist_keys", "table"}) {
+      auto* map = s.map(name);
+      if (!map || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)) continue;
+      std::string key(bpf_map__key_size(map), '\0'), value(bpf_map__value_size(map), '\0');
+      int fd = bpf_map__fd(map);
+      if (bpf_map_update_elem(fd, key.data(), value.data(), BPF_NOEXIST) == 0)
+        bpf_map_delete_elem(fd, key.data());
+    }
+  }
+  sched_setaffinity(0, sizeof before, &before);
+}
 
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
   if (!map) return;

@@ -115,12 +115,14 @@ void learn_names(Session& s) {
 
 Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
   if (auto r = open_object(s); !r) return r;
+  s.limits.clear();
   configure(s, reporter);
   if (auto r = configure_filters(s, command); !r) return r;
   size_maps(s);
   auto plan = make_plan(s.tool, s.config, s.kernel, s.object.get(), refused);
   if (!plan) return plan.error();
   s.plan = std::move(*plan);
+  s.plan.limits.insert(s.plan.limits.end(), s.limits.begin(), s.limits.end());
   select_programs(s.plan, s.object.get(), own_programs(s));
   return {};
 }
@@ -135,13 +137,13 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    auto link = attach_program(program);
-    if (!link) {
+    auto links = attach_program(program, s.config);
+    if (!links) {
       *failed = bpf_program__name(program);
       s.links.clear();
-      return link.error();
+      return links.error();
     }
-    s.links.push_back(std::move(*link));
+    for (auto& link : *links) s.links.push_back(std::move(link));
   }
   return {};
 }

@@ -52,6 +52,7 @@ struct Session {
   Sink out;
   Ledger ledger;
   Plan plan;
+  std::vector<std::string> limits;  ///< what else is lost or less true here, in words
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;  ///< what libbpf is to read of the kernel's types, until load
   std::vector<Link> links;

@@ -28,8 +28,11 @@ constexpr Place kPlaces[] = {
     {"Output",
      {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
       "json", "csv"}},
+    {"Stacks",
+     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "offset", "annotations",
+      "perf-max-stack-depth", "stack-storage-size"}},
     {"Trust", {"strict", "exit-status", "explain", "verbose"}},
-    {"Limits", {"max-keys", "ring-size", "stack-storage-size", "perf-max-stack-depth"}},
+    {"Limits", {"max-keys", "ring-size"}},
 };
 
 std::string_view title_of(const Option& o) {

@@ -147,14 +147,27 @@ std::vector<Key> stack_owner() {
           key("tid", "integer", "thread")};
 }
 
-JsonKind data(const StackReport&) {
+std::vector<Key> stacks_of_party() {
+  return {key("kernel_stack", "array of strings", kStackDoc),
+          key("user_stack", "array of strings", "user stack, the innermost function first")};
+}
+
+JsonKind data(const StackReport& r) {
   JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};
   for (auto& k : stack_owner()) kind.keys.push_back(k);
-  kind.keys.push_back(key("runnable", "boolean", "preempted rather than blocked"));
-  kind.keys.push_back(key("kernel_stack", "array of strings", kStackDoc));
-  kind.keys.push_back(
-      key("user_stack", "array of strings", "user stack, the innermost function first"));
-  kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
+  if (r.measure == StackReport::time)
+    kind.keys.push_back(key("runnable", "boolean", "preempted rather than blocked"));
+  for (auto& k : stacks_of_party()) kind.keys.push_back(k);
+  if (r.layout != StackReport::alone) {
+    std::vector<Key> waker = {
+        key("context", "string", "task, or what is none: irq, softirq, idle")};
+    for (auto& k : stack_owner()) waker.push_back(k);
+    for (auto& k : stacks_of_party()) waker.push_back(k);
+    kind.keys.push_back(key("wakers", "array of objects",
+                            "who woke the task, who woke that one, ...", {}, std::move(waker)));
+  }
+  if (r.measure == StackReport::time)
+    kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
   kind.keys.push_back(key("count", "integer", "how often"));
   return kind;
 }
@@ -187,10 +200,12 @@ std::vector<Key> columns(const EventReport& r) {
   return all;
 }
 
-std::vector<Key> columns(const StackReport&) {
+std::vector<Key> columns(const StackReport& r) {
   auto all = stack_owner();
-  all.push_back(key("runnable", "boolean", "preempted rather than blocked"));
-  all.push_back(key("total_ns", "integer", "sum of the times"));
+  if (r.measure == StackReport::time) {
+    all.push_back(key("runnable", "boolean", "preempted rather than blocked"));
+    all.push_back(key("total_ns", "integer", "sum of the times"));
+  }
   all.push_back(key("count", "integer", "how often"));
   all.push_back(key("stack", "string", "folded: command, user and kernel frames, outermost first"));
   return all;

@@ -366,18 +366,42 @@ void output(Page& p, const Tool& tool, const EventReport& r) {
   field_items(p, r.fields);
 }
 
+const char* entry_words(const StackReport& r) {
+  switch (r.layout) {
+    case StackReport::waker:
+      return "Each has a line with the name of the task, the frames in which it was woken, the "
+             "innermost first; a line with the name of the waker; and the sum.";
+    case StackReport::chain:
+      return "Each has, for each waker from the most distant one to the nearest, a line with its "
+             "name and thread id and its frames, the outermost first; then the frames in which "
+             "the task blocked, the innermost first; a line with its name and thread id; and the "
+             "sum. In place of a name stands [irq], [softirq] or [idle] where no task woke.";
+    default:
+      return "Each has the frames of the kernel stack, then those of the user stack, the innermost "
+             "first; a line with the name and, in parentheses, the id; and the sum.";
+  }
+}
+
+const char* folded_words(const StackReport& r) {
+  switch (r.layout) {
+    case StackReport::waker:
+      return "With --folded each entry is a line: the waker, its frames, outermost first, and the "
+             "task, joined by semicolons, and the sum.";
+    case StackReport::chain:
+      return "With --folded each entry is a line: the task, its frames, outermost first, then for "
+             "each waker --, its frames, innermost first, and its name, joined by semicolons, and "
+             "the sum.";
+    default:
+      return "With --folded each entry is a line: name and frames, outermost first, joined by "
+             "semicolons, and the sum.";
+  }
+}
+
 void output(Page& p, const Tool& tool, const StackReport& r) {
-  p.prose(
-      "Entries come in the order of their sums, the largest last. Each has the frames of the "
-      "kernel "
-      "stack, then those of the user stack, the innermost first; a line with the thread's name and "
-      "its id in parentheses; and the sum.");
+  p.prose("Entries come in the order of their sums, the largest last.");
+  p.prose(entry_words(r));
   p.prose(fmt::format("The sum is in {}.", r.value_title));
-  if (has(tool, "folded"))
-    p.prose(
-        "With --folded each entry is a line: name and frames, outermost first, joined by "
-        "semicolons, "
-        "and the sum.");
+  if (has(tool, "folded")) p.prose(folded_words(r));
 }
 
 void output(Page& p, const Tool& tool, const SumReport& r) {

@@ -206,6 +206,30 @@ Symbol KernelSymbols::find(std::uint64_t address) {
   return symbol;
 }
 
+InterruptCode interrupt_code(const std::string& path) {
+  InterruptCode code;
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return code;
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  std::uint64_t outer = 0;  // __do_softirq, while the function after it has not come
+  for (std::string_view text; lines.next(text);) {
+    Line line{};
+    if (lines.truncated() || !parse(text, line) || line.address == 0) continue;
+    for (auto* open : {&code.softirq_begin, &outer}) {
+      if (*open == 0 || code.softirq_end != 0 || line.address <= *open) continue;
+      code.softirq_begin = *open;
+      code.softirq_end = line.address;
+    }
+    if (line.name == "__irqentry_text_start") code.irq_begin = line.address;
+    if (line.name == "__irqentry_text_end") code.irq_end = line.address;
+    // 6.10 moved the work out of __do_softirq (1dd1eff161bd).
+    if (line.name == "handle_softirqs") code.softirq_begin = line.address, code.softirq_end = 0;
+    if (line.name == "__do_softirq" && code.softirq_begin == 0) outer = line.address;
+    if (code.irq_end != 0 && code.softirq_end != 0) break;
+  }
+  return code;
+}
+
 std::size_t KernelSymbols::size() const { return impl_->functions; }
 
 }  // namespace coretap

@@ -1,21 +1,10 @@
 // offcputime: where tasks leave the CPU, and how long until they are back.
-#include "core/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "offcputime.skel.h"
 
 using namespace coretap;
 using Opt = rodata_of<offcputime_bpf>;
-
-namespace {
-
-Result<void> check_times(const Config& config) {
-  if (config.number("min-block-time", 0) > config.number("max-block-time", UINT64_MAX))
-    return Error{"--min-block-time is above --max-block-time", {}, "no wait can be both", kUsage};
-  return {};
-}
-
-}  // namespace
 
 TOOL(offcputime) {
   return {
@@ -38,32 +27,12 @@ TOOL(offcputime) {
                    {"offcputime --state 2 10", "uninterruptible sleeps only (disk, mostly)"}},
       .object = skeleton<offcputime_bpf>(),
       .positionals = Positionals::duration,
-      .options = {shared::pid(), shared::tid(), shared::uid(0), shared::comm(), shared::cgroup(),
-                  flag('u', "user-threads-only", "no kernel threads",
-                       setting(&Opt::user_threads_only)),
-                  flag('k', "kernel-threads-only", "only kernel threads",
-                       setting(&Opt::kernel_threads_only)),
-                  flag('U', "user-stacks-only", "no kernel stacks"),
-                  flag('K', "kernel-stacks-only", "no user stacks"),
-                  flag('d', "delimited", "a delimiter between kernel and user stack"),
-                  flag('f', "folded", "one line per stack, for flame graphs"),
-                  flag('s', "offset", "print offsets within functions"),
-                  number('m', "min-block-time", "US", "only waits of at least so many microseconds",
-                         setting(&Opt::min_block_ns), 1000),
-                  number('M', "max-block-time", "US", "only waits of at most so many microseconds",
-                         setting(&Opt::max_block_ns), 1000),
-                  number(0, "state", "MASK",
-                         "only tasks that left in one of these states: 0 runnable, "
-                         "1 interruptible, 2 uninterruptible, 3 both",
-                         setting(&Opt::state_mask), 1, setting(&Opt::state_on)),
-                  shared::stack_depth(), shared::stack_storage()},
+      .options =
+          joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}},
       .report = StackReport{"microseconds off the CPU"},
       .announce = "Tracing off-CPU time (us) by kernel and user stack",
-      .exclusive = {{"user-threads-only", "kernel-threads-only"},
-                    {"user-stacks-only", "kernel-stacks-only"},
-                    {"folded", "json"},
-                    {"folded", "csv"}},
-      .check = check_times,
+      .exclusive = shared::stack_rules(),
+      .check = shared::check_off_cpu,
   };
 }

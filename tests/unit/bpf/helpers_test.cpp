@@ -204,23 +204,23 @@ TEST(BpfStackStore, StoresOnceAndCountsWhatHasNoRoom) {
   map_error = 0;
 }
 
-TEST(BpfStackKeyHash, EveryMemberCounts) {
-  stack_key key{};
+TEST(BpfPartyHash, EveryMemberCounts) {
+  stack_party key{};
   key.kernel = 1;
   key.user = 2;
   key.tgid = 3;
   key.tid = 4;
   memcpy(key.comm, "a command name", 15);
-  auto whole = stack_key_hash(&key);
+  auto whole = party_hash(&key);
   for (auto change :
-       {+[](stack_key& k) { k.kernel++; }, +[](stack_key& k) { k.user++; },
-        +[](stack_key& k) { k.tgid++; }, +[](stack_key& k) { k.tid++; },
-        +[](stack_key& k) { k.runnable = 1; }, +[](stack_key& k) { k.comm[0]++; },
-        +[](stack_key& k) { k.comm[15]++; }, +[](stack_key& k) { std::swap(k.kernel, k.user); },
-        +[](stack_key& k) { std::swap(k.tgid, k.tid); }}) {
+       {+[](stack_party& k) { k.kernel++; }, +[](stack_party& k) { k.user++; },
+        +[](stack_party& k) { k.tgid++; }, +[](stack_party& k) { k.tid++; },
+        +[](stack_party& k) { k.state = 1; }, +[](stack_party& k) { k.comm[0]++; },
+        +[](stack_party& k) { k.comm[15]++; }, +[](stack_party& k) { std::swap(k.kernel, k.user); },
+        +[](stack_party& k) { std::swap(k.tgid, k.tid); }}) {
     auto other = key;
     change(other);
-    EXPECT_NE(stack_key_hash(&other), whole);
+    EXPECT_NE(party_hash(&other), whole);
   }
 }
 

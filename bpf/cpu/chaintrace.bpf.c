@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* chaintrace: in which stack tasks block, who wakes them, who woke that one, and so on. */
+#define CHAIN_MOST 8
+#define STACK_PARTIES (1 + CHAIN_MOST)
+#include "lib/offcpu.bpf.h"
+#include "lib/waker.bpf.h"
+
+OPT_OR(__u32, chain_length, 4);
+OPT_OR(__u64, chain_age_ns, 1000000000); /* an older wake-up does not lengthen the chain */
+
+struct off {
+	u64 start; /* 0: not blocked */
+	u64 user;
+	u64 woken_ns; /* 0: not yet, since it blocked first */
+	u32 wanted;
+	u32 wakers;
+	struct stack_party waker[CHAIN_MOST];
+};
+
+TASK_SLOT(struct off);
+CPU_SLOTS(chain_entry, struct stack_row);
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct off *off = task_slot((struct task_struct *)ctx[0]), *own;
+	u64 now;
+
+	if (!off || !off->start || off->wakers)
+		return 0;
+	now = bpf_ktime_get_ns();
+	party_of_current(ctx, &off->waker[0]);
+	off->wakers = 1;
+	off->woken_ns = now;
+	if (off->waker[0].state != STACK_TASK)
+		return 0; /* the chain ends in the metal */
+	own = current_slot(false);
+	if (!own || !own->woken_ns || since(own->woken_ns, now) > chain_age_ns)
+		return 0;
+	for (u32 i = 0; i + 1 < CHAIN_MOST; i++) {
+		if (i + 1 >= chain_length || i >= own->wakers)
+			break;
+		off->waker[i + 1] = own->waker[i];
+		off->wakers = i + 2;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct stack_row *entry;
+	struct stack *kernel = NULL;
+	u64 now = bpf_ktime_get_ns(), ns;
+	u32 state = left_state(ctx);
+	struct off *off;
+
+	/* Of all: who is not wanted may be who wakes. */
+	if (state && prev->pid) {
+		off = task_slot_make(prev);
+		if (off) {
+			off->wanted = leaves_wanted(prev, state);
+			if (off->start && off->wanted) /* the switch to it was left out */
+				count(LEDGER_UNMATCHED);
+			off->user = stack_user && off->wanted ?
+					    stack_of_task_user(ctx, prev, off->user) :
+					    0;
+			off->wakers = 0;
+			off->start = now;
+		}
+	}
+
+	if (!next->pid)
+		return 0;
+	off = task_slot(next);
+	if (!off || !off->start)
+		return 0;
+	ns = since(off->start, now);
+	off->start = 0;
+	if (!off->wanted || !wanted_time(ns))
+		return 0;
+	entry = cpu_slot(&chain_entry);
+	if (!entry)
+		return 0;
+	__builtin_memset(entry, 0, sizeof(*entry));
+	entry->party[0].user = off->user;
+	if (stack_kernel)
+		entry->party[0].kernel = stack_of_blocked(next, &kernel);
+	party_of(&entry->party[0], next);
+	for (u32 i = 0; i < CHAIN_MOST; i++) {
+		if (i >= off->wakers)
+			break;
+		entry->party[1 + i] = off->waker[i];
+	}
+	stack_add(entry, kernel, ns);
+	return 0;
+}

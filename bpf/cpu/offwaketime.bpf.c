@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* offwaketime: in which stack tasks block, and in which stack who wakes them. */
+#define STACK_PARTIES 2
+#include "lib/offcpu.bpf.h"
+#include "lib/waker.bpf.h"
+
+struct off {
+	u64 start; /* 0: not blocked, or not wanted */
+	u64 user;
+	u64 woken;
+	struct stack_party waker;
+};
+
+TASK_SLOT(struct off);
+
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct off *off = task_slot((struct task_struct *)ctx[0]);
+
+	if (!off || !off->start || off->woken)
+		return 0;
+	off->woken = 1;
+	party_of_current(ctx, &off->waker);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct stack_row entry = {};
+	struct stack *kernel = NULL;
+	u64 now = bpf_ktime_get_ns(), ns;
+	u32 state = left_state(ctx);
+	struct off *off;
+
+	/* Nobody wakes who is still runnable. */
+	if (state && leaves_wanted(prev, state)) {
+		off = task_slot_make(prev);
+		if (off) {
+			if (off->start) /* the kernel has left out the switch to it */
+				count(LEDGER_UNMATCHED);
+			off->user = stack_user ? stack_of_task_user(ctx, prev, off->user) : 0;
+			off->woken = 0;
+			off->start = now;
+		}
+	}
+
+	if (!next->pid)
+		return 0;
+	off = task_slot(next);
+	if (!off || !off->start)
+		return 0;
+	ns = since(off->start, now);
+	off->start = 0;
+	if (!wanted_time(ns))
+		return 0;
+	entry.party[0].user = off->user;
+	if (stack_kernel)
+		entry.party[0].kernel = stack_of_blocked(next, &kernel);
+	party_of(&entry.party[0], next);
+	if (off->woken)
+		entry.party[1] = off->waker;
+	stack_add(&entry, kernel, ns);
+	return 0;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* profile: what runs at each tick of a clock. */
+#include "lib/filter.bpf.h"
+#include "lib/stack.bpf.h"
+
+OPT(bool, include_idle);
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct stack_row entry = {};
+	struct stack_party *p = &entry.party[0];
+
+	if (!(u32)bpf_get_current_pid_tgid() && !include_idle)
+		return 0;
+	if (!keep_current())
+		return 0;
+	p->tgid = p->tid = current_tgid(); /* a process, as the peers do */
+	bpf_get_current_comm(p->comm, sizeof(p->comm));
+	if (stack_kernel)
+		p->kernel = stack_of_kernel(ctx, 0);
+	if (stack_user)
+		p->user = stack_of_current_user(ctx, 0);
+	stack_add(&entry, NULL, 0);
+	return 0;
+}

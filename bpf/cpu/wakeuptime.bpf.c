@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* wakeuptime: who wakes blocked tasks, from which code, after how long. */
+#define STACK_PARTIES 2
+#include "lib/offcpu.bpf.h"
+#include "lib/waker.bpf.h"
+
+struct off {
+	u64 start; /* 0: not blocked, or not wanted */
+};
+
+TASK_SLOT(struct off);
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1];
+	u32 state = left_state(ctx);
+	struct off *off;
+
+	/* Nobody wakes who is still runnable. */
+	if (!state || !leaves_wanted(prev, state))
+		return 0;
+	off = task_slot_make(prev);
+	if (off)
+		off->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* In the waker's context; sched_wakeup comes where the task is put on its queue, elsewhere. */
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct stack_row entry = {};
+	struct stack_party *waker = &entry.party[1];
+	struct off *off = task_slot(task);
+	u64 ns;
+
+	if (!off || !off->start)
+		return 0;
+	ns = since(off->start, bpf_ktime_get_ns());
+	off->start = 0;
+	if (!wanted_time(ns))
+		return 0;
+	task_comm(task, entry.party[0].comm);
+	party_of_current(ctx, waker);
+	waker->tgid = waker->tid = 0; /* by name, as the peers do */
+	stack_add(&entry, NULL, ns);
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which tasks that leave the CPU are wanted: the options of all off-CPU tools. */
+#ifndef CORETAP_OFFCPU_BPF_H
+#define CORETAP_OFFCPU_BPF_H
+
+#include "lib/filter.bpf.h"
+
+OPT(__u64, min_block_ns);
+OPT(__u64, max_block_ns);
+OPT(bool, user_threads_only);
+OPT(bool, kernel_threads_only);
+OPT(bool, state_on);
+OPT(__u32, state_mask); /* 0: runnable */
+
+#define PF_KTHREAD 0x00200000
+
+inline_ bool wanted_thread(struct task_struct *t)
+{
+	bool kthread = t->flags & PF_KTHREAD;
+
+	return t->pid && !(user_threads_only && kthread) && !(kernel_threads_only && !kthread);
+}
+
+/* A sleeper's state may carry more bits, such as TASK_FREEZABLE since 6.1. */
+inline_ bool wanted_state(u32 state)
+{
+	return !state_on || (state_mask ? state & state_mask : !state);
+}
+
+inline_ bool leaves_wanted(struct task_struct *t, u32 state)
+{
+	if (!t->pid)
+		return false; /* idle */
+	if (!wanted_thread(t) || !wanted_state(state)) {
+		count(LEDGER_FILTERED);
+		return false;
+	}
+	return keep_task(t);
+}
+
+/* A preempted task is still runnable, whatever it was about to do. */
+inline_ u32 left_state(u64 *ctx)
+{
+	return ctx[0] ? 0 : switched_state(ctx);
+}
+
+inline_ bool wanted_time(u64 ns)
+{
+	if (ns >= min_block_ns && (!max_block_ns || ns <= max_block_ns))
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+#endif

@@ -1,0 +1,58 @@
+// chaintrace: in which stack tasks block, who wakes them, who woke that one, and so on.
+#include "core/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "chaintrace.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<chaintrace_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMostWakers = 8, kWakers = 4;
+constexpr std::uint64_t kMaxAgeMs = 1000;
+
+Result<void> check(const Config& config) {
+  auto wakers = config.number("chain", kWakers);
+  if (wakers < 1 || wakers > kMostWakers)
+    return Error{"--chain: needs 1 to 8", {}, "chains of four wakers are the default", kUsage};
+  return shared::check_off_cpu(config);
+}
+
+}  // namespace
+
+TOOL(chaintrace) {
+  return {
+      .name = "chaintrace",
+      .summary = "off-CPU time by chains of wakers: who woke the task, who woke that one, ...",
+      .description =
+          "From leaving the CPU blocked until running again, summed by the task and the stacks in "
+          "which it blocked, who woke it, who had woken that one before, and so on, each with the "
+          "stacks in which it did. A chain ends where an interrupt woke ([irq], [softirq]: a disk, "
+          "a network card, a timer), after --chain wakers, or where the waker had run for longer "
+          "than --max-age since it was woken itself.\n\n"
+          "Filters are about the task that was blocked; wakers may be any. Time of tasks that were "
+          "preempted has no waker and is not counted. User stacks need code with frame pointers.",
+      .overhead =
+          "one hook per context switch and one per wake-up, of all tasks, each with stack walks",
+      .examples = {{"chaintrace -p 1234 10", "what this process waits for, and what that waits for"},
+                   {"chaintrace -n 8 -m 1000 10", "long chains behind waits of 1 ms and more"},
+                   {"chaintrace -f 30 > out.folded", "for a flame graph that ends in the metal"}},
+      .object = skeleton<chaintrace_bpf>(),
+      .positionals = Positionals::duration,
+      .options = joined({shared::task_filters(false),
+                         shared::off_cpu<Opt>(),
+                         {number('n', "chain", "WAKERS", "wakers in a chain, 1 to 8 (default: 4)",
+                                 setting(&Opt::chain_length)),
+                          number(0, "max-age", "MS",
+                                 "a wake-up that is older than this does not lengthen a chain "
+                                 "(default: 1000)",
+                                 setting(&Opt::chain_age_ns), 1'000'000)},
+                         shared::stacks()}),
+      .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
+      .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain},
+      .announce = "Tracing blocked time (us) by chains of wakers",
+      .exclusive = shared::stack_rules(),
+      .check = check,
+  };
+}

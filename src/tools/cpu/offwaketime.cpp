@@ -1,0 +1,35 @@
+// offwaketime: in which stack tasks block, and in which stack who wakes them.
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "offwaketime.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<offwaketime_bpf>;
+
+TOOL(offwaketime) {
+  return {
+      .name = "offwaketime",
+      .summary = "off-CPU time by blocked stack and waker's stack",
+      .description =
+          "From leaving the CPU blocked until running again, summed by the task and the stacks in "
+          "which it blocked, together with who woke it and in which stacks: cause and effect in one "
+          "entry. Time of tasks that were preempted has no waker and is not counted; offcputime "
+          "shows it.\n\n"
+          "Wakers are taken in their own context. Where an interrupt woke the task, the waker is "
+          "[irq] or [softirq] rather than the task that was interrupted. Filters are about the task "
+          "that was blocked. User stacks need code with frame pointers.",
+      .overhead =
+          "one hook per context switch and one per wake-up, each with stack walks",
+      .examples = {{"offwaketime 10", "ten seconds, all threads"},
+                   {"offwaketime -p 1234", "what this process waits for, until Ctrl-C"},
+                   {"offwaketime -K -f 30 > out.folded", "kernel stacks, for a flame graph"}},
+      .object = skeleton<offwaketime_bpf>(),
+      .positionals = Positionals::duration,
+      .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
+      .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
+      .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain},
+      .announce = "Tracing blocked time (us) by the task's and the waker's stack",
+      .exclusive = shared::stack_rules(),
+      .check = shared::check_off_cpu,
+  };
+}

@@ -1,0 +1,83 @@
+// profile: what runs at each tick of a clock.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/config.hpp"
+#include "core/kernel.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "profile.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<profile_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMostHz = 100'000;
+
+Option between(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+               std::uint64_t Config::*member, std::uint64_t most) {
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    auto n = parse_unsigned(text);
+    if (!n || *n == 0 || *n > most)
+      return Error{fmt::format("--{}: '{}' is not between 1 and {}", name, text, most), {}, {}, kUsage};
+    c.*member = *n;
+    return {};
+  });
+}
+
+Option cpu() {
+  return value('C', "cpu", "CPU", "only this CPU",
+               [](Config& c, std::string_view text) -> Result<void> {
+                 auto n = parse_unsigned(text);
+                 auto all = online_cpus();
+                 if (!n || std::find(all.begin(), all.end(), static_cast<int>(*n)) == all.end())
+                   return Error{fmt::format("--cpu: there is no CPU '{}'", text),
+                                {},
+                                "/sys/devices/system/cpu/online lists them",
+                                kUsage};
+                 c.cpu = static_cast<std::uint32_t>(*n);
+                 return {};
+               });
+}
+
+}  // namespace
+
+TOOL(profile) {
+  return {
+      .name = "profile",
+      .summary = "CPU use by kernel and user stack, sampled at a fixed rate",
+      .description =
+          "What runs on each CPU at each tick of a clock, counted by process and by kernel and user "
+          "stack: where CPU time is spent. The idle task is left out.\n\n"
+          "The clock is a timer (cpu-clock): code that runs with interrupts disabled is seen where "
+          "it enables them. User stacks need code with frame pointers.",
+      .overhead = "a walk of both stacks per tick and CPU; at 49 Hz less than can be measured",
+      .examples = {{"profile 10", "ten seconds, all CPUs, at 49 Hz"},
+                   {"profile -F 99 -p 1234", "one process at 99 Hz, until Ctrl-C"},
+                   {"profile -af 30 > out.folded", "folded stacks for a flame graph, kernel frames "
+                                                   "marked"}},
+      .object = skeleton<profile_bpf>(),
+      .positionals = Positionals::duration,
+      .options = joined(
+          {shared::task_filters(),
+           {between('F', "frequency", "HZ", "samples per second and CPU (default: 49)",
+                    &Config::sample_hz, kMostHz),
+            between(0, "count", "NS", "a sample each time a CPU's clock has run so many nanoseconds, "
+                                      "instead of a frequency",
+                    &Config::sample_period, 10'000'000'000),
+            cpu(),
+            flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle)),
+            flag('a', "annotations", "mark kernel frames with _[k]")},
+           shared::stacks()}),
+      .hooks = {{"ticks", {{{"on_sample"}}}}},
+      .report = StackReport{"samples", StackReport::samples},
+      .announce = "Sampling all CPUs by kernel and user stack",
+      .exclusive = [] {
+        auto rules = shared::stack_rules();
+        rules.emplace_back("frequency", "count");
+        return rules;
+      }(),
+  };
+}

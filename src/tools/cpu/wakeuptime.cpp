@@ -1,0 +1,37 @@
+// wakeuptime: who wakes blocked tasks, from which code, after how long.
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "wakeuptime.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<wakeuptime_bpf>;
+
+TOOL(wakeuptime) {
+  return {
+      .name = "wakeuptime",
+      .summary = "time that tasks were blocked, by who woke them and in which stack",
+      .description =
+          "From leaving the CPU until being woken, summed by the names of the task and of its waker "
+          "and by the waker's kernel stack. It answers what blocked tasks were waiting for: the code that "
+          "ended the wait.\n\n"
+          "Wakers are taken in their own context (sched_waking). Where an interrupt woke the task, "
+          "the waker is [irq] or [softirq] rather than the task that was interrupted. Filters are "
+          "about the task that was blocked.",
+      .overhead =
+          "one hook per context switch without stacks, and one per wake-up with a walk of the "
+          "waker's stack",
+      .examples = {{"wakeuptime 10", "ten seconds, all tasks"},
+                   {"wakeuptime -p 1234", "who wakes this process, until Ctrl-C"},
+                   {"wakeuptime -f -m 1000 30 > out.folded",
+                    "waits of a millisecond and more, for a flame graph"}},
+      .object = skeleton<wakeuptime_bpf>(),
+      .positionals = Positionals::duration,
+      .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(),
+                         shared::kernel_stacks()}),
+      .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
+      .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker},
+      .announce = "Tracing blocked time (us) by waker and its stack",
+      .exclusive = {{"folded", "json"}, {"folded", "csv"}},
+      .check = shared::check_off_cpu,
+  };
+}
