@@ -5,7 +5,7 @@
 
 OPT(bool, include_idle);
 
-SEC("perf_event")
+SEC("perf_event/cpu-clock")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct stack_row entry = {};

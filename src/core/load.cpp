@@ -56,6 +56,8 @@ void take_over_tracing() {
     options.prog_prepare_load_fn = make_tracing;
     libbpf_register_prog_handler(section, BPF_PROG_TYPE_RAW_TRACEPOINT, attach_type, &options);
   }
+  // libbpf has no target behind it; users shall read which clock it is.
+  libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);
 }
 
 void find_tracing_ids(Session& s) {

@@ -105,8 +105,10 @@ void each_entry(const bpf_map* map, const std::function<void(const char*, const 
 }
 
 void size_maps(Session& s) {
-  for (auto* name : {"ledger", "hist_cpus", "sums", "stack_scratch", "table_slots"})
-    if (auto* map = s.map(name)) size_by(s, map, MapSize::cpus);
+  bpf_map* slots = nullptr;
+  bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS
+      if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE)
+          size_by(s, slots, MapSize::cpus);
   if (auto* map = s.map("hist_keys")) {
     bool keyed = false;
     if (auto* report = std::get_if<HistogramReport>(&s.tool.report))

@@ -194,6 +194,17 @@ class StackReporter : public Reporter {
     return line;
   }
 
+  /// Null where only a name is kept, or where it was no task.
+  static void json_ids(JsonLine& line, const stack_party& who) {
+    for (auto [name, id] : {std::pair{"pid", who.tgid}, std::pair{"tid", who.tid}}) {
+      line.key(name);
+      if (who.tid)
+        line.number(id);
+      else
+        line.null();
+    }
+  }
+
   static void json_frames(JsonLine& line, const Party& p) {
     for (auto& [name, list] :
          {std::pair{"kernel_stack", &p.kernel}, std::pair{"user_stack", &p.user}}) {
@@ -220,7 +231,7 @@ class StackReporter : public Reporter {
     auto& task = all.front();
     JsonLine line;
     line.text("type", "stack").text("comm", task.name);
-    line.number("pid", task.who.tgid).number("tid", task.who.tid);
+    json_ids(line, task.who);
     if (report_.measure == StackReport::time)
       line.boolean("runnable", task.who.state == STACK_RUNNABLE);
     json_frames(line, task);
@@ -228,7 +239,7 @@ class StackReporter : public Reporter {
       line.key("wakers").begin_array();
       for (std::size_t i = 1; i < all.size(); i++) {
         line.begin_object().text("context", context(all[i].who.state)).text("comm", all[i].name);
-        line.number("pid", all[i].who.tgid).number("tid", all[i].who.tid);
+        json_ids(line, all[i].who);
         json_frames(line, all[i]);
         line.end_object();
       }

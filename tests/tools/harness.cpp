@@ -442,7 +442,7 @@ Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool
 
 bool Tracer::attached() {
   return process_->await([](const std::string& out, const std::string& err) {
-    return contains(err, "Tracing ") || contains(out, "\"type\":\"header\"") ||
+    return contains(err, "Ctrl-C to end") || contains(out, "\"type\":\"header\"") ||
            out.starts_with("time,") || out.starts_with("comm,pid");
   });
 }

@@ -36,6 +36,7 @@ class Json {
   static Json parse(const std::string& text);
 
   bool has(const char* key) const;
+  bool is_null() const { return value_->IsNull(); }
   Json operator[](const char* key) const;
   std::vector<Json> items() const;
   Strings strings() const;

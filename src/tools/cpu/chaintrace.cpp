@@ -24,7 +24,7 @@ Result<void> check(const Config& config) {
 TOOL(chaintrace) {
   return {
       .name = "chaintrace",
-      .summary = "off-CPU time by chains of wakers: who woke the task, who woke that one, ...",
+      .summary = "off-CPU time by chains of wakers, back to the interrupt",
       .description =
           "From leaving the CPU blocked until running again, summed by the task and the stacks in "
           "which it blocked, who woke it, who had woken that one before, and so on, each with the "

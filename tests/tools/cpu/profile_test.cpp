@@ -1,0 +1,106 @@
+// profile against a process that burns a known time of CPU in a known function.
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+struct Run {
+  Report report;
+  double cpu_seconds;
+};
+
+Run profile(Strings options, Strings victim_options = {}) {
+  require_tool("profile");
+  Strings arguments{"--sleeps", "1", "--spin", "800"};
+  arguments.insert(arguments.end(), victim_options.begin(), victim_options.end());
+  Victim victim("sleeper", arguments, {.linger = true});
+  options.insert(options.end(), {"--json", "--strict", "-p", victim.id()});
+  Tracer tracer("profile", options);
+  victim.release();
+  auto truth = victim.truth();
+  auto report = tracer.stop();
+  victim.end_lingering();
+  return {std::move(report),
+          static_cast<double>(truth["threads"].items().at(0)["spun_cpu_ns"].u64()) / 1e9};
+}
+
+bool has_frame(const Json& line, const char* stack, std::string_view part) {
+  auto frames = line[stack].strings();
+  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
+}
+
+template <class Condition>
+double samples(const Run& run, Condition condition) {
+  std::uint64_t n = 0;
+  for (auto& line : run.report.body)
+    if (condition(line)) n += line["count"].u64();
+  return static_cast<double>(n);
+}
+
+/// Of all CPUs, in hundredths of a second.
+std::uint64_t idle_ticks() {
+  std::istringstream in(slurp("/proc/stat"));
+  std::string cpu;
+  std::uint64_t user = 0, nice = 0, system = 0, idle = 0;
+  in >> cpu >> user >> nice >> system >> idle;
+  return idle;
+}
+
+TOOL_TEST(Profile, SamplesAreCpuTime) {
+  auto run = profile({"-F", "199"});
+  auto expected = run.cpu_seconds * 199;
+  auto all = samples(run, [](auto&) { return true; });
+  auto in_spin = samples(run, [](auto& line) { return has_frame(line, "user_stack", "victim_spin"); });
+  EXPECT_GT(in_spin, expected * 0.75);
+  EXPECT_LT(in_spin, expected * 1.25 + 3);
+  EXPECT_GE(all, in_spin);
+  for (auto& line : run.report.body) {
+    EXPECT_EQ(line["comm"].str(), "sleeper");
+    EXPECT_FALSE(line.has("total_ns"));
+    for (auto& frame : line["kernel_stack"].strings())
+      EXPECT_FALSE(frame.starts_with("bpf_") || contains(frame, "perf_event_overflow")) << frame;
+  }
+}
+
+TOOL_TEST(Profile, PeriodAndParts) {
+  // A sample each 5 ms, by time that the CPU's clock has run.
+  auto kernel = profile({"--count", "5000000", "-K"});
+  for (auto& line : kernel.report.body) EXPECT_TRUE(line["user_stack"].strings().empty());
+  auto all = samples(kernel, [](auto&) { return true; });
+  EXPECT_GT(all, kernel.cpu_seconds * 200 * 0.75);
+  EXPECT_LT(all, kernel.cpu_seconds * 200 * 1.5 + 10);
+  auto user = profile({"-U"});
+  for (auto& line : user.report.body) EXPECT_TRUE(line["kernel_stack"].strings().empty());
+}
+
+TOOL_TEST(Profile, OneCpu) {
+  auto here = profile({"-F", "199", "-C", "0"}, {"--cpu", "0"});
+  EXPECT_GT(samples(here, [](auto&) { return true; }), here.cpu_seconds * 199 * 0.75);
+  if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+    auto elsewhere = profile({"-F", "199", "-C", "1"}, {"--cpu", "0"});
+    EXPECT_LE(samples(elsewhere, [](auto&) { return true; }), 3);
+  }
+  EXPECT_EQ(run({tool_path("profile"), "-C", "4095"}).status, 2);
+  EXPECT_EQ(run({tool_path("profile"), "-F", "0"}).status, 2);
+}
+
+TOOL_TEST(Profile, IdleAndFolded) {
+  require_tool("profile");
+  auto before = idle_ticks();
+  auto idle = run({tool_path("profile"), "-I", "-f", "-a", "-F", "199", "1"});
+  EXPECT_EQ(idle.status, 0) << idle.err;
+  if (idle_ticks() - before > 20) {
+    EXPECT_TRUE(contains(idle.out, "swapper")) << idle.out;
+  }
+  EXPECT_TRUE(contains(idle.out, "_[k] ")) << idle.out;
+  auto busy = run({tool_path("profile"), "-f", "1"});
+  EXPECT_FALSE(contains(busy.out, "swapper")) << busy.out;
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
