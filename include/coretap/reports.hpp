@@ -52,6 +52,13 @@ struct StackReport {
 struct SumReport {
   std::vector<Field> fields;
   std::size_t record_size = 0;
+  /// Option under which lines of text begin with the time of day; empty: always.
+  std::string_view time_when = "timestamp";
+
+  SumReport always_timed() && {
+    time_when = {};
+    return std::move(*this);
+  }
 };
 
 /// Counters for each of many keys, shown as rows: those of a hash map (bpf/lib/table.bpf.h), or

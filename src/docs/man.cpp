@@ -384,7 +384,10 @@ void output(Page& p, const Tool& tool, const SumReport& r) {
   p.prose(
       "One line a report, about what happened since the one before; in parentheses the columns' "
       "keys in JSON and CSV.");
-  if (has(tool, "timestamp")) p.prose("With --timestamp each line begins with the time.");
+  if (r.time_when.empty())
+    p.prose("Each line begins with the time.");
+  else if (has(tool, r.time_when))
+    p.prose(fmt::format("With --{} each line begins with the time.", r.time_when));
   field_items(p, r.fields);
 }
 

@@ -243,6 +243,7 @@ Events events_for(const std::string& tool) {
       {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
       {"drsnoop",
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
+      {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
   };
