@@ -43,10 +43,12 @@ struct window {
 
 TASK_SLOT(struct window);
 
-/* Sizes of folios that were ever added, as a set of orders: others need not be looked for. */
-volatile __u64 orders = 0;
-
-#define ORDERS 14
+/*
+ * Sizes of folios that were ever added: others need not be looked for. Bytes, as 5.10 has no
+ * atomic way to set a bit.
+ */
+#define ORDERS 16
+volatile __u8 order_seen[ORDERS] = {};
 
 inline_ int open_window(u64 mapping, u64 from, u64 pages)
 {
@@ -123,6 +125,7 @@ int on_add(u64 *ctx)
 	struct place place = {};
 	struct unused fresh = {};
 	struct window *w = current_slot(false);
+	u32 order;
 
 	if (!w || !w->mapping)
 		return 0;
@@ -142,8 +145,11 @@ int on_add(u64 *ctx)
 		return 0;
 	}
 	ADD(read, fresh.pages);
-	if (!(orders & fresh.pages))
-		__sync_fetch_and_or(&orders, fresh.pages);
+	order = log2_u64(fresh.pages);
+	opaque(order);
+	order &= ORDERS - 1;
+	if (!order_seen[order])
+		order_seen[order] = 1;
 	return 0;
 }
 
@@ -174,7 +180,7 @@ __noinline u64 use(u64 mapping, u64 index)
 	u64 time, pages;
 
 	for (u32 order = 0; order < ORDERS; order++) {
-		if (!(orders & 1ULL << order))
+		if (!order_seen[order])
 			continue;
 		place.index = index >> order << order;
 		u = bpf_map_lookup_elem(&unused, &place);
