@@ -7,6 +7,8 @@
 
 CPU_SLOTS(sums, struct readahead_sums);
 
+#define EEXIST 17
+
 #define ADD(counter, n)                                        \
 	do {                                                   \
 		struct readahead_sums *s_ = cpu_slot(&sums);   \
@@ -34,6 +36,41 @@ struct {
 	__type(key, struct place);
 	__type(value, struct unused);
 } unused SEC(".maps");
+
+/*
+ * How many pages of a file are unused, so that reads of files without any cost one look. Files may
+ * share a counter, which only costs time.
+ */
+#define FILES_BITS 14
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << FILES_BITS);
+	__type(key, u32);
+	__type(value, u64);
+} unused_of_file SEC(".maps");
+
+inline_ u64 *unused_pages_of(u64 mapping)
+{
+	u32 slot = mapping * 0x9e3779b97f4a7c15ULL >> (64 - FILES_BITS);
+
+	return bpf_map_lookup_elem(&unused_of_file, &slot);
+}
+
+inline_ void change_unused(u64 mapping, u64 pages)
+{
+	u64 *n = unused_pages_of(mapping);
+
+	if (n)
+		__sync_fetch_and_add(n, pages);
+}
+
+inline_ bool has_unused(u64 mapping)
+{
+	u64 *n = unused_pages_of(mapping);
+
+	return n && *n;
+}
 
 /* What a task is about to read ahead. */
 struct window {
@@ -126,6 +163,7 @@ int on_add(u64 *ctx)
 	struct unused fresh = {};
 	struct window *w = current_slot(false);
 	u32 order;
+	long error;
 
 	if (!w || !w->mapping)
 		return 0;
@@ -140,10 +178,16 @@ int on_add(u64 *ctx)
 	if (w->from >= w->to)
 		w->mapping = 0;
 	fresh.time = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&unused, &place, &fresh, BPF_ANY)) {
+	error = bpf_map_update_elem(&unused, &place, &fresh, BPF_NOEXIST);
+	if (error == -EEXIST) { /* the older one went without a word: this is it again */
+		bpf_map_update_elem(&unused, &place, &fresh, BPF_ANY);
+		return 0;
+	}
+	if (error) {
 		count_n(LEDGER_UNTRACKED, fresh.pages);
 		return 0;
 	}
+	change_unused(place.mapping, fresh.pages);
 	ADD(read, fresh.pages);
 	order = log2_u64(fresh.pages);
 	opaque(order);
@@ -157,15 +201,21 @@ SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int on_delete(u64 *ctx)
 {
 	void *folio = (void *)ctx[0];
-	struct place place = { folio_mapping(folio), folio_index(folio) };
-	struct unused *u = bpf_map_lookup_elem(&unused, &place);
+	struct place place = { folio_mapping(folio), 0 };
+	struct unused *u;
 	u64 pages;
 
+	if (!has_unused(place.mapping))
+		return 0;
+	place.index = folio_index(folio);
+	u = bpf_map_lookup_elem(&unused, &place);
 	if (!u)
 		return 0;
 	pages = u->pages;
-	if (!bpf_map_delete_elem(&unused, &place))
+	if (!bpf_map_delete_elem(&unused, &place)) {
+		change_unused(place.mapping, -pages);
 		ADD(dropped, pages);
+	}
 	return 0;
 }
 
@@ -190,6 +240,7 @@ __noinline u64 use(u64 mapping, u64 index)
 		pages = u->pages;
 		/* Of two that want it at once one was first. */
 		if (!bpf_map_delete_elem(&unused, &place)) {
+			change_unused(mapping, -pages);
 			ADD(used, pages);
 			hist_add_n(since(time, bpf_ktime_get_ns()), pages);
 		}
@@ -204,6 +255,8 @@ __noinline u64 use(u64 mapping, u64 index)
 
 inline_ int use_range(u64 mapping, u64 first, u64 last)
 {
+	if (!has_unused(mapping))
+		return 0;
 	for (u32 i = 0; i < BATCH && first <= last; i++)
 		first = use(mapping, first);
 	return 0;
@@ -233,15 +286,15 @@ int on_map(u64 *ctx)
 SEC("tp_btf/mm_filemap_fault")
 int on_fault(u64 *ctx)
 {
-	use(first_number(ctx), ctx[1]);
-	return 0;
+	return use_range(first_number(ctx), ctx[1], ctx[1]);
 }
 
 /* Kernels before 6.12: reads mark what they use, faults are seen at the functions' entries. */
 inline_ int marked(void *folio)
 {
-	use(folio_mapping(folio), folio_index(folio));
-	return 0;
+	u64 index = folio_index(folio);
+
+	return use_range(folio_mapping(folio), index, index);
 }
 
 inline_ u64 fault_mapping(struct vm_fault *fault)
@@ -271,9 +324,9 @@ SEC("fentry/filemap_fault")
 int in_fault(u64 *ctx)
 {
 	struct vm_fault *fault = (void *)ctx[0];
+	u64 index = BPF_CORE_READ(fault, pgoff);
 
-	use(fault_mapping(fault), BPF_CORE_READ(fault, pgoff));
-	return 0;
+	return use_range(fault_mapping(fault), index, index);
 }
 
 SEC("kprobe/folio_mark_accessed")
@@ -299,7 +352,7 @@ SEC("kprobe/filemap_fault")
 int in_fault_kprobe(struct pt_regs *ctx)
 {
 	struct vm_fault *fault = (void *)PT_REGS_PARM1(ctx);
+	u64 index = BPF_CORE_READ(fault, pgoff);
 
-	use(fault_mapping(fault), BPF_CORE_READ(fault, pgoff));
-	return 0;
+	return use_range(fault_mapping(fault), index, index);
 }
