@@ -37,14 +37,19 @@ inline_ u32 log2_u64(u64 v)
 	return r + (v >> 1);
 }
 
-inline_ void hist_into(struct hist *h, u64 ns)
+inline_ void hist_into_n(struct hist *h, u64 ns, u64 n)
 {
 	u32 slot = log2_u64(ns / hist_unit_ns);
 
 	opaque(slot);
 	slot &= HIST_SLOTS - 1;
-	__sync_fetch_and_add(&h->slots[slot], 1);
-	__sync_fetch_and_add(&h->total_ns, ns);
+	__sync_fetch_and_add(&h->slots[slot], n);
+	__sync_fetch_and_add(&h->total_ns, ns * n);
+}
+
+inline_ void hist_into(struct hist *h, u64 ns)
+{
+	hist_into_n(h, ns, 1);
 }
 
 /* The loader gives the size; entries only ever grow, a report is the difference of two readings. */
@@ -72,12 +77,18 @@ inline_ void hist_into(struct hist *h, u64 ns)
 			count(LEDGER_UNTRACKED);                                       \
 	}
 
-inline_ void hist_add(u64 ns)
+/* n values that are the same. */
+inline_ void hist_add_n(u64 ns, u64 n)
 {
 	struct hist *h = cpu_slot(&hist_cpus);
 
 	if (h)
-		hist_into(h, ns);
+		hist_into_n(h, ns, n);
+}
+
+inline_ void hist_add(u64 ns)
+{
+	hist_add_n(ns, 1);
 }
 
 #endif

@@ -69,6 +69,25 @@ inline_ u64 folio_pages(void *pointer)
 	return 1ULL << (order & 31);
 }
 
+/* 6.16 renamed it in struct page, where it is only for folios by now. */
+struct page___with_index {
+	unsigned long index;
+} __attribute__((preserve_access_index));
+
+/* Where in its file a folio begins, or a page before folios. */
+inline_ u64 folio_index(void *pointer)
+{
+	struct page___with_index *page = pointer;
+	struct folio *folio = pointer;
+	u64 index = 0;
+
+	if (bpf_core_type_exists(struct folio))
+		bpf_core_read(&index, sizeof(index), &folio->index);
+	else
+		bpf_core_read(&index, sizeof(index), &page->index);
+	return index;
+}
+
 /* The file's mapping of a folio, or of a page before folios. */
 inline_ u64 folio_mapping(void *pointer)
 {

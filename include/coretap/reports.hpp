@@ -16,6 +16,23 @@ struct HistogramReport {
   std::vector<Field> keys;   ///< fields of the key; those whose option is given tell reports apart
   std::size_t key_size = 0;  ///< bytes of the kernel's key
   std::string_view extension = {};  ///< option that adds the avg/total/count line
+  std::uint64_t unit_ns = 1'000;    ///< where --milliseconds does not ask for another
+  /// Counters beside it (CPU_SLOTS sums), since tracing began: "TITLE: 3/10" in text.
+  std::string_view totals_title = {};
+  std::vector<Field> totals = {};
+  std::size_t totals_size = 0;
+
+  HistogramReport in_milliseconds() && {
+    unit_ns = 1'000'000;
+    return std::move(*this);
+  }
+  template <class Record>
+  HistogramReport with_totals(std::string_view title, std::vector<Field> fields) && {
+    totals_title = title;
+    totals = std::move(fields);
+    totals_size = sizeof(Record);
+    return std::move(*this);
+  }
 };
 
 /// Times before a table's columns; JSON and CSV have them always.
@@ -60,6 +77,13 @@ struct StackReport {
 struct SumReport {
   std::vector<Field> fields;
   std::size_t record_size = 0;
+  /// Option under which lines of text begin with the time of day; empty: always.
+  std::string_view time_when = "timestamp";
+
+  SumReport always_timed() && {
+    time_when = {};
+    return std::move(*this);
+  }
 };
 
 /// Counters for each of many keys, shown as rows: those of a hash map (bpf/lib/table.bpf.h), or

@@ -33,6 +33,7 @@ struct MapSize {
     cpus,            ///< one per possible CPU
     tasks,           ///< as many as there can be threads
     block_requests,  ///< as many as the disks' queues can hold
+    cached_pages,    ///< a part of the pages that the cache can hold
     keys,            ///< --max-keys, else from the number of tasks
     stacks,          ///< --stack-storage-size, else from the memory
   };

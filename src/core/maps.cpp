@@ -50,6 +50,12 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
       bpf_map__set_max_entries(
           map, static_cast<__u32>(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20)));
       break;
+    case MapSize::cached_pages: {
+      auto kb =
+          static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
+      on_demand(s, map, std::clamp<std::uint64_t>(kb / 16, 1 << 14, 1 << 20), 1 << 15);
+      break;
+    }
     case MapSize::keys:
       if (c.max_keys)
         bpf_map__set_max_entries(map, static_cast<__u32>(c.max_keys));

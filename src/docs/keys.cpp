@@ -124,6 +124,7 @@ JsonKind data(const HistogramReport& r) {
                 r.keys.empty() ? "one a report" : "one a report and set of keys",
                 {type_key("histogram"), key("time", "string", kTimeDoc)}};
   for (auto& f : r.keys) kind.keys.push_back(key(f, r.key_size, f.when));
+  for (auto& f : r.totals) kind.keys.push_back(key(f, r.totals_size));
   kind.keys.push_back(key("count", "integer", "values in all"));
   kind.keys.push_back(key("total_ns", "integer", "their sum"));
   kind.keys.push_back(

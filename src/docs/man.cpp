@@ -337,9 +337,16 @@ void output(Page& p, const Tool& tool, const HistogramReport& r) {
                   r.what));
   p.prose(has(tool, "milliseconds")
               ? "Ranges are in microseconds, or milliseconds with --milliseconds."
-              : "Ranges are in microseconds.");
+          : r.unit_ns == 1'000 ? "Ranges are in microseconds."
+                               : "Ranges are in milliseconds.");
   if (!r.extension.empty())
     p.prose(fmt::format("With --{} a line with average, total and count follows.", r.extension));
+  if (!r.totals.empty()) {
+    p.prose(fmt::format(
+        "Above it stands \"{}\", since tracing began; in JSON these are keys of the report:",
+        r.totals_title));
+    field_items(p, r.totals);
+  }
   if (r.keys.empty()) return;
   p.macro("Pp");
   p.prose(
@@ -408,7 +415,10 @@ void output(Page& p, const Tool& tool, const SumReport& r) {
   p.prose(
       "One line a report, about what happened since the one before; in parentheses the columns' "
       "keys in JSON and CSV.");
-  if (has(tool, "timestamp")) p.prose("With --timestamp each line begins with the time.");
+  if (r.time_when.empty())
+    p.prose("Each line begins with the time.");
+  else if (has(tool, r.time_when))
+    p.prose(fmt::format("With --{} each line begins with the time.", r.time_when));
   field_items(p, r.fields);
 }
 

@@ -22,7 +22,7 @@ class HistogramReporter : public Reporter {
   explicit HistogramReporter(const HistogramReport& report) : report_(report) {}
 
   void configure(Session& s) override {
-    unit_ns_ = s.config.given("milliseconds") ? 1'000'000 : 1'000;
+    unit_ns_ = s.config.given("milliseconds") ? 1'000'000 : report_.unit_ns;
     set_variable(s, "hist_unit_ns", unit_ns_);
     keyed_ = false;
     for (auto& key : report_.keys)
@@ -34,6 +34,8 @@ class HistogramReporter : public Reporter {
   }
 
   Result<void> open(Session& s) override {
+    if (report_.totals_size)
+      if (auto opened = totals_.open(s.map("sums")); !opened) return opened;
     if (keyed_) return {};
     return cpus_.open(s.map("hist_cpus"));
   }
@@ -53,6 +55,7 @@ class HistogramReporter : public Reporter {
         s.out.line(fmt::format("\n{}", wall_time()));
       else
         s.out.write("\n");
+      if (report_.totals_size) s.out.line(totals_line(s));
     }
     auto stamp = iso_time(monotonic_ns());
     std::size_t shown = 0;
@@ -94,6 +97,24 @@ class HistogramReporter : public Reporter {
     return all;
   }
 
+  std::vector<std::uint64_t> read_totals() const {
+    std::vector<std::uint64_t> sums(report_.totals_size / 8);
+    totals_.sum(sums.data(), sums.size());
+    return sums;
+  }
+
+  std::string totals_line(Session& s) const {
+    auto sums = read_totals();
+    std::string values;
+    for (auto& t : report_.totals) {
+      if (!s.config.holds(t.when)) continue;
+      auto format = t.format;
+      format.width = 0;
+      values += (values.empty() ? "" : "/") + coretap::show(format, t.read(sums.data()), s.names);
+    }
+    return fmt::format("{}: {}", report_.totals_title, values);
+  }
+
   void show(Session& s, const std::string& key, const hist& h, const std::string& stamp) const {
     if (s.config.format == OutputFormat::json) {
       JsonLine line;
@@ -103,6 +124,13 @@ class HistogramReporter : public Reporter {
           line.key(k->key);
           json_value(line, *k, k->read(key.data()), s.names);
         }
+      if (report_.totals_size) {
+        auto sums = read_totals();
+        for (auto& t : report_.totals) {
+          line.key(t.key);
+          json_value(line, t, t.read(sums.data()), s.names);
+        }
+      }
       json_histogram(line, h, unit_ns_);
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::csv) {
@@ -139,7 +167,7 @@ class HistogramReporter : public Reporter {
 
   const HistogramReport& report_;
   std::vector<const Field*> keys_;
-  CpuSlots cpus_;
+  CpuSlots cpus_, totals_;
   Histograms before_;
   std::uint64_t unit_ns_ = 1000;
   bool keyed_ = false;

@@ -19,7 +19,10 @@ class SumReporter : public Reporter {
   explicit SumReporter(const SumReport& report)
       : report_(report), before_(report.record_size / 8) {}
 
-  void configure(Session& s) override { columns_.choose(s.config, report_.fields); }
+  void configure(Session& s) override {
+    columns_.choose(s.config, report_.fields);
+    timed_ = s.config.holds(report_.time_when);
+  }
 
   Result<void> open(Session& s) override { return slots_.open(s.map("sums")); }
 
@@ -27,8 +30,7 @@ class SumReporter : public Reporter {
     if (s.config.format == OutputFormat::csv)
       s.out.line("time," + columns_.keys());
     else if (s.config.format == OutputFormat::text)
-      s.out.line((s.config.given("timestamp") ? fmt::format("{:<8} ", "TIME") : "") +
-                 columns_.titles());
+      s.out.line((timed_ ? fmt::format("{:<8} ", "TIME") : "") + columns_.titles());
   }
 
   void report(Session& s) override {
@@ -45,8 +47,7 @@ class SumReporter : public Reporter {
     } else if (s.config.format == OutputFormat::csv) {
       s.out.line(iso_time(monotonic_ns()) + ',' + columns_.csv(delta.data(), s.names));
     } else {
-      s.out.line((s.config.given("timestamp") ? wall_time() + ' ' : "") +
-                 columns_.row(delta.data(), s.names));
+      s.out.line((timed_ ? wall_time() + ' ' : "") + columns_.row(delta.data(), s.names));
     }
   }
 
@@ -54,6 +55,7 @@ class SumReporter : public Reporter {
   const SumReport& report_;
   Columns columns_;
   CpuSlots slots_;
+  bool timed_ = false;
   std::vector<std::uint64_t> before_;
 };
 

@@ -244,6 +244,9 @@ Events events_for(const std::string& tool) {
       {"drsnoop",
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
       {"profile", {{"-F", "999"}, {"sleeper", "--sleeps", "1", "--spin", "200"}}},
+      {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"readahead", {{}, {"pagecache", "--size", "262144", "--phase", "cold"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
   };
   auto found = known.find(tool);

@@ -146,6 +146,16 @@ stack random_stack(std::mt19937_64& random, u32 depth) {
   return s;
 }
 
+TEST(BpfHistogram, EqualValuesAtOnce) {
+  hist one{}, all{};
+  hist_unit_ns = 1000;
+  for (int i = 0; i < 5; i++) hist_into(&one, 3500);
+  hist_into_n(&all, 3500, 5);
+  EXPECT_EQ(all.slots[1], 5u);
+  EXPECT_EQ(all.total_ns, 5 * 3500u);
+  EXPECT_EQ(memcmp(&one, &all, sizeof one), 0);
+}
+
 TEST(BpfStackHash, TellsStacksApart) {
   std::mt19937_64 random(3);
   std::set<u64> seen;

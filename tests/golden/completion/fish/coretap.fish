@@ -269,6 +269,28 @@ __coretap_add cachestat -s v -l verbose -d 'say more on stderr: hooks, sizes, th
 __coretap_add cachestat -s h -l help -d 'print this help'
 __coretap_add cachestat -s V -l version -d 'print the version'
 
+# readahead
+complete -c coretap -n __coretap_wants_command -a readahead -d 'how soon pages that were read ahead are used, and how many are not'
+complete -c coretap -n '__fish_seen_subcommand_from help' -a readahead -d 'how soon pages that were read ahead are used, and how many are not'
+complete -c readahead -f
+complete -c readahead -n __coretap_in_command -x -a '(__coretap_command)'
+__coretap_add readahead -s d -l duration -x -d 'end after this time'
+__coretap_add readahead -s T -l timestamp -d 'print the time of each line or report'
+__coretap_add readahead -s p -l pid -x -a '(__fish_append , (__fish_complete_pids))' -d 'only these processes'
+__coretap_add readahead -s t -l tid -x -a '(__fish_append , (__fish_complete_pids))' -d 'only these threads'
+__coretap_add readahead -s u -l uid -x -a '(__fish_complete_users)' -d 'only tasks of this user, by name or number'
+__coretap_add readahead -l comm -x -d 'only tasks with this command name'
+__coretap_add readahead -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'only tasks in this cgroup (version 2) or below it; a path, absolute or below the cgroup mount, or an id'
+__coretap_add readahead -s i -l interval -x -d 'a report every so often'
+__coretap_add readahead -s j -l json -d 'one JSON object per line'
+__coretap_add readahead -l csv -d 'comma-separated values with a header line'
+__coretap_add readahead -l strict -d 'end with exit status 4 if data was lost'
+__coretap_add readahead -l exit-status -d 'with -- COMMAND: end with its exit status'
+__coretap_add readahead -l explain -d 'print how this kernel would be traced, and end'
+__coretap_add readahead -s v -l verbose -d 'say more on stderr: hooks, sizes, the verifier\'s words'
+__coretap_add readahead -s h -l help -d 'print this help'
+__coretap_add readahead -s V -l version -d 'print the version'
+
 # compactsnoop
 complete -c coretap -n __coretap_wants_command -a compactsnoop -d 'memory compaction: who ran it, for how long, and with what result'
 complete -c coretap -n '__fish_seen_subcommand_from help' -a compactsnoop -d 'memory compaction: who ran it, for how long, and with what result'
@@ -320,3 +342,24 @@ __coretap_add drsnoop -l explain -d 'print how this kernel would be traced, and 
 __coretap_add drsnoop -s v -l verbose -d 'say more on stderr: hooks, sizes, the verifier\'s words'
 __coretap_add drsnoop -s h -l help -d 'print this help'
 __coretap_add drsnoop -s V -l version -d 'print the version'
+
+# numamove
+complete -c coretap -n __coretap_wants_command -a numamove -d 'pages that NUMA balancing migrates, and the time it takes'
+complete -c coretap -n '__fish_seen_subcommand_from help' -a numamove -d 'pages that NUMA balancing migrates, and the time it takes'
+complete -c numamove -f
+complete -c numamove -n __coretap_in_command -x -a '(__coretap_command)'
+__coretap_add numamove -s p -l pid -x -a '(__fish_append , (__fish_complete_pids))' -d 'only these processes'
+__coretap_add numamove -s t -l tid -x -a '(__fish_append , (__fish_complete_pids))' -d 'only these threads'
+__coretap_add numamove -s u -l uid -x -a '(__fish_complete_users)' -d 'only tasks of this user, by name or number'
+__coretap_add numamove -l comm -x -d 'only tasks with this command name'
+__coretap_add numamove -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'only tasks in this cgroup (version 2) or below it; a path, absolute or below the cgroup mount, or an id'
+__coretap_add numamove -s i -l interval -x -d 'a report every so often'
+__coretap_add numamove -l duration -x -d 'end after this time'
+__coretap_add numamove -s j -l json -d 'one JSON object per line'
+__coretap_add numamove -l csv -d 'comma-separated values with a header line'
+__coretap_add numamove -l strict -d 'end with exit status 4 if data was lost'
+__coretap_add numamove -l exit-status -d 'with -- COMMAND: end with its exit status'
+__coretap_add numamove -l explain -d 'print how this kernel would be traced, and end'
+__coretap_add numamove -s v -l verbose -d 'say more on stderr: hooks, sizes, the verifier\'s words'
+__coretap_add numamove -s h -l help -d 'print this help'
+__coretap_add numamove -s V -l version -d 'print the version'

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* readahead: how long pages that were read ahead lie in the cache until somebody wants them. */
+#include "lib/filter.bpf.h"
+#include "lib/hist.bpf.h"
+#include "lib/mm.bpf.h"
+#include "fs/readahead.h"
+
+CPU_SLOTS(sums, struct readahead_sums);
+
+#define EEXIST 17
+
+#define ADD(counter, n)                                        \
+	do {                                                   \
+		struct readahead_sums *s_ = cpu_slot(&sums);   \
+		if (s_)                                        \
+			__sync_fetch_and_add(&s_->counter, n); \
+	} while (0)
+
+/*
+ * Folios that nobody has wanted yet, by file and first page. A folio that is replaced by another
+ * (migration) keeps its place; an entry goes when the folio is used or dropped.
+ */
+struct place {
+	u64 mapping;
+	u64 index;
+};
+
+struct unused {
+	u64 time;
+	u64 pages;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct place);
+	__type(value, struct unused);
+} unused SEC(".maps");
+
+/*
+ * How many pages of a file are unused, so that reads of files without any cost one look. Files may
+ * share a counter, which only costs time.
+ */
+#define FILES_BITS 14
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << FILES_BITS);
+	__type(key, u32);
+	__type(value, u64);
+} unused_of_file SEC(".maps");
+
+inline_ u64 *unused_pages_of(u64 mapping)
+{
+	u32 slot = mapping * 0x9e3779b97f4a7c15ULL >> (64 - FILES_BITS);
+
+	return bpf_map_lookup_elem(&unused_of_file, &slot);
+}
+
+inline_ void change_unused(u64 mapping, u64 pages)
+{
+	u64 *n = unused_pages_of(mapping);
+
+	if (n)
+		__sync_fetch_and_add(n, pages);
+}
+
+inline_ bool has_unused(u64 mapping)
+{
+	u64 *n = unused_pages_of(mapping);
+
+	return n && *n;
+}
+
+/* What a task is about to read ahead. */
+struct window {
+	u64 mapping; /* 0: nothing */
+	u64 from, to;
+};
+
+TASK_SLOT(struct window);
+
+/*
+ * Sizes of folios that were ever added: others need not be looked for. Bytes, as 5.10 has no
+ * atomic way to set a bit.
+ */
+#define ORDERS 16
+volatile __u8 order_seen[ORDERS] = {};
+
+inline_ int open_window(u64 mapping, u64 from, u64 pages)
+{
+	struct window *w;
+
+	if (!keep_current())
+		return 0;
+	w = current_slot(true);
+	if (!w)
+		return 0;
+	w->mapping = mapping;
+	w->from = from;
+	w->to = from + pages;
+	return 0;
+}
+
+/* 6.18 and later tell by tracepoints. */
+SEC("tp_btf/page_cache_ra_unbounded")
+int on_unbounded(u64 *ctx)
+{
+	struct inode *inode = (struct inode *)ctx[0];
+
+	return open_window((u64)inode->i_mapping, ctx[1], ctx[2]);
+}
+
+SEC("tp_btf/page_cache_ra_order")
+int on_order(u64 *ctx)
+{
+	struct inode *inode = (struct inode *)ctx[0];
+	struct file_ra_state *ra = (struct file_ra_state *)ctx[2];
+
+	return open_window((u64)inode->i_mapping, ctx[1], ra->size);
+}
+
+inline_ int by_control(struct readahead_control *control, u64 pages)
+{
+	return open_window((u64)BPF_CORE_READ(control, mapping), BPF_CORE_READ(control, _index),
+			   pages);
+}
+
+inline_ u64 size_of(struct file_ra_state *ra)
+{
+	return BPF_CORE_READ(ra, size);
+}
+
+SEC("fentry/page_cache_ra_unbounded")
+int in_unbounded(u64 *ctx)
+{
+	return by_control((void *)ctx[0], ctx[1]);
+}
+
+SEC("fentry/page_cache_ra_order")
+int in_order(u64 *ctx)
+{
+	return by_control((void *)ctx[0], size_of((void *)ctx[1]));
+}
+
+SEC("kprobe/page_cache_ra_unbounded")
+int in_unbounded_kprobe(struct pt_regs *ctx)
+{
+	return by_control((void *)PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
+}
+
+SEC("kprobe/page_cache_ra_order")
+int in_order_kprobe(struct pt_regs *ctx)
+{
+	return by_control((void *)PT_REGS_PARM1(ctx), size_of((void *)PT_REGS_PARM2(ctx)));
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int on_add(u64 *ctx)
+{
+	void *folio = (void *)ctx[0];
+	struct place place = {};
+	struct unused fresh = {};
+	struct window *w = current_slot(false);
+	u32 order;
+	long error;
+
+	if (!w || !w->mapping)
+		return 0;
+	place.mapping = folio_mapping(folio);
+	place.index = folio_index(folio);
+	/* A large folio may begin before the window. */
+	fresh.pages = folio_pages(folio);
+	if (place.mapping != w->mapping || place.index + fresh.pages <= w->from ||
+	    place.index >= w->to)
+		return 0;
+	w->from = place.index + fresh.pages;
+	if (w->from >= w->to)
+		w->mapping = 0;
+	fresh.time = bpf_ktime_get_ns();
+	error = bpf_map_update_elem(&unused, &place, &fresh, BPF_NOEXIST);
+	if (error == -EEXIST) { /* the older one went without a word: this is it again */
+		bpf_map_update_elem(&unused, &place, &fresh, BPF_ANY);
+		return 0;
+	}
+	if (error) {
+		count_n(LEDGER_UNTRACKED, fresh.pages);
+		return 0;
+	}
+	change_unused(place.mapping, fresh.pages);
+	ADD(read, fresh.pages);
+	order = log2_u64(fresh.pages);
+	opaque(order);
+	order &= ORDERS - 1;
+	if (!order_seen[order])
+		order_seen[order] = 1;
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_delete_from_page_cache")
+int on_delete(u64 *ctx)
+{
+	void *folio = (void *)ctx[0];
+	struct place place = { folio_mapping(folio), 0 };
+	struct unused *u;
+	u64 pages;
+
+	if (!has_unused(place.mapping))
+		return 0;
+	place.index = folio_index(folio);
+	u = bpf_map_lookup_elem(&unused, &place);
+	if (!u)
+		return 0;
+	pages = u->pages;
+	if (!bpf_map_delete_elem(&unused, &place)) {
+		change_unused(place.mapping, -pages);
+		ADD(dropped, pages);
+	}
+	return 0;
+}
+
+/*
+ * A page is wanted: its folio is used as a whole. Returns the index behind the folio. Folios lie
+ * at multiples of their size. A function of its own: the verifier walks it once.
+ */
+__noinline u64 use(u64 mapping, u64 index)
+{
+	struct place place = { .mapping = mapping };
+	struct unused *u;
+	u64 time, pages;
+
+	for (u32 order = 0; order < ORDERS; order++) {
+		if (!order_seen[order])
+			continue;
+		place.index = index >> order << order;
+		u = bpf_map_lookup_elem(&unused, &place);
+		if (!u || place.index + u->pages <= index)
+			continue;
+		time = u->time;
+		pages = u->pages;
+		/* Of two that want it at once one was first. */
+		if (!bpf_map_delete_elem(&unused, &place)) {
+			change_unused(mapping, -pages);
+			ADD(used, pages);
+			hist_add_n(since(time, bpf_ktime_get_ns()), pages);
+		}
+		return place.index + pages;
+	}
+	return index + 1;
+}
+
+/* A read tells the rest of its range for each batch, of fewer folios than this; a fault, 16 pages.
+ */
+#define BATCH 64
+
+inline_ int use_range(u64 mapping, u64 first, u64 last)
+{
+	if (!has_unused(mapping))
+		return 0;
+	for (u32 i = 0; i < BATCH && first <= last; i++)
+		first = use(mapping, first);
+	return 0;
+}
+
+/* A pointer as a number, which is all that a function of its own takes. */
+inline_ u64 first_number(u64 *ctx)
+{
+	u64 number = 0;
+
+	bpf_probe_read_kernel(&number, sizeof(number), ctx);
+	return number;
+}
+
+SEC("tp_btf/mm_filemap_get_pages")
+int on_read(u64 *ctx)
+{
+	return use_range(first_number(ctx), ctx[1], ctx[2]);
+}
+
+SEC("tp_btf/mm_filemap_map_pages")
+int on_map(u64 *ctx)
+{
+	return use_range(first_number(ctx), ctx[1], ctx[2]);
+}
+
+SEC("tp_btf/mm_filemap_fault")
+int on_fault(u64 *ctx)
+{
+	return use_range(first_number(ctx), ctx[1], ctx[1]);
+}
+
+/* Kernels before 6.12: reads mark what they use, faults are seen at the functions' entries. */
+inline_ int marked(void *folio)
+{
+	u64 index = folio_index(folio);
+
+	return use_range(folio_mapping(folio), index, index);
+}
+
+inline_ u64 fault_mapping(struct vm_fault *fault)
+{
+	return (u64)BPF_CORE_READ(fault, vma, vm_file, f_mapping);
+}
+
+SEC("fentry/folio_mark_accessed")
+int folio_used(u64 *ctx)
+{
+	return marked((void *)ctx[0]);
+}
+
+SEC("fentry/mark_page_accessed")
+int page_used(u64 *ctx)
+{
+	return marked((void *)ctx[0]);
+}
+
+SEC("fentry/filemap_map_pages")
+int in_map(u64 *ctx)
+{
+	return use_range(fault_mapping((void *)ctx[0]), ctx[1], ctx[2]);
+}
+
+SEC("fentry/filemap_fault")
+int in_fault(u64 *ctx)
+{
+	struct vm_fault *fault = (void *)ctx[0];
+	u64 index = BPF_CORE_READ(fault, pgoff);
+
+	return use_range(fault_mapping(fault), index, index);
+}
+
+SEC("kprobe/folio_mark_accessed")
+int folio_used_kprobe(struct pt_regs *ctx)
+{
+	return marked((void *)PT_REGS_PARM1(ctx));
+}
+
+SEC("kprobe/mark_page_accessed")
+int page_used_kprobe(struct pt_regs *ctx)
+{
+	return marked((void *)PT_REGS_PARM1(ctx));
+}
+
+SEC("kprobe/filemap_map_pages")
+int in_map_kprobe(struct pt_regs *ctx)
+{
+	return use_range(fault_mapping((void *)PT_REGS_PARM1(ctx)), PT_REGS_PARM2(ctx),
+			 PT_REGS_PARM3(ctx));
+}
+
+SEC("kprobe/filemap_fault")
+int in_fault_kprobe(struct pt_regs *ctx)
+{
+	struct vm_fault *fault = (void *)PT_REGS_PARM1(ctx);
+	u64 index = BPF_CORE_READ(fault, pgoff);
+
+	return use_range(fault_mapping(fault), index, index);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* numamove: pages that NUMA balancing moves to the node of the task that uses them. */
+#include "lib/filter.bpf.h"
+#include "lib/mm.bpf.h"
+#include "memory/numamove.h"
+
+CPU_SLOTS(sums, struct numamove_sums);
+
+/* The migration that a task is in; one at a time. */
+struct migration {
+	u64 start; /* 0: none under way */
+	u64 pages; /* of a huge page that is moved by a function of its own */
+};
+
+TASK_SLOT(struct migration);
+
+/* Kernels after 6.1 have the splits of large folios before the last two. */
+TP_ARGS(mm_migrate_pages);
+
+/* Compaction, memory policies and system calls move pages by the same function. */
+inline_ bool by_balancing(u64 reason)
+{
+	return (u32)reason == bpf_core_enum_value(enum migrate_reason, MR_NUMA_MISPLACED);
+}
+
+inline_ int begin(u64 pages)
+{
+	struct migration *m;
+
+	if (!keep_current())
+		return 0;
+	m = current_slot(true);
+	if (!m)
+		return 0;
+	m->pages = pages;
+	m->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ void add(struct migration *m, u64 moved, u64 failed)
+{
+	struct numamove_sums *s = cpu_slot(&sums);
+
+	if (!s)
+		return;
+	__sync_fetch_and_add(&s->migrations, 1);
+	__sync_fetch_and_add(&s->moved, moved);
+	__sync_fetch_and_add(&s->failed, failed);
+	if (!m || !m->start)
+		return;
+	__sync_fetch_and_add(&s->timed, 1);
+	__sync_fetch_and_add(&s->time_ns, since(m->start, bpf_ktime_get_ns()));
+	m->start = 0;
+}
+
+SEC("tp_btf/mm_migrate_pages_start")
+int on_start(u64 *ctx)
+{
+	return by_balancing(ctx[1]) ? begin(0) : 0;
+}
+
+/*
+ * Before that tracepoint: the only function that migrates for this reason. Where it gives up before
+ * the migration there is no end, and the next begin takes the place.
+ */
+SEC("fentry/migrate_misplaced_page")
+int on_misplaced(u64 *ctx)
+{
+	return begin(0);
+}
+
+SEC("kprobe/migrate_misplaced_page")
+int on_misplaced_kprobe(struct pt_regs *ctx)
+{
+	return begin(0);
+}
+
+SEC("tp_btf/mm_migrate_pages")
+int on_end(u64 *ctx)
+{
+	u64 reason = tp_args_mm_migrate_pages >= 8 ? ARG(ctx, 7) : ARG(ctx, 6);
+
+	if (by_balancing(reason) && keep_current())
+		add(current_slot(false), ctx[0], ctx[1]);
+	return 0;
+}
+
+/*
+ * Up to 5.13 huge pages had a function and a way of their own (c5b5a3dd2c1f), with more arguments
+ * than fentry takes. The sixth, which is the page, has no name in libbpf.
+ */
+#ifdef __TARGET_ARCH_x86
+#define SIXTH_ARGUMENT(ctx) ((void *)(ctx)->r9)
+#else
+#define SIXTH_ARGUMENT(ctx) ((void *)((struct user_pt_regs *)(ctx))->regs[5])
+#endif
+
+SEC("kprobe/migrate_misplaced_transhuge_page")
+int on_huge_start(struct pt_regs *ctx)
+{
+	return begin(folio_pages(SIXTH_ARGUMENT(ctx)));
+}
+
+SEC("kretprobe/migrate_misplaced_transhuge_page")
+int on_huge_end(struct pt_regs *ctx)
+{
+	struct migration *m = current_slot(false);
+	bool moved = (u32)PT_REGS_RC(ctx);
+
+	if (m && m->start)
+		add(m, moved ? m->pages : 0, moved ? 0 : m->pages);
+	return 0;
+}

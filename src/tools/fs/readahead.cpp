@@ -1,0 +1,71 @@
+// readahead: how long pages that were read ahead lie in the cache until somebody wants them.
+#include "fs/readahead.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "readahead.skel.h"
+
+using namespace coretap;
+using Sums = readahead_sums;
+
+namespace {
+
+// Counters of several CPUs are not read at one moment: never below nothing.
+std::uint64_t still_unused(const Sums& s) {
+  auto gone = s.used + s.dropped;
+  return s.read > gone ? s.read - gone : 0;
+}
+
+}  // namespace
+
+TOOL(readahead) {
+  return {
+      .name = "readahead",
+      .summary = "how soon pages that were read ahead are used, and how many are not",
+      .description =
+          "Ages of pages in the page cache from the moment they are added by read-ahead until "
+          "somebody wants them for the first time: by a read, or by a fault on a mapping of the "
+          "file. Ages far apart from a device's latency tell of read-ahead that is too early; pages "
+          "that stay unused, of read-ahead that is too much.\n\n"
+          "The pages that a read itself waits for are added in the same way and are among them, "
+          "with small ages. A large folio is used as a whole and counts as many pages as it has. "
+          "A fault that maps pages around it uses them. UNUSED are the pages of those read ahead "
+          "since tracing began that nobody has wanted so far; those that were taken out of the "
+          "cache before anybody wanted them are in DROPPED.\n\n"
+          "Filters ask about the task that reads ahead, not about those that use the pages.",
+      .overhead = "a hook per page added or dropped, and per read and fault; counted in the kernel",
+      .examples = {{"readahead", "one histogram of everything until Ctrl-C"},
+                   {"readahead -d 10", "of ten seconds"},
+                   {"readahead -T 5", "every five seconds, with the time"},
+                   {"readahead -- grep -r word /usr/share/doc", "of what one command reads"}},
+      .object = skeleton<readahead_bpf>(),
+      .positionals = Positionals::interval_count,
+      .options = {shared::duration('d'), shared::timestamp(), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"read-ahead",
+                 {{{"on_unbounded", "on_order"}},
+                  {{"in_unbounded", "in_order"}},
+                  {{"in_unbounded_kprobe", "in_order_kprobe"}},
+                  {{"in_unbounded"}},
+                  {{"in_unbounded_kprobe"}}}},
+                {"pages added", {{{"on_add"}}}},
+                {"pages dropped", {{{"on_delete"}}}},
+                {"first use",
+                 {{{"on_read", "on_map", "on_fault"}},
+                  {{"folio_used", "in_map", "in_fault"}},
+                  {{"folio_used_kprobe", "in_map_kprobe", "in_fault_kprobe"}},
+                  {{"page_used", "in_map", "in_fault"}},
+                  {{"page_used_kprobe", "in_map_kprobe", "in_fault_kprobe"}}}}},
+      .maps = {{"unused", MapSize::cached_pages}},
+      .report = histogram<Sums>("age", {}).in_milliseconds().with_totals<Sums>(
+          "Readahead unused/total pages",
+          {derived<Sums, still_unused>("unused_pages", "UNUSED", as::pages,
+                                       "pages not used so far"),
+           field<&Sums::read>("read_pages", "READ", as::pages, "pages read ahead"),
+           field<&Sums::used>("used_pages", "USED", as::pages, "pages used since").with("json"),
+           field<&Sums::dropped>("dropped_pages", "DROPPED", as::pages,
+                                 "pages dropped before they were used")
+               .with("json")}),
+      .announce = "Tracing read-ahead",
+  };
+}

@@ -1,0 +1,75 @@
+// numamove: pages that NUMA balancing moves to the node of the task that uses them.
+#include "memory/numamove.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "numamove.skel.h"
+
+using namespace coretap;
+using Sums = numamove_sums;
+
+namespace {
+
+constexpr std::string_view kIsolation =
+    "this kernel has no tracepoint where a migration begins: times include the search for room on "
+    "the other node";
+
+// Migrations without a time are no migrations that took none.
+Value time_ns(const Sums& s) {
+  if (s.migrations && !s.timed) return {};
+  return s.time_ns;
+}
+
+}  // namespace
+
+TOOL(numamove) {
+  return {
+      .name = "numamove",
+      .summary = "pages that NUMA balancing migrates, and the time it takes",
+      .description =
+          "Each interval: how often automatic NUMA balancing (kernel.numa_balancing) migrated "
+          "memory to the node of the task that used it, how long those tasks were held up by that "
+          "in all, the pages that were moved, and those that were to be and could not. A huge page "
+          "counts as many pages as it has. Times are added up in nanoseconds: migrations mostly "
+          "take some microseconds.\n\n"
+          "Pages that move_pages(2), migrate_pages(2), memory policies or compaction move are not "
+          "counted; nor are those that were not even taken off their list because there is no room "
+          "on the other node. A machine with one node has nothing to migrate.\n\n"
+          "Filters ask about the task that used the memory and that the migration holds up.",
+      .overhead = "two hooks per migration, no output per event",
+      .examples = {{"numamove", "a line per second"},
+                   {"numamove 5 12", "a minute, every five seconds"},
+                   {"numamove -p 181", "what process 181 waits for"},
+                   {"numamove --json -- ./benchmark", "of one command, for a script"}},
+      .object = skeleton<numamove_bpf>(),
+      .positionals = Positionals::interval_count,
+      .default_interval = 1,
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"begin of a migration",
+                 {{{"on_start"}},
+                  {.programs = {"on_misplaced"}, .limits = kIsolation},
+                  {.programs = {"on_misplaced_kprobe"}, .limits = kIsolation}},
+                 {},
+                 "the time of migrations is not known"},
+                {"migration",
+                 {{{"on_end"}, {has_enumerator("migrate_reason", "MR_NUMA_MISPLACED")}}}},
+                // 5.14 added this field in the series that made huge pages go the common way.
+                {"migration of huge pages",
+                 {{{}, {has_field("vm_fault", "orig_pmd")}}, {{"on_huge_start", "on_huge_end"}}},
+                 {},
+                 "migrations of huge pages are not seen"}},
+      .report = sums<Sums>({field<&Sums::migrations>("migrations", "NUMA_migrations",
+                                                     as::wide(as::number, 15), "migrations"),
+                            derived<Sums, time_ns>("time_ns", "NUMA_migrations_ms",
+                                                   as::wide(as::precise(as::milliseconds, 3), 18),
+                                                   "time in them, all together"),
+                            field<&Sums::moved>("moved_pages", "PAGES", as::number, "pages moved"),
+                            field<&Sums::failed>("failed_pages", "FAILED", as::pages,
+                                                 "pages that could not be moved"),
+                            field<&Sums::timed>("timed_migrations", "TIMED", as::number,
+                                                "migrations whose time is known")
+                                .with("json")})
+                    .always_timed(),
+      .announce = "Tracing migrations by NUMA balancing",
+  };
+}
