@@ -245,6 +245,7 @@ Events events_for(const std::string& tool) {
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
+      {"syscount", {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}}},
   };
   auto found = known.find(tool);
   Events e = found == known.end() ? Events{{}, {"sleeper", "--sleeps", "3"}} : found->second;
