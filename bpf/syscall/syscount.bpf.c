@@ -74,7 +74,7 @@ inline_ bool wanted_call(u32 index)
 	return !some_calls || wanted_calls[index & (CALLS - 1)];
 }
 
-inline_ bool wanted_result(u32 index, long result)
+inline_ bool wanted_result(long result)
 {
 	if (only_errno)
 		return result == -(long)only_errno;
@@ -83,10 +83,10 @@ inline_ bool wanted_result(u32 index, long result)
 
 inline_ bool wanted_task(void)
 {
-	struct task_struct *t = current_task();
-	u32 id;
-
 	if (parent) {
+		struct task_struct *t = current_task();
+		u32 id;
+
 		id = view_pidns ?
 			     pid_seen(BPF_CORE_READ(t, real_parent, group_leader, thread_pid)) :
 			     BPF_CORE_READ(t, real_parent, tgid);
@@ -128,11 +128,16 @@ int on_exit(u64 *ctx)
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	long result = (long)ctx[1];
-	s32 number = call_number(regs);
-	u32 index = call_index(number, call_is_compat());
 	struct call *c = NULL;
 	u64 ns = 0, start;
+	s32 number;
+	u32 index;
 
+	/* Most do not fail. */
+	if (failures && !timed && !call_failed(result))
+		return 0;
+	number = call_number(regs);
+	index = call_index(number, call_is_compat());
 	if (call_of_parent(index, result))
 		return 0;
 	if (call_restarts(index)) {
@@ -167,7 +172,7 @@ int on_exit(u64 *ctx)
 		c->interrupted = 0;
 	}
 	/* A return from a signal handler has no result: it is what the interrupted code had. */
-	if (number == NO_CALL ? failures : !wanted_result(index, result))
+	if (number == NO_CALL ? failures : !wanted_result(result))
 		return 0;
 	if (timed)
 		ns = since(start, bpf_ktime_get_ns());
@@ -193,7 +198,7 @@ int on_signal(u64 *ctx)
 	start = c->start;
 	c->interrupted = 0;
 	c->start = 0;
-	if (!call_ended_by(action, error) || !wanted_result(c->index, -EINTR))
+	if (!call_ended_by(action, error) || !wanted_result(-EINTR))
 		return 0;
 	add(c->index, timed ? since(start, bpf_ktime_get_ns()) : 0);
 	return 0;
