@@ -76,7 +76,7 @@ struct Field {
   Format format;
   std::string_view doc;
   Value (*read)(const void* record) = nullptr;
-  std::string_view when = {};  ///< in tables only with this option; JSON and CSV have it always
+  std::string_view when = {};    ///< in tables only with this option; JSON and CSV have it always
   std::string_view exists = {};  ///< nowhere but with this option
   std::string_view in_ms = {};   ///< title where --milliseconds shows microseconds as such
 

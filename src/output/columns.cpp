@@ -25,7 +25,7 @@ std::string Columns::titles() const {
   std::string line;
   for (auto& f : fields_)
     line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
-                                : fmt::format("{:>{}} ", f.title, f.format.width);
+                               : fmt::format("{:>{}} ", f.title, f.format.width);
   return trimmed(line);
 }
 
