@@ -185,7 +185,7 @@ void expect_complete(const std::string& tool, const Report& report) {
   auto& ledger = report.ledger;
   EXPECT_EQ(ledger["seen"].u64(), ledger["shown"].u64() + ledger["filtered"].u64() +
                                       ledger["lost"].u64() + ledger["untracked"].u64() +
-                                      ledger["unmatched"].u64());
+                                      ledger["unmatched"].u64() + ledger["missed"].u64());
 }
 
 Strings lines(const std::string& text) {
