@@ -97,6 +97,14 @@ struct text {
 	__u16 bytes;
 };
 
+/*
+ * System calls by index: the native table's numbers, then those of the table for 32-bit callers.
+ * The last of each half stands for all numbers that no table has.
+ */
+#define CALLS_COMPAT 512
+#define CALLS_OTHER (CALLS_COMPAT - 1)
+#define CALLS (2 * CALLS_COMPAT)
+
 /* Every record through the ring buffer begins so. */
 struct event_head {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

@@ -30,6 +30,7 @@ struct Format {
     bits,          ///< set of bits numbered by a kernel enum
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
+    syscall,       ///< index of a system call (CALLS in bpf/lib/shared.h), by its name
   } kind = number;
   int width = 0;                 ///< columns; negative: left-aligned
   std::string_view type = {};    ///< kernel enum for enumerator and bits
@@ -54,6 +55,7 @@ inline constexpr Format thousandths{Format::thousandths, 8};
 inline constexpr Format disk{Format::disk, -7};
 inline constexpr Format gfp{Format::gfp, -20};
 inline constexpr Format block_flags{Format::block_flags, -20};
+inline constexpr Format syscall{Format::syscall, -22};
 constexpr Format enumerator(std::string_view type, std::string_view prefix, int width) {
   return {Format::enumerator, width, type, prefix};
 }
@@ -74,11 +76,23 @@ struct Field {
   Format format;
   std::string_view doc;
   Value (*read)(const void* record) = nullptr;
-  std::string_view when = {};  ///< in tables only with this option; JSON and CSV have it always
+  std::string_view when = {};    ///< in tables only with this option; JSON and CSV have it always
+  std::string_view exists = {};  ///< nowhere but with this option
+  std::string_view in_ms = {};   ///< title where --milliseconds shows microseconds as such
 
   Field with(std::string_view option) const {
     Field f = *this;
     f.when = option;
+    return f;
+  }
+  Field only(std::string_view option) const {
+    Field f = *this;
+    f.exists = option;
+    return f;
+  }
+  Field milliseconds(std::string_view title_then) const {
+    Field f = *this;
+    f.in_ms = title_then;
     return f;
   }
 };

@@ -66,7 +66,7 @@ Option uid(char letter = 'u');
 Option comm(char letter = 0);
 Option cgroup();
 Option timestamp(char letter = 'T');
-Option milliseconds();
+Option milliseconds(std::string_view doc = "histograms in milliseconds");
 Option duration(char letter = 0);
 Option kernel_stack();
 Option extended();

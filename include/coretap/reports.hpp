@@ -93,7 +93,8 @@ struct TableReport {
   std::size_t key_size = 0;
   std::size_t value_at = 0;    ///< where in the row the counters begin
   std::size_t value_size = 0;  ///< 64-bit counters that only grow; the first counts events
-  std::string_view sort;       ///< key of the field that rows come by, the largest first
+  std::string_view sort;       ///< keys of the fields that rows come by, the largest first:
+                               ///< "total_ns,count" is by count where the first is equal
   std::uint64_t top = 0;       ///< rows in text where --top does not say; 0: all
   /// Without this option keys are numbers and counters lie in slots; empty: never.
   std::string_view keyed_when = {};

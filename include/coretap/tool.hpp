@@ -1,6 +1,7 @@
 // A tool is one declarative value of this type; everything else is the library's.
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -60,6 +61,8 @@ struct Tool {
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;
   /// Last word on a parsed command line: combinations that no single option can judge.
   Result<void> (*check)(const Config&) = nullptr;
+  /// What --list prints, instead of tracing; a tool that has it has that option.
+  std::string (*list)() = nullptr;
 };
 
 /// All tools, in the order of their subsystems; each function builds its table when called.

@@ -257,8 +257,8 @@ Option cgroup() {
 Option timestamp(char letter) {
   return same_everywhere(flag(letter, "timestamp", "print the time of each line or report"));
 }
-Option milliseconds() {
-  return same_everywhere(flag('m', "milliseconds", "histograms in milliseconds"));
+Option milliseconds(std::string_view doc) {
+  return same_everywhere(flag('m', "milliseconds", doc));
 }
 Option duration(char letter) {
   return seconds(letter, "duration", "end after this time", &Config::duration);
@@ -433,6 +433,7 @@ std::vector<Option> all_options(const Tool& tool) {
 Result<void> check_sort(const TableReport& table, const Config& c) {
   std::string known;
   for (auto& f : table.fields) {
+    if (!c.holds(f.exists)) continue;
     if (f.key == c.sort) return {};
     known += fmt::format("{}{}", known.empty() ? "" : ", ", f.key);
   }

@@ -402,6 +402,10 @@ int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
     s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
     return end_of_output();
   }
+  if (tool.list && s.config.given("list")) {
+    s.out.write(tool.list());
+    return end_of_output();
+  }
 
   block_signals();
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());

@@ -181,7 +181,7 @@ JsonKind data(const SumReport& r) {
 
 JsonKind data(const TableReport& r) {
   JsonKind kind{"row", "one a row", {type_key("row"), key("time", "string", kTimeDoc)}};
-  for (auto& f : r.fields) kind.keys.push_back(key(f, r.value_at + r.value_size));
+  for (auto& f : r.fields) kind.keys.push_back(key(f, r.value_at + r.value_size, f.exists));
   return kind;
 }
 
@@ -219,7 +219,7 @@ std::vector<Key> columns(const SumReport& r) {
 
 std::vector<Key> columns(const TableReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
-  for (auto& f : r.fields) all.push_back(key(f, r.value_at + r.value_size));
+  for (auto& f : r.fields) all.push_back(key(f, r.value_at + r.value_size, f.exists));
   return all;
 }
 

@@ -316,6 +316,9 @@ void field_items(Page& p, const std::vector<Field>& fields) {
     p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title));
     p.prose(sentence(f.doc));
     // Such a field is left out of the table alone: the reporters write all into JSON and CSV.
+    if (auto words = condition_words(f.exists); !words.empty())
+      p.prose(fmt::format("There only {}.", words));
+    if (!f.in_ms.empty()) p.prose(fmt::format("With --milliseconds it is {}.", f.in_ms));
     if (f.when == "json")
       p.prose("Only in JSON and CSV.");
     else if (auto words = condition_words(f.when); !words.empty())
@@ -422,12 +425,21 @@ void output(Page& p, const Tool& tool, const SumReport& r) {
   field_items(p, r.fields);
 }
 
+std::vector<std::string_view> parts(std::string_view list) {
+  std::vector<std::string_view> all;
+  while (!list.empty()) {
+    all.push_back(list.substr(0, list.find(',')));
+    list.remove_prefix(std::min(list.size(), all.back().size() + 1));
+  }
+  return all;
+}
+
 void output(Page& p, const Tool& tool, const TableReport& r) {
   p.prose(fmt::format(
       "Each report has the time of day in brackets and a row for each key about which there is "
       "something to tell since the report before, by {}, the largest first; in parentheses the "
       "columns' keys in JSON and CSV.",
-      r.sort));
+      fmt::join(parts(r.sort), ", then ")));
   if (has(tool, "top") && r.top)
     p.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", r.top));
   field_items(p, r.fields);

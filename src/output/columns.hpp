@@ -9,7 +9,7 @@ namespace coretap {
 
 class Columns {
  public:
-  /// In tables those whose option is given; in JSON and CSV all.
+  /// In tables those whose option is given; in JSON and CSV all that exist.
   void choose(const Config& config, const std::vector<Field>& fields);
 
   std::string titles() const;  ///< "PID     COMM", without spaces at its end
@@ -19,7 +19,7 @@ class Columns {
   void json(JsonLine& line, const void* record, const Names& names) const;
 
  private:
-  std::vector<const Field*> fields_;
+  std::vector<Field> fields_;
 };
 
 /// Without the spaces at its end.

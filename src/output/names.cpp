@@ -1,12 +1,16 @@
 #include "output/names.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "core/config.hpp"
 #include "core/disks.hpp"
 #include "core/kernel.hpp"
+#include "core/syscalls.hpp"
+#include "lib/shared.h"
 #include "output/sanitize.hpp"
 
 namespace coretap {
@@ -214,6 +218,22 @@ std::string Names::block_flags(std::uint64_t flags) const {
   return text;
 }
 
+std::optional<int> error_number(std::string_view text) {
+  constexpr int kMost = 4095;  // MAX_ERRNO of the kernel
+  if (auto number = parse_unsigned(text))
+    return *number >= 1 && *number <= kMost ? std::optional(static_cast<int>(*number))
+                                            : std::nullopt;
+  std::string name;
+  for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
+  constexpr std::pair<std::string_view, int> kOtherNames[] = {
+      {"EWOULDBLOCK", EWOULDBLOCK}, {"EDEADLOCK", EDEADLOCK}, {"ENOTSUP", ENOTSUP}};
+  for (auto& [other, number] : kOtherNames)
+    if (other == name) return number;
+  for (int number = 1; number <= kMost; number++)
+    if (auto* known = strerrorname_np(number); known && name == known) return number;
+  return std::nullopt;
+}
+
 bool names_things(const Format& format) {
   switch (format.kind) {
     case Format::disk:
@@ -222,6 +242,7 @@ bool names_things(const Format& format) {
     case Format::gfp:
     case Format::block_flags:
     case Format::error:
+    case Format::syscall:
       return true;
     default:
       return false;
@@ -242,6 +263,8 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
       return bits(format, value);
     case Format::error:
       return error_name(static_cast<int>(value));
+    case Format::syscall:
+      return syscall_name(static_cast<std::uint32_t>(value));
     default:
       return std::to_string(value);
   }
@@ -252,6 +275,9 @@ std::string show(const Format& format, const Value& value, const Names& names) {
   if (auto* n = std::get_if<std::uint64_t>(&value)) {
     if (names_things(format)) {
       text = names.name(format, *n);
+      // Two tables have the same name for different calls.
+      if (format.kind == Format::syscall && *n >= CALLS_COMPAT)
+        text += fmt::format(" ({})", syscall_abi(static_cast<std::uint32_t>(*n)));
     } else if (format.kind == Format::milliseconds) {
       text = fmt::format("{:.{}f}", static_cast<double>(*n) / 1e6, format.digits);
     } else if (format.kind == Format::microseconds) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,9 @@ class Names {
 
   std::map<std::string, Enumerators, std::less<>> enums_;
 };
+
+/// An errno by its name or number; none if there is no such.
+std::optional<int> error_number(std::string_view text);
 
 /// Does the format show a number by a name?
 bool names_things(const Format& format);

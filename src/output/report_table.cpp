@@ -1,9 +1,7 @@
 // Table tools: counters by key, the largest rows first.
 #include <bpf/libbpf.h>
 
-#include <algorithm>
 #include <cstring>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -12,6 +10,7 @@
 #include "core/session.hpp"
 #include "output/columns.hpp"
 #include "output/reporters.hpp"
+#include "output/table.hpp"
 
 namespace coretap {
 
@@ -24,9 +23,7 @@ class TableReporter : public Reporter {
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
     keyed_ = report_.keyed_when.empty() || s.config.holds(report_.keyed_when);
-    std::string_view sort = s.config.sort.empty() ? report_.sort : s.config.sort;
-    for (auto& f : report_.fields)
-      if (f.key == sort) sort_ = &f;
+    rows_.order(report_, s.config.sort.empty() ? report_.sort : s.config.sort, s.config.top);
   }
 
   Result<void> open(Session& s) override {
@@ -38,37 +35,17 @@ class TableReporter : public Reporter {
   }
 
   void report(Session& s) override {
-    auto now = read(s);
-    std::vector<std::string> rows;
-    for (auto& [key, value] : now) {
-      auto before = before_.find(key);
-      Counters delta = value;
-      if (before != before_.end())
-        for (std::size_t i = 0; i < delta.size(); i++) delta[i] -= before->second[i];
-      if (!delta[0]) continue;
-      s.ledger.shown += delta[0];
-      rows.push_back(row(key, delta));
-    }
-    before_ = std::move(now);
-    std::stable_sort(rows.begin(), rows.end(), [&](auto& a, auto& b) {
-      return sort_->read(a.data()) > sort_->read(b.data());
-    });
-    if (s.config.top && rows.size() > s.config.top) rows.resize(s.config.top);
+    auto before = rows_.events();
+    auto rows = rows_.since_last(read(s));
+    s.ledger.shown += rows_.events() - before;
     show(s, rows);
   }
 
  private:
-  using Counters = std::vector<std::uint64_t>;
+  using Counters = TableRows::Counters;
 
-  std::string row(const std::string& key, const Counters& counters) const {
-    std::string row(report_.value_at + report_.value_size, '\0');
-    memcpy(row.data(), key.data(), key.size());
-    memcpy(row.data() + report_.value_at, counters.data(), report_.value_size);
-    return row;
-  }
-
-  std::map<std::string, Counters> read(Session& s) const {
-    std::map<std::string, Counters> all;
+  TableRows::Reading read(Session& s) const {
+    TableRows::Reading all;
     std::size_t counters = report_.value_size / 8;
     if (keyed_) {
       each_entry(s.map("table"), [&](const char* key, const char* value) {
@@ -111,9 +88,8 @@ class TableReporter : public Reporter {
 
   const TableReport& report_;
   Columns columns_;
-  const Field* sort_ = nullptr;
+  TableRows rows_;
   CpuSlots slots_;
-  std::map<std::string, Counters> before_;
   bool keyed_ = true;
 };
 

@@ -242,6 +242,11 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
     expect_fragment(f.doc, "doc");
     EXPECT_TRUE(f.read);
     expect_condition(f.when);
+    expect_condition(f.exists);
+    if (!f.in_ms.empty()) {
+      EXPECT_TRUE(has_option("milliseconds"));
+      EXPECT_EQ(f.format.kind, Format::microseconds);
+    }
     if (f.format.kind == Format::milliseconds) {
       EXPECT_TRUE(f.key.ends_with("_ns"));
       EXPECT_TRUE(f.title.find("(ms)") != f.title.npos || f.title.ends_with("_ms")) << f.title;
@@ -259,6 +264,13 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
     if (f.format.kind == Format::enumerator || f.format.kind == Format::bits) {
       EXPECT_FALSE(f.format.type.empty());
     }
+  }
+}
+
+TEST_P(EveryTool, ListsWhatItSays) {
+  EXPECT_EQ(has_option("list"), tool.list != nullptr);
+  if (tool.list) {
+    EXPECT_TRUE(tool.list().ends_with('\n'));
   }
 }
 
@@ -292,9 +304,14 @@ TEST_P(EveryTool, HasAReportThatIsComplete) {
     EXPECT_FALSE(r->fields.empty());
     EXPECT_EQ(r->record_size % 8, 0u) << "sums are 64-bit counters";
   } else if (auto* r = std::get_if<TableReport>(&tool.report)) {
-    bool sorted = false;
-    for (auto& f : r->fields) sorted |= f.key == r->sort;
-    EXPECT_TRUE(sorted) << r->sort;
+    for (auto sort = r->sort; !sort.empty();) {
+      auto key = sort.substr(0, sort.find(','));
+      bool known = false;
+      for (auto& f : r->fields) known |= f.key == key;
+      EXPECT_TRUE(known) << r->sort;
+      sort.remove_prefix(std::min(sort.size(), key.size() + 1));
+    }
+    EXPECT_FALSE(r->sort.empty());
     EXPECT_EQ(r->value_size % 8, 0u) << "counters are 64 bits";
   } else if (auto* r = std::get_if<StackReport>(&tool.report)) {
     EXPECT_FALSE(r->value_title.empty());

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* System calls at raw_syscalls' two tracepoints: which one, whose, and what its result means. */
+#ifndef CORETAP_SYSCALL_BPF_H
+#define CORETAP_SYSCALL_BPF_H
+
+#include "lib/task.bpf.h"
+
+/* bpf_get_current_task_btf came with 5.11 (3ca1032ab7ab). */
+inline_ bool has_current_btf(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
+}
+
+#define NO_CALL (-1) /* what a return from a signal handler leaves in place of its number */
+
+/* Numbers that need care. Those of the two 32-bit tables are the same. */
+#define CALL32_RESTART 0
+#define CALL32_FORK 2
+#define CALL32_CLONE 120
+#define CALL32_SIGRETURN 173
+#define CALL32_VFORK 190
+#define CALL_CLONE3 435
+
+#if defined(__TARGET_ARCH_x86)
+
+#define CALL_RESTART 219
+#define CALL_CLONE 56
+#define CALL_FORK 57
+#define CALL_VFORK 58
+#define CALL_SIGRETURN 15
+#define CALL_X32 0x40000000
+
+#define TS_COMPAT 2
+
+inline_ s32 call_number(struct pt_regs *regs)
+{
+	return regs->orig_ax;
+}
+
+inline_ u64 call_address(struct pt_regs *regs)
+{
+	return regs->ip;
+}
+
+/* Has the task that left a call with this error not been back in its program since? */
+inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
+{
+	return (s32)BPF_CORE_READ(regs, orig_ax) >= 0 && BPF_CORE_READ(regs, ax) == -(u64)error;
+}
+
+/* Does the running task make a call by the 32-bit table? A program of 64 bits can, too. */
+inline_ bool call_is_compat(void)
+{
+	u32 status = has_current_btf() ? bpf_get_current_task_btf()->thread_info.status :
+					 BPF_CORE_READ(current_task(), thread_info.status);
+
+	return status & TS_COMPAT;
+}
+
+#elif defined(__TARGET_ARCH_arm64)
+
+#define CALL_RESTART 128
+#define CALL_CLONE 220
+#define CALL_FORK CALL_CLONE /* has none */
+#define CALL_VFORK CALL_CLONE
+#define CALL_SIGRETURN 139
+#define CALL_X32 0
+
+#define TIF_32BIT (1 << 22)
+
+inline_ s32 call_number(struct pt_regs *regs)
+{
+	return regs->syscallno;
+}
+
+inline_ u64 call_address(struct pt_regs *regs)
+{
+	return regs->pc;
+}
+
+/* Before it looks for signals the kernel sets such a task back to the call's instruction. */
+inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
+{
+	u64 back = address - BPF_CORE_READ(regs, pc);
+
+	return back == 4 || back == 2;
+}
+
+inline_ bool call_is_compat(void)
+{
+	u64 flags = has_current_btf() ? bpf_get_current_task_btf()->thread_info.flags :
+					BPF_CORE_READ(current_task(), thread_info.flags);
+
+	return flags & TIF_32BIT;
+}
+
+#else
+#error "numbers of this architecture's system calls"
+#endif
+
+/* An index below CALLS, as Format::syscall shows it. */
+inline_ u32 call_index(s32 number, bool compat)
+{
+	u32 index = number;
+
+	if (number == NO_CALL)
+		index = compat ? CALL32_SIGRETURN : CALL_SIGRETURN;
+	else
+		index &= ~CALL_X32;
+	if (index > CALLS_OTHER)
+		index = CALLS_OTHER;
+	return compat ? CALLS_COMPAT + index : index;
+}
+
+inline_ bool call_restarts(u32 index)
+{
+	return index == CALL_RESTART || index == CALLS_COMPAT + CALL32_RESTART;
+}
+
+/* A new task leaves the call that its parent made. */
+inline_ bool call_of_parent(u32 index, long result)
+{
+	if (result)
+		return false;
+	switch (index) {
+	case CALL_CLONE:
+#if CALL_FORK != CALL_CLONE
+	case CALL_FORK:
+	case CALL_VFORK:
+#endif
+	case CALL_CLONE3:
+	case CALLS_COMPAT + CALL32_FORK:
+	case CALLS_COMPAT + CALL32_CLONE:
+	case CALLS_COMPAT + CALL32_VFORK:
+	case CALLS_COMPAT + CALL_CLONE3:
+		return true;
+	}
+	return false;
+}
+
+/* Results that only the kernel sees (linux/errno.h). */
+#define ERESTARTSYS 512
+#define ERESTARTNOINTR 513
+#define ERESTARTNOHAND 514
+#define ERESTART_RESTARTBLOCK 516
+#define MAX_ERRNO 4095
+#define EINTR 4
+
+/* Not over: a signal came, after which the call goes on, or ends with EINTR. */
+inline_ bool call_interrupted(long result)
+{
+	return result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK &&
+	       result != -515 /* ENOIOCTLCMD */;
+}
+
+/* What the handler of the signal makes of it. */
+inline_ bool call_ended_by(struct k_sigaction *action, u32 error)
+{
+	const u64 restart = 0x10000000; /* SA_RESTART */
+
+	return error != ERESTARTNOINTR &&
+	       (error != ERESTARTSYS || !(action->sa.sa_flags & restart));
+}
+
+inline_ bool signal_has_handler(struct k_sigaction *action)
+{
+	return (u64)action->sa.sa_handler > 1; /* SIG_DFL, SIG_IGN */
+}
+
+inline_ bool call_failed(long result)
+{
+	return result < 0 && result >= -MAX_ERRNO;
+}
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* syscount: system calls and the time in them, by call or by process. */
+#include "lib/filter.bpf.h"
+#include "lib/syscall.bpf.h"
+#include "lib/table.bpf.h"
+#include "syscall/syscount.h"
+
+OPT(bool, by_process);
+OPT(bool, timed);
+OPT(bool, failures);
+OPT(__u32, only_errno);
+OPT(__u32, parent);
+OPT(bool, some_calls);
+const volatile __u8 wanted_calls[CALLS] = {};
+
+/* The call that a task is in; without --latency only one that a signal interrupted. */
+struct call {
+	u64 start; /* 0: not known */
+	u32 index;
+	u32 interrupted;      /* ERESTART...; 0: not */
+	struct pt_regs *regs; /* then: where its registers are, and the address it was called at */
+	u64 address;
+};
+
+struct slots {
+	struct syscount_counts calls[CALLS];
+};
+
+TASK_SLOT(struct call);
+TABLE(struct syscount_key, struct syscount_counts);
+CPU_SLOTS(table_slots, struct slots);
+
+inline_ void process_comm(char comm[COMM_LEN])
+{
+	struct task_struct *leader;
+
+	if (has_current_btf()) {
+		task_comm(bpf_get_current_task_btf()->group_leader, comm);
+		return;
+	}
+	leader = BPF_CORE_READ(current_task(), group_leader);
+	bpf_core_read_str(comm, COMM_LEN, &leader->comm);
+}
+
+inline_ struct syscount_counts *counts_of(u32 index)
+{
+	struct slots *s;
+
+	if (by_process) {
+		struct syscount_key key = {};
+
+		key.id = current_tgid();
+		process_comm(key.comm);
+		return table_row(&key);
+	}
+	s = cpu_slot(&table_slots);
+	if (!s)
+		return NULL;
+	opaque(index);
+	return &s->calls[index & (CALLS - 1)];
+}
+
+/* Atomic: processes run on several CPUs; and see on_signal. */
+inline_ void add(u32 index, u64 ns)
+{
+	struct syscount_counts *c = counts_of(index);
+
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->count, 1);
+	if (timed)
+		__sync_fetch_and_add(&c->total_ns, ns);
+}
+
+inline_ bool wanted_call(u32 index)
+{
+	opaque(index);
+	return !some_calls || wanted_calls[index & (CALLS - 1)];
+}
+
+inline_ bool wanted_result(long result)
+{
+	if (only_errno)
+		return result == -(long)only_errno;
+	return !failures || call_failed(result);
+}
+
+inline_ bool wanted_task(void)
+{
+	if (parent) {
+		struct task_struct *t = current_task();
+		u32 id;
+
+		id = view_pidns ?
+			     pid_seen(BPF_CORE_READ(t, real_parent, group_leader, thread_pid)) :
+			     BPF_CORE_READ(t, real_parent, tgid);
+		if (id != parent) {
+			count(LEDGER_FILTERED);
+			return false;
+		}
+	}
+	return keep_current();
+}
+
+SEC("tp_btf/sys_enter")
+int on_enter(u64 *ctx)
+{
+	u32 index = call_index((s32)ctx[1], call_is_compat());
+	struct call *c;
+
+	if (call_restarts(index)) {
+		c = current_slot(false);
+		if (c && c->interrupted)
+			return 0;
+	}
+	if (!wanted_call(index) || !wanted_task())
+		return 0;
+	c = current_slot(true);
+	if (!c)
+		return 0;
+	/* It goes on where a signal without a handler interrupted it. */
+	if (c->interrupted && c->index == index && c->start)
+		return 0;
+	c->interrupted = 0;
+	c->index = index;
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	long result = (long)ctx[1];
+	struct call *c = NULL;
+	u64 ns = 0, start;
+	s32 number;
+	u32 index;
+
+	/* Most do not fail. */
+	if (failures && !timed && !call_failed(result))
+		return 0;
+	number = call_number(regs);
+	index = call_index(number, call_is_compat());
+	if (call_of_parent(index, result))
+		return 0;
+	if (call_restarts(index)) {
+		c = current_slot(false);
+		if (c && c->interrupted) {
+			c->interrupted = 0;
+			index = c->index;
+		}
+	}
+	if (!wanted_call(index))
+		return 0;
+	if (timed) {
+		c = current_slot(false);
+		if (!c || !c->start)
+			return 0;
+	} else if (!wanted_task()) {
+		return 0;
+	}
+	if (call_interrupted(result) && number != NO_CALL) {
+		c = current_slot(true);
+		if (c) {
+			c->index = index;
+			c->interrupted = -result;
+			c->regs = regs;
+			c->address = call_address(regs);
+		}
+		return 0;
+	}
+	if (timed) {
+		start = c->start;
+		c->start = 0;
+		c->interrupted = 0;
+	}
+	/* A return from a signal handler has no result: it is what the interrupted code had. */
+	if (number == NO_CALL ? failures : !wanted_result(result))
+		return 0;
+	if (timed)
+		ns = since(start, bpf_ktime_get_ns());
+	add(index, ns);
+	return 0;
+}
+
+/* A handler decides what becomes of the call that its signal interrupted. */
+SEC("tp_btf/signal_deliver")
+int on_signal(u64 *ctx)
+{
+	struct k_sigaction *action = (void *)ctx[2];
+	struct call *c;
+	u32 error;
+	u64 start;
+
+	if (!signal_has_handler(action))
+		return 0;
+	c = current_slot(false);
+	if (!c || !c->interrupted || !call_left_with(c->regs, c->interrupted, c->address))
+		return 0;
+	error = c->interrupted;
+	start = c->start;
+	c->interrupted = 0;
+	c->start = 0;
+	if (!call_ended_by(action, error) || !wanted_result(-EINTR))
+		return 0;
+	add(c->index, timed ? since(start, bpf_ktime_get_ns()) : 0);
+	return 0;
+}

@@ -1,0 +1,164 @@
+// syscount: system calls and the time in them, by call or by process.
+#include "syscall/syscount.h"
+
+#include <signal.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/config.hpp"
+#include "core/syscalls.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "output/names.hpp"
+#include "syscount.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<syscount_bpf>;
+using Line = Row<syscount_key, syscount_counts>;
+
+namespace {
+
+std::uint64_t id(const Line& l) { return l.key.id; }
+std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
+std::string abi(const Line& l) { return std::string(syscall_abi(l.key.id)); }
+std::uint64_t count(const Line& l) { return l.value.count; }
+std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
+
+Result<void> take_errno(Config& c, std::string_view text) {
+  auto number = error_number(text);
+  if (!number)
+    return Error{fmt::format("--errno: there is no error '{}'", text),
+                 {},
+                 "give a name such as ENOENT, or its number",
+                 kUsage};
+  c.set(setting(&Opt::only_errno), static_cast<std::uint64_t>(*number));
+  c.set(setting(&Opt::failures), 1);
+  return {};
+}
+
+Result<void> take_calls(Config& c, std::string_view text) {
+  auto wanted = setting(&Opt::wanted_calls);
+  while (true) {
+    auto name = text.substr(0, text.find(','));
+    auto indices = syscall_indices(name);
+    if (indices.empty())
+      return Error{fmt::format("--syscall: there is no system call '{}'", name),
+                   {},
+                   "syscount --list has them all",
+                   kUsage};
+    for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
+    if (name.size() == text.size()) break;
+    text.remove_prefix(name.size() + 1);
+  }
+  c.set(setting(&Opt::some_calls), 1);
+  return {};
+}
+
+Result<void> take_parent(Config& c, std::string_view text) {
+  auto pid = parse_unsigned(text);
+  if (!pid || *pid == 0 || *pid > INT32_MAX)
+    return Error{fmt::format("--ppid: '{}' is not a process id", text), {}, {}, kUsage};
+  c.set(setting(&Opt::parent), *pid);
+  return {};
+}
+
+std::string list() {
+  std::string text;
+  for (auto& call : all_syscalls())
+    text += fmt::format("{:3}: {}{}\n", call.number, call.name,
+                        call.compat ? fmt::format(" ({})", syscall_abi(CALLS_COMPAT)) : "");
+  return text;
+}
+
+/// A parent that is not there has no children.
+Result<void> check(const Config& c) {
+  if (!c.given("ppid")) return {};
+  auto pid = c.number("ppid", 0);
+  if (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM) return {};
+  return Error{fmt::format("--ppid {}: there is no such process", pid),
+               {},
+               "pids are taken as seen from here (this pid namespace)"};
+}
+
+std::vector<Option> options() {
+  std::vector<Option> all = {
+      flag('P', "process", "by process rather than by system call", setting(&Opt::by_process)),
+      flag('L', "latency", "also the time in them; rows by that", setting(&Opt::timed)),
+      shared::milliseconds("the time in milliseconds"),
+      flag('x', "failures", "only calls that failed", setting(&Opt::failures)),
+      value('e', "errno", "ERROR", "only calls that failed with this error, by name or number",
+            take_errno),
+      value(0, "syscall", "NAME,...", "only these calls", take_calls),
+      flag('l', "list", "print the system calls that this machine knows, and end"),
+      shared::top('T'),
+      shared::sort(),
+  };
+  for (auto& o : shared::task_filters()) all.push_back(std::move(o));
+  all.push_back(value(0, "ppid", "PID", "only processes whose parent is this one", take_parent,
+                      Complete::pid));
+  all.push_back(shared::duration('d'));
+  all.push_back(shared::max_keys());
+  return all;
+}
+
+}  // namespace
+
+TOOL(syscount) {
+  return {
+      .name = "syscount",
+      .summary = "system calls by name or by process, with errors and time",
+      .description =
+          "Counts system calls as they end, by their name or, with --process, by process; with "
+          "--latency also the time between entry and end, waiting included. Calls of 32-bit "
+          "programs have the names of their own table.\n\n"
+          "A call that a signal interrupts is counted once: when it goes on and ends, or as "
+          "EINTR if the signal's handler ends it. What never ends is not counted: exit, "
+          "exit_group, and a call in which a task is killed. A call still blocked when a report is "
+          "made is in a later one, or in none; with --latency a call that began before tracing "
+          "did is left out, as its time is not known. A return from a signal handler "
+          "(rt_sigreturn) has no result, so that it never fails. Work that io_uring does is not "
+          "made of system calls.\n\n"
+          "The time of a call begins anew where a handler ran before it was restarted.",
+      .overhead =
+          "one hook per system call of any process, two with --latency; while it runs the kernel "
+          "takes its slower path into every call. Counted in the kernel, no output per event",
+      .examples = {{"syscount", "the ten most frequent calls until Ctrl-C"},
+                   {"syscount -L -i 1", "each second, by the time in them"},
+                   {"syscount -P -T 20", "the twenty processes that make the most calls"},
+                   {"syscount -x -e ENOENT -P", "which processes look for what is not there"},
+                   {"syscount --syscall openat,read -p 181", "two calls of process 181"},
+                   {"syscount -Lm -- tar cf /tmp/etc.tar /etc",
+                    "what a command does, in milliseconds"}},
+      .object = skeleton<syscount_bpf>(),
+      .positionals = Positionals::interval_count,
+      .options = options(),
+      .hooks = {{"ends of calls", {{{"on_exit"}}}},
+                {"begins of calls", {{{"on_enter"}}}, "latency"},
+                {"signals",
+                 {{{"on_signal"}}},
+                 {},
+                 "calls that a signal's handler ended with EINTR are not counted"}},
+      .report = table<syscount_key, syscount_counts>(
+          {derived<Line, id>("syscall", "SYSCALL", as::syscall, "name of the system call")
+               .only("!process"),
+           derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
+                              "table that its number is of: the machine's own, or that of 32-bit "
+                              "programs")
+               .only("!process")
+               .with("json"),
+           derived<Line, id>("pid", "PID", as::pid, "process").only("process"),
+           derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
+               .only("process"),
+           derived<Line, count>("count", "COUNT", as::pages, "calls that ended"),
+           derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16),
+                                   "time in them")
+               .only("latency")
+               .milliseconds("TIME (ms)")},
+          "total_ns,count", 10, "process"),
+      .announce = "Tracing system calls",
+      .check = check,
+      .list = list,
+  };
+}
