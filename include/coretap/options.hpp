@@ -59,10 +59,10 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
 /// Options that mean the same in every tool that has them.
 namespace shared {
 Option pid();
-Option tid();
+Option tid(char letter = 't');
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
-Option cgroup();
+Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds();
 Option duration(char letter = 0);
@@ -75,6 +75,13 @@ Option stack_storage();
 Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
+Option csv(char letter = 0);
+Option ipv4();
+Option ipv6();
+Option wide(char letter = 'w');
+/// Lists of ports, for programs with bpf/lib/sock.bpf.h.
+Option local_ports(char letter = 'L');
+Option remote_ports(char letter = 'D');
 
 /// -p -t --comm --cgroup (and -u where the tool leaves the letter free)
 std::vector<Option> task_filters(bool uid_letter = true);

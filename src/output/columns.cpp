@@ -10,43 +10,47 @@ std::string trimmed(std::string line) {
 }
 
 void Columns::choose(const Config& config, const std::vector<Field>& fields) {
-  for (auto& f : fields)
-    if (config.holds(f.when) || config.format != OutputFormat::text) fields_.push_back(&f);
+  for (auto& f : fields) {
+    bool text = config.format == OutputFormat::text;
+    if (text ? !config.holds(f.when) : f.text_only) continue;
+    fields_.push_back(f);
+    if (f.format.wide && config.given("wide")) fields_.back().format.width = f.format.wide;
+  }
 }
 
 std::string Columns::titles() const {
   std::string line;
-  for (auto* f : fields_)
-    line += f->format.width < 0 ? fmt::format("{:<{}} ", f->title, -f->format.width)
-                                : fmt::format("{:>{}} ", f->title, f->format.width);
+  for (auto& f : fields_)
+    line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
+                               : fmt::format("{:>{}} ", f.title, f.format.width);
   return trimmed(line);
 }
 
 std::string Columns::keys() const {
   std::string line;
-  for (auto* f : fields_) line += fmt::format("{}{}", line.empty() ? "" : ",", f->key);
+  for (auto& f : fields_) line += fmt::format("{}{}", line.empty() ? "" : ",", f.key);
   return line;
 }
 
 std::string Columns::row(const void* record, const Names& names) const {
   std::string line;
-  for (auto* f : fields_) line += show(f->format, f->read(record), names) + ' ';
+  for (auto& f : fields_) line += show(f.format, f.read(record), names) + ' ';
   return trimmed(line);
 }
 
 std::string Columns::csv(const void* record, const Names& names) const {
   std::string line;
-  for (auto* f : fields_) {
-    if (f != fields_.front()) line += ',';
-    line += csv_value(*f, f->read(record), names);
+  for (auto& f : fields_) {
+    if (&f != &fields_.front()) line += ',';
+    line += csv_value(f, f.read(record), names);
   }
   return line;
 }
 
 void Columns::json(JsonLine& line, const void* record, const Names& names) const {
-  for (auto* f : fields_) {
-    line.key(f->key);
-    json_value(line, *f, f->read(record), names);
+  for (auto& f : fields_) {
+    line.key(f.key);
+    json_value(line, f, f.read(record), names);
   }
 }
 

@@ -19,7 +19,7 @@ class Columns {
   void json(JsonLine& line, const void* record, const Names& names) const;
 
  private:
-  std::vector<const Field*> fields_;
+  std::vector<Field> fields_;
 };
 
 /// Without the spaces at its end.

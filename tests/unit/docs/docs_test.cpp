@@ -175,9 +175,9 @@ TEST(Keys, OfJsonAreWritten) {
     auto tool = build(entry);
     SCOPED_TRACE(tool.name);
     auto kinds = json_kinds(tool);
-    ASSERT_EQ(kinds.size(), 3u);
+    ASSERT_EQ(kinds.size(), 3u + tool.other_reports.size());
     Written written(tool, OutputFormat::json);
-    // Totals by stack come from the kernel alone.
+    // Totals by stack and by key come from the kernel alone.
     if (std::holds_alternative<StackReport>(tool.report)) continue;
     ASSERT_EQ(written.all.size(), 1u);
     expect_line(written.all[0], kinds[1].keys);
@@ -188,12 +188,17 @@ TEST(Keys, OfCsvAreWritten) {
   for (auto& entry : registry()) {
     auto tool = build(entry);
     SCOPED_TRACE(tool.name);
-    std::string header;
-    for (auto& key : csv_columns(tool))
-      if (key.when.empty()) header += (header.empty() ? "" : ",") + key.name;
-    Written written(tool, OutputFormat::csv);
-    ASSERT_FALSE(written.all.empty());
-    EXPECT_EQ(written.all[0], header);
+    std::vector<Report> reports{tool.report};
+    for (auto& other : tool.other_reports) reports.push_back(other.report);
+    for (auto& report : reports) {
+      tool.report = report;
+      std::string header;
+      for (auto& key : csv_columns(report))
+        if (key.when.empty()) header += (header.empty() ? "" : ",") + key.name;
+      Written written(tool, OutputFormat::csv);
+      ASSERT_FALSE(written.all.empty());
+      EXPECT_EQ(written.all[0], header);
+    }
   }
 }
 
