@@ -64,8 +64,6 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
     return all;
   }
 };
-  }
-};
 
 /// A fragment: lower case at its begin (but for names such as I/O), no full stop.
 void expect_fragment(std::string_view text, std::string_view where) {
@@ -295,6 +293,7 @@ TEST_P(EveryTool, WritesEachKeyOnce) {
 }
 
 TEST_P(EveryTool, HasAReportThatIsComplete) {
+  for (auto& other : tool.other_reports) EXPECT_TRUE(has_option(other.when)) << other.when;
   if (auto* r = std::get_if<HistogramReport>(&tool.report)) {
     expect_fragment(r->what, "what");
     if (!r->extension.empty()) {
