@@ -11,7 +11,7 @@ OPT(bool, with_probes);
 /* The timer that a tail loss probe comes from; a macro in the kernel, the same since 3.10. */
 #define ICSK_TIME_LOSS_PROBE 5
 
-/* 6.18 hands over what came of it, and tells of failures too. */
+/* Newer kernels (6.18, not 6.12) hand over what came of it, and tell of failures too. */
 TP_ARGS(tcp_retransmit_skb);
 
 TABLE(struct flow, struct tcpretrans_count);

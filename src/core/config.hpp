@@ -50,7 +50,7 @@ class Config {
   std::string cgroup;  ///< path or id, as given
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
-  std::uint32_t ip = 0;  ///< only this version, 4 or 6; 0: both
+  std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;

@@ -376,7 +376,8 @@ EVERY_TOOL(FiltersThatNothingCanMatch) {
   expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 1, dead);
   expect_refusal(tool, run_tool(tool, {"--json", "--tid", dead}), 1, dead);
   expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "/tmp"}), 2, "/tmp");
-  expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "no/such/cgroup"}), 2, "no/such/cgroup");
+  expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "no/such/cgroup"}), 2,
+                 "no/such/cgroup");
 }
 
 // A pipe that is full holds it where it would end, and shows what it has.

@@ -117,8 +117,8 @@ static void deaf(int fd, bool on)
 	struct sock_filter nothing = {BPF_RET | BPF_K, 0, 0, 0};
 	struct sock_fprog program = {1, &nothing};
 
-	if (on ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) :
-		 setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &program, sizeof(program)))
+	if (on ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program))
+	       : setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &program, sizeof(program)))
 		vt_die(VT_FAILED, "socket filter: %m");
 }
 
@@ -236,8 +236,8 @@ static void lose_answer(int fd, in_port_t port)
 	uint64_t before = retransmits();
 
 	deaf(fd, true);
-	if (fcntl(fd, F_SETFL, O_NONBLOCK) ||
-	    !connect(fd, (struct sockaddr *)&address, size) || errno != EINPROGRESS)
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) || !connect(fd, (struct sockaddr *)&address, size) ||
+	    errno != EINPROGRESS)
 		vt_die(VT_FAILED, "connect: %m");
 	while (retransmits() < before + 2)
 		vt_nap_ms(5);
@@ -251,10 +251,12 @@ int main(int argc, char **argv)
 		{"family", VT_STR, &family, "F", "4, 6, or mapped: IPv4 by IPv6 sockets"},
 		{"client-bytes", VT_NUM, &client_bytes, "N", "that the client sends"},
 		{"server-bytes", VT_NUM, &server_bytes, "N", "that the server sends"},
-		{"closer", VT_STR, &closer, "WHO", "client, server, or reset: the client, by a reset"},
+		{"closer", VT_STR, &closer, "WHO",
+		 "client, server, or reset: the client, by a reset"},
 		{"older", VT_FLAG, &older, NULL, "one session, that begins before the ready line"},
 		{"refused", VT_FLAG, &refused, NULL, "connect where nobody listens"},
-		{"handshake", VT_FLAG, &handshake, NULL, "lose the answer to one SYN, for a second"},
+		{"handshake", VT_FLAG, &handshake, NULL,
+		 "lose the answer to one SYN, for a second"},
 		{"lost", VT_NUM, &lost, "N", "of each session's segments are sent again, at least"},
 		{0},
 	};
@@ -315,7 +317,8 @@ int main(int argc, char **argv)
 			struct sockaddr_storage address;
 			socklen_t size = loopback(&address, port);
 
-			if (!connect(fd, (struct sockaddr *)&address, size) || errno != ECONNREFUSED)
+			if (!connect(fd, (struct sockaddr *)&address, size) ||
+			    errno != ECONNREFUSED)
 				vt_die(VT_FAILED, "connect: %m");
 			close(fd);
 			continue;
