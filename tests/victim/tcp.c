@@ -229,7 +229,7 @@ static void talk(int fd, in_port_t port, bool begin)
 }
 
 /* SYN and answer are both sent again, after the first timeout of a second. */
-static void lose_answer(int fd, in_port_t port)
+static void lose_answer(int fd, int listener, in_port_t port)
 {
 	struct sockaddr_storage address;
 	socklen_t size = loopback(&address, port);
@@ -241,7 +241,9 @@ static void lose_answer(int fd, in_port_t port)
 		vt_die(VT_FAILED, "connect: %m");
 	while (retransmits() < before + 2)
 		vt_nap_ms(5);
+	/* Neither end is left to send again after the last count. */
 	close(fd);
+	close(listener);
 }
 
 int main(int argc, char **argv)
@@ -310,7 +312,7 @@ int main(int argc, char **argv)
 		fd = bound();
 		ports[i] = port_of(fd);
 		if (handshake) {
-			lose_answer(fd, port);
+			lose_answer(fd, listener, port);
 			break;
 		}
 		if (refused) {
