@@ -23,6 +23,7 @@ struct Format {
     error,         ///< errno, by its name; 0: nothing went wrong
     milliseconds,  ///< value in ns, shown as ms with `digits` decimals
     microseconds,  ///< value in ns, shown as us with three decimals
+    kilobytes,     ///< value in bytes, shown in whole KB
     percent,       ///< ratio 0..1, shown as 99.99%
     thousandths,   ///< value in thousandths, shown with three decimals
     disk,          ///< device number, shown and written by its name
@@ -36,6 +37,7 @@ struct Format {
   std::string_view type = {};    ///< kernel enum for enumerator and bits
   std::string_view prefix = {};  ///< of its enumerators, left out when shown
   int digits = 2;
+  int wide = 0;  ///< columns with --wide; 0: as without
 };
 
 namespace as {
@@ -49,9 +51,13 @@ inline constexpr Format text{Format::text, -12};
 inline constexpr Format rest{Format::text, 0};  ///< the last column
 inline constexpr Format microseconds{Format::microseconds, 9};
 inline constexpr Format milliseconds{Format::milliseconds, 9};
+inline constexpr Format kilobytes{Format::kilobytes, 5};
 inline constexpr Format error{Format::error, -8};
 inline constexpr Format percent{Format::percent, 9};
 inline constexpr Format thousandths{Format::thousandths, 8};
+inline constexpr Format address{Format::text, -15, {}, {}, 2, -39};
+inline constexpr Format endpoint{Format::text, -21, {}, {}, 2, -47};
+inline constexpr Format port{Format::number, -5};
 inline constexpr Format disk{Format::disk, -7};
 inline constexpr Format gfp{Format::gfp, -20};
 inline constexpr Format block_flags{Format::block_flags, -20};
@@ -80,6 +86,13 @@ struct Field {
   std::string_view exists = {};  ///< nowhere but with this option
   std::string_view in_ms = {};   ///< title where --milliseconds shows microseconds as such
 
+  bool text_only = false;  ///< other fields have what it shows
+
+  Field in_text() const {
+    Field f = *this;
+    f.text_only = true;
+    return f;
+  }
   Field with(std::string_view option) const {
     Field f = *this;
     f.when = option;

@@ -61,10 +61,10 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
 /// Options that mean the same in every tool that has them.
 namespace shared {
 Option pid();
-Option tid();
+Option tid(char letter = 't');
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
-Option cgroup();
+Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
 Option duration(char letter = 0);
@@ -77,6 +77,13 @@ Option stack_storage();
 Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
+Option csv(char letter = 0);
+Option ipv4();
+Option ipv6();
+Option wide(char letter = 'w');
+/// Lists of ports, for programs with bpf/lib/sock.bpf.h.
+Option local_ports(char letter = 'L');
+Option remote_ports(char letter = 'D');
 
 /// How stacks are shown: -U -K -d -f -s, and how many are kept.
 std::vector<Option> stacks();

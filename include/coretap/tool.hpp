@@ -42,6 +42,12 @@ struct MapSize {
   By by;
 };
 
+/// What is shown in place of a tool's usual report when an option (long name) is given.
+struct OtherReport {
+  std::string_view when;
+  Report report;
+};
+
 struct Tool {
   std::string_view name;
   std::string_view subsystem;    ///< filled in by the registry
@@ -56,6 +62,7 @@ struct Tool {
   std::vector<Hook> hooks;
   std::vector<MapSize> maps;  ///< beyond those that the library knows
   Report report;
+  std::vector<OtherReport> other_reports;
   std::string_view announce;  ///< "Tracing block device I/O"
   /// Options that exclude each other.
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;

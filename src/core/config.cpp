@@ -198,7 +198,7 @@ Option limit(std::string_view name, std::string_view metavar, std::string_view d
 }  // namespace
 
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
-Option tid() { return ids('t', "tid", "only these threads", &Config::tids); }
+Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
 
 namespace {
 std::optional<std::uint32_t> user_id(std::string_view name) {
@@ -241,9 +241,9 @@ Option comm(char letter) {
                                }));
 }
 
-Option cgroup() {
+Option cgroup(char letter) {
   return same_everywhere(value(
-      'c', "cgroup", "PATH",
+      letter, "cgroup", "PATH",
       "only tasks in this cgroup (version 2) or below it; a path, absolute or below the "
       "cgroup mount, or an id",
       [](Config& c, std::string_view text) -> Result<void> {
@@ -319,6 +319,47 @@ Option sort(char letter) {
                                }));
 }
 
+namespace {
+Option ip_version(char letter, std::string_view name, std::string_view doc, std::uint32_t version) {
+  auto o = same_everywhere(flag(letter, name, doc));
+  o.apply = [=](Config& c, std::string_view) -> Result<void> {
+    if (c.ip && c.ip != version) return usage("--ipv4 and --ipv6 exclude each other");
+    c.ip = version;
+    return {};
+  };
+  return o;
+}
+
+Option ports(char letter, std::string_view name, std::string_view doc,
+             std::vector<std::uint32_t> Config::*member) {
+  return same_everywhere(
+      value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto list = parse_ids(name, text);
+        if (!list || std::ranges::any_of(*list, [](auto port) { return port > UINT16_MAX; }))
+          return usage(fmt::format("--{}: '{}' is not a list of ports", name, text),
+                       fmt::format("give numbers from 1 to 65535, such as --{} 80,443", name));
+        auto& all = c.*member;
+        all.insert(all.end(), list->begin(), list->end());
+        return {};
+      }));
+}
+}  // namespace
+
+Option csv(char letter) {
+  return same_everywhere(flag(letter, "csv", "comma-separated values with a header line"));
+}
+Option ipv4() { return ip_version('4', "ipv4", "only IPv4", 4); }
+Option ipv6() { return ip_version('6', "ipv6", "only IPv6", 6); }
+Option wide(char letter) {
+  return same_everywhere(flag(letter, "wide", "columns wide enough for any IPv6 address"));
+}
+Option local_ports(char letter) {
+  return ports(letter, "localport", "only these local ports", &Config::local_ports);
+}
+Option remote_ports(char letter) {
+  return ports(letter, "remoteport", "only these remote ports", &Config::remote_ports);
+}
+
 std::vector<Option> task_filters(bool uid_letter) {
   return {pid(), tid(), uid(uid_letter ? 'u' : 0), comm(), cgroup()};
 }
@@ -371,7 +412,7 @@ std::vector<Option> common_options(const Tool& tool) {
     all.push_back(seconds('i', "interval", "a report every so often", &Config::interval));
   all.push_back(duration());
   all.push_back(simple('j', "json", "one JSON object per line"));
-  all.push_back(simple(0, "csv", "comma-separated values with a header line"));
+  all.push_back(csv());
   all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
   if (std::holds_alternative<EventReport>(tool.report))
@@ -438,7 +479,14 @@ Result<void> check_sort(const TableReport& table, const Config& c) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", f.key);
   }
   if (c.sort.empty()) return {};
-  return usage(fmt::format("--sort: there is no key '{}'", c.sort), fmt::format("there are: {}", known));
+  return usage(fmt::format("--sort: there is no key '{}'", c.sort),
+               fmt::format("there are: {}", known));
+}
+
+const Report& chosen_report(const Tool& tool, const Config& config) {
+  for (auto& other : tool.other_reports)
+    if (config.given(other.when)) return other.report;
+  return tool.report;
 }
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
@@ -520,7 +568,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
                               : OutputFormat::text;
-  if (auto* table = std::get_if<TableReport>(&tool.report)) {
+  if (auto* table = std::get_if<TableReport>(&chosen_report(tool, c))) {
     if (auto r = check_sort(*table, c); !r) return r.error();
     if (!c.given("top") && c.format == OutputFormat::text) c.top = table->top;
   }

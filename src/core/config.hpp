@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coretap/options.hpp"
+#include "coretap/reports.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -48,6 +49,8 @@ class Config {
   std::string comm;
   std::string cgroup;  ///< path or id, as given
   std::vector<std::string> command;
+  std::vector<std::uint32_t> local_ports, remote_ports;
+  std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
@@ -74,6 +77,9 @@ struct Invocation {
 
 /// All options of a tool: its own and those that every tool has.
 std::vector<Option> all_options(const Tool& tool);
+
+/// The report that these options ask for.
+const Report& chosen_report(const Tool& tool, const Config& config);
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
 

@@ -91,8 +91,23 @@ int Command::status() {
   return status_;
 }
 
+namespace {
+void configure_flow_filter(Session& s) {
+  auto& c = s.config;
+  set_variable(s, "filter_ip", c.ip);
+  auto ports = [&](const char* map, const char* on, const std::vector<std::uint32_t>& list) {
+    if (list.empty() || !s.map(map)) return;
+    set_variable(s, on, 1);
+    bpf_map__set_max_entries(s.map(map), static_cast<__u32>(list.size()));
+  };
+  ports("filter_lports", "filter_lports_on", c.local_ports);
+  ports("filter_rports", "filter_rports_on", c.remote_ports);
+}
+}  // namespace
+
 Result<void> configure_filters(Session& s, pid_t command) {
   auto& c = s.config;
+  configure_flow_filter(s);
   task_filter filter{};
   filter.by_tgid = !c.pids.empty() || command > 0;
   filter.follow = command > 0;
@@ -159,6 +174,8 @@ Result<void> fill_filters(Session& s, pid_t command) {
   auto pids = s.config.pids;
   if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
   if (auto r = fill("filter_tgids", pids); !r) return r.error();
+  if (auto r = fill("filter_lports", s.config.local_ports); !r) return r.error();
+  if (auto r = fill("filter_rports", s.config.remote_ports); !r) return r.error();
   return fill("filter_tids", s.config.tids);
 }
 

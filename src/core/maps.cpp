@@ -36,6 +36,12 @@ void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preal
   }
 }
 
+/// One for each 64 KB of memory, which is more than a socket in use takes.
+__u32 most_sockets() {
+  auto kb = static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
+  return static_cast<__u32>(std::clamp<std::uint64_t>(kb / 64, 4096, 1 << 18));
+}
+
 void size_by(Session& s, bpf_map* map, MapSize::By by) {
   auto& c = s.config;
   switch (by) {
@@ -131,6 +137,11 @@ void size_maps(Session& s) {
     bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
     bpf_map__set_autocreate(map, storage);
     if (!storage) size_by(s, s.map("task_slots_hash"), MapSize::tasks);
+  }
+  if (auto* map = s.map("sock_slots")) {
+    bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
+    bpf_map__set_autocreate(map, storage);
+    if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
   }
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));

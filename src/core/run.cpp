@@ -382,8 +382,10 @@ Result<void> prepare(Session& s) {
   return load_with_names(s);
 }
 
-int run_tool(const Tool& tool, const std::vector<std::string>& arguments) {
-  auto parsed = parse_command_line(tool, arguments);
+int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
+  auto parsed = parse_command_line(declared, arguments);
+  auto tool = declared;
+  if (parsed) tool.report = chosen_report(declared, parsed->config);
   auto fail = [&](const Error& e) {
     print_error(tool.name, e);
     return e.status;

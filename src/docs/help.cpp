@@ -20,14 +20,15 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 10> names;
+  std::array<std::string_view, 11> names;
 };
 constexpr Place kPlaces[] = {
-    {"Filters", {"pid", "tid", "uid", "comm", "cgroup", "disk"}},
+    {"Filters",
+     {"pid", "tid", "uid", "comm", "cgroup", "disk", "ipv4", "ipv6", "localport", "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Output",
      {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
-      "json", "csv"}},
+      "wide", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "offset", "annotations",
       "perf-max-stack-depth", "stack-storage-size"}},

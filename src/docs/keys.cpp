@@ -137,7 +137,8 @@ JsonKind data(const EventReport& r) {
                 "one an event",
                 {type_key("event"), key("time", "string", kTimeDoc),
                  key("monotonic_ns", "integer", kMonotonicDoc)}};
-  for (auto& f : r.fields) kind.keys.push_back(key(f, r.record_size));
+  for (auto& f : r.fields)
+    if (!f.text_only) kind.keys.push_back(key(f, r.record_size));
   if (!r.stack_when.empty())
     kind.keys.push_back(key("kernel_stack", "array of strings", kStackDoc, r.stack_when));
   return kind;
@@ -175,13 +176,15 @@ JsonKind data(const StackReport& r) {
 JsonKind data(const SumReport& r) {
   JsonKind kind{
       "interval", "one a report", {type_key("interval"), key("time", "string", kTimeDoc)}};
-  for (auto& f : r.fields) kind.keys.push_back(key(f, r.record_size));
+  for (auto& f : r.fields)
+    if (!f.text_only) kind.keys.push_back(key(f, r.record_size));
   return kind;
 }
 
 JsonKind data(const TableReport& r) {
   JsonKind kind{"row", "one a row", {type_key("row"), key("time", "string", kTimeDoc)}};
-  for (auto& f : r.fields) kind.keys.push_back(key(f, r.value_at + r.value_size, f.exists));
+  for (auto& f : r.fields)
+    if (!f.text_only) kind.keys.push_back(key(f, r.value_at + r.value_size, f.exists));
   return kind;
 }
 
@@ -195,7 +198,8 @@ std::vector<Key> columns(const HistogramReport& r) {
 std::vector<Key> columns(const EventReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc),
                           key("monotonic_ns", "integer", kMonotonicDoc)};
-  for (auto& f : r.fields) all.push_back(key(f, r.record_size));
+  for (auto& f : r.fields)
+    if (!f.text_only) all.push_back(key(f, r.record_size));
   if (!r.stack_when.empty()) all.push_back(key("kernel_stack", "string", kFoldedDoc, r.stack_when));
   return all;
 }
@@ -213,13 +217,15 @@ std::vector<Key> columns(const StackReport& r) {
 
 std::vector<Key> columns(const SumReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
-  for (auto& f : r.fields) all.push_back(key(f, r.record_size));
+  for (auto& f : r.fields)
+    if (!f.text_only) all.push_back(key(f, r.record_size));
   return all;
 }
 
 std::vector<Key> columns(const TableReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
-  for (auto& f : r.fields) all.push_back(key(f, r.value_at + r.value_size, f.exists));
+  for (auto& f : r.fields)
+    if (!f.text_only) all.push_back(key(f, r.value_at + r.value_size, f.exists));
   return all;
 }
 
@@ -237,12 +243,20 @@ std::string list(const std::vector<Key>& keys, int indent) {
 }  // namespace
 
 std::vector<JsonKind> json_kinds(const Tool& tool) {
-  return {header(tool), std::visit([](auto& report) { return data(report); }, tool.report),
-          ledger_kind()};
+  auto of = [](const Report& report) {
+    return std::visit([](auto& r) { return data(r); }, report);
+  };
+  std::vector<JsonKind> all{header(tool), of(tool.report)};
+  for (auto& other : tool.other_reports) {
+    all.push_back(of(other.report));
+    all.back().written += fmt::format(", with --{}", other.when);
+  }
+  all.push_back(ledger_kind());
+  return all;
 }
 
-std::vector<Key> csv_columns(const Tool& tool) {
-  return std::visit([](auto& report) { return columns(report); }, tool.report);
+std::vector<Key> csv_columns(const Report& report) {
+  return std::visit([](auto& r) { return columns(r); }, report);
 }
 
 std::string keys(const Tool& tool) {
@@ -250,7 +264,11 @@ std::string keys(const Tool& tool) {
   for (auto& kind : json_kinds(tool))
     text += fmt::format("{} --json, type \"{}\", {}:\n{}\n", tool.name, kind.type, kind.written,
                         list(kind.keys, 2));
-  return text + fmt::format("{} --csv:\n{}", tool.name, list(csv_columns(tool), 2));
+  text += fmt::format("{} --csv:\n{}", tool.name, list(csv_columns(tool.report), 2));
+  for (auto& other : tool.other_reports)
+    text += fmt::format("\n{} --csv --{}:\n{}", tool.name, other.when,
+                        list(csv_columns(other.report), 2));
+  return text;
 }
 
 }  // namespace coretap

@@ -26,7 +26,7 @@ struct JsonKind {
 /// The kinds of lines under --json, in their order.
 std::vector<JsonKind> json_kinds(const Tool& tool);
 /// The columns under --csv.
-std::vector<Key> csv_columns(const Tool& tool);
+std::vector<Key> csv_columns(const Report& report);
 
 /// Both as a text that says at a glance what has changed.
 std::string keys(const Tool& tool);

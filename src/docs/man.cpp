@@ -323,7 +323,7 @@ void field_items(Page& p, const std::vector<Field>& fields) {
       p.prose("Only in JSON and CSV.");
     else if (auto words = condition_words(f.when); !words.empty())
       p.prose(fmt::format("Only {}.", words));
-    p.macro(fmt::format("Pq Va {}", f.key));
+    if (!f.text_only) p.macro(fmt::format("Pq Va {}", f.key));
   }
   p.end();
 }
@@ -458,6 +458,17 @@ void key_items(Page& p, const std::vector<Key>& keys) {
   p.end();
 }
 
+void csv_names(Page& p, const std::vector<Key>& columns) {
+  for (auto& c : columns) {
+    p.macro(fmt::format("Va {}{}", c.name,
+                        !c.when.empty()         ? ""
+                        : &c == &columns.back() ? " ."
+                                                : " ,"));
+    if (!c.when.empty())
+      p.prose(fmt::format("({}){}", condition_words(c.when), &c == &columns.back() ? "." : ","));
+  }
+}
+
 void json_section(Page& p, const Tool& tool) {
   p.section("JSON");
   p.prose("With --json each line is an object. Its key type tells which; keys come in this order.");
@@ -468,14 +479,10 @@ void json_section(Page& p, const Tool& tool) {
   }
   p.macro("Ss CSV");
   p.prose("With --csv a first line names the columns:");
-  auto columns = csv_columns(tool);
-  for (auto& c : columns) {
-    p.macro(fmt::format("Va {}{}", c.name,
-                        !c.when.empty()         ? ""
-                        : &c == &columns.back() ? " ."
-                                                : " ,"));
-    if (!c.when.empty())
-      p.prose(fmt::format("({}){}", condition_words(c.when), &c == &columns.back() ? "." : ","));
+  csv_names(p, csv_columns(tool.report));
+  for (auto& other : tool.other_reports) {
+    p.prose(fmt::format("With --{} they are:", other.when));
+    csv_names(p, csv_columns(other.report));
   }
 }
 
@@ -544,6 +551,11 @@ std::string man_page(const Tool& tool) {
   attach_section(p, tool);
   p.section("OUTPUT");
   std::visit([&](auto& report) { output(p, tool, report); }, tool.report);
+  for (auto& other : tool.other_reports) {
+    p.macro("Pp");
+    p.prose(fmt::format("With --{} there is another report instead.", other.when));
+    std::visit([&](auto& report) { output(p, tool, report); }, other.report);
+  }
   json_section(p, tool);
   exit_section(p);
   p.section("OVERHEAD");

@@ -11,13 +11,15 @@ std::string trimmed(std::string line) {
 
 void Columns::choose(const Config& config, const std::vector<Field>& fields) {
   for (auto& f : fields) {
-    if (!config.holds(f.exists)) continue;
-    if (!config.holds(f.when) && config.format == OutputFormat::text) continue;
+    bool text = config.format == OutputFormat::text;
+    if (!config.holds(f.exists) || (text ? !config.holds(f.when) : f.text_only)) continue;
     fields_.push_back(f);
+    auto& chosen = fields_.back();
+    if (f.format.wide && config.given("wide")) chosen.format.width = f.format.wide;
     if (f.in_ms.empty() || !config.given("milliseconds")) continue;
-    fields_.back().title = f.in_ms;
-    fields_.back().format.kind = Format::milliseconds;
-    fields_.back().format.digits = 3;
+    chosen.title = f.in_ms;
+    chosen.format.kind = Format::milliseconds;
+    chosen.format.digits = 3;
   }
 }
 

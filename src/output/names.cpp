@@ -282,6 +282,8 @@ std::string show(const Format& format, const Value& value, const Names& names) {
       text = fmt::format("{:.{}f}", static_cast<double>(*n) / 1e6, format.digits);
     } else if (format.kind == Format::microseconds) {
       text = fmt::format("{:.3f}", static_cast<double>(*n) / 1e3);
+    } else if (format.kind == Format::kilobytes) {
+      text = std::to_string(*n / 1024);
     } else if (format.kind == Format::octal) {
       text = fmt::format("{:0{}o}", *n, format.digits);
     } else if (format.kind == Format::hex) {

@@ -251,6 +251,8 @@ Events events_for(const std::string& tool) {
       {"readahead", {{}, {"pagecache", "--size", "262144", "--phase", "cold"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
       {"syscount", {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}}},
+      {"tcplife", {{"-w"}, {"tcp"}}},
+      {"tcpretrans", {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}}},
   };
   auto found = known.find(tool);
   Events e = found == known.end() ? Events{{}, {"sleeper", "--sleeps", "3"}} : found->second;
@@ -378,9 +380,10 @@ EVERY_TOOL(FiltersThatNothingCanMatch) {
   require_tool(tool);
   auto dead = std::to_string(dead_process());
   expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 1, dead);
-  expect_refusal(tool, run_tool(tool, {"--json", "-t", dead}), 1, dead);
-  expect_refusal(tool, run_tool(tool, {"--json", "-c", "/tmp"}), 2, "/tmp");
-  expect_refusal(tool, run_tool(tool, {"--json", "-c", "no/such/cgroup"}), 2, "no/such/cgroup");
+  expect_refusal(tool, run_tool(tool, {"--json", "--tid", dead}), 1, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "/tmp"}), 2, "/tmp");
+  expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "no/such/cgroup"}), 2,
+                 "no/such/cgroup");
 }
 
 // A pipe that is full holds it where it would end, and shows what it has.

@@ -404,5 +404,23 @@ TEST(ConfigConditions, OfAllToolsNameTheirOptions) {
   }
 }
 
+TEST(Flows, PortsAndVersions) {
+  auto c = accepted("tcplife", {"-L", "80,443", "-L", "8080", "-D", "65535", "-6", "-6"});
+  EXPECT_EQ(c.local_ports, (Ids{80, 443, 8080}));
+  EXPECT_EQ(c.remote_ports, (Ids{65535}));
+  EXPECT_EQ(c.ip, 6u);
+  EXPECT_EQ(accepted("tcplife", {}).ip, 0u);
+  for (auto* bad : {"0", "65536", "80,", "http", "-1", ""})
+    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "list of ports")) << bad;
+  EXPECT_TRUE(says(refused("tcplife", {"-4", "-6"}), "exclude"));
+}
+
+TEST(Reports, AreChosenByAnOption) {
+  auto tool = build(*find_tool("tcpretrans"));
+  EXPECT_TRUE(std::holds_alternative<EventReport>(chosen_report(tool, accepted("tcpretrans", {}))));
+  EXPECT_TRUE(
+      std::holds_alternative<TableReport>(chosen_report(tool, accepted("tcpretrans", {"-c"}))));
+}
+
 }  // namespace
 }  // namespace coretap

@@ -43,12 +43,25 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
     }
   }
 
-  std::vector<Field> fields() const {
-    if (auto* r = std::get_if<HistogramReport>(&tool.report)) return r->keys;
-    if (auto* r = std::get_if<EventReport>(&tool.report)) return r->fields;
-    if (auto* r = std::get_if<SumReport>(&tool.report)) return r->fields;
-    if (auto* r = std::get_if<TableReport>(&tool.report)) return r->fields;
+  static std::vector<Field> fields(const Report& report) {
+    if (auto* r = std::get_if<HistogramReport>(&report)) return r->keys;
+    if (auto* r = std::get_if<EventReport>(&report)) return r->fields;
+    if (auto* r = std::get_if<SumReport>(&report)) return r->fields;
+    if (auto* r = std::get_if<TableReport>(&report)) return r->fields;
     return {};
+  }
+
+  std::vector<Report> reports() const {
+    std::vector<Report> all{tool.report};
+    for (auto& other : tool.other_reports) all.push_back(other.report);
+    return all;
+  }
+
+  std::vector<Field> fields() const {
+    std::vector<Field> all;
+    for (auto& report : reports())
+      for (auto& f : fields(report)) all.push_back(f);
+    return all;
   }
 };
 
@@ -249,7 +262,9 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
     }
     if (f.format.kind == Format::milliseconds) {
       EXPECT_TRUE(f.key.ends_with("_ns"));
-      EXPECT_TRUE(f.title.find("(ms)") != f.title.npos || f.title.ends_with("_ms")) << f.title;
+      EXPECT_TRUE(f.title.find("(ms)") != f.title.npos || f.title.ends_with("_ms") ||
+                  f.title == "MS")
+          << f.title;
     }
     if (f.format.kind == Format::percent) {
       EXPECT_TRUE(f.key.ends_with("_ratio"));
@@ -280,16 +295,19 @@ TEST_P(EveryTool, WritesEachKeyOnce) {
     for (auto& k : kind.keys) EXPECT_TRUE(keys.insert(k.name).second) << k.name << " twice";
   }
   std::set<std::string> columns;
-  for (auto& k : csv_columns(tool))
+  for (auto& k : csv_columns(tool.report))
     EXPECT_TRUE(columns.insert(k.name).second) << k.name << " twice";
-  std::set<std::string_view> titles;
-  for (auto& f : fields())
-    if (!f.title.empty()) {
-      EXPECT_TRUE(titles.insert(f.title).second) << f.title << " twice";
-    }
+  for (auto& report : reports()) {
+    std::set<std::string_view> titles;
+    for (auto& f : fields(report))
+      if (!f.title.empty()) {
+        EXPECT_TRUE(titles.insert(f.title).second) << f.title << " twice";
+      }
+  }
 }
 
 TEST_P(EveryTool, HasAReportThatIsComplete) {
+  for (auto& other : tool.other_reports) EXPECT_TRUE(has_option(other.when)) << other.when;
   if (auto* r = std::get_if<HistogramReport>(&tool.report)) {
     expect_fragment(r->what, "what");
     if (!r->extension.empty()) {

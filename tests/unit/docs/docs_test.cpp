@@ -188,9 +188,9 @@ TEST(Keys, OfJsonAreWritten) {
     auto tool = build(entry);
     SCOPED_TRACE(tool.name);
     auto kinds = json_kinds(tool);
-    ASSERT_EQ(kinds.size(), 3u);
+    ASSERT_EQ(kinds.size(), 3u + tool.other_reports.size());
     Written written(tool, OutputFormat::json);
-    // Totals by stack come from the kernel alone.
+    // Totals by stack and by key come from the kernel alone.
     if (std::holds_alternative<StackReport>(tool.report)) continue;
     if (auto* table = std::get_if<TableReport>(&tool.report)) {
       EXPECT_TRUE(written.all.empty()) << "a row of nothing";
@@ -206,12 +206,17 @@ TEST(Keys, OfCsvAreWritten) {
   for (auto& entry : registry()) {
     auto tool = build(entry);
     SCOPED_TRACE(tool.name);
-    std::string header;
-    for (auto& key : csv_columns(tool))
-      if (Config().holds(key.when)) header += (header.empty() ? "" : ",") + key.name;
-    Written written(tool, OutputFormat::csv);
-    ASSERT_FALSE(written.all.empty());
-    EXPECT_EQ(written.all[0], header);
+    std::vector<Report> reports{tool.report};
+    for (auto& other : tool.other_reports) reports.push_back(other.report);
+    for (auto& report : reports) {
+      tool.report = report;
+      std::string header;
+      for (auto& key : csv_columns(report))
+        if (Config().holds(key.when)) header += (header.empty() ? "" : ",") + key.name;
+      Written written(tool, OutputFormat::csv);
+      ASSERT_FALSE(written.all.empty());
+      EXPECT_EQ(written.all[0], header);
+    }
   }
 }
 

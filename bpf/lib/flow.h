@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The two ends of a connection, as kernel programs hand them over. */
+#ifndef CORETAP_FLOW_H
+#define CORETAP_FLOW_H
+
+#include "lib/shared.h"
+
+struct flow {
+	__u8 local[16]; /* IPv4: the first four bytes */
+	__u8 remote[16];
+	__u16 lport; /* in the machine's byte order */
+	__u16 rport;
+	__u32 ip; /* 4 or 6: what goes over the wire, also from an IPv6 socket with mapped addresses
+		   */
+	__u32 netns; /* inode of /proc/PID/ns/net */
+	__u32 pad;
+};
+
+#endif

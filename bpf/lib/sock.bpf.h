@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* TCP sockets: their two ends, whose they are, and one record of the tool per socket. */
+#ifndef CORETAP_SOCK_BPF_H
+#define CORETAP_SOCK_BPF_H
+
+#include "lib/filter.bpf.h"
+#include "lib/flow.h"
+
+#define SOCK_AF_INET 2
+#define SOCK_AF_INET6 10
+#define SOCK_SHUTDOWN_MASK 3 /* both directions */
+
+OPT(__u32, filter_ip); /* 4 or 6; 0: both */
+OPT(bool, filter_lports_on);
+OPT(bool, filter_rports_on);
+FILTER_IDS(filter_lports);
+FILTER_IDS(filter_rports);
+
+inline_ u16 port_of(__be16 port)
+{
+	return __builtin_bswap16(port);
+}
+
+inline_ bool mapped(const struct in6_addr *a)
+{
+	return !a->in6_u.u6_addr32[0] && !a->in6_u.u6_addr32[1] &&
+	       a->in6_u.u6_addr32[2] == __builtin_bswap32(0xffff);
+}
+
+/* Both ends but for the local port, of a socket or of a request for one: plain loads. */
+inline_ void ends_of(const struct sock_common *c, struct flow *f)
+{
+	u32 *local = (u32 *)f->local, *remote = (u32 *)f->remote;
+
+	f->rport = port_of(c->skc_dport);
+	f->netns = c->skc_net.net->ns.inum;
+	f->ip = 4;
+	if (c->skc_family == SOCK_AF_INET6 && bpf_core_field_exists(c->skc_v6_daddr)) {
+		if (!mapped(&c->skc_v6_daddr)) {
+			f->ip = 6;
+			for (int i = 0; i < 4; i++) {
+				local[i] = c->skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+				remote[i] = c->skc_v6_daddr.in6_u.u6_addr32[i];
+			}
+			return;
+		}
+		local[0] = c->skc_v6_rcv_saddr.in6_u.u6_addr32[3];
+		remote[0] = c->skc_v6_daddr.in6_u.u6_addr32[3];
+		return;
+	}
+	local[0] = c->skc_rcv_saddr;
+	remote[0] = c->skc_daddr;
+}
+
+/* The port is the bound one, which stays when the kernel takes the socket out of its tables. */
+inline_ void flow_of(const struct tcp_sock *tp, struct flow *f)
+{
+	ends_of(&tp->inet_conn.icsk_inet.sk.__sk_common, f);
+	f->lport = port_of(tp->inet_conn.icsk_inet.inet_sport);
+}
+
+/* What -4, -6 and lists of ports ask for. */
+inline_ bool flow_wanted(const struct flow *f)
+{
+	u32 lport = f->lport, rport = f->rport;
+
+	if (filter_ip && f->ip != filter_ip)
+		return false;
+	if (filter_lports_on && !bpf_map_lookup_elem(&filter_lports, &lport))
+		return false;
+	return !filter_rports_on || bpf_map_lookup_elem(&filter_rports, &rport);
+}
+
+/*
+ * The running task has locked the socket for a call of its own. Packets are worked on under the
+ * spinlock alone, in whatever task they interrupt; they never find the socket owned.
+ */
+inline_ bool in_users_call(const struct tcp_sock *tp)
+{
+	return tp->inet_conn.icsk_inet.sk.sk_lock.owned;
+}
+
+/* A file refers to it: somebody will have to close it. */
+inline_ bool has_file(const struct tcp_sock *tp)
+{
+	return tp->inet_conn.icsk_inet.sk.sk_socket;
+}
+
+/*
+ * The running task makes this transition as the socket's user: by connect, shutdown or close; not
+ * a packet that happened to come, nor one who ends other people's connections (ss -K), which
+ * leaves an error on a socket that was not shut down.
+ */
+inline_ bool users_transition(const struct tcp_sock *tp, u32 newstate)
+{
+	const struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+
+	if (!in_users_call(tp))
+		return false;
+	if (newstate == TCP_CLOSE)
+		return sk->sk_shutdown == SOCK_SHUTDOWN_MASK || !sk->sk_err;
+	return newstate == TCP_SYN_SENT || newstate == TCP_FIN_WAIT1 || newstate == TCP_LAST_ACK;
+}
+
+/* The process that a socket belongs to, kept from when it was seen to use it. */
+struct sock_owner {
+	u32 pid, tid, uid;
+	u8 known;
+	u8 wanted; /* by the filters, which were asked while it ran */
+	u16 pad;
+	char comm[COMM_LEN];
+};
+
+inline_ void take_owner(struct sock_owner *o)
+{
+	o->pid = current_tgid();
+	o->tid = current_tid();
+	o->uid = (u32)bpf_get_current_uid_gid();
+	bpf_get_current_comm(o->comm, sizeof(o->comm));
+	o->wanted = !filter.on || filter_matches(current_task());
+	o->known = 1;
+}
+
+/* Nobody known matches no filter. */
+inline_ bool owner_wanted(const struct sock_owner *o)
+{
+	return o->known ? o->wanted : !filter.on;
+}
+
+/*
+ * Socket storage for tracing programs came with 5.11 (8e4597c627fb), as that of tasks did; before,
+ * a hash by address that evicts what was not used for longest. Neither refuses a new socket.
+ */
+#define SOCK_SLOT(slot_type)                                                                 \
+	struct {                                                                             \
+		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                                       \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                        \
+		__type(key, int);                                                            \
+		__type(value, slot_type);                                                    \
+	} sock_slots SEC(".maps");                                                           \
+	struct {                                                                             \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                         \
+		__uint(max_entries, 1);                                                      \
+		__type(key, u64);                                                            \
+		__type(value, slot_type);                                                    \
+	} sock_slots_hash SEC(".maps");                                                      \
+	static const slot_type sock_slot_zero;                                               \
+	inline_ slot_type *sock_slot(struct sock *sk, bool make)                             \
+	{                                                                                    \
+		u64 key = (u64)sk;                                                           \
+		slot_type *s;                                                                \
+                                                                                             \
+		if (has_task_storage()) {                                                    \
+			s = bpf_sk_storage_get(&sock_slots, sk, 0,                           \
+					       make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);   \
+		} else {                                                                     \
+			s = bpf_map_lookup_elem(&sock_slots_hash, &key);                     \
+			if (!s && make) {                                                    \
+				bpf_map_update_elem(&sock_slots_hash, &key, &sock_slot_zero, \
+						    BPF_NOEXIST);                            \
+				s = bpf_map_lookup_elem(&sock_slots_hash, &key);             \
+			}                                                                    \
+		}                                                                            \
+		if (!s && make)                                                              \
+			count(LEDGER_UNTRACKED);                                             \
+		return s;                                                                    \
+	}                                                                                    \
+	/* When the socket goes. */                                                          \
+	inline_ void sock_slot_forget(struct sock *sk)                                       \
+	{                                                                                    \
+		u64 key = (u64)sk;                                                           \
+                                                                                             \
+		if (!has_task_storage())                                                     \
+			bpf_map_delete_elem(&sock_slots_hash, &key);                         \
+	}
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcplife: TCP sessions. */
+#include "lib/emit.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcplife.h"
+
+struct session {
+	u64 start; /* 0: not seen */
+	u64 end;   /* 0: goes on; else only its owner is waited for */
+	u64 tx, rx;
+	struct sock_owner owner;
+	u8 active;
+	u8 established;
+	u8 pad[6];
+};
+
+SOCK_SLOT(struct session);
+
+/* In these states the process has ended its direction: a FIN has its place in the sequence. */
+inline_ bool fin_queued(u32 state)
+{
+	return state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING ||
+	       state == TCP_LAST_ACK;
+}
+
+/* What was sent once and acknowledged, without SYN and FIN: what was sent less what is on its way.
+ */
+inline_ u64 acknowledged(const struct tcp_sock *tp, bool fin)
+{
+	u32 on_its_way = tp->snd_nxt - tp->snd_una;
+
+	if (fin && on_its_way && tp->snd_nxt == tp->write_seq)
+		on_its_way--;
+	return tp->bytes_sent - tp->bytes_retrans - on_its_way;
+}
+
+/* The kernel counts SYN and FIN as a byte each, which no process has sent. */
+inline_ void take_bytes(const struct tcp_sock *tp, u32 oldstate, struct session *s)
+{
+	u64 fin_came = bpf_core_enum_value(enum sock_flags, SOCK_DONE);
+	u64 tx = tp->bytes_acked, rx = tp->bytes_received;
+	bool fin = fin_queued(oldstate);
+	u64 not_tx = fin && tp->snd_una == tp->write_seq;
+	u64 not_rx = tp->inet_conn.icsk_inet.sk.__sk_common.skc_flags >> fin_came & 1;
+
+	not_tx += s->active;
+	s->tx = tx > not_tx ? tx - not_tx : 0;
+	s->rx = rx > not_rx ? rx - not_rx : 0;
+	/* Nobody saw whether an older socket sent a SYN that counts, or answered one. */
+	if (!s->start && s->tx == acknowledged(tp, fin) + 1)
+		s->tx--;
+}
+
+inline_ void show(const struct flow *f, const struct session *s)
+{
+	struct tcplife_event *e;
+
+	if (!owner_wanted(&s->owner)) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = s->end;
+	e->flow = *f;
+	e->tx_bytes = s->tx;
+	e->rx_bytes = s->rx;
+	e->has_begin = s->start != 0;
+	e->lasted_ns = since(s->start, s->end);
+	e->active = s->active;
+	e->established = s->established;
+	e->has_owner = s->owner.known;
+	e->pid = s->owner.pid;
+	e->tid = s->owner.tid;
+	e->uid = s->owner.uid;
+	__builtin_memcpy(e->comm, s->owner.comm, sizeof(e->comm));
+	emit_end(e);
+}
+
+inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
+{
+	struct session *kept = sock_slot(sk, false), s = {};
+	struct flow f = {};
+
+	if (kept)
+		s = *kept;
+	flow_of(tp, &f);
+	/* Before this a child has no process and its handshake has failed: no session. */
+	if (oldstate == TCP_SYN_RECV && !s.active)
+		return;
+	if (!flow_wanted(&f)) {
+		count(LEDGER_FILTERED);
+		goto out;
+	}
+	s.end = bpf_ktime_get_ns();
+	if (oldstate != TCP_SYN_SENT)
+		s.established = 1;
+	take_bytes(tp, oldstate, &s);
+	if (!s.owner.known && users_transition(tp, TCP_CLOSE))
+		take_owner(&s.owner);
+	if (!s.owner.known && has_file(tp)) {
+		/* The other end broke it off. The one who closes the file is the owner. */
+		if (!kept)
+			kept = sock_slot(sk, true);
+		if (kept) {
+			*kept = s;
+			count(LEDGER_UNMATCHED); /* until then */
+			return;
+		}
+	}
+	show(&f, &s);
+out:
+	if (kept)
+		*kept = sock_slot_zero;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct session *s;
+
+	if (!tp || oldstate == newstate || oldstate == TCP_LISTEN)
+		return 0;
+	if (newstate == TCP_CLOSE) {
+		closed(sk, tp, oldstate);
+		return 0;
+	}
+	if (newstate != TCP_ESTABLISHED && !users_transition(tp, newstate))
+		return 0;
+	s = sock_slot(sk, true);
+	if (!s)
+		return 0;
+	if (newstate == TCP_SYN_SENT) {
+		*s = sock_slot_zero;
+		s->active = 1;
+	}
+	if (newstate == TCP_SYN_SENT || newstate == TCP_ESTABLISHED)
+		s->start = bpf_ktime_get_ns();
+	if (newstate == TCP_ESTABLISHED)
+		s->established = 1;
+	else if (!s->owner.known)
+		take_owner(&s->owner);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct session *s = sock_slot(sk, false);
+	struct tcp_sock *tp;
+	struct flow f = {};
+
+	if (!s)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (tp && s->end) {
+		if (in_users_call(tp))
+			take_owner(&s->owner);
+		flow_of(tp, &f);
+		show(&f, s);
+		count_n(LEDGER_UNMATCHED, -1);
+		s->end = 0;
+	}
+	sock_slot_forget(sk);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_TCPLIFE_H
+#define CORETAP_TCPLIFE_H
+
+#include "lib/flow.h"
+
+struct tcplife_event {
+	struct event_head head; /* the end of the session */
+	struct flow flow;
+	__u64 tx_bytes;
+	__u64 rx_bytes;
+	__u64 lasted_ns;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u8 has_owner;
+	__u8 has_begin; /* else it is older than the tracer */
+	__u8 established;
+	__u8 active; /* connected from here */
+	char comm[COMM_LEN];
+};
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpretrans: TCP segments that were sent again. */
+#include "lib/emit.bpf.h"
+#include "lib/sock.bpf.h"
+#include "lib/table.bpf.h"
+#include "net/tcpretrans.h"
+
+OPT(bool, counting);
+OPT(bool, with_probes);
+
+/* The timer that a tail loss probe comes from; a macro in the kernel, the same since 3.10. */
+#define ICSK_TIME_LOSS_PROBE 5
+
+/* Newer kernels (6.18, not 6.12) hand over what came of it, and tell of failures too. */
+TP_ARGS(tcp_retransmit_skb);
+
+TABLE(struct flow, struct tcpretrans_count);
+SOCK_SLOT(struct sock_owner);
+
+inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_event *what)
+{
+	static const struct sock_owner nobody;
+	struct tcpretrans_event *e;
+	struct tcpretrans_count *c;
+
+	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(f)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (counting) {
+		c = table_row(f);
+		if (c) {
+			__sync_fetch_and_add(&c->retransmits, 1);
+			__sync_fetch_and_add(&c->bytes, what->length);
+		}
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	*e = *what;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->flow = *f;
+	if (owner && owner->known) {
+		e->has_owner = 1;
+		e->pid = owner->pid;
+		__builtin_memcpy(e->comm, owner->comm, sizeof(e->comm));
+	}
+	emit_end(e);
+	return 0;
+}
+
+/*
+ * A probe is sent by its timer while nothing is known to be lost. In recovery the timer may still
+ * be set up for a probe that will not come.
+ */
+inline_ bool is_probe(struct tcp_sock *tp, u32 congestion)
+{
+	struct inet_connection_sock *icsk = &tp->inet_conn;
+
+	return icsk->icsk_pending == ICSK_TIME_LOSS_PROBE && congestion < TCP_CA_Recovery;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int on_retransmit(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct tcpretrans_event what = {};
+	struct flow f = {};
+
+	if (!tp || (tp_args_tcp_retransmit_skb >= 3 && (s32)ARG(ctx, 2)))
+		return 0;
+	what.congestion = BPF_CORE_READ_BITFIELD_PROBED(&tp->inet_conn, icsk_ca_state);
+	if (is_probe(tp, what.congestion)) {
+		what.kind = TCPRETRANS_PROBE;
+		if (!with_probes) {
+			count(LEDGER_FILTERED);
+			return 0;
+		}
+	}
+	what.state = sk->__sk_common.skc_state;
+	what.sequence = BPF_CORE_READ(cb, seq);
+	what.length = BPF_CORE_READ(cb, end_seq) - what.sequence;
+	what.segments = BPF_CORE_READ(cb, tcp_gso_segs);
+	flow_of(tp, &f);
+	return again(&f, sock_slot(sk, false), &what);
+}
+
+/* Of a connection that waits for the handshake's end there is no socket yet. */
+SEC("tp_btf/tcp_retransmit_synack")
+int on_synack(u64 *ctx)
+{
+	struct request_sock *req = (struct request_sock *)ctx[1];
+	struct tcpretrans_event what = { .kind = TCPRETRANS_SYNACK, .state = TCP_SYN_RECV };
+	struct flow f = {};
+
+	ends_of(&req->__req_common, &f);
+	f.lport = req->__req_common.skc_num;
+	what.sequence = BPF_CORE_READ((struct tcp_request_sock *)req, snt_isn);
+	what.length = 1;
+	what.segments = 1;
+	return again(&f, NULL, &what);
+}
+
+/* Whose sockets they are: a retransmit itself runs in whatever its timer interrupts. */
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	u32 newstate = (u32)ctx[2];
+	struct sock_owner *o;
+
+	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
+		return 0;
+	o = sock_slot(sk, true);
+	if (o && (!o->known || newstate == TCP_SYN_SENT))
+		take_owner(o);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

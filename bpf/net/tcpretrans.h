@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_TCPRETRANS_H
+#define CORETAP_TCPRETRANS_H
+
+#include "lib/flow.h"
+
+enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK };
+
+struct tcpretrans_event {
+	struct event_head head;
+	struct flow flow;
+	__u32 pid;
+	__u32 has_owner;
+	__u32 kind;
+	__u32 state; /* TCP_* */
+	__u32 congestion;
+	__u32 sequence;
+	__u32 length;
+	__u32 segments;
+	char comm[COMM_LEN];
+};
+
+/* With --count, for each flow. */
+struct tcpretrans_count {
+	__u64 retransmits;
+	__u64 bytes;
+};
+
+#endif

@@ -1,0 +1,85 @@
+// tcplife: TCP sessions.
+#include "net/tcplife.h"
+
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tcplife.skel.h"
+
+using namespace coretap;
+using Event = tcplife_event;
+
+namespace {
+
+template <auto Member>
+Value if_owned(const Event& e) {
+  return e.has_owner ? detail::to_value(e.*Member) : Value{};
+}
+
+Value lasted(const Event& e) {
+  return e.has_begin ? Value(static_cast<std::uint64_t>(e.lasted_ns)) : Value{};
+}
+
+std::string opened_by(const Event& e) {
+  return e.active ? "local" : e.has_begin ? "remote" : "unknown";
+}
+
+}  // namespace
+
+TOOL(tcplife) {
+  return {
+      .name = "tcplife",
+      .summary = "TCP sessions: who talked to whom, how long, how many bytes",
+      .description =
+          "One line when a TCP session ends: the process, both ends, what was sent and received, "
+          "and how long it lasted, from when it was established to its end. An attempt to connect "
+          "that failed is shown with no bytes and the time since its first packet.\n\n"
+          "Bytes are those of the processes: sent ones that the other end has acknowledged, and "
+          "received ones in order. Over the loopback each session is shown twice, once for each "
+          "end. A session that is older than the tracer is shown without its duration.\n\n"
+          "The process is the one that connected, shut down or closed the socket. Where the other "
+          "end broke the connection off, the line comes when a process closes the socket. A "
+          "session that no process was seen to own has no process in its line, and no filter by "
+          "task wants it. An IPv6 socket that speaks IPv4 counts as IPv4.",
+      .overhead =
+          "two hooks, run a few times per session: not measurable but with many thousands "
+          "of short sessions per second",
+      .examples = {{"tcplife", "all sessions"},
+                   {"tcplife -t -p 181", "those of process 181, with the seconds since the start"},
+                   {"tcplife -T -L 80,443", "those of a web server, with the time of day"},
+                   {"tcplife -w -6", "only IPv6, in columns wide enough"},
+                   {"tcplife -- curl -s http://192.0.2.1/", "what one command does"}},
+      .object = skeleton<tcplife_bpf>(),
+      .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::ipv4(), shared::ipv6(), shared::local_ports(), shared::remote_ports(),
+                  flag('T', "time", "print the time of day"), shared::timestamp('t'),
+                  shared::wide(), shared::csv('s')},
+      .hooks = {{"changes of state", {{{"on_state"}}}}, {"end of sockets", {{{"on_destroy"}}}}},
+      .report =
+          events<Event>(
+              {derived<Event, if_owned<&Event::pid>>("pid", "PID", as::pid, "process"),
+               derived<Event, if_owned<&Event::comm>>("comm", "COMM", as::comm,
+                                                      "command name of the process's task"),
+               net::ip_version<&Event::flow>().with("wide"), net::local_address<&Event::flow>(),
+               net::local_port<&Event::flow>(), net::remote_address<&Event::flow>(),
+               net::remote_port<&Event::flow>(),
+               field<&Event::tx_bytes>("tx_bytes", "TX_KB", as::kilobytes, "sent and acknowledged"),
+               field<&Event::rx_bytes>("rx_bytes", "RX_KB", as::kilobytes, "received"),
+               derived<Event, lasted>("lasted_ns", "MS", as::milliseconds,
+                                      "how long it lasted; none where it is older than the "
+                                      "tracer"),
+               derived<Event, if_owned<&Event::tid>>("tid", "TID", as::pid, "thread").with("json"),
+               derived<Event, if_owned<&Event::uid>>("uid", "UID", as::pid, "user id").with("json"),
+               derived<Event, opened_by>("opened_by", "OPENED", as::text,
+                                         "local: connected from here, remote: accepted, or "
+                                         "unknown")
+                   .with("json"),
+               field<&Event::established>("established", "ESTABLISHED", as::number,
+                                          "1; 0: the attempt to connect failed")
+                   .with("json"),
+               net::namespace_id<&Event::flow>()})
+              .timed({{TimeColumn::wall, "TIME", 12, "time"},
+                      {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
+      .announce = "Tracing TCP sessions",
+  };
+}

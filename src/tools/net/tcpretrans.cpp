@@ -1,0 +1,128 @@
+// tcpretrans: TCP segments that were sent again.
+#include "net/tcpretrans.h"
+
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tcpretrans.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<tcpretrans_bpf>;
+using Event = tcpretrans_event;
+using Count = Row<flow, tcpretrans_count>;
+
+namespace {
+
+template <auto Member>
+Value if_owned(const Event& e) {
+  return e.has_owner ? detail::to_value(e.*Member) : Value{};
+}
+
+std::string sign(const Event& e) {
+  return e.kind == TCPRETRANS_PROBE ? "L>" : e.kind == TCPRETRANS_SYNACK ? "S>" : "R>";
+}
+std::string kind(const Event& e) {
+  return e.kind == TCPRETRANS_PROBE    ? "loss_probe"
+         : e.kind == TCPRETRANS_SYNACK ? "syn_ack"
+                                       : "retransmit";
+}
+std::string state(const Event& e) { return tcp_state(e.state); }
+std::string arrow(const Count&) { return "<->"; }
+
+std::vector<Field> with_parts(std::vector<Field> fields, std::vector<Field> parts) {
+  fields.insert(fields.end(), parts.begin(), parts.end());
+  return fields;
+}
+
+}  // namespace
+
+TOOL(tcpretrans) {
+  return {
+      .name = "tcpretrans",
+      .summary = "TCP retransmits: which connections send again, in which state",
+      .description =
+          "One line for each TCP segment that is sent again because the other end has not "
+          "acknowledged it: a sign of loss, or of an end that does not keep up. T tells what is "
+          "sent: R a segment, L a tail loss probe (with --lossprobe), S the answer to a SYN.\n\n"
+          "A retransmit runs in whatever its timer or a packet interrupts. PID is not that but "
+          "the process that was seen to connect or to shut down the socket; where none was, as "
+          "with connections that are older than the tracer or that were accepted, there is none, "
+          "and no filter by task wants the line.\n\n"
+          "With --count one table of connections at the end. An IPv6 socket that speaks IPv4 "
+          "counts as IPv4.",
+      .overhead =
+          "a hook per retransmit and one per change of a connection's state: not "
+          "measurable",
+      .examples = {{"tcpretrans", "retransmits as they come"},
+                   {"tcpretrans -l -s", "with tail loss probes and sequence numbers"},
+                   {"tcpretrans -c", "how often each connection sent again, until Ctrl-C"},
+                   {"tcpretrans -6 -p 181", "of process 181, only IPv6"}},
+      .object = skeleton<tcpretrans_bpf>(),
+      .options = {flag('s', "sequence", "print sequence numbers"),
+                  flag('l', "lossprobe", "also tail loss probes that repeat a segment",
+                       setting(&Opt::with_probes)),
+                  flag('c', "count", "count for each connection, and print at the end",
+                       setting(&Opt::counting)),
+                  shared::ipv4(), shared::ipv6(), shared::wide(), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm(), shared::cgroup(0), shared::max_keys()},
+      .hooks = {{"retransmits", {{{"on_retransmit"}}}},
+                {"answers to SYN", {{{"on_synack"}}}},
+                {"owners of sockets", {{{"on_state"}}}},
+                {"end of sockets",
+                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
+                  {{"on_destroy"}}}}},
+      .report =
+          events<Event>(
+              with_parts(
+                  {derived<Event, if_owned<&Event::pid>>("pid", "PID", as::pid,
+                                                         "process that owns the socket"),
+                   derived<Event, if_owned<&Event::comm>>("comm", "COMM", as::comm,
+                                                          "command name of that process's task")
+                       .with("wide"),
+                   net::ip_version<&Event::flow>(), net::local_endpoint<&Event::flow>(),
+                   derived<Event, sign>("sign", "T>", as::wide(as::text, -2),
+                                        "R: retransmit, L: tail loss probe, S: SYN|ACK")
+                       .in_text(),
+                   net::remote_endpoint<&Event::flow>(),
+                   derived<Event, state>("state", "STATE", as::text, "state of the connection"),
+                   field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
+                                           "first sequence number of the segment")
+                       .with("sequence"),
+                   derived<Event, kind>("kind", "KIND", as::text,
+                                        "retransmit, loss_probe or syn_ack")
+                       .with("json"),
+                   field<&Event::length>("length_bytes", "LEN", as::number,
+                                         "length; SYN and FIN count as a byte")
+                       .with("json"),
+                   field<&Event::segments>("segments", "SEGS", as::number,
+                                           "packets that it goes out as")
+                       .with("json"),
+                   field<&Event::congestion>(
+                       "congestion_state", "CONGESTION",
+                       as::enumerator("tcp_ca_state", "TCP_CA_", -10),
+                       "why: loss (a timeout), recovery (acknowledgements with gaps), or the state "
+                       "before either")
+                       .with("json"),
+                   net::namespace_id<&Event::flow>()},
+                  net::parts<&Event::flow>()))
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .other_reports =
+          {{"count",
+            table<flow, tcpretrans_count>(
+                with_parts(
+                    {net::local_endpoint<&Count::key>(),
+                     derived<Count, arrow>("arrow", "", as::wide(as::text, -3),
+                                           "between the two ends")
+                         .in_text(),
+                     net::remote_endpoint<&Count::key>(),
+                     derived<Count, [](const Count& c) { return c.value.retransmits; }>(
+                         "retransmits", "RETRANSMITS", as::number, "segments that were sent again"),
+                     derived<Count, [](const Count& c) { return c.value.bytes; }>(
+                         "sent_again_bytes", "BYTES", as::number, "their length")
+                         .with("json"),
+                     net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>()},
+                    net::parts<&Count::key>()),
+                "retransmits")}},
+      .announce = "Tracing TCP retransmits",
+  };
+}
