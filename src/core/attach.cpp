@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -14,6 +15,7 @@
 #include "core/config.hpp"
 #include "core/kernel.hpp"
 #include "docs/help.hpp"
+#include "output/sanitize.hpp"
 
 namespace coretap {
 
@@ -68,7 +70,28 @@ std::string refusal(const Need& need, Kernel& kernel) {
   return {};
 }
 
-WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused& refused) {
+bool is_probe(std::string_view section) {
+  auto kind = split_section(section).kind;
+  return kind == "uprobe" || kind == "uretprobe";
+}
+
+void find_places(WayPlan& plan, std::string_view program, std::string_view target,
+                 ProbeFinder& finder) {
+  plan.lost_because = uprobe_refusal();
+  if (!plan.lost_because.empty()) return;
+  auto [library, symbol] = split_target(target);
+  auto found = finder.find(library, symbol);
+  if (found) {
+    plan.places.emplace(program, std::move(*found));
+    return;
+  }
+  auto& error = found.error();
+  plan.lost_because = error.what + (error.why.empty() ? "" : ": " + error.why);
+  plan.nowhere = error;
+}
+
+WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused& refused,
+              ProbeFinder& finder) {
   WayPlan plan{&way, {}, {}};
   for (auto& need : way.needs)
     if (plan.lost_because.empty()) plan.lost_because = refusal(need, kernel);
@@ -83,6 +106,8 @@ WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused&
     if (!plan.lost_because.empty()) continue;
     if (auto known = refused.find(name); known != refused.end())
       plan.lost_because = known->second;
+    else if (is_probe(section))
+      find_places(plan, name, split_section(section).target, finder);
     else
       plan.lost_because = refusal(section, kernel);
   }
@@ -94,13 +119,18 @@ WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused&
 Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, bpf_object* object,
                        const Refused& refused) {
   Plan plan;
+  ProbeFinder finder(config);
+  auto limit = [&](std::string words) {
+    if (std::find(plan.limits.begin(), plan.limits.end(), words) == plan.limits.end())
+      plan.limits.push_back(std::move(words));
+  };
   for (auto& hook : tool.hooks) {
     HookPlan h{&hook, config.holds(hook.when), -1, {}};
     for (auto& way : hook.ways) {
       // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
       // all.
       if (h.chosen >= 0 && !config.given("explain")) break;
-      h.ways.push_back(judge(way, kernel, object, refused));
+      h.ways.push_back(judge(way, kernel, object, refused, finder));
       if (h.wanted && h.chosen < 0 && h.ways.back().lost_because.empty())
         h.chosen = static_cast<int>(h.ways.size()) - 1;
     }
@@ -109,14 +139,22 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       for (auto& w : h.ways)
         tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ",
                              fmt::join(w.targets, " + "), w.lost_because);
+      if (hook.optional.empty() && !h.ways.empty() && h.ways.front().nowhere) {
+        auto& e = *h.ways.front().nowhere;
+        return Error{fmt::format("nothing to trace: {}", e.what), e.why, e.hint, e.status};
+      }
       if (hook.optional.empty())
         return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
                      "coretap doctor tells what this kernel can do and which tools run",
                      kUnsupported};
       plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
     }
-    if (h.chosen >= 0 && !h.ways[h.chosen].way->limits.empty())
-      plan.limits.emplace_back(h.ways[h.chosen].way->limits);
+    if (h.chosen >= 0) {
+      auto& chosen = h.ways[h.chosen];
+      if (!chosen.way->limits.empty()) plan.limits.emplace_back(chosen.way->limits);
+      for (auto& [program, places] : chosen.places)
+        for (auto& file : places.left_out) limit("not traced: " + file);
+    }
     plan.hooks.push_back(std::move(h));
   }
   return plan;
@@ -140,6 +178,15 @@ const std::vector<LibraryProgram>& library_programs() {
        "on kernels without task storage for tracing (before 5.12)"},
   };
   return all;
+}
+
+const ProbePoints* Plan::places(std::string_view program) const {
+  for (auto& hook : hooks) {
+    if (hook.chosen < 0) continue;
+    auto& all = hook.ways[hook.chosen].places;
+    if (auto found = all.find(program); found != all.end()) return &found->second;
+  }
+  return nullptr;
 }
 
 void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
@@ -175,6 +222,33 @@ Result<Link> attach_program(bpf_program* program) {
   return Link(link);
 }
 
+Result<Link> attach_probe(bpf_program* program, const ProbePoint& point) {
+  LIBBPF_OPTS(bpf_uprobe_opts, options);
+  options.retprobe = split_section(bpf_program__section_name(program)).kind == "uretprobe";
+  // All processes, also those that start later: the program has the filters.
+  auto* link = bpf_program__attach_uprobe_opts(program, -1, point.open_path().c_str(),
+                                               point.offset, &options);
+  if (!link)
+    return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
+                 strerror(errno),
+                 {},
+                 kUnsupported};
+  return Link(link);
+}
+
+namespace {
+/// Begin and end of a function lie at the same place.
+std::vector<std::string> place_words(const WayPlan& way) {
+  std::vector<std::string> all;
+  for (auto& [program, places] : way.places)
+    for (auto& p : places.points) {
+      auto words = fmt::format("{}:{} at {:#x}", printable(p.path), p.symbol, p.offset);
+      if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
+    }
+  return all;
+}
+}  // namespace
+
 std::string explain(const Plan& plan, bool losers) {
   std::string text;
   for (auto& h : plan.hooks) {
@@ -193,6 +267,8 @@ std::string explain(const Plan& plan, bool losers) {
                           chosen                   ? ""
                           : w.lost_because.empty() ? ": possible, not needed"
                                                    : ": " + w.lost_because);
+      if (w.lost_because.empty())
+        for (auto& place : place_words(w)) text += fmt::format("      {}\n", place);
     }
     if (h.chosen < 0) text += fmt::format("  without: {}\n", h.hook->optional);
   }

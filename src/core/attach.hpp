@@ -2,11 +2,13 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/probe_target.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 
@@ -24,6 +26,8 @@ struct WayPlan {
   const Way* way;
   std::vector<std::string> targets;  ///< sections: "tp_btf/sched_switch"
   std::string lost_because;          ///< empty: usable
+  std::map<std::string_view, ProbePoints> places = {};  ///< of programs on user functions
+  std::optional<Error> nowhere = {};  ///< no file has such a function
 };
 
 struct HookPlan {
@@ -36,6 +40,9 @@ struct HookPlan {
 struct Plan {
   std::vector<HookPlan> hooks;
   std::vector<std::string> limits;  ///< what is lost or less true here, in words
+
+  /// Where a chosen program on a user function goes; null: it is none.
+  const ProbePoints* places(std::string_view program) const;
 };
 
 /// Ways that turned out not to attach although they looked well: "program" -> reason.
@@ -69,6 +76,9 @@ using Link = std::unique_ptr<bpf_link, LinkDeleter>;
 
 /// Attaches one program as its section says.
 Result<Link> attach_program(bpf_program* program);
+
+/// Attaches a program on a user function to one place of it.
+Result<Link> attach_probe(bpf_program* program, const ProbePoint& point);
 
 /// The plan in words, for --explain and -v.
 std::string explain(const Plan& plan, bool losers);

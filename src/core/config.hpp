@@ -46,7 +46,8 @@ class Config {
   std::vector<std::uint32_t> pids, tids;
   std::optional<std::uint32_t> uid;
   std::string comm;
-  std::string cgroup;  ///< path or id, as given
+  std::string cgroup;   ///< path or id, as given
+  std::string library;  ///< path or name of what is probed instead of the usual file
   std::vector<std::string> command;
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
   std::uint64_t max_keys = 0;

@@ -238,11 +238,13 @@ struct Events {
 };
 Events events_for(const std::string& tool) {
   static const std::map<std::string, Events> known{
+      {"bashreadline", {{"-e"}, {"typist", "--lines", "3"}}},
       {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
       {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
       {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
       {"drsnoop",
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
+      {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
   };
