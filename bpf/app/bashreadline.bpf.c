@@ -63,11 +63,14 @@ inline_ int end(struct pt_regs *ctx)
 		return 0;
 	}
 	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
-	e = emit_room(sizeof(*e) + COMMAND_BYTES, sizeof(*e));
+	/* Room for the terminator, and for one more byte: it tells a line that is cut. */
+	e = emit_room(sizeof(*e) + COMMAND_BYTES + 2, sizeof(*e));
 	if (!e)
 		return 0;
-	bytes = read_line(e, line, COMMAND_BYTES);
-	if (bytes <= 0 || bytes >= COMMAND_BYTES)
+	bytes = read_line(e, line, COMMAND_BYTES + 2);
+	if (e->command.bytes > COMMAND_BYTES)
+		e->command.bytes = COMMAND_BYTES;
+	if (bytes <= 0 || bytes > COMMAND_BYTES + 1)
 		count(LEDGER_TRUNCATED);
 	emit_end(e);
 	return 0;
