@@ -226,8 +226,8 @@ Result<Link> attach_probe(bpf_program* program, const ProbePoint& point) {
   LIBBPF_OPTS(bpf_uprobe_opts, options);
   options.retprobe = split_section(bpf_program__section_name(program)).kind == "uretprobe";
   // All processes, also those that start later: the program has the filters.
-  auto* link = bpf_program__attach_uprobe_opts(program, -1, point.open_path().c_str(),
-                                               point.offset, &options);
+  auto* link = bpf_program__attach_uprobe_opts(program, -1, point.open_path().c_str(), point.offset,
+                                               &options);
   if (!link)
     return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
                  strerror(errno),

@@ -210,8 +210,14 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
   }
   if (!override.empty()) library = override;
   for (auto pid : config_.pids) {
-    // Linked statically: the function may be in the program.
-    if (!add_mapped(std::to_string(pid), library, found)) add_program(pid, found);
+    if (add_mapped(std::to_string(pid), library, found)) continue;
+    if (is_shared(library)) {
+      add_program(pid, found);  // linked statically: the function may be in the program
+    } else {
+      add_installed(library, found);  // it may become that program yet
+      found.left_out.push_back(fmt::format("process {} as long as it does not run {}", pid,
+                                           printable(std::string(library))));
+    }
   }
   if (config_.pids.empty() || !config_.command.empty()) {
     add_installed(library, found);

@@ -46,8 +46,9 @@ class ProbeFinder {
   explicit ProbeFinder(const Config& config, std::string proc = "/proc",
                        std::vector<std::string> directories = {});
 
-  /// With --library that file only; with --pid those that these processes have mapped, else the
-  /// process' own program; otherwise those of the system and of all running processes.
+  /// With --library that file only; with --pid those that these processes have mapped, else (of
+  /// a library) the process' own program or (of a program) the installed one; otherwise those of
+  /// the system and of all running processes.
   Result<ProbePoints> find(std::string_view library, std::string_view symbol);
 
  private:
