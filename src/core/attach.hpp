@@ -24,10 +24,10 @@ class Kernel;
 /// What one way came to.
 struct WayPlan {
   const Way* way;
-  std::vector<std::string> targets;  ///< sections: "tp_btf/sched_switch"
-  std::string lost_because;          ///< empty: usable
+  std::vector<std::string> targets;                     ///< sections: "tp_btf/sched_switch"
+  std::string lost_because;                             ///< empty: usable
   std::map<std::string_view, ProbePoints> places = {};  ///< of programs on user functions
-  std::optional<Error> nowhere = {};  ///< no file has such a function
+  std::optional<Error> nowhere = {};                    ///< no file has such a function
 };
 
 struct HookPlan {

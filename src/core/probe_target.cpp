@@ -168,7 +168,8 @@ void ProbeFinder::add_program(std::uint32_t pid, Files& files) {
 /// What a program that starts now would be given.
 void ProbeFinder::add_installed(std::string_view library, Files& files) {
   if (!is_shared(library)) {
-    std::string_view path = getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
+    const char* given = getenv("PATH");
+    std::string_view path = given ? given : "/usr/bin:/bin";
     for (bool last = false; !last;) {
       auto colon = path.find(':');
       auto file = fmt::format("{}/{}", path.substr(0, colon), library);
