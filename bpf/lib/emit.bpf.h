@@ -39,6 +39,17 @@ inline_ void emit_end(void *record)
 			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
+/* A whole record that lies elsewhere; its size need not be a constant. */
+inline_ void emit_copy(void *record, u64 size)
+{
+	u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+
+	if (bpf_ringbuf_output(&events, record, size,
+			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
+							    BPF_RB_NO_WAKEUP))
+		count(LEDGER_LOST);
+}
+
 /*
  * With --kernel-stack a struct stack follows the record. The ring buffer wants constant sizes, so
  * that without it the room for one is a constant 0: the verifier knows stack_on.

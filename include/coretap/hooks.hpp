@@ -1,4 +1,5 @@
-// Where a tool attaches: hooks, each with the ways it can be had, best first.
+// Where a tool attaches: hooks, each with the ways it can be had, best first. Programs on user
+// functions have sections "uprobe/LIBRARY:function": the library finds the files (probe_target.hpp).
 #pragma once
 #include <string_view>
 #include <vector>

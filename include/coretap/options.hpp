@@ -72,6 +72,8 @@ Option kernel_stack();
 Option extended();
 Option print_uid();
 Option disk();
+/// For tools on user functions; `alias` is what peers call it.
+Option library(char letter, std::string_view alias = {});
 Option stack_depth();
 Option stack_storage();
 Option max_keys();

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -15,6 +16,7 @@
 #include "core/fd.hpp"
 #include "core/kernel.hpp"
 #include "docs/help.hpp"
+#include "output/sanitize.hpp"
 
 namespace coretap {
 
@@ -24,7 +26,21 @@ Section split_section(std::string_view section) {
   return {section.substr(0, slash), section.substr(slash + 1)};
 }
 
+std::vector<std::string> listed_tracepoints(std::string_view target) {
+  auto category = target.substr(0, target.find('/') + 1);
+  std::vector<std::string> all;
+  for (target.remove_prefix(category.size());; target.remove_prefix(target.find(',') + 1)) {
+    all.push_back(fmt::format("{}{}", category, target.substr(0, target.find(','))));
+    if (target.find(',') == target.npos) return all;
+  }
+}
+
 namespace {
+
+Result<int> classic_id(std::string_view target) {
+  auto [category, name] = split_section(target);
+  return tracepoint_id(category, name);
+}
 
 /// Why this kernel cannot attach a program with this section; empty if it can.
 std::string refusal(std::string_view section, Kernel& kernel) {
@@ -32,10 +48,13 @@ std::string refusal(std::string_view section, Kernel& kernel) {
   if (kind == "tp_btf" || kind == "raw_tp") {
     if (kernel.tracepoint_args(target) < 0) return fmt::format("no tracepoint {}", target);
   } else if (kind == "tracepoint" || kind == "tp") {
-    auto slash = target.find('/');
-    auto id = tracepoint_id(target.substr(0, slash),
-                            slash == target.npos ? "" : target.substr(slash + 1));
-    if (!id) return fmt::format("{}: {}", id.error().what, id.error().why);
+    std::string why;
+    for (auto& name : listed_tracepoints(target)) {
+      auto id = classic_id(name);
+      if (id) return {};
+      why = fmt::format("{}: {}", id.error().what, id.error().why);
+    }
+    return why;
   } else if (kind == "fentry" || kind == "fexit") {
     if (!kernel.has_function(target)) return fmt::format("no function {} (or inlined)", target);
     if (auto& why = kernel.fentry_refusal(); !why.empty()) return why;
@@ -69,7 +88,28 @@ std::string refusal(const Need& need, Kernel& kernel) {
   return {};
 }
 
-WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused& refused) {
+bool is_probe(std::string_view section) {
+  auto kind = split_section(section).kind;
+  return kind == "uprobe" || kind == "uretprobe";
+}
+
+void find_places(WayPlan& plan, std::string_view program, std::string_view target,
+                 ProbeFinder& finder) {
+  plan.lost_because = uprobe_refusal();
+  if (!plan.lost_because.empty()) return;
+  auto [library, symbol] = split_target(target);
+  auto found = finder.find(library, symbol);
+  if (found) {
+    plan.places.emplace(program, std::move(*found));
+    return;
+  }
+  auto& error = found.error();
+  plan.lost_because = error.what + (error.why.empty() ? "" : ": " + error.why);
+  plan.nowhere = error;
+}
+
+WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused& refused,
+              ProbeFinder& finder) {
   WayPlan plan{&way, {}, {}};
   for (auto& need : way.needs)
     if (plan.lost_because.empty()) plan.lost_because = refusal(need, kernel);
@@ -84,6 +124,8 @@ WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused&
     if (!plan.lost_because.empty()) continue;
     if (auto known = refused.find(name); known != refused.end())
       plan.lost_because = known->second;
+    else if (is_probe(section))
+      find_places(plan, name, split_section(section).target, finder);
     else
       plan.lost_because = refusal(section, kernel);
   }
@@ -95,13 +137,18 @@ WayPlan judge(const Way& way, Kernel& kernel, bpf_object* object, const Refused&
 Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, bpf_object* object,
                        const Refused& refused) {
   Plan plan;
+  ProbeFinder finder(config);
+  auto limit = [&](std::string words) {
+    if (std::find(plan.limits.begin(), plan.limits.end(), words) == plan.limits.end())
+      plan.limits.push_back(std::move(words));
+  };
   for (auto& hook : tool.hooks) {
     HookPlan h{&hook, config.holds(hook.when), -1, {}};
     for (auto& way : hook.ways) {
       // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
       // all.
       if (h.chosen >= 0 && !config.given("explain")) break;
-      h.ways.push_back(judge(way, kernel, object, refused));
+      h.ways.push_back(judge(way, kernel, object, refused, finder));
       if (h.wanted && h.chosen < 0 && h.ways.back().lost_because.empty())
         h.chosen = static_cast<int>(h.ways.size()) - 1;
     }
@@ -110,14 +157,22 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       for (auto& w : h.ways)
         tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ",
                              fmt::join(w.targets, " + "), w.lost_because);
+      if (hook.optional.empty() && !h.ways.empty() && h.ways.front().nowhere) {
+        auto& e = *h.ways.front().nowhere;
+        return Error{fmt::format("nothing to trace: {}", e.what), e.why, e.hint, e.status};
+      }
       if (hook.optional.empty())
         return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
                      "coretap doctor tells what this kernel can do and which tools run",
                      kUnsupported};
       plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
     }
-    if (h.chosen >= 0 && !h.ways[h.chosen].way->limits.empty())
-      plan.limits.emplace_back(h.ways[h.chosen].way->limits);
+    if (h.chosen >= 0) {
+      auto& chosen = h.ways[h.chosen];
+      if (!chosen.way->limits.empty()) plan.limits.emplace_back(chosen.way->limits);
+      for (auto& [program, places] : chosen.places)
+        for (auto& file : places.left_out) limit("not traced: " + file);
+    }
     plan.hooks.push_back(std::move(h));
   }
   return plan;
@@ -141,6 +196,15 @@ const std::vector<LibraryProgram>& library_programs() {
        "on kernels without task storage for tracing (before 5.12)"},
   };
   return all;
+}
+
+const ProbePoints* Plan::places(std::string_view program) const {
+  for (auto& hook : hooks) {
+    if (hook.chosen < 0) continue;
+    auto& all = hook.ways[hook.chosen].places;
+    if (auto found = all.find(program); found != all.end()) return &found->second;
+  }
+  return nullptr;
 }
 
 void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
@@ -168,8 +232,7 @@ Result<Link> attach_event(bpf_program* program, const Section& section, perf_eve
 }
 
 /// A tick of the CPU's clock, on all CPUs that are there now.
-Result<std::vector<Link>> attach_clock(bpf_program* program, const Section& section,
-                                       const Config& config) {
+Result<Links> attach_clock(bpf_program* program, const Section& section, const Config& config) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
@@ -179,7 +242,7 @@ Result<std::vector<Link>> attach_clock(bpf_program* program, const Section& sect
     attr.freq = 1;
     attr.sample_freq = config.sample_hz;
   }
-  std::vector<Link> links;
+  Links links;
   for (int cpu : online_cpus()) {
     if (config.cpu && static_cast<int>(*config.cpu) != cpu) continue;
     auto link = attach_event(program, section, attr, -1, cpu);
@@ -190,36 +253,72 @@ Result<std::vector<Link>> attach_clock(bpf_program* program, const Section& sect
   return links;
 }
 
-/// libbpf wants tracefs at its usual place; the id may come from a private mount.
-Result<Link> attach_tracepoint(bpf_program* program, const Section& section) {
-  auto [category, name] = split_section(section.target);
-  auto id = tracepoint_id(category, name);
-  if (!id) return id.error();
-  perf_event_attr attr{};
-  attr.type = PERF_TYPE_TRACEPOINT;
-  attr.config = static_cast<__u64>(*id);
-  return attach_event(program, section, attr, -1, 0);
+/// libbpf wants tracefs at its usual place; the ids may come from a private mount.
+Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
+  Links links;
+  auto names = listed_tracepoints(section.target);
+  for (auto& name : names) {
+    auto id = classic_id(name);
+    if (!id && names.size() > 1) continue;  // a call that this architecture does not have
+    if (!id) return id.error();
+    perf_event_attr attr{};
+    attr.type = PERF_TYPE_TRACEPOINT;
+    attr.config = static_cast<__u64>(*id);
+    auto link = attach_event(program, section, attr, -1, 0);
+    if (!link) return link.error();
+    links.push_back(std::move(*link));
+  }
+  if (links.empty()) return attach_error(section, ENOENT);
+  return links;
 }
 
-Result<std::vector<Link>> only(Result<Link> link) {
-  if (!link) return link.error();
-  std::vector<Link> links;
-  links.push_back(std::move(*link));
+/// All or none: which of several files was left out should depend on nothing but the files.
+Result<Links> attach_probes(bpf_program* program, const Section& section,
+                            const ProbePoints& places) {
+  Links links;
+  for (auto& point : places.points) {
+    LIBBPF_OPTS(bpf_uprobe_opts, options);
+    options.retprobe = section.kind == "uretprobe";
+    // All processes, also those that start later: the program has the filters.
+    auto* link = bpf_program__attach_uprobe_opts(program, -1, point.open_path().c_str(),
+                                                 point.offset, &options);
+    if (!link)
+      return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
+                   strerror(errno),
+                   {},
+                   kUnsupported};
+    links.emplace_back(link);
+  }
   return links;
+}
+
+/// Begin and end of a function lie at the same place.
+std::vector<std::string> place_words(const WayPlan& way) {
+  std::vector<std::string> all;
+  for (auto& [program, places] : way.places)
+    for (auto& p : places.points) {
+      auto words = fmt::format("{}:{} at {:#x}", printable(p.path), p.symbol, p.offset);
+      if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
+    }
+  return all;
 }
 
 }  // namespace
 
-Result<std::vector<Link>> attach_program(bpf_program* program, const Config& config) {
+Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan) {
   auto section = split_section(bpf_program__section_name(program));
+  if (auto* places = plan.places(bpf_program__name(program)))
+    return attach_probes(program, section, *places);
   if (section.kind == "tracepoint" || section.kind == "tp")
-    return only(attach_tracepoint(program, section));
+    return attach_tracepoints(program, section);
   if (section.kind == "perf_event") return attach_clock(program, section, config);
   auto* link = bpf_program__type(program) == BPF_PROG_TYPE_TRACING
                    ? bpf_program__attach_trace(program)  // load() has made it one
                    : bpf_program__attach(program);
   if (!link) return attach_error(section, errno);
-  return only(Link(link));
+  Links links;
+  links.emplace_back(link);
+  return links;
 }
 
 std::string explain(const Plan& plan, bool losers) {
@@ -240,6 +339,8 @@ std::string explain(const Plan& plan, bool losers) {
                           chosen                   ? ""
                           : w.lost_because.empty() ? ": possible, not needed"
                                                    : ": " + w.lost_because);
+      if (w.lost_because.empty())
+        for (auto& place : place_words(w)) text += fmt::format("      {}\n", place);
     }
     if (h.chosen < 0) text += fmt::format("  without: {}\n", h.hook->optional);
   }

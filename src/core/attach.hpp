@@ -2,11 +2,13 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/probe_target.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 
@@ -22,8 +24,10 @@ class Kernel;
 /// What one way came to.
 struct WayPlan {
   const Way* way;
-  std::vector<std::string> targets;  ///< sections: "tp_btf/sched_switch"
-  std::string lost_because;          ///< empty: usable
+  std::vector<std::string> targets;                     ///< sections: "tp_btf/sched_switch"
+  std::string lost_because;                             ///< empty: usable
+  std::map<std::string_view, ProbePoints> places = {};  ///< of programs on user functions
+  std::optional<Error> nowhere = {};                    ///< no file has such a function
 };
 
 struct HookPlan {
@@ -36,6 +40,9 @@ struct HookPlan {
 struct Plan {
   std::vector<HookPlan> hooks;
   std::vector<std::string> limits;  ///< what is lost or less true here, in words
+
+  /// Where a chosen program on a user function goes; null: it is none.
+  const ProbePoints* places(std::string_view program) const;
 };
 
 /// Ways that turned out not to attach although they looked well: "program" -> reason.
@@ -66,9 +73,15 @@ struct LinkDeleter {
   void operator()(bpf_link* link) const;
 };
 using Link = std::unique_ptr<bpf_link, LinkDeleter>;
+using Links = std::vector<Link>;
 
-/// Attaches one program as its section says; to a clock on each CPU, or to one thing.
-Result<std::vector<Link>> attach_program(bpf_program* program, const Config& config);
+/// Attaches one program as its section says: to one thing, to all of a list of tracepoints
+/// ("tracepoint/syscalls/sys_exit_open,sys_exit_openat") that this kernel has, to a clock on each
+/// CPU, or where the plan has found a user function.
+Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan);
+
+/// The members of such a list, each with its category: "syscalls/sys_exit_open".
+std::vector<std::string> listed_tracepoints(std::string_view target);
 
 /// The plan in words, for --explain and -v.
 std::string explain(const Plan& plan, bool losers);

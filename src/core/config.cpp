@@ -285,6 +285,19 @@ Option disk() {
       Complete::disk));
 }
 
+Option library(char letter, std::string_view alias) {
+  auto o = same_everywhere(value(
+      letter, "library", "PATH", "the library or program to probe, instead of those found",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--library: needs a path");
+        c.library = text;
+        return {};
+      },
+      Complete::file));
+  o.alias = alias;
+  return o;
+}
+
 Option stack_depth() {
   return same_everywhere(value(0, "perf-max-stack-depth", "FRAMES",
                                "frames kept of each stack, 127 at most (default: 127)",

@@ -47,7 +47,8 @@ class Config {
   std::vector<std::uint32_t> pids, tids;
   std::optional<std::uint32_t> uid;
   std::string comm;
-  std::string cgroup;  ///< path or id, as given
+  std::string cgroup;   ///< path or id, as given
+  std::string library;  ///< path or name of what is probed instead of the usual file
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both

@@ -137,7 +137,7 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    auto links = attach_program(program, s.config);
+    auto links = attach_program(program, s.config, s.plan);
     if (!links) {
       *failed = bpf_program__name(program);
       s.links.clear();
@@ -164,6 +164,14 @@ void set_tracing_since(Session& s) {
   });
 }
 
+/// Of programs and libraries that are probed.
+std::set<std::string> files_of(const WayPlan& way) {
+  std::set<std::string> files;
+  for (auto& [program, places] : way.places)
+    for (auto& point : places.points) files.insert(point.path);
+  return files;
+}
+
 void print_header(Session& s) {
   if (s.config.format != OutputFormat::json) return;
   JsonLine line;
@@ -179,7 +187,13 @@ void print_header(Session& s) {
     line.begin_object().text("hook", h.hook->name).key("attached").begin_array();
     if (h.chosen >= 0)
       for (auto& target : h.ways[h.chosen].targets) line.text(target);
-    line.end_array().end_object();
+    line.end_array();
+    if (h.chosen >= 0 && !h.ways[h.chosen].places.empty()) {
+      line.key("files").begin_array();
+      for (auto& file : files_of(h.ways[h.chosen])) line.text(file);
+      line.end_array();
+    }
+    line.end_object();
   }
   line.end_array().key("limits").begin_array();
   for (auto& l : s.plan.limits) line.text(l);

@@ -155,7 +155,97 @@ std::vector<std::uint64_t> unpack(const void* data, std::size_t size, std::size_
   return out;
 }
 
+constexpr std::size_t kMaxPlaces = 8;
+
+bool is_native(Elf* elf) {
+  GElf_Ehdr header;
+#ifdef __aarch64__
+  constexpr auto kMachine = EM_AARCH64;
+#else
+  constexpr auto kMachine = EM_X86_64;
+#endif
+  return ::gelf_getclass(elf) == ELFCLASS64 && ::gelf_getehdr(elf, &header) != nullptr &&
+         header.e_machine == kMachine;
+}
+
+/// Nothing if no code of the file has this address.
+std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t address) {
+  std::size_t count = 0;
+  if (::elf_getphdrnum(elf, &count) != 0) return {};
+  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+    if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0 && address >= header.p_vaddr &&
+        address - header.p_vaddr < header.p_filesz &&
+        header.p_offset <= kMaxElfSize - (address - header.p_vaddr))
+      return header.p_offset + (address - header.p_vaddr);
+  }
+  return {};
+}
+
+// What symbols of one name there are.
+struct Named {
+  std::size_t symbols = 0;  // of any name
+  bool indirect = false;
+  std::vector<std::uint64_t> global, local;
+};
+
+void find_named(Elf* elf, Elf_Data* data, const Elf_Data& names, std::string_view wanted,
+                Named& found) {
+  const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+  const std::size_t count = each > 0 ? std::min<std::size_t>(data->d_size / each, INT32_MAX) : 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    if (::gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.d_size) continue;
+    const unsigned type = GELF_ST_TYPE(symbol.st_info);
+    if (type != STT_FUNC && type != STT_GNU_IFUNC) continue;
+    ++found.symbols;
+    const char* text = static_cast<const char*>(names.d_buf) + symbol.st_name;
+    const std::size_t room = names.d_size - symbol.st_name;
+    // "memcpy@@GLIBC_2.14"
+    if (room <= wanted.size() || ::memcmp(text, wanted.data(), wanted.size()) != 0 ||
+        (text[wanted.size()] != '\0' && text[wanted.size()] != '@'))
+      continue;
+    found.indirect |= type == STT_GNU_IFUNC;
+    auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? found.local : found.global;
+    if (list.size() < kMaxPlaces && std::find(list.begin(), list.end(), symbol.st_value) == list.end())
+      list.push_back(symbol.st_value);
+  }
+}
+
 }  // namespace
+
+FunctionPlace find_function(int fd, std::string_view name) {
+  const ElfHandle elf = open_elf(fd);
+  if (!elf) return {};
+  if (!is_native(elf.get())) return {.state = FunctionPlace::foreign, .offsets = {}};
+  Named found;
+  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf.get(), section)) != nullptr;) {
+    GElf_Shdr header, names_header;
+    if (::gelf_getshdr(section, &header) == nullptr ||
+        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+      continue;
+    Elf_Scn* names_section = ::elf_getscn(elf.get(), header.sh_link);
+    if (names_section == nullptr || ::gelf_getshdr(names_section, &names_header) == nullptr ||
+        names_header.sh_type != SHT_STRTAB)
+      continue;
+    Elf_Data* data = section_data(section, header, kMaxSection);
+    const Elf_Data* names = section_data(names_section, names_header, kMaxSection);
+    if (data != nullptr && names != nullptr && data->d_type == ELF_T_SYM)
+      find_named(elf.get(), data, *names, name, found);
+  }
+  if (found.indirect) return {.state = FunctionPlace::indirect, .offsets = {}};
+  const auto& addresses = found.global.empty() ? found.local : found.global;
+  if (addresses.empty())
+    return {.state = found.symbols == 0 ? FunctionPlace::stripped : FunctionPlace::absent,
+            .offsets = {}};
+  FunctionPlace place{.state = FunctionPlace::found, .offsets = {}};
+  for (const auto address : addresses)
+    if (const auto offset = code_offset(elf.get(), address)) place.offsets.push_back(*offset);
+  if (place.offsets.empty()) place.state = FunctionPlace::outside;
+  return place;
+}
 
 // Collects candidates from up to three ELF files that describe the same code; those stay open
 // until the names of the chosen ones are copied.

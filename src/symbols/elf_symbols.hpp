@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "files.hpp"
@@ -61,5 +62,22 @@ class ElfSymbols {
   std::vector<Function> functions_;
   NameArena names_;
 };
+
+/// Where a function of a file begins.
+struct FunctionPlace {
+  enum State {
+    found,
+    no_elf,    ///< not an executable or shared object, or a damaged one
+    foreign,   ///< for another processor, or 32-bit
+    stripped,  ///< no symbols at all
+    absent,    ///< symbols, but none of that name
+    indirect,  ///< chosen at run time among several (IFUNC): its address is not that of the code
+    outside,   ///< not in the file's code
+  } state = no_elf;
+  std::vector<std::uint64_t> offsets;  ///< in the file; several where versions have own code
+};
+
+/// By its name, without version, from .symtab and .dynsym; exported ones before local ones.
+FunctionPlace find_function(int fd, std::string_view name);
 
 }  // namespace coretap::symbols

@@ -240,6 +240,7 @@ struct Events {
 };
 Events events_for(const std::string& tool) {
   static const std::map<std::string, Events> known{
+      {"bashreadline", {{"-e"}, {"typist", "--lines", "3"}}},
       {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
       {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
       {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
@@ -247,6 +248,7 @@ Events events_for(const std::string& tool) {
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
       {"profile", {{"-F", "999"}, {"sleeper", "--sleeps", "1", "--spin", "200"}}},
       {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"readahead", {{}, {"pagecache", "--size", "262144", "--phase", "cold"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* bashreadline: lines typed into interactive shells. */
+#include "lib/call.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "app/bashreadline.h"
+
+struct prompt {
+	struct call call;
+};
+
+TASK_SLOT(struct prompt);
+
+/* Most lines are short; only a longer one takes the large room. */
+#define SHORT_BYTES 256
+
+inline_ long read_line(struct bashreadline_event *e, u64 line, u32 most)
+{
+	long bytes = bpf_probe_read_user_str(e + 1, most, (void *)line);
+
+	e->command.at = sizeof(*e);
+	e->command.bytes = bytes > 0 ? bytes - 1 : 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->cgroup = bpf_get_current_cgroup_id();
+	e->pid = current_tgid();
+	e->uid = (u32)bpf_get_current_uid_gid();
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	return bytes;
+}
+
+inline_ int begin(struct pt_regs *ctx)
+{
+	struct prompt *p;
+
+	if (!keep_current())
+		return 0;
+	p = current_slot(true);
+	if (p)
+		call_begin(&p->call, ctx);
+	return 0;
+}
+
+inline_ int end(struct pt_regs *ctx)
+{
+	struct prompt *p = current_slot(false);
+	u64 line = PT_REGS_RC(ctx);
+	struct bashreadline_event *e;
+	long bytes;
+
+	if (!p || !call_end(&p->call, ctx))
+		return 0;
+	p->call.start = 0;
+	if (!line) /* end of the input */
+		return 0;
+	e = emit_room(sizeof(*e) + SHORT_BYTES, sizeof(*e));
+	if (!e)
+		return 0;
+	bytes = read_line(e, line, SHORT_BYTES);
+	if (bytes < SHORT_BYTES) {
+		if (bytes <= 0)
+			count(LEDGER_TRUNCATED);
+		emit_end(e);
+		return 0;
+	}
+	bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
+	/* Room for the terminator, and for one more byte: it tells a line that is cut. */
+	e = emit_room(sizeof(*e) + COMMAND_BYTES + 2, sizeof(*e));
+	if (!e)
+		return 0;
+	bytes = read_line(e, line, COMMAND_BYTES + 2);
+	if (e->command.bytes > COMMAND_BYTES)
+		e->command.bytes = COMMAND_BYTES;
+	if (bytes <= 0 || bytes > COMMAND_BYTES + 1)
+		count(LEDGER_TRUNCATED);
+	emit_end(e);
+	return 0;
+}
+
+SEC("uprobe/bash:readline")
+int on_bash(struct pt_regs *ctx)
+{
+	return begin(ctx);
+}
+
+SEC("uretprobe/bash:readline")
+int on_bash_return(struct pt_regs *ctx)
+{
+	return end(ctx);
+}
+
+/* Where bash has no readline of its own; other programs use the library as well. */
+inline_ bool is_bash(void)
+{
+	char comm[COMM_LEN] = {};
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	return comm[0] == 'b' && comm[1] == 'a' && comm[2] == 's' && comm[3] == 'h' && !comm[4];
+}
+
+SEC("uprobe/libreadline.so:readline")
+int on_library(struct pt_regs *ctx)
+{
+	return is_bash() ? begin(ctx) : 0;
+}
+
+SEC("uretprobe/libreadline.so:readline")
+int on_library_return(struct pt_regs *ctx)
+{
+	return is_bash() ? end(ctx) : 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_BASHREADLINE_H
+#define CORETAP_BASHREADLINE_H
+
+#include "lib/shared.h"
+
+#define COMMAND_BYTES 4095 /* of a line, at most */
+
+/* The line follows. */
+struct bashreadline_event {
+	struct event_head head;
+	__u64 cgroup;
+	__u32 pid;
+	__u32 uid;
+	struct text command;
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+#endif

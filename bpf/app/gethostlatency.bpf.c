@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* gethostlatency: time that programs wait for host names to be resolved. */
+#include "lib/call.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "app/gethostlatency.h"
+
+struct lookup {
+	struct call call;
+	u64 name_at;  /* in the program's memory */
+	u64 found_at; /* where the _r functions put their result */
+	struct gethostlatency_event e;
+	char name[HOST_BYTES + 8];
+};
+
+TASK_SLOT(struct lookup);
+
+OPT(__u64, min_ns);
+OPT(bool, failed_only);
+
+/* One byte more than a name may have tells one that is cut from one that just fits. */
+inline_ bool read_name(struct lookup *l)
+{
+	long bytes = bpf_probe_read_user_str(l->name, HOST_BYTES + 1, (void *)l->name_at);
+
+	if (bytes <= 0)
+		return false;
+	l->e.named = 1;
+	l->e.host.bytes = bytes - 1;
+	return true;
+}
+
+inline_ int begin(struct pt_regs *ctx, u64 name, u64 found, u8 function)
+{
+	struct lookup *l;
+
+	if (!keep_current())
+		return 0;
+	l = current_slot(true);
+	if (!l || !call_begin(&l->call, ctx))
+		return 0;
+	__builtin_memset(&l->e, 0, sizeof(l->e));
+	l->e.function = function;
+	l->name_at = name;
+	l->found_at = found;
+	/* Now: the caller may let its result overwrite the name. What is not in memory yet has
+	 * another chance when the function has read it. */
+	if (name)
+		read_name(l);
+	return 0;
+}
+
+/* getaddrinfo() returns 0 or an EAI number; others a pointer; the _r functions 0 or an errno. */
+inline_ bool has_failed(struct lookup *l, u64 returned)
+{
+	u64 found = 0;
+
+	if (l->e.function == GETHOSTBYNAME || l->e.function == GETHOSTBYNAME2) {
+		l->e.result = returned ? 0 : -1;
+		return !returned;
+	}
+	l->e.result = (s32)returned;
+	if (l->e.result || l->e.function == GETADDRINFO)
+		return l->e.result != 0;
+	/* Nothing went wrong, and still there may be no such host. */
+	return l->found_at && !bpf_probe_read_user(&found, sizeof(found), (void *)l->found_at) &&
+	       !found;
+}
+
+inline_ int end(struct pt_regs *ctx)
+{
+	struct lookup *l = current_slot(false);
+	u32 bytes;
+
+	/* No begin: filtered, not tracked (counted there), a part of another call. */
+	if (!l || !call_end(&l->call, ctx))
+		return 0;
+	l->e.head.time_ns = l->call.start;
+	l->e.latency_ns = since(l->call.start, bpf_ktime_get_ns());
+	l->call.start = 0;
+	l->e.failed = has_failed(l, PT_REGS_RC(ctx));
+	if (l->e.latency_ns < min_ns || (failed_only && !l->e.failed)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (l->name_at && ((!l->e.named && !read_name(l)) || l->e.host.bytes >= HOST_BYTES))
+		count(LEDGER_TRUNCATED);
+	l->e.pid = current_tgid();
+	l->e.tid = current_tid();
+	l->e.uid = (u32)bpf_get_current_uid_gid();
+	l->e.cgroup = bpf_get_current_cgroup_id();
+	bpf_get_current_comm(l->e.comm, sizeof(l->e.comm));
+	l->e.host.at = sizeof(l->e);
+	bytes = l->e.host.bytes;
+	opaque(bytes);
+	if (bytes > HOST_BYTES)
+		bytes = HOST_BYTES;
+	emit_copy(&l->e, sizeof(l->e) + bytes);
+	return 0;
+}
+
+#define LOOKUP(function, id, found)                               \
+	SEC("uprobe/libc:" #function)                             \
+	int on_##function(struct pt_regs *ctx)                    \
+	{                                                         \
+		return begin(ctx, PT_REGS_PARM1(ctx), found, id); \
+	}                                                         \
+	SEC("uretprobe/libc:" #function)                          \
+	int on_##function##_return(struct pt_regs *ctx)           \
+	{                                                         \
+		return end(ctx);                                  \
+	}
+
+#ifdef __TARGET_ARCH_x86
+#define SIXTH_ARGUMENT(ctx) ((ctx)->r9)
+#else
+#define SIXTH_ARGUMENT(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
+#endif
+
+LOOKUP(getaddrinfo, GETADDRINFO, 0)
+LOOKUP(gethostbyname, GETHOSTBYNAME, 0)
+LOOKUP(gethostbyname2, GETHOSTBYNAME2, 0)
+LOOKUP(gethostbyname_r, GETHOSTBYNAME_R, PT_REGS_PARM5(ctx))
+LOOKUP(gethostbyname2_r, GETHOSTBYNAME2_R, SIXTH_ARGUMENT(ctx))

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls of functions of user programs, from entry to return, by the task's stack pointer. */
+#ifndef CORETAP_CALL_BPF_H
+#define CORETAP_CALL_BPF_H
+
+#include "lib/task.bpf.h"
+
+/* The outermost call under way of a task; part of its TASK_SLOT. */
+struct call {
+	u64 start; /* 0: none */
+	u64 sp;    /* the stack pointer when it has returned */
+	u64 inner; /* calls within it */
+};
+
+/* Told at the entry: x86 has the return address on the stack until then. */
+inline_ u64 sp_after_return(struct pt_regs *ctx)
+{
+#ifdef __TARGET_ARCH_x86
+	return PT_REGS_SP(ctx) + 8;
+#else
+	return PT_REGS_SP(ctx);
+#endif
+}
+
+/*
+ * False for a call that is a part of another one (gethostbyname() calls gethostbyname_r()). One
+ * that was left by longjmp() is under way no more when the stack is as short as it was at its
+ * entry; what was taken for its parts meanwhile is counted. The same stack pointer twice: two
+ * names of one file are probed (overlays), and this is one call.
+ */
+inline_ bool call_begin(struct call *c, struct pt_regs *ctx)
+{
+	u64 sp = sp_after_return(ctx);
+
+	if (c->start && sp < c->sp) {
+		c->inner++;
+		return false;
+	}
+	if (c->start && c->inner)
+		count_n(LEDGER_UNMATCHED, c->inner);
+	c->sp = sp;
+	c->inner = 0;
+	c->start = bpf_ktime_get_ns();
+	return true;
+}
+
+/* True once for each call that has begun. */
+inline_ bool call_end(struct call *c, struct pt_regs *ctx)
+{
+	return c->start && c->sp == PT_REGS_SP(ctx);
+}
+
+#endif

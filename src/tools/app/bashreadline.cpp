@@ -1,0 +1,49 @@
+// bashreadline: lines typed into interactive shells.
+#include "app/bashreadline.h"
+
+#include "bashreadline.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Event = bashreadline_event;
+
+TOOL(bashreadline) {
+  return {
+      .name = "bashreadline",
+      .summary = "commands typed into interactive bash",
+      .description =
+          "One line for each line that somebody has entered at a prompt of bash, when it is "
+          "entered and before it runs, in all bashes of the machine, containers included. What "
+          "scripts run is not shown. It is what readline returns, so that the answers to read -e "
+          "appear too; the first prompt that was open at the start does not.\n\n"
+          "Where bash uses the shared readline library, only processes named bash are shown. "
+          "With --library all programs that call readline in that file are. Lines are kept up to "
+          "4095 bytes.",
+      .overhead = "two breakpoints per line typed: none that can be measured",
+      .examples = {{"bashreadline", "all bashes"},
+                   {"bashreadline -u nobody", "what the user nobody types"},
+                   {"bashreadline -s /usr/lib/libreadline.so.8",
+                    "every program that uses this library"}},
+      .object = skeleton<bashreadline_bpf>(),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::library('s', "shared"), shared::print_uid(), shared::extended()},
+      .hooks = {{"lines typed",
+                 {{{"on_bash", "on_bash_return"}},
+                  {{"on_library", "on_library_return"},
+                   {},
+                   "only processes named bash are shown, as bash uses the readline library"}}}},
+      .report =
+          events<Event>(
+              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
+               field<&Event::pid>("pid", "PID", as::pid, "process"),
+               field<&Event::comm>("comm", "COMM", as::comm, "command name of the process")
+                   .with("extended"),
+               text_field<&Event::command>("command", "COMMAND", as::rest, "the line"),
+               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
+                                     "cgroup (version 2) of the process")
+                   .with("json")})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing lines typed into bash",
+  };
+}

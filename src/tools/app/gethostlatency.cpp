@@ -1,0 +1,144 @@
+// gethostlatency: time that programs wait for host names to be resolved.
+#include "app/gethostlatency.h"
+
+#include <netdb.h>
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "gethostlatency.skel.h"
+
+using namespace coretap;
+using Event = gethostlatency_event;
+using Rodata = rodata_of<gethostlatency_bpf>;
+
+namespace {
+
+std::string function(const Event& e) {
+  constexpr const char* kNames[] = {"getaddrinfo", "gethostbyname", "gethostbyname2",
+                                    "gethostbyname_r", "gethostbyname2_r"};
+  static_assert(std::size(kNames) == GETHOST_FUNCTIONS);
+  return e.function < GETHOST_FUNCTIONS ? kNames[e.function] : "";
+}
+
+Value host(const Event& e) {
+  if (!e.named) return {};
+  return std::string(reinterpret_cast<const char*>(&e) + e.host.at, e.host.bytes);
+}
+
+/// The same numbers in glibc and musl.
+std::string resolver_error(int number) {
+  switch (number) {
+    case EAI_BADFLAGS:
+      return "EAI_BADFLAGS";
+    case EAI_NONAME:
+      return "EAI_NONAME";
+    case EAI_AGAIN:
+      return "EAI_AGAIN";
+    case EAI_FAIL:
+      return "EAI_FAIL";
+    case -5:
+      return "EAI_NODATA";
+    case EAI_FAMILY:
+      return "EAI_FAMILY";
+    case EAI_SOCKTYPE:
+      return "EAI_SOCKTYPE";
+    case EAI_SERVICE:
+      return "EAI_SERVICE";
+    case -9:
+      return "EAI_ADDRFAMILY";
+    case EAI_MEMORY:
+      return "EAI_MEMORY";
+    case EAI_SYSTEM:
+      return "EAI_SYSTEM";
+    case EAI_OVERFLOW:
+      return "EAI_OVERFLOW";
+    default:
+      return "EAI_" + std::to_string(number);
+  }
+}
+
+std::string error(const Event& e) {
+  if (!e.failed) return "";
+  if (e.function == GETADDRINFO) return resolver_error(e.result);
+  if (e.result == ERANGE) return "ERANGE";
+  return e.result > 0 ? "errno " + std::to_string(e.result) : "not found";
+}
+
+Way way(std::string_view entry, std::string_view end) { return {{entry, end}}; }
+
+}  // namespace
+
+TOOL(gethostlatency) {
+  return {
+      .name = "gethostlatency",
+      .summary = "time that programs wait for host names to be resolved",
+      .description =
+          "One line for each call of getaddrinfo, gethostbyname, gethostbyname2 and their _r "
+          "forms in the C library, when it returns: who asked for which name, and how long it "
+          "took. What such a call does inside (gethostbyname uses gethostbyname_r) is a part of "
+          "it and no line of its own. Calls that were under way at the start are not seen.\n\n"
+          "Traced are the C library of the system and every other one that a process has mapped "
+          "at the start, glibc or musl, in containers too and also after an upgrade; with --pid "
+          "only those of these processes. Programs that start later are seen if they use one of "
+          "these files. Not seen are programs that resolve names without the C library (many in "
+          "Go), 32-bit ones, and ones linked statically unless --pid or --library names them.",
+      .overhead =
+          "two breakpoints per call, some microseconds of a wait that usually takes "
+          "hundreds",
+      .examples = {{"gethostlatency", "all programs"},
+                   {"gethostlatency -p 181", "process 181, by the C library that it has"},
+                   {"gethostlatency -m 100 -e", "what took 100 ms and more, with its result"},
+                   {"gethostlatency -x", "what was not resolved"},
+                   {"gethostlatency -l /opt/app/server", "a program with a C library of its own"}},
+      .object = skeleton<gethostlatency_bpf>(),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::library('l', "libc"),
+                  number('m', "min-latency", "MS", "only calls that took at least so long",
+                         setting(&Rodata::min_ns), 1000000),
+                  flag('x', "failed", "only calls that found nothing",
+                       setting(&Rodata::failed_only)),
+                  shared::print_uid(), shared::extended()},
+      .hooks = {{"getaddrinfo", {way("on_getaddrinfo", "on_getaddrinfo_return")}},
+                {"gethostbyname",
+                 {way("on_gethostbyname", "on_gethostbyname_return")},
+                 {},
+                 "calls of gethostbyname are not seen"},
+                {"gethostbyname2",
+                 {way("on_gethostbyname2", "on_gethostbyname2_return")},
+                 {},
+                 "calls of gethostbyname2 are not seen"},
+                {"gethostbyname_r",
+                 {way("on_gethostbyname_r", "on_gethostbyname_r_return")},
+                 {},
+                 "calls of gethostbyname_r are not seen"},
+                {"gethostbyname2_r",
+                 {way("on_gethostbyname2_r", "on_gethostbyname2_r_return")},
+                 {},
+                 "calls of gethostbyname2_r are not seen"}},
+      .report =
+          events<Event>(
+              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
+               field<&Event::pid>("pid", "PID", as::pid, "process"),
+               field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
+               field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+               field<&Event::latency_ns>("latency_ns", "LATms",
+                                         as::precise(as::wide(as::milliseconds, 10), 3),
+                                         "time from call to return"),
+               derived<Event, function>("function", "FUNCTION", as::wide(as::text, -16),
+                                        "the function that was called")
+                   .with("extended"),
+               derived<Event, error>("error", "ERROR", as::text,
+                                     "why nothing was found; empty: found")
+                   .with("extended|failed"),
+               field<&Event::result>("result", "RESULT", as::small,
+                                     "what the function returned; -1 for NULL instead of a host")
+                   .with("json"),
+               derived<Event, host>("host", "HOST", as::rest,
+                                    "the name asked for; null: none was given"),
+               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
+                                     "cgroup (version 2) of the task")
+                   .with("json")})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing lookups of host names",
+  };
+}
