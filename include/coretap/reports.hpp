@@ -36,9 +36,14 @@ struct EventReport {
   std::size_t record_size = 0;       ///< bytes, without the stack
   std::string_view stack_when = {};  ///< option under which a struct stack follows the record
   std::vector<TimeColumn> times = {TimeColumn{}};
+  bool frequent = false;  ///< a single process makes hundreds of thousands a second: a larger ring
 
   EventReport timed(std::vector<TimeColumn> columns) && {
     times = std::move(columns);
+    return std::move(*this);
+  }
+  EventReport often() && {
+    frequent = true;
     return std::move(*this);
   }
 };

@@ -23,7 +23,21 @@ Section split_section(std::string_view section) {
   return {section.substr(0, slash), section.substr(slash + 1)};
 }
 
+std::vector<std::string> listed_tracepoints(std::string_view target) {
+  auto category = target.substr(0, target.find('/') + 1);
+  std::vector<std::string> all;
+  for (target.remove_prefix(category.size());; target.remove_prefix(target.find(',') + 1)) {
+    all.push_back(fmt::format("{}{}", category, target.substr(0, target.find(','))));
+    if (target.find(',') == target.npos) return all;
+  }
+}
+
 namespace {
+
+Result<int> classic_id(std::string_view target) {
+  auto [category, name] = split_section(target);
+  return tracepoint_id(category, name);
+}
 
 /// Why this kernel cannot attach a program with this section; empty if it can.
 std::string refusal(std::string_view section, Kernel& kernel) {
@@ -31,10 +45,13 @@ std::string refusal(std::string_view section, Kernel& kernel) {
   if (kind == "tp_btf" || kind == "raw_tp") {
     if (kernel.tracepoint_args(target) < 0) return fmt::format("no tracepoint {}", target);
   } else if (kind == "tracepoint" || kind == "tp") {
-    auto slash = target.find('/');
-    auto id = tracepoint_id(target.substr(0, slash),
-                            slash == target.npos ? "" : target.substr(slash + 1));
-    if (!id) return fmt::format("{}: {}", id.error().what, id.error().why);
+    std::string why;
+    for (auto& name : listed_tracepoints(target)) {
+      auto id = classic_id(name);
+      if (id) return {};
+      why = fmt::format("{}: {}", id.error().what, id.error().why);
+    }
+    return why;
   } else if (kind == "fentry" || kind == "fexit") {
     if (!kernel.has_function(target)) return fmt::format("no function {} (or inlined)", target);
     if (auto& why = kernel.fentry_refusal(); !why.empty()) return why;
@@ -144,7 +161,8 @@ const std::vector<LibraryProgram>& library_programs() {
 
 void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 
-Result<Link> attach_program(bpf_program* program) {
+Result<std::vector<Link>> attach_program(bpf_program* program) {
+  std::vector<Link> links;
   auto section = split_section(bpf_program__section_name(program));
   auto failed = [&](int error) {
     return Error{fmt::format("cannot attach {}/{}", section.kind, section.target),
@@ -155,24 +173,36 @@ Result<Link> attach_program(bpf_program* program) {
   bpf_link* link = nullptr;
   if (section.kind == "tracepoint" || section.kind == "tp") {
     // libbpf wants tracefs at its usual place; the id may come from a private mount.
-    auto slash = section.target.find('/');
-    auto id = tracepoint_id(section.target.substr(0, slash), section.target.substr(slash + 1));
-    if (!id) return id.error();
-    perf_event_attr attr{};
-    attr.size = sizeof attr;
-    attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = static_cast<__u64>(*id);
-    int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
-    if (fd < 0) return failed(errno);
-    link = bpf_program__attach_perf_event(program, fd);
-    if (!link) close(fd);
+    auto names = listed_tracepoints(section.target);
+    for (auto& name : names) {
+      auto id = classic_id(name);
+      if (!id && names.size() > 1) continue;  // a call that this architecture does not have
+      if (!id) return id.error();
+      perf_event_attr attr{};
+      attr.size = sizeof attr;
+      attr.type = PERF_TYPE_TRACEPOINT;
+      attr.config = static_cast<__u64>(*id);
+      int fd =
+          static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
+      if (fd < 0) return failed(errno);
+      link = bpf_program__attach_perf_event(program, fd);
+      if (!link) {
+        int error = errno;
+        close(fd);
+        return failed(error);
+      }
+      links.emplace_back(link);
+    }
+    if (links.empty()) return failed(ENOENT);
+    return links;
   } else if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING) {
     link = bpf_program__attach_trace(program);  // load() has made it one
   } else {
     link = bpf_program__attach(program);
   }
   if (!link) return failed(errno);
-  return Link(link);
+  links.emplace_back(link);
+  return links;
 }
 
 std::string explain(const Plan& plan, bool losers) {

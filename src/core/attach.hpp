@@ -67,8 +67,12 @@ struct LinkDeleter {
 };
 using Link = std::unique_ptr<bpf_link, LinkDeleter>;
 
-/// Attaches one program as its section says.
-Result<Link> attach_program(bpf_program* program);
+/// Attaches one program as its section says: to one thing, or to all of a list of tracepoints
+/// ("tracepoint/syscalls/sys_exit_open,sys_exit_openat") that this kernel has.
+Result<std::vector<Link>> attach_program(bpf_program* program);
+
+/// The members of such a list, each with its category: "syscalls/sys_exit_open".
+std::vector<std::string> listed_tracepoints(std::string_view target);
 
 /// The plan in words, for --explain and -v.
 std::string explain(const Plan& plan, bool losers);

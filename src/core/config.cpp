@@ -341,9 +341,11 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(simple(0, "csv", "comma-separated values with a header line"));
   all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
-  if (std::holds_alternative<EventReport>(tool.report))
+  if (auto* report = std::get_if<EventReport>(&tool.report))
     all.push_back(limit("ring-size", "BYTES",
-                        "room for events on their way (default: 128K, 1M with stacks)",
+                        report->frequent
+                            ? "room for events on their way (default: 8M)"
+                            : "room for events on their way (default: 128K, 1M with stacks)",
                         &Config::ring_bytes, 1 << 30));
   all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
   all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));

@@ -135,13 +135,13 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    auto link = attach_program(program);
-    if (!link) {
+    auto links = attach_program(program);
+    if (!links) {
       *failed = bpf_program__name(program);
       s.links.clear();
-      return link.error();
+      return links.error();
     }
-    s.links.push_back(std::move(*link));
+    for (auto& link : *links) s.links.push_back(std::move(link));
   }
   return {};
 }
