@@ -344,7 +344,7 @@ std::vector<Option> common_options(const Tool& tool) {
   if (auto* report = std::get_if<EventReport>(&tool.report))
     all.push_back(limit("ring-size", "BYTES",
                         report->frequent
-                            ? "room for events on their way (default: 8M)"
+                            ? "room for events on their way (default: 2M)"
                             : "room for events on their way (default: 128K, 1M with stacks)",
                         &Config::ring_bytes, 1 << 30));
   all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kDefaultRing = 128 << 10;
 constexpr std::uint64_t kRingWithStacks = 1 << 20;
 // What a process makes while the reader waits for a CPU.
-constexpr std::uint64_t kRingOfFrequent = 8 << 20;
+constexpr std::uint64_t kRingOfFrequent = 2 << 20;
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }

@@ -244,6 +244,7 @@ Events events_for(const std::string& tool) {
       {"drsnoop",
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"opensnoop", {{"-e", "-F", "-U"}, {"opener", "--count", "3"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
   };
   auto found = known.find(tool);
