@@ -36,13 +36,21 @@ inline_ void emit_copy(void *record, u64 size)
 		count(LEDGER_LOST);
 }
 
+/* Bytes with the terminator, or < 0. Older kernels (5.10) say 0 for an empty string. */
+inline_ s64 read_user_str(char *to, u32 room, const void *from)
+{
+	s64 n = bpf_probe_read_user_str(to, room, from);
+
+	return n ? n : 1;
+}
+
 /*
  * A string of user space into room for `most` bytes and its terminator. Returns its bytes without
  * the terminator, at most `most`; < 0: cannot be read now. With *cut it is longer than that.
  */
 inline_ s64 text_user(char *to, const u32 most, const void *from, bool *cut)
 {
-	s64 n = bpf_probe_read_user_str(to, most + 2, from);
+	s64 n = read_user_str(to, most + 2, from);
 
 	*cut = n == most + 2;
 	return *cut ? most : n - 1;

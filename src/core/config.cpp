@@ -53,6 +53,11 @@ std::uint64_t Config::number(std::string_view option, std::uint64_t otherwise) c
   return found == given_.end() ? otherwise : parse_unsigned(found->second).value_or(otherwise);
 }
 
+std::string_view Config::text(std::string_view option) const {
+  auto found = given_.find(option);
+  return found == given_.end() ? std::string_view() : found->second;
+}
+
 std::optional<double> parse_seconds(std::string_view text) {
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -198,7 +203,7 @@ Option limit(std::string_view name, std::string_view metavar, std::string_view d
 }  // namespace
 
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
-Option tid() { return ids('t', "tid", "only these threads", &Config::tids); }
+Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
 
 namespace {
 std::optional<std::uint32_t> user_id(std::string_view name) {

@@ -243,6 +243,7 @@ Events events_for(const std::string& tool) {
       {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
       {"drsnoop",
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
+      {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"opensnoop", {{"-e", "-F", "-U"}, {"opener", "--count", "3"}}},
       {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
@@ -373,7 +374,7 @@ EVERY_TOOL(FiltersThatNothingCanMatch) {
   require_tool(tool);
   auto dead = std::to_string(dead_process());
   expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 1, dead);
-  expect_refusal(tool, run_tool(tool, {"--json", "-t", dead}), 1, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "--tid", dead}), 1, dead);
   expect_refusal(tool, run_tool(tool, {"--json", "-c", "/tmp"}), 2, "/tmp");
   expect_refusal(tool, run_tool(tool, {"--json", "-c", "no/such/cgroup"}), 2, "no/such/cgroup");
 }
