@@ -108,7 +108,7 @@ void size_maps(Session& s) {
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     auto* report = std::get_if<EventReport>(&s.tool.report);
-    auto room = report && report->frequent           ? kRingOfFrequent
+    auto room = report && report->frequent       ? kRingOfFrequent
                 : s.config.given("kernel-stack") ? kRingWithStacks
                                                  : kDefaultRing;
     auto bytes = s.config.ring_bytes ? s.config.ring_bytes : room;
