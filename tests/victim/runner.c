@@ -7,6 +7,29 @@ static uint64_t execs, fails;
 
 extern char **environ;
 
+/* Told when all is done: a line begun would be torn by the words of a tracer that shares it. */
+static struct
+try {
+	pid_t pid;
+	int error;
+	const char *file;
+	char *const *argv;
+}
+tries[8];
+
+static void tell(const struct try *t)
+{
+	vt_open(NULL, '{');
+	vt_i64("pid", t->pid);
+	vt_hex("file_hex", t->file, strlen(t->file));
+	vt_i64("error", t->error);
+	vt_open("args_hex", '[');
+	for (size_t i = 0; t->argv[i]; i++)
+		vt_hex(NULL, t->argv[i], strlen(t->argv[i]));
+	vt_close(']');
+	vt_close('}');
+}
+
 /* In a child: one try, and what it was. */
 static void attempt(const char *file, char *const argv[], bool works)
 {
@@ -20,15 +43,7 @@ static void attempt(const char *file, char *const argv[], bool works)
 	status = vt_reap(pid);
 	if (!WIFEXITED(status) || !WEXITSTATUS(status) != works)
 		vt_die(VT_FAILED, "%s: status %#x", file, status);
-	vt_open(NULL, '{');
-	vt_i64("pid", pid);
-	vt_hex("file_hex", file, strlen(file));
-	vt_i64("error", WEXITSTATUS(status));
-	vt_open("args_hex", '[');
-	for (size_t i = 0; argv[i]; i++)
-		vt_hex(NULL, argv[i], strlen(argv[i]));
-	vt_close(']');
-	vt_close('}');
+	tries[execs + fails] = (struct try){pid, WEXITSTATUS(status), file, argv};
 	execs += works;
 	fails += !works;
 }
@@ -58,15 +73,11 @@ int main(int argc, char **argv)
 	memset(longer_arg, 'm', sizeof(longer_arg) - 1);
 	vt_ready();
 
-	vt_line_begin();
-	vt_u64("pid", (uint64_t)getpid());
-	vt_open("tries", '[');
 	attempt(self, known, true);
 	attempt(self, two_long, true);
 	attempt(self, too_long, true);
 	attempt("/nonexistent/program", missing, false);
 	attempt("/", missing, false);
-	vt_close(']');
 	/* Four at a time, as make does. */
 	for (uint64_t i = 0; i < count; i += 4) {
 		pid_t pids[4];
@@ -83,6 +94,12 @@ int main(int argc, char **argv)
 			if (pids[j] < 0 || vt_reap(pids[j]))
 				vt_die(VT_FAILED, "a program of the storm failed");
 	}
+	vt_line_begin();
+	vt_u64("pid", (uint64_t)getpid());
+	vt_open("tries", '[');
+	for (uint64_t i = 0; i < execs + fails; i++)
+		tell(&tries[i]);
+	vt_close(']');
 	vt_u64("storm", count);
 	vt_u64("execs", execs);
 	vt_u64("fails", fails);
