@@ -142,14 +142,24 @@ Field field(std::string_view key, std::string_view title, Format format, std::st
           }};
 }
 
+/// Text of any length behind the record (struct text in bpf/lib/shared.h).
+template <class Record, class Text>
+std::string_view text_of(const Record& record, const Text& text) {
+  return {reinterpret_cast<const char*>(&record) + text.at, text.bytes};
+}
+
+/// A path from its components as bpf/lib/path.bpf.h leaves them: the last first, each with a
+/// terminator. Cut: those towards the root are missing.
+std::string path_of(std::string_view components, bool cut);
+
 /// A field that is text of any length behind the record (struct text in bpf/lib/shared.h).
 template <auto Member>
 Field text_field(std::string_view key, std::string_view title, Format format,
                  std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
   return {key, title, format, doc, [](const void* record) -> Value {
-            auto& text = static_cast<const Record*>(record)->*Member;
-            return std::string(static_cast<const char*>(record) + text.at, text.bytes);
+            auto& r = *static_cast<const Record*>(record);
+            return std::string(text_of(r, r.*Member));
           }};
 }
 

@@ -10,6 +10,8 @@
 
 namespace coretap {
 
+class Config;
+
 /// log2 histograms of durations (bpf/lib/hist.bpf.h), one for each set of keys.
 struct HistogramReport {
   std::string_view what;     ///< "latency": names the values in JSON
@@ -53,9 +55,20 @@ struct EventReport {
   std::size_t record_size = 0;       ///< bytes, without the stack
   std::string_view stack_when = {};  ///< option under which a struct stack follows the record
   std::vector<TimeColumn> times = {TimeColumn{}};
+  /// What no kernel program can judge; records that it refuses count as filtered. nullptr: all.
+  bool (*wanted)(const Config&, const void* record) = nullptr;
+  bool frequent = false;  ///< a single process makes hundreds of thousands a second: a larger ring
 
   EventReport timed(std::vector<TimeColumn> columns) && {
     times = std::move(columns);
+    return std::move(*this);
+  }
+  EventReport only(bool (*condition)(const Config&, const void*)) && {
+    wanted = condition;
+    return std::move(*this);
+  }
+  EventReport often() && {
+    frequent = true;
     return std::move(*this);
   }
 };

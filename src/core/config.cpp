@@ -53,6 +53,11 @@ std::uint64_t Config::number(std::string_view option, std::uint64_t otherwise) c
   return found == given_.end() ? otherwise : parse_unsigned(found->second).value_or(otherwise);
 }
 
+std::string_view Config::text(std::string_view option) const {
+  auto found = given_.find(option);
+  return found == given_.end() ? std::string_view() : found->second;
+}
+
 std::optional<double> parse_seconds(std::string_view text) {
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -428,9 +433,11 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(csv());
   all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
-  if (std::holds_alternative<EventReport>(tool.report))
+  if (auto* report = std::get_if<EventReport>(&tool.report))
     all.push_back(limit("ring-size", "BYTES",
-                        "room for events on their way (default: 128K, 1M with stacks)",
+                        report->frequent
+                            ? "room for events on their way (default: 2M)"
+                            : "room for events on their way (default: 128K, 1M with stacks)",
                         &Config::ring_bytes, 1 << 30));
   all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
   all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));

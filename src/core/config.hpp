@@ -27,6 +27,8 @@ class Config {
   bool filters_tasks() const;
   /// The value of a number option.
   std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
+  /// The value of an option as it was given; empty: it was not.
+  std::string_view text(std::string_view option) const;
   void give(std::string_view option, std::string_view value);
 
   /// Puts a value into the kernel program's read-only data, before it is loaded.

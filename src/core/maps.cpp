@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::uint64_t kDefaultRing = 128 << 10;
 constexpr std::uint64_t kRingWithStacks = 1 << 20;
+// What a process makes while the reader waits for a CPU.
+constexpr std::uint64_t kRingOfFrequent = 2 << 20;
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
@@ -145,7 +147,10 @@ void size_maps(Session& s) {
   }
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    auto room = s.config.given("kernel-stack") ? kRingWithStacks : kDefaultRing;
+    auto* report = std::get_if<EventReport>(&s.tool.report);
+    auto room = report && report->frequent       ? kRingOfFrequent
+                : s.config.given("kernel-stack") ? kRingWithStacks
+                                                 : kDefaultRing;
     auto bytes = s.config.ring_bytes ? s.config.ring_bytes : room;
     bytes = std::bit_ceil(std::max(bytes, page));
     bpf_map__set_max_entries(map, static_cast<__u32>(bytes));

@@ -148,20 +148,24 @@ Result<void> attach(Session& s, std::string* failed) {
   return {};
 }
 
-/// Tells the programs from when on an end without its begin is a loss.
-void set_tracing_since(Session& s) {
-  s.began_ns = monotonic_ns();
+/// Sets a variable of the running programs; none of its name: nothing to do.
+void set_live(Session& s, std::string_view variable, const void* bytes, std::uint32_t count) {
   auto* map = data_map(s, ".bss");
   if (!map) return;
   each_variable(s, ".bss", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
-    if (name != "tracing_since" || size != 8) return;
-    std::size_t bytes = bpf_map__value_size(map);
-    std::string value(bytes, '\0');
+    if (name != variable || size != count) return;
+    std::string value(bpf_map__value_size(map), '\0');
     std::uint32_t zero = 0;
     if (bpf_map_lookup_elem(bpf_map__fd(map), &zero, value.data())) return;
-    memcpy(value.data() + offset, &s.began_ns, 8);
+    memcpy(value.data() + offset, bytes, count);
     bpf_map_update_elem(bpf_map__fd(map), &zero, value.data(), BPF_ANY);
   });
+}
+
+/// Tells the programs from when on an end without its begin is a loss.
+void set_tracing_since(Session& s) {
+  s.began_ns = monotonic_ns();
+  set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
 }
 
 /// Of programs and libraries that are probed.
@@ -335,6 +339,8 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
+  const bool stopped = true;
+  set_live(s, "emit_stopped", &stopped, sizeof stopped);
   s.links.clear();
   if (!s.out.closed()) {
     if (complete)

@@ -39,8 +39,11 @@ std::string Columns::keys() const {
 
 std::string Columns::row(const void* record, const Names& names) const {
   std::string line;
-  for (auto& f : fields_) line += show(f.format, f.read(record), names) + ' ';
-  return trimmed(line);
+  for (auto& f : fields_) {
+    show(line, f.format, f.read(record), names);
+    line += ' ';
+  }
+  return trimmed(std::move(line));
 }
 
 std::string Columns::csv(const void* record, const Names& names) const {

@@ -270,44 +270,83 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
   }
 }
 
+namespace {
+
+/// Numbers go without a format string: a line of a frequent event costs no more than it must.
+void decimal(std::string& line, std::uint64_t value) {
+  fmt::format_int text(value);
+  line.append(text.data(), text.size());
+}
+
+void show_unsigned(std::string& line, const Format& format, std::uint64_t n, const Names& names) {
+  auto out = std::back_inserter(line);
+  if (names_things(format)) {
+    line += names.name(format, n);
+    // Two tables have the same name for different calls.
+    if (format.kind == Format::syscall && n >= CALLS_COMPAT)
+      fmt::format_to(out, " ({})", syscall_abi(static_cast<std::uint32_t>(n)));
+  } else if (format.kind == Format::milliseconds)
+    fmt::format_to(out, "{:.{}f}", static_cast<double>(n) / 1e6, format.digits);
+  else if (format.kind == Format::microseconds)
+    fmt::format_to(out, "{:.3f}", static_cast<double>(n) / 1e3);
+  else if (format.kind == Format::octal)
+    fmt::format_to(out, "{:0{}o}", n, format.digits);
+  else if (format.kind == Format::hex)
+    fmt::format_to(out, "{:#x}", n);
+  else if (format.kind == Format::kilobytes)
+    decimal(line, n / 1024);
+  else
+    decimal(line, n);
+}
+
+void show_signed(std::string& line, const Format& format, std::int64_t n, const Names& names) {
+  if (names_things(format)) {
+    line += names.name(format, static_cast<std::uint64_t>(n));
+  } else if (format.kind == Format::thousandths) {
+    fmt::format_to(std::back_inserter(line), "{:.3f}", static_cast<double>(n) / 1e3);
+  } else {
+    if (n < 0) line += '-';
+    decimal(line, n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n));
+  }
+}
+
+bool ascii(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return c & 0x80; });
+}
+
+}  // namespace
+
+void show(std::string& line, const Format& format, const Value& value, const Names& names) {
+  auto begin = line.size();
+  if (auto* n = std::get_if<std::uint64_t>(&value))
+    show_unsigned(line, format, *n, names);
+  else if (auto* i = std::get_if<std::int64_t>(&value))
+    show_signed(line, format, *i, names);
+  else if (auto* d = std::get_if<double>(&value))
+    line += format.kind == Format::percent ? fmt::format("{:.2f}%", *d * 100)
+                                           : fmt::format("{:.2f}", *d);
+  else if (auto* s = std::get_if<std::string>(&value))
+    append_printable(line, *s);
+  else
+    line += '-';
+  auto wanted = static_cast<std::size_t>(std::abs(format.width));
+  auto is = line.size() - begin;
+  if (!ascii(std::string_view(line).substr(begin))) {
+    auto text = line.substr(begin);  // characters may be of no column, or of two
+    line.resize(begin);
+    line += format.width < 0 ? fmt::format("{:<{}}", text, wanted)
+                             : fmt::format("{:>{}}", text, wanted);
+  } else if (is < wanted && format.width < 0) {
+    line.append(wanted - is, ' ');
+  } else if (is < wanted) {
+    line.insert(begin, wanted - is, ' ');
+  }
+}
+
 std::string show(const Format& format, const Value& value, const Names& names) {
   std::string text;
-  if (auto* n = std::get_if<std::uint64_t>(&value)) {
-    if (names_things(format)) {
-      text = names.name(format, *n);
-      // Two tables have the same name for different calls.
-      if (format.kind == Format::syscall && *n >= CALLS_COMPAT)
-        text += fmt::format(" ({})", syscall_abi(static_cast<std::uint32_t>(*n)));
-    } else if (format.kind == Format::milliseconds) {
-      text = fmt::format("{:.{}f}", static_cast<double>(*n) / 1e6, format.digits);
-    } else if (format.kind == Format::microseconds) {
-      text = fmt::format("{:.3f}", static_cast<double>(*n) / 1e3);
-    } else if (format.kind == Format::kilobytes) {
-      text = std::to_string(*n / 1024);
-    } else if (format.kind == Format::octal) {
-      text = fmt::format("{:0{}o}", *n, format.digits);
-    } else if (format.kind == Format::hex) {
-      text = fmt::format("{:#x}", *n);
-    } else {
-      text = std::to_string(*n);
-    }
-  } else if (auto* i = std::get_if<std::int64_t>(&value)) {
-    if (names_things(format))
-      text = names.name(format, static_cast<std::uint64_t>(*i));
-    else
-      text = format.kind == Format::thousandths
-                 ? fmt::format("{:.3f}", static_cast<double>(*i) / 1e3)
-                 : std::to_string(*i);
-  } else if (auto* d = std::get_if<double>(&value)) {
-    text = format.kind == Format::percent ? fmt::format("{:.2f}%", *d * 100)
-                                          : fmt::format("{:.2f}", *d);
-  } else if (auto* s = std::get_if<std::string>(&value)) {
-    text = printable(*s);
-  } else {
-    text = "-";
-  }
-  if (format.width < 0) return fmt::format("{:<{}}", text, -format.width);
-  return fmt::format("{:>{}}", text, format.width);
+  show(text, format, value, names);
+  return text;
 }
 
 }  // namespace coretap

@@ -40,7 +40,8 @@ std::optional<int> error_number(std::string_view text);
 /// Does the format show a number by a name?
 bool names_things(const Format& format);
 
-/// For tables: aligned to the format's width.
+/// For tables: appended, aligned to the format's width.
+void show(std::string& line, const Format& format, const Value& value, const Names& names);
 std::string show(const Format& format, const Value& value, const Names& names);
 
 }  // namespace coretap

@@ -41,6 +41,10 @@ class EventReporter : public Reporter {
 
   void record(Session& s, const void* data, std::size_t size) override {
     if (size < report_.record_size) return;
+    if (report_.wanted && !report_.wanted(s.config, data)) {
+      s.ledger.count[LEDGER_FILTERED]++;
+      return;
+    }
     auto* head = static_cast<const event_head*>(data);
     const stack* frames = nullptr;
     if (with_stack_ && size >= report_.record_size + sizeof(stack))

@@ -36,12 +36,27 @@ bool dangerous(std::uint32_t c) {
          (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
+/// Bytes of ordinary ASCII at the beginning: most texts are nothing else.
+std::size_t plain_prefix(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && text[n] >= 0x20 && text[n] < 0x7f) n++;
+  return n;
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
+  append_printable(out, text);
+  return out;
+}
+
+void append_printable(std::string& out, std::string_view text) {
   while (!text.empty()) {
+    auto plain = plain_prefix(text);
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     auto [code, length] = decode(text);
     if (!length || (dangerous(code) && code < 0x80)) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
@@ -53,13 +68,16 @@ std::string printable(std::string_view text) {
     }
     text.remove_prefix(length);
   }
-  return out;
 }
 
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    auto plain = plain_prefix(text);
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     int length = decode(text).length;
     if (length)
       out.append(text.substr(0, length));

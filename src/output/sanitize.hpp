@@ -8,6 +8,7 @@ namespace coretap {
 /// For terminals and pipes: control characters, escape sequences, direction marks and bytes that
 /// are not UTF-8 become \xNN (or \u{NNNN}).
 std::string printable(std::string_view text);
+void append_printable(std::string& out, std::string_view text);
 
 /// Valid UTF-8 for JSON: bytes that are not become U+FFFD.
 std::string valid_utf8(std::string_view text);

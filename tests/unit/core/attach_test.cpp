@@ -244,5 +244,13 @@ TEST_P(ToolPlans, ExplainNamesOptionsThatExist) {
   }
 }
 
+TEST(Section, ListOfTracepoints) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open"), (Names{"syscalls/sys_exit_open"}));
+  EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open,sys_exit_creat"),
+            (Names{"syscalls/sys_exit_open", "syscalls/sys_exit_creat"}));
+  EXPECT_EQ(listed_tracepoints(""), (Names{""}));
+}
+
 }  // namespace
 }  // namespace coretap

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Paths of open files and directories as their process sees them, across mounts. */
+#ifndef CORETAP_PATH_BPF_H
+#define CORETAP_PATH_BPF_H
+
+#include "lib/coretap.bpf.h"
+
+#define PATH_BYTES 4096
+#define PATH_NAME 256 /* NAME_MAX and a terminator */
+#define PATH_ROOM (PATH_BYTES + PATH_NAME)
+#define PATH_STEPS 96 /* components and mounts; each is a step for the verifier too */
+
+#define MOUNT_INTERNAL 0x4000 /* MNT_INTERNAL: of no mount namespace (pipes, memfd) */
+
+/*
+ * How far a walk has come. It must lie in a map: the verifier knows nothing of what is read back
+ * from there, so that all ways through a step look the same to it and are not multiplied.
+ */
+struct walked {
+	volatile u32 bytes;
+	volatile u32 cut;      /* components towards the root are missing */
+	volatile u32 nameless; /* in no tree of directories */
+	u32 pad;
+};
+
+inline_ struct mount *mount_of(struct vfsmount *m)
+{
+	return (void *)((char *)m - bpf_core_field_offset(struct mount, mnt));
+}
+
+/*
+ * Appends the components of *from (read from the kernel), the last first, each with a terminator,
+ * to room for PATH_ROOM bytes. It ends at the process' root directory, or at its namespace's. Names
+ * may change meanwhile: what is read is a name that the component had.
+ */
+inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
+{
+	struct dentry *d = BPF_CORE_READ(from, dentry), *root_dentry = BPF_CORE_READ(root, dentry);
+	struct vfsmount *m = BPF_CORE_READ(from, mnt), *root_mount = BPF_CORE_READ(root, mnt);
+	u32 used;
+
+	w->bytes = 0;
+	w->cut = false;
+	w->nameless = !m || BPF_CORE_READ(m, mnt_flags) & MOUNT_INTERNAL;
+	if (w->nameless)
+		return;
+	for (int i = 0; i < PATH_STEPS; i++) {
+		struct dentry *parent = BPF_CORE_READ(d, d_parent);
+		long n;
+
+		if (d == root_dentry && m == root_mount)
+			return;
+		if (d == parent || d == BPF_CORE_READ(m, mnt_root)) {
+			struct mount *mount = mount_of(m), *up = BPF_CORE_READ(mount, mnt_parent);
+
+			if (up == mount)
+				return;
+			d = BPF_CORE_READ(mount, mnt_mountpoint);
+			m = &up->mnt;
+			continue;
+		}
+		used = w->bytes;
+		if (used > PATH_BYTES)
+			break;
+		n = bpf_probe_read_kernel_str(to + used, PATH_NAME, BPF_CORE_READ(d, d_name.name));
+		if (n < 0)
+			break;
+		w->bytes = used + n;
+		d = parent;
+	}
+	w->cut = true;
+}
+
+inline_ struct fs_struct *current_fs(void)
+{
+	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), fs);
+}
+
+/* The open file behind a descriptor of the running task; NULL: none. */
+inline_ struct file *current_file(u32 fd)
+{
+	struct task_struct *t = (void *)bpf_get_current_task();
+	struct fdtable *table = BPF_CORE_READ(t, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+
+	if (fd < BPF_CORE_READ(table, max_fds))
+		bpf_core_read(&file, sizeof(file), &files[fd]);
+	return file;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Records with text of any length behind them: built in memory of one's own, sent as long as they
+ * are. */
+#ifndef CORETAP_TEXT_BPF_H
+#define CORETAP_TEXT_BPF_H
+
+#include "lib/emit.bpf.h"
+
+/*
+ * Where one program builds its record. Only one: where tracepoints can be preempted, another
+ * program may run in between; the same one is kept from running twice on a CPU. What stays of older
+ * texts is never sent.
+ */
+#define SCRATCH(name, record_type)                       \
+	struct {                                         \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
+		__uint(max_entries, 1);                  \
+		__type(key, u32);                        \
+		__type(value, record_type);              \
+	} name SEC(".maps")
+
+inline_ void *scratch(void *map)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(map, &zero);
+}
+
+/*
+ * Set when tracing ends: the kernel takes a tenth of a second to detach each classic tracepoint, and
+ * meanwhile nobody reads.
+ */
+volatile bool emit_stopped;
+
+/* Sends the first `size` bytes of memory that the verifier knows to be larger. */
+inline_ void emit_copy(void *record, u64 size)
+{
+	u64 waiting;
+
+	if (emit_stopped)
+		return;
+	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	if (bpf_ringbuf_output(&events, record, size,
+			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		count(LEDGER_LOST);
+}
+
+/* Bytes with the terminator, or < 0. Older kernels (5.10) say 0 for an empty string. */
+inline_ s64 read_user_str(char *to, u32 room, const void *from)
+{
+	s64 n = bpf_probe_read_user_str(to, room, from);
+
+	return n ? n : 1;
+}
+
+/*
+ * A string of user space into room for `most` bytes and its terminator. Returns its bytes without
+ * the terminator, at most `most`; < 0: cannot be read now. With *cut it is longer than that.
+ */
+inline_ s64 text_user(char *to, const u32 most, const void *from, bool *cut)
+{
+	s64 n = read_user_str(to, most + 2, from);
+
+	*cut = n == most + 2;
+	return *cut ? most : n - 1;
+}
+
+#endif

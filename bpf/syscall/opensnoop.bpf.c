@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* opensnoop: files that are opened, by whom, and with what result. */
+#include "lib/filter.bpf.h"
+#include "lib/path.bpf.h"
+#include "lib/text.bpf.h"
+#include "syscall/opensnoop.h"
+
+OPT(bool, failed_only);
+OPT(bool, full_path);
+
+/* Any of these: the flags under the mask (upper half) have this value; a mask of 0 ends the list.
+ */
+const volatile __u64 wanted_flags[OPENSNOOP_FLAGS] = {};
+
+#define FLAG_CREAT 00000100
+#define FLAG_TRUNC 00001000
+#define FLAG_WRONLY 00000001
+#define AT_CWD (-100)
+#define EFAULT 14
+
+#define PATH_MOST 4095
+#define EARLY 126
+
+/*
+ * The record of the call that a task is in, with its path where that is short: then it goes out as
+ * it lies here. Most paths are; others are read again when the call ends.
+ */
+struct open_call {
+	u64 start; /* 0: none under way */
+	u64 name;
+	struct opensnoop_event event;
+	char path[EARLY + 2];
+};
+
+TASK_SLOT(struct open_call);
+
+/* The path, then components. */
+struct open_record {
+	struct walked walked;
+	struct opensnoop_event event;
+	char text[PATH_MOST + 9 + PATH_ROOM];
+};
+
+SCRATCH(scratch_exit, struct open_record);
+SCRATCH(scratch_handle, struct open_record);
+
+struct enter_ctx {
+	u64 entry, nr, args[6];
+};
+
+struct exit_ctx {
+	u64 entry, nr;
+	s64 ret;
+};
+
+inline_ bool flags_wanted(u64 flags)
+{
+	if (!wanted_flags[0])
+		return true;
+	for (int i = 0; i < OPENSNOOP_FLAGS; i++) {
+		u64 wanted = wanted_flags[i];
+
+		if (!wanted)
+			break;
+		if ((flags & (wanted >> 32)) == (u32)wanted)
+			return true;
+	}
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
+{
+	struct open_call *c;
+	bool cut;
+	s64 n;
+
+	if (!flags_wanted(flags))
+		return 0;
+	c = current_slot(true);
+	if (!c)
+		return 0;
+	c->name = name;
+	c->event.call = call;
+	c->event.flags = flags;
+	c->event.mode = mode;
+	c->event.dfd = dfd;
+	c->event.path.bytes = 0;
+	if (name) {
+		/* Its page may not be there yet: the call itself will bring it. */
+		n = text_user(c->path, EARLY, (void *)name, &cut);
+		if (n >= 0 && !cut) {
+			what |= OPENSNOOP_GIVEN;
+			c->event.path.bytes = n;
+		}
+	}
+	c->event.what = what;
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* What the walked components are, and where they begin; NULL: there is no need of any. */
+inline_ const struct path *to_walk(const struct opensnoop_event *e, char first, u32 *what)
+{
+	if (e->ret >= 0) {
+		*what = OPENSNOOP_FILE;
+		return &current_file(e->ret)->f_path;
+	}
+	if (!(e->what & OPENSNOOP_GIVEN) || first == '/')
+		return NULL;
+	*what = OPENSNOOP_BASE;
+	if (e->dfd == AT_CWD)
+		return &current_fs()->pwd;
+	return &current_file(e->dfd)->f_path;
+}
+
+/* The record is rebuilt where there is room for long texts. */
+inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
+{
+	struct opensnoop_event *e = &r->event;
+	const struct path *from;
+	struct walked *w = &r->walked;
+	u32 bytes = 0, what = 0, more = 0;
+	bool cut = false;
+	s64 n;
+
+	*e = c->event;
+	r->text[0] = 0;
+	if (c->name) {
+		n = text_user(r->text, PATH_MOST, (void *)c->name, &cut);
+		if (n >= 0) {
+			bytes = n & PATH_MOST;
+			e->what |= cut ? OPENSNOOP_GIVEN | OPENSNOOP_CUT : OPENSNOOP_GIVEN;
+		} else if (e->what & OPENSNOOP_GIVEN) {
+			bpf_probe_read_kernel(r->text, sizeof(c->path), c->path);
+			bytes = e->path.bytes & 127;
+		}
+		e->path.bytes = bytes;
+	}
+	if (resolve && (from = to_walk(e, r->text[0], &what))) {
+		path_walk(w, r->text + bytes, from, &current_fs()->root);
+		more = w->bytes;
+		if (more > PATH_ROOM)
+			more = 0;
+		if (!w->nameless) {
+			e->what |= w->cut ? what | OPENSNOOP_WALK_CUT : what;
+			e->walked.at = sizeof(*e) + bytes;
+			e->walked.bytes = more;
+		}
+	}
+	/* A name that the kernel could not read either is the program's own fault. */
+	if (cut || e->what & OPENSNOOP_WALK_CUT ||
+	    (!(e->what & (OPENSNOOP_GIVEN | OPENSNOOP_FILE)) && e->ret != -EFAULT))
+		count(LEDGER_TRUNCATED);
+	emit_copy(e, sizeof(*e) + bytes + more);
+}
+
+inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
+{
+	struct open_call *c = current_slot(false);
+	struct opensnoop_event *e;
+	struct open_record *r;
+	u64 now, bytes;
+
+	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	if (!c || !c->start)
+		return 0;
+	now = bpf_ktime_get_ns();
+	e = &c->event;
+	e->head.time_ns = c->start;
+	e->latency_ns = since(c->start, now);
+	c->start = 0;
+	if (failed_only && ctx->ret >= 0) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e->ret = ctx->ret;
+	e->pid = current_tgid();
+	e->tid = current_tid();
+	e->uid = (u32)bpf_get_current_uid_gid();
+	e->cgroup = bpf_get_current_cgroup_id();
+	e->path.at = sizeof(*e);
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	bytes = e->path.bytes;
+	if (!resolve && e->what & OPENSNOOP_GIVEN && bytes <= EARLY) {
+		emit_copy(e, sizeof(*e) + bytes);
+		return 0;
+	}
+	r = scratch(scratch_map);
+	if (r)
+		emit_long(c, r, resolve);
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_open")
+int on_open(struct enter_ctx *ctx)
+{
+	if (!keep_current())
+		return 0;
+	return begin(OPENSNOOP_OPEN, AT_CWD, ctx->args[0], (u32)ctx->args[1], ctx->args[2], 0);
+}
+
+SEC("tracepoint/syscalls/sys_enter_creat")
+int on_creat(struct enter_ctx *ctx)
+{
+	if (!keep_current())
+		return 0;
+	return begin(OPENSNOOP_CREAT, AT_CWD, ctx->args[0], FLAG_CREAT | FLAG_WRONLY | FLAG_TRUNC,
+		     ctx->args[1], 0);
+}
+
+SEC("tracepoint/syscalls/sys_enter_openat")
+int on_openat(struct enter_ctx *ctx)
+{
+	if (!keep_current())
+		return 0;
+	return begin(OPENSNOOP_OPENAT, ctx->args[0], ctx->args[1], (u32)ctx->args[2], ctx->args[3],
+		     0);
+}
+
+SEC("tracepoint/syscalls/sys_enter_openat2")
+int on_openat2(struct enter_ctx *ctx)
+{
+	struct open_how how = {};
+	u32 what = 0;
+
+	if (!keep_current())
+		return 0;
+	if (bpf_probe_read_user(&how, sizeof(how), (void *)ctx->args[2]))
+		what = OPENSNOOP_FLAGS_UNKNOWN;
+	return begin(OPENSNOOP_OPENAT2, ctx->args[0], ctx->args[1], how.flags, how.mode, what);
+}
+
+SEC("tracepoint/syscalls/sys_enter_open_by_handle_at")
+int on_handle(struct enter_ctx *ctx)
+{
+	if (!keep_current())
+		return 0;
+	return begin(OPENSNOOP_HANDLE, ctx->args[0], 0, (u32)ctx->args[2], 0, 0);
+}
+
+SEC("tracepoint/syscalls/sys_exit_open,sys_exit_creat,sys_exit_openat,sys_exit_openat2")
+int on_opened(struct exit_ctx *ctx)
+{
+	return end(ctx, &scratch_exit, full_path);
+}
+
+/* The program gave no path: the file's own is the only one. */
+SEC("tracepoint/syscalls/sys_exit_open_by_handle_at")
+int on_handle_opened(struct exit_ctx *ctx)
+{
+	return end(ctx, &scratch_handle, true);
+}

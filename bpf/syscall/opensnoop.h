@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_OPENSNOOP_H
+#define CORETAP_OPENSNOOP_H
+
+#include "lib/shared.h"
+
+#define OPENSNOOP_FLAGS 16 /* conditions of --flag-filter */
+
+/* What the texts of an event are. */
+enum opensnoop_path {
+	OPENSNOOP_GIVEN = 1,     /* path: as the program gave it; without, it could not be read */
+	OPENSNOOP_CUT = 2,       /* ... its end is missing */
+	OPENSNOOP_FILE = 4,      /* walked: the file that was opened */
+	OPENSNOOP_BASE = 8,      /* walked: the directory that path is relative to */
+	OPENSNOOP_WALK_CUT = 16, /* walked: components towards the root are missing */
+	OPENSNOOP_FLAGS_UNKNOWN = 32,
+};
+
+enum opensnoop_call {
+	OPENSNOOP_OPEN,
+	OPENSNOOP_CREAT,
+	OPENSNOOP_OPENAT,
+	OPENSNOOP_OPENAT2,
+	OPENSNOOP_HANDLE,
+};
+
+struct opensnoop_event {
+	struct event_head head;
+	__u64 latency_ns;
+	__u64 cgroup;
+	__u64 flags;
+	__u32 mode;
+	__s32 ret;
+	__s32 dfd;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u16 call;
+	__u16 what; /* bits of enum opensnoop_path */
+	struct text path;
+	struct text walked; /* components, the last first */
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+#endif

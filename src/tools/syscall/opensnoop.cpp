@@ -1,0 +1,193 @@
+// opensnoop: files that are opened, by whom, and with what result.
+#include "syscall/opensnoop.h"
+
+#include <fcntl.h>
+
+#include <fmt/format.h>
+
+#include "core/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "opensnoop.skel.h"
+
+using namespace coretap;
+using Event = opensnoop_event;
+using Rodata = rodata_of<opensnoop_bpf>;
+
+namespace {
+
+struct NamedFlag {
+  std::string_view name;
+  std::uint32_t mask, value;
+};
+
+// Some flags have another's bit as part of them.
+constexpr NamedFlag kFlags[] = {
+    {"O_RDONLY", O_ACCMODE, O_RDONLY},
+    {"O_WRONLY", O_ACCMODE, O_WRONLY},
+    {"O_RDWR", O_ACCMODE, O_RDWR},
+    {"O_CREAT", O_CREAT, O_CREAT},
+    {"O_EXCL", O_EXCL, O_EXCL},
+    {"O_NOCTTY", O_NOCTTY, O_NOCTTY},
+    {"O_TRUNC", O_TRUNC, O_TRUNC},
+    {"O_APPEND", O_APPEND, O_APPEND},
+    {"O_NONBLOCK", O_NONBLOCK, O_NONBLOCK},
+    {"O_NDELAY", O_NDELAY, O_NDELAY},
+    {"O_DSYNC", O_DSYNC, O_DSYNC},
+    {"O_SYNC", O_SYNC, O_SYNC},
+    {"O_ASYNC", O_ASYNC, O_ASYNC},
+    {"O_DIRECT", O_DIRECT, O_DIRECT},
+    {"O_DIRECTORY", O_DIRECTORY, O_DIRECTORY},
+    {"O_NOFOLLOW", O_NOFOLLOW, O_NOFOLLOW},
+    {"O_NOATIME", O_NOATIME, O_NOATIME},
+    {"O_CLOEXEC", O_CLOEXEC, O_CLOEXEC},
+    {"O_PATH", O_PATH, O_PATH},
+    {"O_TMPFILE", O_TMPFILE, O_TMPFILE},
+};
+
+Result<void> want_flag(Config& c, std::string_view text) {
+  for (auto& flag : kFlags) {
+    if (flag.name != text) continue;
+    auto list = setting(&Rodata::wanted_flags);
+    std::size_t at = list.offset;
+    for (auto& edit : c.edits())
+      if (edit.target.offset == at) at += 8;
+    if (at >= list.offset + list.size)
+      return Error{"--flag-filter: too many flags", {}, "name fewer", kUsage};
+    c.set({at, 8}, static_cast<std::uint64_t>(flag.mask) << 32 | flag.value);
+    return {};
+  }
+  return Error{fmt::format("--flag-filter: '{}' is not a flag of open(2)", text),
+               {},
+               "name one as open(2) does, such as O_WRONLY or O_CREAT",
+               kUsage};
+}
+
+std::int64_t descriptor(const Event& e) { return e.ret < 0 ? -1 : e.ret; }
+std::int64_t error(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
+
+Value argument(const Event& e) {
+  if (!(e.what & OPENSNOOP_GIVEN)) return {};
+  return std::string(text_of(e, e.path)) + (e.what & OPENSNOOP_CUT ? "..." : "");
+}
+
+std::string walked(const Event& e) {
+  return path_of(text_of(e, e.walked), e.what & OPENSNOOP_WALK_CUT);
+}
+
+Value path(const Event& e) {
+  if (e.what & OPENSNOOP_FILE) return walked(e);
+  auto given = argument(e);
+  auto* text = std::get_if<std::string>(&given);
+  if (!text || !(e.what & OPENSNOOP_BASE)) return given;
+  auto base = walked(e);
+  if (text->empty()) return base;
+  return (base == "/" ? "" : base) + "/" + *text;
+}
+
+std::uint64_t truncated(const Event& e) {
+  return (e.what & (OPENSNOOP_CUT | OPENSNOOP_WALK_CUT)) != 0;
+}
+
+std::string call(const Event& e) {
+  constexpr const char* names[] = {"open", "creat", "openat", "openat2", "open_by_handle_at"};
+  return e.call < std::size(names) ? names[e.call] : "?";
+}
+
+Value flags(const Event& e) {
+  if (e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
+  return e.flags;
+}
+
+/// Only a file that is made gets a mode.
+Value mode(const Event& e) {
+  bool makes = e.flags & O_CREAT || (e.flags & O_TMPFILE) == O_TMPFILE;
+  if (!makes || e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
+  return static_cast<std::uint64_t>(e.mode);
+}
+
+Value directory(const Event& e) {
+  if (e.call < OPENSNOOP_OPENAT || e.dfd == AT_FDCWD) return {};
+  return static_cast<std::int64_t>(e.dfd);
+}
+
+}  // namespace
+
+TOOL(opensnoop) {
+  return {
+      .name = "opensnoop",
+      .summary = "files that are opened, by whom, and with what result",
+      .description =
+          "One line per call of open, creat, openat, openat2 and open_by_handle_at when it returns. "
+          "FD is the new descriptor, or -1 with the error in ERR. PATH is what the program gave: "
+          "'-' where its memory could not be read, with '...' where it is longer than 4095 "
+          "bytes.\n\n"
+          "With --full-path an opened file is shown by its own path as its process sees it, "
+          "symbolic links resolved and mounts crossed; a path that failed follows the directory "
+          "that it is relative to. Beyond 96 components the beginning is '...'. open_by_handle_at "
+          "has no path of its own, so that the file's is shown always.\n\n"
+          "Not seen: files opened through io_uring, by 32-bit programs on a 64-bit kernel, and by "
+          "the kernel itself (programs that are run, modules).",
+      .overhead =
+          "two hooks per open, well below a microsecond; a little on every other system "
+          "call, which the kernel then takes the longer way",
+      .examples = {{"opensnoop", "all files opened"},
+                   {"opensnoop -x", "only what failed: missing files, lack of rights"},
+                   {"opensnoop -F -p 181", "full paths, of one process"},
+                   {"opensnoop -T -U -e -n nginx", "with times, users, flags and modes, by name"},
+                   {"opensnoop -f O_WRONLY -f O_RDWR", "files opened for writing"}},
+      .object = skeleton<opensnoop_bpf>(),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+                  shared::duration('d'), shared::timestamp(), shared::print_uid(),
+                  shared::extended(),
+                  flag('x', "failed", "only calls that failed", setting(&Rodata::failed_only)),
+                  flag('F', "full-path", "the file's own path, or the whole of one that failed",
+                       setting(&Rodata::full_path)),
+                  flag('L', "latency", "print the time that each call took"),
+                  value('f', "flag-filter", "O_FLAG",
+                        "only with this flag, as open(2) names it; any of several", want_flag)},
+      .hooks = {{"openat", {{{"on_openat"}}}},
+                {"openat2", {{{"on_openat2"}}}, {}, "calls of openat2 are not seen"},
+                {"open", {{{"on_open"}}}, {}, "calls of open are not seen"},
+                {"creat", {{{"on_creat"}}}, {}, "calls of creat are not seen"},
+                {"results", {{{"on_opened"}}}},
+                {"open_by_handle_at",
+                 {{{"on_handle", "on_handle_opened"}}},
+                 {},
+                 "calls of open_by_handle_at are not seen"}},
+      .report =
+          events<Event>(
+              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
+               field<&Event::pid>("pid", "PID", as::pid, "process"),
+               field<&Event::tid>("tid", "TID", as::pid, "thread").with("json"),
+               field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+               derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
+                                          "descriptor of the file; -1: none"),
+               derived<Event, error>("error", "ERR", as::wide(as::small, 3),
+                                     "errno of the call; 0: it succeeded"),
+               derived<Event, flags>("flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
+                   .with("extended"),
+               derived<Event, mode>("mode", "MODE", as::octal(4, -4),
+                                    "permissions of a file that may be made")
+                   .with("extended"),
+               field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
+                                         "time of the call")
+                   .with("latency"),
+               derived<Event, call>("call", "CALL", as::text, "system call").with("json"),
+               derived<Event, directory>("dirfd", "DIRFD", as::small,
+                                         "descriptor that the path is relative to")
+                   .with("json"),
+               derived<Event, argument>("argument", "ARGUMENT", as::text,
+                                        "path as the program gave it")
+                   .with("json"),
+               derived<Event, truncated>("truncated", "CUT", as::small,
+                                         "1: a part of the path is missing")
+                   .with("json"),
+               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
+                                     "cgroup (version 2) of the task")
+                   .with("json"),
+               derived<Event, path>("path", "PATH", as::rest, "path")})
+              .often(),
+      .announce = "Tracing opened files",
+  };
+}

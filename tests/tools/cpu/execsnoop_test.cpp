@@ -1,0 +1,113 @@
+// execsnoop against a program that knows what it ran and what it could not run.
+#include <algorithm>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+std::string unhex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+/// As JSON shows it.
+std::string in_json(std::string text) {
+  for (auto at = text.find('\xff'); at != text.npos; at = text.find('\xff'))
+    text.replace(at, 1, "\xef\xbf\xbd");
+  return text;
+}
+
+std::string joined(const Strings& words, std::string_view quote = "") {
+  std::string line;
+  for (auto& word : words)
+    line.append(line.empty() ? "" : " ").append(quote).append(unhex(word)).append(quote);
+  return in_json(line);
+}
+
+std::vector<Json> children_of(const Report& report, std::uint64_t pid) {
+  std::vector<Json> own;
+  for (auto& event : report.body)
+    if (event["ppid"].u64() == pid) own.push_back(event);
+  return own;
+}
+
+SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
+  require_tool("execsnoop");
+  Victim victim("runner", {"--count", "0"});
+  Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
+  Tracer named("execsnoop", {"--json", "-l", "two words"});
+  Tracer few("execsnoop", {"--json", "--max-args", "2", "-q"});
+  Tracer text("execsnoop", {"-T", "-t", "-U", "-P", "-n", "runner"});
+  victim.release();
+  auto truth = victim.truth();
+  auto pid = truth["pid"].u64();
+  auto tries = truth["tries"].items();
+  auto report = all.stop();
+  EXPECT_EQ(report.lost("lost"), 0u);
+  auto events = children_of(report, pid);
+  ASSERT_EQ(events.size(), tries.size());
+  for (std::size_t i = 0; i < tries.size(); i++) {
+    SCOPED_TRACE(i);
+    auto& event = events[i];
+    EXPECT_EQ(event["pid"].u64(), tries[i]["pid"].u64());
+    EXPECT_EQ(event["tid"].u64(), tries[i]["pid"].u64());
+    EXPECT_EQ(event["ret"].i64(), -tries[i]["error"].i64());
+    EXPECT_EQ(event["comm"].str(), "runner");
+    EXPECT_EQ(event["parent_comm"].str(), "runner");
+    EXPECT_EQ(event["file"].str(), unhex(tries[i]["file_hex"].str()));
+    auto line = joined(tries[i]["args_hex"].strings());
+    if (event["truncated"].u64()) {
+      EXPECT_GT(line.size(), 4096u);
+      EXPECT_EQ(event["args"].str(), line.substr(0, 4096) + " ...");
+    } else {
+      EXPECT_LE(line.size(), 4096u);
+      EXPECT_EQ(event["args"].str(), line);
+    }
+  }
+  EXPECT_GE(report.lost("truncated"), 1u);
+  EXPECT_EQ(children_of(good.stop(), pid).size(), truth["execs"].u64());
+  auto lines = children_of(named.stop(), pid);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["pid"].u64(), tries[0]["pid"].u64());
+  auto first = children_of(few.stop(), pid).at(0);
+  EXPECT_EQ(first["args"].str(), "\"--child\" \"two words\" ...");
+  auto shown = text.stop_text();
+  EXPECT_TRUE(safe_for_terminals(shown));
+  EXPECT_TRUE(shown.starts_with("TIME ")) << shown;
+  for (auto* word : {"TIME(s)", "UID", "PCOMM", "PARENT", "PID", "PPID", "RET", "ARGS"})
+    EXPECT_TRUE(contains(shown, word)) << word;
+  EXPECT_TRUE(contains(shown, "--child two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n")) << shown;
+}
+
+SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
+  require_tool("execsnoop");
+  const std::uint64_t count = slowness() > 3 ? 100 : 600;
+  Victim victim("runner", {"--count", std::to_string(count)});
+  Tracer tracer("execsnoop", {"--json"});
+  Tracer nobody("execsnoop", {"--json", "--strict", "-u", "54321"});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = tracer.stop();
+  EXPECT_EQ(report.lost("lost"), 0u);
+  auto events = children_of(report, truth["pid"].u64());
+  auto storm = std::count_if(events.begin(), events.end(),
+                             [](auto& e) { return e["args"].str() == "--child storm"; });
+  EXPECT_EQ(static_cast<std::uint64_t>(storm), count);
+  EXPECT_TRUE(nobody.stop().body.empty());
+}
+
+SWITCH_TEST(Execsnoop, FollowsACommand) {
+  require_tool("execsnoop");
+  Tracer tracer("execsnoop", {"--json", "--", victim_path("runner"), "--count", "3"},
+                {.attached = false});
+  ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
+  auto report = parse_report(tracer.process().out(), tracer.process().err());
+  ASSERT_TRUE(report.truth);
+  EXPECT_EQ(report.body.size(), 1 + 3 + (*report.truth)["execs"].u64());
+}
+
+}  // namespace
+}  // namespace coretap::tooltest

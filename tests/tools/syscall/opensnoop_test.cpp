@@ -1,0 +1,175 @@
+// opensnoop against a program that knows of each of its opens what came of it.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+std::string unhex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+/// As JSON shows it: the only bytes of ours that are not UTF-8.
+std::string in_json(std::string text) {
+  for (auto c : {"\xff", "\xc3"})
+    for (auto at = text.find(c); at != text.npos; at = text.find(c))
+      text.replace(at, 1, "\xef\xbf\xbd");
+  return text;
+}
+
+std::vector<Json> of_process(const Report& report, std::uint64_t pid) {
+  std::vector<Json> own;
+  for (auto& event : report.body)
+    if (event["pid"].u64() == pid) own.push_back(event);
+  return own;
+}
+
+bool is_null(const Json& event, const char* key) { return event[key].value().IsNull(); }
+
+struct Scene {
+  Victim victim{"opener", {"--scene", "--count", "20"}};
+  std::string pid = victim.id();
+  std::unique_ptr<Tracer> with(Strings options) const {
+    options.insert(options.begin(), {"--json", "--strict", "-p", pid});
+    return std::make_unique<Tracer>("opensnoop", options);
+  }
+};
+
+/// What one call of the scene is known to be; `whole`: with --full-path.
+void expect_call(const Json& event, const Json& truth, bool whole) {
+  EXPECT_EQ(event["call"].str(), truth["call"].str());
+  EXPECT_EQ(event["fd"].i64(), truth["fd"].i64());
+  EXPECT_EQ(event["error"].i64(), truth["error"].i64());
+  EXPECT_EQ(event["flags"].u64(), truth["flags"].u64());
+  if (truth["mode"].u64())
+    EXPECT_EQ(event["mode"].u64(), truth["mode"].u64());
+  else
+    EXPECT_TRUE(is_null(event, "mode"));
+  EXPECT_GT(event["latency_ns"].u64(), 0u);
+  auto given = unhex(truth["given_hex"].str()), full = unhex(truth["full_hex"].str());
+  if (given == "?") {
+    EXPECT_TRUE(is_null(event, "path"));
+    return;
+  }
+  if (given.size() > 4095) {
+    EXPECT_EQ(event["truncated"].u64(), 1u);
+    EXPECT_EQ(event["argument"].str(), given.substr(0, 4095) + "...");
+    EXPECT_EQ(event["path"].str(), whole ? full.substr(0, full.size() - given.size() + 4095) + "..."
+                                         : event["argument"].str());
+    return;
+  }
+  EXPECT_EQ(event["truncated"].u64(), 0u);
+  EXPECT_EQ(event["argument"].str(), in_json(given));
+  EXPECT_EQ(event["path"].str(), in_json(whole ? full : given));
+}
+
+SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
+  require_tool("opensnoop");
+  Scene scene;
+  auto given = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-p", scene.pid});
+  auto full = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-F", "-p", scene.pid});
+  auto failed = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-x", "-p", scene.pid});
+  auto writers = scene.with({"-f", "O_WRONLY", "-f", "O_EXCL"});
+  auto text =
+      std::make_unique<Tracer>("opensnoop", Strings{"-T", "-U", "-e", "-L", "-n", "opener"});
+  scene.victim.release();
+  auto truth = scene.victim.truth();
+  auto calls = truth["scene"].items();
+  auto bulk = truth["bulk"].u64(), pid = truth["pid"].u64();
+  ASSERT_EQ(calls.size(), truth["scene_opens"].u64());
+  for (auto* tracer : {given.get(), full.get()}) {
+    bool whole = tracer == full.get();
+    auto report = tracer->stop();
+    EXPECT_EQ(report.lost("lost"), 0u);
+    auto events = of_process(report, pid);
+    ASSERT_EQ(events.size(), bulk + calls.size());
+    for (std::uint64_t i = 0; i < bulk; i++)
+      EXPECT_EQ(events[i]["path"].str(),
+                whole ? "/proc/" + scene.pid + "/comm" : "/proc/self/comm");
+    for (std::size_t i = 0; i < calls.size(); i++) {
+      SCOPED_TRACE(i);
+      expect_call(events[bulk + i], calls[i], whole);
+    }
+    // The path that is too long for the kernel too is shortened, and that is told.
+    EXPECT_EQ(report.lost("truncated"), 1u);
+  }
+  auto failures = failed->stop();
+  EXPECT_EQ(failures.body.size(), truth["failures"].u64());
+  for (auto& event : failures.body) EXPECT_NE(event["error"].u64(), 0u);
+  std::size_t writes = 0;
+  for (auto& call : calls)
+    writes += (call["flags"].u64() & O_ACCMODE) == O_WRONLY || call["flags"].u64() & O_EXCL;
+  EXPECT_EQ(writers->stop().body.size(), writes);
+
+  auto shown = text->stop_text();
+  EXPECT_TRUE(safe_for_terminals(shown));
+  std::istringstream lines(shown);
+  std::string line;
+  std::getline(lines, line);
+  std::istringstream title(line);
+  Strings titles;
+  for (std::string word; title >> word;) titles.push_back(word);
+  EXPECT_EQ(titles, (Strings{"TIME(s)", "UID", "PID", "COMM", "FD", "ERR", "FLAGS", "MODE",
+                             "LAT(us)", "PATH"}));
+  EXPECT_TRUE(contains(shown, "\\x1b]0;x\\x07\\x0a\"\\\\xff\\xc3(, end\n"));
+  EXPECT_TRUE(contains(shown, " 00001101 0604 "));
+}
+
+// A long row without a pause: all of it arrives.
+SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
+  require_tool("opensnoop");
+  const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
+  Victim victim("opener", {"--count", std::to_string(count)});
+  Tracer tracer("opensnoop", {"--strict", "-p", victim.id()}, {.stdout_path = "/dev/null"});
+  Tracer other("opensnoop", {"--json", "--strict", "-f", "O_TMPFILE", "-p", victim.id()});
+  victim.release();
+  victim.truth();
+  auto err = [&] {
+    tracer.process().signal(2);
+    EXPECT_EQ(tracer.process().wait(), 0) << tracer.process().err();
+    return tracer.process().err();
+  }();
+  EXPECT_TRUE(contains(err, std::to_string(count) + " shown")) << err;
+  auto report = other.stop();
+  EXPECT_TRUE(report.body.empty());
+  EXPECT_GE(report.lost("filtered"), count);
+}
+
+SWITCH_TEST(Opensnoop, Filters) {
+  require_tool("opensnoop");
+  Victim wanted("opener", {"--count", "7"}),
+      other("opener", {"--comm", "op-other", "--count", "3"});
+  auto with = [](Strings options) {
+    options.insert(options.begin(), {"--json", "--strict"});
+    return std::make_unique<Tracer>("opensnoop", options);
+  };
+  auto by_pid = with({"-p", wanted.id()}), by_tid = with({"-t", wanted.id()});
+  auto by_name = with({"-n", "opener"}), both = with({"-p", wanted.id() + "," + other.id()});
+  auto nobody = with({"-u", "54321"});
+  wanted.release();
+  other.release();
+  wanted.truth();
+  other.truth();
+  EXPECT_EQ(by_pid->stop().body.size(), 7u);
+  EXPECT_EQ(by_tid->stop().body.size(), 7u);
+  EXPECT_EQ(of_process(by_name->stop(), static_cast<std::uint64_t>(wanted.pid())).size(), 7u);
+  EXPECT_EQ(both->stop().body.size(), 10u);
+  EXPECT_TRUE(nobody->stop().body.empty());
+}
+
+TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
+  auto result = run({tool_path("opensnoop"), "-f", "O_NOSUCH\x1b"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_TRUE(contains(result.err, "hint: ")) << result.err;
+  EXPECT_TRUE(safe_for_terminals(result.err));
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
