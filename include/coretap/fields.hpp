@@ -30,6 +30,7 @@ struct Format {
     bits,          ///< set of bits numbered by a kernel enum
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
+    rwbs,          ///< the same in letters, as the kernel's own trace output has them
   } kind = number;
   int width = 0;                 ///< columns; negative: left-aligned
   std::string_view type = {};    ///< kernel enum for enumerator and bits
@@ -54,6 +55,7 @@ inline constexpr Format thousandths{Format::thousandths, 8};
 inline constexpr Format disk{Format::disk, -7};
 inline constexpr Format gfp{Format::gfp, -20};
 inline constexpr Format block_flags{Format::block_flags, -20};
+inline constexpr Format rwbs{Format::rwbs, -4};
 constexpr Format enumerator(std::string_view type, std::string_view prefix, int width) {
   return {Format::enumerator, width, type, prefix};
 }

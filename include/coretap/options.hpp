@@ -59,7 +59,7 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
 /// Options that mean the same in every tool that has them.
 namespace shared {
 Option pid();
-Option tid();
+Option tid(char letter = 't');
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
 Option cgroup();

@@ -33,6 +33,8 @@ struct MapSize {
     cpus,            ///< one per possible CPU
     tasks,           ///< as many as there can be threads
     block_requests,  ///< as many as the disks' queues can hold
+    block_bios,      ///< the same where submitters are known by their bios only
+    disks,           ///< as many as there are, and more
     keys,            ///< --max-keys, else from the number of tasks
     stacks,          ///< --stack-storage-size, else from the memory
   };

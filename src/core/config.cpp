@@ -198,7 +198,7 @@ Option limit(std::string_view name, std::string_view metavar, std::string_view d
 }  // namespace
 
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
-Option tid() { return ids('t', "tid", "only these threads", &Config::tids); }
+Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
 
 namespace {
 std::optional<std::uint32_t> user_id(std::string_view name) {

@@ -239,6 +239,7 @@ struct Events {
 Events events_for(const std::string& tool) {
   static const std::map<std::string, Events> known{
       {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
+      {"biosnoop", {{"-Q", "-P"}, {"blockio", "--count", "5"}}},
       {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
       {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
       {"drsnoop",
@@ -372,7 +373,7 @@ EVERY_TOOL(FiltersThatNothingCanMatch) {
   require_tool(tool);
   auto dead = std::to_string(dead_process());
   expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 1, dead);
-  expect_refusal(tool, run_tool(tool, {"--json", "-t", dead}), 1, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "--tid", dead}), 1, dead);
   expect_refusal(tool, run_tool(tool, {"--json", "-c", "/tmp"}), 2, "/tmp");
   expect_refusal(tool, run_tool(tool, {"--json", "-c", "no/such/cgroup"}), 2, "no/such/cgroup");
 }
