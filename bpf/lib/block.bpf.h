@@ -93,9 +93,10 @@ inline_ bool is_flush(struct request *rq)
 	return (rq->cmd_flags & 0xff) == REQ_OP_FLUSH;
 }
 
+/* Or did, or will: what the device does not do itself is gone from the request's own flags. */
 inline_ bool waits_for_flush(struct request *rq)
 {
-	return rq->cmd_flags & (1U << __REQ_PREFLUSH | 1U << __REQ_FUA);
+	return rq->bio->bi_opf & (1U << __REQ_PREFLUSH | 1U << __REQ_FUA);
 }
 
 /* 6.6 hung those that wait on their queue's member (81ada09cc25e). */
