@@ -61,6 +61,32 @@ __coretap_add biolatency -s v -l verbose -d 'say more on stderr: hooks, sizes, t
 __coretap_add biolatency -s h -l help -d 'print this help'
 __coretap_add biolatency -s V -l version -d 'print the version'
 
+# biosnoop
+complete -c coretap -n __coretap_wants_command -a biosnoop -d 'each block I/O with its process, disk, size and latency'
+complete -c coretap -n '__fish_seen_subcommand_from help' -a biosnoop -d 'each block I/O with its process, disk, size and latency'
+complete -c biosnoop -f
+complete -c biosnoop -n __coretap_in_command -x -a '(__coretap_command)'
+__coretap_add biosnoop -s Q -l queued -d 'print the time queued in the I/O scheduler'
+__coretap_add biosnoop -s d -l disk -x -a '(string replace /sys/block/ "" /sys/block/*)' -d 'only this disk: a name as in /sys/block, or MAJOR:MINOR'
+__coretap_add biosnoop -s m -l min -x -d 'only I/O that took at least this many milliseconds'
+__coretap_add biosnoop -s P -l pattern -d 'print S for I/O that begins where the disk\'s previous one ended, R for random'
+__coretap_add biosnoop -s t -l timestamp -d 'print the time of each line or report'
+__coretap_add biosnoop -s p -l pid -x -a '(__fish_append , (__fish_complete_pids))' -d 'only these processes'
+__coretap_add biosnoop -l tid -x -a '(__fish_append , (__fish_complete_pids))' -d 'only these threads'
+__coretap_add biosnoop -s u -l uid -x -a '(__fish_complete_users)' -d 'only tasks of this user, by name or number'
+__coretap_add biosnoop -s n -l comm -x -d 'only tasks with this command name'
+__coretap_add biosnoop -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'only tasks in this cgroup (version 2) or below it; a path, absolute or below the cgroup mount, or an id'
+__coretap_add biosnoop -l duration -x -d 'end after this time'
+__coretap_add biosnoop -s j -l json -d 'one JSON object per line'
+__coretap_add biosnoop -l csv -d 'comma-separated values with a header line'
+__coretap_add biosnoop -l strict -d 'end with exit status 4 if data was lost'
+__coretap_add biosnoop -l exit-status -d 'with -- COMMAND: end with its exit status'
+__coretap_add biosnoop -l ring-size -x -d 'room for events on their way (default: 128K, 1M with stacks)'
+__coretap_add biosnoop -l explain -d 'print how this kernel would be traced, and end'
+__coretap_add biosnoop -s v -l verbose -d 'say more on stderr: hooks, sizes, the verifier\'s words'
+__coretap_add biosnoop -s h -l help -d 'print this help'
+__coretap_add biosnoop -s V -l version -d 'print the version'
+
 # offcputime
 complete -c coretap -n __coretap_wants_command -a offcputime -d 'off-CPU time by kernel and user stack'
 complete -c coretap -n '__fish_seen_subcommand_from help' -a offcputime -d 'off-CPU time by kernel and user stack'
