@@ -15,6 +15,7 @@ struct io {
 	u32 bytes;
 	u32 pattern;
 	u64 wanted; /* its submission was seen, and not filtered */
+	u64 began;  /* the kernel's own stamp of the request, which tells its lives apart */
 	struct biosnoop_owner owner;
 };
 
@@ -142,6 +143,7 @@ inline_ struct io *claim(struct request *rq)
 		return NULL;
 	s->inserted = s->issued = 0;
 	s->wanted = 1;
+	s->began = rq->start_time_ns;
 	s->owner = owner;
 	return s;
 }
@@ -150,7 +152,11 @@ inline_ struct io *wanted_slot(struct request *rq)
 {
 	struct io *s = rq_slot(rq);
 
-	return s && s->wanted ? s : claim(rq);
+	/* A request that was merged into another never ends: where no start was seen, it may be so.
+	 */
+	if (s && s->wanted && (!known_by_bio() || s->began == rq->start_time_ns))
+		return s;
+	return claim(rq);
 }
 
 /* Only with --queued. */

@@ -305,11 +305,5 @@ TOOL_TEST(Biosnoop, TextAndCsv) {
       << table;
 }
 
-TOOL_TEST(Biosnoop, EndsAfterItsDuration) {
-  require_tool("biosnoop");
-  Tracer traced("biosnoop", {"--json", "0.2"});
-  traced.finish();
-}
-
 }  // namespace
 }  // namespace coretap::tooltest
