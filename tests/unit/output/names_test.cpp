@@ -215,9 +215,8 @@ TEST(Show, AlignsByColumnsNotBytes) {
 }
 
 TEST(NamesThings, AgreesWithName) {
-  for (auto kind :
-       {Format::disk, Format::enumerator, Format::bits, Format::gfp, Format::block_flags,
-        Format::rwbs})
+  for (auto kind : {Format::disk, Format::enumerator, Format::bits, Format::gfp,
+                    Format::block_flags, Format::rwbs})
     EXPECT_TRUE(names_things({kind}));
   for (auto kind : {Format::number, Format::hex, Format::text, Format::milliseconds,
                     Format::percent, Format::thousandths})
