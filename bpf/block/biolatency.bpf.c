@@ -8,69 +8,43 @@ OPT(bool, queued);
 OPT(bool, by_disk);
 OPT(bool, by_flags);
 
-/*
- * Requests come from fixed sets of tags: a slot is written anew for each I/O and never deleted, so
- * that there is no allocator work, and nothing leaks when a request ends in another way.
- */
 struct io {
 	u64 start; /* 0: not under way */
 	u64 wanted;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct io);
-} requests SEC(".maps");
+RQ_SLOTS(struct io);
 
-/* Bios that a wanted task has submitted, until they are a request's. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, u8);
-} wanted_bios SEC(".maps");
+/* Of a wanted task; nothing more is known. */
+BIO_SLOTS(u8);
 
 HIST_KEYS(struct biolatency_key);
 
 /* Set when all is attached: what began before is not missed. */
 volatile __u64 tracing_since = 0;
 
-inline_ void put(struct request *rq, struct io *fresh)
-{
-	u64 key = (u64)rq;
-
-	if (bpf_map_update_elem(&requests, &key, fresh, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-}
-
 inline_ bool wanted_by_bio(struct request *rq)
 {
-	u64 bio = (u64)rq->bio;
+	u8 one;
 
-	if (!bpf_map_lookup_elem(&wanted_bios, &bio))
-		return false;
-	bpf_map_delete_elem(&wanted_bios, &bio);
-	return true;
+	return known_by_bio() && bio_slot_take(rq, &one);
 }
 
 inline_ int begin(struct request *rq, bool first_only)
 {
-	u64 key = (u64)rq;
 	struct io fresh = {}, *s;
 
 	if (!keep_disk(rq))
 		return 0;
-	s = bpf_map_lookup_elem(&requests, &key);
-	if (filter.on && !(s && s->wanted) && !wanted_by_bio(rq) && !wanted_by_cgroup(rq)) {
+	s = rq_slot(rq);
+	if (filter.on && !(s && s->wanted) && !wanted_by_bio(rq) && !wanted_by_cgroup(rq->bio)) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}
 	if (!s) {
 		fresh.start = bpf_ktime_get_ns();
 		fresh.wanted = filter.on;
-		put(rq, &fresh);
+		rq_slot_put(rq, &fresh);
 		return 0;
 	}
 	s->wanted = filter.on;
@@ -96,12 +70,12 @@ int on_complete(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct biolatency_key key = {};
-	u64 id = (u64)rq, ns;
+	u64 ns;
 	struct io *s;
 
 	if (!rq_done(rq, ctx[2]))
 		return 0;
-	s = bpf_map_lookup_elem(&requests, &id);
+	s = rq_slot(rq);
 	if (!s || !s->start) {
 		/* A flush has a request that is never issued; it carries no data. */
 		if (!filter.on && !filter_disk_on && rq->__data_len && tracing_since &&
@@ -134,20 +108,17 @@ int on_io_start(u64 *ctx)
 	struct io fresh = { .wanted = 1 };
 
 	if (filter_matches(current_task()))
-		put(rq, &fresh);
+		rq_slot_put(rq, &fresh);
 	return 0;
 }
 
-/* The same before 6.5 brought block_io_start (5a80bd075f3b): there is only the bio yet. */
-TP_ARGS(block_getrq);
-
+/* The same before 6.5. */
 SEC("tp_btf/block_getrq")
 int on_getrq(u64 *ctx)
 {
-	u64 bio = tp_args_block_getrq >= 2 ? ARG(ctx, 1) : ARG(ctx, 0);
 	u8 one = 1;
 
 	if (filter_matches(current_task()))
-		bpf_map_update_elem(&wanted_bios, &bio, &one, BPF_ANY);
+		bio_slot_put(getrq_bio(ctx), &one);
 	return 0;
 }

@@ -37,9 +37,14 @@ inline_ u32 rq_disk(struct request *rq)
 	return disk ? (u32)disk->major << 20 | disk->first_minor : 0;
 }
 
+inline_ bool on_wanted_disk(struct request *rq)
+{
+	return !filter_disk_on || rq_disk(rq) == filter_disk;
+}
+
 inline_ bool keep_disk(struct request *rq)
 {
-	if (!filter_disk_on || rq_disk(rq) == filter_disk)
+	if (on_wanted_disk(rq))
 		return true;
 	count(LEDGER_FILTERED);
 	return false;
@@ -55,16 +60,139 @@ inline_ bool rq_done(struct request *rq, u32 bytes)
 }
 
 /* The cgroup that the I/O is charged to lies in the wanted one: right for writeback too. */
-inline_ bool wanted_by_cgroup(struct request *rq)
+inline_ bool wanted_by_cgroup(struct bio *bio)
 {
 	struct cgroup *c;
 
 	if (!filter.by_cgroup)
 		return false;
-	c = BPF_CORE_READ(rq, bio, bi_blkg, blkcg, css.cgroup);
+	c = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
 
 	/* Hierarchy 0 is version 2; elsewhere ids mean other directories. */
 	return c && BPF_CORE_READ(c, root, hierarchy_id) == 0 && cgroup_under(c, filter.cgroup);
 }
+
+/* Asked where it is submitted, of who submits it; what is written back later is its cgroup's. */
+inline_ bool keep_submission(struct bio *bio)
+{
+	if (!filter.on || filter_matches(current_task()))
+		return true;
+	if (!filter.by_tgid && !filter.by_tid && !filter.by_uid && !filter.by_comm &&
+	    wanted_by_cgroup(bio))
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+/*
+ * A request for a flush, or for one before or behind its data, waits until the kernel issues one
+ * request of its own for all that wait; the sector of that one means nothing.
+ */
+inline_ bool is_flush(struct request *rq)
+{
+	return (rq->cmd_flags & 0xff) == REQ_OP_FLUSH;
+}
+
+/* Or did, or will: what the device does not do itself is gone from the request's own flags. */
+inline_ bool waits_for_flush(struct request *rq)
+{
+	return rq->bio->bi_opf & (1U << __REQ_PREFLUSH | 1U << __REQ_FUA);
+}
+
+/* 6.6 hung those that wait on their queue's member (81ada09cc25e). */
+struct request___with_flush_list {
+	struct {
+		struct list_head list;
+	} flush;
+} __attribute__((preserve_access_index));
+
+/* The first that waits for this flush; an address to be read by bpf_core_read only. */
+inline_ struct request *first_waiting(struct request *flush)
+{
+	struct request___with_flush_list *old = (void *)flush;
+	struct blk_flush_queue *fq = BPF_CORE_READ(flush, mq_hctx, fq);
+	u64 first;
+
+	if (BPF_CORE_READ_BITFIELD_PROBED(fq, flush_running_idx))
+		first = (u64)BPF_CORE_READ(fq, flush_queue[1].next);
+	else
+		first = (u64)BPF_CORE_READ(fq, flush_queue[0].next);
+	if (bpf_core_field_exists(old->flush.list))
+		return (void *)(first - bpf_core_field_offset(old->flush.list));
+	return (void *)(first - bpf_core_field_offset(struct request, queuelist));
+}
+
+/*
+ * Requests come from fixed sets of tags: a slot is written anew for each I/O and never deleted, so
+ * that there is no allocator work, and nothing leaks when a request ends in another way.
+ */
+#define RQ_SLOTS(slot_type)                                               \
+	struct {                                                          \
+		__uint(type, BPF_MAP_TYPE_HASH);                          \
+		__uint(max_entries, 1);                                   \
+		__type(key, u64);                                         \
+		__type(value, slot_type);                                 \
+	} requests SEC(".maps");                                          \
+	inline_ slot_type *rq_slot(struct request *rq)                    \
+	{                                                                 \
+		u64 key = (u64)rq;                                        \
+                                                                          \
+		return bpf_map_lookup_elem(&requests, &key);              \
+	}                                                                 \
+	inline_ void rq_slot_put(struct request *rq, slot_type *fresh)    \
+	{                                                                 \
+		u64 key = (u64)rq;                                        \
+                                                                          \
+		if (bpf_map_update_elem(&requests, &key, fresh, BPF_ANY)) \
+			count(LEDGER_UNTRACKED);                          \
+	}
+
+/*
+ * Who submits is known where a request is begun, in block_io_start. Before 6.5 brought that
+ * (5a80bd075f3b) there is only the bio yet, in block_getrq: what is known of it waits here until
+ * the bio is a request's. A bio that is merged into another request passes neither.
+ */
+TP_ARGS(block_io_start);
+TP_ARGS(block_getrq);
+
+inline_ bool known_by_bio(void)
+{
+	return tp_args_block_io_start == 0;
+}
+
+inline_ u64 getrq_bio(u64 *ctx)
+{
+	return tp_args_block_getrq >= 2 ? ARG(ctx, 1) : ARG(ctx, 0);
+}
+
+#define BIO_SLOTS(slot_type)                                                     \
+	struct {                                                                 \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                             \
+		__uint(max_entries, 1);                                          \
+		__type(key, u64);                                                \
+		__type(value, slot_type);                                        \
+	} bios SEC(".maps");                                                     \
+	inline_ void bio_slot_put(u64 bio, slot_type *fresh)                     \
+	{                                                                        \
+		if (bpf_map_update_elem(&bios, &bio, fresh, BPF_ANY))            \
+			count(LEDGER_UNTRACKED);                                 \
+	}                                                                        \
+	/* Into `slot`, and forgotten here. Bios merged to the front push the */ \
+	/* request's own one to the end. */                                      \
+	inline_ bool bio_slot_take(struct request *rq, slot_type *slot)          \
+	{                                                                        \
+		u64 bio = (u64)rq->bio, last = (u64)rq->biotail;                 \
+		slot_type *s = bpf_map_lookup_elem(&bios, &bio);                 \
+                                                                                 \
+		if (!s && last != bio) {                                         \
+			bio = last;                                              \
+			s = bpf_map_lookup_elem(&bios, &bio);                    \
+		}                                                                \
+		if (!s)                                                          \
+			return false;                                            \
+		*slot = *s;                                                      \
+		bpf_map_delete_elem(&bios, &bio);                                \
+		return true;                                                     \
+	}
 
 #endif

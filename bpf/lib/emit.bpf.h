@@ -39,11 +39,20 @@ inline_ void emit_end(void *record)
 			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * Set when tracing ends: the kernel takes a tenth of a second to detach each classic tracepoint or
+ * uprobe, and meanwhile nobody reads.
+ */
+volatile bool emit_stopped;
+
 /* A whole record that lies elsewhere; its size need not be a constant. */
 inline_ void emit_copy(void *record, u64 size)
 {
-	u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	u64 waiting;
 
+	if (emit_stopped)
+		return;
+	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 	if (bpf_ringbuf_output(&events, record, size,
 			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
 							    BPF_RB_NO_WAKEUP))

@@ -26,25 +26,6 @@ inline_ void *scratch(void *map)
 	return bpf_map_lookup_elem(map, &zero);
 }
 
-/*
- * Set when tracing ends: the kernel takes a tenth of a second to detach each classic tracepoint, and
- * meanwhile nobody reads.
- */
-volatile bool emit_stopped;
-
-/* Sends the first `size` bytes of memory that the verifier knows to be larger. */
-inline_ void emit_copy(void *record, u64 size)
-{
-	u64 waiting;
-
-	if (emit_stopped)
-		return;
-	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-	if (bpf_ringbuf_output(&events, record, size,
-			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
-		count(LEDGER_LOST);
-}
-
 /* Bytes with the terminator, or < 0. Older kernels (5.10) say 0 for an empty string. */
 inline_ s64 read_user_str(char *to, u32 room, const void *from)
 {

@@ -35,6 +35,8 @@ struct MapSize {
     tasks,           ///< as many as there can be threads
     block_requests,  ///< as many as the disks' queues can hold
     cached_pages,    ///< a part of the pages that the cache can hold
+    block_bios,      ///< the same where submitters are known by their bios only
+    disks,           ///< as many as there are, and more
     keys,            ///< --max-keys, else from the number of tasks
     stacks,          ///< --stack-storage-size, else from the memory
   };

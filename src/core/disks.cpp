@@ -82,6 +82,12 @@ std::string disk_name(std::uint32_t device) {
   return name;
 }
 
+std::uint64_t disks() {
+  std::uint64_t count = 0;
+  each_disk([&](const std::string&) { count++; });
+  return count;
+}
+
 std::uint64_t block_requests() {
   std::uint64_t sum = 0;
   each_disk([&](const std::string& disk) {

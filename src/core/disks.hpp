@@ -14,6 +14,9 @@ Result<std::uint32_t> find_disk(std::string_view name_or_numbers);
 /// Name of a device number now; disks may come and go while a tool runs. "8:16" if there is none.
 std::string disk_name(std::uint32_t device);
 
+/// How many there are now.
+std::uint64_t disks();
+
 /// How many requests all disks' queues can hold at once.
 std::uint64_t block_requests();
 

@@ -27,6 +27,20 @@ constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
     {"PREFLUSH", "PreFlush"}, {"DRV_IN", "DriverIn"}, {"DRV_OUT", "DriverOut"},
 };
 
+struct Letters {
+  std::string_view name, letters;
+};
+/// What blktrace writes for operations; any other is N, for none of these.
+constexpr Letters kOperations[] = {
+    {"READ", "R"},         {"WRITE", "W"},         {"FLUSH", "F"},
+    {"DISCARD", "D"},      {"SECURE_ERASE", "DE"}, {"WRITE_ZEROES", "WZ"},
+    {"ZONE_APPEND", "ZA"}, {"ZONE_OPEN", "ZO"},    {"ZONE_CLOSE", "ZC"},
+    {"ZONE_FINISH", "ZF"}, {"ZONE_RESET", "ZR"},   {"ZONE_RESET_ALL", "ZRA"},
+};
+/// And for flags, in this order, behind the operation.
+constexpr Letters kFlags[] = {
+    {"FUA", "F"}, {"RAHEAD", "A"}, {"SYNC", "S"}, {"META", "M"}, {"ATOMIC", "U"}};
+
 /// REQ_OP_ZONE_APPEND -> ZoneAppend
 std::string camel(std::string_view name) {
   for (auto& [kernel, word] : kBlockWords)
@@ -107,7 +121,7 @@ void Names::learn(const Format& format, Kernel& kernel) {
     if (!type.empty() && !enums_.contains(type)) learn(type, kernel.enumerators(type));
   };
   ask(format.type);
-  if (format.kind == Format::block_flags) {
+  if (format.kind == Format::block_flags || format.kind == Format::rwbs) {
     ask("req_op");
     ask("req_opf");  // its name until 6.0 (ff07a02e9e8e)
     ask("req_flag_bits");
@@ -234,6 +248,29 @@ std::optional<int> error_number(std::string_view text) {
   return std::nullopt;
 }
 
+std::string Names::rwbs(std::uint64_t flags) const {
+  auto is_set = [&](std::string_view flag) {
+    if (auto known = enums_.find("req_flag_bits"); known != enums_.end())
+      for (auto& [name, bit] : known->second)
+        if (name.starts_with("__REQ_") && std::string_view(name).substr(6) == flag)
+          return bit >= kOpBits && bit < 63 && (flags >> bit & 1) != 0;
+    return false;
+  };
+  std::string_view operation = "N";
+  for (auto* type : {"req_op", "req_opf"})
+    if (auto known = enums_.find(type); known != enums_.end())
+      for (auto& [name, op] : known->second)
+        for (auto& [word, letters] : kOperations)
+          if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1)) &&
+              name.starts_with("REQ_OP_") && std::string_view(name).substr(7) == word)
+            operation = letters;
+  std::string text(is_set("PREFLUSH") ? "F" : "");
+  text += operation;
+  for (auto& [flag, letters] : kFlags)
+    if (is_set(flag)) text += letters;
+  return text;
+}
+
 bool names_things(const Format& format) {
   switch (format.kind) {
     case Format::disk:
@@ -241,6 +278,7 @@ bool names_things(const Format& format) {
     case Format::bits:
     case Format::gfp:
     case Format::block_flags:
+    case Format::rwbs:
     case Format::error:
     case Format::syscall:
       return true;
@@ -259,6 +297,8 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
       return gfp(value);
     case Format::block_flags:
       return block_flags(value);
+    case Format::rwbs:
+      return rwbs(value);
     case Format::bits:
       return bits(format, value);
     case Format::error:

@@ -30,6 +30,7 @@ class Names {
   std::string bits(const Format& format, std::uint64_t value) const;
   std::string gfp(std::uint64_t flags) const;
   std::string block_flags(std::uint64_t flags) const;
+  std::string rwbs(std::uint64_t flags) const;
 
   std::map<std::string, Enumerators, std::less<>> enums_;
 };

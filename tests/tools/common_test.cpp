@@ -242,6 +242,7 @@ Events events_for(const std::string& tool) {
   static const std::map<std::string, Events> known{
       {"bashreadline", {{"-e"}, {"typist", "--lines", "3"}}},
       {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
+      {"biosnoop", {{"-Q", "-P"}, {"blockio", "--count", "5"}}},
       {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
       {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
       {"drsnoop",

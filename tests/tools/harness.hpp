@@ -38,6 +38,7 @@ class Json {
   bool has(const char* key) const;
   bool is_null() const { return value_->IsNull(); }
   Json operator[](const char* key) const;
+  bool null() const { return value_->IsNull(); }
   std::vector<Json> items() const;
   Strings strings() const;
   std::uint64_t u64() const;
@@ -209,6 +210,9 @@ class Counters {
   std::uint64_t sum(const std::string& text, std::string_view key) const;
   std::string path_, before_;
 };
+
+/// Requests of one disk by the kernel's own count, since it is there.
+std::uint64_t diskstats_requests(const std::string& disk);
 
 std::string slurp(const std::string& path);
 bool contains(std::string_view text, std::string_view what);

@@ -41,7 +41,7 @@ TOOL(biolatency) {
                 {"insertion into the queue", {{{"on_insert"}}}, "queued"},
                 {"issue to the device", {{{"on_issue"}}}},
                 {"completion", {{{"on_complete"}}}}},
-      .maps = {{"requests", MapSize::block_requests}, {"wanted_bios", MapSize::block_requests}},
+      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
       .report = histogram<Key>(
           "latency",
           {field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks"),

@@ -21,23 +21,6 @@ Report trace(Victim& victim, Strings options, Json* truth) {
   return tracer.stop();
 }
 
-/// Requests of one disk by the kernel's own count.
-std::uint64_t diskstats_requests(const std::string& disk) {
-  std::istringstream lines(slurp("/proc/diskstats"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string major, minor, name;
-    words >> major >> minor >> name;
-    if (name != disk) continue;
-    std::uint64_t value[17] = {};
-    for (auto& v : value)
-      if (!(words >> v)) v = 0;
-    // A write with a flush before and behind it is three requests to the device.
-    return value[0] + value[4] + value[11] + 2 * value[15];
-  }
-  return 0;
-}
-
 std::string another_disk(const std::string& disk) {
   for (auto& entry : std::filesystem::directory_iterator("/sys/block"))
     if (entry.path().filename() != disk) return entry.path().filename();

@@ -103,6 +103,7 @@ TEST(Disks, NumbersWithoutADiskStayNumbers) {
 TEST(Disks, RequestsOfAllQueues) {
   if (!devices(false).empty()) {
     EXPECT_GT(block_requests(), 0u);
+    EXPECT_GT(disks(), 0u);
   }
   EXPECT_LT(block_requests(), 1u << 30);
 }

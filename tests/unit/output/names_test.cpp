@@ -138,6 +138,25 @@ TEST(BlockNames, OfThisKernel) {
   EXPECT_EQ(block(2, names), "Flush");
 }
 
+std::string letters(std::uint64_t flags, const Names& names = with_block_enums()) {
+  return names.name(as::rwbs, flags);
+}
+
+TEST(BlockLetters, AreThoseOfTheKernel) {
+  EXPECT_EQ(letters(0), "R");
+  EXPECT_EQ(letters(1), "W");
+  EXPECT_EQ(letters(1 << 11 | 1), "WS");
+  EXPECT_EQ(letters(1 << 19), "RA");
+  EXPECT_EQ(letters(1 << 12 | 1 << 11 | 1), "WSM");
+  EXPECT_EQ(letters(1 << 18 | 1 << 17 | 1 << 11 | 1), "FWFS");
+  EXPECT_EQ(letters(1 << 18 | 2), "FF");
+  EXPECT_EQ(letters(7), "ZA") << "as this kernel numbers it";
+  EXPECT_EQ(letters(34), "N");
+  EXPECT_EQ(letters(1 << 14), "R") << "not every flag has a letter";
+  EXPECT_EQ(letters(1, with_block_enums("req_opf")), "W");
+  EXPECT_EQ(letters(1 << 11 | 1, Names()), "N") << "a kernel without type information";
+}
+
 constexpr auto kResult = as::enumerator("compact_result", "COMPACT_", -12);
 
 Names with_results() {
@@ -196,8 +215,8 @@ TEST(Show, AlignsByColumnsNotBytes) {
 }
 
 TEST(NamesThings, AgreesWithName) {
-  for (auto kind :
-       {Format::disk, Format::enumerator, Format::bits, Format::gfp, Format::block_flags})
+  for (auto kind : {Format::disk, Format::enumerator, Format::bits, Format::gfp,
+                    Format::block_flags, Format::rwbs})
     EXPECT_TRUE(names_things({kind}));
   for (auto kind : {Format::number, Format::hex, Format::text, Format::milliseconds,
                     Format::percent, Format::thousandths})

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_BIOSNOOP_H
+#define CORETAP_BIOSNOOP_H
+
+#include "lib/shared.h"
+
+/* Beside the previous I/O on that disk; none, or not asked for. */
+enum biosnoop_pattern { BIOSNOOP_NO_PATTERN, BIOSNOOP_SEQUENTIAL, BIOSNOOP_RANDOM };
+
+/* Whose it is: all zero where nobody is known. */
+struct biosnoop_owner {
+	__u64 cgroup;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u32 known;
+	char comm[COMM_LEN];
+};
+
+struct biosnoop_event {
+	struct event_head head;
+	__u64 latency_ns;
+	__u64 queued_ns;
+	__u64 sector;
+	__u32 bytes;
+	__u32 disk;
+	__u32 flags;
+	__s32 status; /* below 0: an errno; else the block layer's own numbers */
+	__u32 pattern;
+	__u32 queue_known;
+	struct biosnoop_owner owner;
+};
+
+#endif

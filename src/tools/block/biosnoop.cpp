@@ -1,0 +1,128 @@
+// biosnoop: each block I/O with who submitted it and how long it took.
+#include "block/biosnoop.h"
+
+#include <cerrno>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "biosnoop.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<biosnoop_bpf>;
+using Event = biosnoop_event;
+
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+template <class T>
+Value if_known(const Event& e, T value) {
+  return e.owner.known ? detail::to_value(value) : Value{};
+}
+Value comm(const Event& e) {
+  if (!e.owner.known) return {};
+  return detail::to_value(e.owner.comm);
+}
+Value pid(const Event& e) { return if_known(e, e.owner.pid); }
+Value tid(const Event& e) { return if_known(e, e.owner.tid); }
+Value uid(const Event& e) { return if_known(e, e.owner.uid); }
+Value cgroup(const Event& e) { return if_known(e, e.owner.cgroup); }
+
+// A flush of the device has no place on it.
+Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }
+Value queued(const Event& e) { return e.queue_known ? Value{std::uint64_t{e.queued_ns}} : Value{}; }
+Value pattern(const Event& e) {
+  if (e.pattern == BIOSNOOP_NO_PATTERN) return {};
+  return std::string(e.pattern == BIOSNOOP_SEQUENTIAL ? "S" : "R");
+}
+
+/// Since 5.16 (8a7d267b4a2d) a blk_status_t, of which those up to 13 have never changed; a negative
+/// errno before.
+Value error(const Event& e) {
+  static constexpr int kErrors[] = {0,         EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK,
+                                    EREMOTEIO, EBADE,      ENODATA,   EILSEQ, ENOMEM,
+                                    EIO,       EREMCHG,    EAGAIN,    EBUSY};
+  if (e.status < 0) return std::int64_t{-e.status};
+  if (static_cast<std::size_t>(e.status) < std::size(kErrors))
+    return std::int64_t{kErrors[e.status]};
+  return fmt::format("status {}", e.status);
+}
+
+}  // namespace
+
+TOOL(biosnoop) {
+  return {
+      .name = "biosnoop",
+      .summary = "each block I/O with its process, disk, size and latency",
+      .description =
+          "One line per request to a disk, when it is complete: who submitted it, the operation and "
+          "its flags (T: R read, W write, D discard, F flush; then F forced unit access, A "
+          "read-ahead, S synchronous, M metadata), where, how much, and the time from its issue "
+          "to the device until all of it was complete. With --queued also the time in the I/O "
+          "scheduler's queue before the issue.\n\n"
+          "The submitter is the task that made the request, not the one that was interrupted "
+          "when it ended; what the kernel writes back later on its own was submitted by a kernel "
+          "thread. With --cgroup such I/O counts where the io controller charges it. A flush that "
+          "the kernel makes for several waiting requests is the first one's, and has no sector. "
+          "Columns of an I/O whose submission was not seen show a dash.",
+      .overhead = "three hooks per I/O (four with --queued), and an event for each that is shown",
+      .examples = {{"biosnoop", "all block I/O until Ctrl-C"},
+                   {"biosnoop -Q -d sda 10", "ten seconds of sda, with the time in the queue"},
+                   {"biosnoop -m 20", "only what took 20 ms or more"},
+                   {"biosnoop -tP -p 181",
+                    "of process 181, with the time of day, and whether it is "
+                    "sequential"},
+                   {"biosnoop -- sync", "what this command submits"}},
+      .object = skeleton<biosnoop_bpf>(),
+      .positionals = Positionals::duration,
+      .options = {flag('Q', "queued", "print the time queued in the I/O scheduler",
+                       setting(&Opt::queued)),
+                  shared::disk(),
+                  number('m', "min", "MS", "only I/O that took at least this many milliseconds",
+                         setting(&Opt::min_ns), kMillisecond),
+                  flag('P', "pattern",
+                       "print S for I/O that begins where the disk's previous one ended, R for "
+                       "random",
+                       setting(&Opt::with_pattern)),
+                  shared::timestamp('t'), shared::pid(), shared::tid(0), shared::uid(),
+                  shared::comm('n'), shared::cgroup()},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
+                {"insertion into the queue", {{{"on_insert"}}}, "queued"},
+                {"issue to the device", {{{"on_issue"}}}},
+                {"completion", {{{"on_complete"}}}}},
+      .maps = {{"requests", MapSize::block_requests},
+               {"bios", MapSize::block_bios},
+               {"next_sectors", MapSize::disks}},
+      .report =
+          events<Event>(
+              {derived<Event, comm>("comm", "COMM", as::comm, "command name of the submitter"),
+               derived<Event, pid>("pid", "PID", as::pid, "its process"),
+               field<&Event::disk>("disk", "DISK", as::disk, "the disk"),
+               field<&Event::flags>("rwbs", "T", as::rwbs, "operation and flags, in letters"),
+               derived<Event, sector>("sector", "SECTOR", as::number, "first sector of 512 bytes"),
+               field<&Event::bytes>("bytes", "BYTES", as::wide(as::number, 8), "length"),
+               derived<Event, pattern>("pattern", "P", as::wide(as::text, -1),
+                                       "S: begins where the disk's previous I/O ended; R: not")
+                   .with("pattern"),
+               derived<Event, queued>("queued_ns", "QUE(ms)", as::precise(as::milliseconds, 3),
+                                      "time in the I/O scheduler's queue")
+                   .with("queued"),
+               field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),
+                                         "time from issue to completion"),
+               derived<Event, error>("error", "ERROR", as::error, "0, or what it failed with")
+                   .with("json"),
+               field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
+                   .with("json"),
+               derived<Event, tid>("tid", "TID", as::pid, "thread that submitted it").with("json"),
+               derived<Event, uid>("uid", "UID", as::pid, "its user id").with("json"),
+               derived<Event, cgroup>("cgroup_id", "CGROUP", as::number,
+                                      "cgroup (version 2) of the submitter")
+                   .with("json")})
+              .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},
+                      {TimeColumn::wall, "TIMESTAMP", 12, "timestamp"}}),
+      .announce = "Tracing block device I/O",
+  };
+}

@@ -1,0 +1,309 @@
+// biosnoop against a process that makes a known number of direct reads and writes, one at a time.
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+// A loop device each: no other process uses it, and its sectors begin at 0. The victims linger
+// until the tracers have ended: removing a victim's file is I/O of its own.
+constexpr std::uint64_t kSector = 512;
+
+std::string disk_of(const Victim& victim) { return victim.ready()["disk"].str(); }
+
+std::unique_ptr<Tracer> tracer(const Victim& victim, Strings options,
+                               const char* format = "--json") {
+  if (*format) options.insert(options.begin(), format);
+  options.insert(options.end(), {"-d", disk_of(victim)});
+  return std::make_unique<Tracer>("biosnoop", options);
+}
+std::unique_ptr<Tracer> of_process(const Victim& victim, Strings options,
+                                   const char* format = "--json") {
+  options.insert(options.end(), {"-p", victim.id()});
+  return tracer(victim, options, format);
+}
+
+/// What holds for all I/O of a process that is called as its program.
+void expect_owner(const Json& event, const Victim& victim, const char* comm = "blockio") {
+  EXPECT_EQ(event["type"].str(), "event");
+  EXPECT_EQ(event["pid"].u64(), static_cast<std::uint64_t>(victim.pid()));
+  EXPECT_EQ(event["tid"].u64(), static_cast<std::uint64_t>(victim.pid()));
+  EXPECT_EQ(event["uid"].u64(), 0u);
+  EXPECT_EQ(event["comm"].str(), comm);
+  EXPECT_EQ(event["disk"].str(), disk_of(victim));
+  EXPECT_EQ(event["error"].str(), "0");
+  EXPECT_GT(event["latency_ns"].u64(), 0u);
+  EXPECT_TRUE(event["flags"].str().find("0x") == std::string::npos) << event["flags"].str();
+}
+
+bool is_flush(const Json& event) { return event["flags"].str().ends_with("Flush"); }
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TOOL_TEST(Biosnoop, ShowsEveryWriteOfAProcess) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  auto full = of_process(victim, {"--strict", "-Q", "-P"}), plain = of_process(victim, {});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = full->stop(), bare = plain->stop();
+  ASSERT_EQ(report.body.size(), truth["count"].u64());
+  EXPECT_EQ(bare.body.size(), truth["count"].u64());
+  EXPECT_EQ(report.ledger["shown"].u64(), truth["count"].u64());
+  std::uint64_t next = 0, took = 0, last = 0, sequential = 0;
+  for (auto& event : report.body) {
+    expect_owner(event, victim);
+    EXPECT_EQ(event["rwbs"].str(), "WS");
+    EXPECT_TRUE(event["flags"].str().ends_with("Write")) << event["flags"].str();
+    EXPECT_TRUE(contains(event["flags"].str(), "Sync-"));
+    EXPECT_EQ(event["bytes"].u64(), truth["size"].u64());
+    EXPECT_EQ(event["sector"].u64(), next);
+    EXPECT_GT(event["monotonic_ns"].u64(), last);
+    last = event["monotonic_ns"].u64();
+    next += truth["size"].u64() / kSector;
+    took += event["latency_ns"].u64() + event["queued_ns"].u64();
+    sequential += !event["pattern"].null() && event["pattern"].str() == "S";
+  }
+  EXPECT_LE(took, truth["took_ns"].u64()) << "one at a time";
+  EXPECT_GE(sequential + 3, truth["count"].u64()) << "the first has none before it";
+  for (auto& event : bare.body) {
+    EXPECT_TRUE(event["queued_ns"].null()) << "not measured";
+    EXPECT_TRUE(event["pattern"].null());
+  }
+}
+
+TOOL_TEST(Biosnoop, RandomReads) {
+  require_tool("biosnoop");
+  Victim victim(
+      "blockio",
+      {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random", "--span", "16m"},
+      {.linger = true});
+  auto traced = of_process(victim, {"--strict", "--pattern"});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = traced->stop();
+  ASSERT_EQ(report.body.size(), truth["count"].u64());
+  std::uint64_t random = 0;
+  for (auto& event : report.body) {
+    expect_owner(event, victim);
+    EXPECT_TRUE(event["rwbs"].str().starts_with("R")) << event["rwbs"].str();
+    EXPECT_EQ(event["bytes"].u64(), truth["size"].u64());
+    random += !event["pattern"].null() && event["pattern"].str() == "R";
+  }
+  EXPECT_GT(random, truth["count"].u64() / 2);
+}
+
+// Each part that a large request is split into is one I/O, and shown once, with its whole length.
+TOOL_TEST(Biosnoop, WholeRequests) {
+  require_tool("biosnoop");
+  Victim victim("blockio",
+                {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"},
+                {.linger = true});
+  auto traced = of_process(victim, {"--strict"});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = traced->stop();
+  EXPECT_EQ(report.sum("bytes"), truth["bytes"].u64());
+  EXPECT_LE(report.body.size(), truth["diskstats"]["reads"].u64());
+  for (auto& event : report.body) expect_owner(event, victim);
+}
+
+TOOL_TEST(Biosnoop, UnfilteredShowsWhatDiskstatsCounts) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--count", "40", "--fsync"}, {.linger = true});
+  auto disk = disk_of(victim);
+  auto before = diskstats_requests(disk);
+  auto traced = tracer(victim, {"--strict"});
+  Tracer latency("biolatency", {"--json", "--strict", "-d", disk});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = traced->stop();
+  auto histogram = latency.stop();
+  auto growth = diskstats_requests(disk) - before;
+  EXPECT_GE(report.body.size(), truth["count"].u64());
+  EXPECT_LE(report.body.size(), growth + 2) << "requests under way at either end";
+  // Both count the same requests; they look at the clock one after the other.
+  EXPECT_EQ(report.body.size(), histogram.sum("count"));
+  EXPECT_GE(2 * report.sum("latency_ns"), histogram.sum("total_ns"));
+  EXPECT_LE(report.sum("latency_ns"), 2 * histogram.sum("total_ns"));
+}
+
+// A flush that the kernel makes is its submitter's, and has no place on the disk.
+TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--op", "flush", "--count", "20"}, {.linger = true});
+  auto traced = of_process(victim, {"--strict"});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = traced->stop();
+  auto flushes = truth["diskstats"]["flushes"].u64();
+  if (!flushes) throw Skip("this loop device has no cache to flush");
+  EXPECT_EQ(report.body.size(), truth["count"].u64() + flushes);
+  std::uint64_t shown = 0;
+  for (auto& event : report.body) {
+    expect_owner(event, victim);
+    if (!is_flush(event)) continue;
+    shown++;
+    EXPECT_TRUE(event["sector"].null());
+    EXPECT_EQ(event["bytes"].u64(), 0u);
+    EXPECT_TRUE(event["rwbs"].str().starts_with("F")) << event["rwbs"].str();
+  }
+  EXPECT_EQ(shown, flushes);
+}
+
+// The flush behind the data of a synchronous write is its submitter's too.
+TOOL_TEST(Biosnoop, SynchronousWrites) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--sync", "--count", "20"}, {.linger = true});
+  auto traced = of_process(victim, {"--strict"}), everybody = tracer(victim, {"--strict"});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = traced->stop();
+  auto writes = std::count_if(report.body.begin(), report.body.end(),
+                              [](auto& event) { return !is_flush(event); });
+  EXPECT_EQ(static_cast<std::uint64_t>(writes), truth["count"].u64());
+  EXPECT_EQ(report.body.size() - truth["count"].u64(), truth["diskstats"]["flushes"].u64());
+  for (auto& event : report.body) expect_owner(event, victim);
+  EXPECT_EQ(everybody->stop().body.size(), report.body.size());
+}
+
+TOOL_TEST(Biosnoop, Discards) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--op", "discard", "--count", "10", "--size", "64k"},
+                {.linger = true});
+  auto traced = of_process(victim, {"--strict"});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = traced->stop();
+  EXPECT_EQ(report.sum("bytes"), truth["bytes"].u64());
+  for (auto& event : report.body) {
+    expect_owner(event, victim);
+    EXPECT_TRUE(event["rwbs"].str().starts_with("D")) << event["rwbs"].str();
+    EXPECT_TRUE(event["flags"].str().ends_with("Discard")) << event["flags"].str();
+  }
+}
+
+TOOL_TEST(Biosnoop, MinimumLatency) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--count", "60"}, {.linger = true});
+  auto all = of_process(victim, {"-m", "0"}), some = of_process(victim, {"-m", "1"}),
+       none = of_process(victim, {"--min", "600000", "--strict"});
+  victim.release();
+  auto count = victim.truth()["count"].u64();
+  auto each = all->stop(), slow = some->stop(), nothing = none->stop();
+  EXPECT_EQ(each.body.size(), count);
+  EXPECT_TRUE(nothing.body.empty());
+  EXPECT_GE(nothing.lost("filtered"), count);
+  for (auto& event : slow.body) EXPECT_GE(event["latency_ns"].u64(), 1'000'000u);
+  auto above = [&](std::uint64_t ns) {
+    return static_cast<std::size_t>(
+        std::count_if(each.body.begin(), each.body.end(),
+                      [&](auto& event) { return event["latency_ns"].u64() >= ns; }));
+  };
+  EXPECT_GE(slow.body.size(), above(2'000'000));
+  EXPECT_LE(slow.body.size(), above(500'000));
+}
+
+TOOL_TEST(Biosnoop, Filters) {
+  require_tool("biosnoop");
+  Cgroup cgroup;
+  Victim victim("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
+                {.linger = true}),
+      other("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+  cgroup.add(victim.pid());
+  std::vector<std::unique_ptr<Tracer>> finding, missing;
+  auto find = [&](Strings options) {
+    options.insert(options.begin(), {"--json", "--strict"});
+    finding.push_back(std::make_unique<Tracer>("biosnoop", options));
+  };
+  auto miss = [&](Strings options) {
+    options.insert(options.begin(), "--json");
+    missing.push_back(std::make_unique<Tracer>("biosnoop", options));
+  };
+  find({"-n", "bio-by-name"});
+  find({"--tid", victim.id()});
+  find({"-c", cgroup.path(), "-d", disk_of(victim)});
+  miss({"-p", other.id(), "-d", disk_of(victim)});
+  miss({"-p", other.id(), "-c", cgroup.path()});
+  miss({"-u", "54321", "-d", disk_of(victim)});
+  other.release();
+  other.truth();
+  victim.release();
+  auto count = victim.truth()["count"].u64();
+  for (std::size_t i = 0; i < finding.size(); i++) {
+    SCOPED_TRACE(i);
+    auto report = finding[i]->stop();
+    EXPECT_EQ(report.body.size(), count);
+    for (auto& event : report.body) expect_owner(event, victim, "bio-by-name");
+  }
+  for (std::size_t i = 0; i < missing.size(); i++) {
+    SCOPED_TRACE(i);
+    EXPECT_TRUE(missing[i]->stop().body.empty());
+  }
+}
+
+TOOL_TEST(Biosnoop, FollowsACommand) {
+  require_tool("biosnoop");
+  Tracer tracer("biosnoop", {"--json", "--", victim_path("blockio"), "--count", "30"},
+                {.attached = false});
+  int status = tracer.process().wait();
+  ASSERT_EQ(status, 0) << tracer.process().err();
+  if (!contains(tracer.process().out(), "took_ns")) throw Skip(tracer.process().err());
+  auto report = parse_report(tracer.process().out(), tracer.process().err());
+  ASSERT_TRUE(report.truth);
+  // It writes as much before, to make the file.
+  EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());
+}
+
+TOOL_TEST(Biosnoop, Columns) {
+  require_tool("biosnoop");
+  auto header = [](Strings options) {
+    options.insert(options.begin(), tool_path("biosnoop"));
+    options.insert(options.end(), {"--comm", "nobody-is-it", "0.1"});
+    auto result = run(options);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return std::regex_replace(result.out.substr(0, result.out.find('\n')), std::regex(" +"), " ");
+  };
+  EXPECT_EQ(header({}), "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)");
+  EXPECT_EQ(header({"-Q"}), "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)");
+  EXPECT_EQ(header({"-t", "-P"}), "TIMESTAMP COMM PID DISK T SECTOR BYTES P LAT(ms)");
+}
+
+TOOL_TEST(Biosnoop, TextAndCsv) {
+  require_tool("biosnoop");
+  Victim victim("blockio", {"--make", "loop", "--count", "25"}, {.linger = true});
+  auto text = of_process(victim, {}, ""), full = of_process(victim, {"-t", "-Q", "-P"}, "");
+  auto csv = of_process(victim, {}, "--csv");
+  victim.release();
+  auto count = victim.truth()["count"].u64();
+  auto check = [&](const std::string& shown, const std::string& times, const std::string& more) {
+    EXPECT_TRUE(safe_for_terminals(shown));
+    EXPECT_EQ(lines_of(shown), count + 1) << shown;
+    std::regex row(times + " +blockio +" + victim.id() + " +" + disk_of(victim) +
+                   R"( +WS +\d+ +4096 +)" + more + R"(\d+\.\d{3})");
+    std::istringstream rows(shown);
+    std::string line;
+    std::getline(rows, line);
+    while (std::getline(rows, line)) EXPECT_TRUE(std::regex_match(line, row)) << line;
+  };
+  check(text->stop_text(), R"(\d+\.\d{6})", "");
+  check(full->stop_text(), R"(\d\d:\d\d:\d\d\.\d{3})", R"([-SR] +\d+\.\d{3} +)");
+
+  auto table = csv->stop_text();
+  EXPECT_EQ(lines_of(table), count + 1);
+  EXPECT_TRUE(
+      table.starts_with("time,monotonic_ns,comm,pid,disk,rwbs,sector,bytes,pattern,"
+                        "queued_ns,latency_ns,error,flags,tid,uid,cgroup_id\n"))
+      << table.substr(0, table.find('\n'));
+  EXPECT_TRUE(contains(table, ",blockio," + victim.id() + "," + disk_of(victim) + ",WS,0,4096,,,"))
+      << table;
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
