@@ -54,8 +54,7 @@ inline_ void emit_copy(void *record, u64 size)
 		return;
 	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 	if (bpf_ringbuf_output(&events, record, size,
-			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
-							    BPF_RB_NO_WAKEUP))
+			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count(LEDGER_LOST);
 }
 

@@ -60,8 +60,8 @@ struct stack {
 enum stack_state {
 	STACK_TASK,
 	STACK_RUNNABLE, /* left the CPU though it could run on: preempted rather than blocked */
-	STACK_IDLE,	/* the idle task, or what interrupted it */
-	STACK_IRQ,	/* an interrupt; the task is only what it came upon */
+	STACK_IDLE,     /* the idle task, or what interrupted it */
+	STACK_IRQ,      /* an interrupt; the task is only what it came upon */
 	STACK_SOFTIRQ,
 };
 

@@ -60,8 +60,8 @@ inline_ u64 stack_hash(struct stack *s, u32 depth)
 	return h ? h : 1; /* 0 means no stack */
 }
 
-/* A stack could not be stored: none is taken for stored from here on. The loader counts what is shown
- * without one. */
+/* A stack could not be stored: none is taken for stored from here on. The loader counts what is
+ * shown without one. */
 bool stack_missed;
 
 inline_ void stack_store(struct stack *s, u64 id)
@@ -139,7 +139,8 @@ __noinline long walk_user(u32 most)
 #endif
 }
 
-/* What tells a program that runs from another one in the same address space, or from a later one. */
+/* What tells a program that runs from another one in the same address space, or from a later one.
+ */
 #define program_of(tgid, exec_id) ((u64)(tgid) << 32 | (u32)(exec_id))
 
 /* The loader hears of each process once, while its maps are there to be read. */
@@ -160,11 +161,9 @@ inline_ void tell_process(u64 mm, u64 program)
 	p->forked_from = 0;
 	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
 	if (BPF_CORE_READ(current, self_exec_id) == BPF_CORE_READ(current, parent_exec_id))
-		p->forked_from =
-			view_pidns ?
-				pid_seen(BPF_CORE_READ(current, real_parent, group_leader,
-						       thread_pid)) :
-				BPF_CORE_READ(current, real_parent, tgid);
+		p->forked_from = view_pidns ? pid_seen(BPF_CORE_READ(current, real_parent,
+								     group_leader, thread_pid)) :
+					      BPF_CORE_READ(current, real_parent, tgid);
 	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
 	bpf_map_update_elem(&stack_known_mms, &mm, &program, BPF_ANY);
 }

@@ -7,8 +7,8 @@
 
 /*
  * Code through which interrupts come, from the loader: what lies above it on a stack is not the
- * running task's doing. No field tells on all kernels: x86 keeps the count of interrupts in a per-CPU
- * variable that moved twice and that programs cannot find without CONFIG_KALLSYMS_ALL.
+ * running task's doing. No field tells on all kernels: x86 keeps the count of interrupts in a
+ * per-CPU variable that moved twice and that programs cannot find without CONFIG_KALLSYMS_ALL.
  */
 OPT(__u64, irq_code_begin);
 OPT(__u64, irq_code_end);

@@ -1,5 +1,6 @@
 // Where a tool attaches: hooks, each with the ways it can be had, best first. Programs on user
-// functions have sections "uprobe/LIBRARY:function": the library finds the files (probe_target.hpp).
+// functions have sections "uprobe/LIBRARY:function": the library finds the files
+// (probe_target.hpp).
 #pragma once
 #include <string_view>
 #include <vector>

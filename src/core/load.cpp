@@ -28,9 +28,9 @@ int libbpf_print(libbpf_print_level level, const char* format, va_list arguments
   return vfprintf(stderr, format, arguments);
 }
 
-/// Programs of type tracing name what they attach to by its id among the kernel's types, which libbpf
-/// finds by reading all of them. Here the ids are known from the plan. Until just before its load
-/// such a program passes for one that needs no ids.
+/// Programs of type tracing name what they attach to by its id among the kernel's types, which
+/// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before its
+/// load such a program passes for one that needs no ids.
 std::map<const bpf_program*, std::uint32_t> tracing_ids;
 
 int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
@@ -47,9 +47,8 @@ void take_over_tracing() {
   if (done) return;
   done = true;
   libbpf_set_print(libbpf_print);
-  const std::pair<const char*, bpf_attach_type> kinds[] = {{"tp_btf+", BPF_TRACE_RAW_TP},
-                                                           {"fentry+", BPF_TRACE_FENTRY},
-                                                           {"fexit+", BPF_TRACE_FEXIT}};
+  const std::pair<const char*, bpf_attach_type> kinds[] = {
+      {"tp_btf+", BPF_TRACE_RAW_TP}, {"fentry+", BPF_TRACE_FENTRY}, {"fexit+", BPF_TRACE_FEXIT}};
   for (auto [section, attach_type] : kinds) {
     LIBBPF_OPTS(libbpf_prog_handler_opts, options);
     options.cookie = attach_type;

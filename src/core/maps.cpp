@@ -66,8 +66,10 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
     }
     case MapSize::block_bios:
       if (s.kernel.tracepoint_args("block_io_start") <= 0) size_by(s, map, MapSize::block_requests);
+      break;
     case MapSize::disks:
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
+      break;
     case MapSize::keys:
       if (c.max_keys)
         bpf_map__set_max_entries(map, static_cast<__u32>(c.max_keys));

@@ -12,12 +12,13 @@ struct Session;
 
 void size_maps(Session& session);
 
-/// After load: maps that grow on demand allocate from small stocks of each CPU, which hold one entry
-/// until the first was taken (bpf_mem_alloc since 6.1). An event that needs two would go without.
+/// After load: maps that grow on demand allocate from small stocks of each CPU, which hold one
+/// entry until the first was taken (bpf_mem_alloc since 6.1). An event that needs two would go
+/// without.
 void fill_stocks(Session& session);
 
-/// Calls back with each key and value of a hash map whose entries are not deleted meanwhile, so that
-/// none is visited twice or left out.
+/// Calls back with each key and value of a hash map whose entries are not deleted meanwhile, so
+/// that none is visited twice or left out.
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit);
 
 }  // namespace coretap

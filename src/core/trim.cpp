@@ -233,7 +233,8 @@ std::string trimmed_types(const Btf& kernel, const void* object, std::size_t siz
     auto* type = kernel.type(id);
     if (!can_be_asked(BTF_INFO_KIND(type->info))) continue;
     auto* word = kernel.text(type->name_off);
-    auto first = static_cast<std::uint8_t>(word[0]) << 8 | static_cast<std::uint8_t>(word[0] ? word[1] : 0);
+    auto first =
+        static_cast<std::uint8_t>(word[0]) << 8 | static_cast<std::uint8_t>(word[0] ? word[1] : 0);
     if (beginnings.test(static_cast<std::size_t>(first)) && names.contains(essential(word)))
       trimmer.keep(id);
   }

@@ -1,6 +1,6 @@
-// The few types of the kernel that one kernel program asks about. libbpf would read, copy and search
-// all of them (5 MB, half of the time to start); what bpftool gen min_core_btf makes at build time
-// for one kernel is made here at start for this one.
+// The few types of the kernel that one kernel program asks about. libbpf would read, copy and
+// search all of them (5 MB, half of the time to start); what bpftool gen min_core_btf makes at
+// build time for one kernel is made here at start for this one.
 #pragma once
 #include <cstddef>
 #include <string>

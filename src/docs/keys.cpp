@@ -145,7 +145,8 @@ JsonKind data(const EventReport& r) {
 }
 
 std::vector<Key> stack_owner() {
-  return {key("comm", "string", "command name"), key("pid", "integer", "process"), key("tid", "integer", "thread")};
+  return {key("comm", "string", "command name"), key("pid", "integer", "process"),
+          key("tid", "integer", "thread")};
 }
 
 std::vector<Key> stacks_of_party() {

@@ -66,8 +66,7 @@ class EventReporter : public Reporter {
   }
 
   static std::string time(const Session& s, const TimeColumn& column, std::uint64_t at) {
-    if (column.kind == TimeColumn::wall)
-      return fmt::format("{:<{}} ", wall_time(at), column.width);
+    if (column.kind == TimeColumn::wall) return fmt::format("{:<{}} ", wall_time(at), column.width);
     auto since = at - std::min<std::uint64_t>(s.began_ns, at);
     return fmt::format("{:<{}.6f} ", static_cast<double>(since) / 1e9, column.width);
   }
@@ -96,8 +95,8 @@ class EventReporter : public Reporter {
   }
 
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
-    auto row = fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns,
-                           columns_.csv(data, s.names));
+    auto row =
+        fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns, columns_.csv(data, s.names));
     if (frames) {
       std::string folded;
       auto names = stacks_.kernel(*frames);

@@ -62,8 +62,8 @@ class StackReporter : public Reporter {
   void configure(Session& s) override {
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
     // By the names of tasks there is no process to ask for its functions.
-    set_variable(s, "stack_user", report_.layout != StackReport::waker &&
-                                      !s.config.given("kernel-stacks-only"));
+    set_variable(s, "stack_user",
+                 report_.layout != StackReport::waker && !s.config.given("kernel-stacks-only"));
     set_variable(s, "stack_bytes", s.stack_depth() * 8);
     stacks_.emplace(s.config.given("offset"), s.config.given("verbose"));
     if (report_.layout != StackReport::alone) tell_interrupts(s);
@@ -73,9 +73,8 @@ class StackReporter : public Reporter {
 
   void begin(Session& s) override {
     if (s.config.format != OutputFormat::csv) return;
-    s.out.line(report_.measure == StackReport::time
-                   ? "comm,pid,tid,runnable,total_ns,count,stack"
-                   : "comm,pid,tid,count,stack");
+    s.out.line(report_.measure == StackReport::time ? "comm,pid,tid,runnable,total_ns,count,stack"
+                                                    : "comm,pid,tid,count,stack");
   }
 
   // The only records are processes whose user stack was seen for the first time.

@@ -209,7 +209,8 @@ void find_named(Elf* elf, Elf_Data* data, const Elf_Data& names, std::string_vie
       continue;
     found.indirect |= type == STT_GNU_IFUNC;
     auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? found.local : found.global;
-    if (list.size() < kMaxPlaces && std::find(list.begin(), list.end(), symbol.st_value) == list.end())
+    if (list.size() < kMaxPlaces &&
+        std::find(list.begin(), list.end(), symbol.st_value) == list.end())
       list.push_back(symbol.st_value);
   }
 }

@@ -1,8 +1,8 @@
 // chaintrace: in which stack tasks block, who wakes them, who woke that one, and so on.
+#include "chaintrace.skel.h"
 #include "core/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "chaintrace.skel.h"
 
 using namespace coretap;
 using Opt = rodata_of<chaintrace_bpf>;
@@ -35,7 +35,8 @@ TOOL(chaintrace) {
           "preempted has no waker and is not counted. User stacks need code with frame pointers.",
       .overhead =
           "one hook per context switch and one per wake-up, of all tasks, each with stack walks",
-      .examples = {{"chaintrace -p 1234 10", "what this process waits for, and what that waits for"},
+      .examples = {{"chaintrace -p 1234 10",
+                    "what this process waits for, and what that waits for"},
                    {"chaintrace -n 8 -m 1000 10", "long chains behind waits of 1 ms and more"},
                    {"chaintrace -f 30 > out.folded", "for a flame graph that ends in the metal"}},
       .object = skeleton<chaintrace_bpf>(),

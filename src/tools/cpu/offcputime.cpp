@@ -27,8 +27,7 @@ TOOL(offcputime) {
                    {"offcputime --state 2 10", "uninterruptible sleeps only (disk, mostly)"}},
       .object = skeleton<offcputime_bpf>(),
       .positionals = Positionals::duration,
-      .options =
-          joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
+      .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}},
       .report = StackReport{"microseconds off the CPU"},
       .announce = "Tracing off-CPU time (us) by kernel and user stack",

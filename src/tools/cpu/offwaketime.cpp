@@ -18,8 +18,7 @@ TOOL(offwaketime) {
           "Wakers are taken in their own context. Where an interrupt woke the task, the waker is "
           "[irq] or [softirq] rather than the task that was interrupted. Filters are about the task "
           "that was blocked. User stacks need code with frame pointers.",
-      .overhead =
-          "one hook per context switch and one per wake-up, each with stack walks",
+      .overhead = "one hook per context switch and one per wake-up, each with stack walks",
       .examples = {{"offwaketime 10", "ten seconds, all threads"},
                    {"offwaketime -p 1234", "what this process waits for, until Ctrl-C"},
                    {"offwaketime -K -f 30 > out.folded", "kernel stacks, for a flame graph"}},

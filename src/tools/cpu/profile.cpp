@@ -21,7 +21,8 @@ Option between(char letter, std::string_view name, std::string_view metavar, std
   return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
     auto n = parse_unsigned(text);
     if (!n || *n == 0 || *n > most)
-      return Error{fmt::format("--{}: '{}' is not between 1 and {}", name, text, most), {}, {}, kUsage};
+      return Error{
+          fmt::format("--{}: '{}' is not between 1 and {}", name, text, most), {}, {}, kUsage};
     c.*member = *n;
     return {};
   });
@@ -56,16 +57,18 @@ TOOL(profile) {
       .overhead = "a walk of both stacks per tick and CPU; at 49 Hz less than can be measured",
       .examples = {{"profile 10", "ten seconds, all CPUs, at 49 Hz"},
                    {"profile -F 99 -p 1234", "one process at 99 Hz, until Ctrl-C"},
-                   {"profile -af 30 > out.folded", "folded stacks for a flame graph, kernel frames "
-                                                   "marked"}},
+                   {"profile -af 30 > out.folded",
+                    "folded stacks for a flame graph, kernel frames "
+                    "marked"}},
       .object = skeleton<profile_bpf>(),
       .positionals = Positionals::duration,
       .options = joined(
           {shared::task_filters(),
            {between('F', "frequency", "HZ", "samples per second and CPU (default: 49)",
                     &Config::sample_hz, kMostHz),
-            between(0, "count", "NS", "a sample each time a CPU's clock has run so many nanoseconds, "
-                                      "instead of a frequency",
+            between(0, "period", "NS",
+                    "a sample each time a CPU's clock has run so many nanoseconds, "
+                    "instead of a frequency",
                     &Config::sample_period, 10'000'000'000),
             cpu(),
             flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle)),
@@ -74,10 +77,11 @@ TOOL(profile) {
       .hooks = {{"ticks", {{{"on_sample"}}}}},
       .report = StackReport{"samples", StackReport::samples},
       .announce = "Sampling all CPUs by kernel and user stack",
-      .exclusive = [] {
-        auto rules = shared::stack_rules();
-        rules.emplace_back("frequency", "count");
-        return rules;
-      }(),
+      .exclusive =
+          [] {
+            auto rules = shared::stack_rules();
+            rules.emplace_back("frequency", "period");
+            return rules;
+          }(),
   };
 }

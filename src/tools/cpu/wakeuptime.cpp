@@ -26,8 +26,8 @@ TOOL(wakeuptime) {
                     "waits of a millisecond and more, for a flame graph"}},
       .object = skeleton<wakeuptime_bpf>(),
       .positionals = Positionals::duration,
-      .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(),
-                         shared::kernel_stacks()}),
+      .options =
+          joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::kernel_stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
       .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker},
       .announce = "Tracing blocked time (us) by waker and its stack",

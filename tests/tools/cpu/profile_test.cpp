@@ -55,7 +55,8 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
   auto run = profile({"-F", "199"});
   auto expected = run.cpu_seconds * 199;
   auto all = samples(run, [](auto&) { return true; });
-  auto in_spin = samples(run, [](auto& line) { return has_frame(line, "user_stack", "victim_spin"); });
+  auto in_spin =
+      samples(run, [](auto& line) { return has_frame(line, "user_stack", "victim_spin"); });
   EXPECT_GT(in_spin, expected * 0.75);
   EXPECT_LT(in_spin, expected * 1.25 + 3);
   EXPECT_GE(all, in_spin);
@@ -69,7 +70,7 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
 
 TOOL_TEST(Profile, PeriodAndParts) {
   // A sample each 5 ms, by time that the CPU's clock has run.
-  auto kernel = profile({"--count", "5000000", "-K"});
+  auto kernel = profile({"--period", "5000000", "-K"});
   for (auto& line : kernel.report.body) EXPECT_TRUE(line["user_stack"].strings().empty());
   auto all = samples(kernel, [](auto&) { return true; });
   EXPECT_GT(all, kernel.cpu_seconds * 200 * 0.75);

@@ -48,7 +48,8 @@ void layout(const btf* types, int id, __u32 base, std::set<std::string>& lines) 
     std::string name = btf__name_by_offset(types, members[i].name_off);
     auto at = base + btf_member_bit_offset(type, i);
     auto inner = btf__resolve_type(types, members[i].type);
-    if (name.empty() && inner > 0 && btf_is_composite(btf__type_by_id(types, static_cast<__u32>(inner))))
+    if (name.empty() && inner > 0 &&
+        btf_is_composite(btf__type_by_id(types, static_cast<__u32>(inner))))
       layout(types, inner, at, lines);
     else
       lines.insert(name + " " + std::to_string(at) + " " +
@@ -115,7 +116,8 @@ TEST_F(Trim, DamagedObjectsAreRefused) {
   auto object = object_of("biolatency");
   EXPECT_EQ(trimmed_types(kernel, nullptr, 0), "");
   EXPECT_EQ(trimmed_types(kernel, "ELF", 3), "");
-  for (std::size_t size : {std::size_t{64}, object.size() / 3, object.size() / 2, object.size() - 64})
+  for (std::size_t size :
+       {std::size_t{64}, object.size() / 3, object.size() / 2, object.size() - 64})
     trimmed_types(kernel, object.data(), size);
   // Each byte of what is read may be wrong; the sanitised build watches.
   for (std::size_t at = 0; at < object.size(); at += 211) {
