@@ -287,7 +287,8 @@ inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
 			return;
 		}
 	}
-	__sync_fetch_and_add(&e->sum.total_ns, ns);
+	if (ns) /* of a constant 0 the compiler makes an instruction that 5.10 does not have */
+		__sync_fetch_and_add(&e->sum.total_ns, ns);
 	__sync_fetch_and_add(&e->sum.count, 1);
 }
 

@@ -482,8 +482,9 @@ EVERY_TOOL(FullDisk) {
                            {"--explain"},
                            {"--json", "--duration", "0.2"},
                            {"--csv", "--duration", "0.2"}};
-  // Nothing but events may be printed: only what always prints.
-  if (!prints_events(tool)) all.push_back({"--duration", "0.2"});
+  // Nothing but events or stacks may be printed: only what always prints.
+  if (!prints_events(tool) && !contains(help_of(tool), "--folded"))
+    all.push_back({"--duration", "0.2"});
   for (auto& options : all) {
     SCOPED_TRACE(options[0]);
     auto result = run_tool(tool, options, {}, "/dev/full");

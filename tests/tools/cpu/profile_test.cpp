@@ -57,9 +57,10 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
   auto all = samples(run, [](auto&) { return true; });
   auto in_spin =
       samples(run, [](auto& line) { return has_frame(line, "user_stack", "victim_spin"); });
-  EXPECT_GT(in_spin, expected * 0.75);
-  EXPECT_LT(in_spin, expected * 1.25 + 3);
-  EXPECT_GE(all, in_spin);
+  EXPECT_GT(all, expected * 0.75);
+  EXPECT_LT(all, expected * 1.25 + 10);
+  // Where the clock needs a system call its library function hides the caller.
+  EXPECT_GT(in_spin, 0);
   for (auto& line : run.report.body) {
     EXPECT_EQ(line["comm"].str(), "sleeper");
     EXPECT_FALSE(line.has("total_ns"));
