@@ -11,6 +11,7 @@ OPT(bool, by_flags);
 struct io {
 	u64 start; /* 0: not under way */
 	u64 wanted;
+	u64 life; /* when the request began: one that was merged into another never ends */
 };
 
 RQ_SLOTS(struct io);
@@ -44,12 +45,15 @@ inline_ int begin(struct request *rq, bool first_only)
 	if (!s) {
 		fresh.start = bpf_ktime_get_ns();
 		fresh.wanted = filter.on;
+		fresh.life = rq->start_time_ns;
 		rq_slot_put(rq, &fresh);
 		return 0;
 	}
 	s->wanted = filter.on;
-	if (!first_only || !s->start)
+	if (!first_only || !s->start || s->life != rq->start_time_ns)
 		s->start = bpf_ktime_get_ns();
+	if (queued)
+		s->life = rq->start_time_ns;
 	return 0;
 }
 
@@ -105,10 +109,15 @@ SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
-	struct io fresh = { .wanted = 1 };
+	struct io fresh = { .wanted = 1 }, *s;
 
-	if (filter_matches(current_task()))
+	if (filter_matches(current_task())) {
 		rq_slot_put(rq, &fresh);
+		return 0;
+	}
+	s = rq_slot(rq);
+	if (s)
+		s->wanted = 0; /* its last life was another task's */
 	return 0;
 }
 

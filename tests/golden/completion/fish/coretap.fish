@@ -301,8 +301,8 @@ complete -c coretap -n __coretap_wants_command -a runqlat -d 'run queue (schedul
 complete -c coretap -n '__fish_seen_subcommand_from help' -a runqlat -d 'run queue (scheduler) latency as a histogram'
 complete -c runqlat -f
 complete -c runqlat -n __coretap_in_command -x -a '(__coretap_command)'
-__coretap_add runqlat -s P -l pids -d 'one histogram per process'
-__coretap_add runqlat -s L -l tids -d 'one histogram per thread'
+__coretap_add runqlat -s P -l pids -d 'one histogram per process and name'
+__coretap_add runqlat -s L -l tids -d 'one histogram per thread and name'
 __coretap_add runqlat -l pidnss -d 'one histogram per pid namespace'
 __coretap_add runqlat -s m -l milliseconds -d 'histograms in milliseconds'
 __coretap_add runqlat -s T -l timestamp -d 'print the time of each line or report'
