@@ -48,6 +48,11 @@ bool take(std::string_view& bytes, T& value) {
   return true;
 }
 
+/// struct bpf_core_relo, whose kind may be any number in a damaged file.
+struct Relocation {
+  __u32 instruction, type_id, access, kind;
+};
+
 /// Calls back for each CO-RE relocation of .BTF.ext (Documentation/bpf/btf.rst); false: damaged.
 template <class Visit>
 bool each_relocation(std::string_view section, Visit visit) {
@@ -64,13 +69,13 @@ bool each_relocation(std::string_view section, Visit visit) {
   auto rest = all.substr(begin, header.core_bytes);
   __u32 record_bytes = 0;
   if (rest.empty()) return true;
-  if (!take(rest, record_bytes) || record_bytes < sizeof(bpf_core_relo)) return false;
+  if (!take(rest, record_bytes) || record_bytes < sizeof(Relocation)) return false;
   while (!rest.empty()) {
     __u32 of_program = 0, count = 0;
     if (!take(rest, of_program) || !take(rest, count)) return false;
     for (; count; count--) {
       if (rest.size() < record_bytes) return false;
-      bpf_core_relo relocation;
+      Relocation relocation{};
       memcpy(&relocation, rest.data(), sizeof relocation);
       rest.remove_prefix(record_bytes);
       visit(relocation);
@@ -209,7 +214,7 @@ std::string trimmed_types(const Btf& kernel, const void* object, std::size_t siz
 
   std::unordered_set<std::string_view> names;
   bool answerable = true;
-  bool whole = each_relocation(sections.relocations, [&](const bpf_core_relo& relocation) {
+  bool whole = each_relocation(sections.relocations, [&](const Relocation& relocation) {
     if (relocation.kind == BPF_CORE_TYPE_ID_TARGET) answerable = false;
     auto* type = local.type(relocation.type_id);
     while (type && is_modifier(BTF_INFO_KIND(type->info))) type = local.type(type->type);
