@@ -31,6 +31,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Where a test runner has closed its standard descriptors, files and pipes of ours would take
+/// their numbers and be closed on the way to a child's.
+[[gnu::constructor]] void fill_standard_descriptors() {
+  for (int fd = 0; fd <= 2; fd++)
+    if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", O_RDWR);
+}
+
 std::runtime_error failed(const std::string& what) { return std::runtime_error(what); }
 
 void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
