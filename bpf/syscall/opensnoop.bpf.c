@@ -5,6 +5,9 @@
 #include "lib/text.bpf.h"
 #include "syscall/opensnoop.h"
 
+/* Set when all is attached: attaching opens files itself. */
+volatile __u64 tracing_since = 0;
+
 OPT(bool, failed_only);
 OPT(bool, full_path);
 
@@ -75,7 +78,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 	bool cut;
 	s64 n;
 
-	if (!flags_wanted(flags))
+	if (!tracing_since || !flags_wanted(flags))
 		return 0;
 	c = current_slot(true);
 	if (!c)
