@@ -9,8 +9,7 @@ OPT_OR(__u32, chain_length, 4);
 OPT_OR(__u64, chain_age_ns, 1000000000); /* an older wake-up does not lengthen the chain */
 
 struct off {
-	u64 start; /* 0: not blocked */
-	u64 user;
+	struct off_cpu at;
 	u64 woken_ns; /* 0: not yet, since it blocked first */
 	u32 wanted;
 	u32 wakers;
@@ -26,7 +25,7 @@ int on_waking(u64 *ctx)
 	struct off *off = task_slot((struct task_struct *)ctx[0]), *own;
 	u64 now;
 
-	if (!off || !off->start || off->wakers)
+	if (!off || !off->at.start || off->wakers)
 		return 0;
 	now = bpf_ktime_get_ns();
 	party_of_current(ctx, &off->waker[0]);
@@ -61,33 +60,27 @@ int on_switch(u64 *ctx)
 		off = task_slot_make(prev);
 		if (off) {
 			off->wanted = leaves_wanted(prev, state);
-			if (off->start && off->wanted) /* the switch to it was left out */
-				count(LEDGER_UNMATCHED);
-			off->user = stack_user && off->wanted ?
-					    stack_of_task_user(ctx, prev, off->user) :
-					    0;
+			if (off->wanted)
+				leave_cpu(ctx, prev, &off->at, now);
+			else
+				off->at = (struct off_cpu){ .start = now };
 			off->wakers = 0;
-			off->start = now;
 		}
 	}
 
 	if (!next->pid)
 		return 0;
 	off = task_slot(next);
-	if (!off || !off->start)
+	if (!off || !off->at.start)
 		return 0;
-	ns = since(off->start, now);
-	off->start = 0;
+	ns = back_on_cpu(&off->at, now);
 	if (!off->wanted || !wanted_time(ns))
 		return 0;
 	entry = cpu_slot(&chain_entry);
 	if (!entry)
 		return 0;
 	__builtin_memset(entry, 0, sizeof(*entry));
-	entry->party[0].user = off->user;
-	if (stack_kernel)
-		entry->party[0].kernel = stack_of_blocked(next, &kernel);
-	party_of(&entry->party[0], next);
+	party_off_cpu(&entry->party[0], next, &off->at, &kernel);
 	for (u32 i = 0; i < CHAIN_MOST; i++) {
 		if (i >= off->wakers)
 			break;

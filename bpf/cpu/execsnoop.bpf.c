@@ -102,15 +102,6 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-struct enter_ctx {
-	u64 entry, nr, args[6];
-};
-
-struct exit_ctx {
-	u64 entry, nr;
-	s64 ret;
-};
-
 inline_ int begin(u64 file, u64 argv)
 {
 	struct attempt *a;

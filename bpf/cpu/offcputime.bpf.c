@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offcputime: where tasks leave the CPU, and how long until they are back. */
 #include "lib/offcpu.bpf.h"
-#include "lib/stack.bpf.h"
 
 struct off {
-	u64 start; /* 0: on a CPU, or not wanted */
-	u64 user;
+	struct off_cpu at;
 	u64 runnable;
 };
 
@@ -25,28 +23,21 @@ int on_switch(u64 *ctx)
 	if (leaves_wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {
-			if (off->start) /* the kernel has left out the switch to it */
-				count(LEDGER_UNMATCHED);
-			off->user = stack_user ? stack_of_task_user(ctx, prev, off->user) : 0;
+			leave_cpu(ctx, prev, &off->at, now);
 			off->runnable = !state;
-			off->start = now;
 		}
 	}
 
 	if (!next->pid)
 		return 0;
 	off = task_slot(next);
-	if (!off || !off->start)
+	if (!off || !off->at.start)
 		return 0;
-	ns = since(off->start, now);
-	off->start = 0;
+	ns = back_on_cpu(&off->at, now);
 	if (!wanted_time(ns))
 		return 0;
-	p->user = off->user;
 	p->state = off->runnable ? STACK_RUNNABLE : STACK_TASK;
-	if (stack_kernel)
-		p->kernel = stack_of_blocked(next, &kernel);
-	party_of(p, next);
+	party_off_cpu(p, next, &off->at, &kernel);
 	stack_add(&entry, kernel, ns);
 	return 0;
 }

@@ -5,8 +5,7 @@
 #include "lib/waker.bpf.h"
 
 struct off {
-	u64 start; /* 0: not blocked, or not wanted */
-	u64 user;
+	struct off_cpu at;
 	u64 woken;
 	struct stack_party waker;
 };
@@ -18,7 +17,7 @@ int on_waking(u64 *ctx)
 {
 	struct off *off = task_slot((struct task_struct *)ctx[0]);
 
-	if (!off || !off->start || off->woken)
+	if (!off || !off->at.start || off->woken)
 		return 0;
 	off->woken = 1;
 	party_of_current(ctx, &off->waker);
@@ -39,27 +38,20 @@ int on_switch(u64 *ctx)
 	if (state && leaves_wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {
-			if (off->start) /* the kernel has left out the switch to it */
-				count(LEDGER_UNMATCHED);
-			off->user = stack_user ? stack_of_task_user(ctx, prev, off->user) : 0;
+			leave_cpu(ctx, prev, &off->at, now);
 			off->woken = 0;
-			off->start = now;
 		}
 	}
 
 	if (!next->pid)
 		return 0;
 	off = task_slot(next);
-	if (!off || !off->start)
+	if (!off || !off->at.start)
 		return 0;
-	ns = since(off->start, now);
-	off->start = 0;
+	ns = back_on_cpu(&off->at, now);
 	if (!wanted_time(ns))
 		return 0;
-	entry.party[0].user = off->user;
-	if (stack_kernel)
-		entry.party[0].kernel = stack_of_blocked(next, &kernel);
-	party_of(&entry.party[0], next);
+	party_off_cpu(&entry.party[0], next, &off->at, &kernel);
 	if (off->woken)
 		entry.party[1] = off->waker;
 	stack_add(&entry, kernel, ns);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which tasks that leave the CPU are wanted: the options of all off-CPU tools. */
+/* Tasks that leave the CPU and come back: which are wanted, since when, in which stacks. */
 #ifndef CORETAP_OFFCPU_BPF_H
 #define CORETAP_OFFCPU_BPF_H
 
 #include "lib/filter.bpf.h"
+#include "lib/stack.bpf.h"
 
 OPT(__u64, min_block_ns);
 OPT(__u64, max_block_ns);
@@ -50,6 +51,37 @@ inline_ bool wanted_time(u64 ns)
 		return true;
 	count(LEDGER_FILTERED);
 	return false;
+}
+
+struct off_cpu {
+	u64 start; /* 0: on a CPU, or not wanted */
+	u64 user;  /* its stack; kept as the last one's when it is back */
+};
+
+inline_ void leave_cpu(void *ctx, struct task_struct *prev, struct off_cpu *off, u64 now)
+{
+	if (off->start) /* the kernel has left out the switch to it */
+		count(LEDGER_UNMATCHED);
+	off->user = stack_user ? stack_of_task_user(ctx, prev, off->user) : 0;
+	off->start = now;
+}
+
+inline_ u64 back_on_cpu(struct off_cpu *off, u64 now)
+{
+	u64 ns = since(off->start, now);
+
+	off->start = 0;
+	return ns;
+}
+
+/* Who is back, and where it had been; *kernel is for stack_add. */
+inline_ void party_off_cpu(struct stack_party *p, struct task_struct *next, struct off_cpu *off,
+			   struct stack **kernel)
+{
+	p->user = off->user;
+	if (stack_kernel)
+		p->kernel = stack_of_blocked(next, kernel);
+	party_of(p, next);
 }
 
 #endif

@@ -6,6 +6,16 @@
 
 #include "lib/emit.bpf.h"
 
+/* What the classic tracepoints of a system call hand over. */
+struct enter_ctx {
+	u64 entry, nr, args[6];
+};
+
+struct exit_ctx {
+	u64 entry, nr;
+	s64 ret;
+};
+
 /*
  * Where one program builds its record. Only one: where tracepoints can be preempted, another
  * program may run in between; the same one is kept from running twice on a CPU. What stays of older

@@ -47,15 +47,6 @@ struct open_record {
 SCRATCH(scratch_exit, struct open_record);
 SCRATCH(scratch_handle, struct open_record);
 
-struct enter_ctx {
-	u64 entry, nr, args[6];
-};
-
-struct exit_ctx {
-	u64 entry, nr;
-	s64 ret;
-};
-
 inline_ bool flags_wanted(u64 flags)
 {
 	if (!wanted_flags[0])

@@ -150,6 +150,18 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
   });
 }
 
+Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+               std::uint64_t Config::*member, std::uint64_t most,
+               std::optional<std::uint64_t> (*parse)(std::string_view)) {
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    auto n = parse(text);
+    if (!n || *n == 0 || *n > most)
+      return usage(fmt::format("--{}: '{}' is not between 1 and {}", name, text, most));
+    c.*member = *n;
+    return {};
+  });
+}
+
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply, Complete complete) {
   return {letter, name, metavar, doc, std::move(apply), {}, complete};
@@ -191,14 +203,7 @@ Option ids(char letter, std::string_view name, std::string_view doc,
 
 Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t Config::*member, std::uint64_t most) {
-  return same_everywhere(
-      value(0, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-        auto n = parse_size(text);
-        if (!n || *n == 0 || *n > most)
-          return usage(fmt::format("--{}: '{}' is not between 1 and {}", name, text, most));
-        c.*member = *n;
-        return {};
-      }));
+  return same_everywhere(bounded(0, name, metavar, doc, member, most, parse_size));
 }
 }  // namespace
 

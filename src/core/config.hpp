@@ -91,4 +91,9 @@ std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);      ///< "2", "0.5", "100ms", "2m"
 std::optional<std::uint64_t> parse_size(std::string_view text);  ///< "64K", "8M"
 
+/// An option whose value, read by one of the above, lies between 1 and `most`.
+Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+               std::uint64_t Config::*member, std::uint64_t most,
+               std::optional<std::uint64_t> (*parse)(std::string_view) = parse_unsigned);
+
 }  // namespace coretap

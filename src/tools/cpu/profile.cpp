@@ -16,18 +16,6 @@ namespace {
 
 constexpr std::uint64_t kMostHz = 100'000;
 
-Option between(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
-               std::uint64_t Config::*member, std::uint64_t most) {
-  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-    auto n = parse_unsigned(text);
-    if (!n || *n == 0 || *n > most)
-      return Error{
-          fmt::format("--{}: '{}' is not between 1 and {}", name, text, most), {}, {}, kUsage};
-    c.*member = *n;
-    return {};
-  });
-}
-
 Option cpu() {
   return value('C', "cpu", "CPU", "only this CPU",
                [](Config& c, std::string_view text) -> Result<void> {
@@ -64,9 +52,9 @@ TOOL(profile) {
       .positionals = Positionals::duration,
       .options = joined(
           {shared::task_filters(),
-           {between('F', "frequency", "HZ", "samples per second and CPU (default: 49)",
+           {bounded('F', "frequency", "HZ", "samples per second and CPU (default: 49)",
                     &Config::sample_hz, kMostHz),
-            between(0, "period", "NS",
+            bounded(0, "period", "NS",
                     "a sample each time a CPU's clock has run so many nanoseconds, "
                     "instead of a frequency",
                     &Config::sample_period, 10'000'000'000),
