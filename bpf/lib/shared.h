@@ -17,6 +17,7 @@ enum ledger_cause {
 	LEDGER_UNMATCHED,    /* an end without its begin */
 	LEDGER_TRUNCATED,    /* shown, but shortened */
 	LEDGER_STACK_FAILED, /* shown, but without its stack */
+	LEDGER_STACK_CUT,    /* shown, but its user stack ends too early */
 	LEDGER_MISSED,       /* the kernel skipped the program; it keeps that count itself */
 	LEDGER_CAUSES
 };
@@ -51,9 +52,15 @@ struct task_filter {
 
 #define STACK_DEPTH 127
 
+/* Why a walk ended, as far as the kernel program can tell. */
+enum stack_end {
+	STACK_END_OPEN,  /* the outermost frame tells whether it is whole */
+	STACK_END_DEPTH, /* as many frames as are asked for */
+};
+
 struct stack {
 	__u32 depth;
-	__u32 pad;
+	__u32 end; /* enum stack_end */
 	__u64 ip[STACK_DEPTH];
 };
 

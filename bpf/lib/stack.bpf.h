@@ -5,6 +5,7 @@
 
 #include "lib/emit.bpf.h"
 #include "lib/task.bpf.h"
+#include "lib/walk.bpf.h"
 
 OPT(bool, stack_kernel);
 OPT(bool, stack_user);
@@ -32,9 +33,6 @@ struct {
 	__type(key, u64);
 	__type(value, struct stack_row);
 } stack_counts SEC(".maps");
-
-/* For programs that nothing of their kind can interrupt, such as sched_switch. */
-CPU_SLOTS(stack_scratch, struct stack);
 
 /*
  * Address spaces whose process the loader has been told of. Addresses are used again: the value
@@ -91,52 +89,8 @@ inline_ u64 stack_id(struct stack *s, long bytes)
 	if (bytes <= 0)
 		return 0;
 	s->depth = (u32)bytes / 8;
+	s->end = bytes >= stack_bytes ? STACK_END_DEPTH : STACK_END_OPEN;
 	return hash_scratch(s->depth);
-}
-
-#define USER64_CS 0x33
-
-/*
- * User stack of the running task by frame pointers, into the scratch; bytes, or -1 where only the
- * helper can. The helper's walker reads the frame behind the last one too, and where a frame
- * pointer is none that is a page fault of half a microsecond. A function of its own: the verifier
- * walks its loop once, not once for each way that leads here.
- */
-__noinline long walk_user(u32 most)
-{
-#ifdef __TARGET_ARCH_x86
-	struct stack *s = cpu_slot(&stack_scratch);
-	struct frame {
-		u64 next, return_address;
-	} frame;
-	struct pt_regs *regs;
-	u64 fp;
-
-	/* 5.15 brought the helper (dd6e10fbd9fb). */
-	if (!s || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return -1;
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if ((u16)regs->cs != USER64_CS)
-		return -1;
-	if (!regs->ip)
-		return 0; /* a kernel thread with a borrowed address space */
-	s->ip[0] = regs->ip;
-	s->depth = 1;
-	fp = regs->bp;
-	for (u32 i = 1; i < STACK_DEPTH && i < most; i++) {
-		if (fp < 4096 || fp & 7 || fp >> 47 ||
-		    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address)
-			break;
-		s->ip[i] = frame.return_address;
-		s->depth = i + 1;
-		if (frame.next <= fp) /* callers' frames lie above; a loop would never end */
-			break;
-		fp = frame.next;
-	}
-	return (long)*(volatile u32 *)&s->depth * 8;
-#else
-	return -1;
-#endif
 }
 
 /* What tells a program that runs from another one in the same address space, or from a later one.

@@ -24,6 +24,7 @@ struct Symbol {
                                     ///< objdump use it), or the offset in the file if that cannot
                                     ///< be read; bytes from the mapping's start in other memory;
                                     ///< always 0 for the kernel
+  bool entry = false;  ///< where a program or a thread begins: a stack that ends here is whole
 
   bool known() const { return !name.empty(); }
 };

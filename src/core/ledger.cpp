@@ -16,14 +16,17 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"unmatched", "whose begin or end was not seen"},
     {"truncated", "shown, but shortened"},
     {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
+    {"stacks_truncated",
+     "shown with a truncated user stack (marked; no frame pointers, or too deep)"},
     {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
 };
 
 }  // namespace
 
 bool Ledger::data_lost() const {
+  // A stack that ends early is marked as such where it is shown.
   for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (i != LEDGER_FILTERED && count[i]) return true;
+    if (i != LEDGER_FILTERED && i != LEDGER_STACK_CUT && count[i]) return true;
   return false;
 }
 

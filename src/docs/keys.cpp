@@ -88,8 +88,9 @@ std::string ledger_doc(std::string_view name) {
       {"unmatched", "ends whose begin was not seen"},
       {"truncated", "shown, but shortened"},
       {"stacks_failed", "shown, but without their stack"},
+      {"stacks_truncated", "shown with a user stack that ends too early, and is marked"},
       {"missed", "events for which the kernel skipped the program"},
-      {"data_lost", "any of the above but filtered: --strict ends with status 4"},
+      {"data_lost", "any of the above but filtered and stacks_truncated: --strict ends with status 4"},
   };
   for (auto& [key, doc] : kDocs)
     if (key == name) return std::string(doc);
@@ -151,7 +152,9 @@ std::vector<Key> stack_owner() {
 
 std::vector<Key> stacks_of_party() {
   return {key("kernel_stack", "array of strings", kStackDoc),
-          key("user_stack", "array of strings", "user stack, the innermost function first")};
+          key("user_stack", "array of strings", "user stack, the innermost function first"),
+          key("user_stack_truncated", "string",
+              "why the user stack ends too early: no frame pointers, stack depth; else null")};
 }
 
 JsonKind data(const StackReport& r) {

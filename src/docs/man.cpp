@@ -412,6 +412,12 @@ void output(Page& p, const Tool& tool, const StackReport& r) {
   p.prose(entry_words(r));
   p.prose(fmt::format("The sum is in {}.", r.value_title));
   if (has(tool, "folded")) p.prose(folded_words(r));
+  if (r.layout != StackReport::waker)
+    p.prose(
+        "User stacks are walked by frame pointers. Where code was built without them a stack ends "
+        "after a frame or two, or leaves callers out; one that does not reach the place where its "
+        "program or thread begins is marked [truncated: no frame pointers] at its outer end, and "
+        "counted at the end. [truncated: stack depth]: it has more frames than are taken.");
 }
 
 void output(Page& p, const Tool& tool, const SumReport& r) {

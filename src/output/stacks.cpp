@@ -35,9 +35,9 @@ std::string Stacks::word(const Symbol& symbol, bool user) const {
   return text;
 }
 
-std::vector<std::string> Stacks::kernel(const stack& s) {
+Frames Stacks::kernel(const stack& s) {
   if (!kernel_) kernel_ = std::make_unique<KernelSymbols>();
-  std::vector<std::string> frames;
+  Frames frames;
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     auto symbol = kernel_->find(s.ip[i]);
     if (frames.empty() && is_tracing(symbol.name)) continue;
@@ -46,11 +46,14 @@ std::vector<std::string> Stacks::kernel(const stack& s) {
   return frames;
 }
 
-std::vector<std::string> Stacks::user(pid_t tgid, const stack& s) {
-  std::vector<std::string> frames;
+Frames Stacks::user(pid_t tgid, const stack& s, Symbol* outermost) {
+  Frames frames;
   // Only the leaf is where the task stood; the others are return addresses.
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++)
-    frames.push_back(word(user_symbols().find(tgid, s.ip[i], i == 0), true));
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
+    auto symbol = user_symbols().find(tgid, s.ip[i], i == 0);
+    frames.push_back(word(symbol, true));
+    if (outermost) *outermost = std::move(symbol);
+  }
   return frames;
 }
 

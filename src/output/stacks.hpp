@@ -12,13 +12,16 @@
 
 namespace coretap {
 
+using Frames = std::vector<std::string>;
+
 class Stacks {
  public:
   explicit Stacks(bool offsets, bool modules) : offsets_(offsets), modules_(modules) {}
 
   /// Leaf first, as the kernel walks.
-  std::vector<std::string> kernel(const stack& s);
-  std::vector<std::string> user(pid_t tgid, const stack& s);
+  Frames kernel(const stack& s);
+  /// *outermost: what is known of the last frame.
+  Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
 
   /// The process is alive now and may not be when its symbols are asked for.
   void remember(pid_t tgid, pid_t forked_from) { user_symbols().remember(tgid, forked_from); }

@@ -23,6 +23,8 @@ constexpr std::size_t kMaxDebugdata = 64 << 20;  // unpacked
 constexpr std::uint64_t kMaxNotes = 1 << 20;
 constexpr std::uint64_t kMaxChecksummed = 1ULL << 30;
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kEntryBytes = 64;     // of _start
+constexpr std::uint64_t kEntryBefore = 1024;  // from start_thread's call to pthread_create
 
 struct ElfCloser {
   void operator()(Elf* elf) const { ::elf_end(elf); }
@@ -257,6 +259,8 @@ class ElfReader {
   std::shared_ptr<ElfSymbols> run(int fd, const FindDebugFile& find_debug_file) {
     auto result = std::make_shared<ElfSymbols>();
     read_segments(*result);
+    GElf_Ehdr header;
+    if (::gelf_getehdr(files_.front().get(), &header) != nullptr) result->entry_ = header.e_entry;
     if (result->segments_.empty()) return {};
     Elf* main = files_.front().get();
     if (!add_tables(main, SHT_SYMTAB, 0) &&
@@ -509,6 +513,42 @@ const ElfSymbols::Function* ElfSymbols::find(std::uint64_t address) const {
     if (address - it->start < it->size) return &*it;
   }
   return nullptr;
+}
+
+bool ElfSymbols::is_entry(std::uint64_t address) const {
+  // glibc, musl, the dynamic linker; Go.
+  static constexpr std::string_view kNames[] = {"_start",
+                                                "_start_c",
+                                                "__libc_start_main",
+                                                "__libc_start_main_impl",
+                                                "__libc_start_call_main",
+                                                "libc_start_main_stage2",
+                                                "_dl_start",
+                                                "_dl_start_user",
+                                                "_dlstart",
+                                                "start_thread",
+                                                "clone",
+                                                "__clone",
+                                                "clone3",
+                                                "__clone3",
+                                                "thread_start",
+                                                "runtime.goexit",
+                                                "runtime.goexit.abi0",
+                                                "runtime.mstart",
+                                                "runtime.mstart.abi0",
+                                                "runtime.rt0_go",
+                                                "runtime.rt0_go.abi0"};
+  if (const Function* function = find(address))
+    return std::find(std::begin(kNames), std::end(kNames), name(*function)) != std::end(kNames);
+  if (entry_ != 0 && address - entry_ < kEntryBytes) return true;
+  // Without its local symbols glibc still tells what follows __libc_start_call_main and
+  // start_thread.
+  const auto next =
+      std::upper_bound(functions_.begin(), functions_.end(), address,
+                       [](std::uint64_t a, const Function& f) { return a < f.start; });
+  if (next == functions_.end() || next->start - address > kEntryBefore) return false;
+  const std::string_view follower = name(*next);
+  return follower == "__libc_start_main" || follower == "pthread_create";
 }
 
 std::size_t ElfSymbols::bytes() const {

@@ -46,6 +46,9 @@ class ElfSymbols {
   /// Null between functions and behind their ends.
   const Function* find(std::uint64_t address) const;
   const char* name(const Function& function) const { return names_.get(function.name); }
+  /// Code where a program or a thread begins: nothing calls it but the kernel, or the C library's
+  /// other such code. Known by its name, in stripped files by its place.
+  bool is_entry(std::uint64_t address) const;
 
   /// By start, one for each.
   const std::vector<Function>& functions() const { return functions_; }
@@ -59,6 +62,7 @@ class ElfSymbols {
     std::uint64_t address;
   };
   std::vector<Segment> segments_;  // executable ones first
+  std::uint64_t entry_ = 0;        // where the kernel starts it; 0: nowhere
   std::vector<Function> functions_;
   NameArena names_;
 };

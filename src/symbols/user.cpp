@@ -468,6 +468,7 @@ Symbol UserSymbols::Impl::find(pid_t tgid, std::uint64_t address, bool exact_ip)
     if (const auto place =
             table != nullptr ? table->address_of_offset(file_offset) : std::nullopt) {
       symbol.module_offset = *place + behind;
+      symbol.entry = table->is_entry(*place);
       if (const ElfSymbols::Function* function = table->find(*place)) {
         symbol.offset = *place + behind - function->start;
         symbol.name = text_of(table->name(*function), region->kind == Kind::kFile);

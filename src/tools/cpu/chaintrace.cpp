@@ -32,7 +32,7 @@ TOOL(chaintrace) {
           "a network card, a timer), after --chain wakers, or where the waker had run for longer "
           "than --max-age since it was woken itself.\n\n"
           "Filters are about the task that was blocked; wakers may be any. Time of tasks that were "
-          "preempted has no waker and is not counted. User stacks need code with frame pointers.",
+          "preempted has no waker and is not counted.",
       .overhead =
           "one hook per context switch and one per wake-up, of all tasks, each with stack walks",
       .examples = {{"chaintrace -p 1234 10",

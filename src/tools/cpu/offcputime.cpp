@@ -16,7 +16,7 @@ TOOL(offcputime) {
           "tasks that were preempted and stayed runnable are told apart: the latter end in the "
           "frame [runnable].\n\n"
           "Times are in microseconds. A task that is still off the CPU when tracing ends has not "
-          "been counted yet. User stacks need code with frame pointers.",
+          "been counted yet.",
       .overhead =
           "one hook per context switch with a walk of the user stack; the kernel stack is "
           "walked only for waits within --min-block-time and --max-block-time",

@@ -17,7 +17,7 @@ TOOL(offwaketime) {
           "shows it.\n\n"
           "Wakers are taken in their own context. Where an interrupt woke the task, the waker is "
           "[irq] or [softirq] rather than the task that was interrupted. Filters are about the task "
-          "that was blocked. User stacks need code with frame pointers.",
+          "that was blocked.",
       .overhead = "one hook per context switch and one per wake-up, each with stack walks",
       .examples = {{"offwaketime 10", "ten seconds, all threads"},
                    {"offwaketime -p 1234", "what this process waits for, until Ctrl-C"},

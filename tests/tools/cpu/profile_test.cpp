@@ -69,6 +69,22 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
   }
 }
 
+// Code with frame pointers is followed to its end; of code without them it is said that it is not.
+TOOL_TEST(Profile, TruncatedStacksAreMarked) {
+  auto whole = profile({"-F", "199", "-U"});
+  auto in_main = [](const Json& line) { return has_frame(line, "user_stack", "main"); };
+  auto cut = [](const Json& line) { return !line["user_stack_truncated"].null(); };
+  EXPECT_GT(samples(whole, in_main), 0);
+  EXPECT_EQ(samples(whole, [&](auto& line) { return in_main(line) && cut(line); }), 0);
+  EXPECT_EQ(samples(whole, cut),
+            static_cast<double>(whole.report.ledger["stacks_truncated"].u64()));
+
+  auto text = run({tool_path("profile"), "-F", "199", "-f", "-U", "--perf-max-stack-depth", "1",
+                   "--", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"});
+  EXPECT_TRUE(contains(text.out, "sh;[truncated: stack depth];")) << text.out << text.err;
+  EXPECT_TRUE(contains(text.err, "truncated user stack")) << text.err;
+}
+
 TOOL_TEST(Profile, PeriodAndParts) {
   // A sample each 5 ms, by time that the CPU's clock has run.
   auto kernel = profile({"--period", "5000000", "-K"});

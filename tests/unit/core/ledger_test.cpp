@@ -17,6 +17,7 @@ Ledger example() {
   l.count[LEDGER_UNMATCHED] = 5;
   l.count[LEDGER_TRUNCATED] = 6;
   l.count[LEDGER_STACK_FAILED] = 7;
+  l.count[LEDGER_STACK_CUT] = 9;
   return l;
 }
 
@@ -26,14 +27,14 @@ TEST(Ledger, SeenIsWhatIsShownAndWhatIsNot) {
   EXPECT_EQ(Ledger().seen(), 0u);
 }
 
-TEST(Ledger, FilteredIsNotLost) {
+TEST(Ledger, FilteredIsNotLostNorWhatIsMarkedAsCut) {
   Ledger l;
   EXPECT_FALSE(l.data_lost());
   l.shown = 1;
-  l.count[LEDGER_FILTERED] = 1'000'000;
+  l.count[LEDGER_FILTERED] = l.count[LEDGER_STACK_CUT] = 1'000'000;
   EXPECT_FALSE(l.data_lost());
   for (int cause = 0; cause < LEDGER_CAUSES; cause++) {
-    if (cause == LEDGER_FILTERED) continue;
+    if (cause == LEDGER_FILTERED || cause == LEDGER_STACK_CUT) continue;
     Ledger other;
     other.count[cause] = 1;
     EXPECT_TRUE(other.data_lost()) << cause;
@@ -77,6 +78,7 @@ TEST(Ledger, JsonHasEveryCause) {
   EXPECT_EQ(d["unmatched"].GetUint64(), 5u);
   EXPECT_EQ(d["truncated"].GetUint64(), 6u);
   EXPECT_EQ(d["stacks_failed"].GetUint64(), 7u);
+  EXPECT_EQ(d["stacks_truncated"].GetUint64(), 9u);
   EXPECT_TRUE(d["data_lost"].GetBool());
   EXPECT_EQ(d.MemberCount(), 4u + LEDGER_CAUSES);
 }

@@ -1,8 +1,10 @@
 #include "symbols/elf_symbols.hpp"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <lzma.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test_files.hpp"
@@ -43,6 +45,42 @@ TEST(ElfSymbols, ReadsItself) {
   const auto* function = find_named(*table, "function_of_elf_test");
   ASSERT_NE(function, nullptr);
   EXPECT_EQ(table->find(function->start + function->size - 1), function);
+}
+
+// Where a stack may end: by name, or where the symbols are gone by the ELF header.
+TEST(ElfSymbols, EntryOfAProgram) {
+  Stripped files;
+  if (!files.made) GTEST_SKIP() << "needs objcopy and strip";
+  const auto table = ElfSymbols::read(open_file(files.full).get());
+  const auto bare = ElfSymbols::read(open_file(files.stripped).get());
+  ASSERT_TRUE(table && bare);
+  const auto* start = find_named(*table, "_start");
+  for (const auto& function : table->functions())
+    if (std::string_view(table->name(function)) == "_start") start = &function;
+  ASSERT_NE(start, nullptr);
+  const auto* other = find_named(*table, "function_of_elf_test");
+  for (const auto* file : {table.get(), bare.get()}) {
+    EXPECT_TRUE(file->is_entry(start->start + 8));
+    EXPECT_FALSE(file->is_entry(other->start));
+  }
+}
+
+// The C library has lost the names of its own local functions.
+TEST(ElfSymbols, EntriesOfTheCLibrary) {
+  Dl_info library{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&::qsort), &library), 0);
+  auto table = ElfSymbols::read(open_file(library.dli_fname).get());
+  if (!table || !find_named(*table, "__libc_start_main")) GTEST_SKIP() << "no glibc";
+  std::uint64_t call_main = 0, sort = 0;
+  for (const auto& function : table->functions()) {
+    const std::string_view name = table->name(function);
+    if (name.starts_with("__libc_start_main")) call_main = function.start - 32;
+    if (name == "qsort") sort = function.start;
+  }
+  ASSERT_NE(call_main, 0u);
+  ASSERT_NE(sort, 0u);
+  EXPECT_TRUE(table->is_entry(call_main));
+  EXPECT_FALSE(table->is_entry(sort)) << "calls back into programs, but somebody has called it";
 }
 
 TEST(ElfSymbols, FindsSymbolsOfStrippedFileInItsDebugFile) {
