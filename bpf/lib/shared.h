@@ -18,13 +18,14 @@ enum ledger_cause {
 	LEDGER_TRUNCATED,    /* shown, but shortened */
 	LEDGER_STACK_FAILED, /* shown, but without its stack */
 	LEDGER_STACK_CUT,    /* shown, but its user stack ends too early */
+	LEDGER_OVERWRITTEN,  /* in a flight recorder, before it was asked for */
 	LEDGER_MISSED,       /* the kernel skipped the program; it keeps that count itself */
 	LEDGER_CAUSES
 };
 
 /* One per CPU, on its own cache line, read through mmap. */
 struct ledger {
-	__u64 count[8];
+	__u64 count[16];
 };
 
 #define HIST_SLOTS 64

@@ -30,6 +30,27 @@ inline_ bool has_current_btf(void)
 #define CALL_SIGRETURN 15
 #define CALL_X32 0x40000000
 
+/* What the caller gave, six values. Entry and end have the same, but for calls that change all
+ * registers (exec, a return from a signal). */
+inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
+{
+	if (compat) {
+		args[0] = (u32)regs->bx;
+		args[1] = (u32)regs->cx;
+		args[2] = (u32)regs->dx;
+		args[3] = (u32)regs->si;
+		args[4] = (u32)regs->di;
+		args[5] = (u32)regs->bp;
+	} else {
+		args[0] = regs->di;
+		args[1] = regs->si;
+		args[2] = regs->dx;
+		args[3] = regs->r10;
+		args[4] = regs->r8;
+		args[5] = regs->r9;
+	}
+}
+
 #define TS_COMPAT 2
 
 inline_ s32 call_number(struct pt_regs *regs)
@@ -65,6 +86,13 @@ inline_ bool call_is_compat(void)
 #define CALL_VFORK CALL_CLONE
 #define CALL_SIGRETURN 139
 #define CALL_X32 0
+
+inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
+{
+	args[0] = regs->orig_x0; /* the result has taken the place of the first */
+	for (int i = 1; i < 6; i++)
+		args[i] = regs->regs[i];
+}
 
 #define TIF_32BIT (1 << 22)
 

@@ -64,6 +64,13 @@ Option pid();
 Option tid(char letter = 't');
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
+/// Only these system calls, by name: `wanted` has a byte for each index, `some` tells that it
+/// counts.
+Option syscalls(char letter, Setting wanted, Setting some);
+/// Cgroups that are told apart (Config::cgroups), also named without an option.
+Option cgroups(char letter = 'c');
+/// Where to write instead of standard output.
+Option output(char letter = 'o');
 Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
@@ -119,6 +126,6 @@ std::vector<Option> task_filters(bool uid_letter = true);
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
 
 /// What stands on the command line without a dash.
-enum class Positionals { none, interval_count, duration };
+enum class Positionals { none, interval_count, duration, cgroups };
 
 }  // namespace coretap

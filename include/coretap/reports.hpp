@@ -113,13 +113,21 @@ struct TableReport {
   std::string_view keyed_when = {};
 };
 
+/// System calls out of flight recorders (bpf/lib/record.bpf.h): one for each cgroup of the command
+/// line, or one for all that is traced.
+struct CallReport {
+  std::uint64_t slots = 8192;              ///< for each CPU, where --size does not say
+  bool (*keeps)(const Config&) = nullptr;  ///< shows calls when asked to, not as they come
+};
+
 template <class Key, class Value>
 struct Row {
   Key key;
   Value value;
 };
 
-using Report = std::variant<HistogramReport, EventReport, StackReport, SumReport, TableReport>;
+using Report =
+    std::variant<HistogramReport, EventReport, StackReport, SumReport, TableReport, CallReport>;
 
 template <class Key>
 HistogramReport histogram(std::string_view what, std::vector<Field> keys,

@@ -55,6 +55,9 @@ std::string refusal(std::string_view section, Kernel& kernel) {
       why = fmt::format("{}: {}", id.error().what, id.error().why);
     }
     return why;
+  } else if (kind == "iter") {
+    if (!kernel.has_function(fmt::format("bpf_iter_{}", target)))
+      return fmt::format("no iterator over each {}", target);
   } else if (kind == "fentry" || kind == "fexit") {
     if (!kernel.has_function(target)) return fmt::format("no function {} (or inlined)", target);
     if (auto& why = kernel.fentry_refusal(); !why.empty()) return why;
@@ -311,6 +314,7 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
     return attach_probes(program, section, *places);
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
+  if (section.kind == "iter") return Links();  // runs when it is read
   if (section.kind == "perf_event") return attach_clock(program, section, config);
   auto* link = bpf_program__type(program) == BPF_PROG_TYPE_TRACING
                    ? bpf_program__attach_trace(program)  // load() has made it one

@@ -6,11 +6,14 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "core/disks.hpp"
+#include "core/kernel.hpp"
+#include "core/syscalls.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {
@@ -122,8 +125,9 @@ void Config::give(std::string_view option, std::string_view value) {
   auto [known, fresh] = given_.emplace(option, value);
   // Lists that are given twice add up; of other options the last one counts.
   if (!fresh)
-    known->second = option == "pid" || option == "tid" ? fmt::format("{},{}", known->second, value)
-                                                       : std::string(value);
+    known->second = option == "pid" || option == "tid" || option == "cgroup"
+                        ? fmt::format("{},{}", known->second, value)
+                        : std::string(value);
 }
 
 void Config::set(Setting target, std::uint64_t value) {
@@ -166,6 +170,52 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
              std::function<Result<void>(Config&, std::string_view)> apply, Complete complete) {
   return {letter, name, metavar, doc, std::move(apply), {}, complete};
 }
+
+namespace {
+
+/// How deep a directory lies below another one that it begins with.
+std::uint32_t depth_below(std::string_view directory, std::string_view root) {
+  directory.remove_prefix(std::min(directory.size(), root.size()));
+  std::uint32_t depth = 0;
+  for (std::size_t i = 0; i < directory.size(); i++)
+    depth += directory[i] != '/' && (i == 0 || directory[i - 1] == '/');
+  return depth;
+}
+
+Result<void> take_cgroup(Config& c, std::string_view text) {
+  if (text.empty()) return usage("--cgroup: needs a path");
+  auto directory = cgroup_directory(text);
+  if (!directory) return directory.error();
+  auto id = cgroup_id(*directory);
+  auto mount = cgroup2_mount();
+  if (!id) return id.error();
+  if (!mount) return mount.error();
+  std::error_code ignored;
+  auto real = std::filesystem::canonical(*directory, ignored).string();
+  c.cgroups.push_back({*id, std::string(text), depth_below(real, *mount)});
+  return {};
+}
+
+/// Those below, too; what is made later belongs to what it is made in.
+void add_cgroups_below(Config& c) {
+  auto named = c.cgroups;
+  for (auto& cgroup : named) {
+    auto directory = cgroup_directory(cgroup.name);
+    if (!directory) continue;
+    std::error_code error;
+    for (std::filesystem::recursive_directory_iterator it(*directory, error), end;
+         !error && it != end; it.increment(error)) {
+      if (!it->is_directory(error)) continue;
+      auto id = cgroup_id(it->path().string());
+      auto below = it->path().string().substr(directory->size());
+      if (id)
+        c.cgroups.push_back(
+            {*id, cgroup.name + below, cgroup.level + static_cast<std::uint32_t>(it.depth()) + 1});
+    }
+  }
+}
+
+}  // namespace
 
 namespace shared {
 
@@ -262,6 +312,41 @@ Option cgroup(char letter) {
         return {};
       },
       Complete::directory));
+}
+
+Option cgroups(char letter) {
+  auto option = cgroup(letter);
+  option.apply = [](Config& c, std::string_view text) { return take_cgroup(c, text); };
+  return option;
+}
+
+Option syscalls(char letter, Setting wanted, Setting some) {
+  return same_everywhere(
+      value(letter, "syscall", "NAME,...", "only these system calls",
+            [=](Config& c, std::string_view text) -> Result<void> {
+              while (true) {
+                auto name = text.substr(0, text.find(','));
+                auto indices = syscall_indices(name);
+                if (indices.empty())
+                  return usage(fmt::format("--syscall: there is no system call '{}'", name),
+                               "syscount --list has them all");
+                for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
+                if (name.size() == text.size()) break;
+                text.remove_prefix(name.size() + 1);
+              }
+              c.set(some, 1);
+              return {};
+            }));
+}
+
+Option output(char letter) {
+  return same_everywhere(value(
+      letter, "output", "FILE", "write to this file, made anew, instead of standard output",
+      [](Config&, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--output: needs a file");
+        return {};
+      },
+      Complete::file));
 }
 
 Option timestamp(char letter) {
@@ -456,6 +541,12 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
     return usage(fmt::format("'{}' is not {}", word, name),
                  fmt::format("see {} --help", tool.name));
   };
+  if (tool.positionals == Positionals::cgroups) {
+    for (auto& word : words)
+      if (auto r = take_cgroup(c, word); !r) return r;
+    if (c.given("recursive")) add_cgroups_below(c);
+    return {};
+  }
   std::size_t most = tool.positionals == Positionals::interval_count ? 2
                      : tool.positionals == Positionals::duration     ? 1
                                                                      : 0;

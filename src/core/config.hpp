@@ -16,6 +16,12 @@ namespace coretap {
 
 struct Tool;
 
+struct Cgroup {
+  std::uint64_t id = 0;
+  std::string name;         ///< as given, or below one that was
+  std::uint32_t level = 0;  ///< below the root of the mount
+};
+
 enum class OutputFormat { text, json, csv };
 
 class Config {
@@ -49,8 +55,10 @@ class Config {
   std::vector<std::uint32_t> pids, tids;
   std::optional<std::uint32_t> uid;
   std::string comm;
-  std::string cgroup;   ///< path or id, as given
-  std::string library;  ///< path or name of what is probed instead of the usual file
+  std::string cgroup;           ///< path or id, as given
+  std::vector<Cgroup> cgroups;  ///< to be told apart, where a tool does that
+  int dump_signal = 0;          ///< by which the user asks for a report; 0: by none
+  std::string library;          ///< path or name of what is probed instead of the usual file
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both

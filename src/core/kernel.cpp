@@ -261,27 +261,42 @@ Result<std::string> cgroup2_mount() {
                "mount -t cgroup2 none /some/directory, or filter by --pid", kUnsupported};
 }
 
-Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
-  if (auto id = parse_unsigned(path_or_id)) return *id;
-  std::string path(path_or_id);
+Result<std::string> cgroup_directory(std::string_view path) {
+  std::string directory(path);
   struct statfs fs {};
-  if (statfs(path.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC) {
+  if (statfs(directory.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC) {
     auto mount = cgroup2_mount();
     if (!mount) return mount.error();
-    auto below = *mount + (path.starts_with('/') ? "" : "/") + path;
+    auto below = *mount + (path.starts_with('/') ? "" : "/") + directory;
     if (statfs(below.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
-      return Error{fmt::format("'{}' is not a cgroup", path_or_id),
+      return Error{fmt::format("'{}' is not a cgroup", path),
                    fmt::format("no such directory in the version 2 hierarchy at {}", *mount),
                    "give the path as in /proc/PID/cgroup behind 0::, or a directory of that mount",
                    kUsage};
-    path = below;
+    directory = below;
   }
-  // The inode number is the id; name_to_handle_at agrees but needs more.
   struct stat st {};
-  if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
+  if (stat(directory.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
     return Error{fmt::format("'{}' is not a cgroup", path), "not a directory",
                  "a cgroup is a directory, not a file in it", kUsage};
+  return directory;
+}
+
+Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
+  if (auto id = parse_unsigned(path_or_id)) return *id;
+  auto directory = cgroup_directory(path_or_id);
+  if (!directory) return directory.error();
+  // The inode number is the id; name_to_handle_at agrees but needs more.
+  struct stat st {};
+  if (stat(directory->c_str(), &st) != 0)
+    return Error{fmt::format("'{}' is not a cgroup", path_or_id), strerror(errno)};
   return static_cast<std::uint64_t>(st.st_ino);
+}
+
+bool in_first_cgroup_namespace() {
+  constexpr ino_t kFirst = 0xEFFFFFFB;  // PROC_CGROUP_INIT_INO
+  struct stat st {};
+  return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == kFirst;
 }
 
 }  // namespace coretap

@@ -74,7 +74,11 @@ Result<int> tracepoint_id(std::string_view category, std::string_view name);
 
 /// Where the version 2 hierarchy is mounted (also beside version 1).
 Result<std::string> cgroup2_mount();
+/// The directory of a cgroup: its path, or its path below that mount.
+Result<std::string> cgroup_directory(std::string_view path);
 /// The id that the kernel uses for a cgroup given as path or number.
 Result<std::uint64_t> cgroup_id(std::string_view path_or_id);
+/// Is the root of the mounted hierarchy the kernel's own?
+bool in_first_cgroup_namespace();
 
 }  // namespace coretap

@@ -14,7 +14,7 @@ struct Ledger {
 
   std::uint64_t seen() const {
     return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
-           count[LEDGER_UNMATCHED] + count[LEDGER_MISSED];
+           count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED];
   }
   /// Anything that --strict does not forgive.
   bool data_lost() const;

@@ -47,8 +47,10 @@ void take_over_tracing() {
   if (done) return;
   done = true;
   libbpf_set_print(libbpf_print);
-  const std::pair<const char*, bpf_attach_type> kinds[] = {
-      {"tp_btf+", BPF_TRACE_RAW_TP}, {"fentry+", BPF_TRACE_FENTRY}, {"fexit+", BPF_TRACE_FEXIT}};
+  const std::pair<const char*, bpf_attach_type> kinds[] = {{"tp_btf+", BPF_TRACE_RAW_TP},
+                                                           {"fentry+", BPF_TRACE_FENTRY},
+                                                           {"fexit+", BPF_TRACE_FEXIT},
+                                                           {"iter+", BPF_TRACE_ITER}};
   for (auto [section, attach_type] : kinds) {
     LIBBPF_OPTS(libbpf_prog_handler_opts, options);
     options.cookie = attach_type;
@@ -69,6 +71,8 @@ void find_tracing_ids(Session& s) {
       tracing_ids[program] = s.kernel.tracepoint_type(target);
     else if (kind == "fentry" || kind == "fexit")
       tracing_ids[program] = s.kernel.function_type(target);
+    else if (kind == "iter")
+      tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
   }
 }
 

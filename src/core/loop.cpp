@@ -29,6 +29,13 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
+void block_signal(int number) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
 void let_signals_kill() {
   auto set = handled();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -91,6 +98,19 @@ void Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
   watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {
     std::uint64_t ticks = 0;
     if (read(fd, &ticks, sizeof ticks) == sizeof ticks) callback();
+  });
+  watches_.back()->owned = true;
+}
+
+void Loop::on_signal(int number, std::function<void()> callback) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd < 0) return;
+  watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {
+    signalfd_siginfo info{};
+    if (read(fd, &info, sizeof info) == sizeof info) callback();
   });
   watches_.back()->owned = true;
 }

@@ -22,6 +22,9 @@ class Loop {
   void every(double seconds, std::function<void()> callback);
   void once(double seconds, std::function<void()> callback);
 
+  /// Each time this signal comes; see block_signal().
+  void on_signal(int number, std::function<void()> callback);
+
   /// Runs until stop() or a signal that asks to end.
   void run();
   void stop() { stopped_ = true; }
@@ -43,6 +46,8 @@ class Loop {
 
 /// Blocks the signals that Loop handles; call before any thread or child is made.
 void block_signals();
+/// The same for one that Loop::on_signal() will see; until then it waits.
+void block_signal(int number);
 /// After the loop: signals do what they do by default, but a closed pipe is still no death.
 void let_signals_kill();
 /// For a child, before exec.

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
 #include <sys/epoll.h>
@@ -268,6 +269,16 @@ void give_memory_back() {
       nullptr);
 }
 
+/// What is recorded may be secret: for the file's owner only.
+Result<void> redirect(Session& s) {
+  if (!s.config.given("output") || s.config.given("explain")) return {};
+  std::string path(s.config.text("output"));
+  s.file.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!s.file) return Error{fmt::format("cannot write to {}", path), strerror(errno)};
+  s.out = Sink(s.file.get());
+  return {};
+}
+
 /// The part between attach and detach.
 Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   Loop loop;
@@ -295,6 +306,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   };
   auto drain = [&] {
     if (ring) ring_buffer__consume(ring.get());
+    if (reporter.polls()) reporter.poll(s);
     s.out.flush();
     check_output();
   };
@@ -308,8 +320,15 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   std::uint64_t reports = 0;
   if (ring) {
     loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
-    loop.every(kDrainSeconds, drain);
   }
+  if (ring || reporter.polls()) loop.every(kDrainSeconds, drain);
+  if (s.config.dump_signal)
+    loop.on_signal(s.config.dump_signal, [&] {
+      drain();
+      reporter.asked(s);
+      s.out.flush();
+      check_output();
+    });
   if (s.config.interval > 0 && reporter.periodic())
     loop.every(s.config.interval, [&] {
       report();
@@ -429,7 +448,9 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     return end_of_output();
   }
 
+  if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
+  if (s.config.dump_signal) block_signal(s.config.dump_signal);
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());
 
   Command command;

@@ -50,6 +50,7 @@ struct Session {
   Kernel kernel;
   Names names;
   Sink out;
+  Fd file;  ///< where it writes, if not to standard output
   Ledger ledger;
   Plan plan;
   std::vector<std::string> limits;  ///< what else is lost or less true here, in words
@@ -82,6 +83,11 @@ class Reporter {
   virtual void report(Session&) {}
   /// Prints at intervals and at the end, rather than as events come.
   virtual bool periodic() const { return true; }
+  /// poll() is called ten times a second, for what comes by no ring buffer.
+  virtual bool polls() const { return false; }
+  virtual void poll(Session&) {}
+  /// The signal by which the user asks for a report (Config::dump_signal) has come.
+  virtual void asked(Session&) {}
 };
 
 std::unique_ptr<Reporter> make_reporter(const Tool& tool);

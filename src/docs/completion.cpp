@@ -273,6 +273,8 @@ std::string zsh_completion() {
     for (auto& o : all_options(tool)) cases += fmt::format(" \\\n        {}", zsh_spec(o));
     if (tool.positionals == Positionals::interval_count)
       cases += " \\\n        ':interval in seconds: ' ':number of reports: '";
+    else if (tool.positionals == Positionals::cgroups)
+      cases += " \\\n        '*:cgroup: _files -/'";
     else if (tool.positionals == Positionals::duration)
       cases += " \\\n        ':duration in seconds: '";
     cases += "\n      ;;\n";

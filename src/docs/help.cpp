@@ -110,6 +110,7 @@ std::string synopsis(const Tool& tool) {
   std::string text = "[OPTIONS]";
   if (tool.positionals == Positionals::interval_count) text += " [INTERVAL [COUNT]]";
   if (tool.positionals == Positionals::duration) text += " [DURATION]";
+  if (tool.positionals == Positionals::cgroups) text += " [CGROUP...]";
   return text + " [-- COMMAND ARGS...]";
 }
 
@@ -136,6 +137,8 @@ std::vector<Argument> arguments(const Tool& tool) {
                      tool.default_interval > 0 ? fmt::format("every {:g} s", tool.default_interval)
                                                : "one report at the end")});
     all.push_back({"COUNT", "end after so many reports; without it Ctrl-C ends"});
+  } else if (tool.positionals == Positionals::cgroups) {
+    all.push_back({"CGROUP", "the same as --cgroup CGROUP"});
   } else if (tool.positionals == Positionals::duration) {
     all.push_back(
         {"DURATION", "end after so many seconds (or 100ms, 2m, 1h); without it Ctrl-C ends"});

@@ -89,8 +89,10 @@ std::string ledger_doc(std::string_view name) {
       {"truncated", "shown, but shortened"},
       {"stacks_failed", "shown, but without their stack"},
       {"stacks_truncated", "shown with a user stack that ends too early, and is marked"},
+      {"overwritten", "events that a flight recorder had no room to keep"},
       {"missed", "events for which the kernel skipped the program"},
-      {"data_lost", "any of the above but filtered and stacks_truncated: --strict ends with status 4"},
+      {"data_lost",
+       "any of the above but filtered, stacks_truncated and overwritten: --strict ends with status 4"},
   };
   for (auto& [key, doc] : kDocs)
     if (key == name) return std::string(doc);
@@ -192,6 +194,37 @@ JsonKind data(const TableReport& r) {
   return kind;
 }
 
+JsonKind data(const CallReport&) {
+  return {"call",
+          "one a call",
+          {type_key("call"), key("time", "string", "wall clock when it began, ISO 8601 with zone"),
+           key("monotonic_ns", "integer", kMonotonicDoc),
+           key("cgroup", "string or null", "whose recorder it was in; null: there is one only"),
+           key("cpu", "integer or null", "where it ended; null: it has not"),
+           key("pid", "integer", "process"), key("tid", "integer", "thread"),
+           key("comm", "string", "command name of the task"),
+           key("syscall", "string", "name of the call"),
+           key("abi", "string", "table that its number is of"),
+           key("arguments", "object", "by name: strings as text, all others as numbers"),
+           key("result", "integer or null", "null: it has not ended"),
+           key("error", "string or null", "errno by its name; null: it did not fail"),
+           key("latency_ns", "integer or null", "null: its begin or its end was not seen")}};
+}
+
+/// What comes before the calls that a recorder is asked for.
+JsonKind dump_kind() {
+  return {"dump",
+          "before what a recorder held",
+          {type_key("dump"), key("time", "string", kTimeDoc),
+           key("monotonic_ns", "integer", kMonotonicDoc),
+           key("cgroup", "string or null", "whose recorder it is"),
+           key("reason", "string", "why it was asked for"),
+           key("pid", "integer or null", "process whose end was the reason"),
+           key("comm", "string or null", "its command name"),
+           key("calls", "integer", "lines that follow"),
+           key("overwritten", "integer", "older calls that are gone")}};
+}
+
 std::vector<Key> columns(const HistogramReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
   for (auto& f : r.keys) all.push_back(key(f, r.key_size, f.when));
@@ -233,6 +266,14 @@ std::vector<Key> columns(const TableReport& r) {
   return all;
 }
 
+std::vector<Key> columns(const CallReport& r) {
+  auto all = data(r).keys;
+  all.erase(all.begin());  // the type
+  for (auto& k : all)
+    if (k.name == "arguments") k = key("arguments", "string", "the call as text has it");
+  return all;
+}
+
 std::string list(const std::vector<Key>& keys, int indent) {
   std::string text;
   for (auto& k : keys) {
@@ -255,6 +296,7 @@ std::vector<JsonKind> json_kinds(const Tool& tool) {
     all.push_back(of(other.report));
     all.back().written += fmt::format(", with --{}", other.when);
   }
+  if (std::holds_alternative<CallReport>(tool.report)) all.push_back(dump_kind());
   all.push_back(ledger_kind());
   return all;
 }

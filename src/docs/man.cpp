@@ -196,6 +196,7 @@ void synopsis_section(Page& p, const Tool& tool) {
     if (!o.letter && o.metavar.empty()) p.macro(fmt::format("Op Fl -{}", o.name));
   if (tool.positionals == Positionals::interval_count) p.macro("Op Ar INTERVAL Op Ar COUNT");
   if (tool.positionals == Positionals::duration) p.macro("Op Ar DURATION");
+  if (tool.positionals == Positionals::cgroups) p.macro("Op Ar CGROUP ...");
   p.macro("Op Fl - Ar COMMAND Op Ar ARGS ...");
 }
 
@@ -449,6 +450,18 @@ void output(Page& p, const Tool& tool, const TableReport& r) {
   if (has(tool, "top") && r.top)
     p.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", r.top));
   field_items(p, r.fields);
+}
+
+void output(Page& p, const Tool&, const CallReport&) {
+  p.prose(
+      "A line a call, in the order in which they began: minutes, seconds and nanoseconds since "
+      "tracing began, CPU, process (and thread, where it is another one), command name, the call "
+      "with its arguments by name, its result or error, and in angle brackets its time in seconds. "
+      "A call that has not ended has ... in place of its result; one whose begin was not seen has "
+      "... before its name.");
+  p.prose(
+      "What a recorder holds when it is asked for comes behind a line ==> ... <== that tells of "
+      "which cgroup, why, how many calls, and how many older ones were overwritten.");
 }
 
 void key_items(Page& p, const std::vector<Key>& keys) {

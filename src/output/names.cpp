@@ -91,13 +91,6 @@ const std::vector<GfpSet>& gfp_sets() {
   return sets;
 }
 
-/// "ENOENT"; what the C library does not know keeps its number.
-std::string error_name(int error) {
-  if (error == 0) return "0";
-  auto* name = strerrorname_np(error < 0 ? -error : error);
-  return name ? name : std::to_string(error);
-}
-
 /// As the kernel's own trace output writes enumerators.
 std::string lower(std::string_view word) {
   std::string out(word);
@@ -230,6 +223,12 @@ std::string Names::block_flags(std::uint64_t flags) const {
         }
   join(text, fmt::format("Op{}", flags & ((1 << kOpBits) - 1)), '-');
   return text;
+}
+
+std::string error_name(int error) {
+  if (error == 0) return "0";
+  auto* name = strerrorname_np(error < 0 ? -error : error);
+  return name ? name : std::to_string(error);
 }
 
 std::optional<int> error_number(std::string_view text) {

@@ -35,6 +35,8 @@ class Names {
   std::map<std::string, Enumerators, std::less<>> enums_;
 };
 
+/// "ENOENT"; what the C library does not know keeps its number; 0 stays 0.
+std::string error_name(int error);
 /// An errno by its name or number; none if there is no such.
 std::optional<int> error_number(std::string_view text);
 

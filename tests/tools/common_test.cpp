@@ -57,7 +57,9 @@ const std::string& help_of(const std::string& tool) {
   return found->second;
 }
 bool has_interval(const std::string& tool) { return contains(help_of(tool), "--interval SECONDS"); }
-bool prints_events(const std::string& tool) { return contains(help_of(tool), "--ring-size"); }
+bool prints_events(const std::string& tool) {
+  return contains(help_of(tool), "--ring-size") || contains(help_of(tool), "--dump-on-exit");
+}
 
 /// A process that does nothing until it is released.
 struct Idle : Victim {
@@ -185,7 +187,8 @@ void expect_complete(const std::string& tool, const Report& report) {
   auto& ledger = report.ledger;
   EXPECT_EQ(ledger["seen"].u64(), ledger["shown"].u64() + ledger["filtered"].u64() +
                                       ledger["lost"].u64() + ledger["untracked"].u64() +
-                                      ledger["unmatched"].u64() + ledger["missed"].u64());
+                                      ledger["unmatched"].u64() + ledger["overwritten"].u64() +
+                                      ledger["missed"].u64());
 }
 
 Strings lines(const std::string& text) {

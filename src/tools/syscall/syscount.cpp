@@ -38,24 +38,6 @@ Result<void> take_errno(Config& c, std::string_view text) {
   return {};
 }
 
-Result<void> take_calls(Config& c, std::string_view text) {
-  auto wanted = setting(&Opt::wanted_calls);
-  while (true) {
-    auto name = text.substr(0, text.find(','));
-    auto indices = syscall_indices(name);
-    if (indices.empty())
-      return Error{fmt::format("--syscall: there is no system call '{}'", name),
-                   {},
-                   "syscount --list has them all",
-                   kUsage};
-    for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
-    if (name.size() == text.size()) break;
-    text.remove_prefix(name.size() + 1);
-  }
-  c.set(setting(&Opt::some_calls), 1);
-  return {};
-}
-
 Result<void> take_parent(Config& c, std::string_view text) {
   auto pid = parse_unsigned(text);
   if (!pid || *pid == 0 || *pid > INT32_MAX)
@@ -90,7 +72,7 @@ std::vector<Option> options() {
       flag('x', "failures", "only calls that failed", setting(&Opt::failures)),
       value('e', "errno", "ERROR", "only calls that failed with this error, by name or number",
             take_errno),
-      value(0, "syscall", "NAME,...", "only these calls", take_calls),
+      shared::syscalls(0, setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
       flag('l', "list", "print the system calls that this machine knows, and end"),
       shared::top('T'),
       shared::sort(),

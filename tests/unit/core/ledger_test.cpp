@@ -18,23 +18,25 @@ Ledger example() {
   l.count[LEDGER_TRUNCATED] = 6;
   l.count[LEDGER_STACK_FAILED] = 7;
   l.count[LEDGER_STACK_CUT] = 9;
+  l.count[LEDGER_OVERWRITTEN] = 10;
   return l;
 }
 
 TEST(Ledger, SeenIsWhatIsShownAndWhatIsNot) {
   // Shortened ones and those without their stack are shown: not counted twice.
-  EXPECT_EQ(example().seen(), 132u);
+  EXPECT_EQ(example().seen(), 142u);
   EXPECT_EQ(Ledger().seen(), 0u);
 }
 
-TEST(Ledger, FilteredIsNotLostNorWhatIsMarkedAsCut) {
+TEST(Ledger, WhatIsFilteredMarkedOrForgottenIsNotLost) {
   Ledger l;
   EXPECT_FALSE(l.data_lost());
   l.shown = 1;
-  l.count[LEDGER_FILTERED] = l.count[LEDGER_STACK_CUT] = 1'000'000;
+  l.count[LEDGER_FILTERED] = l.count[LEDGER_STACK_CUT] = l.count[LEDGER_OVERWRITTEN] = 1'000'000;
   EXPECT_FALSE(l.data_lost());
   for (int cause = 0; cause < LEDGER_CAUSES; cause++) {
-    if (cause == LEDGER_FILTERED || cause == LEDGER_STACK_CUT) continue;
+    if (cause == LEDGER_FILTERED || cause == LEDGER_STACK_CUT || cause == LEDGER_OVERWRITTEN)
+      continue;
     Ledger other;
     other.count[cause] = 1;
     EXPECT_TRUE(other.data_lost()) << cause;
@@ -70,7 +72,7 @@ TEST(Ledger, JsonHasEveryCause) {
   d.Parse(text.c_str());
   ASSERT_FALSE(d.HasParseError()) << text;
   EXPECT_STREQ(d["type"].GetString(), "ledger");
-  EXPECT_EQ(d["seen"].GetUint64(), 132u);
+  EXPECT_EQ(d["seen"].GetUint64(), 142u);
   EXPECT_EQ(d["shown"].GetUint64(), 100u);
   EXPECT_EQ(d["filtered"].GetUint64(), 20u);
   EXPECT_EQ(d["lost"].GetUint64(), 3u);
@@ -79,6 +81,7 @@ TEST(Ledger, JsonHasEveryCause) {
   EXPECT_EQ(d["truncated"].GetUint64(), 6u);
   EXPECT_EQ(d["stacks_failed"].GetUint64(), 7u);
   EXPECT_EQ(d["stacks_truncated"].GetUint64(), 9u);
+  EXPECT_EQ(d["overwritten"].GetUint64(), 10u);
   EXPECT_TRUE(d["data_lost"].GetBool());
   EXPECT_EQ(d.MemberCount(), 4u + LEDGER_CAUSES);
 }

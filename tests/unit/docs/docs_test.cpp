@@ -188,7 +188,9 @@ TEST(Keys, OfJsonAreWritten) {
     auto tool = build(entry);
     SCOPED_TRACE(tool.name);
     auto kinds = json_kinds(tool);
-    ASSERT_EQ(kinds.size(), 3u + tool.other_reports.size());
+    bool recorder = std::holds_alternative<CallReport>(tool.report);
+    ASSERT_EQ(kinds.size(), 3u + tool.other_reports.size() + recorder);
+    if (recorder) continue;  // nothing is written without a call: its tool's tests compare
     Written written(tool, OutputFormat::json);
     // Totals by stack and by key come from the kernel alone.
     if (std::holds_alternative<StackReport>(tool.report)) continue;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes into flight recorders, one for each key; the loader makes and reads them. */
+#ifndef CORETAP_RECORD_BPF_H
+#define CORETAP_RECORD_BPF_H
+
+#include "lib/coretap.bpf.h"
+#include "lib/record.h"
+
+/*
+ * A recorder: record_slots slots for each CPU, then each CPU's head. Slots are written by programs
+ * that run in a task's context; where these can be preempted, whoever comes second is not recorded.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__uint(value_size, sizeof(u32)); /* the loader shows what its maps are like */
+} recorders SEC(".maps");
+
+OPT_OR(__u32, record_slots, 64); /* of each CPU, a power of two */
+OPT_OR(__u32, record_cpus, 1);
+
+struct recording {
+	void *segments;
+	struct record_head *head;
+	u64 at;    /* number of the next slot to be written */
+	u32 first; /* of this CPU's slots */
+	u32 slots; /* of this record */
+};
+
+inline_ bool record_begin(struct recording *r, u64 key)
+{
+	u32 cpu = bpf_get_smp_processor_id(), index = record_cpus * record_slots + cpu;
+	struct record_slot *head;
+
+	r->segments = bpf_map_lookup_elem(&recorders, &key);
+	if (!r->segments)
+		return false;
+	head = bpf_map_lookup_elem(r->segments, &index);
+	if (!head)
+		return false;
+	if (head->head.busy) {
+		count(LEDGER_MISSED);
+		return false;
+	}
+	head->head.busy = 1;
+	r->head = &head->head;
+	r->at = head->head.next;
+	r->first = cpu * record_slots;
+	r->slots = 0;
+	return true;
+}
+
+/* The next slot; its reader does not take it until record_end(). */
+inline_ struct record_slot *record_slot(struct recording *r)
+{
+	u32 index = r->first + ((u32)(r->at + r->slots) & (record_slots - 1));
+	struct record_slot *slot = bpf_map_lookup_elem(r->segments, &index);
+
+	if (!slot)
+		return NULL;
+	*(volatile u64 *)&slot->seq = 0;
+	r->slots++;
+	return slot;
+}
+
+inline_ void record_done(struct recording *r, struct record_slot *slot)
+{
+	asm volatile("" ::: "memory");
+	*(volatile u64 *)&slot->seq = r->at + r->slots;
+}
+
+/* The reader looks at slots below `next` only, and later than a processor delays its stores. */
+inline_ void record_end(struct recording *r)
+{
+	r->head->calls++;
+	asm volatile("" ::: "memory");
+	*(volatile u64 *)&r->head->next = r->at + r->slots;
+	r->head->busy = 0;
+}
+
+#endif

@@ -1,0 +1,126 @@
+// traceloop: the last system calls of cgroups or processes, kept until they are asked for.
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "core/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "output/call_text.hpp"
+#include "traceloop.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<traceloop_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMostSlots = 1 << 22, kLeastSlots = 64;
+
+void each_of(Config& c, Setting flags, std::size_t from, std::size_t to) {
+  for (auto i = from; i < to; i++) c.set({flags.offset + i, 1}, 1);
+}
+
+Result<void> take_trigger(Config& c, std::string_view text) {
+  auto signals = setting(&Opt::end_signals), codes = setting(&Opt::end_codes);
+  while (true) {
+    auto word = text.substr(0, text.find(','));
+    auto code =
+        parse_unsigned(word.starts_with("exit=") ? word.substr(5) : "").value_or(UINT64_MAX);
+    if (word == "oom")
+      c.set(setting(&Opt::end_by_oom), 1);
+    else if (word == "signal")
+      each_of(c, signals, 1, signals.size);
+    else if (word == "exit")
+      each_of(c, codes, 1, codes.size);
+    else if (code < codes.size)
+      each_of(c, codes, code, code + 1);
+    else if (auto number = signal_number(word))
+      each_of(c, signals, static_cast<std::size_t>(number), static_cast<std::size_t>(number) + 1);
+    else
+      return Error{fmt::format("--trigger: '{}' is no end of a process", word),
+                   {},
+                   "give signal, SIGSEGV (or another), oom, exit (but 0) or exit=3",
+                   kUsage};
+    if (word.size() == text.size()) break;
+    text.remove_prefix(word.size() + 1);
+  }
+  c.set(setting(&Opt::tell_ends), 1);
+  return {};
+}
+
+Result<void> take_signal(Config& c, std::string_view text) {
+  auto number = signal_number(text);
+  if (number != SIGUSR1 && number != SIGUSR2)
+    return Error{fmt::format("--dump-signal: '{}' is not USR1 or USR2", text), {}, {}, kUsage};
+  c.dump_signal = number;
+  return {};
+}
+
+bool keeps(const Config& c) {
+  return c.given("dump-on-exit") || c.given("dump-signal") || c.given("trigger");
+}
+
+Result<void> check(const Config& c) {
+  auto size = c.number("size", kLeastSlots);
+  if (size < kLeastSlots || size > kMostSlots)
+    return Error{fmt::format("--size: needs {} to {}", kLeastSlots, kMostSlots), {}, {}, kUsage};
+  return {};
+}
+
+}  // namespace
+
+TOOL(traceloop) {
+  return {
+      .name = "traceloop",
+      .summary = "flight recorder of system calls, by cgroup or process",
+      .description =
+          "Records the system calls of cgroups or processes, with their arguments, results and "
+          "times, in memory that holds the last ones and forgets those before: cheap enough to be "
+          "left running until something goes wrong. With --dump-on-exit, --dump-signal or "
+          "--trigger it shows what it holds when tracing ends, when it gets a signal (kill -USR1), "
+          "or when a process ends badly, and only what it has not shown yet. Without any of them it "
+          "prints calls as they come, ten times a second.\n\n"
+          "Each cgroup that is named has a recorder of its own, so that a busy one does not "
+          "overwrite what a quiet one did; what is below it is recorded too. Without a cgroup all "
+          "that the filters leave has one recorder, or the whole system.\n\n"
+          "Strings are taken of paths and names, up to 444 bytes, never of buffers that are read "
+          "or written. They are read when the call ends (execve: when it begins): a program that "
+          "changes them meanwhile is shown as it left them. A call that is still going on, or in "
+          "which its task was killed, ends in ... in place of a result.",
+      .overhead =
+          "two hooks per system call of any process; while it runs the kernel takes its slower path "
+          "into every call. No output per call where it records",
+      .examples = {{"traceloop --dump-on-exit -- make test", "the last calls of a command"},
+                   {"traceloop --trigger signal,oom,exit /sys/fs/cgroup/system.slice/nginx.service",
+                    "what led to each bad end in a service"},
+                   {"traceloop --dump-signal USR1 -o calls.txt -p 1234",
+                    "record until kill -USR1 asks"},
+                   {"traceloop -e openat,execve -p 1234", "two calls as they come"}},
+      .object = skeleton<traceloop_bpf>(),
+      .positionals = Positionals::cgroups,
+      .options =
+          {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroups(),
+           flag('r', "recursive", "a recorder of its own for each cgroup below those named, too"),
+           shared::syscalls('e', setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
+           number('s', "size", "CALLS",
+                  "calls to keep for each CPU and recorder, each string of one as another; rounded "
+                  "up to a power of two (default: 8192, which are 1 MiB)",
+                  {}),
+           flag(0, "dump-on-exit", "show what was recorded when tracing ends"),
+           value(0, "dump-signal", "SIGNAL", "show it when this signal comes, USR1 or USR2",
+                 take_signal),
+           value(0, "trigger", "END,...",
+                 "show it when a process that is recorded ends so: signal, SIGSEGV (or another), "
+                 "oom, exit (but 0), exit=3",
+                 take_trigger),
+           shared::output()},
+      .hooks =
+          {{"begins of calls", {{{"on_enter"}}}},
+           {"ends of calls", {{{"on_exit"}}}},
+           {"ends of tasks", {{{"on_task_exit"}}}},
+           {"calls under way", {{{"on_task"}}}, {}, "calls that have not ended are not shown"}},
+      .report = CallReport{.keeps = keeps},
+      .announce = "Recording system calls",
+      .check = check,
+  };
+}
