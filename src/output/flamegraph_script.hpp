@@ -19,7 +19,7 @@ svg:root { background: #fdfdfb; }
 .f rect { width: max(90%, 100% - 1px); }
 .left { width: calc(100% - 260px); }
 .f:hover > rect { stroke: #000; stroke-width: 1.5px; }
-.f.above { opacity: .55; }
+.f.above > rect { opacity: .5; }
 .f.hit > rect { fill: #c026d3; }
 .f.hit > text { fill: #fff; font-weight: bold; }
 input { box-sizing: border-box; width: 100%; height: 100%; padding: 0 6px; font: inherit;
@@ -29,7 +29,7 @@ input { box-sizing: border-box; width: 100%; height: 100%; padding: 0 6px; font:
   .bg { fill: #17191c; }
   .ink { fill: #e6e6e6; }
   .dim { fill: #a2a7ad; }
-  .graph { opacity: .9; }
+  .f.above > text { fill: #eee; }
   .f:hover > rect { stroke: #fff; }
   input { color: #e6e6e6; background: #24272b; border-color: #666; }
 }

@@ -25,8 +25,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 DRAW = None  # the program that draws, from the command line
 
 
+@functools.cache
 def chromium():
-    return next((path for path in map(shutil.which, NAMES) if path), None)
+    """One that runs: on Ubuntu the package may be no more than a word about another one."""
+    for path in filter(None, map(shutil.which, NAMES)):
+        if subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0:
+            return path
+    return None
 
 
 def draw(stacks, title="a flame graph"):
@@ -164,7 +170,7 @@ class Page:
             return [[f.querySelector("title").textContent.split("\\n")[0], {
                 left: box.left, width: box.width, right: box.right, top: box.top, height: box.height,
                 label: label ? label.textContent : "", hit: f.classList.contains("hit"),
-                faded: +getComputedStyle(f).opacity < 1}]];
+                faded: +getComputedStyle(f.querySelector("rect")).opacity < 1}]];
         }))""")
 
     def text(self, name):
@@ -485,7 +491,7 @@ def main():
         sys.exit(__doc__)
     DRAW = os.path.abspath(sys.argv.pop(1))
     if not chromium():
-        print("skipped: no Chromium (scripts/deps browser)", file=sys.stderr)
+        print("flame graphs in a browser: skipped, there is no Chromium (scripts/deps browser)", file=sys.stderr)
         sys.exit(77)
     unittest.main()
 
