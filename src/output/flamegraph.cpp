@@ -39,8 +39,8 @@ constexpr Palette kPalettes[] = {
     {"wk", "waker's kernel", 166, 46, 60},
 };
 
-std::size_t palette_of(FlameFrame::Kind kind, bool waker) {
-  return kind == FlameFrame::mark || !waker ? kind : 4 + kind;
+std::size_t palette_of(StackWord::Kind kind, bool waker) {
+  return kind == StackWord::mark || !waker ? kind : 4 + kind;
 }
 
 /// FNV-1a: the same name has the same shade everywhere.
@@ -190,8 +190,8 @@ std::uint32_t FlameGraph::name_id(std::string_view name) {
   return known->second;
 }
 
-std::uint32_t FlameGraph::child(std::uint32_t parent, const FlameFrame& frame) {
-  auto id = name_id(frame.name);
+std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
+  auto id = name_id(frame.text);
   auto key = static_cast<std::uint64_t>(parent) << 32 | id << 3 |
              static_cast<std::uint32_t>(frame.kind) << 1 | (frame.waker ? 1U : 0U);
   auto [known, fresh] = children_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
@@ -199,7 +199,7 @@ std::uint32_t FlameGraph::child(std::uint32_t parent, const FlameFrame& frame) {
   return known->second;
 }
 
-void FlameGraph::add(std::span<const FlameFrame> path, std::uint64_t value) {
+void FlameGraph::add(std::span<const StackWord> path, std::uint64_t value) {
   std::uint32_t node = 0;
   for (auto& frame : path) {
     if (nodes_.size() >= kMostFrames || name_bytes_ >= kMostNameBytes) {

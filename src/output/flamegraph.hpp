@@ -7,14 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace coretap {
+#include "output/stack_word.hpp"
 
-struct FlameFrame {
-  enum Kind : std::uint8_t { task, user, kernel, mark };
-  Kind kind = task;
-  bool waker = false;     ///< of one that woke, not of the task itself
-  std::string_view name;  ///< from outside: may be anything
-};
+namespace coretap {
 
 struct FlameTitle {
   std::string title;
@@ -32,9 +27,9 @@ class FlameGraph {
   explicit FlameGraph(std::uint64_t scale = 1) : scale_(scale) { nodes_.emplace_back(); }
   FlameGraph(FlameGraph&&) = default;  // a copy's names would be the original's
 
-  /// A stack, the outermost frame first. Where there is no room for another frame the value counts
+  /// A path, the outermost frame first. Where there is no room for another frame the value counts
   /// for the frames below it.
-  void add(std::span<const FlameFrame> path, std::uint64_t value);
+  void add(std::span<const StackWord> path, std::uint64_t value);
 
   std::uint64_t total() const { return total_; }  ///< not scaled
 
@@ -44,14 +39,14 @@ class FlameGraph {
  private:
   struct Node {
     std::uint32_t parent = 0, name = 0;
-    FlameFrame::Kind kind = FlameFrame::mark;
+    StackWord::Kind kind = StackWord::mark;
     bool waker = false;
     std::uint64_t own = 0;  ///< of stacks that end here
   };
   struct Tree;
 
   std::uint32_t name_id(std::string_view name);
-  std::uint32_t child(std::uint32_t parent, const FlameFrame& frame);
+  std::uint32_t child(std::uint32_t parent, const StackWord& frame);
 
   std::uint64_t scale_, total_ = 0, shortened_ = 0;
   std::vector<Node> nodes_;  ///< parents before children; the first is the root

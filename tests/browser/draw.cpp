@@ -14,26 +14,26 @@ using namespace coretap;
 namespace {
 
 /// "u": user; "wk": a waker's kernel frame.
-FlameFrame frame(std::string_view word) {
-  FlameFrame f;
+StackWord frame(std::string_view word) {
+  StackWord f;
   if (word.starts_with('w')) {
     f.waker = true;
     word.remove_prefix(1);
   }
   switch (word.empty() ? ' ' : word[0]) {
     case 'u':
-      f.kind = FlameFrame::user;
+      f.kind = StackWord::user;
       break;
     case 'k':
-      f.kind = FlameFrame::kernel;
+      f.kind = StackWord::kernel;
       break;
     case 'm':
-      f.kind = FlameFrame::mark;
+      f.kind = StackWord::mark;
       break;
     default:
       break;
   }
-  f.name = word.substr(std::min<std::size_t>(1, word.size()));
+  f.text = word.substr(std::min<std::size_t>(1, word.size()));
   return f;
 }
 
@@ -52,7 +52,7 @@ int main() {
   while (!rest.empty()) {
     auto line = next(rest, '\0');
     auto value = std::stoull(std::string(next(line, '\x1f')));
-    std::vector<FlameFrame> path;
+    std::vector<StackWord> path;
     while (!line.empty()) path.push_back(frame(next(line, '\x1f')));
     graph.add(path, value);
   }

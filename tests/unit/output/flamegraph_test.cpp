@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::string_literals;
 using namespace std::string_view_literals;
-using Path = std::vector<FlameFrame>;
+using Path = std::vector<StackWord>;
 
 /// A frame as it stands in the file.
 struct Box {
@@ -83,7 +83,7 @@ void expect_only_our_tags(const std::string& svg) {
 
 Path user(std::initializer_list<std::string_view> names) {
   Path path;
-  for (auto name : names) path.push_back({FlameFrame::user, false, name});
+  for (auto name : names) path.push_back({StackWord::user, false, std::string(name)});
   return path;
 }
 
@@ -117,7 +117,7 @@ TEST(FlameGraph, EqualFramesMergeAndSum) {
 
 TEST(FlameGraph, KindsAndWakersAreApart) {
   FlameGraph graph;
-  for (auto kind : {FlameFrame::task, FlameFrame::user, FlameFrame::kernel, FlameFrame::mark})
+  for (auto kind : {StackWord::task, StackWord::user, StackWord::kernel, StackWord::mark})
     for (bool waker : {false, true}) graph.add(Path{{kind, waker, "same"}}, 1);
   auto svg = graph.svg(titled("t"));
   std::set<std::string> styles;
@@ -201,7 +201,7 @@ TEST(FlameGraph, HostileNames) {
   };
   FlameGraph graph;
   for (auto& name : names)
-    graph.add(Path{{FlameFrame::task, false, "comm"}, {FlameFrame::user, false, name}}, 10);
+    graph.add(Path{{StackWord::task, false, "comm"}, {StackWord::user, false, name}}, 10);
   auto svg = graph.svg(titled("t"));
   expect_only_our_tags(svg);
   EXPECT_EQ(boxes(svg).size(), names.size() + 2);
@@ -304,7 +304,7 @@ TEST(FlameGraph, RandomTreesAreConsistentAndDoNotDependOnOrder) {
       FlameGraph graph;
       for (auto& [names, value] : stacks) {
         Path path;
-        for (auto& n : names) path.push_back({FlameFrame::user, false, n});
+        for (auto& n : names) path.push_back({StackWord::user, false, n});
         graph.add(path, value);
       }
       return graph.svg(titled("t"));
@@ -327,7 +327,7 @@ TEST(FlameGraph, HundredThousandStacks) {
   for (int i = 0; i < 100'000; i++) {
     auto turns = random();  // one of two callees in each frame
     for (std::size_t d = 0; d < path.size(); d++)
-      path[d] = {FlameFrame::user, false, names[2 * d + (turns >> d & 1)]};
+      path[d] = {StackWord::user, false, names[2 * d + (turns >> d & 1)]};
     graph.add(path, i % 50);
     total += static_cast<std::uint64_t>(i) % 50;
   }
@@ -343,7 +343,7 @@ TEST(FlameGraph, DeepStacks) {
   std::vector<std::string> names;
   for (int i = 0; i < 9 * 256; i++) names.push_back("f" + std::to_string(i));
   Path path;
-  for (auto& n : names) path.push_back({FlameFrame::kernel, true, n});
+  for (auto& n : names) path.push_back({StackWord::kernel, true, n});
   FlameGraph graph;
   graph.add(path, 3);
   auto svg = graph.svg(titled("t"));
