@@ -406,10 +406,12 @@ class FlameGraph(unittest.TestCase):
 
     def test_as_wide_as_the_window(self):
         page = self.open(ORDINARY)
-        page.call("Emulation.setDeviceMetricsOverride", width=700, height=500, deviceScaleFactor=1, mobile=False)
-        page.wait(lambda: abs(page.frames()["all"]["width"] - 680) < 2, "the new width")
+        self.assertEqual(page.frames()["malloc_inner"]["label"], "malloc_inner")
+        page.call("Emulation.setDeviceMetricsOverride", width=420, height=500, deviceScaleFactor=1, mobile=False)
+        page.wait(lambda: abs(page.frames()["all"]["width"] - 400) < 2, "the new width")
+        self.assertEqual(page.frames()["malloc_inner"]["label"], "malloc\u2026", "labels become shorter")
         page.click("write")
-        self.near(page.frames()["write"]["width"], 680)
+        self.near(page.frames()["write"]["width"], 400)
 
     def test_deep_stacks_begin_at_the_bottom(self):
         frames = ["tdeep"] + [f"wkf{i}" for i in range(1200)]
