@@ -414,9 +414,9 @@ class FlameGraph(unittest.TestCase):
         self.near(page.frames()["write"]["width"], 400)
 
     def test_deep_stacks_begin_at_the_bottom(self):
-        frames = ["tdeep"] + [f"wkf{i}" for i in range(1200)]
+        frames = ["tdeep"] + [f"wkf{i}" for i in range(2300)]
         page = self.open([(1, frames)])
-        self.assertGreater(page.js("window.scrollY"), 19_000)
+        self.assertGreater(page.js("window.scrollY"), 38_000)
         # The head and the outermost frames are both in sight.
         self.assertLess(page.frames()["all"]["top"], 800)
         self.near(page.js("document.querySelector('.head').getBoundingClientRect().top"), 0)
