@@ -29,15 +29,16 @@ struct Entry {
   std::vector<stack_party> parties;
 };
 
-/// "offcputime --pid 1234 -- make, 10.0 s, Linux 6.12.3"
+/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3"
 std::string title(const Session& s, double seconds) {
   std::string text(s.tool.name);
   for (auto& [name, value] : s.config.given_options()) {
     if (name == "svg") continue;
     text += fmt::format(" --{}{}{}", name, value.empty() ? "" : " ", value);
   }
-  if (!s.config.command.empty()) text += " --";
-  for (auto& word : s.config.command) text += " " + word;
+  // Its arguments may be secret, and pictures travel.
+  if (!s.config.command.empty())
+    text += fmt::format(" -- {}{}", s.config.command[0], s.config.command.size() > 1 ? " ..." : "");
   return fmt::format("{}, {:.1f} s, Linux {}", text, seconds, kernel_release());
 }
 

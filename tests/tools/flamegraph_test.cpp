@@ -219,12 +219,14 @@ TOOL_TEST(FlameGraph, WhatIsLostIsTold) {
 TOOL_TEST(FlameGraph, HostileNames) {
   require_tool("offcputime");
   Scratch scratch;
-  auto result = run({tool_path("offcputime"), "--svg", scratch.file(), "--", victim_path("hostile"),
-                     "--action", "sleep", "--count", "20", "--name", "<b>&'\\x22]]>\\x1b\\xff"});
+  auto result = run({tool_path("offcputime"), "--comm", "<b>&'\"]]>\x1b\xff", "--svg",
+                     scratch.file(), "--", victim_path("hostile"), "--action", "sleep", "--count",
+                     "20", "--name", "<b>&'\\x22]]>\\x1b\\xff"});
   EXPECT_EQ(result.status, 0) << result.err;
   auto graph = read_svg(scratch.file());
   EXPECT_GE(graph.sum("<b>&'\"]]>\\x1b\\xff"), 20u * 1500) << "twenty sleeps of 2 ms";
-  EXPECT_TRUE(contains(graph.title, "--name <b>&")) << graph.title;
+  EXPECT_TRUE(contains(graph.title, " --comm <b>&'\"]]>\\x1b\\xff -- ")) << graph.title;
+  EXPECT_FALSE(contains(graph.title, "sleep")) << "arguments may be secret: " << graph.title;
 }
 
 }  // namespace
