@@ -62,6 +62,16 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
+/// The beginning of a name, whole characters.
+std::string_view bounded(std::string_view name) {
+  if (name.size() <= FlameGraph::kLongestName) return name;
+  auto end = FlameGraph::kLongestName;
+  while (end > FlameGraph::kLongestName - 4 &&
+         (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
+    end--;
+  return name.substr(0, end);
+}
+
 /// What fits into so many columns of a printable name; the script does the same.
 std::string cut(std::string_view name, std::size_t columns) {
   if (columns < 3) return {};
@@ -126,11 +136,9 @@ struct FlameGraph::Tree {
 FlameGraph::Tree::Tree(const FlameGraph& graph) {
   auto& nodes = graph.nodes_;
   auto count = static_cast<std::uint32_t>(nodes.size());
-  sum.resize(count);
   std::vector<std::uint32_t> size(count, 1);
-  for (std::uint32_t i = count; i-- > 0;) {
-    sum[i] += nodes[i].own;
-    if (!i) break;
+  for (auto& n : nodes) sum.push_back(n.own);
+  for (auto i = count; --i > 0;) {
     sum[nodes[i].parent] += sum[i];
     size[nodes[i].parent] += size[i];
   }
@@ -175,38 +183,36 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
   }
 }
 
-std::uint32_t FlameGraph::name_id(std::string_view name) {
-  if (name.size() > kLongestName) {
-    auto end = kLongestName;
-    while (end > kLongestName - 4 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) end--;
-    name = name.substr(0, end);
-  }
-  auto [known, fresh] =
-      ids_.try_emplace(std::string(name), static_cast<std::uint32_t>(ids_.size()));
-  if (fresh) {
-    names_.push_back(&known->first);
-    name_bytes_ += name.size();
-  }
-  return known->second;
-}
-
 std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
-  auto id = name_id(frame.text);
-  auto key = static_cast<std::uint64_t>(parent) << 32 | id << 3 |
+  bool full = nodes_.size() >= kMostFrames || name_bytes_ >= kMostNameBytes;
+  std::string name(bounded(frame.text));
+  auto id = ids_.find(name);
+  if (id == ids_.end()) {
+    if (full) return 0;
+    id = ids_.emplace(std::move(name), static_cast<std::uint32_t>(ids_.size())).first;
+    names_.push_back(&id->first);
+    name_bytes_ += id->first.size();
+  }
+  auto key = static_cast<std::uint64_t>(parent) << 32 | id->second << 3 |
              static_cast<std::uint32_t>(frame.kind) << 1 | (frame.waker ? 1U : 0U);
-  auto [known, fresh] = children_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
-  if (fresh) nodes_.push_back({parent, id, frame.kind, frame.waker});
-  return known->second;
+  auto known = children_.find(key);
+  if (known != children_.end()) return known->second;
+  if (full) return 0;
+  auto node = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back({parent, id->second, frame.kind, frame.waker});
+  children_.emplace(key, node);
+  return node;
 }
 
 void FlameGraph::add(std::span<const StackWord> path, std::uint64_t value) {
   std::uint32_t node = 0;
   for (auto& frame : path) {
-    if (nodes_.size() >= kMostFrames || name_bytes_ >= kMostNameBytes) {
+    auto next = child(node, frame);
+    if (!next) {
       shortened_++;
       break;
     }
-    node = child(node, frame);
+    node = next;
   }
   nodes_[node].own += value;
   total_ += value;

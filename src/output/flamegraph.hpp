@@ -45,7 +45,7 @@ class FlameGraph {
   };
   struct Tree;
 
-  std::uint32_t name_id(std::string_view name);
+  /// 0: there is no room for another one.
   std::uint32_t child(std::uint32_t parent, const StackWord& frame);
 
   std::uint64_t scale_, total_ = 0, shortened_ = 0;

@@ -352,16 +352,19 @@ TEST(FlameGraph, DeepStacks) {
 }
 
 TEST(FlameGraph, MemoryIsBounded) {
+  constexpr auto kMost = FlameGraph::kMostFrames;
   FlameGraph graph;
+  graph.add(user({"known", "frames"}), kMost);
   std::string name;
-  for (std::uint32_t i = 0; i < FlameGraph::kMostFrames + 1000; i++) {
+  for (std::uint32_t i = 0; i < kMost; i++) {
     name.assign(reinterpret_cast<const char*>(&i), sizeof i);
     graph.add(user({name}), 1);
   }
-  EXPECT_EQ(graph.total(), FlameGraph::kMostFrames + 1000);
+  graph.add(user({"known", "frames", "and more"}), kMost);
   auto svg = graph.svg(titled("t"));
-  EXPECT_NE(svg.find("1,001 stacks are cut"), svg.npos) << "the root is a frame too";
-  EXPECT_EQ(box(svg, "all").value, FlameGraph::kMostFrames + 1000);
+  EXPECT_NE(svg.find(">4 stacks are cut"), svg.npos) << "the root, two frames, the last stack";
+  EXPECT_EQ(box(svg, "all").value, 3 * kMost) << "all of it counts";
+  EXPECT_EQ(box(svg, "frames").value, 2 * kMost);
 }
 
 // The parts that every file has.
