@@ -472,8 +472,23 @@ std::vector<Option> task_filters(bool uid_letter) {
   return {pid(), tid(), uid(uid_letter ? 'u' : 0), comm(), cgroup()};
 }
 
+namespace {
+Option svg() {
+  return same_everywhere(value(
+      0, "svg", "FILE",
+      "write an interactive flame graph to this file (-: standard output) at the end; stacks are "
+      "then printed only with --folded, --json or --csv",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--svg: needs a file's name, or -");
+        c.svg = text;
+        return {};
+      },
+      Complete::file));
+}
+}  // namespace
+
 std::vector<Option> kernel_stacks() {
-  return {same_everywhere(flag('f', "folded", "one line per stack, for flame graphs")),
+  return {same_everywhere(flag('f', "folded", "one line per stack, for flame graphs")), svg(),
           same_everywhere(flag('s', "offset", "print offsets within functions")), stack_depth(),
           stack_storage()};
 }
@@ -688,6 +703,8 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
     if (auto r = check_sort(*table, c); !r) return r.error();
     if (!c.given("top") && c.format == OutputFormat::text) c.top = table->top;
   }
+  if (c.svg == "-" && c.holds("folded|json|csv"))
+    return usage("--svg -: standard output is for one thing only", "name a file");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   bool filters = false;

@@ -41,6 +41,15 @@ std::string Ledger::text(bool verbose) const {
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }
 
+std::vector<std::string> Ledger::losses() const {
+  std::vector<std::string> words;
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (i != LEDGER_FILTERED && count[i])
+      words.push_back(fmt::format("{} {} {}", count[i], count[i] == 1 ? "event" : "events",
+                                  kCauses[i].meaning));
+  return words;
+}
+
 void Ledger::json(JsonLine& line) const {
   line.text("type", "ledger").number("seen", seen()).number("shown", shown);
   for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lib/shared.h"
 #include "output/json.hpp"
@@ -20,6 +21,8 @@ struct Ledger {
   bool data_lost() const;
   /// One line of words; empty if there is nothing to tell beyond seen and shown.
   std::string text(bool verbose) const;
+  /// What is lost or less true, in words; empty if nothing is.
+  std::vector<std::string> losses() const;
   void json(JsonLine& line) const;
 };
 

@@ -301,8 +301,9 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
         &context, nullptr));
     if (!ring) return Error{"cannot read the ring buffer", strerror(errno)};
   }
+  auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
   auto check_output = [&] {
-    if (s.out.closed() || s.out.failed()) loop.stop();
+    if (!wanted() || s.out.failed()) loop.stop();
   };
   auto drain = [&] {
     if (ring) ring_buffer__consume(ring.get());
@@ -336,10 +337,11 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
-  loop.watch(STDOUT_FILENO, 0, [&] {
-    s.out.reader_has_gone();
-    loop.stop();
-  });
+  if (!reporter.keeps_file())
+    loop.watch(STDOUT_FILENO, 0, [&] {
+      s.out.reader_has_gone();
+      loop.stop();
+    });
   if (command.pid() > 0) {
     loop.watch(command.pidfd(), EPOLLIN, [&] {
       if (command.status() >= 0) loop.stop();
@@ -349,7 +351,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   reporter.begin(s);
   s.out.flush();  // before a command's first words
   check_output();
-  if (command.pid() > 0 && !s.out.closed() && !s.out.failed())
+  if (command.pid() > 0 && wanted() && !s.out.failed())
     if (auto r = command.start(); !r) return r;
   loop.run();
 
@@ -361,7 +363,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   const bool stopped = true;
   set_live(s, "emit_stopped", &stopped, sizeof stopped);
   s.links.clear();
-  if (!s.out.closed()) {
+  if (wanted()) {
     if (complete)
       drain();
     else
@@ -371,12 +373,15 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   return {};
 }
 
-int finish(Session& s, Command& command, const CpuSlots& ledger) {
+int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
   if (!s.out.closed()) let_signals_kill();  // all that is left is to print
   read_ledger(s, ledger);
-  if (s.out.closed()) return kOk;
+  auto finished = reporter.finish(s);
+  if (!finished) print_error(s.tool.name, finished.error());
+  if (s.out.closed()) return finished ? kOk : kFailed;
   print_ledger(s);
   s.out.flush();
+  if (!finished) return kFailed;
   if (s.out.failed()) {
     print_error(s.tool.name, s.out.error());
     return kFailed;
@@ -485,7 +490,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   print_header(s);
   give_memory_back();
   if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
-  return finish(s, command, ledger);
+  return finish(s, *reporter, command, ledger);
 }
 
 }  // namespace coretap

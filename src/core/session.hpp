@@ -81,6 +81,10 @@ class Reporter {
   virtual void record(Session&, const void*, std::size_t) {}
   /// An interval has passed, or the end has come.
   virtual void report(Session&) {}
+  /// When all has been counted: what losses belong to.
+  virtual Result<void> finish(Session&) { return {}; }
+  /// Writes elsewhere too: does not end when standard output's reader goes.
+  virtual bool keeps_file() const { return false; }
   /// Prints at intervals and at the end, rather than as events come.
   virtual bool periodic() const { return true; }
   /// poll() is called ten times a second, for what comes by no ring buffer.

@@ -30,8 +30,8 @@ constexpr Place kPlaces[] = {
      {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
       "wide", "json", "csv"}},
     {"Stacks",
-     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "offset", "annotations",
-      "perf-max-stack-depth", "stack-storage-size"}},
+     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
+      "annotations", "perf-max-stack-depth", "stack-storage-size"}},
     {"Trust", {"strict", "exit-status", "explain", "verbose"}},
     {"Limits", {"max-keys", "ring-size"}},
 };

@@ -413,6 +413,13 @@ void output(Page& p, const Tool& tool, const StackReport& r) {
   p.prose(entry_words(r));
   p.prose(fmt::format("The sum is in {}.", r.value_title));
   if (has(tool, "folded")) p.prose(folded_words(r));
+  if (has(tool, "svg"))
+    p.prose(
+        "The flame graph of --svg is that path drawn upwards, each frame as wide as its share; warm "
+        "colours are user code, cold ones the kernel's. It is one file for any browser: a click "
+        "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
+        "is found. Its head tells the options, the time traced and what was lost. The file appears "
+        "when tracing ends; an older one of its name stays until then.");
   if (r.layout != StackReport::waker)
     p.prose(
         "User stacks are walked by frame pointers. Where code was built without them a stack ends "

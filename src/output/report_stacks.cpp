@@ -1,4 +1,4 @@
-// Stack tools: totals by kernel and user stack, as text, folded for flame graphs, or as data.
+// Stack tools: totals by kernel and user stack, as text, flame graphs, folded, or as data.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
@@ -9,10 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "core/clock.hpp"
 #include "core/maps.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
 #include "core/walker.hpp"
+#include "output/flamegraph.hpp"
+#include "output/new_file.hpp"
 #include "output/reporters.hpp"
 #include "output/stack_layout.hpp"
 #include "output/stacks.hpp"
@@ -25,6 +28,19 @@ struct Entry {
   stack_sum sum;
   std::vector<stack_party> parties;
 };
+
+/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3"
+std::string title(const Session& s, double seconds) {
+  std::string text(s.tool.name);
+  for (auto& [name, value] : s.config.given_options()) {
+    if (name == "svg") continue;
+    text += fmt::format(" --{}{}{}", name, value.empty() ? "" : " ", value);
+  }
+  // Its arguments may be secret, and pictures travel.
+  if (!s.config.command.empty())
+    text += fmt::format(" -- {}{}", s.config.command[0], s.config.command.size() > 1 ? " ..." : "");
+  return fmt::format("{}, {:.1f} s, Linux {}", text, seconds, kernel_release());
+}
 
 class StackReporter : public Reporter {
  public:
@@ -44,7 +60,14 @@ class StackReporter : public Reporter {
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 
-  Result<void> open(Session& s) override { return walker_->open(s); }
+  Result<void> open(Session& s) override {
+    if (!s.config.svg.empty() && s.config.svg != "-") {
+      auto file = NewFile::create(s.config.svg);
+      if (!file) return file.error();
+      file_ = std::move(*file);
+    }
+    return walker_->open(s);
+  }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());
@@ -60,6 +83,9 @@ class StackReporter : public Reporter {
 
   void report(Session& s) override {
     auto entries = read(s);
+    if (!s.config.svg.empty())
+      graph_.emplace(layout_->scale());  // the sums are since the beginning
+    ended_ns_ = monotonic_ns();
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
       if (layout_->value(a.sum) != layout_->value(b.sum))
         return layout_->value(a.sum) < layout_->value(b.sum);
@@ -71,6 +97,19 @@ class StackReporter : public Reporter {
     }
     for (auto& [stack, sum] : folded_) s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
   }
+
+  Result<void> finish(Session& s) override {
+    if (!graph_) return {};
+    FlameTitle words{title(s, static_cast<double>(ended_ns_ - s.began_ns) / 1e9),
+                     std::string(report_.value_title), s.ledger.losses()};
+    words.notes.insert(words.notes.end(), s.plan.limits.begin(), s.plan.limits.end());
+    auto svg = graph_->svg(words);
+    if (file_) return file_->write(svg);
+    s.out.write(svg);
+    return {};
+  }
+
+  bool keeps_file() const override { return file_.has_value(); }
 
  private:
   /// A stack that the kernel program keeps, with its names.
@@ -146,6 +185,7 @@ class StackReporter : public Reporter {
 
   void show(Session& s, const Entry& e) {
     auto all = parties(s, e);
+    if (graph_) graph_->add(layout_->path(all), layout_->value(e.sum));
     if (s.config.format == OutputFormat::json) {
       s.out.line(layout_->json(all, e.sum));
     } else if (s.config.format == OutputFormat::csv) {
@@ -153,7 +193,7 @@ class StackReporter : public Reporter {
     } else if (s.config.given("folded")) {
       // Threads of one name with one stack are one line.
       folded_[layout_->folded(all)] += layout_->value(e.sum);
-    } else {
+    } else if (!graph_) {
       for (auto& line : layout_->lines(all)) s.out.line(line);
       s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
     }
@@ -165,6 +205,9 @@ class StackReporter : public Reporter {
   std::unique_ptr<StackWalker> walker_;
   std::map<std::pair<std::uint64_t, pid_t>, Named> known_;
   std::map<std::string, std::uint64_t> folded_;
+  std::optional<FlameGraph> graph_;
+  std::optional<NewFile> file_;
+  std::uint64_t ended_ns_ = 0;
 };
 
 }  // namespace

@@ -95,6 +95,40 @@ std::string folded_word(std::string_view text) {
   return out;
 }
 
+std::string xml_text(std::string_view text) {
+  auto plain = printable(text);
+  std::string out;
+  out.reserve(plain.size());
+  for (std::size_t i = 0; i < plain.size(); i++) {
+    // U+FFFE and U+FFFF are valid UTF-8, but no characters of XML.
+    if (plain.compare(i, 2, "\xef\xbf") == 0 && static_cast<unsigned char>(plain[i + 2]) >= 0xbe) {
+      out += "\xef\xbf\xbd";
+      i += 2;
+      continue;
+    }
+    switch (plain[i]) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += plain[i];
+    }
+  }
+  return out;
+}
+
 std::string csv_field(std::string_view text) {
   auto out = printable(text);
   if (out.find_first_of(",\"") == std::string::npos) return out;

@@ -16,6 +16,10 @@ std::string valid_utf8(std::string_view text);
 /// A frame or name in folded stacks: printable, without ';' which separates frames.
 std::string folded_word(std::string_view text);
 
+/// Text or an attribute's value in XML: printable, nothing that could end it or that XML 1.0
+/// forbids.
+std::string xml_text(std::string_view text);
+
 /// One CSV field (RFC 4180), printable.
 std::string csv_field(std::string_view text);
 

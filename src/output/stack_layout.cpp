@@ -80,9 +80,7 @@ std::uint64_t StackLayout::value(const stack_sum& sum) const {
   return report_.measure == StackReport::time ? sum.total_ns : sum.count;
 }
 
-std::uint64_t StackLayout::shown(std::uint64_t value) const {
-  return report_.measure == StackReport::time ? value / 1000 : value;
-}
+std::uint64_t StackLayout::scale() const { return report_.measure == StackReport::time ? 1000 : 1; }
 
 std::string StackLayout::word(const std::string& frame) const {
   return style_.annotated ? frame + "_[k]" : frame;

@@ -6,6 +6,7 @@
 
 #include "coretap/reports.hpp"
 #include "lib/shared.h"
+#include "output/stack_word.hpp"
 #include "output/stacks.hpp"
 
 namespace coretap {
@@ -19,13 +20,6 @@ struct StackParty {
   std::string name() const;
 };
 
-/// A part of a path from the outermost to the innermost.
-struct StackWord {
-  enum Kind { task, user, kernel, mark } kind;
-  bool waker;  ///< belongs to one that woke another
-  std::string text;
-};
-
 class StackLayout {
  public:
   struct Style {
@@ -34,7 +28,8 @@ class StackLayout {
   };
   StackLayout(const StackReport& report, Style style) : report_(report), style_(style) {}
 
-  /// The task first, those that woke it behind it, each by its own way.
+  /// From the outermost to the innermost: the task first, those that woke it behind it, each by its
+  /// own way.
   std::vector<StackWord> path(const std::vector<StackParty>& parties) const;
   /// The path in one line, its words apart by semicolons.
   std::string folded(const std::vector<StackParty>& parties) const;
@@ -46,8 +41,9 @@ class StackLayout {
 
   /// What the tool measures: ns, or samples.
   std::uint64_t value(const stack_sum& sum) const;
-  /// The same as text shows it: us, or samples.
-  std::uint64_t shown(std::uint64_t value) const;
+  /// How many of these make one of what is shown to people: us, or samples.
+  std::uint64_t scale() const;
+  std::uint64_t shown(std::uint64_t value) const { return value / scale(); }
 
  private:
   std::string word(const std::string& frame) const;

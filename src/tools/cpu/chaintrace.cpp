@@ -38,7 +38,7 @@ TOOL(chaintrace) {
       .examples = {{"chaintrace -p 1234 10",
                     "what this process waits for, and what that waits for"},
                    {"chaintrace -n 8 -m 1000 10", "long chains behind waits of 1 ms and more"},
-                   {"chaintrace -f 30 > out.folded", "for a flame graph that ends in the metal"}},
+                   {"chaintrace --svg out.svg 30", "a flame graph that ends in the metal"}},
       .object = skeleton<chaintrace_bpf>(),
       .positionals = Positionals::duration,
       .options = joined({shared::task_filters(false),

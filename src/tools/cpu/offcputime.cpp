@@ -23,7 +23,7 @@ TOOL(offcputime) {
       .examples = {{"offcputime 10", "ten seconds, all threads"},
                    {"offcputime -p 1234,5678", "these processes, until Ctrl-C"},
                    {"offcputime -K -m 1000 5", "kernel stacks of waits of a millisecond and more"},
-                   {"offcputime -df -p 1234 30 > out.folded", "folded stacks for a flame graph"},
+                   {"offcputime -p 1234 --svg out.svg 30", "a flame graph, for any browser"},
                    {"offcputime --state 2 10", "uninterruptible sleeps only (disk, mostly)"}},
       .object = skeleton<offcputime_bpf>(),
       .positionals = Positionals::duration,

@@ -21,7 +21,7 @@ TOOL(offwaketime) {
       .overhead = "one hook per context switch and one per wake-up, each with stack walks",
       .examples = {{"offwaketime 10", "ten seconds, all threads"},
                    {"offwaketime -p 1234", "what this process waits for, until Ctrl-C"},
-                   {"offwaketime -K -f 30 > out.folded", "kernel stacks, for a flame graph"}},
+                   {"offwaketime -K --svg out.svg 30", "kernel stacks, as a flame graph"}},
       .object = skeleton<offwaketime_bpf>(),
       .positionals = Positionals::duration,
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),

@@ -45,9 +45,8 @@ TOOL(profile) {
       .overhead = "a walk of both stacks per tick and CPU; at 49 Hz less than can be measured",
       .examples = {{"profile 10", "ten seconds, all CPUs, at 49 Hz"},
                    {"profile -F 99 -p 1234", "one process at 99 Hz, until Ctrl-C"},
-                   {"profile -af 30 > out.folded",
-                    "folded stacks for a flame graph, kernel frames "
-                    "marked"}},
+                   {"profile --svg out.svg 30", "a flame graph, for any browser"},
+                   {"profile -af 30 > out.folded", "folded stacks, kernel frames marked"}},
       .object = skeleton<profile_bpf>(),
       .positionals = Positionals::duration,
       .options = joined(

@@ -22,8 +22,8 @@ TOOL(wakeuptime) {
           "waker's stack",
       .examples = {{"wakeuptime 10", "ten seconds, all tasks"},
                    {"wakeuptime -p 1234", "who wakes this process, until Ctrl-C"},
-                   {"wakeuptime -f -m 1000 30 > out.folded",
-                    "waits of a millisecond and more, for a flame graph"}},
+                   {"wakeuptime -m 1000 --svg out.svg 30",
+                    "waits of a millisecond and more, as a flame graph"}},
       .object = skeleton<wakeuptime_bpf>(),
       .positionals = Positionals::duration,
       .options =

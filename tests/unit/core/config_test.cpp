@@ -221,6 +221,21 @@ TEST(CommandLine, ExclusiveOptions) {
   }
 }
 
+TEST(CommandLine, FlameGraphs) {
+  EXPECT_EQ(accepted("profile", {"--svg", "a.svg"}).svg, "a.svg");
+  EXPECT_EQ(accepted("profile", {"--svg=-"}).svg, "-");
+  EXPECT_EQ(accepted("profile", {"--svg", "a.svg", "--json"}).format, OutputFormat::json);
+  EXPECT_TRUE(says(refused("profile", {"--svg", ""}), "--svg"));
+  for (auto* other : {"-f", "--json", "--csv"})
+    EXPECT_TRUE(says(refused("profile", {"--svg", "-", other}), "standard output"));
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    bool draws = false;
+    for (auto& o : all_options(tool)) draws |= o.name == "svg";
+    EXPECT_EQ(draws, std::holds_alternative<StackReport>(tool.report)) << entry.name;
+  }
+}
+
 TEST(CommandLine, ToolsJudgeCombinations) {
   EXPECT_TRUE(says(refused("offcputime", {"-m", "5", "-M", "4"}), "--min-block-time"));
   accepted("offcputime", {"-m", "5", "-M", "5"});

@@ -64,6 +64,20 @@ TEST(Ledger, TextTellsEachCauseThatCounted) {
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), LEDGER_CAUSES) << all;
 }
 
+TEST(Ledger, LossesInWords) {
+  Ledger l;
+  l.shown = 5;
+  l.count[LEDGER_FILTERED] = 9;
+  EXPECT_TRUE(l.losses().empty()) << "what nobody wanted is none";
+  l.count[LEDGER_LOST] = 2;
+  l.count[LEDGER_UNMATCHED] = 1;
+  EXPECT_EQ(
+      l.losses(),
+      (std::vector<std::string>{
+          "2 events lost: the buffer was full (a larger --ring-size, of a recorder --size, helps)",
+          "1 event whose begin or end was not seen"}));
+}
+
 TEST(Ledger, JsonHasEveryCause) {
   JsonLine line;
   example().json(line);

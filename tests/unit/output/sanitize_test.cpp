@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace coretap {
@@ -194,6 +195,44 @@ TEST(Sanitize, FoldedWords) {
   EXPECT_EQ(folded_word("a;b"), "a:b");
   EXPECT_EQ(folded_word("operator new(unsigned long)"), "operator new(unsigned long)");
   EXPECT_EQ(folded_word("a\nb 5"), "a\\x0ab 5");
+}
+
+/// What a reader of XML makes of it; nothing but text may be there.
+std::string from_xml(const std::string& text) {
+  constexpr std::pair<std::string_view, char> kEntities[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}};
+  EXPECT_EQ(text.find_first_of("<>\"'"), text.npos) << text;
+  std::string plain;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t length = 1;
+    char c = text[i];
+    if (c == '&') {
+      length = 0;
+      for (auto& [entity, meaning] : kEntities)
+        if (text.compare(i, entity.size(), entity) == 0) c = meaning, length = entity.size();
+      EXPECT_NE(length, 0u) << text;
+      if (!length) return {};
+    }
+    plain += c;
+    i += length;
+  }
+  return plain;
+}
+
+TEST(Sanitize, XmlText) {
+  EXPECT_EQ(xml_text("operator<<(A&&, \"x\", 'y')"),
+            "operator&lt;&lt;(A&amp;&amp;, &quot;x&quot;, &#39;y&#39;)");
+  EXPECT_EQ(xml_text("]]>"), "]]&gt;");
+  EXPECT_EQ(xml_text("a\x01\xff"), "a\\x01\\xff");
+  // Valid UTF-8, but no characters of XML 1.0.
+  EXPECT_EQ(xml_text("\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd"),
+            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  std::mt19937 random(9);
+  for (int i = 0; i < 20000; i++) {
+    auto text = hostile(random);
+    if (text.find("\xef\xbf") != text.npos) continue;
+    ASSERT_EQ(from_xml(xml_text(text)), printable(text));
+  }
 }
 
 /// Reads a CSV field back (RFC 4180); nothing but the field may be there.

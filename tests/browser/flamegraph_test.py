@@ -1,0 +1,502 @@
+#!/usr/bin/env python3
+"""Opens flame graphs in headless Chromium, clicks and types in them as a user would, and looks at what becomes of it.
+usage: flamegraph_test.py DRAW_FLAMES [TEST...]; exit status 77 where there is no Chromium."""
+
+import base64
+import functools
+import http.server
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+PATIENCE = 100  # seconds; only what hangs takes so long
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless_shell")
+SVG = "{http://www.w3.org/2000/svg}"
+DRAW = None  # the program that draws, from the command line
+
+
+@functools.cache
+def chromium():
+    """One that runs: on Ubuntu the package may be no more than a word about another one."""
+    for path in filter(None, map(shutil.which, NAMES)):
+        if subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0:
+            return path
+    return None
+
+
+def draw(stacks, title="a flame graph"):
+    """stacks: (value, [frame, ...]); a frame is its kind ("u", "wk") and its name, as text or bytes."""
+    parts = [title.encode()]
+    for value, frames in stacks:
+        words = [f if isinstance(f, bytes) else f.encode() for f in frames]
+        parts.append(b"\x1f".join([str(value).encode(), *words]))
+    return subprocess.run([DRAW], input=b"\0".join(parts) + b"\0", stdout=subprocess.PIPE, check=True).stdout
+
+
+class Browser:
+    """Chromium by its DevTools protocol over two pipes: JSON, each message ended by a NUL."""
+
+    def __init__(self):
+        self.profile = tempfile.mkdtemp(prefix="coretap-browser.")
+        to_browser, self.out = (os.dup(f) for f in os.pipe())
+        self.inp, from_browser = (os.dup(f) for f in os.pipe())
+
+        def give_pipes():
+            # Out of the way first: either may be 3 or 4 already.
+            ends = [os.dup2(end, 100 + i, inheritable=False) for i, end in enumerate((to_browser, from_browser))]
+            for i, end in enumerate(ends):
+                os.dup2(end, 3 + i)
+
+        self.log = open(os.path.join(self.profile, "log"), "wb")
+        self.process = subprocess.Popen(
+            [chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-sync",
+             "--disable-component-update", "--mute-audio", "--hide-scrollbars", "--window-size=1200,800",
+             "--force-device-scale-factor=1", f"--user-data-dir={self.profile}/data", "--remote-debugging-pipe",
+             "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, close_fds=False, start_new_session=True,
+            preexec_fn=give_pipes)
+        os.close(to_browser)
+        os.close(from_browser)
+        self.buffer, self.last, self.events = b"", 0, []
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def receive(self, deadline):
+        while b"\0" not in self.buffer:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.inp], [], [], left)[0]:
+                raise TimeoutError("the browser does not answer")
+            part = os.read(self.inp, 1 << 16)
+            if not part:
+                raise EOFError(f"the browser has ended:\n{Path(self.log.name).read_text(errors='replace')}")
+            self.buffer += part
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, session=None, **parameters):
+        self.last += 1
+        message = {"id": self.last, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            answer = self.receive(deadline)
+            if answer.get("id") != self.last:
+                self.events.append(answer)
+            elif "error" in answer:
+                raise RuntimeError(f"{method}: {answer['error']}")
+            else:
+                return answer["result"]
+
+
+class Page:
+    """A tab, with all that it complained about and all that it asked for."""
+
+    def __init__(self, browser, url, dark=False):
+        self.browser = browser
+        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        self.target = target
+        self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Page.navigate", url=url)
+        self.wait(lambda: self.saw("Page.loadEventFired"), "the page to load")
+
+    def call(self, method, **parameters):
+        return self.browser.call(method, self.session, **parameters)
+
+    def close(self):
+        self.browser.call("Target.closeTarget", targetId=self.target)
+
+    def seen(self, method):
+        return [e["params"] for e in self.browser.events
+                if e.get("sessionId") == self.session and e.get("method") == method]
+
+    def saw(self, method):
+        self.call("Runtime.evaluate", expression="0")  # events come before its answer
+        return bool(self.seen(method))
+
+    @staticmethod
+    def wait(condition, what):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited in vain for {what}")
+            time.sleep(0.02)
+
+    def complaints(self):
+        found = [e["exceptionDetails"]["text"] for e in self.seen("Runtime.exceptionThrown")]
+        found += [f"console: {e['args']}" for e in self.seen("Runtime.consoleAPICalled")]
+        found += [f"log: {e['entry']['text']}" for e in self.seen("Log.entryAdded")]
+        return found + [f"dialog: {e['message']}" for e in self.seen("Page.javascriptDialogOpening")]
+
+    def requests(self):
+        return [e["request"]["url"] for e in self.seen("Network.requestWillBeSent")]
+
+    def js(self, expression):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def frames(self):
+        """The frames that are shown, by name: left, width, right, top in pixels, label, whether it is a hit."""
+        return self.js("""Object.fromEntries([...document.querySelectorAll(".f")].flatMap(f => {
+            const box = f.getBoundingClientRect(), label = f.querySelector("text");
+            if (getComputedStyle(f).display === "none") return [];
+            return [[f.querySelector("title").textContent.split("\\n")[0], {
+                left: box.left, width: box.width, right: box.right, top: box.top, height: box.height,
+                label: label ? label.textContent : "", hit: f.classList.contains("hit"),
+                faded: +getComputedStyle(f.querySelector("rect")).opacity < 1}]];
+        }))""")
+
+    def text(self, name):
+        return self.js(f"document.querySelector('.{name}').textContent")
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def hover(self, name):
+        box = self.frames()[name]
+        x, y = box["left"] + box["width"] / 2, box["top"] + box["height"] / 2
+        self.mouse("mouseMoved", x, y)
+        return x, y
+
+    def click_at(self, x, y):
+        self.mouse("mousePressed", x, y, button="left", clickCount=1)
+        self.mouse("mouseReleased", x, y, button="left", clickCount=1)
+
+    def click(self, name):
+        self.click_at(*self.hover(name))
+
+    def click_on(self, name):
+        x, y = self.js(f"""(() => {{ const b = document.querySelector('.{name}').getBoundingClientRect();
+            return [b.x + b.width / 2, b.y + b.height / 2]; }})()""")
+        self.mouse("mouseMoved", x, y)
+        self.click_at(x, y)
+
+    def key(self, key, modifiers=0, code=None):
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
+                      windowsVirtualKeyCode=code or ord(key.upper()[0]))
+
+    def search(self, words):
+        """By keys alone."""
+        self.key("Escape", code=27)
+        self.key("f", modifiers=2)
+        self.call("Input.insertText", text=words)
+
+    def hits(self):
+        return sorted(name for name, f in self.frames().items() if f["hit"])
+
+    def screenshot(self, path):
+        Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+
+
+ORDINARY = [
+    (400, ["tnginx", "umain", "uparse", "umalloc"]),
+    (200, ["tnginx", "umain", "uparse"]),
+    (100, ["tnginx", "umain", "uwrite", "kvfs_write", "kschedule"]),
+    (100, ["tnginx", "umain", "uwrite", "kvfs_write", "kschedule", "m--", "wktry_to_wake_up", "wusend", "wtredis"]),
+    (150, ["tjava", "umalloc", "umalloc_inner"]),
+    (50, ["tjava", "uoperator<<(A&&)"]),
+]
+
+# Each would set window.harm, open a dialog, or ask for something, if it were taken for more than text.
+HOSTILE = [
+    b"</title></svg><script>window.harm=1</script>",
+    b"]]></style><script>window.harm=2</script>",
+    b"<script>window.harm=3</script>",
+    b"<image href='http://127.0.0.1:9/x.png' onerror='window.harm=4'/>",
+    b"\" onmouseover=\"window.harm=5\" x=\"",
+    b"' onclick='alert(6)' x='",
+    b"<foreignObject><iframe xmlns='http://www.w3.org/1999/xhtml' src='javascript:parent.harm=7'/></foreignObject>",
+    b"&lt;script&gt;window.harm=8&lt;/script&gt;",
+    b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>&e;",
+    b"<?xml-stylesheet href='http://127.0.0.1:9/x.css'?>",
+    b"javascript:window.harm=9",
+    b"${window.harm=10}`",
+    b"\\u0022;window.harm=11;//",
+    b"__proto__", b"constructor", b"hasOwnProperty",
+    b"\xff\xfe\xc0\x80\xed\xa0\x80\xef\xbf\xbe\xef\xbf\xbf", b"\x01\x1b[2J\x7f\r\n\t",
+    b"\xe2\x80\xaemoc.elpmaxe", b"Z\xcc\xa1\xcc\xa2\xcc\xa7\xcc\xa8" * 40, b"\xef\xb7\xbd" * 200,
+    b"x" * 100_000, b"(((((((((((((((((((a+)+)+)+)+$", b"",
+]
+
+
+class FlameGraph(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+        cls.scratch = tempfile.TemporaryDirectory(prefix="coretap-graphs.")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.scratch.cleanup()
+
+    def file(self, stacks, **more):
+        path = Path(self.scratch.name) / f"{self.id().rpartition('.')[2]}.svg"
+        path.write_bytes(draw(stacks, **more))
+        return path
+
+    def open(self, stacks, dark=False, **more):
+        page = Page(self.browser, self.file(stacks, **more).as_uri(), dark)
+        self.addCleanup(page.close)
+        self.addCleanup(self.check_quiet, page)
+        return page
+
+    def check_quiet(self, page):
+        """No error, and nothing asked for but the file itself."""
+        self.assertEqual(page.complaints(), [])
+        self.assertEqual([u for u in page.requests() if not u.endswith(".svg")], [])
+
+    def near(self, value, expected, within=2.0):
+        self.assertLessEqual(abs(value - expected), within, f"{value} is not about {expected}")
+
+    def test_shares_are_widths(self):
+        frames = self.open(ORDINARY).frames()
+        all_of_it = frames["all"]["width"]
+        self.near(all_of_it, 1180)
+        for name, part in (("nginx", .8), ("java", .2), ("parse", .6), ("write", .2), ("redis", .1), ("schedule", .2)):
+            self.near(frames[name]["width"], part * all_of_it)
+        self.assertGreater(frames["all"]["top"], frames["nginx"]["top"])
+        self.assertEqual(frames["all"]["label"], "all")
+
+    def test_a_click_zooms_and_another_goes_back(self):
+        page = self.open(ORDINARY)
+        before = page.frames()
+        page.click("write")
+        frames = page.frames()
+        for name in ("write", "vfs_write", "schedule", "nginx", "main", "all"):
+            self.near(frames[name]["width"], 1180)
+        self.near(frames["redis"]["width"], 590)
+        self.assertNotIn("parse", frames)
+        self.assertNotIn("java", frames)
+        self.assertTrue(frames["main"]["faded"])
+        self.assertFalse(frames["write"]["faded"])
+        page.click("main")  # below
+        self.near(page.frames()["parse"]["width"], 1180 * 600 / 800)
+        self.assertNotIn("java", page.frames())
+        page.click_on("reset")
+        self.assertEqual(page.frames(), before)
+        page.click("java")
+        page.click("all")
+        self.assertEqual(page.frames(), before)
+        page.click("java")
+        page.key("Escape", code=27)
+        self.assertEqual(page.frames(), before)
+
+    def test_reset_is_there_only_when_it_does_something(self):
+        page = self.open(ORDINARY)
+        visibility = "getComputedStyle(document.querySelector('.reset')).visibility"
+        self.assertEqual(page.js(visibility), "hidden")
+        page.click("write")
+        self.assertEqual(page.js(visibility), "visible")
+
+    def test_the_frame_under_the_mouse_is_told(self):
+        page = self.open(ORDINARY)
+        page.hover("write")
+        self.assertEqual(page.text("detail"), "20.00% of all, 200 samples: write")
+        page.hover("operator<<(A&&)")
+        self.assertEqual(page.text("detail"), "5.00% of all, 50 samples: operator<<(A&&)")
+        page.click("main")
+        page.hover("write")
+        self.assertEqual(page.text("detail"), "20.00% of all, 25.00% of the zoomed, 200 samples: write")
+
+    def test_search(self):
+        page = self.open(ORDINARY)
+        page.search("malloc")
+        self.assertEqual(page.hits(), ["malloc", "malloc_inner"])
+        # 400 + 150: what lies above a hit is not counted twice. "malloc" is there twice, one in each process.
+        self.assertEqual(page.text("found"), "3 frames, 55.00% of all")
+        page.search("^(parse|write)$")
+        self.assertEqual(page.hits(), ["parse", "write"])
+        self.assertEqual(page.text("found"), "2 frames, 80.00% of all")
+        page.search("MAIN")
+        self.assertEqual(page.hits(), [])
+        self.assertEqual(page.text("found"), "0 frames, 0.00% of all")
+        page.search("operator<<(A&&)")  # as a regular expression it does not match itself
+        self.assertEqual(page.hits(), ["operator<<(A&&)"])
+        page.search("operator<<(")  # no regular expression
+        self.assertEqual(page.hits(), ["operator<<(A&&)"])
+        self.assertEqual(page.text("found"), "1 frame, 5.00% of all")
+        page.search("all$")
+        self.assertEqual(page.hits(), [], "the whole is not a name")
+        page.key("Escape", code=27)
+        self.assertEqual((page.hits(), page.text("found")), ([], ""))
+
+    def test_search_in_the_zoomed(self):
+        page = self.open(ORDINARY)
+        page.search("malloc")
+        page.click("java")
+        self.assertEqual(page.text("found"), "3 frames, 55.00% of all, 75.00% of the zoomed")
+        page.search("java")
+        self.assertEqual(page.text("found"), "1 frame, 20.00% of all, 100.00% of the zoomed")
+        page.search("nginx")
+        self.assertEqual(page.text("found"), "1 frame, 80.00% of all, 0.00% of the zoomed")
+
+    def test_the_search_field_takes_the_mouse(self):
+        page = self.open(ORDINARY)
+        x, y = page.js("""(() => { const b = document.querySelector("input").getBoundingClientRect();
+            return [b.x + b.width / 2, b.y + b.height / 2]; })()""")
+        page.click_at(x, y)
+        page.call("Input.insertText", text="vfs_")
+        self.assertEqual(page.hits(), ["vfs_write"])
+
+    def test_hostile_names(self):
+        stacks = [(10, ["tcomm", b"u" + name, b"k" + name]) for name in HOSTILE]
+        stacks += [(10, [b"t" + name]) for name in HOSTILE]
+        page = self.open(stacks, title="</title><script>window.harm=12</script>")
+        self.assertEqual(page.js("document.querySelectorAll('script').length"), 1)
+        known = {"svg", "title", "style", "rect", "g", "text", "foreignObject", "input", "script"}
+        self.assertEqual(set(page.js("[...document.querySelectorAll('*')].map(e => e.localName)")), known)
+        own = {"class", "x", "y", "width", "height", "data-v", "data-unit", "fill", "rx", "xmlns", "transform", "role",
+               "text-anchor", "tabindex", "visibility", "type", "placeholder", "aria-label", "spellcheck", "style"}
+        attributes = "[...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.name))"
+        self.assertLessEqual(set(page.js(attributes)), own)
+        # Moved over, zoomed into and searched for, each.
+        for name in ("<script>window.harm=3</script>", "__proto__", "${window.harm=10}`", "javascript:window.harm=9",
+                     "' onclick='alert(6)' x='"):
+            page.hover(name)
+            self.assertTrue(page.text("detail").endswith(name), page.text("detail"))
+            page.click(name)
+            page.search(name)
+            self.assertIn(name, page.hits())
+            page.key("Escape", code=27)
+            page.key("Escape", code=27)
+        self.assertLessEqual(set(page.js(attributes)), own)
+        self.assertIsNone(page.js("window.harm"))
+
+    def test_labels_stay_in_their_boxes(self):
+        stacks = [(1 + i % 7, [b"t" + name]) for i, name in enumerate(HOSTILE)]
+        stacks += [(3, ["t" + "\u65e5\u672c\u8a9e" * 20]), (3, ["t" + "w" * 60]), (3, ["t" + "iiii" * 40])]
+        page = self.open(stacks)
+        wide = page.js("""[...document.querySelectorAll(".f")].filter(f => {
+            const t = f.querySelector("text");
+            return t && /^[ -~\\u2026\\u3000-\\u9fff]*$/.test(t.textContent) &&
+                t.getComputedTextLength() > f.getBoundingClientRect().width;
+        }).map(f => f.querySelector("text").textContent)""")
+        self.assertEqual(wide, [])
+        self.assertEqual(page.js("getComputedStyle(document.querySelectorAll('.f')[1]).overflow"), "hidden",
+                         "what is wider than thought is cut off")
+
+    def test_as_wide_as_the_window(self):
+        page = self.open(ORDINARY)
+        self.assertEqual(page.frames()["malloc_inner"]["label"], "malloc_inner")
+        page.call("Emulation.setDeviceMetricsOverride", width=420, height=500, deviceScaleFactor=1, mobile=False)
+        page.wait(lambda: abs(page.frames()["all"]["width"] - 400) < 2, "the new width")
+        self.assertEqual(page.frames()["malloc_inner"]["label"], "malloc\u2026", "labels become shorter")
+        page.click("write")
+        self.near(page.frames()["write"]["width"], 400)
+
+    def test_deep_stacks_begin_at_the_bottom(self):
+        frames = ["tdeep"] + [f"wkf{i}" for i in range(2300)]
+        page = self.open([(1, frames)])
+        self.assertGreater(page.js("window.scrollY"), 38_000)
+        # The head and the outermost frames are both in sight.
+        self.assertLess(page.frames()["all"]["top"], 800)
+        self.near(page.js("document.querySelector('.head').getBoundingClientRect().top"), 0)
+        page.click("f3")
+        page.hover("f5")
+        self.assertIn(": f5", page.text("detail"))
+
+    def test_many_frames(self):
+        stacks = [(1, [f"tt{i % 11}", f"uf{i % 301}", f"kg{i}"]) for i in range(8000)]
+        page = self.open(stacks)
+        self.assertGreater(page.js("document.querySelectorAll('.f').length"), 8000)
+        page.click("t3")
+        self.near(page.frames()["t3"]["width"], 1180)
+        page.search("^g")
+        self.assertRegex(page.text("found"), "^8000 frames, 100.00% of all")
+
+    def test_dark(self):
+        for dark in (False, True):
+            page = self.open(ORDINARY, dark=dark)
+            colour = "getComputedStyle(document.querySelector('{}')).fill.match(/\\d+/g).map(Number)"
+            ground, ink = page.js(colour.format(".bg")), page.js(colour.format(".title"))
+            self.assertEqual(max(ground) < 64, dark)
+            self.assertGreater(abs(sum(ink) - sum(ground)) / 3, 150)
+            # Labels are on their frames, which are light in both.
+            label = page.js("getComputedStyle(document.querySelector('.f text')).fill.match(/\\d+/g).map(Number)")
+            frame = page.js("getComputedStyle(document.querySelector('.f rect')).fill.match(/\\d+/g).map(Number)")
+            self.assertGreater(sum(frame) - sum(label), 300)
+
+    def test_in_a_page(self):
+        """As an <object>: from a server, as files may not see each other."""
+        self.file(ORDINARY)
+        name = f"{self.id().rpartition('.')[2]}"
+        (Path(self.scratch.name) / "page.html").write_text(
+            f"<!doctype html><link rel=icon href=data:,><object data='{name}.svg' width=900 height=400></object>")
+        handler = functools.partial(QuietHandler, directory=self.scratch.name)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        page = Page(self.browser, f"http://127.0.0.1:{server.server_port}/page.html")
+        self.addCleanup(page.close)
+        inner = "document.querySelector('object').contentDocument"
+        page.wait(lambda: page.js(f"!!({inner} && {inner}.querySelector('.f'))"), "the object")
+        width = f"[...{inner}.querySelectorAll('.f')].find(f => f.textContent.startsWith('java'))" \
+            ".getBoundingClientRect()"
+        self.near(page.js(f"{width}.width"), 880 * .2)
+        x, y, left, top = page.js(f"(() => {{ const b = {width}, o = document.querySelector('object')"
+                                  ".getBoundingClientRect(); return [b.x + 20, b.y + 5, o.x, o.y]; })()")
+        page.mouse("mouseMoved", left + x, top + y)
+        page.click_at(left + x, top + y)
+        self.near(page.js(f"{width}.width"), 880)
+        self.assertEqual(page.complaints(), [])
+
+    def test_without_a_script(self):
+        """The file is well-formed for another reader, and whole without being run."""
+        root = ElementTree.fromstring(draw(ORDINARY + [(5, [b"t" + name]) for name in HOSTILE]))
+        frames = [e for e in root.iter(f"{SVG}svg") if e.get("class") == "f"]
+        values = {f.find(f"{SVG}title").text.split("\n")[0]: int(f.get("data-v")) for f in frames}
+        self.assertEqual(values["all"], 1000 + 5 * len(HOSTILE))
+        self.assertEqual(values["<script>window.harm=3</script>"], 5)
+        self.assertEqual([e.tag for e in root.iter(f"{SVG}script")], [f"{SVG}script"])
+        labels = [t.text for f in frames for t in f.iter(f"{SVG}text")]
+        self.assertIn("parse", labels)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+def main():
+    global DRAW
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    DRAW = os.path.abspath(sys.argv.pop(1))
+    if not chromium():
+        print("flame graphs in a browser: skipped, there is no Chromium (scripts/deps browser)", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
+
+
+if __name__ == "__main__":
+    main()

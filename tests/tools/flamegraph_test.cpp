@@ -1,0 +1,233 @@
+// Flame graphs of the tools that draw them, read back by an XML parser that is not ours.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kReadSvg[] = R"py(
+import json, sys, xml.etree.ElementTree as tree
+ns = "{http://www.w3.org/2000/svg}"
+root = tree.parse(sys.argv[1]).getroot()
+frames = [{"name": f.find(ns + "title").text.split("\n")[0], "value": int(f.get("data-v")),
+           "style": f.find(ns + "rect").get("class")}
+          for f in root.iter(ns + "svg") if f.get("class") == "f"]
+head = next(g for g in root.iter(ns + "g") if g.get("class") == "head")
+print(json.dumps({"title": root.find(ns + "title").text, "frames": frames,
+                  "words": [t.text for t in head.iter(ns + "text") if t.text]}))
+)py";
+
+class Scratch {
+ public:
+  Scratch() {
+    char name[] = "/tmp/coretap-svg-XXXXXX";
+    if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  ~Scratch() { fs::remove_all(path_); }
+  std::string file(const std::string& name = "graph.svg") const { return (path_ / name).string(); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (auto& f : fs::directory_iterator(path_)) names.push_back(f.path().filename());
+    return names;
+  }
+
+ private:
+  fs::path path_;
+};
+
+struct Graph {
+  std::string title;
+  Strings words;
+  std::vector<Json> frames;
+
+  std::uint64_t total() const { return frames.at(0)["value"].u64(); }
+  std::uint64_t sum(std::string_view name) const {
+    std::uint64_t sum = 0;
+    for (auto& f : frames)
+      if (f["name"].str() == name) sum += f["value"].u64();
+    return sum;
+  }
+  /// The styles of the frames of this name, without their shades.
+  std::set<std::string> styles(std::string_view name) const {
+    std::set<std::string> all;
+    for (auto& f : frames)
+      if (f["name"].str() == name) {
+        auto style = f["style"].str();
+        style.pop_back();
+        all.insert(style);
+      }
+    return all;
+  }
+};
+
+Graph read_svg(const std::string& path) {
+  static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
+  if (!python) throw Skip("no python3 to read XML");
+  auto result = run({"/usr/bin/env", "python3", "-c", kReadSvg, path});
+  if (result.status) throw std::runtime_error(result.err);
+  auto json = Json::parse(result.out);
+  return {json["title"].str(), json["words"].strings(), json["frames"].items()};
+}
+
+class FlameGraphs : public testing::TestWithParam<std::string> {};
+
+// What a line leaves off below one microsecond is in the graph.
+void total_is_that_of_the_lines(const std::string& tool) {
+  require_tool(tool);
+  Scratch scratch;
+  Victim victim("sleeper", {"--sleeps", "20", "--ms", "2", "--spin", "200", "--block-on", "pipe"});
+  Tracer tracer(tool, {"--folded", "--svg", scratch.file(), "-p", victim.id()});
+  victim.release();
+  victim.truth();
+  std::istringstream lines(tracer.stop_text());
+  std::uint64_t sum = 0, count = 0;
+  for (std::string line; std::getline(lines, line); count++)
+    sum += std::stoull(line.substr(line.rfind(' ') + 1));
+  auto graph = read_svg(scratch.file());
+  EXPECT_GE(graph.total(), sum);
+  EXPECT_LE(graph.total(), sum + count);
+  EXPECT_EQ(graph.frames[0]["name"].str(), "all");
+  EXPECT_TRUE(graph.title.starts_with(tool + " --folded --pid " + victim.id() + ", "))
+      << graph.title;
+  EXPECT_TRUE(contains(graph.title, " s, Linux ")) << graph.title;
+  EXPECT_EQ(scratch.files(), Strings{"graph.svg"});
+  struct stat there {};
+  ASSERT_EQ(::stat(scratch.file().c_str(), &there), 0);
+  auto mask = ::umask(0);
+  ::umask(mask);
+  EXPECT_EQ(there.st_mode & 0777, 0666 & ~mask);
+}
+
+void writes_to_standard_output(const std::string& tool) {
+  require_tool(tool);
+  Scratch scratch;
+  auto result = run({tool_path(tool), "--svg", "-", "--duration", "0.3"}, {}, scratch.file());
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_GE(read_svg(scratch.file()).frames.size(), 1u) << "the graph and nothing else";
+  for (auto* other : {"--folded", "--json", "--csv"}) {
+    auto both = run({tool_path(tool), "--svg", "-", other, "--duration", "0.3"});
+    EXPECT_EQ(both.status, 2) << other;
+    EXPECT_EQ(both.out, "");
+  }
+}
+
+void refuses_at_once(const std::string& tool) {
+  require_tool(tool);
+  Scratch scratch;
+  for (auto path : {scratch.file("no/such/graph.svg"), scratch.file(""), std::string("/proc/x")}) {
+    auto result = run({tool_path(tool), "--svg", path});  // without an end of its own
+    EXPECT_EQ(result.status, 1) << path;
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(contains(result.err, "cannot write " + path)) << result.err;
+    EXPECT_FALSE(contains(result.err, "Ctrl-C")) << "it had begun: " << result.err;
+  }
+  EXPECT_EQ(scratch.files(), Strings{});
+  EXPECT_EQ(run({tool_path(tool), "--svg", ""}).status, 2);
+  auto full = run({tool_path(tool), "--svg", "/dev/full", "--duration", "0.2"});
+  EXPECT_EQ(full.status, 1);
+  EXPECT_TRUE(contains(full.err, "No space left")) << full.err;
+}
+
+// Nothing is printed, so that nobody need read it.
+void does_not_end_with_the_reader(const std::string& tool) {
+  require_tool(tool);
+  Scratch scratch;
+  Tracer tracer(tool, {"--svg", scratch.file()});
+  tracer.process().close_stdout();
+  ::usleep(300'000);
+  EXPECT_FALSE(tracer.process().ended());
+  tracer.process().signal(2);
+  EXPECT_EQ(tracer.process().wait(), 0) << tracer.process().err();
+  EXPECT_EQ(tracer.process().out(), "");
+  EXPECT_GE(read_svg(scratch.file()).frames.size(), 1u);
+}
+
+TEST_P(FlameGraphs, TotalIsThatOfTheLines){
+    TOOL_TEST_BODY(total_is_that_of_the_lines(GetParam()))} TEST_P(FlameGraphs, StandardOutput){
+    TOOL_TEST_BODY(writes_to_standard_output(GetParam()))} TEST_P(FlameGraphs, RefusesAtOnce){
+    TOOL_TEST_BODY(refuses_at_once(GetParam()))} TEST_P(FlameGraphs, DoesNotEndWithTheReader){
+    TOOL_TEST_BODY(does_not_end_with_the_reader(
+        GetParam()))} INSTANTIATE_TEST_SUITE_P(, FlameGraphs,
+                                               testing::Values("chaintrace", "offcputime",
+                                                               "offwaketime", "profile",
+                                                               "wakeuptime"),
+                                               [](auto& info) { return info.param; });
+
+// The same run's data says what each function's share is.
+TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
+  require_tool("offcputime");
+  Scratch scratch;
+  Victim victim("sleeper", {"--sleeps", "20", "--ms", "5"});
+  Tracer tracer("offcputime", {"--json", "--svg", scratch.file(), "-p", victim.id()});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = tracer.stop();
+  auto graph = read_svg(scratch.file());
+  std::uint64_t all = 0, asleep = 0;
+  for (auto& line : report.body) {
+    all += line["total_ns"].u64();
+    auto frames = line["user_stack"].strings();
+    for (auto& f : line["kernel_stack"].strings())
+      EXPECT_EQ(graph.styles(f), std::set<std::string>{"k"}) << f;
+    if (std::count(frames.begin(), frames.end(), "victim_middle")) asleep += line["total_ns"].u64();
+  }
+  EXPECT_EQ(graph.total(), all / 1000);
+  EXPECT_EQ(graph.sum("victim_middle"), asleep / 1000);
+  EXPECT_GE(graph.sum("victim_middle"), 20u * 4500) << "twenty sleeps of 5 ms";
+  EXPECT_EQ(graph.styles("victim_middle"), std::set<std::string>{"u"});
+  EXPECT_EQ(graph.styles("sleeper"), std::set<std::string>{"t"});
+}
+
+TOOL_TEST(FlameGraph, WakersAreToldApart) {
+  require_tool("chaintrace");
+  Scratch scratch;
+  Victim victim("sleeper", {"--sleeps", "20", "--ms", "2", "--block-on", "pipe"});
+  Tracer tracer("chaintrace", {"--svg", scratch.file(), "-p", victim.id()});
+  victim.release();
+  victim.truth();
+  EXPECT_EQ(tracer.stop_text(), "") << "no text beside it";
+  auto graph = read_svg(scratch.file());
+  EXPECT_EQ(graph.styles("sleeper"), (std::set<std::string>{"t", "wt"}));
+  EXPECT_EQ(graph.styles("--"), std::set<std::string>{"m"});
+}
+
+TOOL_TEST(FlameGraph, WhatIsLostIsTold) {
+  require_tool("offcputime");
+  Scratch scratch;
+  auto result = run({tool_path("offcputime"), "--json", "--stack-storage-size", "1", "--svg",
+                     scratch.file(), "--duration", "1"});
+  auto report = parse_report(result.out, result.err);
+  if (!report.lost("untracked")) throw Skip("all that there was had room");
+  auto words = read_svg(scratch.file()).words;
+  EXPECT_TRUE(std::any_of(words.begin(), words.end(), [&](auto& w) {
+    return w.starts_with(std::to_string(report.lost("untracked")) + " event") &&
+           contains(w, "not tracked");
+  })) << testing::PrintToString(words);
+}
+
+TOOL_TEST(FlameGraph, HostileNames) {
+  require_tool("offcputime");
+  Scratch scratch;
+  auto result = run({tool_path("offcputime"), "--comm", "<b>&'\"]]>\x1b\xff", "--svg",
+                     scratch.file(), "--", victim_path("hostile"), "--action", "sleep", "--count",
+                     "20", "--name", "<b>&'\\x22]]>\\x1b\\xff"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  auto graph = read_svg(scratch.file());
+  EXPECT_GE(graph.sum("<b>&'\"]]>\\x1b\\xff"), 20u * 1500) << "twenty sleeps of 2 ms";
+  EXPECT_TRUE(contains(graph.title, " --comm <b>&'\"]]>\\x1b\\xff -- ")) << graph.title;
+  EXPECT_FALSE(contains(graph.title, "sleep")) << "arguments may be secret: " << graph.title;
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
