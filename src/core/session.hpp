@@ -82,6 +82,9 @@ class Reporter {
   virtual void report(Session&) {}
   /// Prints at intervals and at the end, rather than as events come.
   virtual bool periodic() const { return true; }
+  /// Tells what is rather than what was since the report before: the first comes at once, none at
+  /// the end.
+  virtual bool at_once() const { return false; }
 };
 
 std::unique_ptr<Reporter> make_reporter(const Tool& tool);

@@ -11,5 +11,6 @@ std::unique_ptr<Reporter> make(const EventReport& report);
 std::unique_ptr<Reporter> make(const StackReport& report);
 std::unique_ptr<Reporter> make(const SumReport& report);
 std::unique_ptr<Reporter> make(const TableReport& report);
+std::unique_ptr<Reporter> make(const SnapshotReport& report);
 
 }  // namespace coretap
