@@ -233,8 +233,7 @@ static void by_fallbacks(void)
 	vt_u64("order", order);
 	vt_u64("fragmenting_ns", frag_ns);
 	vt_i64("holder_pid", child);
-	vt_undo_all();
-	vt_finish();
+	vt_finish(); /* with --linger memory stays as it is */
 }
 
 static void by_huge_pages(void)

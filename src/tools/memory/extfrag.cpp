@@ -106,7 +106,8 @@ std::vector<Value> values(const void* record) {
   return {all.begin(), all.end()};
 }
 
-/// Both files have their own width of the whole part.
+/// Each of the two files has its width of the whole part, with a column for the sign or without
+/// (5.10 has none in either).
 template <Index index, int width>
 std::string line(const void* record) {
   auto& zone = *static_cast<const FreeBlocks*>(record);
@@ -234,7 +235,7 @@ TOOL(extfrag) {
            derived<Line, comm>("comm", "COMM", as::comm, "command name of the task")
                .only("process"),
            OfLine::alloc_type(), OfLine::fallback_type(), OfLine::alloc_order(),
-           OfLine::fallback_order(), OfLine::fragmenting(), OfLine::ownership(),
+           OfLine::fallback_order(), OfLine::fragmenting().with("all"), OfLine::ownership(),
            derived<Line, count>("count", "COUNT", as::pages, "how often")},
           "count"),
       .other_reports =
