@@ -111,7 +111,7 @@ struct pfn_range {
 	__u64 end;
 };
 
-/* With --node, --zone: where in memory these lie. */
+/* The most pieces that --node and --zone may ask for. */
 #define ZONE_RANGES 64
 
 /* Every record through the ring buffer begins so. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The filters --node and --zone, by page frame: the loader knows where zones lie. */
+/* Zones of memory: the loader knows where they lie, and how large page blocks are. */
 #ifndef CORETAP_ZONE_BPF_H
 #define CORETAP_ZONE_BPF_H
 
 #include "lib/coretap.bpf.h"
 
+OPT(__u32, pageblock_order); /* 2^this pages are of one migrate type */
+
+/* --node and --zone */
 OPT(__u32, filter_pfn_count); /* 0: all memory */
 const volatile struct pfn_range filter_pfns[ZONE_RANGES] = {};
 

@@ -10,7 +10,6 @@ OPT(bool, each_event);
 OPT(bool, by_process);
 OPT(bool, all_fallbacks);
 OPT(__u32, least_order);
-OPT(__u32, pageblock_order);
 
 TABLE(struct extfrag_key, struct extfrag_count);
 

@@ -670,6 +670,8 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (std::holds_alternative<SnapshotReport>(chosen_report(tool, c)) && c.filters_tasks())
     return usage("this report is about the whole machine",
                  "leave out the command and the filters by task");
+  if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
+    return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)
     if (c.given(one) && c.given(other))
       return usage(fmt::format("--{} and --{} exclude each other", one, other), see);

@@ -117,11 +117,6 @@ Result<void> configure_zone_filter(Session& s) {
   auto& here = zones();
   if (!here) return here.error();
   auto ranges = (*here).ranges(c.node, c.zone);
-  if (ranges.empty())
-    return Error{fmt::format("--zone: no memory of node {} is {}", c.node.value_or(0), c.zone),
-                 {},
-                 {},
-                 kUsage};
   if (ranges.size() > ZONE_RANGES)
     return Error{"--node or --zone: too many separate pieces of memory",
                  fmt::format("{} here, {} at most", ranges.size(), ZONE_RANGES), "name a node too"};

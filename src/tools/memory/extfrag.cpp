@@ -93,10 +93,10 @@ using Index = std::int64_t (*)(const __u64*, int, int);
 
 template <Index index>
 std::vector<std::int64_t> thousandths(const FreeBlocks& zone) {
-  std::vector<std::int64_t> all;
-  auto orders = static_cast<int>(zone.blocks.size());
-  for (int order = 0; order < orders; order++)
-    all.push_back(index(zone.blocks.data(), orders, order));
+  std::vector<std::int64_t> all(zone.blocks.size());
+  auto orders = static_cast<int>(all.size());
+  int order = 0;
+  for (auto& i : all) i = index(zone.blocks.data(), orders, order++);
   return all;
 }
 
@@ -263,7 +263,8 @@ TOOL(extfrag) {
                  field<&Event::pfn>("pfn", "PFN", as::number, "page frame number of the first page")
                      .with("json"),
                  field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
-                "kernel-stack")},
+                "kernel-stack")
+                .often()},
            {"index",
             index_report<fragmentation_index, 2>(
                 "fragmentation_index",

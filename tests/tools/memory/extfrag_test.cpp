@@ -359,7 +359,8 @@ TOOL_TEST(Extfrag, Fragmenting) {
   Victim victim("compaction", {"--unmovable", "112", "--order", "0"}, {.linger = true});
   Trace trace;
   auto id = victim.id();
-  auto usual = start({"-P"}), table = start({"-p", id}), events = start({"-e", "-p", id});
+  auto usual = start({"-P"}), table = start({"-p", id}),
+       events = start({"-e", "-p", id, "--ring-size", "8M"});
   Tracer text("extfrag", {"-P", "--top", "1"});
   victim.release();
   victim.truth();
