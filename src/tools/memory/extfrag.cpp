@@ -78,7 +78,8 @@ struct Fields {
   static Field fragmenting() {
     return derived<Record, yes<Record, &extfrag_fallback::fragmenting>>(
         "fragmenting", "FRAGMENTING", as::wide(as::text, -11),
-        "the block was less than a page block: from now on it holds pages of two migrate types");
+        "that block was less than a page block, which may from now on hold pages of two migrate "
+        "types");
   }
   static Field ownership() {
     return derived<Record, yes<Record, &extfrag_fallback::change_ownership>>(
