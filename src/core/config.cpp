@@ -312,7 +312,8 @@ std::string zones_as(std::string (*words)(const ZoneName&)) {
 }
 
 bool same_letters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, ::toupper, ::toupper);
+  auto upper = [](unsigned char c) { return ::toupper(c); };
+  return std::ranges::equal(a, b, {}, upper, upper);
 }
 }  // namespace
 

@@ -397,7 +397,9 @@ Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
   s.began_ns = monotonic_ns();
   print_header(s);
   if (auto r = trace(s, *reporter, none); !r) return r;
-  if (!s.out.closed()) print_ledger(s);
+  if (s.out.closed()) return {};
+  let_signals_kill();
+  print_ledger(s);
   return {};
 }
 
