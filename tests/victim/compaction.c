@@ -3,6 +3,7 @@
 #include "victim.h"
 
 #include <linux/if_packet.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 
 static uint64_t wanted = 4, seconds = 20, step = 4;
@@ -163,16 +164,20 @@ static pid_t fragment_memory(uint64_t *took)
 	return child;
 }
 
+static const char types_path[] = "/proc/pagetypeinfo";
+static int rings[4096];
+static size_t ring_count;
+
 /* What is free in unmovable blocks of the order and above: nobody falls back before it is used up.
  */
 static uint64_t free_unmovable(void)
 {
-	FILE *info = fopen("/proc/pagetypeinfo", "re");
+	FILE *info = fopen(types_path, "re");
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = 0;
 	char line[1024];
 
 	if (!info)
-		vt_die(VT_CANNOT, "/proc/pagetypeinfo: %m");
+		vt_die(VT_CANNOT, "%s: %m", types_path);
 	while (fgets(line, sizeof(line), info)) {
 		char *at = strstr(line, ", type    Unmovable"), *end;
 
@@ -199,7 +204,7 @@ static uint64_t take_unmovable(uint64_t bytes)
 {
 	uint64_t block = (uint64_t)sysconf(_SC_PAGESIZE) << order, taken = 0;
 
-	while (taken < bytes) {
+	while (taken < bytes && ring_count < VT_COUNT(rings)) {
 		uint64_t blocks = (bytes - taken + block - 1) / block;
 		struct tpacket_req ring = {.tp_block_size = (unsigned int)block,
 					   .tp_frame_size = 2048};
@@ -207,6 +212,7 @@ static uint64_t take_unmovable(uint64_t bytes)
 
 		if (fd < 0)
 			vt_die(VT_CANNOT, "a packet socket: %m");
+		rings[ring_count++] = fd;
 		ring.tp_block_nr = blocks < 256 ? (unsigned int)blocks : 256;
 		ring.tp_frame_nr = ring.tp_block_nr * (unsigned int)(block / ring.tp_frame_size);
 		if (setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
@@ -220,8 +226,13 @@ static void by_fallbacks(void)
 {
 	uint64_t frag_ns = 0, bytes = unmovable << 20, taken;
 	pid_t child = whole ? 0 : fragment_memory(&frag_ns);
+	int one_at_a_time;
 
 	vt_ready();
+	/* What another of us gives back would be there to be taken. */
+	one_at_a_time = open(types_path, O_RDONLY | O_CLOEXEC);
+	if (one_at_a_time < 0 || flock(one_at_a_time, LOCK_EX))
+		vt_die(VT_CANNOT, "%s: %m", types_path);
 	bytes += free_unmovable();
 	if (bytes > vt_meminfo("MemAvailable") / 2)
 		vt_die(VT_CANNOT, "%llu MiB of unmovable memory: too much",
@@ -234,6 +245,9 @@ static void by_fallbacks(void)
 	vt_u64("fragmenting_ns", frag_ns);
 	vt_i64("holder_pid", child);
 	vt_finish(); /* with --linger memory stays as it is */
+	while (ring_count)
+		close(rings[--ring_count]);
+	close(one_at_a_time);
 }
 
 static void by_huge_pages(void)
