@@ -113,6 +113,15 @@ struct text {
 #define CALLS_OTHER (CALLS_COMPAT - 1)
 #define CALLS (2 * CALLS_COMPAT)
 
+/* Page frames from first to before end. */
+struct pfn_range {
+	__u64 first;
+	__u64 end;
+};
+
+/* The most pieces that --node and --zone may ask for. */
+#define ZONE_RANGES 64
+
 /* Every record through the ring buffer begins so. */
 struct event_head {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

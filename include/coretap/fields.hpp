@@ -11,7 +11,7 @@
 namespace coretap {
 
 /// What a field holds, before it is written. Text comes from outside: never trusted.
-using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
+using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool>;
 
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
 struct Format {
@@ -119,7 +119,7 @@ Value to_value(const T& v) {
     static_assert(std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>);
     return std::string(v, strnlen(v, sizeof(T)));
   } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, double> ||
-                       std::is_same_v<T, Value>) {
+                       std::is_same_v<T, Value> || std::is_same_v<T, bool>) {
     return v;
   } else if constexpr (std::is_signed_v<T>) {
     return static_cast<std::int64_t>(v);

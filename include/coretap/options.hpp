@@ -79,6 +79,9 @@ Option kernel_stack();
 Option extended();
 Option print_uid();
 Option disk();
+/// Which memory, for programs with bpf/lib/zone.bpf.h.
+Option node(char letter = 'n');
+Option zone(char letter = 'z');
 /// For tools on user functions; `alias` is what peers call it.
 Option library(char letter, std::string_view alias = {});
 Option stack_depth();

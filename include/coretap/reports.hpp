@@ -2,11 +2,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "coretap/fields.hpp"
+#include "coretap/result.hpp"
 
 namespace coretap {
 
@@ -126,8 +129,49 @@ struct Row {
   Value value;
 };
 
-using Report =
-    std::variant<HistogramReport, EventReport, StackReport, SumReport, TableReport, CallReport>;
+/// What the loader reads by itself: nothing is loaded or attached, and no rights are needed. Shown
+/// at once, and again at each interval.
+struct SnapshotReport {
+  /// Records of one type; they live as long as `owner`.
+  struct Reading {
+    std::shared_ptr<const void> owner;
+    std::vector<const void*> records;
+  };
+  /// Numbers of which a record has as many as the machine asks for: in JSON an array, in CSV a
+  /// column for each, its key and a number from 0.
+  struct Series {
+    std::string_view key;  ///< the array's
+    Field element;         ///< key, format and what one of them means
+    std::vector<Value> (*read)(const void* record) = nullptr;
+  };
+  std::string_view source;  ///< "/proc/buddyinfo"
+  std::vector<Field> fields;
+  Series series;
+  Result<Reading> (*read)(const Config&) = nullptr;
+  std::string (*text)(const void* record) = nullptr;  ///< a line, as readers of `likeness` know it
+  std::string_view likeness;            ///< "/sys/kernel/debug/extfrag/unusable_index"
+  std::shared_ptr<const void> nothing;  ///< a record without contents, which tells types
+};
+
+template <class Record>
+SnapshotReport snapshot(std::string_view source, std::vector<Field> fields,
+                        SnapshotReport::Series series,
+                        Result<SnapshotReport::Reading> (*read)(const Config&),
+                        std::string (*text)(const void* record), std::string_view likeness) {
+  return {
+      source, std::move(fields), series, read, text, likeness, std::make_shared<const Record>()};
+}
+
+template <class Record>
+SnapshotReport::Reading reading(std::vector<Record> records) {
+  auto owner = std::make_shared<const std::vector<Record>>(std::move(records));
+  SnapshotReport::Reading all{owner, {}};
+  for (auto& record : *owner) all.records.push_back(&record);
+  return all;
+}
+
+using Report = std::variant<HistogramReport, EventReport, StackReport, SumReport, TableReport,
+                            SnapshotReport, CallReport>;
 
 template <class Key>
 HistogramReport histogram(std::string_view what, std::vector<Field> keys,

@@ -1,5 +1,6 @@
 #include "core/clock.hpp"
 
+#include <cstdlib>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -14,10 +15,17 @@ std::int64_t nanoseconds(clockid_t clock) {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
-/// Asked anew each time: the wall clock may be set while a tool runs.
+/// The wall clock may be set while a tool runs; but for moments close together it is asked once, as
+/// where clocks are system calls a tool that traces those would hear itself.
 std::int64_t to_wall(std::uint64_t monotonic) {
-  return static_cast<std::int64_t>(monotonic) + nanoseconds(CLOCK_REALTIME) -
-         nanoseconds(CLOCK_MONOTONIC);
+  constexpr std::int64_t kClose = 100'000'000;
+  static std::int64_t between = 0, asked_for = -1;
+  auto moment = static_cast<std::int64_t>(monotonic);
+  if (asked_for < 0 || std::abs(moment - asked_for) > kClose) {
+    between = nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
+    asked_for = moment;
+  }
+  return moment + between;
 }
 
 tm local_time(std::int64_t wall_ns) {

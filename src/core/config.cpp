@@ -3,17 +3,21 @@
 #include <getopt.h>
 #include <pwd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "core/disks.hpp"
 #include "core/kernel.hpp"
 #include "core/syscalls.hpp"
+#include "core/zones.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {
@@ -380,6 +384,55 @@ Option disk() {
       Complete::disk));
 }
 
+namespace {
+/// What of the zones here the words name; each once.
+std::string zones_as(std::string (*words)(const ZoneName&)) {
+  std::string list;
+  std::set<std::string> seen;
+  if (zones())
+    for (auto& z : (*zones()).all())
+      if (auto word = words(z.name); seen.insert(word).second)
+        list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
+bool same_letters(std::string_view a, std::string_view b) {
+  auto upper = [](unsigned char c) { return ::toupper(c); };
+  return std::ranges::equal(a, b, {}, upper, upper);
+}
+}  // namespace
+
+Option node(char letter) {
+  return same_everywhere(value(
+      letter, "node", "NODE", "only memory of this NUMA node",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (!zones()) return zones().error();
+        auto wanted = parse_unsigned(text);
+        for (auto& z : (*zones()).all())
+          if (wanted == z.name.node) c.node = z.name.node;
+        if (wanted && c.node == *wanted) return {};
+        return usage(fmt::format("--node: there is no node '{}' with memory", text),
+                     "there are: " + zones_as([](auto& n) { return std::to_string(n.node); }));
+      }));
+}
+
+Option zone(char letter) {
+  return same_everywhere(
+      value(letter, "zone", "ZONE", "only memory of zones of this name, such as Normal or DMA32",
+            [](Config& c, std::string_view text) -> Result<void> {
+              if (!zones()) return zones().error();
+              auto name = text;
+              if (name.starts_with("ZONE_")) name.remove_prefix(5);  // as the kernel's enum has it
+              for (auto& z : (*zones()).all())
+                if (same_letters(z.name.zone, name)) {
+                  c.zone = z.name.zone;
+                  return {};
+                }
+              return usage(fmt::format("--zone: there is no zone '{}' with memory", text),
+                           "there are: " + zones_as([](auto& n) { return n.zone; }));
+            }));
+}
+
 Option library(char letter, std::string_view alias) {
   auto o = same_everywhere(value(
       letter, "library", "PATH", "the library or program to probe, instead of those found",
@@ -524,6 +577,14 @@ std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
 
 namespace {
 
+/// The report of events that the tool has, by whatever option; nullptr: none.
+const EventReport* event_report(const Tool& tool) {
+  auto* report = std::get_if<EventReport>(&tool.report);
+  for (auto& other : tool.other_reports)
+    if (!report) report = std::get_if<EventReport>(&other.report);
+  return report;
+}
+
 /// Options that the library gives to every tool.
 std::vector<Option> common_options(const Tool& tool) {
   using namespace shared;
@@ -538,7 +599,7 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(csv());
   all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
-  if (auto* report = std::get_if<EventReport>(&tool.report))
+  if (auto* report = event_report(tool))
     all.push_back(limit("ring-size", "BYTES",
                         report->frequent
                             ? "room for events on their way (default: 2M)"
@@ -715,6 +776,11 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
                    "the command and its children are what is traced");
     if (!filters) c.give("whole-system", "");
   }
+  if (std::holds_alternative<SnapshotReport>(chosen_report(tool, c)) && c.filters_tasks())
+    return usage("this report is about the whole machine",
+                 "leave out the command and the filters by task");
+  if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
+    return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)
     if (c.given(one) && c.given(other))
       return usage(fmt::format("--{} and --{} exclude each other", one, other), see);

@@ -63,6 +63,8 @@ class Config {
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
+  std::optional<std::uint32_t> node;  ///< only memory of this NUMA node
+  std::string zone;                   ///< and of zones of this name; empty: of all
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
   std::uint64_t max_tasks = 0;

@@ -18,6 +18,7 @@
 #include "core/loop.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
+#include "core/zones.hpp"
 
 namespace coretap {
 
@@ -103,11 +104,32 @@ void configure_flow_filter(Session& s) {
   ports("filter_lports", "filter_lports_on", c.local_ports);
   ports("filter_rports", "filter_rports_on", c.remote_ports);
 }
+
+/// What programs with bpf/lib/zone.bpf.h ask for by its name.
+Result<void> configure_zone_filter(Session& s) {
+  auto& c = s.config;
+  if (set_variable(s, "pageblock_order", 0)) {
+    auto order = pageblock_order();
+    if (!order) return order.error();
+    set_variable(s, "pageblock_order", *order);
+  }
+  if (!c.node && c.zone.empty()) return {};
+  auto& here = zones();
+  if (!here) return here.error();
+  auto ranges = (*here).ranges(c.node, c.zone);
+  if (ranges.size() > ZONE_RANGES)
+    return Error{"--node or --zone: too many separate pieces of memory",
+                 fmt::format("{} here, {} at most", ranges.size(), ZONE_RANGES), "name a node too"};
+  set_variable(s, "filter_pfns", ranges.data(), ranges.size() * sizeof ranges[0]);
+  set_variable(s, "filter_pfn_count", ranges.size());
+  return {};
+}
 }  // namespace
 
 Result<void> configure_filters(Session& s, pid_t command) {
   auto& c = s.config;
   configure_flow_filter(s);
+  if (auto r = configure_zone_filter(s); !r) return r;
   task_filter filter{};
   filter.by_tgid = !c.pids.empty() || command > 0;
   filter.follow = command > 0;

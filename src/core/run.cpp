@@ -35,6 +35,7 @@ namespace {
 constexpr double kDrainSeconds = 0.1;  // the latest an event waits before it is shown
 
 bpf_map* data_map(const Session& s, std::string_view suffix) {
+  if (!s.object) return nullptr;
   bpf_map* map = nullptr;
   bpf_object__for_each_map(
       map, s.object.get()) if (std::string_view(bpf_map__name(map)).ends_with(suffix)) return map;
@@ -319,6 +320,10 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   };
 
   std::uint64_t reports = 0;
+  auto next_report = [&] {
+    report();
+    if (s.config.count && ++reports >= s.config.count) loop.stop();
+  };
   if (ring) {
     loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
   }
@@ -330,11 +335,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
       s.out.flush();
       check_output();
     });
-  if (s.config.interval > 0 && reporter.periodic())
-    loop.every(s.config.interval, [&] {
-      report();
-      if (s.config.count && ++reports >= s.config.count) loop.stop();
-    });
+  if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
   if (!reporter.keeps_file())
@@ -349,6 +350,10 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
 
   reporter.begin(s);
+  if (reporter.at_once()) {
+    next_report();
+    if (s.config.interval <= 0) loop.stop();
+  }
   s.out.flush();  // before a command's first words
   check_output();
   if (command.pid() > 0 && wanted() && !s.out.failed())
@@ -356,7 +361,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   loop.run();
 
   if (loop.signal()) s.out.ending();
-  bool complete = s.config.count && reports >= s.config.count;
+  bool complete = reporter.at_once() || (s.config.count && reports >= s.config.count);
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
@@ -403,6 +408,25 @@ void announce(Session& s) {
   fputs((text + "... Hit Ctrl-C to end.\n").c_str(), stderr);
 }
 
+/// A run without any kernel program.
+Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
+  if (s.config.given("explain")) {
+    s.out.line(fmt::format("reads {}, attaches nothing", report.source));
+    return {};
+  }
+  Command none;
+  auto reporter = make_reporter(s.tool);
+  reporter->configure(s);
+  if (auto r = reporter->open(s); !r) return r;
+  s.began_ns = monotonic_ns();
+  print_header(s);
+  if (auto r = trace(s, *reporter, none); !r) return r;
+  if (s.out.closed()) return {};
+  let_signals_kill();
+  print_ledger(s);
+  return {};
+}
+
 }  // namespace
 
 bool set_variable(Session& s, std::string_view name, const void* bytes, std::size_t size) {
@@ -420,6 +444,7 @@ bool set_variable(Session& s, std::string_view name, std::uint64_t value) {
 }
 
 Result<void> prepare(Session& s) {
+  if (std::holds_alternative<SnapshotReport>(s.tool.report)) return {};
   if (auto r = check_rights(s.kernel); !r) return r;
   auto reporter = make_reporter(s.tool);
   if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
@@ -455,6 +480,10 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
 
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
+  if (auto* snapshot = std::get_if<SnapshotReport>(&tool.report)) {
+    if (auto r = show_snapshots(s, *snapshot); !r) return fail(r.error());
+    return end_of_output();
+  }
   if (s.config.dump_signal) block_signal(s.config.dump_signal);
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());
 

@@ -91,6 +91,8 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
     line.real(*d);
   } else if (auto* s = std::get_if<std::string>(&value)) {
     line.text(*s);
+  } else if (auto* b = std::get_if<bool>(&value)) {
+    line.boolean(*b);
   } else {
     line.null();
   }
@@ -109,6 +111,7 @@ std::string csv_value(const Field& field, const Value& value, const Names& names
   }
   if (auto* d = std::get_if<double>(&value)) return fmt::format("{:.6g}", *d);
   if (auto* s = std::get_if<std::string>(&value)) return csv_field(*s);
+  if (auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
   return {};
 }
 

@@ -92,6 +92,9 @@ class Reporter {
   virtual void poll(Session&) {}
   /// The signal by which the user asks for a report (Config::dump_signal) has come.
   virtual void asked(Session&) {}
+  /// Tells what is rather than what was since the report before: the first comes at once, none at
+  /// the end.
+  virtual bool at_once() const { return false; }
 };
 
 std::unique_ptr<Reporter> make_reporter(const Tool& tool);

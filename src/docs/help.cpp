@@ -20,11 +20,12 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 11> names;
+  std::array<std::string_view, 12> names;
 };
 constexpr Place kPlaces[] = {
     {"Filters",
-     {"pid", "tid", "uid", "comm", "cgroup", "disk", "ipv4", "ipv6", "localport", "remoteport"}},
+     {"pid", "tid", "uid", "comm", "cgroup", "disk", "node", "zone", "ipv4", "ipv6", "localport",
+      "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Output",
      {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",

@@ -30,12 +30,11 @@ std::string unit_of(std::string_view key) {
   return {};
 }
 
-/// What the field's reader gives for a record of zeros tells its type.
-std::string type_of(const Field& f, std::size_t record_size) {
+/// What the field's reader gives for an empty record tells its type.
+std::string type_of(const Field& f, const Value& value) {
   if (names_things(f.format)) return "string";
-  std::vector<std::uint64_t> zeros(record_size / 8 + 1);
-  auto value = f.read(zeros.data());
   if (std::holds_alternative<std::string>(value)) return "string";
+  if (std::holds_alternative<bool>(value)) return "boolean";
   if (std::holds_alternative<double>(value)) return "number";
   if (std::holds_alternative<std::int64_t>(value))
     return f.format.kind == Format::thousandths ? "number" : "integer";
@@ -59,7 +58,8 @@ Key key(std::string name, std::string type, std::string doc, std::string_view wh
 }
 
 Key key(const Field& f, std::size_t record_size, std::string_view when = {}) {
-  return key(std::string(f.key), type_of(f, record_size), std::string(f.doc), when);
+  std::vector<std::uint64_t> zeros(record_size / 8 + 1);
+  return key(std::string(f.key), type_of(f, f.read(zeros.data())), std::string(f.doc), when);
 }
 
 Key type_key(const std::string& type) { return key("type", "string", fmt::format("\"{}\"", type)); }
@@ -147,6 +147,13 @@ JsonKind data(const EventReport& r) {
   return kind;
 }
 
+std::vector<Key> fields_of(const SnapshotReport& r) {
+  std::vector<Key> all;
+  for (auto& f : r.fields)
+    all.push_back(key(std::string(f.key), type_of(f, f.read(r.nothing.get())), std::string(f.doc)));
+  return all;
+}
+
 std::vector<Key> stack_owner() {
   return {key("comm", "string", "command name"), key("pid", "integer", "process"),
           key("tid", "integer", "thread")};
@@ -225,6 +232,15 @@ JsonKind dump_kind() {
            key("overwritten", "integer", "older calls that are gone")}};
 }
 
+JsonKind data(const SnapshotReport& r) {
+  JsonKind kind{
+      "snapshot", "several a report", {type_key("snapshot"), key("time", "string", kTimeDoc)}};
+  for (auto& k : fields_of(r)) kind.keys.push_back(k);
+  kind.keys.push_back(
+      key(std::string(r.series.key), "array of numbers", std::string(r.series.element.doc)));
+  return kind;
+}
+
 std::vector<Key> columns(const HistogramReport& r) {
   std::vector<Key> all = {key("time", "string", kTimeDoc)};
   for (auto& f : r.keys) all.push_back(key(f, r.key_size, f.when));
@@ -271,6 +287,15 @@ std::vector<Key> columns(const CallReport& r) {
   all.erase(all.begin());  // the type
   for (auto& k : all)
     if (k.name == "arguments") k = key("arguments", "string", "the call as text has it");
+  return all;
+}
+
+std::vector<Key> columns(const SnapshotReport& r) {
+  std::vector<Key> all = {key("time", "string", kTimeDoc)};
+  for (auto& k : fields_of(r)) all.push_back(k);
+  auto& element = r.series.element;
+  all.push_back(key(fmt::format("{}_N", element.key), "number",
+                    fmt::format("for each N from 0 on: {}", element.doc)));
   return all;
 }
 

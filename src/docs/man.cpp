@@ -471,6 +471,14 @@ void output(Page& p, const Tool&, const CallReport&) {
       "which cgroup, why, how many calls, and how many older ones were overwritten.");
 }
 
+void output(Page& p, const Tool& tool, const SnapshotReport& r) {
+  p.prose(fmt::format(
+      "What {} says at that moment, in the form of {}: at once, and again each interval. Nothing "
+      "is attached or loaded, and no rights are needed.",
+      r.source, r.likeness));
+  if (has(tool, "timestamp")) p.prose("With --timestamp each report has the time before it.");
+}
+
 void key_items(Page& p, const std::vector<Key>& keys) {
   p.begin("-tag -width Ds -compact");
   for (auto& k : keys) {

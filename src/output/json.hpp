@@ -41,8 +41,8 @@ class JsonLine {
       writer_.Null();
     return *this;
   }
-  JsonLine& boolean(std::string_view k, bool v) {
-    key(k);
+  JsonLine& boolean(std::string_view k, bool v) { return key(k).boolean(v); }
+  JsonLine& boolean(bool v) {
     writer_.Bool(v);
     return *this;
   }

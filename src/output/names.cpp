@@ -366,6 +366,8 @@ void show(std::string& line, const Format& format, const Value& value, const Nam
                                            : fmt::format("{:.2f}", *d);
   else if (auto* s = std::get_if<std::string>(&value))
     append_printable(line, *s);
+  else if (auto* b = std::get_if<bool>(&value))
+    line += *b ? "yes" : "no";
   else
     line += '-';
   auto wanted = static_cast<std::size_t>(std::abs(format.width));

@@ -12,5 +12,6 @@ std::unique_ptr<Reporter> make(const StackReport& report);
 std::unique_ptr<Reporter> make(const SumReport& report);
 std::unique_ptr<Reporter> make(const TableReport& report);
 std::unique_ptr<Reporter> make(const CallReport& report);
+std::unique_ptr<Reporter> make(const SnapshotReport& report);
 
 }  // namespace coretap

@@ -251,6 +251,7 @@ Events events_for(const std::string& tool) {
       {"drsnoop",
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
       {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
+      {"extfrag", {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}}},
       {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
       {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},

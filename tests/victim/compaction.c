@@ -1,8 +1,14 @@
-/* Makes direct compaction (huge pages out of fragmented memory) or compaction by hand. */
+/* Makes direct compaction (huge pages out of fragmented memory), compaction by hand, or page
+ * allocations that fall back on another migrate type. */
 #include "victim.h"
 
+#include <linux/if_packet.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+
 static uint64_t wanted = 4, seconds = 20, step = 4;
-static bool manual, force;
+static uint64_t unmovable, order;
+static bool manual, force, whole;
 static uint64_t rounds = 1;
 
 static const char *const vm_keys[] = {
@@ -123,24 +129,20 @@ static bool child_ended(pid_t child)
 	return !waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
-static void by_huge_pages(void)
+/* Returns the process that holds every other page. */
+static pid_t fragment_memory(uint64_t *took)
 {
-	uint64_t start, frag_ns, deadline, old, pages, grown = 0, got = 0, total, reserve;
-	struct vt_counters before;
+	uint64_t start, deadline, total = vt_meminfo("MemTotal");
 	char text[64];
 	pid_t child;
 
-	if (vt_slurp(huge_path, text, sizeof(text)) < 0 || access(huge_path, W_OK))
-		vt_die(VT_CANNOT, "%s: %m", huge_path);
-	old = strtoull(text, NULL, 10);
-	total = vt_meminfo("MemTotal");
 	if (total > 4 * VT_GIB && !force)
 		vt_die(VT_CANNOT,
-		       "more than 4 GiB of memory to fragment: --manual, a guest or --force");
+		       "more than 4 GiB of memory to fragment: --manual, --whole, a guest or "
+		       "--force");
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		vt_die(VT_FAILED, "%m");
-	reserve = total / 20;
 	start = vt_now();
 	deadline = start + seconds * VT_NSEC;
 	/* kcompactd would mend the fragments before anybody needs to stall for them. */
@@ -150,7 +152,7 @@ static void by_huge_pages(void)
 	}
 	child = vt_fork();
 	if (child == 0)
-		child_main(vt_meminfo("MemAvailable"), reserve);
+		child_main(vt_meminfo("MemAvailable"), total / 20);
 	while (!shared->fragmented && !child_ended(child)) {
 		if (vt_now() > deadline)
 			vt_die(VT_CANNOT, "memory was not fragmented in time");
@@ -158,7 +160,107 @@ static void by_huge_pages(void)
 	}
 	if (!shared->fragmented)
 		vt_die(VT_CANNOT, "the process that fragments memory was killed");
-	frag_ns = vt_now() - start;
+	*took = vt_now() - start;
+	return child;
+}
+
+static const char types_path[] = "/proc/pagetypeinfo";
+static int rings[4096];
+static size_t ring_count;
+
+/* What is free in unmovable blocks of the order and above: nobody falls back before it is used up.
+ */
+static uint64_t free_unmovable(void)
+{
+	FILE *info = fopen(types_path, "re");
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = 0;
+	char line[1024];
+
+	if (!info)
+		vt_die(VT_CANNOT, "%s: %m", types_path);
+	while (fgets(line, sizeof(line), info)) {
+		char *at = strstr(line, ", type    Unmovable"), *end;
+
+		if (!at)
+			continue;
+		at += strlen(", type    Unmovable");
+		for (uint64_t i = 0; i < 64; i++, at = end) {
+			uint64_t blocks;
+
+			at += strspn(at, " >"); /* more than it would count */
+			blocks = strtoull(at, &end, 10);
+			if (end == at)
+				break;
+			if (i >= order)
+				bytes += blocks * (page << i);
+		}
+	}
+	fclose(info);
+	return bytes;
+}
+
+/* Blocks of 2^order unmovable pages each: the kernel's side of packet rings that nobody uses. */
+static uint64_t take_unmovable(uint64_t bytes)
+{
+	uint64_t block = (uint64_t)sysconf(_SC_PAGESIZE) << order, taken = 0;
+
+	while (taken < bytes && ring_count < VT_COUNT(rings)) {
+		uint64_t blocks = (bytes - taken + block - 1) / block;
+		struct tpacket_req ring = {.tp_block_size = (unsigned int)block,
+					   .tp_frame_size = 2048};
+		int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+		if (fd < 0)
+			vt_die(VT_CANNOT, "a packet socket: %m");
+		rings[ring_count++] = fd;
+		ring.tp_block_nr = blocks < 256 ? (unsigned int)blocks : 256;
+		ring.tp_frame_nr = ring.tp_block_nr * (unsigned int)(block / ring.tp_frame_size);
+		if (setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
+			vt_die(VT_CANNOT, "a packet ring: %m");
+		taken += ring.tp_block_nr * block;
+	}
+	return taken;
+}
+
+static void by_fallbacks(void)
+{
+	uint64_t frag_ns = 0, bytes = unmovable << 20, taken;
+	pid_t child = whole ? 0 : fragment_memory(&frag_ns);
+	int one_at_a_time;
+
+	vt_ready();
+	/* What another of us gives back would be there to be taken. */
+	one_at_a_time = open(types_path, O_RDONLY | O_CLOEXEC);
+	if (one_at_a_time < 0 || flock(one_at_a_time, LOCK_EX))
+		vt_die(VT_CANNOT, "%s: %m", types_path);
+	bytes += free_unmovable();
+	if (bytes > vt_meminfo("MemAvailable") / 2)
+		vt_die(VT_CANNOT, "%llu MiB of unmovable memory: too much",
+		       (unsigned long long)bytes >> 20);
+	taken = take_unmovable(bytes);
+	vt_line_begin();
+	vt_str("mode", whole ? "whole" : "fragmented");
+	vt_u64("taken_bytes", taken);
+	vt_u64("order", order);
+	vt_u64("fragmenting_ns", frag_ns);
+	vt_i64("holder_pid", child);
+	vt_finish(); /* with --linger memory stays as it is */
+	while (ring_count)
+		close(rings[--ring_count]);
+	close(one_at_a_time);
+}
+
+static void by_huge_pages(void)
+{
+	uint64_t start, frag_ns, deadline, old, pages, grown = 0, got = 0;
+	struct vt_counters before;
+	char text[64];
+	pid_t child;
+
+	if (vt_slurp(huge_path, text, sizeof(text)) < 0 || access(huge_path, W_OK))
+		vt_die(VT_CANNOT, "%s: %m", huge_path);
+	old = strtoull(text, NULL, 10);
+	child = fragment_memory(&frag_ns);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)old);
 	vt_undo(VT_UNDO_WRITE, 0, huge_path, text);
 
@@ -206,16 +308,25 @@ int main(int argc, char **argv)
 		{"events", VT_NUM, &wanted, "N", "go on until compact_stall grew so much"},
 		{"step", VT_NUM, &step, "N", "huge pages asked for at a time"},
 		{"seconds", VT_NUM, &seconds, "S", "bound for fragmenting, and for compacting"},
+		{"unmovable", VT_NUM, &unmovable, "MIB",
+		 "take so much unmovable memory instead, and what is free"},
+		{"order", VT_NUM, &order, "N", "2^N pages at a time (--unmovable)"},
+		{"whole", VT_FLAG, &whole, NULL, "do not fragment memory first (--unmovable)"},
 		{"force", VT_FLAG, &force, NULL, "fragment memory even above 4 GiB"},
 		{0},
 	};
 
-	vt_start(argc, argv, "compaction", "Makes the kernel compact memory in this process.",
+	vt_start(argc, argv, "compaction",
+		 "Makes the kernel compact memory in this process, or fall back on other memory.",
 		 opts);
 	if (seconds < 1 || seconds > 600 || step < 1 || step > 1000 || rounds < 1 || rounds > 1000)
 		vt_die(VT_USAGE, "want 1 to 600 seconds, steps and rounds of 1 to 1000");
+	if (unmovable > 4096 || order > 10)
+		vt_die(VT_USAGE, "want 4096 MiB and order 10 at most");
 	if (manual)
 		by_hand();
+	else if (unmovable)
+		by_fallbacks();
 	else
 		by_huge_pages();
 	return VT_OK;

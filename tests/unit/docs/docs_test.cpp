@@ -213,7 +213,13 @@ TEST(Keys, OfCsvAreWritten) {
     for (auto& report : reports) {
       tool.report = report;
       std::string header;
-      for (auto& key : csv_columns(report))
+      auto columns = csv_columns(report);
+      // Of these there are as many as the machine asks for.
+      if (std::holds_alternative<SnapshotReport>(report)) {
+        EXPECT_TRUE(columns.back().name.ends_with("_N"));
+        columns.pop_back();
+      }
+      for (auto& key : columns)
         if (Config().holds(key.when)) header += (header.empty() ? "" : ",") + key.name;
       Written written(tool, OutputFormat::csv);
       ASSERT_FALSE(written.all.empty());

@@ -97,6 +97,7 @@ TEST(JsonValue, RawNumbersAndNames) {
   EXPECT_EQ(value(as::disk, std::uint64_t{0xffffffff}), R"({"v":"4095:1048575"})");
   EXPECT_EQ(value(as::number, Value{}), R"({"v":null})");
   EXPECT_EQ(value(as::comm, std::string("a\"b")), R"({"v":"a\"b"})");
+  EXPECT_EQ(value(as::text, true), R"({"v":true})");
 }
 
 std::string csv(const Format& format, const Value& v) {
@@ -110,6 +111,7 @@ TEST(CsvValue, RawNumbersAndNames) {
   EXPECT_EQ(csv(as::thousandths, std::int64_t{-500}), "-0.500");
   EXPECT_EQ(csv(as::gfp, std::uint64_t{0xdc0}), "GFP_KERNEL|__GFP_ZERO");
   EXPECT_EQ(csv(as::number, Value{}), "");
+  EXPECT_EQ(csv(as::text, false), "false");
   EXPECT_EQ(csv(as::comm, std::string("a,\"b\n")), "\"a,\"\"b\\x0a\"");
 }
 

@@ -186,6 +186,8 @@ TEST(Show, AlignsToTheWidth) {
   EXPECT_EQ(show({}, UINT64_MAX, names), "18446744073709551615");
   EXPECT_EQ(show({}, INT64_MIN, names), "-9223372036854775808");
   EXPECT_EQ(show(as::number, Value{}, names), "         -");
+  EXPECT_EQ(show(as::wide(as::text, -4), true, names), "yes ");
+  EXPECT_EQ(show(as::wide(as::text, -4), false, names), "no  ");
 }
 
 TEST(Show, Kinds) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* extfrag: page allocations that take from another migrate type. */
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/table.bpf.h"
+#include "lib/zone.bpf.h"
+#include "memory/extfrag.h"
+
+OPT(bool, each_event);
+OPT(bool, by_process);
+OPT(bool, all_fallbacks);
+OPT(__u32, least_order);
+
+TABLE(struct extfrag_key, struct extfrag_count);
+
+inline_ void tally(struct extfrag_fallback *fallback)
+{
+	struct extfrag_key key = { .fallback = *fallback };
+	struct extfrag_count *c;
+
+	if (by_process) {
+		key.pid = current_tgid();
+		bpf_get_current_comm(key.comm, sizeof(key.comm));
+	}
+	c = table_row(&key);
+	if (c)
+		__sync_fetch_and_add(&c->count, 1);
+}
+
+inline_ void emit(void *ctx, u64 pfn, struct extfrag_fallback *fallback)
+{
+	struct extfrag_event *e = emit_begin_stack(sizeof(*e));
+
+	if (!e)
+		return;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->pfn = pfn;
+	e->fallback = *fallback;
+	e->pageblock_order = pageblock_order;
+	e->pid = current_tgid();
+	e->tid = current_tid();
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	emit_end_stack(ctx, e, sizeof(*e));
+}
+
+/*
+ * The classic tracepoint: of the other kinds, which have the struct page, a program cannot tell the
+ * page frame, nor whose page block it lies in, which decides change_ownership.
+ */
+SEC("tracepoint/kmem/mm_page_alloc_extfrag")
+int on_fallback(struct trace_event_raw_mm_page_alloc_extfrag *ctx)
+{
+	struct extfrag_fallback fallback = {};
+	u64 pfn = ctx->pfn;
+
+	fallback.alloc_type = ctx->alloc_migratetype;
+	fallback.fallback_type = ctx->fallback_migratetype;
+	fallback.alloc_order = ctx->alloc_order;
+	fallback.fallback_order = ctx->fallback_order;
+	fallback.fragmenting = fallback.fallback_order < pageblock_order;
+	fallback.change_ownership = !!ctx->change_ownership;
+	if ((!fallback.fragmenting && !all_fallbacks) || fallback.alloc_order < least_order) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (!keep_pfn(pfn) || !keep_current())
+		return 0;
+	if (each_event)
+		emit(ctx, pfn, &fallback);
+	else
+		tally(&fallback);
+	return 0;
+}

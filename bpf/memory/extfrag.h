@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_EXTFRAG_H
+#define CORETAP_EXTFRAG_H
+
+#include "lib/shared.h"
+
+/* An allocation that found no free page of its migrate type and took one of another. */
+struct extfrag_fallback {
+	__u32 alloc_type; /* enum migratetype of this kernel */
+	__u32 fallback_type;
+	__u32 alloc_order;
+	__u32 fallback_order; /* of the free block that it took from */
+	__u8 fragmenting;
+	__u8 change_ownership;
+	__u8 pad[2];
+};
+
+struct extfrag_event {
+	struct event_head head;
+	__u64 pfn;
+	struct extfrag_fallback fallback;
+	__u32 pageblock_order;
+	__u32 pid;
+	__u32 tid;
+	char comm[COMM_LEN];
+};
+
+struct extfrag_key {
+	struct extfrag_fallback fallback;
+	__u32 pid; /* with --process */
+	char comm[COMM_LEN];
+};
+
+struct extfrag_count {
+	__u64 count;
+};
+
+#endif

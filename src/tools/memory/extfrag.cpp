@@ -1,0 +1,287 @@
+// extfrag: external fragmentation, and the page allocations that cause it.
+#include "memory/extfrag.h"
+
+#include <fmt/format.h>
+
+#include "core/config.hpp"
+#include "core/files.hpp"
+#include "core/fragmentation.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "extfrag.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<extfrag_bpf>;
+using Event = extfrag_event;
+using Line = Row<extfrag_key, extfrag_count>;
+
+namespace {
+
+constexpr auto kMigrateType = as::enumerator("migratetype", "MIGRATE_", -11);
+
+const extfrag_fallback& fallback(const Event& e) { return e.fallback; }
+const extfrag_fallback& fallback(const Line& l) { return l.key.fallback; }
+
+template <class Record, auto Member>
+std::uint64_t part(const Record& r) {
+  return fallback(r).*Member;
+}
+template <class Record, auto Member>
+bool yes(const Record& r) {
+  return fallback(r).*Member;
+}
+
+const Zone* zone_of(const Event& e) { return zones() ? (*zones()).of(e.pfn) : nullptr; }
+Value node(const Event& e) {
+  auto* zone = zone_of(e);
+  return zone ? Value(std::uint64_t{zone->name.node}) : Value();
+}
+Value zone(const Event& e) {
+  auto* zone = zone_of(e);
+  return zone ? Value(zone->name.zone) : Value();
+}
+
+/// As the kernel's own trace output has it, but for the address of struct page.
+std::string as_traced(const Event& e) {
+  auto& f = e.fallback;
+  return fmt::format(
+      "pfn={:#x} alloc_order={} fallback_order={} pageblock_order={} alloc_migratetype={} "
+      "fallback_migratetype={} fragmenting={} change_ownership={}",
+      e.pfn, f.alloc_order, f.fallback_order, e.pageblock_order, f.alloc_type, f.fallback_type,
+      f.fragmenting, f.change_ownership);
+}
+
+std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
+std::uint64_t pid(const Line& l) { return l.key.pid; }
+std::uint64_t count(const Line& l) { return l.value.count; }
+
+/// Fields that both reports have.
+template <class Record>
+struct Fields {
+  static Field alloc_type() {
+    return derived<Record, part<Record, &extfrag_fallback::alloc_type>>(
+        "alloc_migratetype", "AMIGTYPE", kMigrateType, "migrate type that was asked for");
+  }
+  static Field fallback_type() {
+    return derived<Record, part<Record, &extfrag_fallback::fallback_type>>(
+        "fallback_migratetype", "FMIGTYPE", kMigrateType, "migrate type that it was taken from");
+  }
+  static Field alloc_order() {
+    return derived<Record, part<Record, &extfrag_fallback::alloc_order>>(
+        "alloc_order", "AORDER", as::wide(as::number, 6), "2^order pages were asked for");
+  }
+  static Field fallback_order() {
+    return derived<Record, part<Record, &extfrag_fallback::fallback_order>>(
+        "fallback_order", "FORDER", as::wide(as::number, 6),
+        "2^order pages were in the free block that they were taken from");
+  }
+  static Field fragmenting() {
+    return derived<Record, yes<Record, &extfrag_fallback::fragmenting>>(
+        "fragmenting", "FRAGMENTING", as::wide(as::text, -11),
+        "that block was less than a page block, which may from now on hold pages of two migrate "
+        "types");
+  }
+  static Field ownership() {
+    return derived<Record, yes<Record, &extfrag_fallback::change_ownership>>(
+        "change_ownership", "OWNERSHIP", as::wide(as::text, -9),
+        "the page block became one of the type that was asked for");
+  }
+};
+
+// ---- the indices: numbers of /proc/buddyinfo in the form of debugfs ----
+
+using Index = std::int64_t (*)(const __u64*, int, int);
+
+template <Index index>
+std::vector<std::int64_t> thousandths(const FreeBlocks& zone) {
+  std::vector<std::int64_t> all(zone.blocks.size());
+  auto orders = static_cast<int>(all.size());
+  int order = 0;
+  for (auto& i : all) i = index(zone.blocks.data(), orders, order++);
+  return all;
+}
+
+template <Index index>
+std::vector<Value> values(const void* record) {
+  auto all = thousandths<index>(*static_cast<const FreeBlocks*>(record));
+  return {all.begin(), all.end()};
+}
+
+/// Each of the two files has its width of the whole part, with a column for the sign or without
+/// (5.10 has none in either).
+template <Index index, int width>
+std::string line(const void* record) {
+  auto& zone = *static_cast<const FreeBlocks*>(record);
+  auto text = fmt::format("Node {}, zone {:>8} ", zone.name.node, zone.name.zone);
+  for (auto i : thousandths<index>(zone))
+    text += fmt::format("{:{}}.{:03} ", i / 1000, width, i % 1000);
+  return text;
+}
+
+Result<SnapshotReport::Reading> read_free(const Config& c) {
+  constexpr char kFile[] = "/proc/buddyinfo";
+  auto text = read_file(kFile);
+  if (!text) return Error{fmt::format("cannot read {}", kFile), strerror(errno), {}, kUnsupported};
+  auto zones = parse_buddyinfo(*text);
+  if (!zones) return Error{fmt::format("cannot read {}", kFile), "it is not of the usual form"};
+  std::erase_if(*zones, [&](auto& z) {
+    return (c.node && *c.node != z.name.node) || (!c.zone.empty() && c.zone != z.name.zone);
+  });
+  return reading(std::move(*zones));
+}
+
+std::uint64_t node_of_zone(const FreeBlocks& z) { return z.name.node; }
+std::string name_of_zone(const FreeBlocks& z) { return z.name.zone; }
+
+template <Index index, int width>
+SnapshotReport index_report(std::string_view key, std::string_view doc, std::string_view likeness) {
+  return snapshot<FreeBlocks>(
+      "/proc/buddyinfo",
+      {derived<FreeBlocks, node_of_zone>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
+       derived<FreeBlocks, name_of_zone>("zone", "ZONE", as::wide(as::text, -8), "memory zone")},
+      {key, {"order", "", as::thousandths, doc}, values<index>}, read_free, line<index, width>,
+      likeness);
+}
+
+// ----
+
+std::vector<Option> options() {
+  std::vector<Option> all = {
+      flag('a', "all", "also fallbacks that take a whole page block or more",
+           setting(&Opt::all_fallbacks)),
+      number('o', "order", "ORDER", "only allocations of at least 2^ORDER pages",
+             setting(&Opt::least_order)),
+      shared::node(),
+      shared::zone(),
+      flag('P', "process", "count by process too", setting(&Opt::by_process)),
+      flag('e', "events", "one line per fallback, as they come", setting(&Opt::each_event)),
+      flag('i', "index",
+           "instead of fallbacks the fragmentation index of each zone and order: at once, and "
+           "again each interval"),
+      flag('u', "unusable", "the same with the unusable free space index"),
+      flag(0, "raw", "with --events: the text of the kernel's own trace output"),
+      shared::kernel_stack(),
+      shared::stack_depth(),
+      shared::timestamp(),
+      shared::top(),
+      shared::sort('s'),
+  };
+  for (auto& o : shared::task_filters(false)) all.push_back(std::move(o));
+  all.push_back(shared::duration('d'));
+  all.push_back(shared::max_keys());
+  return all;
+}
+
+/// Options that only one kind of report has a use for.
+Result<void> check(const Config& c) {
+  constexpr std::string_view kOfEvents[] = {"raw", "kernel-stack", "perf-max-stack-depth",
+                                            "ring-size"};
+  constexpr std::string_view kOfTables[] = {"process", "top", "sort", "max-keys"};
+  constexpr std::string_view kOfFallbacks[] = {"all", "order"};
+  auto useless = [&](auto& options, const char* why) -> Result<void> {
+    for (auto option : options)
+      if (c.given(option)) return Error{fmt::format("--{} {}", option, why), {}, {}, kUsage};
+    return {};
+  };
+  bool table = !c.holds("events|index|unusable");
+  if (!c.given("events"))
+    if (auto r = useless(kOfEvents, "needs --events"); !r) return r;
+  if (!table)
+    if (auto r = useless(kOfTables, "is for the table of counts only"); !r) return r;
+  if (c.holds("index|unusable"))
+    if (auto r = useless(kOfFallbacks, "is for fallbacks only"); !r) return r;
+  return {};
+}
+
+}  // namespace
+
+TOOL(extfrag) {
+  using OfEvent = Fields<Event>;
+  using OfLine = Fields<Line>;
+  return {
+      .name = "extfrag",
+      .summary = "external fragmentation of memory, and who causes it",
+      .description =
+          "The kernel keeps memory in page blocks, each for pages of one migrate type: movable "
+          "(which compaction can bring together), unmovable, reclaimable. An allocation that finds "
+          "no free page of its type falls back on another's. Where that takes less than a whole "
+          "page block it fragments: one unmovable page keeps its block from ever becoming a huge "
+          "page.\n\n"
+          "Counts such fallbacks by types and orders, with --process also by process; with "
+          "--events each has a line. OWNERSHIP tells whether the page block changed its type. An "
+          "allocation in an interrupt counts as of the task that it interrupted.\n\n"
+          "With --index or --unusable the state of memory instead, exactly as the files in "
+          "/sys/kernel/debug/extfrag have it, but from /proc/buddyinfo, for any user: for each zone "
+          "a number per order, from 0 on. The fragmentation index tells why an allocation of the "
+          "order would fail: towards 0 for lack of memory, towards 1 for fragmentation; -1: it "
+          "would succeed. For orders above 3 the kernel compacts a zone only where it is more than "
+          "vm.extfrag_threshold / 1000 (0.500 by default), else it reclaims. The unusable index "
+          "is the part of free memory that an allocation of the order cannot use: 0 none of it, "
+          "1 all.",
+      .overhead =
+          "a hook per fallback, which is rare unless memory is short; counted in the kernel. "
+          "--index and --unusable read a small file and attach nothing",
+      .examples = {{"extfrag", "what fragments memory, until Ctrl-C"},
+                   {"extfrag -P 10", "by process, every ten seconds"},
+                   {"extfrag -e -K -o 3", "allocations of 8 pages and more, with kernel stacks"},
+                   {"extfrag -a -z Normal -- make", "all fallbacks of a command in one zone"},
+                   {"extfrag -i", "would an allocation fail, and why"},
+                   {"extfrag -u 60 10", "the unusable part of free memory, ten times"}},
+      .object = skeleton<extfrag_bpf>(),
+      .positionals = Positionals::interval_count,
+      .options = options(),
+      .hooks = {{"fallbacks", {{{"on_fallback"}}}}},
+      .report = table<extfrag_key, extfrag_count>(
+          {derived<Line, pid>("pid", "PID", as::pid, "process").only("process"),
+           derived<Line, comm>("comm", "COMM", as::comm, "command name of the task")
+               .only("process"),
+           OfLine::alloc_type(), OfLine::fallback_type(), OfLine::alloc_order(),
+           OfLine::fallback_order(), OfLine::fragmenting().with("all"), OfLine::ownership(),
+           derived<Line, count>("count", "COUNT", as::pages, "how often")},
+          "count"),
+      .other_reports =
+          {{"events",
+            events<Event>(
+                {field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+                 field<&Event::pid>("pid", "PID", as::pid, "process"),
+                 derived<Event, node>("node", "NODE", as::wide(as::number, -4),
+                                      "NUMA node of the pages")
+                     .with("!raw"),
+                 derived<Event, zone>("zone", "ZONE", as::wide(as::text, -8),
+                                      "memory zone of the pages")
+                     .with("!raw"),
+                 OfEvent::alloc_order().with("!raw"), OfEvent::fallback_order().with("!raw"),
+                 field<&Event::pageblock_order>("pageblock_order", "PBORDER",
+                                                as::wide(as::number, 7),
+                                                "2^order pages are a page block")
+                     .with("!raw"),
+                 OfEvent::alloc_type().with("!raw"), OfEvent::fallback_type().with("!raw"),
+                 OfEvent::fragmenting().with("!raw"), OfEvent::ownership().with("!raw"),
+                 derived<Event, as_traced>("traced", "EVENT", as::rest,
+                                           "the event in the words of the kernel's trace output")
+                     .in_text()
+                     .with("raw"),
+                 field<&Event::pfn>("pfn", "PFN", as::number, "page frame number of the first page")
+                     .with("json"),
+                 field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
+                "kernel-stack")
+                .often()},
+           {"index",
+            index_report<fragmentation_index, 2>(
+                "fragmentation_index",
+                "fragmentation index of order N: towards 0 lack of memory, towards 1 fragmentation, "
+                "-1 would succeed",
+                "/sys/kernel/debug/extfrag/extfrag_index")},
+           {"unusable", index_report<unusable_index, 1>(
+                            "unusable_index",
+                            "part of the free memory that order N cannot use, 0 to 1",
+                            "/sys/kernel/debug/extfrag/unusable_index")}},
+      .announce = "Tracing page allocations that fall back",
+      .exclusive = {{"events", "index"},
+                    {"events", "unusable"},
+                    {"index", "unusable"},
+                    {"raw", "json"},
+                    {"raw", "csv"}},
+      .check = check,
+  };
+}
