@@ -207,13 +207,6 @@ SWITCH_TEST(Compactsnoop, DirectForHugePages) {
   EXPECT_EQ(rows, direct);
 }
 
-Strings words(const std::string& text) {
-  std::istringstream in(text.substr(0, text.find('\n')));
-  Strings all;
-  for (std::string word; in >> word;) all.push_back(word);
-  return all;
-}
-
 SWITCH_TEST(Compactsnoop, Text) {
   require_tool("compactsnoop");
   const Strings plain{"COMM", "PID", "NODE", "ZONE", "ORDER", "MODE", "LAT(ms)", "STATUS"};
