@@ -137,9 +137,11 @@ SWITCH_TEST(Compactsnoop, Filters) {
   for (auto& filter : filters) tracers.push_back(with(filter));
   auto nobody = with({"-u", "54321"}),
        root = with({"-u", "0", "-p", wanted.id() + "," + other.id()});
+  // One after the other: two that compact the same zones are in each other's way.
   wanted.release();
+  auto one = wanted.truth();
   other.release();
-  auto one = wanted.truth(), two = other.truth();
+  auto two = other.truth();
   for (std::size_t i = 0; i < filters.size(); i++) {
     SCOPED_TRACE(filters[i][0]);
     auto report = tracers[i]->stop();
