@@ -4,6 +4,13 @@ import json
 
 MOST_TRIED_AGAIN = 8  # where more failed, a second try would only hide it
 
+# Common tests that ask nothing of the kernel and count nothing of the machine: they run on the host only, several at
+# once. As a filter of GoogleTest's.
+ANY_KERNEL = ":".join([f"*CommonTool.{name}/*" for name in (
+    "HelpAndVersion", "WrongCommandLines", "ReaderGoesAway", "FullDisk", "FullDiskEndsIt", "StalledReader",
+    "FiltersThatNothingCanMatch", "CommandsAndTheirStatus")] + [f"Common.{name}" for name in (
+        "List", "CommandsOfCoretap", "CoretapOnAFullDisk")])
+
 
 def tests(report):
     """-> (full name, test) of each; nothing if there is no report"""
@@ -37,3 +44,9 @@ def put(report, other):
     for suite in content["testsuites"]:
         suite["testsuite"] = [newer.get(f"{suite['name']}.{test['name']}", test) for test in suite["testsuite"]]
     report.write_text(json.dumps(content))
+
+
+def join(report, reports):
+    """One report of several shards' reports."""
+    suites = [suite for one in reports for suite in json.loads(one.read_text())["testsuites"]]
+    report.write_text(json.dumps({"testsuites": suites}))

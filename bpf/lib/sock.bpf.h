@@ -131,47 +131,28 @@ inline_ bool owner_wanted(const struct sock_owner *o)
  * Socket storage for tracing programs came with 5.11 (8e4597c627fb), as that of tasks did; before,
  * a hash by address that evicts what was not used for longest. Neither refuses a new socket.
  */
-#define SOCK_SLOT(slot_type)                                                                 \
-	struct {                                                                             \
-		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                                       \
-		__uint(map_flags, BPF_F_NO_PREALLOC);                                        \
-		__type(key, int);                                                            \
-		__type(value, slot_type);                                                    \
-	} sock_slots SEC(".maps");                                                           \
-	struct {                                                                             \
-		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                         \
-		__uint(max_entries, 1);                                                      \
-		__type(key, u64);                                                            \
-		__type(value, slot_type);                                                    \
-	} sock_slots_hash SEC(".maps");                                                      \
-	static const slot_type sock_slot_zero;                                               \
-	inline_ slot_type *sock_slot(struct sock *sk, bool make)                             \
-	{                                                                                    \
-		u64 key = (u64)sk;                                                           \
-		slot_type *s;                                                                \
-                                                                                             \
-		if (has_task_storage()) {                                                    \
-			s = bpf_sk_storage_get(&sock_slots, sk, 0,                           \
-					       make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);   \
-		} else {                                                                     \
-			s = bpf_map_lookup_elem(&sock_slots_hash, &key);                     \
-			if (!s && make) {                                                    \
-				bpf_map_update_elem(&sock_slots_hash, &key, &sock_slot_zero, \
-						    BPF_NOEXIST);                            \
-				s = bpf_map_lookup_elem(&sock_slots_hash, &key);             \
-			}                                                                    \
-		}                                                                            \
-		if (!s && make)                                                              \
-			count(LEDGER_UNTRACKED);                                             \
-		return s;                                                                    \
-	}                                                                                    \
-	/* When the socket goes. */                                                          \
-	inline_ void sock_slot_forget(struct sock *sk)                                       \
-	{                                                                                    \
-		u64 key = (u64)sk;                                                           \
-                                                                                             \
-		if (!has_task_storage())                                                     \
-			bpf_map_delete_elem(&sock_slots_hash, &key);                         \
+#define SOCK_SLOT(slot_type)                                                                  \
+	SLOT_MAPS(sock_slots, BPF_MAP_TYPE_SK_STORAGE, BPF_MAP_TYPE_LRU_HASH, u64, slot_type) \
+	inline_ slot_type *sock_slot(struct sock *sk, bool make)                              \
+	{                                                                                     \
+		slot_type *s;                                                                 \
+                                                                                              \
+		if (has_task_storage())                                                       \
+			s = bpf_sk_storage_get(&sock_slots, sk, 0,                            \
+					       make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);    \
+		else                                                                          \
+			s = sock_slots_hashed((u64)sk, make);                                 \
+		if (!s && make)                                                               \
+			count(LEDGER_UNTRACKED);                                              \
+		return s;                                                                     \
+	}                                                                                     \
+	/* When the socket goes. */                                                           \
+	inline_ void sock_slot_forget(struct sock *sk)                                        \
+	{                                                                                     \
+		u64 key = (u64)sk;                                                            \
+                                                                                              \
+		if (!has_task_storage())                                                      \
+			bpf_map_delete_elem(&sock_slots_hash, &key);                          \
 	}
 
 #endif

@@ -111,35 +111,42 @@ inline_ bool has_task_storage(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_storage_get);
 }
 
+/* A slot for each object of a kind: the object's own storage, and the hash for kernels without. */
+#define SLOT_MAPS(name, storage, hash, key_type, slot_type)                         \
+	struct {                                                                    \
+		__uint(type, storage);                                              \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                               \
+		__type(key, int);                                                   \
+		__type(value, slot_type);                                           \
+	} name SEC(".maps");                                                        \
+	struct {                                                                    \
+		__uint(type, hash);                                                 \
+		__uint(max_entries, 1);                                             \
+		__type(key, key_type);                                              \
+		__type(value, slot_type);                                           \
+	} name##_hash SEC(".maps");                                                 \
+	static const slot_type name##_zero;                                         \
+	inline_ slot_type *name##_hashed(key_type key, bool make)                   \
+	{                                                                           \
+		slot_type *s = bpf_map_lookup_elem(&name##_hash, &key);             \
+                                                                                    \
+		if (s || !make)                                                     \
+			return s;                                                   \
+		bpf_map_update_elem(&name##_hash, &key, &name##_zero, BPF_NOEXIST); \
+		return bpf_map_lookup_elem(&name##_hash, &key);                     \
+	}
+
 #define TASK_SLOT(slot_type)                                                                 \
-	struct {                                                                             \
-		__uint(type, BPF_MAP_TYPE_TASK_STORAGE);                                     \
-		__uint(map_flags, BPF_F_NO_PREALLOC);                                        \
-		__type(key, int);                                                            \
-		__type(value, slot_type);                                                    \
-	} task_slots SEC(".maps");                                                           \
-	struct {                                                                             \
-		__uint(type, BPF_MAP_TYPE_HASH);                                             \
-		__uint(max_entries, 1);                                                      \
-		__type(key, u32);                                                            \
-		__type(value, slot_type);                                                    \
-	} task_slots_hash SEC(".maps");                                                      \
-	static const slot_type task_slot_zero;                                               \
+	SLOT_MAPS(task_slots, BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_HASH, u32, slot_type)  \
 	inline_ slot_type *slot_of(struct task_struct *t, u32 tid, bool make)                \
 	{                                                                                    \
 		slot_type *s;                                                                \
                                                                                              \
-		if (has_task_storage()) {                                                    \
+		if (has_task_storage())                                                      \
 			s = bpf_task_storage_get(&task_slots, t, 0,                          \
 						 make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0); \
-		} else {                                                                     \
-			s = bpf_map_lookup_elem(&task_slots_hash, &tid);                     \
-			if (!s && make) {                                                    \
-				bpf_map_update_elem(&task_slots_hash, &tid, &task_slot_zero, \
-						    BPF_NOEXIST);                            \
-				s = bpf_map_lookup_elem(&task_slots_hash, &tid);             \
-			}                                                                    \
-		}                                                                            \
+		else                                                                         \
+			s = task_slots_hashed(tid, make);                                    \
 		if (!s && make)                                                              \
 			count(LEDGER_UNTRACKED);                                             \
 		return s;                                                                    \

@@ -112,7 +112,7 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
 	show(&f, &s);
 out:
 	if (kept)
-		*kept = sock_slot_zero;
+		*kept = sock_slots_zero;
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -135,7 +135,7 @@ int on_state(u64 *ctx)
 	if (!s)
 		return 0;
 	if (newstate == TCP_SYN_SENT) {
-		*s = sock_slot_zero;
+		*s = sock_slots_zero;
 		s->active = 1;
 	}
 	if (newstate == TCP_SYN_SENT || newstate == TCP_ESTABLISHED)

@@ -2,6 +2,7 @@
 Subjects take turns within a round, in an order that rotates, so that no one always has the quiet moment."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -10,13 +11,13 @@ from contextlib import closing
 from pathlib import Path
 
 from benchlib import kernel
-from benchlib.process import (Subject, Unusable, compile_helper, find_program, output_of, running, say, time_to_attach_ns)
+from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
+                              time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import Switches, Writes
+from benchlib.workload import Busy, Bytes, Calls, Execs, Files, Opens, Switches, Writes, cgroup, program
 
 MB = 1e6
-WITHOUT_STACKS = ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop")
-WITH_STACKS = ("offcputime",)
+VICTIMS = Path(__file__).resolve().parents[2] / "tests/victim"
 QUIET = 0.8  # the workload must make this part of all operations, or the round is taken again
 
 
@@ -39,13 +40,16 @@ class Bench:
             raise Unusable(f"no {tool} {'in ' + self.options.peer if self.options.peer else '(package libbpf-tools)'}")
         return Subject("peer", [str(path), *args])
 
-    def helper(self, name, *libraries):
+    def helper(self, name, *libraries, folder=Path(__file__).parent):
         if name not in self._helpers:
-            self._helpers[name] = compile_helper(Path(__file__).with_name(f"{name}.c"), self.scratch, *libraries)
+            self._helpers[name] = compile_helper(Path(folder, f"{name}.c"), self.scratch, *libraries)
         return self._helpers[name]
 
-    def floor(self, *tracepoints):
-        return Subject("floor", [self.helper("empty", "-lbpf"), *tracepoints])
+    def victim(self, name):
+        return self.helper(name, "-pthread", folder=VICTIMS)
+
+    def floor(self, *hooks):
+        return Subject("floor", [self.helper("empty", "-lbpf"), *hooks])
 
     def available(self, *makers):
         """Those of the subjects that are here, and what became of the others."""
@@ -82,18 +86,18 @@ def _in_kernel(bench, workload):
     All operations are counted, not only the workload's: the programs see them all, too."""
 
     def measure(subject):
-        with running(subject, bench.scratch) as pid:
-            progs, _ = kernel.held_by(pid)
+        with running(subject, bench.scratch) as pids:
+            progs, _ = kernel.held_by(pids)
             if not progs:
                 raise Unusable("holds no BPF program")
             workload.run(0.02)  # the first events pay for what later ones find made
             for _ in range(3):
-                before = kernel.run_time_ns(progs)
+                before = kernel.run_stats(progs)
                 ran = workload.run()
-                spent = kernel.run_time_ns(progs) - before
-                if ran.own >= QUIET * ran.operations:
+                spent, seen = (now - then for now, then in zip(kernel.run_stats(progs), before))
+                if ran.operations is None or ran.own >= QUIET * ran.operations:
                     break
-            return spent / ran.operations
+            return spent / max(1, seen if ran.operations is None else ran.operations)
 
     return measure
 
@@ -113,33 +117,67 @@ def _felt(bench, workload):
     return measure
 
 
-def _cost(bench, figure, workload, subjects, notes):
-    """Rounds with the kernel's own clock on, then rounds without it for the workload's."""
+def _cost(bench, figure, workload, subjects, notes, feel=_felt):
+    """Rounds with the kernel's own clock on, then rounds without it for what `feel` measures."""
     with kernel.RunStats():
         inside = bench.take_turns(f"{figure}, time in the kernel", subjects, notes, _in_kernel(bench, workload))
     felt = {}
     if not bench.options.no_slowdown:
         present = [s for s in subjects if inside[s.label]]
-        felt = bench.take_turns(f"{figure}, time of the workload", [Subject("nothing", []), *present], notes, _felt(bench, workload))
+        felt = bench.take_turns(f"{figure}, time of the workload", [Subject("nothing", []), *present], notes, feel(bench, workload))
     return inside, felt
 
 
-def _slowdown_row(figure, workload, felt, ours="coretap", theirs="peer"):
+def _slowdown_row(figure, workload, felt, ours="coretap", theirs="peer", bar=None):
     runs = {"coretap": felt.get(ours), "peer": felt.get(theirs), "floor": felt.get("floor"), "nothing": felt.get("nothing")}
-    row = make_row(f"{figure}: workload", f"ns/{workload.unit}", {k: v or [] for k, v in runs.items()}, against="nothing")
+    row = make_row(f"{figure}: workload", f"ns/{workload.unit}", {k: v or [] for k, v in runs.items()}, against="nothing", bar=bar)
     if row.medians.get("peer") and row.medians.get("nothing"):
         row.note = f"peer: {row.medians['peer'] / row.medians['nothing']:.2f} x nothing"
     return row
 
 
-def runqlat(bench):
-    name, bar = "runqlat", 0.25
-    with closing(Switches()) as workload:
-        subjects, notes = bench.available(lambda: bench.coretap(name), lambda: bench.peer(name), lambda: bench.floor("sched_switch"))
-        inside, felt = _cost(bench, name, workload, subjects, notes)
-    yield make_row(f"{name}: in kernel", "ns/switch", inside, bar=bar, note="; ".join(notes))
+def _beside_peer(bench, tool, workload, hooks, bar, *args, peer=None, unit=None, slowdown=None):
+    """What most tools are measured by: in the kernel beside the peer and the floor; the workload beside nothing."""
+    figure = " ".join((tool, *args))
+    with closing(workload):
+        subjects, notes = bench.available(lambda: bench.coretap(tool, *args), peer or (lambda: bench.peer(tool, *args)),
+                                          lambda: bench.floor(*hooks))
+        inside, felt = _cost(bench, figure, workload, subjects, notes)
+    yield make_row(f"{figure}: in kernel", f"ns/{unit or workload.unit}", inside, bar=bar, note="; ".join(notes))
     if felt:
-        yield _slowdown_row(name, workload, felt)
+        yield _slowdown_row(figure, workload, felt, bar=slowdown)
+
+
+def runqlat(bench):
+    return _beside_peer(bench, "runqlat", Switches(), ["sched_switch"], 0.25)
+
+
+def biolatency(bench):
+    return _beside_peer(bench, "biolatency", Writes(bench.options.io_dir), ["block_rq_issue", "block_rq_complete"], 0.7)
+
+
+def biosnoop(bench):
+    hooks = ["block_io_start", "block_rq_issue", "block_rq_complete"]
+    return _beside_peer(bench, "biosnoop", Writes(bench.options.io_dir), hooks, 0.4)
+
+
+def syscount(bench):
+    yield from _beside_peer(bench, "syscount", Calls(), ["sys_exit"], 0.8)
+    yield from _beside_peer(bench, "syscount", Calls(), ["sys_enter", "sys_exit"], 0.8, "-L")
+
+
+def profile(bench):
+    return _beside_peer(bench, "profile", Busy(), ["99"], 1.0, "-F", "99", unit="sample", slowdown=1.01)
+
+
+def offwaketime(bench):
+    """Beside both tools that it takes the place of, at once."""
+
+    def both():
+        pair = bench.peer("offcputime")
+        return Subject(pair.label, pair.argv, "the peer: offcputime and wakeuptime at once", [bench.peer("wakeuptime").argv])
+
+    return _beside_peer(bench, "offwaketime", Switches(), ["sched_switch", "sched_waking"], 1.0, peer=both)
 
 
 def offcputime(bench):
@@ -166,42 +204,139 @@ def offcputime(bench):
         yield _slowdown_row(f"{name} -K", workload, felt, "coretap -K", theirs)
 
 
-def biolatency(bench):
-    name = "biolatency"
-    with closing(Writes(bench.options.io_dir)) as workload:
-        subjects, notes = bench.available(lambda: bench.coretap(name), lambda: bench.peer(name),
-                                          lambda: bench.floor("block_rq_issue", "block_rq_complete"))
-        inside, felt = _cost(bench, name, workload, subjects, notes)
-    yield make_row(f"{name}: in kernel", "ns/request", inside, bar=0.7, note="; ".join(notes))
-    if felt:
-        yield _slowdown_row(name, workload, felt)
+# --- events: none may be lost ------------------------------------------------------------------------
+
+def _lost(log):
+    """What a tracer says was lost: coretap's ledger, or the peer's remarks."""
+    said = re.findall(r"^ +(\d+)  (?:lost|not tracked|missed)\b|[Ll]ost (\d+) events", log.read_text(errors="replace"), re.M)
+    return sum(int(a or b) for a, b in said)
+
+
+def _delivered(bench, workload):
+    """A measure: the workload's ns per operation, what the tracer's file lacks of its operations, what the tracer says."""
+
+    def measure(subject):
+        if subject.label == "nothing":
+            ran = workload.run()
+            return ran.seconds * 1e9 / ran.own, 0, 0
+        with running(subject, bench.scratch):
+            made = workload.run(0.02).own
+            ran = workload.run()
+            made += ran.own
+        log = log_of(bench.scratch)
+        with log.open(errors="replace") as lines:
+            shown = sum(bool(re.search(workload.shown, line)) for line in lines)
+        return ran.seconds * 1e9 / ran.own, abs(made - shown), _lost(log)
+
+    return measure
+
+
+def _events(bench, tool, workload, hooks, bar, slowdown=None):
+    """A tool that prints a line for each event: its cost, and whether all lines come when it writes to a file."""
+    subjects, notes = bench.available(lambda: bench.coretap(tool), lambda: bench.peer(tool), lambda: bench.floor(*hooks))
+    inside, felt = _cost(bench, tool, workload, subjects, notes, _delivered)
+    yield make_row(f"{tool}: in kernel", f"ns/{workload.unit}", inside, bar=bar, note="; ".join(notes))
+    if not felt:
+        return
+    ns, lacking, told = ({label: [run[i] for run in runs] for label, runs in felt.items()} for i in range(3))
+    yield make_row(f"{tool}: workload", f"ns/{workload.unit}", ns, beyond="nothing", bar=slowdown)
+    tracers = {label: [max(pair) for pair in zip(lacking[label], told[label])] for label in ("coretap", "peer") if lacking.get(label)}
+    note = "; ".join(f"{label} says {sum(told[label])} lost in {len(told[label])} runs" for label in tracers)
+    yield make_row(f"{tool}: lost", f"{workload.unit}s", tracers, against="", bar=0, note=note)
+
+
+def opensnoop(bench):
+    hooks = ["syscalls/sys_enter_openat", "syscalls/sys_exit_openat"]
+    return _events(bench, "opensnoop", Opens(bench.victim("opener")), hooks, 0.12, slowdown=0.35)
+
+
+def execsnoop(bench):
+    return _events(bench, "execsnoop", Execs(bench.scratch), ["sched_process_exec"], 0.5)
+
+
+# --- the recorder: beside the tracers that are told of every call ------------------------------------
+
+SHARE_OF_SLOW = 0.1  # what they need for each operation does not depend on how many there are
+
+
+def _recorder(bench, where, workload, bar):
+    """The workload in a cgroup that is recorded, and under strace and perf trace."""
+    output = str(Path(bench.scratch, "calls"))
+    subjects, notes = bench.available(
+        lambda: bench.coretap("traceloop", "--dump-on-exit", "-c", str(where)),
+        lambda: Subject("strace", [program("strace", "strace"), "-f", "-o", output]),
+        lambda: Subject("perf trace", [program("perf", "linux-perf"), "trace", "-o", output, "--"]))
+    gaps, told = [], []
+
+    def measure(subject):
+        if subject.label == "nothing":
+            ran = workload.run()
+        elif subject.label == "coretap":
+            with running(subject, bench.scratch):
+                ran = workload.run()
+            dump = log_of(bench.scratch)
+            told.append(_lost(dump))
+            if isinstance(workload, Bytes):
+                gaps.append(workload.gaps(dump.read_text(errors="replace")))
+        else:
+            ran = workload.run(SHARE_OF_SLOW, subject.argv)
+        return ran.seconds * 1e9 / ran.own
+
+    name = f"traceloop of {workload.name}"
+    runs = bench.take_turns(name, [Subject("nothing", []), *subjects], notes, measure)
+    yield make_row(f"{name}: workload", f"ns/{workload.unit}", runs, against="nothing", bar=bar, note="; ".join(notes))
+    if gaps and None in gaps:
+        yield missing(f"{name}: missing", "calls", "its dump shows no read or write of dd's", "", 0)
+    elif gaps:
+        yield make_row(f"{name}: missing", "calls", {"coretap": [max(pair) for pair in zip(gaps, told)]}, against="", bar=0,
+                       note="breaks in the order of the calls that are in the dump, or what the ledger says")
+
+
+def traceloop(bench):
+    with cgroup() as where:
+        for make, bar in ((lambda: Bytes(where), 4), (lambda: Files(where, bench.options.io_dir), 1.1)):
+            with closing(make()) as workload:
+                yield from _recorder(bench, where, workload, bar)
 
 
 # --- memory ------------------------------------------------------------------------------------------
 
+AT_REST = (  # MB, with the rings or without, tools
+    (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove")),
+    (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "gethostlatency", "bashreadline")),
+    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace")),
+)
+
+
 def memory(bench):
-    """At rest: attached and idle for a second. PSS parts a shared library among those who use it now, so a
-    dynamically linked subject looks smaller beside others; the private part is in --json as well."""
-    bar = 2.5
-    for tool in (*WITHOUT_STACKS, *WITH_STACKS):
-        subjects, notes = bench.available(lambda: bench.coretap(tool), lambda: bench.peer(tool))
-        if bench.options.static and any(s.label == "coretap" for s in subjects):
-            subjects.append(Subject("static", [bench.options.static, tool]))
-        details = {}
+    """At rest: attached and idle for a second; stacks were not printed. PSS parts a shared library among those who use
+    it now, so a dynamically linked subject looks smaller beside others; the private part is in --json as well."""
+    for bar, rings, tools in AT_REST:
+        for tool in tools:
+            yield from _memory_of(bench, tool, bar, rings)
 
-        def measure(subject):
-            with running(subject, bench.scratch) as pid:
-                time.sleep(1)
-                details[subject.label] = {key: value * 1024 / MB for key, value in kernel.memory_kb(pid).items()}
-                details[subject.label]["maps"] = kernel.held_by(pid)[1] / MB
-                return details[subject.label]["pss"]
 
-        runs = bench.take_turns(f"memory of {tool}", subjects, notes, measure, rounds=1)
-        must = bar if tool in WITHOUT_STACKS else None
-        parts = [f"{label}: peak {d['peak']:.2f}, private {d['private']:.2f}, maps in the kernel {d['maps']:.2f}" for label, d in details.items()]
-        yield make_row(f"{tool}: memory at rest", "MB PSS", runs, against="", bar=must, note="; ".join(parts + notes))
-        if runs.get("static"):
-            yield make_row(f"{tool}: the same, static", "MB PSS", {"coretap": runs["static"]}, against="", bar=must)
+def _memory_of(bench, tool, bar, rings):
+    subjects, notes = bench.available(lambda: bench.coretap(tool), lambda: bench.peer(tool))
+    if bench.options.static and any(s.label == "coretap" for s in subjects):
+        subjects.append(Subject("static", [bench.options.static, tool]))
+    details = {}
+
+    def measure(subject):
+        with running(subject, bench.scratch) as pids:
+            time.sleep(1)
+            found = {key: value * 1024 / MB for key, value in kernel.memory_kb(pids[0]).items()}
+            found["maps"] = kernel.held_by(pids)[1] / MB
+            details[subject.label] = found
+            return found["pss"] - (0 if rings else found["rings"])
+
+    runs = bench.take_turns(f"memory of {tool}", subjects, notes, measure, rounds=1)
+    parts = [f"{label}: peak {d['peak']:.2f}, private {d['private']:.2f}, rings {d['rings']:.2f}, maps in the kernel {d['maps']:.2f}"
+             for label, d in details.items()]
+    unit = "MB PSS" if rings else "MB PSS without rings"
+    yield make_row(f"{tool}: memory at rest", unit, runs, against="", bar=bar, note="; ".join(parts + notes))
+    if runs.get("static"):
+        yield make_row(f"{tool}: the same, static", unit, {"coretap": runs["static"]}, against="", bar=bar)
 
 
 # --- time until attached ---------------------------------------------------------------------------
@@ -297,7 +432,14 @@ def size(bench):
 FIGURES = {
     "runqlat": (runqlat, "ns per context switch, and the slowdown"),
     "offcputime": (offcputime, "the same, by default and with -K"),
+    "offwaketime": (offwaketime, "the same, beside offcputime and wakeuptime at once"),
+    "profile": (profile, "99 samples a second: ns per sample, and the slowdown of a busy machine"),
     "biolatency": (biolatency, "ns per request, and the slowdown"),
+    "biosnoop": (biosnoop, "the same"),
+    "syscount": (syscount, "ns per system call, by default and with -L, and the slowdown"),
+    "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
+    "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
+    "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
     "memory": (memory, "at rest, at its peak, and in the kernel's maps"),
     "startup": (startup, "exec to attached"),
     "size": (size, "the static executable"),

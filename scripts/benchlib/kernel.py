@@ -10,7 +10,7 @@ from pathlib import Path
 _libc = ctypes.CDLL(None, use_errno=True)
 _NR_BPF = {"x86_64": 321, "ppc64le": 361, "s390x": 351}.get(platform.machine(), 280)
 _PROG_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD, _ENABLE_STATS = 13, 15, 32
-_RUN_TIME_OFFSET = 192  # of run_time_ns in struct bpf_prog_info, the same since 5.1
+_RUN_TIME_OFFSET = 192  # of run_time_ns and run_cnt in struct bpf_prog_info, the same since 5.1
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x20000, 0x4000, 0x40000
 
 
@@ -42,18 +42,19 @@ def stats_forced_on():
     return Path("/proc/sys/kernel/bpf_stats_enabled").read_text().strip() != "0"
 
 
-def run_time_ns(prog_ids):
-    """Sum over programs of the time they ran so far."""
-    total = 0
+def run_stats(prog_ids):
+    """Sums over programs: ns that they ran so far, and how often."""
+    spent = runs = 0
     for prog_id in prog_ids:
         fd = _bpf(_PROG_GET_FD_BY_ID, struct.pack("I", prog_id), "BPF_PROG_GET_FD_BY_ID")
         try:
             info = ctypes.create_string_buffer(256)
             _bpf(_OBJ_GET_INFO_BY_FD, struct.pack("IIQ", fd, len(info), ctypes.addressof(info)), "BPF_OBJ_GET_INFO_BY_FD")
-            total += struct.unpack_from("Q", info, _RUN_TIME_OFFSET)[0]
+            ns, count = struct.unpack_from("QQ", info, _RUN_TIME_OFFSET)
+            spent, runs = spent + ns, runs + count
         finally:
             os.close(fd)
-    return total
+    return spent, runs
 
 
 def die_with_parent():
@@ -77,10 +78,10 @@ def attachments(pid):
     )
 
 
-def held_by(pid):
-    """Ids of the BPF programs a process holds, directly or by a link, and the bytes of its maps."""
+def held_by(pids):
+    """Ids of the BPF programs that processes hold, directly or by a link, and the bytes of their maps."""
     progs, maps = set(), {}
-    for number, target in descriptors(pid):
+    for pid, (number, target) in ((pid, entry) for pid in pids for entry in descriptors(pid)):
         if "bpf" not in target:
             continue
         info = dict(
@@ -94,11 +95,14 @@ def held_by(pid):
 
 
 def memory_kb(pid):
-    """PSS, private part of it and peak, in kB."""
+    """PSS, what of it is maps of the kernel (rings), private part and peak, in kB."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     field = lambda name, text: int(re.search(rf"^{name}:\s+(\d+)", text, re.M).group(1))
+    areas = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path(f"/proc/{pid}/smaps").read_text(), flags=re.M)
+    rings = sum(field("Pss", area) for area in areas if "anon_inode:bpf-map" in area)
     return {
         "pss": field("Pss", rollup),
+        "rings": rings,
         "private": field("Private_Clean", rollup) + field("Private_Dirty", rollup),
         "peak": field("VmHWM", Path(f"/proc/{pid}/status").read_text()),
     }
@@ -116,6 +120,12 @@ def block_requests():
         if os.path.isdir(f"/sys/block/{field[2].replace('/', '!')}/mq"):
             total += sum(int(field[i]) for i in (3, 7, 14, 18) if i < len(field))
     return total
+
+
+def cgroup2_mount():
+    """Where cgroup v2 is mounted, or None."""
+    mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
+    return next((fields[1] for fields in mounts if fields[2] == "cgroup2"), None)
 
 
 def need_tracefs():

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchlib import kernel
@@ -38,11 +38,12 @@ def output_of(argv):
 
 @dataclass
 class Subject:
-    """A command to be measured. Its label is the column it stands in: coretap, peer, floor, bpftrace."""
+    """A command to be measured. Its label is the column it stands in: coretap, peer, floor, bpftrace, strace..."""
 
     label: str
     argv: list
     note: str = ""
+    beside: list = field(default_factory=list)  # commands that run at the same time, and count with it
 
 
 def _last_words(log):
@@ -56,7 +57,7 @@ def _end(process):
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(5)
+            process.wait(20)  # it may have much to write yet
         except subprocess.TimeoutExpired:
             pass
     if process.poll() is None:
@@ -64,13 +65,24 @@ def _end(process):
         process.wait()
 
 
+def log_of(scratch, number=0):
+    """What the subject wrote: its output and its errors, complete when it has ended."""
+    return Path(scratch, f"subject{number}.log")
+
+
 @contextmanager
 def running(subject, scratch):
-    """The subject, attached and at rest, for the time of a with block; gives its pid."""
-    log = Path(scratch, "subject.log")
+    """The subject, attached and at rest, for the time of a with block; gives the pids of its commands."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(_running(argv, log_of(scratch, number)))
+               for number, argv in enumerate([subject.argv, *subject.beside])]
+
+
+@contextmanager
+def _running(argv, log):
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            subject.argv,
+            argv,
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
@@ -101,7 +113,7 @@ def _wait_attached(process, log):
 
 def time_to_attach_ns(helper, subject, scratch):
     """From exec to the last attachment, seen by a helper that looks every 0.2 ms."""
-    log = Path(scratch, "subject.log")
+    log = log_of(scratch)
     done = subprocess.run(
         [helper, str(int(SETTLE * 1000)), str(TIMEOUT * 1000), log, *subject.argv],
         stdout=subprocess.PIPE,

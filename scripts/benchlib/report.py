@@ -16,21 +16,23 @@ class Row:
     medians: dict = field(default_factory=dict)
     runs: dict = field(default_factory=dict)
     against: str = ""  # the subject that ratio and bar are about; "" where the bar is a value
+    beyond: str = ""  # the subject whose value is taken off both first
     ratio: float = None
     bar: float = None
     verdict: str = INFO
     note: str = ""
 
 
-def make_row(figure, unit, runs, against="peer", bar=None, note=""):
+def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond=""):
     """A row from each subject's runs. A bar against a subject that did not run counts as not measured."""
     runs = {label: values for label, values in runs.items() if values}
-    row = Row(figure, unit, {label: statistics.median(values) for label, values in runs.items()}, runs, against, bar=bar, note=note)
-    ours = row.medians.get("coretap")
-    value = ours
+    medians = {label: statistics.median(values) for label, values in runs.items()}
+    row = Row(figure, unit, medians, runs, against, beyond, bar=bar, note=note)
+    value = ours = medians.get("coretap")
     if against:
-        theirs = row.medians.get(against)
-        value = row.ratio = ours / theirs if ours is not None and theirs else None
+        base, theirs = medians.get(beyond) if beyond else 0, medians.get(against)
+        known = None not in (ours, theirs, base) and theirs > base
+        value = row.ratio = (ours - base) / (theirs - base) if known else None
     if bar is not None:
         row.verdict = UNKNOWN if value is None else OK if value <= bar else MISSED
     return row
@@ -40,7 +42,7 @@ def missing(figure, unit, why, against="peer", bar=None):
     return Row(figure, unit, against=against, bar=bar, verdict=UNKNOWN, note=why)
 
 
-_COLUMNS = ("coretap", "peer", "bpftrace", "floor", "nothing")
+_COLUMNS = ("coretap", "peer", "bpftrace", "strace", "perf trace", "floor", "nothing")
 
 
 def _number(value):
@@ -50,17 +52,18 @@ def _number(value):
 
 
 def as_text(rows):
-    head = ("figure", "unit", *_COLUMNS, "ratio", "must be", "")
+    columns = [c for c in _COLUMNS if c in _COLUMNS[:2] or any(c in row.medians for row in rows)]
+    head = ("figure", "unit", *columns, "ratio", "must be", "")
     table = [head]
     for row in rows:
-        ratio = f"{row.ratio:.2f} x {row.against}" if row.ratio is not None else ""
+        ratio = f"{row.ratio:.2f} x {row.against}{f' beyond {row.beyond}' if row.beyond else ''}" if row.ratio is not None else ""
         bar = "" if row.bar is None else f"<= {row.bar:g} x" if row.against else f"<= {row.bar:g} {row.unit}"
-        table.append((row.figure, row.unit, *(_number(row.medians.get(c)) for c in _COLUMNS), ratio, bar, row.verdict))
+        table.append((row.figure, row.unit, *(_number(row.medians.get(c)) for c in columns), ratio, bar, row.verdict))
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     lines = []
     for line, row in zip(table, [None, *rows]):
         text = "  ".join(
-            cell.ljust(width) if i in (0, 1) or i > 6 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
+            cell.ljust(width) if i < 2 or i >= 2 + len(columns) else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
         )
         lines.append(text.rstrip())
         if row and row.note:

@@ -1,11 +1,14 @@
-"""The two workloads: context switches and direct writes. Each counts its own operations."""
+"""The workloads. Each counts its own operations, and times them."""
 
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +16,20 @@ from benchlib import kernel
 from benchlib.process import Unusable, find_program
 
 
-def _run(argv):
+def _run(argv, cgroup=None, directory=None):
+    def prepare():
+        kernel.die_with_parent()
+        if cgroup:
+            Path(cgroup, "cgroup.procs").write_text("0")
+
     process = subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=kernel.die_with_parent,
+        cwd=directory,
+        preexec_fn=prepare,
         start_new_session=True,
     )
     try:
@@ -39,33 +48,199 @@ def _run(argv):
 @dataclass
 class Ran:
     seconds: float  # the workload's own time
-    operations: int  # on the whole machine while it ran, as the tracer saw them too
+    operations: int  # on the whole machine while it ran, as the tracer saw them too; None: as many as it saw
     own: int  # those the workload made
 
 
-class Switches:
-    """Two processes on one CPU that hand a byte to and fro."""
+def program(name, package):
+    path = find_program(name)
+    if not path:
+        raise Unusable(f"{name} is missing (package {package})")
+    return path
 
-    unit = "switch"
 
-    def __init__(self, loops=100_000):
-        self._perf = find_program("perf")
-        if not self._perf:
-            raise Unusable("perf is missing (package linux-perf)")
-        self._loops = loops
-        self._cpu = max(os.sched_getaffinity(0))
+def _on_one_cpu():
+    return ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
 
-    def run(self, share=1.0):
-        loops = max(1, int(self._loops * share))
-        before = kernel.context_switches()
-        seconds = float(_run(["taskset", "-c", str(self._cpu), self._perf, "bench", "-f", "simple", "sched", "pipe", "-l", str(loops)]))
-        return Ran(seconds, kernel.context_switches() - before, 2 * loops)
+
+@contextmanager
+def cgroup():
+    """A cgroup for the time of a with block."""
+    mount = kernel.cgroup2_mount()
+    if not mount:
+        raise Unusable("cgroup v2 is mounted nowhere")
+    path = Path(mount, f"coretap-bench.{os.getpid()}")
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise Unusable(f"no cgroup: {error}") from error
+    try:
+        yield path
+    finally:
+        for _ in range(50):  # it is busy until the last of it is gone
+            with suppress(OSError):
+                path.rmdir()
+                break
+            time.sleep(0.1)
+
+
+class Workload:
+    """What most need not say otherwise."""
 
     def close(self):
         pass
 
 
-class Writes:
+class PerfBench(Workload):
+    """One of the loops of perf bench, on one CPU."""
+
+    def __init__(self, loops):
+        self._perf, self._loops = program("perf", "linux-perf"), loops
+
+    def _run_loop(self, share, *benchmark):
+        """-> loops, seconds"""
+        loops = max(1, int(self._loops * share))
+        return loops, float(_run([*_on_one_cpu(), self._perf, "bench", "-f", "simple", *benchmark, str(loops)]))
+
+
+class Switches(PerfBench):
+    """Two processes on one CPU that hand a byte to and fro."""
+
+    unit = "switch"
+
+    def __init__(self):
+        super().__init__(100_000)
+
+    def run(self, share=1.0):
+        before = kernel.context_switches()
+        loops, seconds = self._run_loop(share, "sched", "pipe", "-l")
+        return Ran(seconds, kernel.context_switches() - before, 2 * loops)
+
+
+class Calls(PerfBench):
+    """One process that makes the shortest system call over and over."""
+
+    unit = "call"
+
+    def __init__(self):
+        super().__init__(5_000_000)
+
+    def run(self, share=1.0):
+        loops, seconds = self._run_loop(share, "syscall", "basic", "--loop")
+        return Ran(seconds, loops, loops)
+
+
+class Opens(Workload):
+    """One process that opens a file over and over, and times that itself: a victim of the tests."""
+
+    unit = "open"
+    shown = r"\bopener\b.*/proc/self/comm$"  # a tracer's line about one of them
+
+    def __init__(self, opener, count=300_000):
+        self._opener, self._count = opener, count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        told = json.loads(_run([self._opener, "--count", str(count)]).splitlines()[-1])
+        return Ran(told["bulk_ns"] / 1e9, count, count)
+
+
+class Execs(Workload):
+    """A storm of processes that are forked, run a program that does nothing, and end; one after another on each CPU."""
+
+    unit = "exec"
+    shown = r"^bench-true\b"
+
+    def __init__(self, scratch, count=5_000):
+        self._program, self._count = Path(scratch, "bench-true"), count
+        if not self._program.exists():
+            self._program.symlink_to(program("true", "coreutils"))
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        loop = f"seq {count} | xargs -n 1 -P {len(os.sched_getaffinity(0))} {self._program}"
+        start = time.monotonic()
+        _run(["sh", "-c", loop])
+        return Ran(time.monotonic() - start, count, count)
+
+
+class Sysbench(Workload):
+    """One of the tests of sysbench."""
+
+    def __init__(self, events, *test):
+        self._command, self._events = [program("sysbench", "sysbench"), *test], events
+
+    def _run_test(self, share, under=(), **where):
+        """-> events, seconds"""
+        limit = ["--time=0", f"--events={max(1, int(self._events * share))}"]
+        text = _run([*under, *self._command, *limit, "run"], **where)
+        found = [re.search(rf"total {words}:\s+([\d.]+)", text) for words in ("number of events", "time")]
+        if not all(found):
+            raise Unusable("sysbench does not say what it did")
+        return int(found[0].group(1)), float(found[1].group(1))
+
+
+class Busy(Sysbench):
+    """Computes on all CPUs. Only the tracer knows how many samples it took."""
+
+    unit = "event"
+
+    def __init__(self):
+        super().__init__(6_000, "cpu", f"--threads={len(os.sched_getaffinity(0))}")
+
+    def run(self, share=1.0):
+        events, seconds = self._run_test(share)
+        return Ran(seconds, None, events)
+
+
+class Bytes(Workload):
+    """One process in a cgroup that copies single bytes: two system calls each."""
+
+    name, unit = "dd", "byte"
+
+    def __init__(self, cgroup, count=300_000):
+        self._cgroup, self._count = cgroup, count
+
+    def run(self, share=1.0, under=()):
+        count = max(1, int(self._count * share))
+        start = time.monotonic()
+        _run([*_on_one_cpu(), *under, "dd", "if=/dev/zero", "of=/dev/null", "bs=1", f"count={count}"], self._cgroup)
+        return Ran(time.monotonic() - start, count, count)
+
+    @staticmethod
+    def gaps(dump):
+        """Its reads and writes take turns: how often a tracer's dump breaks that; None where it shows none."""
+        calls = re.findall(r"\b(read|write)\b\W+(?:fd\W+)?[01]\b", dump)
+        return sum(a == b for a, b in zip(calls, calls[1:])) if calls else None
+
+
+class Files(Sysbench):
+    """One process in a cgroup that reads and writes files at random."""
+
+    name, unit = "sysbench fileio", "request"
+
+    def __init__(self, cgroup, directory):
+        super().__init__(40_000, "fileio", "--file-total-size=64M", "--file-num=4", "--file-test-mode=rndrw")
+        self._cgroup = cgroup
+        try:
+            self._directory = tempfile.mkdtemp(prefix="coretap-bench.", dir=directory)
+        except OSError as error:
+            raise Unusable(f"no directory for files: {error}") from error
+        try:
+            _run([*self._command, "prepare"], directory=self._directory)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, share=1.0, under=()):
+        events, seconds = self._run_test(share, under, cgroup=self._cgroup, directory=self._directory)
+        return Ran(seconds, events, events)
+
+    def close(self):
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class Writes(Workload):
     """One process that writes blocks past the page cache, over a file that has its blocks already."""
 
     unit = "request"

@@ -240,6 +240,7 @@ std::size_t check_csv(const std::string& text) {
 /// A command that makes events for this tool under the hostile name, and options that show names.
 struct Events {
   Strings options, command;
+  bool in_turns = false;  ///< the commands press for the machine's memory: not at the same time
 };
 Events events_for(const std::string& tool) {
   static const std::map<std::string, Events> known{
@@ -247,9 +248,9 @@ Events events_for(const std::string& tool) {
       {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
       {"biosnoop", {{"-Q", "-P"}, {"blockio", "--count", "5"}}},
       {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
-      {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}}},
+      {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}, true}},
       {"drsnoop",
-       {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
+       {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}, true}},
       {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
       {"extfrag", {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}}},
       {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
@@ -542,7 +543,9 @@ EVERY_TOOL(HostileNames) {
     options.push_back("--exit-status");
     options.insert(options.end(), events.options.begin(), events.options.end());
     for (auto& word : hostile_command(events, directories[i].path())) options.push_back(word);
-    return start(tool, options);
+    auto process = start(tool, options);
+    if (events.in_turns) process->wait();
+    return process;
   };
   bool stacks = contains(help_of(tool), "--folded");
   auto text = begin(0, {}), json = begin(1, {"--json"}), csv = begin(2, {"--csv"});

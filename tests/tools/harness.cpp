@@ -414,6 +414,13 @@ std::uint64_t Report::sum(const char* key) const {
   return total;
 }
 
+std::vector<Json> Report::of_process(std::uint64_t pid) const {
+  std::vector<Json> own;
+  for (auto& event : body)
+    if (event["pid"].u64() == pid) own.push_back(event);
+  return own;
+}
+
 Report parse_report(const std::string& out, const std::string& err) {
   std::vector<Json> own;
   Report report;
@@ -478,6 +485,35 @@ Report Tracer::finish(int expected_status) {
 }
 
 // ---- cgroups ----
+
+Report follow(const std::string& tool, const std::string& victim, const Strings& arguments) {
+  Strings options{"--json", "--", victim_path(victim)};
+  options.insert(options.end(), arguments.begin(), arguments.end());
+  auto report = Tracer(tool, options, {.attached = false}).finish();
+  if (!report.truth) throw Skip(report.err);
+  return report;
+}
+
+Strings words(const std::string& text) {
+  std::istringstream in(text.substr(0, text.find('\n')));
+  Strings all;
+  for (std::string word; in >> word;) all.push_back(word);
+  return all;
+}
+
+Strings header_of(const std::string& tool, Strings options) {
+  options.insert(options.begin(), {tool_path(tool), "--duration", "0.1"});
+  auto result = run(options);
+  EXPECT_EQ(result.status, 0) << result.err;
+  return words(result.out);
+}
+
+std::string unhex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
 
 Cgroup::Cgroup() {
   std::ifstream mounts("/proc/self/mounts");

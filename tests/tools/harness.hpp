@@ -159,6 +159,7 @@ struct Report {
   std::string err;
 
   std::uint64_t sum(const char* key) const;
+  std::vector<Json> of_process(std::uint64_t pid) const;
   std::uint64_t lost(const char* cause) const { return ledger[cause].u64(); }
 };
 Report parse_report(const std::string& out, const std::string& err);
@@ -186,6 +187,17 @@ class Tracer {
   std::string name_;
   std::unique_ptr<Process> process_;
 };
+
+/// What a tool says with --json of a victim that is its command; skips where the victim cannot.
+Report follow(const std::string& tool, const std::string& victim, const Strings& arguments);
+
+/// The words of the first line.
+Strings words(const std::string& text);
+/// The words of the header that a tool prints when nothing happens.
+Strings header_of(const std::string& tool, Strings options);
+
+/// Bytes as victims write them where they may be no UTF-8.
+std::string unhex(const std::string& hex);
 
 /// A cgroup (version 2) of our own, gone with this object.
 class Cgroup {

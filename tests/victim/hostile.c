@@ -43,19 +43,13 @@ static void do_file(void)
 /* The link's name becomes the new comm, and argv is as bad. */
 static void do_exec(void)
 {
-	char self[VT_PATH], link[VT_PATH], sub[VT_PATH];
+	char self[VT_PATH], link[VT_PATH];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n < 0)
 		vt_die(VT_FAILED, "/proc/self/exe: %m");
 	self[n] = '\0';
-	if ((size_t)snprintf(sub, sizeof(sub), "%s/victim-exec-%d", dir, getpid()) >= sizeof(sub) ||
-	    (size_t)snprintf(link, sizeof(link), "%s/%s", sub, name) >= sizeof(link))
-		vt_die(VT_USAGE, "--dir: too long");
-	vt_undo(VT_UNDO_RMDIR, 0, sub, NULL);
-	vt_undo(VT_UNDO_UNLINK, 0, link, NULL);
-	if (mkdir(sub, 0700) || symlink(self, link))
-		vt_die(VT_FAILED, "%s: %m", sub);
+	vt_alias(self, dir, name, link, sizeof(link));
 	for (size_t i = 0; i < VT_COUNT(exec_pids) && i < count; i++) {
 		pid_t pid = vt_fork();
 		int status;

@@ -5,7 +5,7 @@
 
 static uint64_t lines = 5, length = 20;
 static const char *shell = "/bin/bash", *last_wanted = ": \\\"\\xc3\\xa9\\xff\\\"";
-static char typed[8192], seen[1 << 16], directory[VT_PATH], link_path[VT_PATH];
+static char typed[8192], seen[1 << 16], link_path[VT_PATH];
 static size_t seen_size;
 
 #define PROMPT "<ready>"
@@ -81,14 +81,7 @@ int main(int argc, char **argv)
 		char name[64];
 
 		vt_unescape(vt_comm_wanted, name, sizeof(name));
-		snprintf(directory, sizeof(directory), "/tmp/victim-typist-%d", getpid());
-		if ((size_t)snprintf(link_path, sizeof(link_path), "%s/%s", directory, name) >=
-		    sizeof(link_path))
-			vt_die(VT_USAGE, "--comm: too long");
-		vt_undo(VT_UNDO_RMDIR, 0, directory, NULL);
-		vt_undo(VT_UNDO_UNLINK, 0, link_path, NULL);
-		if (mkdir(directory, 0755) || symlink(shell, link_path))
-			vt_die(VT_FAILED, "%s: %m", directory);
+		vt_alias(shell, "/tmp", name, link_path, sizeof(link_path));
 	}
 	vt_ready();
 

@@ -692,6 +692,22 @@ static inline int vt_temp_file(const char *dir, int flags, char *path, size_t ro
 	return fd;
 }
 
+/* A program under another name, by a link in a directory of its own. */
+static inline void vt_alias(const char *program, const char *dir, const char *name, char *link,
+			    size_t room)
+{
+	char own[VT_PATH];
+
+	if ((size_t)snprintf(own, sizeof(own), "%s/victim-alias-%d", dir, getpid()) >=
+		    sizeof(own) ||
+	    (size_t)snprintf(link, room, "%s/%s", own, name) >= room)
+		vt_die(VT_USAGE, "the program's name or directory is too long");
+	vt_undo(VT_UNDO_RMDIR, 0, own, NULL);
+	vt_undo(VT_UNDO_UNLINK, 0, link, NULL);
+	if (mkdir(own, 0755) || symlink(program, link))
+		vt_die(VT_FAILED, "%s: %m", own);
+}
+
 static inline void vt_modprobe(const char *module, const char *parameter)
 {
 	pid_t pid = vt_fork();

@@ -21,15 +21,8 @@ std::string line_of(std::size_t i, std::size_t length) {
   return line + std::string(length - line.size(), 'x');
 }
 
-std::vector<Json> events_of(const Report& report, std::uint64_t pid) {
-  std::vector<Json> own;
-  for (auto& event : report.body)
-    if (event["pid"].u64() == pid) own.push_back(event);
-  return own;
-}
-
 void expect_lines(const Report& report, const Json& truth) {
-  auto own = events_of(report, truth["shell_pid"].u64());
+  auto own = report.of_process(truth["shell_pid"].u64());
   auto lines = truth["lines"].u64(), length = truth["length"].u64();
   ASSERT_EQ(own.size(), lines + 1) << "the last one is another, and the end is none";
   for (std::size_t i = 0; i < lines; i++)
@@ -91,7 +84,7 @@ TOOL_TEST(Bashreadline, EveryBashThatRuns) {
     auto report = all.stop(), of_system = system.stop();
     expect_lines(report, truth);
     expect_lines(report, other);
-    EXPECT_TRUE(events_of(of_system, truth["shell_pid"].u64()).empty());
+    EXPECT_TRUE(of_system.of_process(truth["shell_pid"].u64()).empty());
     expect_lines(of_system, other);
     running.close_stdin();
     running.wait();
@@ -101,17 +94,9 @@ TOOL_TEST(Bashreadline, EveryBashThatRuns) {
 
 TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
   require_bash();
-  auto header = [](Strings options) {
-    options.insert(options.begin(), {tool_path("bashreadline"), "--duration", "0.1"});
-    auto result = run(options);
-    EXPECT_EQ(result.status, 0) << result.err;
-    std::istringstream in(result.out.substr(0, result.out.find('\n')));
-    Strings all;
-    for (std::string word; in >> word;) all.push_back(word);
-    return all;
-  };
-  EXPECT_EQ(header({}), (Strings{"TIME", "PID", "COMMAND"}));
-  EXPECT_EQ(header({"-U", "-e"}), (Strings{"TIME", "UID", "PID", "COMM", "COMMAND"}));
+  EXPECT_EQ(header_of("bashreadline", {}), (Strings{"TIME", "PID", "COMMAND"}));
+  EXPECT_EQ(header_of("bashreadline", {"-U", "-e"}),
+            (Strings{"TIME", "UID", "PID", "COMM", "COMMAND"}));
   auto refused = run({tool_path("bashreadline"), "--shared", victim_path("sleeper")});
   EXPECT_EQ(refused.status, 3) << refused.err;
   EXPECT_TRUE(contains(refused.err, "has no function readline")) << refused.err;

@@ -23,12 +23,6 @@ std::uint64_t calls_of(const Json& truth) {
   return all;
 }
 
-std::uint64_t events_of(const Report& report, std::uint64_t pid) {
-  return static_cast<std::uint64_t>(
-      std::count_if(report.body.begin(), report.body.end(),
-                    [&](auto& event) { return event["pid"].u64() == pid; }));
-}
-
 /// A directory of our own with a copy of the C library.
 struct OwnLibrary {
   std::string directory = "/tmp/coretap-libc-XXXXXX", file;
@@ -113,8 +107,8 @@ TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
   EXPECT_EQ(report.body.size(), calls_of(truth));
   EXPECT_EQ(main_thread.stop().body.size(), 30u * 11);
   auto everybody = all.stop();
-  EXPECT_EQ(events_of(everybody, static_cast<std::uint64_t>(victim.pid())), calls_of(truth));
-  EXPECT_EQ(events_of(everybody, static_cast<std::uint64_t>(other.pid())), others);
+  EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(victim.pid())).size(), calls_of(truth));
+  EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(other.pid())).size(), others);
 }
 
 // As in a container: under the system's path lies another file, whose name is gone here.
@@ -139,10 +133,10 @@ TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
   auto out = static_cast<std::uint64_t>(outside.pid());
   EXPECT_EQ(own.stop().body.size(), wanted);
   auto everybody = all.stop(), by_path = system.stop();
-  EXPECT_EQ(events_of(everybody, in), wanted);
-  EXPECT_EQ(events_of(everybody, out), others);
-  EXPECT_EQ(events_of(by_path, in), 0u);
-  EXPECT_EQ(events_of(by_path, out), others);
+  EXPECT_EQ(everybody.of_process(in).size(), wanted);
+  EXPECT_EQ(everybody.of_process(out).size(), others);
+  EXPECT_EQ(by_path.of_process(in).size(), 0u);
+  EXPECT_EQ(by_path.of_process(out).size(), others);
   auto files = by_path.header["hooks"].items().at(0)["files"].strings();
   EXPECT_EQ(files, Strings{path});
 }
@@ -193,16 +187,7 @@ TOOL_TEST(Gethostlatency, RefusesWhatCannotBeProbed) {
 
 TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
   require_tool("gethostlatency");
-  auto header = [](Strings options) {
-    options.insert(options.begin(), {tool_path("gethostlatency"), "--duration", "0.1"});
-    auto result = run(options);
-    EXPECT_EQ(result.status, 0) << result.err;
-    std::istringstream in(result.out.substr(0, result.out.find('\n')));
-    Strings all;
-    for (std::string word; in >> word;) all.push_back(word);
-    return all;
-  };
-  EXPECT_EQ(header({"-e", "-U"}),
+  EXPECT_EQ(header_of("gethostlatency", {"-e", "-U"}),
             (Strings{"TIME", "UID", "PID", "TID", "COMM", "LATms", "FUNCTION", "ERROR", "HOST"}));
   auto explained = run({tool_path("gethostlatency"), "--explain", "--libc", OwnLibrary::system()});
   EXPECT_EQ(explained.status, 0);

@@ -231,13 +231,7 @@ TOOL_TEST(Biolatency, FilterByComm) {
 
 TOOL_TEST(Biolatency, FollowsACommand) {
   require_tool("biolatency");
-  Tracer tracer("biolatency", {"--json", "--", victim_path("blockio"), "--count", "30"},
-                {.attached = false});
-  int status = tracer.process().wait();
-  ASSERT_EQ(status, 0) << tracer.process().err();
-  if (!contains(tracer.process().out(), "took_ns")) throw Skip(tracer.process().err());
-  auto report = parse_report(tracer.process().out(), tracer.process().err());
-  ASSERT_TRUE(report.truth);
+  auto report = follow("biolatency", "blockio", {"--count", "30"});
   // It writes as many blocks before, to make the file.
   EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
 }

@@ -250,29 +250,19 @@ TOOL_TEST(Biosnoop, Filters) {
 
 TOOL_TEST(Biosnoop, FollowsACommand) {
   require_tool("biosnoop");
-  Tracer tracer("biosnoop", {"--json", "--", victim_path("blockio"), "--count", "30"},
-                {.attached = false});
-  int status = tracer.process().wait();
-  ASSERT_EQ(status, 0) << tracer.process().err();
-  if (!contains(tracer.process().out(), "took_ns")) throw Skip(tracer.process().err());
-  auto report = parse_report(tracer.process().out(), tracer.process().err());
-  ASSERT_TRUE(report.truth);
+  auto report = follow("biosnoop", "blockio", {"--count", "30"});
   // It writes as much before, to make the file.
   EXPECT_GE(report.sum("bytes"), 2 * (*report.truth)["bytes"].u64());
 }
 
 TOOL_TEST(Biosnoop, Columns) {
   require_tool("biosnoop");
-  auto header = [](Strings options) {
-    options.insert(options.begin(), tool_path("biosnoop"));
-    options.insert(options.end(), {"--comm", "nobody-is-it", "0.1"});
-    auto result = run(options);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return std::regex_replace(result.out.substr(0, result.out.find('\n')), std::regex(" +"), " ");
-  };
-  EXPECT_EQ(header({}), "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)");
-  EXPECT_EQ(header({"-Q"}), "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)");
-  EXPECT_EQ(header({"-t", "-P"}), "TIMESTAMP COMM PID DISK T SECTOR BYTES P LAT(ms)");
+  EXPECT_EQ(header_of("biosnoop", {}),
+            (Strings{"TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"}));
+  EXPECT_EQ(header_of("biosnoop", {"-Q"}), (Strings{"TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR",
+                                                    "BYTES", "QUE(ms)", "LAT(ms)"}));
+  EXPECT_EQ(header_of("biosnoop", {"-t", "-P"}),
+            (Strings{"TIMESTAMP", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "P", "LAT(ms)"}));
 }
 
 TOOL_TEST(Biosnoop, TextAndCsv) {

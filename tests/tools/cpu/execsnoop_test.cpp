@@ -6,13 +6,6 @@
 namespace coretap::tooltest {
 namespace {
 
-std::string unhex(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 /// As JSON shows it.
 std::string in_json(std::string text) {
   for (auto at = text.find('\xff'); at != text.npos; at = text.find('\xff'))

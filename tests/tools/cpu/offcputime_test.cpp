@@ -337,12 +337,12 @@ SWITCH_TEST(Offcputime, ThousandsOfStacksAreKept) {
   EXPECT_GE(stacks, blocked * 97 / 100);
 }
 
-// Children live for 80 ms: in an emulated guest the tool needs some to read what they have mapped.
+// Children live for 400 ms: in an emulated guest the tool needs some to read what they have mapped.
 SWITCH_TEST(Offcputime, FollowsACommandsChildren) {
   require_tool("offcputime");
   Tracer tracer("offcputime",
                 {"--json", "--strict", "--", victim_path("forker"), "--children", "20", "--depth",
-                 "2", "--sleeps", "2", "--ms", "40"},
+                 "2", "--sleeps", "2", "--ms", "200"},
                 {.attached = false});
   auto report = tracer.finish();
   ASSERT_TRUE(report.truth);

@@ -200,13 +200,6 @@ TOOL_TEST(Cachestat, Filters) {
   EXPECT_GE(all.stop().sum("accessed"), 2 * accesses);
 }
 
-Strings words(const std::string& line) {
-  std::istringstream in(line);
-  Strings all;
-  for (std::string word; in >> word;) all.push_back(word);
-  return all;
-}
-
 TOOL_TEST(Cachestat, TextAndCsv) {
   require_tool("cachestat");
   const Strings columns{"HITS", "MISSES", "DIRTIES", "HITRATIO", "BUFFERS_MB", "CACHED_MB"};

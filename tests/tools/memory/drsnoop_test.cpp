@@ -51,13 +51,6 @@ bool has_frame(const Json& event, std::string_view part) {
   return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
 }
 
-Strings words(const std::string& text) {
-  std::istringstream in(text.substr(0, text.find('\n')));
-  Strings all;
-  for (std::string word; in >> word;) all.push_back(word);
-  return all;
-}
-
 // ---- the whole machine ----
 
 /// Calls of its programs that the kernel left out because the program was under way on that CPU: a
@@ -263,17 +256,11 @@ SWITCH_TEST(Drsnoop, FollowsACommand) {
 
 SWITCH_TEST(Drsnoop, Columns) {
   require_tool("drsnoop");
-  auto header = [](Strings options) {
-    options.insert(options.begin(), {tool_path("drsnoop"), "-d", "0.1"});
-    auto result = run(options);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return words(result.out);
-  };
-  EXPECT_EQ(header({}), (Strings{"COMM", "PID", "LAT(ms)", "PAGES"}));
-  EXPECT_EQ(header({"-T"}), (Strings{"TIME(s)", "COMM", "PID", "LAT(ms)", "PAGES"}));
-  EXPECT_EQ(header({"-U"}), (Strings{"UID", "COMM", "PID", "LAT(ms)", "PAGES"}));
-  EXPECT_EQ(header({"-M"}), (Strings{"COMM", "PID", "LAT(ms)", "PAGES", "KIND"}));
-  EXPECT_EQ(header({"-T", "-U", "-e"}),
+  EXPECT_EQ(header_of("drsnoop", {}), (Strings{"COMM", "PID", "LAT(ms)", "PAGES"}));
+  EXPECT_EQ(header_of("drsnoop", {"-T"}), (Strings{"TIME(s)", "COMM", "PID", "LAT(ms)", "PAGES"}));
+  EXPECT_EQ(header_of("drsnoop", {"-U"}), (Strings{"UID", "COMM", "PID", "LAT(ms)", "PAGES"}));
+  EXPECT_EQ(header_of("drsnoop", {"-M"}), (Strings{"COMM", "PID", "LAT(ms)", "PAGES", "KIND"}));
+  EXPECT_EQ(header_of("drsnoop", {"-T", "-U", "-e"}),
             (Strings{"TIME(s)", "UID", "COMM", "PID", "LAT(ms)", "PAGES", "FREE(KB)", "TID", "KIND",
                      "NODE", "ORDER", "GFP"}));
 }

@@ -29,13 +29,6 @@ void check_lines(const Report& report) {
   }
 }
 
-Strings words(const std::string& line) {
-  std::istringstream in(line);
-  Strings all;
-  for (std::string word; in >> word;) all.push_back(word);
-  return all;
-}
-
 // ---- two nodes; one migrates nothing ----
 
 TOOL_TEST(Numamove, TwoNodesPagesAndTime) {

@@ -160,13 +160,6 @@ TOOL_TEST(Tcplife, FollowsACommand) {
   EXPECT_EQ(report.body.size(), 4u);
 }
 
-Strings words(const std::string& line) {
-  std::istringstream in(line);
-  Strings all;
-  for (std::string word; in >> word;) all.push_back(word);
-  return all;
-}
-
 TOOL_TEST(Tcplife, TextAndCsv) {
   require_tool("tcplife");
   Pair pair({"--sessions", "1"});

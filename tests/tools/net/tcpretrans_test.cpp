@@ -106,13 +106,6 @@ TOOL_TEST(Tcpretrans, Handshakes) {
   EXPECT_EQ(own_lines(victim, six.stop()).size(), 0u);
 }
 
-Strings words(const std::string& line) {
-  std::istringstream in(line);
-  Strings all;
-  for (std::string word; in >> word;) all.push_back(word);
-  return all;
-}
-
 TOOL_TEST(Tcpretrans, Text) {
   require_tool("tcpretrans");
   Lossy victim({"--sessions", "1", "--lost", "1", "--family", "6"});

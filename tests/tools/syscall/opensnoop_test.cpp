@@ -9,26 +9,12 @@
 namespace coretap::tooltest {
 namespace {
 
-std::string unhex(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 /// As JSON shows it: the only bytes of ours that are not UTF-8.
 std::string in_json(std::string text) {
   for (auto c : {"\xff", "\xc3"})
     for (auto at = text.find(c); at != text.npos; at = text.find(c))
       text.replace(at, 1, "\xef\xbf\xbd");
   return text;
-}
-
-std::vector<Json> of_process(const Report& report, std::uint64_t pid) {
-  std::vector<Json> own;
-  for (auto& event : report.body)
-    if (event["pid"].u64() == pid) own.push_back(event);
-  return own;
 }
 
 bool is_null(const Json& event, const char* key) { return event[key].value().IsNull(); }
@@ -88,7 +74,7 @@ SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
     bool whole = tracer == full.get();
     auto report = tracer->stop();
     EXPECT_EQ(report.lost("lost"), 0u);
-    auto events = of_process(report, pid);
+    auto events = report.of_process(pid);
     ASSERT_EQ(events.size(), bulk + calls.size());
     for (std::uint64_t i = 0; i < bulk; i++)
       EXPECT_EQ(events[i]["path"].str(),
@@ -159,7 +145,7 @@ SWITCH_TEST(Opensnoop, Filters) {
   other.truth();
   EXPECT_EQ(by_pid->stop().body.size(), 7u);
   EXPECT_EQ(by_tid->stop().body.size(), 7u);
-  EXPECT_EQ(of_process(by_name->stop(), static_cast<std::uint64_t>(wanted.pid())).size(), 7u);
+  EXPECT_EQ(by_name->stop().of_process(static_cast<std::uint64_t>(wanted.pid())).size(), 7u);
   EXPECT_EQ(both->stop().body.size(), 10u);
   EXPECT_TRUE(nobody->stop().body.empty());
 }

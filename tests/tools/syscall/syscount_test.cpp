@@ -304,17 +304,15 @@ SWITCH_TEST(Syscount, AsStraceCounts) {
   std::istringstream lines(other.err);
   int compared = 0;
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream in(line);
-    Strings words;
-    for (std::string word; in >> word;) words.push_back(word);
-    if (words.size() < 5 || words.back() == "total" || words.back() == "syscall") continue;
-    if (words[0].find_first_not_of("0123456789.") != std::string::npos) continue;
+    auto cells = words(line);
+    if (cells.size() < 5 || cells.back() == "total" || cells.back() == "syscall") continue;
+    if (cells[0].find_first_not_of("0123456789.") != std::string::npos) continue;
     // The tool's child, before it becomes the command, waits and unblocks signals; and exits
     // never end.
     if (std::set<std::string>{"read", "rt_sigprocmask", "rt_sigaction", "exit_group"}.contains(
-            words.back()))
+            cells.back()))
       continue;
-    EXPECT_EQ(sum_of(report, words.back()), std::stoull(words[3])) << line;
+    EXPECT_EQ(sum_of(report, cells.back()), std::stoull(cells[3])) << line;
     compared++;
   }
   EXPECT_GE(compared, 8) << other.err;
