@@ -83,14 +83,35 @@ __noinline u64 hash_scratch(u32 depth)
 	return s ? stack_hash(s, depth) : 0;
 }
 
+#ifdef STACK_OF_TASK
+__noinline u64 hash_user_scratch(u32 depth)
+{
+	struct stack *s = user_scratch();
+
+	return s ? stack_hash(s, depth) : 0;
+}
+#else
+#define hash_user_scratch(depth) hash_scratch(depth)
+#endif
+
+inline_ bool stack_walked(struct stack *s, long bytes)
+{
+	if (bytes <= 0)
+		return false;
+	s->depth = (u32)bytes / 8;
+	s->end = bytes >= stack_bytes ? STACK_END_DEPTH : STACK_END_OPEN;
+	return true;
+}
+
 /* Of the stack in the scratch: its key in `stacks`; 0: there is none. */
 inline_ u64 stack_id(struct stack *s, long bytes)
 {
-	if (bytes <= 0)
-		return 0;
-	s->depth = (u32)bytes / 8;
-	s->end = bytes >= stack_bytes ? STACK_END_DEPTH : STACK_END_OPEN;
-	return hash_scratch(s->depth);
+	return stack_walked(s, bytes) ? hash_scratch(s->depth) : 0;
+}
+
+inline_ u64 user_stack_id(struct stack *s, long bytes)
+{
+	return stack_walked(s, bytes) ? hash_user_scratch(s->depth) : 0;
 }
 
 /* What tells a program that runs from another one in the same address space, or from a later one.
@@ -128,7 +149,7 @@ inline_ void tell_process(u64 mm, u64 program)
  */
 inline_ u64 stack_of_user(void *ctx, u64 mm, u64 program, u64 before)
 {
-	struct stack *s = cpu_slot(&stack_scratch);
+	struct stack *s = user_scratch();
 	u32 size = stack_bytes;
 	long bytes;
 	u64 id;
@@ -138,7 +159,7 @@ inline_ u64 stack_of_user(void *ctx, u64 mm, u64 program, u64 before)
 	bytes = walk_user(size / 8);
 	if (bytes < 0)
 		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
-	id = stack_id(s, bytes);
+	id = user_stack_id(s, bytes);
 	if (!id || stack_stored(id, before))
 		return id;
 	stack_store(s, id);

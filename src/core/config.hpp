@@ -51,6 +51,7 @@ class Config {
   std::string comm;
   std::string cgroup;   ///< path or id, as given
   std::string library;  ///< path or name of what is probed instead of the usual file
+  std::string symbols_prefix;  ///< of the functions that are probed
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both

@@ -1,5 +1,4 @@
 // Stack tools: totals by kernel and user stack, as text, folded for flame graphs, or as data.
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include <algorithm>
@@ -12,10 +11,9 @@
 #include "core/maps.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
-#include "core/walker.hpp"
 #include "output/reporters.hpp"
 #include "output/stack_layout.hpp"
-#include "output/stacks.hpp"
+#include "output/stack_names.hpp"
 
 namespace coretap {
 
@@ -35,16 +33,14 @@ class StackReporter : public Reporter {
     // By the names of tasks there is no process to ask for its functions.
     set_variable(s, "stack_user",
                  report_.layout != StackReport::waker && !s.config.given("kernel-stacks-only"));
-    set_variable(s, "stack_bytes", s.stack_depth() * 8);
-    stacks_.emplace(s.config.given("offset"), s.config.given("verbose"));
+    names_.configure(s,
+                     {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")});
     layout_.emplace(report_,
                     StackLayout::Style{s.config.given("annotations"), s.config.given("delimited")});
-    walker_ = make_walker(s.config);
-    walker_->configure(s);
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 
-  Result<void> open(Session& s) override { return walker_->open(s); }
+  Result<void> open(Session& s) override { return names_.open(s); }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());
@@ -53,9 +49,7 @@ class StackReporter : public Reporter {
   // The only records are processes whose user stack was seen for the first time.
   void record(Session& s, const void* data, std::size_t size) override {
     if (size < sizeof(stack_process)) return;
-    auto& process = *static_cast<const stack_process*>(data);
-    stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from));
-    walker_->meet(s, process);
+    names_.meet(s, *static_cast<const stack_process*>(data));
   }
 
   void report(Session& s) override {
@@ -73,13 +67,6 @@ class StackReporter : public Reporter {
   }
 
  private:
-  /// A stack that the kernel program keeps, with its names.
-  struct Named {
-    Frames frames;
-    std::string_view cut = {};
-    bool missed = false;
-  };
-
   static void tell_interrupts(Session& s) {
     auto code = interrupt_code();
     set_variable(s, "irq_code_begin", code.irq_begin);
@@ -110,31 +97,12 @@ class StackReporter : public Reporter {
     return entries;
   }
 
-  const Named& named(Session& s, std::uint64_t id, pid_t tgid, bool kernel) {
-    auto [at, is_new] = known_.try_emplace({id, kernel ? 0 : tgid});
-    auto& named = at->second;
-    if (!is_new || !id) return named;
-    stack found{};
-    if (bpf_map_lookup_elem(bpf_map__fd(s.map("stacks")), &id, &found)) {
-      named.missed = true;
-      named.frames = {kernel ? "[Missed Kernel Stack]" : "[Missed User Stack]"};
-    } else if (kernel) {
-      named.frames = stacks_->kernel(found);
-    } else {
-      Symbol outermost;
-      named.frames = stacks_->user(tgid, found, &outermost);
-      named.cut = walker_->cut(found, outermost);
-    }
-    return named;
-  }
-
   std::vector<StackParty> parties(Session& s, const Entry& e) {
     std::vector<StackParty> all;
     bool missed = false, cut = false;
     for (auto& p : e.parties) {
-      auto tgid = static_cast<pid_t>(p.tgid);
-      auto& kernel = named(s, p.kernel, tgid, true);
-      auto& user = named(s, p.user, tgid, false);
+      auto& kernel = names_.kernel(s, p.kernel);
+      auto& user = names_.user(s, p.user, static_cast<pid_t>(p.tgid));
       all.push_back({p, kernel.frames, user.frames, user.cut});
       missed |= kernel.missed || user.missed;
       cut |= !user.cut.empty();
@@ -160,16 +128,15 @@ class StackReporter : public Reporter {
   }
 
   const StackReport& report_;
-  std::optional<Stacks> stacks_;
+  StackNames names_;
   std::optional<StackLayout> layout_;
-  std::unique_ptr<StackWalker> walker_;
-  std::map<std::pair<std::uint64_t, pid_t>, Named> known_;
   std::map<std::string, std::uint64_t> folded_;
 };
 
 }  // namespace
 
 std::unique_ptr<Reporter> make(const StackReport& report) {
+  if (report.measure == StackReport::held) return make_held(report);
   return std::make_unique<StackReporter>(report);
 }
 

@@ -26,6 +26,9 @@ struct StackWord {
   std::string text;
 };
 
+/// Keys of its stacks.
+void json_frames(JsonLine& line, const StackParty& party);
+
 class StackLayout {
  public:
   struct Style {
