@@ -19,6 +19,7 @@ struct allocation {
 	u64 old_bytes;
 	u64 result_at; /* where posix_memalign() puts its result */
 	struct held kept; /* the old block, until it is known whether it stays */
+	u32 function;
 	bool is_kept;
 	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
 };
@@ -51,20 +52,25 @@ inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 byte
 	emit_end(e);
 }
 
-inline_ struct allocation *enter(struct pt_regs *ctx, u64 bytes)
+inline_ struct allocation *enter(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
 {
 	struct allocation *a;
+	bool again;
 
 	if (!keep_current())
 		return NULL;
 	a = current_slot(true);
 	if (!a)
 		return NULL;
-	/* One call seen twice, by two names of a function: the old block has been taken already. */
-	if (!(a->call.start && a->call.sp == sp_after_return(ctx)))
-		a->is_kept = false;
+	/* One call seen twice, by two names of a function or because one jumps to the other: the
+	 * old block is kept already. */
+	again = a->call.start && a->call.sp == sp_after_return(ctx);
 	if (!call_begin(&a->call, ctx))
 		return NULL;
+	if (!again) {
+		a->function = function;
+		a->is_kept = false;
+	}
 	a->bytes = bytes;
 	a->old = 0;
 	return a;
@@ -118,19 +124,19 @@ inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 	return a;
 }
 
-inline_ int end(struct pt_regs *ctx, enum memleak_function function)
+inline_ int end(struct pt_regs *ctx)
 {
 	u64 start, address = PT_REGS_RC(ctx);
 	struct allocation *a = leave(ctx, &start);
 
 	if (!a)
 		return 0;
-	if (function == MEMLEAK_POSIX_MEMALIGN &&
+	if (a->function == MEMLEAK_POSIX_MEMALIGN &&
 	    ((u32)address || bpf_probe_read_user(&address, sizeof(address), (void *)a->result_at)))
 		address = 0;
 	if (trace) {
 		if (held_sampled(address))
-			tell(function, address, a->old, a->bytes, true);
+			tell(a->function, address, a->old, a->bytes, true);
 		return 0;
 	}
 	if (address)
@@ -140,16 +146,17 @@ inline_ int end(struct pt_regs *ctx, enum memleak_function function)
 	return 0;
 }
 
-inline_ int begin(struct pt_regs *ctx, u64 bytes)
+inline_ int begin(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
 {
-	enter(ctx, bytes);
+	enter(ctx, function, bytes);
 	return 0;
 }
 
 /* Where the product overflows the function fails. */
-inline_ int begin_anew(struct pt_regs *ctx, u64 old, u64 count, u64 bytes_of_each)
+inline_ int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old, u64 count,
+		       u64 bytes_of_each)
 {
-	struct allocation *a = enter(ctx, count * bytes_of_each);
+	struct allocation *a = enter(ctx, function, count * bytes_of_each);
 
 	if (!a)
 		return 0;
@@ -161,38 +168,38 @@ inline_ int begin_anew(struct pt_regs *ctx, u64 old, u64 count, u64 bytes_of_eac
 /* posix_memalign() */
 inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 {
-	struct allocation *a = enter(ctx, bytes);
+	struct allocation *a = enter(ctx, MEMLEAK_POSIX_MEMALIGN, bytes);
 
 	if (a)
 		a->result_at = result_at;
 	return 0;
 }
 
-#define ALLOCATES(function, id, ...)                            \
-	SEC("uprobe/libc:" #function)                           \
-	int on_##function(struct pt_regs *ctx)                  \
-	{                                                       \
-		return __VA_ARGS__;                             \
-	}                                                       \
-	SEC("uretprobe/libc:" #function)                        \
-	int on_##function##_return(struct pt_regs *ctx)         \
-	{                                                       \
-		return end(ctx, id);                            \
+#define ALLOCATES(function, began)                      \
+	SEC("uprobe/libc:" #function)                   \
+	int on_##function(struct pt_regs *ctx)          \
+	{                                               \
+		return began;                           \
+	}                                               \
+	SEC("uretprobe/libc:" #function)                \
+	int on_##function##_return(struct pt_regs *ctx) \
+	{                                               \
+		return end(ctx);                        \
 	}
 
 #define P1 PT_REGS_PARM1(ctx)
 #define P2 PT_REGS_PARM2(ctx)
 #define P3 PT_REGS_PARM3(ctx)
 
-ALLOCATES(malloc, MEMLEAK_MALLOC, begin(ctx, P1))
-ALLOCATES(calloc, MEMLEAK_CALLOC, begin(ctx, P1 *P2))
-ALLOCATES(realloc, MEMLEAK_REALLOC, begin_anew(ctx, P1, 1, P2))
-ALLOCATES(reallocarray, MEMLEAK_REALLOCARRAY, begin_anew(ctx, P1, P2, P3))
-ALLOCATES(aligned_alloc, MEMLEAK_ALIGNED_ALLOC, begin(ctx, P2))
-ALLOCATES(valloc, MEMLEAK_VALLOC, begin(ctx, P1))
-ALLOCATES(memalign, MEMLEAK_MEMALIGN, begin(ctx, P2))
-ALLOCATES(pvalloc, MEMLEAK_PVALLOC, begin(ctx, P1))
-ALLOCATES(posix_memalign, MEMLEAK_POSIX_MEMALIGN, begin_at(ctx, P3, P1))
+ALLOCATES(malloc, begin(ctx, MEMLEAK_MALLOC, P1))
+ALLOCATES(calloc, begin(ctx, MEMLEAK_CALLOC, P1 *P2))
+ALLOCATES(realloc, begin_anew(ctx, MEMLEAK_REALLOC, P1, 1, P2))
+ALLOCATES(reallocarray, begin_anew(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
+ALLOCATES(posix_memalign, begin_at(ctx, P3, P1))
+ALLOCATES(aligned_alloc, begin(ctx, MEMLEAK_ALIGNED_ALLOC, P2))
+ALLOCATES(memalign, begin(ctx, MEMLEAK_MEMALIGN, P2))
+ALLOCATES(valloc, begin(ctx, MEMLEAK_VALLOC, P1))
+ALLOCATES(pvalloc, begin(ctx, MEMLEAK_PVALLOC, P1))
 
 SEC("uprobe/libc:free")
 int on_free(struct pt_regs *ctx)
@@ -211,10 +218,22 @@ int on_free(struct pt_regs *ctx)
 
 /* ---- mappings: they can be given back in parts ---- */
 
+#define MAP_FIXED 0x10
+
+/* What it replaces is given back. */
 SEC("uprobe/libc:mmap")
 int on_mmap(struct pt_regs *ctx)
 {
-	return begin(ctx, PT_REGS_PARM2(ctx));
+	struct allocation *a = enter(ctx, MEMLEAK_MMAP, PT_REGS_PARM2(ctx));
+
+	if (!a)
+		return 0;
+	a->old_bytes = 0;
+	if ((u32)PT_REGS_PARM4(ctx) & MAP_FIXED) {
+		a->old = PT_REGS_PARM1(ctx);
+		a->old_bytes = a->bytes;
+	}
+	return 0;
 }
 
 inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
@@ -227,7 +246,7 @@ inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
 SEC("uprobe/libc:mremap")
 int on_mremap(struct pt_regs *ctx)
 {
-	struct allocation *a = enter(ctx, PT_REGS_PARM3(ctx));
+	struct allocation *a = enter(ctx, MEMLEAK_MREMAP, PT_REGS_PARM3(ctx));
 	struct held_key key;
 
 	if (!a)
@@ -240,7 +259,7 @@ int on_mremap(struct pt_regs *ctx)
 	return 0;
 }
 
-inline_ int end_mapping(struct pt_regs *ctx, enum memleak_function function)
+inline_ int end_mapping(struct pt_regs *ctx)
 {
 	u64 start, address = PT_REGS_RC(ctx);
 	struct allocation *a = leave(ctx, &start);
@@ -250,14 +269,14 @@ inline_ int end_mapping(struct pt_regs *ctx, enum memleak_function function)
 		return 0;
 	if (trace) {
 		if (held_sampled(address))
-			tell(function, failed ? 0 : address, a->old, a->bytes, true);
+			tell(a->function, failed ? 0 : address, a->old, a->bytes, true);
 		return 0;
 	}
 	if (failed) {
 		put_back(a);
 		return 0;
 	}
-	if (function == MEMLEAK_MREMAP && !a->is_kept && a->old_bytes)
+	if (!a->is_kept && a->old_bytes)
 		held_note(HELD_UNMAPPED, start, a->old, ROUND(a->old_bytes));
 	/* Later than that of any unmapping that made room for it. */
 	take(ctx, a, address, bpf_ktime_get_ns(), true);
@@ -267,13 +286,13 @@ inline_ int end_mapping(struct pt_regs *ctx, enum memleak_function function)
 SEC("uretprobe/libc:mmap")
 int on_mmap_return(struct pt_regs *ctx)
 {
-	return end_mapping(ctx, MEMLEAK_MMAP);
+	return end_mapping(ctx);
 }
 
 SEC("uretprobe/libc:mremap")
 int on_mremap_return(struct pt_regs *ctx)
 {
-	return end_mapping(ctx, MEMLEAK_MREMAP);
+	return end_mapping(ctx);
 }
 
 SEC("uprobe/libc:munmap")
@@ -292,10 +311,12 @@ int on_munmap(struct pt_regs *ctx)
 	if (trace) {
 		if (held_sampled(address) && keep_current())
 			tell(MEMLEAK_MUNMAP, address, 0, bytes, true);
-	} else if (is_whole_mapping(&key, bytes)) {
-		held_give_back(&key);
-	} else if (held_may_own()) {
-		held_note(HELD_UNMAPPED, bpf_ktime_get_ns(), address, ROUND(bytes));
+	} else {
+		if (is_whole_mapping(&key, bytes))
+			held_give_back(&key);
+		/* Parts of others may lie there too. */
+		if (held_may_own())
+			held_note(HELD_UNMAPPED, bpf_ktime_get_ns(), address, ROUND(bytes));
 	}
 	return 0;
 }

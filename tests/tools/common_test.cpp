@@ -249,6 +249,7 @@ Events events_for(const std::string& tool) {
        {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}}},
       {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
       {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
+      {"memleak", {{"-o", "0"}, {"leaker", "--rounds", "2"}}},
       {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"opensnoop", {{"-e", "-F", "-U"}, {"opener", "--count", "3"}}},

@@ -216,10 +216,12 @@ static FRAMED void leak_cut_middle(void)
 	again = mmap(at + 3 * 4096, 2 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		     -1, 0);
 	hold(CUT_MIDDLE, again, 2 * 4096, 1);
-	/* Two mappings by one call, wherever the kernel has put them. */
-	at = map(4);
-	unmap(at + 4096, 1);
-	unmap(at, 4);
+	/* Two mappings go by one call, the later one having taken a part of the other. */
+	at = map(8);
+	again = mmap(at + 4 * 4096, 4 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		     -1, 0);
+	sink = again;
+	unmap(at, 8);
 }
 
 static FRAMED void leak_remapped(void)

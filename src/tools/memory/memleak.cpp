@@ -166,7 +166,8 @@ TOOL(memleak) {
       .maps = {{"held", MapSize::held, kUser},
                {"held", MapSize::held_ready, kKernel},
                {"stacks", MapSize::stacks_ready, kKernel},
-               {"held_sums", MapSize::stacks, "combined-only"}},
+               {"held_sums", MapSize::stacks, "combined-only"},
+               {"held_sums", MapSize::stacks_ready, kKernel}},
       .report = StackReport{"bytes held", StackReport::held},
       .other_reports =
           {{"trace",
