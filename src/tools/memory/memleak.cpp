@@ -71,7 +71,7 @@ TOOL(memleak) {
       .summary = "memory that was allocated and not freed, by stack",
       .description =
           "Which call paths hold memory: all that was allocated since tracing began and is not "
-          "freed yet, summed by the stack that allocated it, in every report. What stays and grows "
+          "freed yet, summed by the stack that allocated it: the ten largest stacks every five seconds. What stays and grows "
           "from report to report leaks. Only what is older than --older is shown.\n\n"
           "With a process, another filter of tasks, a command or a library it is the memory of "
           "programs: malloc and its relatives in the C library (in another allocator with "
