@@ -143,6 +143,20 @@ inline_ void tell_process(u64 mm, u64 program)
 	bpf_map_update_elem(&stack_known_mms, &mm, &program, BPF_ANY);
 }
 
+/* User stack of the running task, in the scratch; its key in `stacks`. */
+inline_ u64 stack_of_user_walked(void *ctx, struct stack *s)
+{
+	u32 size = stack_bytes;
+	long bytes;
+
+	if (!s || size > sizeof(s->ip))
+		return 0;
+	bytes = walk_user(size / 8);
+	if (bytes < 0)
+		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+	return user_stack_id(s, bytes);
+}
+
 /*
  * User stack of the running task, stored; `mm` and `program` are its own. `before`: its id the last
  * time, known to be stored.
@@ -150,17 +164,9 @@ inline_ void tell_process(u64 mm, u64 program)
 inline_ u64 stack_of_user(void *ctx, u64 mm, u64 program, u64 before)
 {
 	struct stack *s = user_scratch();
-	u32 size = stack_bytes;
-	long bytes;
-	u64 id;
+	u64 id = mm ? stack_of_user_walked(ctx, s) : 0;
 
-	if (!s || !mm || size > sizeof(s->ip))
-		return 0;
-	bytes = walk_user(size / 8);
-	if (bytes < 0)
-		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
-	id = user_stack_id(s, bytes);
-	if (!id || stack_stored(id, before))
+	if (!s || !id || stack_stored(id, before))
 		return id;
 	stack_store(s, id);
 	tell_process(mm, program);
@@ -182,6 +188,22 @@ inline_ u64 stack_of_current_user(void *ctx, u64 before)
 
 	return stack_of_user(ctx, (u64)BPF_CORE_READ(t, mm),
 			     program_of(tgid, BPF_CORE_READ(t, self_exec_id)), before);
+}
+
+/* The same for programs on user functions: who the task is matters for a new stack only. */
+inline_ u64 stack_of_caller(void *ctx, u64 before)
+{
+	struct stack *s = user_scratch();
+	u64 id = stack_of_user_walked(ctx, s);
+	struct task_struct *t;
+
+	if (!s || !id || stack_stored(id, before))
+		return id;
+	t = current_task();
+	stack_store(s, id);
+	tell_process((u64)BPF_CORE_READ(t, mm), program_of(bpf_get_current_pid_tgid() >> 32,
+							   BPF_CORE_READ(t, self_exec_id)));
+	return id;
 }
 
 /* Kernel stack of the running program, stored. */

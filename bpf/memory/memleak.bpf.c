@@ -19,6 +19,7 @@ struct allocation {
 	u64 old_bytes;
 	u64 result_at; /* where posix_memalign() puts its result */
 	struct held kept; /* the old block, until it is known whether it stays */
+	u64 stack; /* of the last one */
 	u32 function;
 	bool is_kept;
 	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
@@ -104,7 +105,7 @@ inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 ti
 
 	if (!held_wanted(address, a->bytes))
 		return;
-	h.stack = stack_of_current_user(ctx, 0);
+	a->stack = h.stack = stack_of_caller(ctx, a->stack);
 	if (!h.stack)
 		count(LEDGER_STACK_FAILED);
 	h.tgid = current_tgid();
@@ -321,7 +322,10 @@ int on_munmap(struct pt_regs *ctx)
 	return 0;
 }
 
-/* ---- kernel memory ---- */
+/* ---- kernel memory ----
+ * Raw, because all that is wanted are numbers: with types, 5.10 refuses pointers to const void, and
+ * every kernel arithmetic on addresses.
+ */
 
 /* Nothing handed out has such an address: NULL, and what kmalloc(0) returns. */
 #define NO_MEMORY 16
@@ -375,20 +379,20 @@ inline_ int kernel_give_back(enum memleak_function function, u64 address)
 	return 0;
 }
 
-SEC("tp_btf/kmalloc")
+SEC("raw_tp/kmalloc")
 int on_kmalloc(u64 *ctx)
 {
 	return kernel_take(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
 }
 
 /* Until 6.1 what names a node had tracepoints of its own (11e9734bcb6a), */
-SEC("tp_btf/kmalloc_node")
+SEC("raw_tp/kmalloc_node")
 int on_kmalloc_node(u64 *ctx)
 {
 	return kernel_take(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
 }
 
-SEC("tp_btf/kmem_cache_alloc_node")
+SEC("raw_tp/kmem_cache_alloc_node")
 int on_kmem_cache_alloc_node(u64 *ctx)
 {
 	return kernel_take(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
@@ -397,7 +401,7 @@ int on_kmem_cache_alloc_node(u64 *ctx)
 /* and sizes were where since then the cache is told (2c1d697fb8ba). */
 TP_ARGS(kmem_cache_alloc_node);
 
-SEC("tp_btf/kmem_cache_alloc")
+SEC("raw_tp/kmem_cache_alloc")
 int on_kmem_cache_alloc(u64 *ctx)
 {
 	struct kmem_cache *cache;
@@ -412,26 +416,26 @@ int on_kmem_cache_alloc(u64 *ctx)
 	return kernel_take(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], bytes);
 }
 
-SEC("tp_btf/kfree")
+SEC("raw_tp/kfree")
 int on_kfree(u64 *ctx)
 {
 	return kernel_give_back(MEMLEAK_KFREE, ctx[1]);
 }
 
-SEC("tp_btf/kmem_cache_free")
+SEC("raw_tp/kmem_cache_free")
 int on_kmem_cache_free(u64 *ctx)
 {
 	return kernel_give_back(MEMLEAK_KMEM_CACHE_FREE, ctx[1]);
 }
 
 /* Pages go by the address of their struct page; the first one's stands for all of a block. */
-SEC("tp_btf/mm_page_alloc")
+SEC("raw_tp/mm_page_alloc")
 int on_page_alloc(u64 *ctx)
 {
 	return kernel_take(ctx, MEMLEAK_PAGE_ALLOC, ctx[0], page_bytes << ((u32)ctx[1] & 31));
 }
 
-SEC("tp_btf/mm_page_free")
+SEC("raw_tp/mm_page_free")
 int on_page_free(u64 *ctx)
 {
 	return kernel_give_back(MEMLEAK_PAGE_FREE, ctx[0]);
@@ -440,7 +444,7 @@ int on_page_free(u64 *ctx)
 /* Kernels after 5.10 have the caller in front. */
 TP_ARGS(percpu_alloc_percpu);
 
-SEC("tp_btf/percpu_alloc_percpu")
+SEC("raw_tp/percpu_alloc_percpu")
 int on_percpu_alloc(u64 *ctx)
 {
 	u64 bytes, address;
@@ -455,7 +459,7 @@ int on_percpu_alloc(u64 *ctx)
 	return kernel_take(ctx, MEMLEAK_PERCPU_ALLOC, address, bytes);
 }
 
-SEC("tp_btf/percpu_free_percpu")
+SEC("raw_tp/percpu_free_percpu")
 int on_percpu_free(u64 *ctx)
 {
 	return kernel_give_back(MEMLEAK_PERCPU_FREE, ctx[2]);
