@@ -20,7 +20,7 @@ enum class OutputFormat { text, json, csv };
 
 class Config {
  public:
-  /// Was this option (long name) given? "a|b": either; "!a": not a; "": always true;
+  /// Was this option (long name) given? "a|b": either; "!a|b": neither; "": always true;
   /// "task-filter": any of the shared filters, or a command.
   bool holds(std::string_view condition) const;
   bool given(std::string_view option) const { return given_.contains(option); }
@@ -49,8 +49,8 @@ class Config {
   std::vector<std::uint32_t> pids, tids;
   std::optional<std::uint32_t> uid;
   std::string comm;
-  std::string cgroup;   ///< path or id, as given
-  std::string library;  ///< path or name of what is probed instead of the usual file
+  std::string cgroup;          ///< path or id, as given
+  std::string library;         ///< path or name of what is probed instead of the usual file
   std::string symbols_prefix;  ///< of the functions that are probed
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;

@@ -26,6 +26,7 @@ constexpr std::uint64_t kDefaultRing = 128 << 10;
 constexpr std::uint64_t kRingWithStacks = 1 << 20;
 // What a process makes while the reader waits for a CPU.
 constexpr std::uint64_t kRingOfFrequent = 2 << 20;
+constexpr std::uint64_t kReadyStacks = 1 << 14;
 constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there are any
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
@@ -44,6 +45,12 @@ void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preal
 __u32 most_sockets() {
   auto kb = static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
   return static_cast<__u32>(std::clamp<std::uint64_t>(kb / 64, 4096, 1 << 18));
+}
+
+/// What is traced must not be what the map itself does.
+void at_once(bpf_map* map, std::uint64_t entries) {
+  bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
+  bpf_map__set_max_entries(map, static_cast<__u32>(entries));
 }
 
 void size_by(Session& s, bpf_map* map, MapSize::By by) {
@@ -90,7 +97,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
       }
       break;
     case MapSize::stacks_ready:
-      bpf_map__set_max_entries(map, static_cast<__u32>(c.max_stacks ? c.max_stacks : 8192));
+      at_once(map, c.max_stacks ? c.max_stacks : kReadyStacks);
       break;
     case MapSize::held:
     case MapSize::held_ready: {

@@ -29,6 +29,7 @@ enum place {
 	CUT_TAIL,
 	CUT_MIDDLE,
 	REMAPPED,
+	TOY,
 	BLOCKS,
 	PLACES
 };
@@ -38,7 +39,8 @@ static const char *const names[PLACES] = {
 	"leak_failed_realloc", "leak_failed_array", "leak_reallocarray", "leak_posix_memalign",
 	"leak_aligned_alloc",  "leak_valloc",	"leak_memalign",     "leak_pvalloc",
 	"leak_empty",	       "leak_handed_over", "leak_mapped",	     "leak_cut_head",
-	"leak_cut_tail",       "leak_cut_middle", "leak_remapped",     "leak_blocks",
+	"leak_cut_tail",       "leak_cut_middle", "leak_remapped",     "leak_toy",
+	"leak_blocks",
 };
 
 static struct {
@@ -165,6 +167,28 @@ static FRAMED void leak_empty(void)
 	hold(EMPTY, malloc(hide(0)), 0, 1);
 }
 
+/* An allocator by other names. */
+FRAMED void *toy_malloc(size_t n)
+{
+	void *block = malloc(n);
+
+	asm volatile("" : : "r"(block) : "memory");
+	return block;
+}
+
+FRAMED void toy_free(void *block)
+{
+	free(block);
+	asm volatile("" : : : "memory");
+}
+
+static FRAMED void leak_toy(size_t n)
+{
+	hold(TOY, toy_malloc(hide(n)), n, 1);
+	sink = toy_malloc(hide(n));
+	toy_free(sink);
+}
+
 /* ---- mappings ---- */
 
 static FRAMED void *map(size_t pages)
@@ -252,6 +276,7 @@ static FRAMED void leaker_middle(size_t n)
 	leak_memalign(n);
 	leak_pvalloc(n);
 	leak_empty();
+	leak_toy(n);
 	if (no_mappings)
 		return;
 	leak_mapped();

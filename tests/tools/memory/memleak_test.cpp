@@ -132,7 +132,7 @@ TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
     EXPECT_LE(line["bytes"].u64(), 148 * line["count"].u64());
     if (in_known_chain(line)) blocks += line["count"].u64();
   }
-  EXPECT_EQ(blocks, 9u * 20 * 4);
+  EXPECT_EQ(blocks, 10u * 20 * 4);
 }
 
 // Ends of processes: shown once, and their children's own memory apart from theirs.
@@ -301,6 +301,27 @@ TOOL_TEST(Memleak, EachCall) {
   EXPECT_EQ(calls["pvalloc"], 2);
   EXPECT_EQ(calls["mremap"], 2 * 2);
   EXPECT_GE(held.size(), 500u);
+}
+
+TOOL_TEST(Memleak, AnotherAllocator) {
+  require_tool("memleak");
+  Victim victim("leaker", {"--rounds", "6"}, {.linger = true});
+  Tracer tracer("memleak",
+                all_with({"-O", victim_path("leaker"), "-S", "toy_", "-p", victim.id()}));
+  victim.release();
+  auto truth = truth_of(victim.truth());
+  EXPECT_EQ(sums_of(tracer.stop(), victim.pid()), (Sums{{"leak_toy", truth["leak_toy"]}}));
+}
+
+TOOL_TEST(Memleak, ProgramsWithoutASharedLibrary) {
+  require_tool("memleak");
+  if (!std::filesystem::exists(victim_path("leaker_static")))
+    throw Skip("built without a static C library");
+  Victim victim("leaker_static", {"--rounds", "6"}, {.linger = true});
+  Tracer tracer("memleak", all_with({"-p", victim.id()}));
+  victim.release();
+  auto truth = truth_of(victim.truth());
+  EXPECT_EQ(sums_of(tracer.stop(), victim.pid()), truth);
 }
 
 // ---- the kernel ----
