@@ -8,7 +8,7 @@
 
 OPT(bool, held_in_sums);       /* keep sums by stack too */
 OPT_OR(__u32, held_one_in, 1); /* only one of so many addresses */
-OPT(__u64, held_salt);	       /* which ones: others in each run */
+OPT(__u64, held_salt);         /* which ones: others in each run */
 OPT(__u64, held_min_bytes);
 OPT_OR(__u64, held_max_bytes, ~0ULL);
 
@@ -53,11 +53,11 @@ inline_ bool held_wanted(u64 address, u64 bytes)
 /* A sum may fall below zero for a moment: giving back may be counted first. */
 inline_ void held_add_to_sum(struct held_key *key, struct held *h, bool taken)
 {
-	struct held_place place = {.stack = h->stack, .owner = key->owner};
+	struct held_place place = { .stack = h->stack, .owner = key->owner };
 	struct held_sum *sum = bpf_map_lookup_elem(&held_sums, &place);
 
 	if (!sum) {
-		struct held_sum first = {.tgid = h->tgid};
+		struct held_sum first = { .tgid = h->tgid };
 
 		__builtin_memcpy(first.comm, h->comm, sizeof(first.comm));
 		bpf_map_update_elem(&held_sums, &place, &first, BPF_NOEXIST);

@@ -201,8 +201,8 @@ inline_ u64 stack_of_caller(void *ctx, u64 before)
 		return id;
 	t = current_task();
 	stack_store(s, id);
-	tell_process((u64)BPF_CORE_READ(t, mm), program_of(bpf_get_current_pid_tgid() >> 32,
-							   BPF_CORE_READ(t, self_exec_id)));
+	tell_process((u64)BPF_CORE_READ(t, mm),
+		     program_of(bpf_get_current_pid_tgid() >> 32, BPF_CORE_READ(t, self_exec_id)));
 	return id;
 }
 

@@ -17,9 +17,9 @@ struct allocation {
 	u64 bytes;
 	u64 old; /* block or mapping that is to become another one */
 	u64 old_bytes;
-	u64 result_at; /* where posix_memalign() puts its result */
+	u64 result_at;    /* where posix_memalign() puts its result */
 	struct held kept; /* the old block, until it is known whether it stays */
-	u64 stack; /* of the last one */
+	u64 stack;        /* of the last one */
 	u32 function;
 	bool is_kept;
 	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
@@ -31,8 +31,7 @@ TASK_SLOT(struct allocation);
 
 inline_ struct held_key user_key(u64 address)
 {
-	return (struct held_key){.address = address,
-				 .owner = bpf_get_current_pid_tgid() >> 32};
+	return (struct held_key){ .address = address, .owner = bpf_get_current_pid_tgid() >> 32 };
 }
 
 inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 bytes, bool sized)
@@ -101,7 +100,7 @@ inline_ void put_back(struct allocation *a)
 inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 time_ns, bool mapping)
 {
 	struct held_key key = user_key(address);
-	struct held h = {.bytes = a->bytes, .time_ns = time_ns, .mapping = mapping};
+	struct held h = { .bytes = a->bytes, .time_ns = time_ns, .mapping = mapping };
 
 	if (!held_wanted(address, a->bytes))
 		return;
@@ -335,8 +334,8 @@ CPU_SLOTS(kernel_busy, u64);
 
 inline_ int kernel_take(void *ctx, enum memleak_function function, u64 address, u64 bytes)
 {
-	struct held_key key = {.address = address};
-	struct held h = {.bytes = bytes};
+	struct held_key key = { .address = address };
+	struct held h = { .bytes = bytes };
 	u64 *busy;
 
 	if (address <= NO_MEMORY || !held_wanted(address, bytes))
@@ -368,7 +367,7 @@ inline_ int kernel_take(void *ctx, enum memleak_function function, u64 address, 
 
 inline_ int kernel_give_back(enum memleak_function function, u64 address)
 {
-	struct held_key key = {.address = address};
+	struct held_key key = { .address = address };
 
 	if (address <= NO_MEMORY)
 		return 0;

@@ -35,11 +35,11 @@ enum place {
 };
 
 static const char *const names[PLACES] = {
-	"leak_malloc",	       "leak_calloc",	"leak_grown",	     "leak_shrunk",
+	"leak_malloc",	       "leak_calloc",	    "leak_grown",	 "leak_shrunk",
 	"leak_failed_realloc", "leak_failed_array", "leak_reallocarray", "leak_posix_memalign",
-	"leak_aligned_alloc",  "leak_valloc",	"leak_memalign",     "leak_pvalloc",
-	"leak_empty",	       "leak_handed_over", "leak_mapped",	     "leak_cut_head",
-	"leak_cut_tail",       "leak_cut_middle", "leak_remapped",     "leak_toy",
+	"leak_aligned_alloc",  "leak_valloc",	    "leak_memalign",	 "leak_pvalloc",
+	"leak_empty",	       "leak_handed_over",  "leak_mapped",	 "leak_cut_head",
+	"leak_cut_tail",       "leak_cut_middle",   "leak_remapped",	 "leak_toy",
 	"leak_blocks",
 };
 
@@ -48,8 +48,8 @@ static struct {
 } holds[PLACES];
 
 /* The compiler must not know what becomes of a block. */
-static void *volatile sink;
-static volatile size_t hidden;
+static __thread void *volatile sink;
+static __thread volatile size_t hidden;
 
 static size_t hide(size_t n)
 {
