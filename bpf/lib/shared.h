@@ -99,6 +99,54 @@ struct stack_process {
 	__u32 forked_from; /* its parent, while it runs the parent's program; else 0 */
 };
 
+/* What is held: taken, and not given back yet. */
+struct held_key {
+	__u64 address;
+	__u32 owner; /* process by its number in the first pid namespace; 0: the kernel */
+	__u32 pad;
+};
+
+struct held {
+	__u64 bytes;
+	__u64 time_ns; /* when it was taken */
+	__u64 stack;   /* key in `stacks`: the user stack, of the kernel's own the kernel stack */
+	__u32 tgid;    /* who took it, as the loader's pid namespace shows it */
+	__u32 mapping; /* by mmap: may be given back in parts */
+	char comm[COMM_LEN];
+};
+
+/* The sums of all that is held by one owner from one stack. */
+struct held_place {
+	__u64 stack;
+	__u32 owner;
+	__u32 pad;
+};
+
+struct held_sum {
+	__u64 bytes;
+	__u64 count;
+	__u64 newest_ns;
+	__u32 tgid;
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+enum held_note_kind {
+	HELD_EXITED,   /* a process has ended */
+	HELD_EXECED,   /* a process runs another program */
+	HELD_UNMAPPED, /* memory was given back that need not be one whole mapping */
+};
+
+struct held_note {
+	__u64 time_ns;
+	__u64 address; /* of HELD_UNMAPPED */
+	__u64 bytes;
+	__u32 owner;
+	__u32 tgid; /* as the loader's pid namespace shows it */
+	__u32 kind;
+	__u32 pad;
+};
+
 /* Text of any length: where it stands in its record, and how long it is. */
 struct text {
 	__u16 at;

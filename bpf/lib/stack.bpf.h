@@ -83,14 +83,35 @@ __noinline u64 hash_scratch(u32 depth)
 	return s ? stack_hash(s, depth) : 0;
 }
 
+#ifdef STACK_OF_TASK
+__noinline u64 hash_user_scratch(u32 depth)
+{
+	struct stack *s = user_scratch();
+
+	return s ? stack_hash(s, depth) : 0;
+}
+#else
+#define hash_user_scratch(depth) hash_scratch(depth)
+#endif
+
+inline_ bool stack_walked(struct stack *s, long bytes)
+{
+	if (bytes <= 0)
+		return false;
+	s->depth = (u32)bytes / 8;
+	s->end = bytes >= stack_bytes ? STACK_END_DEPTH : STACK_END_OPEN;
+	return true;
+}
+
 /* Of the stack in the scratch: its key in `stacks`; 0: there is none. */
 inline_ u64 stack_id(struct stack *s, long bytes)
 {
-	if (bytes <= 0)
-		return 0;
-	s->depth = (u32)bytes / 8;
-	s->end = bytes >= stack_bytes ? STACK_END_DEPTH : STACK_END_OPEN;
-	return hash_scratch(s->depth);
+	return stack_walked(s, bytes) ? hash_scratch(s->depth) : 0;
+}
+
+inline_ u64 user_stack_id(struct stack *s, long bytes)
+{
+	return stack_walked(s, bytes) ? hash_user_scratch(s->depth) : 0;
 }
 
 /* What tells a program that runs from another one in the same address space, or from a later one.
@@ -122,24 +143,30 @@ inline_ void tell_process(u64 mm, u64 program)
 	bpf_map_update_elem(&stack_known_mms, &mm, &program, BPF_ANY);
 }
 
+/* User stack of the running task, in the scratch; its key in `stacks`. */
+inline_ u64 stack_of_user_walked(void *ctx, struct stack *s)
+{
+	u32 size = stack_bytes;
+	long bytes;
+
+	if (!s || size > sizeof(s->ip))
+		return 0;
+	bytes = walk_user(size / 8);
+	if (bytes < 0)
+		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
+	return user_stack_id(s, bytes);
+}
+
 /*
  * User stack of the running task, stored; `mm` and `program` are its own. `before`: its id the last
  * time, known to be stored.
  */
 inline_ u64 stack_of_user(void *ctx, u64 mm, u64 program, u64 before)
 {
-	struct stack *s = cpu_slot(&stack_scratch);
-	u32 size = stack_bytes;
-	long bytes;
-	u64 id;
+	struct stack *s = user_scratch();
+	u64 id = mm ? stack_of_user_walked(ctx, s) : 0;
 
-	if (!s || !mm || size > sizeof(s->ip))
-		return 0;
-	bytes = walk_user(size / 8);
-	if (bytes < 0)
-		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
-	id = stack_id(s, bytes);
-	if (!id || stack_stored(id, before))
+	if (!s || !id || stack_stored(id, before))
 		return id;
 	stack_store(s, id);
 	tell_process(mm, program);
@@ -161,6 +188,22 @@ inline_ u64 stack_of_current_user(void *ctx, u64 before)
 
 	return stack_of_user(ctx, (u64)BPF_CORE_READ(t, mm),
 			     program_of(tgid, BPF_CORE_READ(t, self_exec_id)), before);
+}
+
+/* The same for programs on user functions: who the task is matters for a new stack only. */
+inline_ u64 stack_of_caller(void *ctx, u64 before)
+{
+	struct stack *s = user_scratch();
+	u64 id = stack_of_user_walked(ctx, s);
+	struct task_struct *t;
+
+	if (!s || !id || stack_stored(id, before))
+		return id;
+	t = current_task();
+	stack_store(s, id);
+	tell_process((u64)BPF_CORE_READ(t, mm),
+		     program_of(bpf_get_current_pid_tgid() >> 32, BPF_CORE_READ(t, self_exec_id)));
+	return id;
 }
 
 /* Kernel stack of the running program, stored. */

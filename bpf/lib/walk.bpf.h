@@ -3,10 +3,33 @@
 #ifndef CORETAP_WALK_BPF_H
 #define CORETAP_WALK_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/task.bpf.h"
 
 /* For programs that nothing of their kind can interrupt, such as sched_switch. */
 CPU_SLOTS(stack_scratch, struct stack);
+
+/*
+ * Programs on user functions can be preempted since 6.0 (8c7dcb84e3b7), by their like in another
+ * task too: those define STACK_OF_TASK before they include this.
+ */
+#ifdef STACK_OF_TASK
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stack);
+} task_stacks SEC(".maps");
+
+inline_ struct stack *user_scratch(void)
+{
+	if (has_task_storage())
+		return bpf_task_storage_get(&task_stacks, bpf_get_current_task_btf(), 0,
+					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return cpu_slot(&stack_scratch);
+}
+#else
+#define user_scratch() ((struct stack *)cpu_slot(&stack_scratch))
+#endif
 
 #define USER64_CS 0x33
 
@@ -19,7 +42,7 @@ CPU_SLOTS(stack_scratch, struct stack);
 __noinline long walk_user(u32 most)
 {
 #ifdef __TARGET_ARCH_x86
-	struct stack *s = cpu_slot(&stack_scratch);
+	struct stack *s = user_scratch();
 	struct frame {
 		u64 next, return_address;
 	} frame;

@@ -84,18 +84,24 @@ Option node(char letter = 'n');
 Option zone(char letter = 'z');
 /// For tools on user functions; `alias` is what peers call it.
 Option library(char letter, std::string_view alias = {});
+Option symbols_prefix(char letter = 0);
 Option stack_depth();
 Option stack_storage();
 Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
 Option csv(char letter = 0);
+Option command(char letter = 0);  ///< one text instead of -- COMMAND
 Option ipv4();
 Option ipv6();
 Option wide(char letter = 'w');
 /// Lists of ports, for programs with bpf/lib/sock.bpf.h.
 Option local_ports(char letter = 'L');
 Option remote_ports(char letter = 'D');
+
+Option folded();
+Option svg();
+Option offset(char letter = 's');
 
 /// How stacks are shown: -U -K -d -f -s, and how many are kept.
 std::vector<Option> stacks();

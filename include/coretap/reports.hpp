@@ -78,7 +78,11 @@ struct EventReport {
 
 /// Sums by kernel and user stack (bpf/lib/stack.bpf.h).
 struct StackReport {
-  enum Measure { time, samples };
+  enum Measure {
+    time,
+    samples,
+    held,  ///< bytes that were taken and not given back (bpf/lib/held.bpf.h), every interval
+  };
   enum Layout {
     alone,  ///< a task and its stacks
     waker,  ///< who woke it and in which stack; of the task only the name

@@ -39,9 +39,13 @@ struct MapSize {
     disks,           ///< as many as there are, and more
     keys,            ///< --max-keys, else from the number of tasks
     stacks,          ///< --stack-storage-size, else from the memory
+    stacks_ready,    ///< the same, all there before tracing begins
+    held,            ///< --max-keys, else a million
+    held_ready,      ///< the same by the memory, all there before tracing begins
   };
   std::string_view map;
   By by;
+  std::string_view when = {};  ///< only with these options
 };
 
 /// What is shown in place of a tool's usual report when an option (long name) is given.

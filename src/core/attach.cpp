@@ -275,22 +275,27 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   return links;
 }
 
-/// All or none: which of several files was left out should depend on nothing but the files.
-Result<Links> attach_probes(bpf_program* program, const Section& section,
+/// All or none: which of several files was left out should depend on nothing but the files. With
+/// --pid no other process pays for the breakpoints; otherwise all have them, also those that start
+/// later, and the program has the filters.
+Result<Links> attach_probes(bpf_program* program, const Section& section, const Config& config,
                             const ProbePoints& places) {
+  std::set<pid_t> whose(config.pids.begin(), config.pids.end());
+  if (whose.empty()) whose.insert(-1);
   Links links;
   for (auto& point : places.points) {
-    LIBBPF_OPTS(bpf_uprobe_opts, options);
-    options.retprobe = section.kind == "uretprobe";
-    // All processes, also those that start later: the program has the filters.
-    auto* link = bpf_program__attach_uprobe_opts(program, -1, point.open_path().c_str(),
-                                                 point.offset, &options);
-    if (!link)
-      return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-                   strerror(errno),
-                   {},
-                   kUnsupported};
-    links.emplace_back(link);
+    for (auto pid : whose) {
+      LIBBPF_OPTS(bpf_uprobe_opts, options);
+      options.retprobe = section.kind == "uretprobe";
+      auto* link = bpf_program__attach_uprobe_opts(program, pid, point.open_path().c_str(),
+                                                   point.offset, &options);
+      if (!link)
+        return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
+                     strerror(errno),
+                     {},
+                     kUnsupported};
+      links.emplace_back(link);
+    }
   }
   return links;
 }
@@ -311,7 +316,7 @@ std::vector<std::string> place_words(const WayPlan& way) {
 Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan) {
   auto section = split_section(bpf_program__section_name(program));
   if (auto* places = plan.places(bpf_program__name(program)))
-    return attach_probes(program, section, *places);
+    return attach_probes(program, section, config, *places);
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read

@@ -446,6 +446,33 @@ Option library(char letter, std::string_view alias) {
   return o;
 }
 
+Option symbols_prefix(char letter) {
+  return same_everywhere(value(letter, "symbols-prefix", "PREFIX",
+                               "what the names of the functions to probe begin with, such as je_",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 c.symbols_prefix = text;
+                                 return {};
+                               }));
+}
+
+Option command(char letter) {
+  return same_everywhere(value(
+      letter, "command", "COMMAND",
+      "like -- COMMAND, in one word, which is split at blanks without any quoting",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (!c.command.empty())
+          return usage("--command: there is a command already", "give one, by --command or --");
+        for (std::size_t at = 0; (at = text.find_first_not_of(" \t", at)) != text.npos;) {
+          auto end = std::min(text.find_first_of(" \t", at), text.size());
+          c.command.emplace_back(text.substr(at, end - at));
+          at = end;
+        }
+        if (c.command.empty()) return usage("--command: needs a command");
+        return {};
+      },
+      Complete::command));
+}
+
 Option stack_depth() {
   return same_everywhere(value(0, "perf-max-stack-depth", "FRAMES",
                                "frames kept of each stack, 127 at most (default: 127)",
@@ -525,7 +552,13 @@ std::vector<Option> task_filters(bool uid_letter) {
   return {pid(), tid(), uid(uid_letter ? 'u' : 0), comm(), cgroup()};
 }
 
-namespace {
+Option folded() {
+  return same_everywhere(flag('f', "folded", "one line per stack, for flame graphs"));
+}
+Option offset(char letter) {
+  return same_everywhere(flag(letter, "offset", "print offsets within functions"));
+}
+
 Option svg() {
   return same_everywhere(value(
       0, "svg", "FILE",
@@ -538,12 +571,9 @@ Option svg() {
       },
       Complete::file));
 }
-}  // namespace
 
 std::vector<Option> kernel_stacks() {
-  return {same_everywhere(flag('f', "folded", "one line per stack, for flame graphs")), svg(),
-          same_everywhere(flag('s', "offset", "print offsets within functions")), stack_depth(),
-          stack_storage()};
+  return {folded(), svg(), offset(), stack_depth(), stack_storage()};
 }
 
 std::vector<Option> stacks() {

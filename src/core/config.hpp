@@ -26,7 +26,7 @@ enum class OutputFormat { text, json, csv };
 
 class Config {
  public:
-  /// Was this option (long name) given? "a|b": either; "!a": not a; "": always true;
+  /// Was this option (long name) given? "a|b": either; "!a|b": neither; "": always true;
   /// "task-filter": any of the shared filters, or a command.
   bool holds(std::string_view condition) const;
   bool given(std::string_view option) const { return given_.contains(option); }
@@ -59,6 +59,7 @@ class Config {
   std::vector<Cgroup> cgroups;  ///< to be told apart, where a tool does that
   int dump_signal = 0;          ///< by which the user asks for a report; 0: by none
   std::string library;          ///< path or name of what is probed instead of the usual file
+  std::string symbols_prefix;   ///< of the functions that are probed
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <string>
 
 #include <fmt/format.h>
@@ -25,6 +26,8 @@ constexpr std::uint64_t kDefaultRing = 128 << 10;
 constexpr std::uint64_t kRingWithStacks = 1 << 20;
 // What a process makes while the reader waits for a CPU.
 constexpr std::uint64_t kRingOfFrequent = 2 << 20;
+constexpr std::uint64_t kReadyStacks = 1 << 14;
+constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there are any
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
@@ -42,6 +45,12 @@ void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preal
 __u32 most_sockets() {
   auto kb = static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
   return static_cast<__u32>(std::clamp<std::uint64_t>(kb / 64, 4096, 1 << 18));
+}
+
+/// What is traced must not be what the map itself does.
+void at_once(bpf_map* map, std::uint64_t entries) {
+  bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
+  bpf_map__set_max_entries(map, static_cast<__u32>(entries));
 }
 
 void size_by(Session& s, bpf_map* map, MapSize::By by) {
@@ -87,6 +96,23 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
         on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 18), 8192);
       }
       break;
+    case MapSize::stacks_ready:
+      at_once(map, c.max_stacks ? c.max_stacks : kReadyStacks);
+      break;
+    case MapSize::held:
+    case MapSize::held_ready: {
+      // A block of it takes an eighth of a kilobyte; never more than a 16th of the memory at once.
+      auto kb =
+          static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
+      auto ready = std::clamp<std::uint64_t>(kb / 2, 1 << 15, 1 << 20);
+      auto most = c.max_keys ? c.max_keys : kHeld;
+      if (by == MapSize::held)
+        on_demand(s, map, most, c.max_keys ? most : ready);
+      else
+        bpf_map__set_max_entries(map,
+                                 static_cast<__u32>(c.max_keys ? most : std::min(most, ready)));
+      break;
+    }
   }
 }
 
@@ -100,7 +126,7 @@ void fill_stocks(Session& s) {
     CPU_ZERO(&one);
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one)) continue;
-    for (auto* name : {"stacks", "stack_counts", "hist_keys", "table"}) {
+    for (auto* name : {"stacks", "stack_counts", "hist_keys", "table", "held", "held_sums"}) {
       auto* map = s.map(name);
       if (!map || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)) continue;
       std::string key(bpf_map__key_size(map), '\0'), value(bpf_map__value_size(map), '\0');
@@ -112,8 +138,37 @@ void fill_stocks(Session& s) {
   sched_setaffinity(0, sizeof before, &before);
 }
 
+namespace {
+
+/// Whole buckets of a hash map at once: none twice and none left out, whatever is deleted
+/// meanwhile. False: nothing could be read so.
+bool each_batch(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
+  if (bpf_map__type(map) != BPF_MAP_TYPE_HASH) return false;
+  std::size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
+  std::uint32_t in = 0, out = 0, room = 1024;
+  for (bool first = true;;) {
+    std::string keys(room * key_size, '\0'), values(room * value_size, '\0');
+    std::uint32_t count = room;
+    LIBBPF_OPTS(bpf_map_batch_opts, options);
+    int error = bpf_map_lookup_batch(bpf_map__fd(map), first ? nullptr : &in, &out, keys.data(),
+                                     values.data(), &count, &options);
+    if (error == -ENOSPC && room < 1 << 20) {  // a bucket with more than that
+      room *= 4;
+      continue;
+    }
+    if (error && error != -ENOENT) return !first;
+    for (std::uint32_t i = 0; i < count; i++)
+      visit(keys.data() + i * key_size, values.data() + i * value_size);
+    if (error) return true;
+    in = out;
+    first = false;
+  }
+}
+
+}  // namespace
+
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
-  if (!map) return;
+  if (!map || each_batch(map, visit)) return;
   int fd = bpf_map__fd(map);
   std::string key(bpf_map__key_size(map), '\0'), next = key, value(bpf_map__value_size(map), '\0');
   const void* at = nullptr;
@@ -146,6 +201,9 @@ void size_maps(Session& s) {
     bpf_map__set_autocreate(map, storage);
     if (!storage) size_by(s, s.map("task_slots_hash"), MapSize::tasks);
   }
+  if (auto* map = s.map("task_stacks"))
+    bpf_map__set_autocreate(map,
+                            s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get"));
   if (auto* map = s.map("sock_slots")) {
     bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
     bpf_map__set_autocreate(map, storage);
@@ -164,7 +222,7 @@ void size_maps(Session& s) {
     set_variable(s, "emit_wake_bytes", bytes / 2);
   }
   for (auto& size : s.tool.maps)
-    if (auto* map = s.map(size.map)) size_by(s, map, size.by);
+    if (auto* map = s.map(size.map); map && s.config.holds(size.when)) size_by(s, map, size.by);
 }
 
 }  // namespace coretap

@@ -244,7 +244,8 @@ const Result<ProbeFinder::Files>& ProbeFinder::files(std::string_view library) {
   return known->second;
 }
 
-Result<ProbePoints> ProbeFinder::find(std::string_view library, std::string_view symbol) {
+Result<ProbePoints> ProbeFinder::find(std::string_view library, std::string_view function) {
+  auto symbol = config_.symbols_prefix + std::string(function);
   auto& candidates = files(library);
   if (!candidates) return candidates.error();
   ProbePoints found;
@@ -253,8 +254,7 @@ Result<ProbePoints> ProbeFinder::find(std::string_view library, std::string_view
   bool stripped = false;
   for (auto& file : candidates->files) {
     auto place = symbols::find_function(file.fd->get(), symbol);
-    for (auto offset : place.offsets)
-      found.points.push_back({file.fd, file.path, std::string(symbol), offset});
+    for (auto offset : place.offsets) found.points.push_back({file.fd, file.path, symbol, offset});
     if (place.state == FunctionPlace::found) continue;
     auto why = fmt::format("{} {}", printable(file.path), reason(place.state, symbol));
     stripped |= place.state == FunctionPlace::stripped;

@@ -49,7 +49,8 @@ class ProbeFinder {
   /// With --library that file only; with --pid those that these processes have mapped, else (of
   /// a library) the process' own program or (of a program) the installed one; otherwise those of
   /// the system and of all running processes.
-  Result<ProbePoints> find(std::string_view library, std::string_view symbol);
+  /// The function's name follows --symbols-prefix.
+  Result<ProbePoints> find(std::string_view library, std::string_view function);
 
  private:
   struct File {

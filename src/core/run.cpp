@@ -94,6 +94,8 @@ void configure(Session& s, Reporter& reporter) {
     set_variable(s, "filter_disk", *s.config.disk);
     set_variable(s, "filter_disk_on", 1);
   }
+  set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
+  set_variable(s, "page_bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
   reporter.configure(s);
 }
 

@@ -117,8 +117,8 @@ std::string synopsis(const Tool& tool) {
 
 std::string condition_words(std::string_view when) {
   if (when.empty()) return {};
-  if (when.front() == '!') return fmt::format("without --{}", when.substr(1));
-  std::string text = "with ";
+  std::string text = when.front() == '!' ? "without " : "with ";
+  if (when.front() == '!') when.remove_prefix(1);
   while (true) {
     auto bar = when.find('|');
     auto word = when.substr(0, bar);

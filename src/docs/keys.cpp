@@ -166,7 +166,39 @@ std::vector<Key> stacks_of_party() {
               "why the user stack ends too early: no frame pointers, stack depth; else null")};
 }
 
+std::vector<Key> held_sums() {
+  return {key("exited", "boolean", "held until the process ended"),
+          key("bytes", "integer", "not given back"),
+          key("count", "integer", "allocations not given back")};
+}
+
+std::vector<Key> held_ages() {
+  return {key("oldest_age_ns", "integer or null", "age of the oldest; null: not known"),
+          key("newest_age_ns", "integer", "age of the newest")};
+}
+
+JsonKind held_data() {
+  JsonKind kind{"stack",
+                "one a stack and process of each report, the largest last",
+                {type_key("stack"), key("time", "string", kTimeDoc),
+                 key("comm", "string or null", "command name; null: several processes"),
+                 key("pid", "integer or null", "process; null: several")}};
+  auto add = [&](const std::vector<Key>& keys) {
+    kind.keys.insert(kind.keys.end(), keys.begin(), keys.end());
+  };
+  add(held_sums());
+  add({key("sample_rate", "integer",
+           "sums are estimates from one of so many addresses; 1: they are exact")});
+  add(held_ages());
+  add(stacks_of_party());
+  add({key("allocations", "array of objects", "each of them", "show-allocs",
+           {key("address", "string", "hexadecimal"), key("bytes", "integer", "its size"),
+            key("age_ns", "integer", "its age")})});
+  return kind;
+}
+
 JsonKind data(const StackReport& r) {
+  if (r.measure == StackReport::held) return held_data();
   JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};
   for (auto& k : stack_owner()) kind.keys.push_back(k);
   if (r.measure == StackReport::time)
@@ -257,7 +289,16 @@ std::vector<Key> columns(const EventReport& r) {
   return all;
 }
 
+std::vector<Key> held_columns() {
+  std::vector<Key> all = {key("time", "string", kTimeDoc), key("comm", "string", "command name"),
+                          key("pid", "integer", "process; empty: several")};
+  for (auto& keys : {held_sums(), held_ages()}) all.insert(all.end(), keys.begin(), keys.end());
+  all.push_back(key("stack", "string", "folded: command and frames, outermost first"));
+  return all;
+}
+
 std::vector<Key> columns(const StackReport& r) {
+  if (r.measure == StackReport::held) return held_columns();
   auto all = stack_owner();
   if (r.measure == StackReport::time) {
     all.push_back(key("runnable", "boolean", "preempted rather than blocked"));

@@ -408,7 +408,22 @@ const char* folded_words(const StackReport& r) {
   }
 }
 
+void held_output(Page& p, const Tool& tool) {
+  p.prose(
+      "Each report begins with the time of day and how many stacks follow, the largest last. Each "
+      "stack has a line with the sums of bytes and of allocations, and its frames, the innermost "
+      "first. Where several processes may be meant that line ends with the name and id of the "
+      "process, and with \"has ended\" if this is what it held until then, which is shown once.");
+  if (has(tool, "show-allocs"))
+    p.prose("With --show-allocs each allocation's address and size come before the frames.");
+  if (has(tool, "folded"))
+    p.prose(
+        "With --folded each stack is a line: name and frames, outermost first, joined by "
+        "semicolons, and the sum.");
+}
+
 void output(Page& p, const Tool& tool, const StackReport& r) {
+  if (r.measure == StackReport::held) return held_output(p, tool);
   p.prose("Entries come in the order of their sums, the largest last.");
   p.prose(entry_words(r));
   p.prose(fmt::format("The sum is in {}.", r.value_title));

@@ -112,7 +112,7 @@ class EventReporter : public Reporter {
   const EventReport& report_;
   Columns columns_;
   std::vector<const TimeColumn*> times_;
-  Stacks stacks_{true, false};
+  Stacks stacks_{{.offsets = true}};
   bool with_stack_ = false;
 };
 

@@ -41,6 +41,14 @@ void json_ids(JsonLine& line, const stack_party& who) {
   }
 }
 
+/// "    waker:           bash 1234"
+std::string title(std::string_view role, const StackParty& p, bool with_id) {
+  auto line = fmt::format("    {:<16} {}", role, printable(p.name()));
+  return with_id && p.who.tid ? fmt::format("{} {}", line, p.who.tid) : line;
+}
+
+}  // namespace
+
 void json_frames(JsonLine& line, const StackParty& p) {
   for (auto& [name, list] :
        {std::pair{"kernel_stack", &p.kernel}, std::pair{"user_stack", &p.user}}) {
@@ -54,14 +62,6 @@ void json_frames(JsonLine& line, const StackParty& p) {
   else
     line.text(p.cut);
 }
-
-/// "    waker:           bash 1234"
-std::string title(std::string_view role, const StackParty& p, bool with_id) {
-  auto line = fmt::format("    {:<16} {}", role, printable(p.name()));
-  return with_id && p.who.tid ? fmt::format("{} {}", line, p.who.tid) : line;
-}
-
-}  // namespace
 
 std::string StackParty::name() const {
   switch (who.state) {

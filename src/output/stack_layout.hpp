@@ -20,6 +20,9 @@ struct StackParty {
   std::string name() const;
 };
 
+/// Keys of its stacks.
+void json_frames(JsonLine& line, const StackParty& party);
+
 class StackLayout {
  public:
   struct Style {

@@ -16,6 +16,16 @@ bool is_tracing(std::string_view name) {
   return false;
 }
 
+/// As bcc's tools show it; of a path the last part.
+std::string place(const Symbol& symbol) {
+  auto module = symbol.module.substr(symbol.module.rfind('/') + 1);
+  if (!module.empty() && module.front() == '[') module = module.substr(1, module.size() - 2);
+  auto text = symbol.known()   ? fmt::format("{}+{:#x}", symbol.name, symbol.offset)
+              : module.empty() ? std::string("[unknown]")
+                               : fmt::format("[unknown]+{:#x}", symbol.module_offset);
+  return module.empty() ? text : fmt::format("{} [{}]", text, module);
+}
+
 }  // namespace
 
 UserSymbols& Stacks::user_symbols() {
@@ -24,14 +34,15 @@ UserSymbols& Stacks::user_symbols() {
 }
 
 std::string Stacks::word(const Symbol& symbol, bool user) const {
+  if (style_.places) return place(symbol);
   if (!symbol.known()) {
-    if (modules_ && !symbol.module.empty())
+    if (style_.modules && !symbol.module.empty())
       return fmt::format("[unknown] ({}+{:#x})", symbol.module, symbol.module_offset);
     return "[unknown]";
   }
   auto text = symbol.name;
-  if (offsets_) text += fmt::format("+{:#x}", symbol.offset);
-  if (user && modules_ && !symbol.module.empty()) text += fmt::format(" ({})", symbol.module);
+  if (style_.offsets) text += fmt::format("+{:#x}", symbol.offset);
+  if (user && style_.modules && !symbol.module.empty()) text += fmt::format(" ({})", symbol.module);
   return text;
 }
 

@@ -16,7 +16,12 @@ using Frames = std::vector<std::string>;
 
 class Stacks {
  public:
-  explicit Stacks(bool offsets, bool modules) : offsets_(offsets), modules_(modules) {}
+  struct Style {
+    bool offsets = false;  ///< within functions
+    bool modules = false;  ///< behind the names of user functions, in parentheses
+    bool places = false;   ///< "function+0x1f [module]", of kernel functions too
+  };
+  explicit Stacks(Style style) : style_(style) {}
 
   /// Leaf first, as the kernel walks.
   Frames kernel(const stack& s);
@@ -30,7 +35,7 @@ class Stacks {
   UserSymbols& user_symbols();
   std::string word(const Symbol& symbol, bool user) const;
 
-  bool offsets_, modules_;
+  Style style_;
   std::unique_ptr<KernelSymbols> kernel_;
   std::unique_ptr<UserSymbols> user_;
 };

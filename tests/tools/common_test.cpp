@@ -254,6 +254,7 @@ Events events_for(const std::string& tool) {
       {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
       {"extfrag", {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}}},
       {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
+      {"memleak", {{"-o", "0"}, {"leaker", "--rounds", "2"}}},
       {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
       {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
       {"opensnoop", {{"-e", "-F", "-U"}, {"opener", "--count", "3"}}},

@@ -600,9 +600,14 @@ bool contains(std::string_view text, std::string_view what) {
 }
 
 ::testing::AssertionResult safe_for_terminals(const std::string& text) {
-  for (unsigned char c : text)
-    if ((c < 0x20 && c != '\n') || c == 0x7f)
+  char before = '\n';
+  for (char byte : text) {
+    auto c = static_cast<unsigned char>(byte);
+    bool indents = c == '\t' && (before == '\n' || before == '\t');
+    if ((c < 0x20 && c != '\n' && !indents) || c == 0x7f)
       return ::testing::AssertionFailure() << "a raw byte " << int(c) << " in: " << text;
+    before = byte;
+  }
   // RapidJSON's decoder judges the encoding.
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,

@@ -228,7 +228,8 @@ std::uint64_t diskstats_requests(const std::string& disk);
 
 std::string slurp(const std::string& path);
 bool contains(std::string_view text, std::string_view what);
-/// Nothing that moves a cursor: only newlines below 0x20, no DEL, valid UTF-8.
+/// Nothing that moves a cursor: below 0x20 only newlines and tabs that indent a line, no DEL, valid
+/// UTF-8.
 ::testing::AssertionResult safe_for_terminals(const std::string& text);
 
 /// The counts and bounds of one histogram are consistent.

@@ -24,7 +24,7 @@ stack with(std::initializer_list<std::uint64_t> addresses) {
 std::uint64_t here() { return reinterpret_cast<std::uint64_t>(&coretap_stacks_test_function); }
 
 TEST(Stacks, UserFrames) {
-  Stacks stacks(false, false);
+  Stacks stacks({});
   auto frames = stacks.user(getpid(), with({here(), here() + 2, kNowhere}));
   EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function",
                                               "coretap_stacks_test_function", "[unknown]"}));
@@ -32,7 +32,7 @@ TEST(Stacks, UserFrames) {
 
 // Callers' addresses are those behind the call: a function may end with one.
 TEST(Stacks, OnlyTheLeafIsWhereItStands) {
-  Stacks stacks(true, false);
+  Stacks stacks({.offsets = true});
   auto frames = stacks.user(getpid(), with({here(), here()}));
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(frames[0], "coretap_stacks_test_function+0x0");
@@ -40,14 +40,14 @@ TEST(Stacks, OnlyTheLeafIsWhereItStands) {
 }
 
 TEST(Stacks, Offsets) {
-  Stacks stacks(true, false);
+  Stacks stacks({.offsets = true});
   auto frames = stacks.user(getpid(), with({here() + 1, here() + 1}));
   EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function+0x1",
                                               "coretap_stacks_test_function+0x1"}));
 }
 
 TEST(Stacks, Modules) {
-  Stacks stacks(true, true);
+  Stacks stacks({.offsets = true, .modules = true});
   auto frames = stacks.user(getpid(), with({here(), kNowhere}));
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_TRUE(frames[0].starts_with("coretap_stacks_test_function+0x0 (") &&
@@ -57,14 +57,14 @@ TEST(Stacks, Modules) {
 }
 
 TEST(Stacks, Empty) {
-  Stacks stacks(false, false);
+  Stacks stacks({});
   EXPECT_TRUE(stacks.user(getpid(), stack{}).empty());
   EXPECT_TRUE(stacks.kernel(stack{}).empty());
 }
 
 // The depth comes from a map: not beyond the array, whatever it says.
 TEST(Stacks, DepthIsBounded) {
-  Stacks stacks(false, false);
+  Stacks stacks({});
   stack s{};
   s.depth = UINT32_MAX;
   EXPECT_EQ(stacks.user(getpid(), s).size(), static_cast<std::size_t>(STACK_DEPTH));
@@ -72,7 +72,7 @@ TEST(Stacks, DepthIsBounded) {
 }
 
 TEST(Stacks, ProcessesThatAreNot) {
-  Stacks stacks(false, true);
+  Stacks stacks({.modules = true});
   for (pid_t pid : {-1, 0, 0x7fffffff}) {
     stacks.remember(pid, 0);
     EXPECT_EQ(stacks.user(pid, with({here()})), std::vector<std::string>{"[unknown]"}) << pid;
@@ -95,7 +95,7 @@ std::uint64_t kernel_address(std::string_view wanted) {
 TEST(Stacks, KernelFrames) {
   auto read = kernel_address("vfs_read"), run = kernel_address("bpf_trace_run1");
   if (!read) GTEST_SKIP() << "kernel addresses are hidden here";
-  Stacks plain(false, false), offsets(true, false);
+  Stacks plain({}), offsets({.offsets = true});
   EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})),
             (std::vector<std::string>{"vfs_read", "[unknown]"}));
   EXPECT_EQ(offsets.kernel(with({read + 8})), std::vector<std::string>{"vfs_read+0x8"});
@@ -107,7 +107,7 @@ TEST(Stacks, KernelFrames) {
 }
 
 TEST(Stacks, KernelFramesWithoutSymbols) {
-  Stacks stacks(false, false);
+  Stacks stacks({});
   EXPECT_EQ(stacks.kernel(with({kNowhere})), std::vector<std::string>{"[unknown]"});
 }
 

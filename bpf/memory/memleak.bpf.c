@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* memleak: memory that was allocated and not freed, by the stack that allocated it. */
+#define STACK_OF_TASK
+#include "lib/call.bpf.h"
+#include "lib/held.bpf.h"
+#include "memory/memleak.h"
+
+OPT(bool, trace);
+OPT(__u32, own_tgid);
+OPT_OR(__u64, page_bytes, 4096);
+
+/* ---- user memory ---- */
+
+/* The outermost call of an allocating function that a task is in. */
+struct allocation {
+	struct call call;
+	u64 bytes;
+	u64 old; /* block or mapping that is to become another one */
+	u64 old_bytes;
+	u64 result_at;    /* where posix_memalign() puts its result */
+	struct held kept; /* the old block, until it is known whether it stays */
+	u64 stack;        /* of the last one */
+	u32 function;
+	bool is_kept;
+	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
+};
+
+TASK_SLOT(struct allocation);
+
+#define ROUND(bytes) (((bytes) + 4095) & ~4095ULL)
+
+inline_ struct held_key user_key(u64 address)
+{
+	return (struct held_key){ .address = address, .owner = bpf_get_current_pid_tgid() >> 32 };
+}
+
+inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 bytes, bool sized)
+{
+	struct memleak_event *e = emit_begin(sizeof(*e));
+
+	if (!e)
+		return;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->function = function;
+	e->address = address;
+	e->old = old;
+	e->bytes = bytes;
+	e->sized = sized;
+	e->pid = current_tgid();
+	e->tid = current_tid();
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	emit_end(e);
+}
+
+inline_ struct allocation *enter(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
+{
+	struct allocation *a;
+	bool again;
+
+	if (!keep_current())
+		return NULL;
+	a = current_slot(true);
+	if (!a)
+		return NULL;
+	/* One call seen twice, by two names of a function or because one jumps to the other: the
+	 * old block is kept already. */
+	again = a->call.start && a->call.sp == sp_after_return(ctx);
+	if (!call_begin(&a->call, ctx))
+		return NULL;
+	if (!again) {
+		a->function = function;
+		a->is_kept = false;
+	}
+	a->bytes = bytes;
+	a->old = 0;
+	return a;
+}
+
+/*
+ * The old block goes before the call: once it is free, another thread may be given its address. It
+ * comes back if the call fails.
+ */
+inline_ void set_aside(struct allocation *a, u64 old)
+{
+	struct held_key key = user_key(old);
+
+	a->old = old;
+	if (old && !trace && !a->is_kept)
+		a->is_kept = held_drop(&key, &a->kept);
+}
+
+inline_ void put_back(struct allocation *a)
+{
+	struct held_key key = user_key(a->old);
+
+	if (a->is_kept)
+		held_take(&key, &a->kept);
+}
+
+inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 time_ns, bool mapping)
+{
+	struct held_key key = user_key(address);
+	struct held h = { .bytes = a->bytes, .time_ns = time_ns, .mapping = mapping };
+
+	if (!held_wanted(address, a->bytes))
+		return;
+	a->stack = h.stack = stack_of_caller(ctx, a->stack);
+	if (!h.stack)
+		count(LEDGER_STACK_FAILED);
+	h.tgid = current_tgid();
+	bpf_get_current_comm(h.comm, sizeof(h.comm));
+	held_take(&key, &h);
+}
+
+/* The call that ends, if it is an outermost one whose begin was seen; its start in *start. */
+inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
+{
+	struct allocation *a = current_slot(false);
+
+	if (!a || !call_end(&a->call, ctx))
+		return NULL;
+	*start = a->call.start;
+	a->call.start = 0;
+	return a;
+}
+
+inline_ int end(struct pt_regs *ctx)
+{
+	u64 start, address = PT_REGS_RC(ctx);
+	struct allocation *a = leave(ctx, &start);
+
+	if (!a)
+		return 0;
+	if (a->function == MEMLEAK_POSIX_MEMALIGN &&
+	    ((u32)address || bpf_probe_read_user(&address, sizeof(address), (void *)a->result_at)))
+		address = 0;
+	if (trace) {
+		if (held_sampled(address))
+			tell(a->function, address, a->old, a->bytes, true);
+		return 0;
+	}
+	if (address)
+		take(ctx, a, address, start, false);
+	else if (!a->of_nothing)
+		put_back(a);
+	return 0;
+}
+
+inline_ int begin(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
+{
+	enter(ctx, function, bytes);
+	return 0;
+}
+
+/* Where the product overflows the function fails. */
+inline_ int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old, u64 count,
+		       u64 bytes_of_each)
+{
+	struct allocation *a = enter(ctx, function, count * bytes_of_each);
+
+	if (!a)
+		return 0;
+	a->of_nothing = !count || !bytes_of_each;
+	set_aside(a, old);
+	return 0;
+}
+
+/* posix_memalign() */
+inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
+{
+	struct allocation *a = enter(ctx, MEMLEAK_POSIX_MEMALIGN, bytes);
+
+	if (a)
+		a->result_at = result_at;
+	return 0;
+}
+
+#define ALLOCATES(function, began)                      \
+	SEC("uprobe/libc:" #function)                   \
+	int on_##function(struct pt_regs *ctx)          \
+	{                                               \
+		return began;                           \
+	}                                               \
+	SEC("uretprobe/libc:" #function)                \
+	int on_##function##_return(struct pt_regs *ctx) \
+	{                                               \
+		return end(ctx);                        \
+	}
+
+#define P1 PT_REGS_PARM1(ctx)
+#define P2 PT_REGS_PARM2(ctx)
+#define P3 PT_REGS_PARM3(ctx)
+
+ALLOCATES(malloc, begin(ctx, MEMLEAK_MALLOC, P1))
+ALLOCATES(calloc, begin(ctx, MEMLEAK_CALLOC, P1 *P2))
+ALLOCATES(realloc, begin_anew(ctx, MEMLEAK_REALLOC, P1, 1, P2))
+ALLOCATES(reallocarray, begin_anew(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
+ALLOCATES(posix_memalign, begin_at(ctx, P3, P1))
+ALLOCATES(aligned_alloc, begin(ctx, MEMLEAK_ALIGNED_ALLOC, P2))
+ALLOCATES(memalign, begin(ctx, MEMLEAK_MEMALIGN, P2))
+ALLOCATES(valloc, begin(ctx, MEMLEAK_VALLOC, P1))
+ALLOCATES(pvalloc, begin(ctx, MEMLEAK_PVALLOC, P1))
+
+SEC("uprobe/libc:free")
+int on_free(struct pt_regs *ctx)
+{
+	u64 address = PT_REGS_PARM1(ctx);
+	struct held_key key = user_key(address);
+
+	if (!address)
+		return 0;
+	if (!trace)
+		held_give_back(&key);
+	else if (held_sampled(address) && keep_current())
+		tell(MEMLEAK_FREE, address, 0, 0, false);
+	return 0;
+}
+
+/* ---- mappings: they can be given back in parts ---- */
+
+#define MAP_FIXED 0x10
+
+/* What it replaces is given back. */
+SEC("uprobe/libc:mmap")
+int on_mmap(struct pt_regs *ctx)
+{
+	struct allocation *a = enter(ctx, MEMLEAK_MMAP, PT_REGS_PARM2(ctx));
+
+	if (!a)
+		return 0;
+	a->old_bytes = 0;
+	if ((u32)PT_REGS_PARM4(ctx) & MAP_FIXED) {
+		a->old = PT_REGS_PARM1(ctx);
+		a->old_bytes = a->bytes;
+	}
+	return 0;
+}
+
+inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
+{
+	struct held *h = bpf_map_lookup_elem(&held, key);
+
+	return h && h->mapping && ROUND(h->bytes) == ROUND(bytes);
+}
+
+SEC("uprobe/libc:mremap")
+int on_mremap(struct pt_regs *ctx)
+{
+	struct allocation *a = enter(ctx, MEMLEAK_MREMAP, PT_REGS_PARM3(ctx));
+	struct held_key key;
+
+	if (!a)
+		return 0;
+	a->old = PT_REGS_PARM1(ctx);
+	a->old_bytes = PT_REGS_PARM2(ctx);
+	key = user_key(a->old);
+	if (is_whole_mapping(&key, a->old_bytes))
+		set_aside(a, a->old);
+	return 0;
+}
+
+inline_ int end_mapping(struct pt_regs *ctx)
+{
+	u64 start, address = PT_REGS_RC(ctx);
+	struct allocation *a = leave(ctx, &start);
+	bool failed = (s64)address < 0 && (s64)address >= -4095;
+
+	if (!a)
+		return 0;
+	if (trace) {
+		if (held_sampled(address))
+			tell(a->function, failed ? 0 : address, a->old, a->bytes, true);
+		return 0;
+	}
+	if (failed) {
+		put_back(a);
+		return 0;
+	}
+	if (!a->is_kept && a->old_bytes)
+		held_note(HELD_UNMAPPED, start, a->old, ROUND(a->old_bytes));
+	/* Later than that of any unmapping that made room for it. */
+	take(ctx, a, address, bpf_ktime_get_ns(), true);
+	return 0;
+}
+
+SEC("uretprobe/libc:mmap")
+int on_mmap_return(struct pt_regs *ctx)
+{
+	return end_mapping(ctx);
+}
+
+SEC("uretprobe/libc:mremap")
+int on_mremap_return(struct pt_regs *ctx)
+{
+	return end_mapping(ctx);
+}
+
+SEC("uprobe/libc:munmap")
+int on_munmap(struct pt_regs *ctx)
+{
+	u64 address = PT_REGS_PARM1(ctx), bytes = PT_REGS_PARM2(ctx);
+	struct held_key key = user_key(address);
+	struct allocation *a = current_slot(false);
+
+	/* The kernel refuses the others. */
+	if (!bytes || address & 4095)
+		return 0;
+	/* An allocating function that gives back what it never handed out. */
+	if (a && a->call.start && sp_after_return(ctx) < a->call.sp)
+		return 0;
+	if (trace) {
+		if (held_sampled(address) && keep_current())
+			tell(MEMLEAK_MUNMAP, address, 0, bytes, true);
+	} else {
+		if (is_whole_mapping(&key, bytes))
+			held_give_back(&key);
+		/* Parts of others may lie there too. */
+		if (held_may_own())
+			held_note(HELD_UNMAPPED, bpf_ktime_get_ns(), address, ROUND(bytes));
+	}
+	return 0;
+}
+
+/* ---- kernel memory ----
+ * Raw, because all that is wanted are numbers: with types, 5.10 refuses pointers to const void, and
+ * every kernel arithmetic on addresses.
+ */
+
+/* Nothing handed out has such an address: NULL, and what kmalloc(0) returns. */
+#define NO_MEMORY 16
+
+/* An interrupt may allocate while a program takes a stack for the task. */
+CPU_SLOTS(kernel_busy, u64);
+
+inline_ int kernel_take(void *ctx, enum memleak_function function, u64 address, u64 bytes)
+{
+	struct held_key key = { .address = address };
+	struct held h = { .bytes = bytes };
+	u64 *busy;
+
+	if (address <= NO_MEMORY || !held_wanted(address, bytes))
+		return 0;
+	h.tgid = current_tgid();
+	if (h.tgid == own_tgid)
+		return 0;
+	if (trace) {
+		tell(function, address, 0, bytes, true);
+		return 0;
+	}
+	busy = cpu_slot(&kernel_busy);
+	if (!busy)
+		return 0;
+	if (*busy) {
+		count(LEDGER_MISSED);
+		return 0;
+	}
+	*(volatile u64 *)busy = 1;
+	h.stack = stack_of_kernel(ctx, 0);
+	*(volatile u64 *)busy = 0;
+	if (!h.stack)
+		count(LEDGER_STACK_FAILED);
+	h.time_ns = bpf_ktime_get_ns();
+	bpf_get_current_comm(h.comm, sizeof(h.comm));
+	held_take(&key, &h);
+	return 0;
+}
+
+inline_ int kernel_give_back(enum memleak_function function, u64 address)
+{
+	struct held_key key = { .address = address };
+
+	if (address <= NO_MEMORY)
+		return 0;
+	if (!trace)
+		held_give_back(&key);
+	else if (held_sampled(address) && current_tgid() != own_tgid)
+		tell(function, address, 0, 0, false);
+	return 0;
+}
+
+SEC("raw_tp/kmalloc")
+int on_kmalloc(u64 *ctx)
+{
+	return kernel_take(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
+}
+
+/* Until 6.1 what names a node had tracepoints of its own (11e9734bcb6a), */
+SEC("raw_tp/kmalloc_node")
+int on_kmalloc_node(u64 *ctx)
+{
+	return kernel_take(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
+}
+
+SEC("raw_tp/kmem_cache_alloc_node")
+int on_kmem_cache_alloc_node(u64 *ctx)
+{
+	return kernel_take(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
+}
+
+/* and sizes were where since then the cache is told (2c1d697fb8ba). */
+TP_ARGS(kmem_cache_alloc_node);
+
+SEC("raw_tp/kmem_cache_alloc")
+int on_kmem_cache_alloc(u64 *ctx)
+{
+	struct kmem_cache *cache;
+	u64 bytes;
+
+	if (tp_args_kmem_cache_alloc_node) {
+		bytes = ARG(ctx, 3);
+	} else {
+		cache = (void *)ARG(ctx, 2);
+		bytes = BPF_CORE_READ(cache, size);
+	}
+	return kernel_take(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], bytes);
+}
+
+SEC("raw_tp/kfree")
+int on_kfree(u64 *ctx)
+{
+	return kernel_give_back(MEMLEAK_KFREE, ctx[1]);
+}
+
+SEC("raw_tp/kmem_cache_free")
+int on_kmem_cache_free(u64 *ctx)
+{
+	return kernel_give_back(MEMLEAK_KMEM_CACHE_FREE, ctx[1]);
+}
+
+/* Pages go by the address of their struct page; the first one's stands for all of a block. */
+SEC("raw_tp/mm_page_alloc")
+int on_page_alloc(u64 *ctx)
+{
+	return kernel_take(ctx, MEMLEAK_PAGE_ALLOC, ctx[0], page_bytes << ((u32)ctx[1] & 31));
+}
+
+SEC("raw_tp/mm_page_free")
+int on_page_free(u64 *ctx)
+{
+	return kernel_give_back(MEMLEAK_PAGE_FREE, ctx[0]);
+}
+
+/* Kernels after 5.10 have the caller in front. */
+TP_ARGS(percpu_alloc_percpu);
+
+SEC("raw_tp/percpu_alloc_percpu")
+int on_percpu_alloc(u64 *ctx)
+{
+	u64 bytes, address;
+
+	if (tp_args_percpu_alloc_percpu >= 10) {
+		bytes = ARG(ctx, 3);
+		address = ARG(ctx, 7);
+	} else {
+		bytes = ARG(ctx, 2);
+		address = ARG(ctx, 6);
+	}
+	return kernel_take(ctx, MEMLEAK_PERCPU_ALLOC, address, bytes);
+}
+
+SEC("raw_tp/percpu_free_percpu")
+int on_percpu_free(u64 *ctx)
+{
+	return kernel_give_back(MEMLEAK_PERCPU_FREE, ctx[2]);
+}

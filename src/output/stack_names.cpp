@@ -1,0 +1,44 @@
+#include "output/stack_names.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "core/run.hpp"
+
+namespace coretap {
+
+void StackNames::configure(Session& s, Stacks::Style style) {
+  set_variable(s, "stack_bytes", s.stack_depth() * 8);
+  stacks_ = std::make_unique<Stacks>(style);
+  walker_ = make_walker(s.config);
+  walker_->configure(s);
+}
+
+void StackNames::meet(Session& s, const stack_process& process) {
+  stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from));
+  walker_->meet(s, process);
+}
+
+void StackNames::forget(pid_t tgid) {
+  std::erase_if(known_, [&](auto& named) { return named.first.second == tgid; });
+}
+
+const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tgid, bool kernel) {
+  auto [at, is_new] = known_.try_emplace({id, tgid});
+  auto& named = at->second;
+  if (!is_new || !id) return named;
+  stack found{};
+  if (bpf_map_lookup_elem(bpf_map__fd(s.map("stacks")), &id, &found)) {
+    named.missed = true;
+    named.frames = {kernel ? "[Missed Kernel Stack]" : "[Missed User Stack]"};
+  } else if (kernel) {
+    named.frames = stacks_->kernel(found);
+  } else {
+    Symbol outermost;
+    named.frames = stacks_->user(tgid, found, &outermost);
+    named.cut = walker_->cut(found, outermost);
+  }
+  return named;
+}
+
+}  // namespace coretap

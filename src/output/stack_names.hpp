@@ -1,0 +1,44 @@
+// Names of the stacks that a kernel program keeps (bpf/lib/stack.bpf.h), looked up once each.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/session.hpp"
+#include "core/walker.hpp"
+#include "output/stacks.hpp"
+
+namespace coretap {
+
+class StackNames {
+ public:
+  struct Named {
+    Frames frames;              ///< leaf first
+    std::string_view cut = {};  ///< why a user stack ends too early; empty: it does not
+    bool missed = false;        ///< the kernel program could not keep it
+  };
+
+  /// Before load.
+  void configure(Session& s, Stacks::Style style);
+  /// After load.
+  Result<void> open(Session& s) { return walker_->open(s); }
+
+  /// The process is alive and may not be when its symbols are asked for.
+  void meet(Session& s, const stack_process& process);
+  /// It runs another program: the same addresses are other functions.
+  void forget(pid_t tgid);
+
+  const Named& kernel(Session& s, std::uint64_t id) { return find(s, id, 0, true); }
+  const Named& user(Session& s, std::uint64_t id, pid_t tgid) { return find(s, id, tgid, false); }
+
+ private:
+  const Named& find(Session& s, std::uint64_t id, pid_t tgid, bool kernel);
+
+  std::unique_ptr<Stacks> stacks_;
+  std::unique_ptr<StackWalker> walker_;
+  std::map<std::pair<std::uint64_t, pid_t>, Named> known_;
+};
+
+}  // namespace coretap

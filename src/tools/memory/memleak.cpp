@@ -1,0 +1,205 @@
+// memleak: memory that was allocated and not freed, by the stack that allocated it.
+#include "memory/memleak.h"
+
+#include "core/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "memleak.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<memleak_bpf>;
+using Event = memleak_event;
+
+namespace {
+
+// Whose memory: that of programs if any is named, else the kernel's.
+constexpr std::string_view kUser = "task-filter|library|symbols-prefix";
+constexpr std::string_view kKernel = "!task-filter|library|symbols-prefix";
+
+Error refuse(std::string what, std::string hint) {
+  return {std::move(what), {}, std::move(hint), kUsage};
+}
+
+Result<void> check(const Config& c) {
+  if (c.holds(kUser) && c.given("percpu"))
+    return refuse("--percpu is about the kernel's memory",
+                  "leave out what names processes or a library");
+  if (!c.sort.empty() && c.sort != "size" && c.sort != "count")
+    return refuse("--sort: there is no key '" + c.sort + "'", "there are: size, count");
+  if (c.number("min-size", 0) > c.number("max-size", UINT64_MAX))
+    return refuse("--min-size is above --max-size", "no allocation can be both");
+  return {};
+}
+
+Option sample_rate() {
+  auto o = number('s', "sample-rate", "N",
+                  "only one of N addresses, chosen anew in each run; sums are estimates then",
+                  setting(&Opt::held_one_in));
+  o.apply = [take = o.apply](Config& c, std::string_view text) -> Result<void> {
+    if (parse_unsigned(text) == 0U)
+      return refuse("--sample-rate: 0 of all is none", "1 is all of them");
+    return take(c, text);
+  };
+  return o;
+}
+
+std::string function(const Event& e) {
+  constexpr const char* kNames[] = {
+      "malloc",           "calloc",        "realloc",         "reallocarray",
+      "posix_memalign",   "aligned_alloc", "valloc",          "memalign",
+      "pvalloc",          "mmap",          "mremap",          "kmalloc",
+      "kmem_cache_alloc", "page_alloc",    "percpu_alloc",    "free",
+      "munmap",           "kfree",         "kmem_cache_free", "page_free",
+      "percpu_free"};
+  static_assert(std::size(kNames) == MEMLEAK_FUNCTIONS);
+  return e.function < MEMLEAK_FUNCTIONS ? kNames[e.function] : "";
+}
+
+Value bytes(const Event& e) { return e.sized ? Value(e.bytes) : Value(); }
+Value old(const Event& e) { return e.old ? Value(e.old) : Value(); }
+
+Hook function_hook(std::string_view name, std::string_view begin, std::string_view end,
+                   std::string_view without) {
+  return {name, {{{begin, end}}}, kUser, without};
+}
+
+}  // namespace
+
+TOOL(memleak) {
+  return {
+      .name = "memleak",
+      .summary = "memory that was allocated and not freed, by stack",
+      .description =
+          "Which call paths hold memory: all that was allocated since tracing began and is not "
+          "freed yet, summed by the stack that allocated it; the ten largest stacks, every five "
+          "seconds. What stays and grows from report to report leaks. Only what is older than --older is shown.\n\n"
+          "With a process, another filter of tasks, a command or a library it is the memory of "
+          "programs: malloc and its relatives in the C library (in another allocator with "
+          "--library) and mmap, by user stack. An allocation within another one is a part of it. A "
+          "block that realloc moves is the one of its last realloc. What a process held when it "
+          "ended is shown once more, marked; when it runs another program that is forgotten. A "
+          "child's copy of its parent's memory is not counted.\n\n"
+          "Otherwise it is the kernel's memory: slab objects and pages, by kernel stack; with "
+          "--percpu what each CPU has its own of. Slabs themselves are pages too. Some paths free "
+          "in bulk without a trace (kfree_rcu, kmem_cache_free_bulk): an object counts as held "
+          "there until its address is allocated again.",
+      .overhead =
+          "in programs two breakpoints and a walk of the stack per allocation and one breakpoint "
+          "per free, a microsecond and more each; with --pid other processes pay nothing. In the "
+          "kernel two hooks for each of its very frequent allocations: use --sample-rate there",
+      .examples = {{"memleak -p 1234", "what this process holds, every 5 seconds"},
+                   {"memleak -p 1234 -o 60000 30", "what is older than a minute, every 30 seconds"},
+                   {"memleak -a -- ./server", "a command, with the address of each allocation"},
+                   {"memleak -p 1234 -s 100", "one of 100 allocations, as an estimate of all"},
+                   {"memleak -p 1234 -O /usr/lib/libjemalloc.so.2", "another allocator"},
+                   {"memleak -s 16 10 6", "the kernel for a minute"},
+                   {"memleak -p 1234 --duration 60 --svg leaks.svg",
+                    "what is held after a minute, as a flame graph of bytes"}},
+      .object = skeleton<memleak_bpf>(),
+      .positionals = Positionals::interval_count,
+      .default_interval = 5,
+      .options = {shared::pid(),
+                  shared::tid(0),
+                  shared::uid(),
+                  shared::comm(),
+                  shared::cgroup(0),
+                  shared::command('c'),
+                  shared::library('O', "obj"),
+                  shared::symbols_prefix('S'),
+                  flag('P', "percpu", "the kernel's per-CPU memory (bytes are those of one CPU)"),
+                  number('o', "older", "MS",
+                         "only what has been held for so many milliseconds (default: 500)", {}),
+                  number('z', "min-size", "BYTES", "only allocations of at least so many bytes",
+                         setting(&Opt::held_min_bytes)),
+                  number('Z', "max-size", "BYTES", "only allocations of at most so many bytes",
+                         setting(&Opt::held_max_bytes)),
+                  sample_rate(),
+                  flag('C', "combined-only",
+                       "sums by stack are all that is read: reports cost less; mappings count "
+                       "until they are unmapped as a whole",
+                       setting(&Opt::held_in_sums)),
+                  flag('F', "wa-missing-free",
+                       "an address that is allocated again was freed unseen: so it is always"),
+                  flag('a', "show-allocs", "the address and size of each allocation"),
+                  flag('t', "trace",
+                       "each allocation and free as it happens, instead of what is held",
+                       setting(&Opt::trace)),
+                  shared::top('T'),
+                  shared::sort(0),
+                  shared::folded(),
+                  shared::svg(),
+                  shared::offset(0),
+                  shared::stack_depth(),
+                  shared::stack_storage(),
+                  shared::max_keys()},
+      .hooks = {function_hook("malloc", "on_malloc", "on_malloc_return", ""),
+                {"free", {{{"on_free"}}}, kUser},
+                function_hook("calloc", "on_calloc", "on_calloc_return", "calloc is not seen"),
+                function_hook("realloc", "on_realloc", "on_realloc_return", "realloc is not seen"),
+                function_hook("reallocarray", "on_reallocarray", "on_reallocarray_return",
+                              "reallocarray is not seen"),
+                function_hook("posix_memalign", "on_posix_memalign", "on_posix_memalign_return",
+                              "posix_memalign is not seen"),
+                function_hook("aligned_alloc", "on_aligned_alloc", "on_aligned_alloc_return",
+                              "aligned_alloc is not seen"),
+                function_hook("memalign", "on_memalign", "on_memalign_return",
+                              "memalign is not seen"),
+                function_hook("valloc", "on_valloc", "on_valloc_return", "valloc is not seen"),
+                function_hook("pvalloc", "on_pvalloc", "on_pvalloc_return", "pvalloc is not seen"),
+                {"mmap",
+                 {{{"on_mmap", "on_mmap_return", "on_mremap", "on_mremap_return", "on_munmap"}}},
+                 kUser,
+                 "mappings are not seen"},
+                {"ends of processes", {{{"held_exit"}}}, kUser},
+                {"programs that processes run", {{{"held_exec"}}}, kUser},
+                {"slab objects",
+                 {{{"on_kmalloc", "on_kmem_cache_alloc", "on_kfree", "on_kmem_cache_free"},
+                   {has_field("kmem_cache", "size")}}},
+                 "!task-filter|library|symbols-prefix|percpu"},
+                {"slab objects of a node",
+                 {{{}, {has_arguments("kmalloc", 6)}},
+                  {{"on_kmalloc_node", "on_kmem_cache_alloc_node"}}},
+                 "!task-filter|library|symbols-prefix|percpu"},
+                {"pages",
+                 {{{"on_page_alloc", "on_page_free"}}},
+                 "!task-filter|library|symbols-prefix|percpu"},
+                {"per-CPU memory", {{{"on_percpu_alloc", "on_percpu_free"}}}, "percpu"}},
+      .maps = {{"held", MapSize::held, kUser},
+               {"held", MapSize::held_ready, kKernel},
+               {"stacks", MapSize::stacks_ready, kKernel},
+               {"held_sums", MapSize::stacks, "combined-only"},
+               {"held_sums", MapSize::stacks_ready, kKernel}},
+      .report = StackReport{"bytes held", StackReport::held},
+      .other_reports =
+          {{"trace",
+            events<Event>(
+                {field<&Event::pid>("pid", "PID", as::pid, "process"),
+                 field<&Event::tid>("tid", "TID", as::pid, "thread"),
+                 field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+                 derived<Event, function>("function", "FUNCTION", as::wide(as::text, -16),
+                                          "what was called"),
+                 derived<Event, bytes>("bytes", "BYTES", as::number,
+                                       "size asked for; null: freed whatever it was"),
+                 derived<Event, old>("old_address", "OLD", as::wide(as::hex, 18),
+                                     "the block that is to become another one; null: none"),
+                 field<&Event::address>("address", "ADDRESS", as::wide(as::hex, 18),
+                                        "of the memory; 0: there was none to be had")})
+                .timed({{TimeColumn::wall, "TIME", 12, ""}})
+                .often()}},
+      .announce = "Tracing outstanding memory allocations",
+      .exclusive =
+          [] {
+            std::vector<std::pair<std::string_view, std::string_view>> rules = {
+                {"combined-only", "show-allocs"},
+                {"combined-only", "older"},
+                {"folded", "json"},
+                {"folded", "csv"},
+                {"folded", "show-allocs"}};
+            for (auto* other : {"combined-only", "show-allocs", "older", "top", "sort", "folded",
+                                "svg", "min-size", "max-size"})
+              rules.emplace_back("trace", other);
+            return rules;
+          }(),
+      .check = check,
+  };
+}
