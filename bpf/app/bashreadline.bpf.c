@@ -79,12 +79,14 @@ inline_ int end(struct pt_regs *ctx)
 SEC("uprobe/bash:readline")
 int on_bash(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	return begin(ctx);
 }
 
 SEC("uretprobe/bash:readline")
 int on_bash_return(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	return end(ctx);
 }
 
@@ -100,11 +102,13 @@ inline_ bool is_bash(void)
 SEC("uprobe/libreadline.so:readline")
 int on_library(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	return is_bash() ? begin(ctx) : 0;
 }
 
 SEC("uretprobe/libreadline.so:readline")
 int on_library_return(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	return is_bash() ? end(ctx) : 0;
 }

@@ -103,11 +103,13 @@ inline_ int end(struct pt_regs *ctx)
 	SEC("uprobe/libc:" #function)                             \
 	int on_##function(struct pt_regs *ctx)                    \
 	{                                                         \
+		KEEP_OWN_STACK(ctx);                              \
 		return begin(ctx, PT_REGS_PARM1(ctx), found, id); \
 	}                                                         \
 	SEC("uretprobe/libc:" #function)                          \
 	int on_##function##_return(struct pt_regs *ctx)           \
 	{                                                         \
+		KEEP_OWN_STACK(ctx);                              \
 		return end(ctx);                                  \
 	}
 

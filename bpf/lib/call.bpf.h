@@ -5,6 +5,27 @@
 
 #include "lib/task.bpf.h"
 
+/*
+ * Since 6.13 the kernel gives programs of this type one stack for each CPU, as if another task
+ * could not come between; on user functions it can, and then two share it. Programs with a tail
+ * call keep to the task's own stack: each program on a user function has this one, which is never
+ * made.
+ */
+OPT(bool, never);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} no_programs SEC(".maps");
+
+#define KEEP_OWN_STACK(ctx)                                  \
+	do {                                                 \
+		if (never)                                   \
+			bpf_tail_call(ctx, &no_programs, 0); \
+	} while (0)
+
 /* The outermost call under way of a task; part of its TASK_SLOT. */
 struct call {
 	u64 start; /* 0: none */

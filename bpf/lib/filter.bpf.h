@@ -32,6 +32,31 @@ inline_ bool cgroup_under(struct cgroup *c, u64 wanted)
 	return false;
 }
 
+/*
+ * The ancestor of the running task's cgroup at this depth; 0: there is none. The helper came to
+ * tracing programs after 5.10 (6.1 at the latest, when the array of ids went: 7f203bc89eb6).
+ */
+struct cgroup___with_ids {
+	int level;
+	u64 ancestor_ids[1];
+} __attribute__((preserve_access_index));
+
+inline_ u64 current_cgroup_at(u32 level)
+{
+	struct cgroup___with_ids *c = NULL;
+	u64 id = 0;
+
+	if (!bpf_core_field_exists(c->ancestor_ids))
+		return bpf_get_current_ancestor_cgroup_id(level);
+	c = (void *)BPF_CORE_READ(current_task(), cgroups, dfl_cgrp);
+	if ((int)level <= BPF_CORE_READ(c, level))
+		bpf_probe_read_kernel(
+			&id, sizeof(id),
+			(char *)c + bpf_core_field_offset(struct cgroup___with_ids, ancestor_ids) +
+				level * sizeof(id));
+	return id;
+}
+
 inline_ bool task_in_cgroup(struct task_struct *t, u64 wanted)
 {
 	return cgroup_under(BPF_CORE_READ(t, cgroups, dfl_cgrp), wanted);

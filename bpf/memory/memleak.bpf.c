@@ -179,11 +179,13 @@ inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 	SEC("uprobe/libc:" #function)                   \
 	int on_##function(struct pt_regs *ctx)          \
 	{                                               \
+		KEEP_OWN_STACK(ctx);                    \
 		return began;                           \
 	}                                               \
 	SEC("uretprobe/libc:" #function)                \
 	int on_##function##_return(struct pt_regs *ctx) \
 	{                                               \
+		KEEP_OWN_STACK(ctx);                    \
 		return end(ctx);                        \
 	}
 
@@ -207,6 +209,7 @@ int on_free(struct pt_regs *ctx)
 	u64 address = PT_REGS_PARM1(ctx);
 	struct held_key key = user_key(address);
 
+	KEEP_OWN_STACK(ctx);
 	if (!address)
 		return 0;
 	if (!trace)
@@ -226,6 +229,7 @@ int on_mmap(struct pt_regs *ctx)
 {
 	struct allocation *a = enter(ctx, MEMLEAK_MMAP, PT_REGS_PARM2(ctx));
 
+	KEEP_OWN_STACK(ctx);
 	if (!a)
 		return 0;
 	a->old_bytes = 0;
@@ -249,6 +253,7 @@ int on_mremap(struct pt_regs *ctx)
 	struct allocation *a = enter(ctx, MEMLEAK_MREMAP, PT_REGS_PARM3(ctx));
 	struct held_key key;
 
+	KEEP_OWN_STACK(ctx);
 	if (!a)
 		return 0;
 	a->old = PT_REGS_PARM1(ctx);
@@ -286,12 +291,14 @@ inline_ int end_mapping(struct pt_regs *ctx)
 SEC("uretprobe/libc:mmap")
 int on_mmap_return(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	return end_mapping(ctx);
 }
 
 SEC("uretprobe/libc:mremap")
 int on_mremap_return(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	return end_mapping(ctx);
 }
 
@@ -302,6 +309,7 @@ int on_munmap(struct pt_regs *ctx)
 	struct held_key key = user_key(address);
 	struct allocation *a = current_slot(false);
 
+	KEEP_OWN_STACK(ctx);
 	/* The kernel refuses the others. */
 	if (!bytes || address & 4095)
 		return 0;

@@ -60,7 +60,7 @@ inline_ bool recorder_of_current(u64 *recorder, bool counted)
 		bool found = false;
 
 		for (u32 i = 0; i < LEVELS && i < cgroup_levels && !found; i++) {
-			*recorder = bpf_get_current_ancestor_cgroup_id(cgroup_level[i]);
+			*recorder = current_cgroup_at(cgroup_level[i]);
 			found = *recorder && bpf_map_lookup_elem(&recorders, recorder);
 		}
 		if (!found)

@@ -61,6 +61,12 @@ bool prints_events(const std::string& tool) {
   return contains(help_of(tool), "--ring-size") || contains(help_of(tool), "--dump-on-exit");
 }
 
+/// Options with which the tool traces the whole system.
+Strings whole(const std::string& tool, Strings options = {}) {
+  if (contains(help_of(tool), "--dump-on-exit")) options.emplace_back("--dump-on-exit");
+  return options;
+}
+
 /// A process that does nothing until it is released.
 struct Idle : Victim {
   Idle() : Victim("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
@@ -376,7 +382,7 @@ EVERY_TOOL(WithoutRights) {
   // Nobody may not be let in to where the executables are.
   std::string cannot;
   for (auto* in_child : {become_nobody, keep_capabilities<>}) {
-    auto result = run_tool(tool, {"--json", "--duration", "0.1"}, in_child);
+    auto result = run_tool(tool, whole(tool, {"--json", "--duration", "0.1"}), in_child);
     if (result.status >= 126) {
       if (!cannot.empty()) throw Skip("cannot give up rights here: " + cannot + result.err);
       cannot = result.err;
@@ -431,8 +437,10 @@ EVERY_TOOL(EndsByItselfAndLosesNothing) {
 // The other way to call it, and two at once.
 EVERY_TOOL(TwoAtOnce) {
   require_tool(tool);
-  auto once = start(tool, {"--json", "--duration", "0.3"});
-  Process again({.argv = {tool_path("coretap"), tool, "--json", "--duration", "0.3"}});
+  auto options = whole(tool, {"--json", "--duration", "0.3"});
+  auto once = start(tool, options);
+  options.insert(options.begin(), {tool_path("coretap"), tool});
+  Process again({.argv = options});
   for (auto* process : {once.get(), &again}) {
     ASSERT_EQ(process->wait(), 0) << process->err();
     expect_complete(tool, parse_report(process->out(), process->err()));
@@ -442,8 +450,9 @@ EVERY_TOOL(TwoAtOnce) {
 EVERY_TOOL(SignalsEndItWithTheLastReport) {
   require_tool(tool);
   std::vector<std::unique_ptr<Tracer>> tracers;
-  for (int i = 0; i < 3; i++) tracers.push_back(std::make_unique<Tracer>(tool, Strings{"--json"}));
-  Tracer text(tool, {}), killed(tool, {});
+  for (int i = 0; i < 3; i++)
+    tracers.push_back(std::make_unique<Tracer>(tool, whole(tool, {"--json"})));
+  Tracer text(tool, whole(tool)), killed(tool, whole(tool));
   std::vector<BpfIds> held;
   for (auto& tracer : tracers) held.push_back(bpf_ids(tracer->process().pid()));
   held.push_back(bpf_ids(text.process().pid()));
@@ -486,8 +495,8 @@ EVERY_TOOL(FullDisk) {
   std::vector<Strings> all{{"--help"},
                            {"--version"},
                            {"--explain"},
-                           {"--json", "--duration", "0.2"},
-                           {"--csv", "--duration", "0.2"}};
+                           whole(tool, {"--json", "--duration", "0.2"}),
+                           whole(tool, {"--csv", "--duration", "0.2"})};
   // Nothing but events or stacks may be printed: only what always prints.
   if (!prints_events(tool) && !contains(help_of(tool), "--folded"))
     all.push_back({"--duration", "0.2"});
@@ -511,7 +520,7 @@ EVERY_TOOL(StalledReader) {
   require_tool(tool);
   UnreadPipe pipe;
   pipe.fill();
-  auto process = start(tool, {"--json"}, pipe.path());
+  auto process = start(tool, whole(tool, {"--json"}), pipe.path());
   ASSERT_TRUE(await_programs(process->pid()));
   ASSERT_TRUE(await_sleep(process->pid()));
   auto held = bpf_ids(process->pid());

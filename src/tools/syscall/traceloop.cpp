@@ -64,6 +64,13 @@ Result<void> check(const Config& c) {
   auto size = c.number("size", kLeastSlots);
   if (size < kLeastSlots || size > kMostSlots)
     return Error{fmt::format("--size: needs {} to {}", kLeastSlots, kMostSlots), {}, {}, kUsage};
+  // Calls of the whole system as they come would be those of whoever reads them.
+  if (!keeps(c) && !c.filters_tasks() && c.cgroups.empty() && !c.given("explain"))
+    return Error{"nothing is named whose calls to show",
+                 {},
+                 "name a cgroup, a process (--pid) or a command (-- COMMAND); with --dump-on-exit "
+                 "the whole system is recorded",
+                 kUsage};
   return {};
 }
 
@@ -79,7 +86,7 @@ TOOL(traceloop) {
           "left running until something goes wrong. With --dump-on-exit, --dump-signal or "
           "--trigger it shows what it holds when tracing ends, when it gets a signal (kill -USR1), "
           "or when a process ends badly, and only what it has not shown yet. Without any of them it "
-          "prints calls as they come, ten times a second.\n\n"
+          "prints calls of what is named as they come, ten times a second.\n\n"
           "Each cgroup that is named has a recorder of its own, so that a busy one does not "
           "overwrite what a quiet one did; what is below it is recorded too. Without a cgroup all "
           "that the filters leave has one recorder, or the whole system.\n\n"
