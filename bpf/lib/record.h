@@ -43,8 +43,8 @@ struct record_slot {
 	__u64 seq; /* 1 + its number among all slots of its CPU; anything else: being written */
 	__u8 kind;
 	__u8 flags;
-	__u8 slots; /* of a call, with its texts */
-	__u8 arg;   /* of a text: which argument it is */
+	__u8 slots;  /* of a call, with its texts */
+	__u8 arg;    /* of a text: which argument it is */
 	__u32 bytes; /* of a text; of a call its number on this CPU, from 0 */
 	union {
 		struct recorded_call call;
