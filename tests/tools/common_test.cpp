@@ -512,7 +512,7 @@ EVERY_TOOL(FullDisk) {
 // It could go on for ever, for nobody.
 EVERY_TOOL(FullDiskEndsIt) {
   require_tool(tool);
-  Process process({.argv = with(tool, {"--json"}), .stdout_path = "/dev/full"});
+  Process process({.argv = with(tool, whole(tool, {"--json"})), .stdout_path = "/dev/full"});
   EXPECT_EQ(process.wait(soon()), 1) << process.err();
 }
 

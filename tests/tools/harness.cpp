@@ -351,7 +351,10 @@ void require_tool(const std::string& tool) {
   static std::map<std::string, Result> tried;
   auto known = tried.find(tool);
   if (known == tried.end())
-    known = tried.emplace(tool, run({tool_path(tool), "--json", "--duration", "0.2"})).first;
+    known = tried
+                .emplace(tool, run({tool_path(tool), "--json", "--duration", "0.2", "-p",
+                                    std::to_string(::getpid())}))
+                .first;
   auto& [status, out, err] = known->second;
   if (status == 0) return;
   if (auto why = expected_missing(tool); why && status == 3) throw Skip(tool + ": " + *why);
