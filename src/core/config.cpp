@@ -2,6 +2,7 @@
 
 #include <getopt.h>
 #include <pwd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
@@ -177,12 +178,16 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
 
 namespace {
 
-/// How deep a directory lies below another one that it begins with.
-std::uint32_t depth_below(std::string_view directory, std::string_view root) {
-  directory.remove_prefix(std::min(directory.size(), root.size()));
+/// How deep a directory lies below where its file system is mounted.
+std::uint32_t depth_in_mount(std::filesystem::path directory) {
+  struct stat here {
+  }, above{};
   std::uint32_t depth = 0;
-  for (std::size_t i = 0; i < directory.size(); i++)
-    depth += directory[i] != '/' && (i == 0 || directory[i - 1] == '/');
+  for (;
+       stat(directory.c_str(), &here) == 0 && stat(directory.parent_path().c_str(), &above) == 0 &&
+       here.st_dev == above.st_dev && here.st_ino != above.st_ino;
+       directory = directory.parent_path())
+    depth++;
   return depth;
 }
 
@@ -191,12 +196,10 @@ Result<void> take_cgroup(Config& c, std::string_view text) {
   auto directory = cgroup_directory(text);
   if (!directory) return directory.error();
   auto id = cgroup_id(*directory);
-  auto mount = cgroup2_mount();
   if (!id) return id.error();
-  if (!mount) return mount.error();
   std::error_code ignored;
-  auto real = std::filesystem::canonical(*directory, ignored).string();
-  c.cgroups.push_back({*id, std::string(text), depth_below(real, *mount)});
+  c.cgroups.push_back(
+      {*id, std::string(text), depth_in_mount(std::filesystem::canonical(*directory, ignored))});
   return {};
 }
 
