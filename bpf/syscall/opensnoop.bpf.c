@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* opensnoop: files that are opened, by whom, and with what result. */
+#define STACK_OF_TASK
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
+#include "lib/stack.bpf.h"
 #include "lib/text.bpf.h"
 #include "syscall/opensnoop.h"
 
@@ -168,6 +170,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
+	e->callers = stack_user ? stack_of_current_user(ctx, e->callers) : 0;
 	e->ret = ctx->ret;
 	e->pid = current_tgid();
 	e->tid = current_tid();

@@ -29,6 +29,7 @@ struct opensnoop_event {
 	__u64 latency_ns;
 	__u64 cgroup;
 	__u64 flags;
+	__u64 callers; /* key in `stacks`; 0: none */
 	__u32 mode;
 	__s32 ret;
 	__s32 dfd;

@@ -60,6 +60,11 @@ struct EventReport {
   std::vector<TimeColumn> times = {TimeColumn{}};
   /// What no kernel program can judge; records that it refuses count as filtered. nullptr: all.
   bool (*wanted)(const Config&, const void* record) = nullptr;
+  /// Option under which each line is followed by the user stack whose key (bpf/lib/stack.bpf.h) is
+  /// in the record, and the process that it is of.
+  std::string_view callers_when = {};
+  std::uint64_t (*callers)(const void* record) = nullptr;
+  std::uint32_t (*callers_of)(const void* record) = nullptr;
   bool frequent = false;  ///< a single process makes hundreds of thousands a second: a larger ring
 
   EventReport timed(std::vector<TimeColumn> columns) && {
@@ -68,6 +73,14 @@ struct EventReport {
   }
   EventReport only(bool (*condition)(const Config&, const void*)) && {
     wanted = condition;
+    return std::move(*this);
+  }
+  template <auto Stack, auto Pid>
+  EventReport with_callers(std::string_view when) && {
+    using Record = typename detail::member_of<decltype(Stack)>::record;
+    callers_when = when;
+    callers = [](const void* r) { return std::uint64_t{static_cast<const Record*>(r)->*Stack}; };
+    callers_of = [](const void* r) { return std::uint32_t{static_cast<const Record*>(r)->*Pid}; };
     return std::move(*this);
   }
   EventReport often() && {

@@ -194,8 +194,10 @@ void size_maps(Session& s) {
     if (auto* report = std::get_if<TableReport>(&s.tool.report);
         report && s.config.holds(report->keyed_when))
       size_by(s, map, MapSize::keys);
-  for (auto* name : {"stacks", "stack_counts"})
-    if (auto* map = s.map(name)) size_by(s, map, MapSize::stacks);
+  auto* events = std::get_if<EventReport>(&s.tool.report);
+  if (!events || (!events->callers_when.empty() && s.config.given(events->callers_when)))
+    if (auto* map = s.map("stacks")) size_by(s, map, MapSize::stacks);
+  if (auto* map = s.map("stack_counts"); map && !events) size_by(s, map, MapSize::stacks);
   if (auto* map = s.map("task_slots")) {
     bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
     bpf_map__set_autocreate(map, storage);

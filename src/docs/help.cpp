@@ -29,7 +29,7 @@ constexpr Place kPlaces[] = {
     {"Time", {"interval", "duration"}},
     {"Output",
      {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
-      "wide", "json", "csv"}},
+      "wide", "callers", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
       "annotations", "perf-max-stack-depth", "stack-storage-size"}},

@@ -135,6 +135,18 @@ JsonKind data(const HistogramReport& r) {
   return kind;
 }
 
+std::vector<Key> user_stack() {
+  return {key("user_stack", "array of strings", "user stack, the innermost function first"),
+          key("user_stack_truncated", "string or null",
+              "why the user stack ends too early: no frame pointers, stack depth; else null")};
+}
+
+std::vector<Key> stacks_of_party() {
+  auto all = user_stack();
+  all.insert(all.begin(), key("kernel_stack", "array of strings", kStackDoc));
+  return all;
+}
+
 JsonKind data(const EventReport& r) {
   JsonKind kind{"event",
                 "one an event",
@@ -144,6 +156,11 @@ JsonKind data(const EventReport& r) {
     if (!f.text_only) kind.keys.push_back(key(f, r.record_size));
   if (!r.stack_when.empty())
     kind.keys.push_back(key("kernel_stack", "array of strings", kStackDoc, r.stack_when));
+  if (!r.callers_when.empty())
+    for (auto k : user_stack()) {
+      k.when = r.callers_when;
+      kind.keys.push_back(std::move(k));
+    }
   return kind;
 }
 
@@ -157,13 +174,6 @@ std::vector<Key> fields_of(const SnapshotReport& r) {
 std::vector<Key> stack_owner() {
   return {key("comm", "string", "command name"), key("pid", "integer", "process"),
           key("tid", "integer", "thread")};
-}
-
-std::vector<Key> stacks_of_party() {
-  return {key("kernel_stack", "array of strings", kStackDoc),
-          key("user_stack", "array of strings", "user stack, the innermost function first"),
-          key("user_stack_truncated", "string",
-              "why the user stack ends too early: no frame pointers, stack depth; else null")};
 }
 
 std::vector<Key> held_sums() {
@@ -286,6 +296,10 @@ std::vector<Key> columns(const EventReport& r) {
   for (auto& f : r.fields)
     if (!f.text_only) all.push_back(key(f, r.record_size));
   if (!r.stack_when.empty()) all.push_back(key("kernel_stack", "string", kFoldedDoc, r.stack_when));
+  if (!r.callers_when.empty())
+    all.push_back(key("user_stack", "string",
+                      "user stack, outermost function first, joined by semicolons",
+                      r.callers_when));
   return all;
 }
 

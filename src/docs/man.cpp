@@ -363,6 +363,12 @@ const char* time_words(const TimeColumn& t) {
   return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
 }
 
+constexpr char kUserStacks[] =
+    "User stacks are walked by frame pointers. Where code was built without them a stack ends after "
+    "a frame or two, or leaves callers out; one that does not reach the place where its program or "
+    "thread begins is marked [truncated: no frame pointers] at its outer end, and counted at the "
+    "end. [truncated: stack depth]: it has more frames than are taken.";
+
 void output(Page& p, const Tool& tool, const EventReport& r) {
   p.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
   for (auto& t : r.times) {
@@ -374,6 +380,11 @@ void output(Page& p, const Tool& tool, const EventReport& r) {
   if (!r.stack_when.empty())
     p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
                         r.stack_when));
+  if (!r.callers_when.empty()) {
+    p.prose(fmt::format("With --{} the user stack follows, the innermost function first.",
+                        r.callers_when));
+    p.prose(kUserStacks);
+  }
   field_items(p, r.fields);
 }
 
@@ -435,12 +446,7 @@ void output(Page& p, const Tool& tool, const StackReport& r) {
         "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
         "is found. Its head tells the options, the time traced and what was lost. The file appears "
         "when tracing ends; an older one of its name stays until then.");
-  if (r.layout != StackReport::waker)
-    p.prose(
-        "User stacks are walked by frame pointers. Where code was built without them a stack ends "
-        "after a frame or two, or leaves callers out; one that does not reach the place where its "
-        "program or thread begins is marked [truncated: no frame pointers] at its outer end, and "
-        "counted at the end. [truncated: stack depth]: it has more frames than are taken.");
+  if (r.layout != StackReport::waker) p.prose(kUserStacks);
 }
 
 void output(Page& p, const Tool& tool, const SumReport& r) {

@@ -10,6 +10,8 @@
 #include "core/session.hpp"
 #include "output/columns.hpp"
 #include "output/reporters.hpp"
+#include "output/stack_layout.hpp"
+#include "output/stack_names.hpp"
 #include "output/stacks.hpp"
 
 namespace coretap {
@@ -24,22 +26,32 @@ class EventReporter : public Reporter {
     columns_.choose(s.config, report_.fields);
     for (auto& t : report_.times)
       if (s.config.holds(t.when)) times_.push_back(&t);
+    with_callers_ = !report_.callers_when.empty() && s.config.given(report_.callers_when);
+    set_variable(s, "stack_user", with_callers_);
+    if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")});
     with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
     set_variable(s, "stack_on", with_stack_);
     set_variable(s, "stack_bytes", s.stack_depth() * 8);
   }
 
-  Result<void> open(Session&) override { return {}; }
+  Result<void> open(Session& s) override {
+    return with_callers_ ? callers_.open(s) : Result<void>();
+  }
   bool periodic() const override { return false; }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv)
-      s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : ""));
+      s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : "") +
+                 (with_callers_ ? ",user_stack" : ""));
     else if (s.config.format == OutputFormat::text)
       s.out.line(titles());
   }
 
   void record(Session& s, const void* data, std::size_t size) override {
+    if (with_callers_ && size == sizeof(stack_process)) {
+      callers_.meet(s, *static_cast<const stack_process*>(data));
+      return;
+    }
     if (size < report_.record_size) return;
     if (report_.wanted && !report_.wanted(s.config, data)) {
       s.ledger.count[LEDGER_FILTERED]++;
@@ -75,9 +87,14 @@ class EventReporter : public Reporter {
     std::string line;
     for (auto* t : times_) line += time(s, *t, head.time_ns);
     s.out.line(line + columns_.row(data, s.names));
-    if (!frames) return;
-    for (auto& frame : stacks_.kernel(*frames)) s.out.line("        " + printable(frame));
-    s.out.write("\n");
+    if (frames)
+      for (auto& frame : stacks_.kernel(*frames)) s.out.line("        " + printable(frame));
+    if (with_callers_) {
+      auto& user = callers(s, data);
+      for (auto& frame : user.frames) s.out.line("        " + printable(frame));
+      if (!user.cut.empty()) s.out.line("        " + cut_mark(user.cut));
+    }
+    if (frames || with_callers_) s.out.write("\n");
   }
 
   void json(Session& s, const event_head& head, const void* data, const stack* frames) {
@@ -90,6 +107,10 @@ class EventReporter : public Reporter {
       line.key("kernel_stack").begin_array();
       for (auto& frame : stacks_.kernel(*frames)) line.text(frame);
       line.end_array();
+    }
+    if (with_callers_) {
+      auto& user = callers(s, data);
+      json_user_stack(line, user.frames, user.cut);
     }
     s.out.line(line.finish());
   }
@@ -106,14 +127,30 @@ class EventReporter : public Reporter {
     } else if (with_stack_) {
       row += ',';
     }
+    if (with_callers_) {
+      auto& user = callers(s, data);
+      auto folded = user.cut.empty() ? std::string() : cut_mark(user.cut);
+      for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame)
+        folded += (folded.empty() ? "" : ";") + folded_word(*frame);
+      row += ',' + csv_field(folded);
+    }
     s.out.line(row);
+  }
+
+  const StackNames::Named& callers(Session& s, const void* data) {
+    auto& user =
+        callers_.user(s, report_.callers(data), static_cast<pid_t>(report_.callers_of(data)));
+    if (user.missed) s.ledger.count[LEDGER_STACK_FAILED]++;
+    if (!user.cut.empty()) s.ledger.count[LEDGER_STACK_CUT]++;
+    return user;
   }
 
   const EventReport& report_;
   Columns columns_;
   std::vector<const TimeColumn*> times_;
   Stacks stacks_{{.offsets = true}};
-  bool with_stack_ = false;
+  StackNames callers_;
+  bool with_stack_ = false, with_callers_ = false;
 };
 
 }  // namespace

@@ -178,7 +178,7 @@ class HeldReporter : public Reporter {
       s.out.line(fmt::format("\t\taddr = {:#x} size = {}", b.address, b.bytes));
     for (auto* frames : {&p.kernel, &p.user})
       for (auto& f : *frames) s.out.line("\t\t" + printable(f));
-    if (!p.cut.empty()) s.out.line(fmt::format("\t\t[truncated: {}]", p.cut));
+    if (!p.cut.empty()) s.out.line("\t\t" + cut_mark(p.cut));
   }
 
   static std::uint64_t age(std::uint64_t then, std::uint64_t now) {

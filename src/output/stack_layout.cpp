@@ -15,8 +15,6 @@ namespace {
 constexpr char kRunnable[] = "[runnable]";  // preempted: waits for a CPU, not for an event
 constexpr char kApart[] = "--";             // between one party's stack and the next one's
 
-std::string cut_mark(const StackParty& p) { return fmt::format("[truncated: {}]", p.cut); }
-
 const char* context(std::uint32_t state) {
   switch (state) {
     case STACK_IDLE:
@@ -49,18 +47,23 @@ std::string title(std::string_view role, const StackParty& p, bool with_id) {
 
 }  // namespace
 
-void json_frames(JsonLine& line, const StackParty& p) {
-  for (auto& [name, list] :
-       {std::pair{"kernel_stack", &p.kernel}, std::pair{"user_stack", &p.user}}) {
-    line.key(name).begin_array();
-    for (auto& f : *list) line.text(f);
-    line.end_array();
-  }
-  line.key("user_stack_truncated");
-  if (p.cut.empty())
+std::string cut_mark(std::string_view why) { return fmt::format("[truncated: {}]", why); }
+
+void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut) {
+  line.key("user_stack").begin_array();
+  for (auto& f : frames) line.text(f);
+  line.end_array().key("user_stack_truncated");
+  if (cut.empty())
     line.null();
   else
-    line.text(p.cut);
+    line.text(cut);
+}
+
+void json_frames(JsonLine& line, const StackParty& p) {
+  line.key("kernel_stack").begin_array();
+  for (auto& f : p.kernel) line.text(f);
+  line.end_array();
+  json_user_stack(line, p.user, p.cut);
 }
 
 std::string StackParty::name() const {
@@ -88,7 +91,7 @@ std::string StackLayout::word(const std::string& frame) const {
 
 /// Frames from the outermost to the leaf.
 void StackLayout::down(std::vector<StackWord>& path, const StackParty& p, bool waker) const {
-  if (!p.cut.empty()) path.push_back({StackWord::mark, waker, cut_mark(p)});
+  if (!p.cut.empty()) path.push_back({StackWord::mark, waker, cut_mark(p.cut)});
   for (auto f = p.user.rbegin(); f != p.user.rend(); ++f)
     path.push_back({StackWord::user, waker, *f});
   if (style_.delimited && !p.user.empty() && !p.kernel.empty())
@@ -117,7 +120,7 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
     path.push_back({StackWord::mark, true, kApart});
     for (auto& f : p.kernel) path.push_back({StackWord::kernel, true, word(f)});
     for (auto& f : p.user) path.push_back({StackWord::user, true, f});
-    if (!p.cut.empty()) path.push_back({StackWord::mark, true, cut_mark(p)});
+    if (!p.cut.empty()) path.push_back({StackWord::mark, true, cut_mark(p.cut)});
     path.push_back({StackWord::task, true, p.name()});
   }
   return path;
@@ -138,7 +141,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
     for (auto& f : p.kernel) out.push_back("    " + printable(word(f)));
     if (style_.delimited && !p.kernel.empty() && !p.user.empty()) out.emplace_back("    --");
     for (auto& f : p.user) out.push_back("    " + printable(f));
-    if (!p.cut.empty()) out.push_back("    " + cut_mark(p));
+    if (!p.cut.empty()) out.push_back("    " + cut_mark(p.cut));
   };
   auto& task = parties.front();
   if (report_.layout == StackReport::waker) {
@@ -151,7 +154,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
   for (std::size_t i = parties.size() - 1; i > 0; i--) {
     auto& p = parties[i];
     out.push_back(title(parties.size() > 2 ? fmt::format("waker{}:", i) : "waker:", p, true));
-    if (!p.cut.empty()) out.push_back("    " + cut_mark(p));
+    if (!p.cut.empty()) out.push_back("    " + cut_mark(p.cut));
     for (auto f = p.user.rbegin(); f != p.user.rend(); ++f) out.push_back("    " + printable(*f));
     for (auto f = p.kernel.rbegin(); f != p.kernel.rend(); ++f)
       out.push_back("    " + printable(word(*f)));

@@ -20,6 +20,10 @@ struct StackParty {
   std::string name() const;
 };
 
+/// "[truncated: no frame pointers]"
+std::string cut_mark(std::string_view why);
+/// Keys of a user stack; leaf first.
+void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut);
 /// Keys of its stacks.
 void json_frames(JsonLine& line, const StackParty& party);
 

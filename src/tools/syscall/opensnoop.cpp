@@ -144,6 +144,8 @@ TOOL(opensnoop) {
                   flag('F', "full-path", "the file's own path, or the whole of one that failed",
                        setting(&Rodata::full_path)),
                   flag('L', "latency", "print the time that each call took"),
+                  flag(0, "callers", "print the user stack of each call"), shared::stack_depth(),
+                  shared::stack_storage(),
                   value('f', "flag-filter", "O_FLAG",
                         "only with this flag, as open(2) names it; any of several", want_flag)},
       .hooks = {{"openat", {{{"on_openat"}}}},
@@ -187,6 +189,7 @@ TOOL(opensnoop) {
                                      "cgroup (version 2) of the task")
                    .with("json"),
                derived<Event, path>("path", "PATH", as::rest, "path")})
+              .with_callers<&Event::callers, &Event::pid>("callers")
               .often(),
       .announce = "Tracing opened files",
   };

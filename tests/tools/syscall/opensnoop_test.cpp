@@ -157,5 +157,26 @@ TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
   EXPECT_TRUE(safe_for_terminals(result.err));
 }
 
+// The victim's calls come from its main(), through syscall(), which keeps no frame pointer.
+SWITCH_TEST(Opensnoop, Callers) {
+  require_tool("opensnoop");
+  Victim victim("opener", {"--count", "20"});
+  Tracer tracer("opensnoop", {"--json", "--callers", "-p", victim.id()});
+  victim.release();
+  auto truth = victim.truth();
+  auto report = tracer.stop();
+  std::uint64_t cut = 0;
+  for (auto& event : report.body) {
+    EXPECT_FALSE(event["user_stack"].strings().empty());
+    cut += !event["user_stack_truncated"].null();
+  }
+  EXPECT_GE(report.body.size(), truth["bulk"].u64());
+  EXPECT_EQ(report.lost("stacks_truncated"), cut);
+  EXPECT_EQ(report.lost("stacks_failed"), 0u);
+  auto text = run({tool_path("opensnoop"), "--callers", "--", "cat", "/dev/null"});
+  EXPECT_TRUE(contains(text.out, "\n        ")) << text.out;
+  EXPECT_TRUE(contains(text.out, "[truncated: no frame pointers]")) << text.out;
+}
+
 }  // namespace
 }  // namespace coretap::tooltest
