@@ -52,7 +52,7 @@ inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 byte
 	emit_end(e);
 }
 
-inline_ struct allocation *enter(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
+static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
 {
 	struct allocation *a;
 	bool again;
@@ -124,7 +124,7 @@ inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 	return a;
 }
 
-inline_ int end(struct pt_regs *ctx)
+static __noinline int end(struct pt_regs *ctx)
 {
 	u64 start, address = PT_REGS_RC(ctx);
 	struct allocation *a = leave(ctx, &start);
@@ -153,7 +153,7 @@ inline_ int begin(struct pt_regs *ctx, enum memleak_function function, u64 bytes
 }
 
 /* Where the product overflows the function fails. */
-inline_ int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old, u64 count,
+static __noinline int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old, u64 count,
 		       u64 bytes_of_each)
 {
 	struct allocation *a = enter(ctx, function, count * bytes_of_each);
