@@ -1,5 +1,6 @@
 // System calls as strace writes them: arguments by name and type, results, errors.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +23,7 @@ struct CallText {
 struct CallRecord {
   recorded_call call = {};
   std::uint8_t flags = 0;  ///< enum record_flag
-  std::optional<CallText> texts[CALL_ARGS];
+  std::array<std::optional<CallText>, CALL_ARGS> texts;
 
   /// Of a call and the texts that follow it.
   static CallRecord of(const std::vector<record_slot>& slots);

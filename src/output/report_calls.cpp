@@ -52,6 +52,7 @@ std::string since_start(const Session& s, std::uint64_t at) {
 std::vector<std::uint32_t> cgroup_levels(const std::vector<Cgroup>& cgroups) {
   constexpr std::uint32_t kMostLevels = 16;
   std::vector<std::uint32_t> levels;
+  levels.reserve(cgroups.size());
   for (auto& c : cgroups) levels.push_back(c.level);
   if (std::any_of(levels.begin(), levels.end(), [](auto l) { return l >= kMostLevels; }) ||
       !in_first_cgroup_namespace()) {
