@@ -302,9 +302,10 @@ def traceloop(bench):
 # --- memory ------------------------------------------------------------------------------------------
 
 AT_REST = (  # MB, with the rings or without, tools
-    (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove")),
+    (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove",
+                "extfrag")),
     (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "gethostlatency", "bashreadline")),
-    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace")),
+    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak")),
 )
 
 
