@@ -193,13 +193,7 @@ std::uint32_t depth_in_mount(std::filesystem::path directory) {
 
 Result<void> take_cgroup(Config& c, std::string_view text) {
   if (text.empty()) return usage("--cgroup: needs a path");
-  auto directory = cgroup_directory(text);
-  if (!directory) return directory.error();
-  auto id = cgroup_id(*directory);
-  if (!id) return id.error();
-  std::error_code ignored;
-  c.cgroups.push_back(
-      {*id, std::string(text), depth_in_mount(std::filesystem::canonical(*directory, ignored))});
+  c.cgroups.push_back({0, std::string(text), 0});
   return {};
 }
 
@@ -223,6 +217,20 @@ void add_cgroups_below(Config& c) {
 }
 
 }  // namespace
+
+Result<void> find_cgroups(Config& c) {
+  for (auto& cgroup : c.cgroups) {
+    auto directory = cgroup_directory(cgroup.name);
+    if (!directory) return directory.error();
+    auto id = cgroup_id(*directory);
+    if (!id) return id.error();
+    std::error_code ignored;
+    cgroup.id = *id;
+    cgroup.level = depth_in_mount(std::filesystem::canonical(*directory, ignored));
+  }
+  if (c.given("recursive")) add_cgroups_below(c);
+  return {};
+}
 
 namespace shared {
 
@@ -653,7 +661,6 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
   if (tool.positionals == Positionals::cgroups) {
     for (auto& word : words)
       if (auto r = take_cgroup(c, word); !r) return r;
-    if (c.given("recursive")) add_cgroups_below(c);
     return {};
   }
   std::size_t most = tool.positionals == Positionals::interval_count ? 2

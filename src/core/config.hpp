@@ -98,6 +98,9 @@ const Report& chosen_report(const Tool& tool, const Config& config);
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
 
+/// Looks the cgroups up that are told apart; --recursive: those below them too.
+Result<void> find_cgroups(Config& config);
+
 /// Text to numbers; the whole text must be one.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);      ///< "2", "0.5", "100ms", "2m"

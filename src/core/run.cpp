@@ -480,6 +480,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     return end_of_output();
   }
 
+  if (auto r = find_cgroups(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
   if (auto* snapshot = std::get_if<SnapshotReport>(&tool.report)) {

@@ -84,8 +84,9 @@ class CallReporter : public Reporter {
     set_variable(s, "record_cpus", cpus_);
     for (auto& c : s.config.cgroups) names_.insert_or_assign(c.id, c.name);
     if (names_.empty()) names_.emplace(0, "");
-    if (auto sample = Recorder::configure(s.map("recorders"), names_.size(), slots_, cpus_))
-      sample_ = std::move(*sample);
+    if (auto* map = s.map("recorders"))
+      if (auto sample = Recorder::configure(map, names_.size(), slots_, cpus_))
+        sample_ = std::move(*sample);
     choose_cgroups(s);
     if (s.config.cgroups.empty() && !s.config.filters_tasks())
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
