@@ -52,7 +52,8 @@ inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 byte
 	emit_end(e);
 }
 
-static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_function function, u64 bytes)
+static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_function function,
+					   u64 bytes)
 {
 	struct allocation *a;
 	bool again;
@@ -153,8 +154,8 @@ inline_ int begin(struct pt_regs *ctx, enum memleak_function function, u64 bytes
 }
 
 /* Where the product overflows the function fails. */
-static __noinline int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old, u64 count,
-		       u64 bytes_of_each)
+static __noinline int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old,
+				 u64 count, u64 bytes_of_each)
 {
 	struct allocation *a = enter(ctx, function, count * bytes_of_each);
 
