@@ -76,19 +76,8 @@ inline_ int end(struct pt_regs *ctx)
 	return 0;
 }
 
-SEC("uprobe/bash:readline")
-int on_bash(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return begin(ctx);
-}
-
-SEC("uretprobe/bash:readline")
-int on_bash_return(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return end(ctx);
-}
+ON_USER_FUNCTION("uprobe/bash:readline", on_bash, begin(ctx))
+ON_USER_FUNCTION("uretprobe/bash:readline", on_bash_return, end(ctx))
 
 /* Where bash has no readline of its own; other programs use the library as well. */
 inline_ bool is_bash(void)
@@ -99,16 +88,5 @@ inline_ bool is_bash(void)
 	return comm[0] == 'b' && comm[1] == 'a' && comm[2] == 's' && comm[3] == 'h' && !comm[4];
 }
 
-SEC("uprobe/libreadline.so:readline")
-int on_library(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return is_bash() ? begin(ctx) : 0;
-}
-
-SEC("uretprobe/libreadline.so:readline")
-int on_library_return(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return is_bash() ? end(ctx) : 0;
-}
+ON_USER_FUNCTION("uprobe/libreadline.so:readline", on_library, is_bash() ? begin(ctx) : 0)
+ON_USER_FUNCTION("uretprobe/libreadline.so:readline", on_library_return, is_bash() ? end(ctx) : 0)

@@ -99,19 +99,10 @@ inline_ int end(struct pt_regs *ctx)
 	return 0;
 }
 
-#define LOOKUP(function, id, found)                               \
-	SEC("uprobe/libc:" #function)                             \
-	int on_##function(struct pt_regs *ctx)                    \
-	{                                                         \
-		KEEP_OWN_STACK(ctx);                              \
-		return begin(ctx, PT_REGS_PARM1(ctx), found, id); \
-	}                                                         \
-	SEC("uretprobe/libc:" #function)                          \
-	int on_##function##_return(struct pt_regs *ctx)           \
-	{                                                         \
-		KEEP_OWN_STACK(ctx);                              \
-		return end(ctx);                                  \
-	}
+#define LOOKUP(function, id, found)                                 \
+	ON_USER_FUNCTION("uprobe/libc:" #function, on_##function,   \
+			 begin(ctx, PT_REGS_PARM1(ctx), found, id)) \
+	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, end(ctx))
 
 #ifdef __TARGET_ARCH_x86
 #define SIXTH_ARGUMENT(ctx) ((ctx)->r9)

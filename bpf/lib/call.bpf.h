@@ -8,8 +8,7 @@
 /*
  * Since 6.13 the kernel gives programs of this type one stack for each CPU, as if another task
  * could not come between; on user functions it can, and then two share it. Programs with a tail
- * call keep to the task's own stack: each program on a user function has this one, which is never
- * made.
+ * call keep to the task's own stack: those of ON_USER_FUNCTION have this one, which is never made.
  */
 OPT(bool, never);
 
@@ -20,11 +19,15 @@ struct {
 	__type(value, u32);
 } no_programs SEC(".maps");
 
-#define KEEP_OWN_STACK(ctx)                                  \
-	do {                                                 \
+/* A program on a function's begin or end: SEC and name, and what it returns, by `ctx`. */
+#define ON_USER_FUNCTION(section, name, result)              \
+	SEC(section)                                         \
+	int name(struct pt_regs *ctx)                        \
+	{                                                    \
 		if (never)                                   \
 			bpf_tail_call(ctx, &no_programs, 0); \
-	} while (0)
+		return result;                               \
+	}
 
 /* The outermost call under way of a task; part of its TASK_SLOT. */
 struct call {

@@ -39,6 +39,23 @@ struct record_head {
 	__u32 busy;
 };
 
+/* A process of a recorder has ended in a way that was asked for. */
+struct record_process_end {
+	struct event_head head;
+	__u64 recorder;
+	__u32 tgid;
+	__u32 code; /* as wait(2) gives it */
+	__u32 oom;  /* killed for lack of memory */
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+/* Which arguments of a call are strings: a bit each, and this one: they are gone when it ends. */
+#define CALL_TEXT_EARLY 0x80
+
+/* Depths at which cgroups may have recorders of their own. */
+#define RECORD_LEVELS 16
+
 struct record_slot {
 	__u64 seq; /* 1 + its number among all slots of its CPU; anything else: being written */
 	__u8 kind;

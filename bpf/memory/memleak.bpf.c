@@ -176,19 +176,9 @@ inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 	return 0;
 }
 
-#define ALLOCATES(function, began)                      \
-	SEC("uprobe/libc:" #function)                   \
-	int on_##function(struct pt_regs *ctx)          \
-	{                                               \
-		KEEP_OWN_STACK(ctx);                    \
-		return began;                           \
-	}                                               \
-	SEC("uretprobe/libc:" #function)                \
-	int on_##function##_return(struct pt_regs *ctx) \
-	{                                               \
-		KEEP_OWN_STACK(ctx);                    \
-		return end(ctx);                        \
-	}
+#define ALLOCATES(function, began)                                       \
+	ON_USER_FUNCTION("uprobe/libc:" #function, on_##function, began) \
+	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, end(ctx))
 
 #define P1 PT_REGS_PARM1(ctx)
 #define P2 PT_REGS_PARM2(ctx)
@@ -204,13 +194,11 @@ ALLOCATES(memalign, begin(ctx, MEMLEAK_MEMALIGN, P2))
 ALLOCATES(valloc, begin(ctx, MEMLEAK_VALLOC, P1))
 ALLOCATES(pvalloc, begin(ctx, MEMLEAK_PVALLOC, P1))
 
-SEC("uprobe/libc:free")
-int on_free(struct pt_regs *ctx)
+inline_ int give_back(struct pt_regs *ctx)
 {
 	u64 address = PT_REGS_PARM1(ctx);
 	struct held_key key = user_key(address);
 
-	KEEP_OWN_STACK(ctx);
 	if (!address)
 		return 0;
 	if (!trace)
@@ -220,17 +208,17 @@ int on_free(struct pt_regs *ctx)
 	return 0;
 }
 
+ON_USER_FUNCTION("uprobe/libc:free", on_free, give_back(ctx))
+
 /* ---- mappings: they can be given back in parts ---- */
 
 #define MAP_FIXED 0x10
 
 /* What it replaces is given back. */
-SEC("uprobe/libc:mmap")
-int on_mmap(struct pt_regs *ctx)
+inline_ int begin_mapping(struct pt_regs *ctx)
 {
 	struct allocation *a = enter(ctx, MEMLEAK_MMAP, PT_REGS_PARM2(ctx));
 
-	KEEP_OWN_STACK(ctx);
 	if (!a)
 		return 0;
 	a->old_bytes = 0;
@@ -241,6 +229,8 @@ int on_mmap(struct pt_regs *ctx)
 	return 0;
 }
 
+ON_USER_FUNCTION("uprobe/libc:mmap", on_mmap, begin_mapping(ctx))
+
 inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
 {
 	struct held *h = bpf_map_lookup_elem(&held, key);
@@ -248,13 +238,11 @@ inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
 	return h && h->mapping && ROUND(h->bytes) == ROUND(bytes);
 }
 
-SEC("uprobe/libc:mremap")
-int on_mremap(struct pt_regs *ctx)
+inline_ int begin_moving(struct pt_regs *ctx)
 {
 	struct allocation *a = enter(ctx, MEMLEAK_MREMAP, PT_REGS_PARM3(ctx));
 	struct held_key key;
 
-	KEEP_OWN_STACK(ctx);
 	if (!a)
 		return 0;
 	a->old = PT_REGS_PARM1(ctx);
@@ -264,6 +252,8 @@ int on_mremap(struct pt_regs *ctx)
 		set_aside(a, a->old);
 	return 0;
 }
+
+ON_USER_FUNCTION("uprobe/libc:mremap", on_mremap, begin_moving(ctx))
 
 inline_ int end_mapping(struct pt_regs *ctx)
 {
@@ -289,28 +279,15 @@ inline_ int end_mapping(struct pt_regs *ctx)
 	return 0;
 }
 
-SEC("uretprobe/libc:mmap")
-int on_mmap_return(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return end_mapping(ctx);
-}
+ON_USER_FUNCTION("uretprobe/libc:mmap", on_mmap_return, end_mapping(ctx))
+ON_USER_FUNCTION("uretprobe/libc:mremap", on_mremap_return, end_mapping(ctx))
 
-SEC("uretprobe/libc:mremap")
-int on_mremap_return(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return end_mapping(ctx);
-}
-
-SEC("uprobe/libc:munmap")
-int on_munmap(struct pt_regs *ctx)
+inline_ int unmap(struct pt_regs *ctx)
 {
 	u64 address = PT_REGS_PARM1(ctx), bytes = PT_REGS_PARM2(ctx);
 	struct held_key key = user_key(address);
 	struct allocation *a = current_slot(false);
 
-	KEEP_OWN_STACK(ctx);
 	/* The kernel refuses the others. */
 	if (!bytes || address & 4095)
 		return 0;
@@ -329,6 +306,8 @@ int on_munmap(struct pt_regs *ctx)
 	}
 	return 0;
 }
+
+ON_USER_FUNCTION("uprobe/libc:munmap", on_munmap, unmap(ctx))
 
 /* ---- kernel memory ----
  * Raw, because all that is wanted are numbers: with types, 5.10 refuses pointers to const void, and

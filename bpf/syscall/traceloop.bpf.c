@@ -5,21 +5,18 @@
 #include "lib/record.bpf.h"
 #include "lib/syscall.bpf.h"
 #include "lib/text.bpf.h"
-#include "syscall/traceloop.h"
 
-#define LEVELS 16
 #define TEXT_SLOTS 4 /* of one argument */
-#define TEXT_EARLY 0x80
 
 OPT(bool, some_calls);
 const volatile __u8 wanted_calls[CALLS] = {};
-/* Which arguments of each call are strings, a bit each; TEXT_EARLY: gone when the call ends. */
+/* Which arguments of each call are strings (CALL_TEXT_EARLY). */
 const volatile __u8 call_texts[CALLS] = {};
 OPT(bool, by_cgroup);
 OPT(__u32, cgroup_levels);
 const volatile __u32
-	cgroup_level[LEVELS] = {}; /* of the cgroups that have a recorder; deepest first */
-OPT(__u32, own_tgid);              /* nobody watches himself */
+	cgroup_level[RECORD_LEVELS] = {}; /* of the cgroups that have a recorder; deepest first */
+OPT(__u32, own_tgid);                     /* nobody watches himself */
 /* Ends of processes that the loader wants to be told of. */
 OPT(bool, tell_ends);
 OPT(bool, end_by_oom);
@@ -59,7 +56,7 @@ inline_ bool recorder_of_current(u64 *recorder, bool counted)
 	if (by_cgroup) {
 		bool found = false;
 
-		for (u32 i = 0; i < LEVELS && i < cgroup_levels && !found; i++) {
+		for (u32 i = 0; i < RECORD_LEVELS && i < cgroup_levels && !found; i++) {
 			*recorder = current_cgroup_at(cgroup_level[i]);
 			found = *recorder && bpf_map_lookup_elem(&recorders, recorder);
 		}
@@ -92,7 +89,7 @@ int on_enter(u64 *ctx)
 	c->bytes = -1;
 	texts = texts_of(index);
 	/* Only of execve and execveat: of these one string. */
-	if (texts & TEXT_EARLY) {
+	if (texts & CALL_TEXT_EARLY) {
 		u64 from = texts & 1 ? c->args[0] : c->args[1];
 
 		c->bytes = bpf_probe_read_user_str(c->text, sizeof(c->text), (void *)from);
@@ -158,7 +155,7 @@ inline_ void record_call(struct call *c, s64 result, u8 flags)
 		first->call.tid = current_tid();
 		first->call.index = c->index;
 		bpf_get_current_comm(first->call.comm, sizeof(first->call.comm));
-		if (texts & TEXT_EARLY) {
+		if (texts & CALL_TEXT_EARLY) {
 			struct record_slot *slot;
 
 			slot = c->bytes >= 0 ? text_slot(&r, texts & 1 ? 0 : 1) : NULL;
@@ -226,7 +223,7 @@ int on_task_exit(u64 *ctx)
 {
 	struct task_struct *t = (void *)ctx[0];
 	struct call *c = task_slot(t);
-	struct traceloop_end *end;
+	struct record_process_end *end;
 	u64 recorder;
 	bool oom;
 

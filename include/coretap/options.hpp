@@ -45,7 +45,8 @@ struct Option {
   std::function<Result<void>(Config&, std::string_view)> apply;
   std::string_view alias = {};  ///< another long name that peers use, accepted silently
   Complete complete = Complete::nothing;
-  bool shared = false;  ///< spelled once in the library
+  bool shared = false;   ///< spelled once in the library
+  bool adds_up = false;  ///< a list: what is given twice is both
 };
 
 /// A flag that sets a bool of the kernel program, or only its own name.

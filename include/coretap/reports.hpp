@@ -138,6 +138,7 @@ struct TableReport {
 struct CallReport {
   std::uint64_t slots = 8192;              ///< for each CPU, where --size does not say
   bool (*keeps)(const Config&) = nullptr;  ///< shows calls when asked to, not as they come
+  std::string_view under_way;  ///< the program, of kind iter, that tells of calls without an end
 };
 
 template <class Key, class Value>

@@ -2,21 +2,18 @@
 
 #include <getopt.h>
 #include <pwd.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "core/disks.hpp"
-#include "core/kernel.hpp"
 #include "core/syscalls.hpp"
 #include "core/zones.hpp"
 #include "coretap/tool.hpp"
@@ -126,13 +123,11 @@ bool Config::filters_tasks() const {
          !command.empty();
 }
 
-void Config::give(std::string_view option, std::string_view value) {
+void Config::give(std::string_view option, std::string_view value, bool adds_up) {
   auto [known, fresh] = given_.emplace(option, value);
-  // Lists that are given twice add up; of other options the last one counts.
+  // Of other options the last one counts.
   if (!fresh)
-    known->second = option == "pid" || option == "tid" || option == "cgroup"
-                        ? fmt::format("{},{}", known->second, value)
-                        : std::string(value);
+    known->second = adds_up ? fmt::format("{},{}", known->second, value) : std::string(value);
 }
 
 void Config::set(Setting target, std::uint64_t value) {
@@ -178,59 +173,13 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
 
 namespace {
 
-/// How deep a directory lies below where its file system is mounted.
-std::uint32_t depth_in_mount(std::filesystem::path directory) {
-  struct stat here {
-  }, above{};
-  std::uint32_t depth = 0;
-  for (;
-       stat(directory.c_str(), &here) == 0 && stat(directory.parent_path().c_str(), &above) == 0 &&
-       here.st_dev == above.st_dev && here.st_ino != above.st_ino;
-       directory = directory.parent_path())
-    depth++;
-  return depth;
-}
-
 Result<void> take_cgroup(Config& c, std::string_view text) {
   if (text.empty()) return usage("--cgroup: needs a path");
   c.cgroups.push_back({0, std::string(text), 0});
   return {};
 }
 
-/// Those below, too; what is made later belongs to what it is made in.
-void add_cgroups_below(Config& c) {
-  auto named = c.cgroups;
-  for (auto& cgroup : named) {
-    auto directory = cgroup_directory(cgroup.name);
-    if (!directory) continue;
-    std::error_code error;
-    for (std::filesystem::recursive_directory_iterator it(*directory, error), end;
-         !error && it != end; it.increment(error)) {
-      if (!it->is_directory(error)) continue;
-      auto id = cgroup_id(it->path().string());
-      auto below = it->path().string().substr(directory->size());
-      if (id)
-        c.cgroups.push_back(
-            {*id, cgroup.name + below, cgroup.level + static_cast<std::uint32_t>(it.depth()) + 1});
-    }
-  }
-}
-
 }  // namespace
-
-Result<void> find_cgroups(Config& c) {
-  for (auto& cgroup : c.cgroups) {
-    auto directory = cgroup_directory(cgroup.name);
-    if (!directory) return directory.error();
-    auto id = cgroup_id(*directory);
-    if (!id) return id.error();
-    std::error_code ignored;
-    cgroup.id = *id;
-    cgroup.level = depth_in_mount(std::filesystem::canonical(*directory, ignored));
-  }
-  if (c.given("recursive")) add_cgroups_below(c);
-  return {};
-}
 
 namespace shared {
 
@@ -254,7 +203,7 @@ Option seconds(char letter, std::string_view name, std::string_view doc, double 
 
 Option ids(char letter, std::string_view name, std::string_view doc,
            std::vector<std::uint32_t> Config::*member) {
-  return same_everywhere(value(
+  auto option = same_everywhere(value(
       letter, name, name == "pid" ? "PID,..." : "TID,...", doc,
       [=](Config& c, std::string_view text) -> Result<void> {
         auto list = parse_ids(name, text);
@@ -264,6 +213,8 @@ Option ids(char letter, std::string_view name, std::string_view doc,
         return {};
       },
       Complete::pid));
+  option.adds_up = true;
+  return option;
 }
 
 Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
@@ -331,7 +282,8 @@ Option cgroup(char letter) {
 
 Option cgroups(char letter) {
   auto option = cgroup(letter);
-  option.apply = [](Config& c, std::string_view text) { return take_cgroup(c, text); };
+  option.apply = take_cgroup;
+  option.adds_up = true;
   return option;
 }
 
@@ -790,7 +742,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
     if (o->name == "help") invocation.what = Invocation::help;
     if (o->name == "version") invocation.what = Invocation::version;
     if (auto r = o->apply(c, text); !r) return r.error();
-    c.give(o->name, text);
+    c.give(o->name, text, o->adds_up);
   }
   if (invocation.what != Invocation::run) return invocation;
 

@@ -35,7 +35,7 @@ class Config {
   std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
   /// The value of an option as it was given; empty: it was not.
   std::string_view text(std::string_view option) const;
-  void give(std::string_view option, std::string_view value);
+  void give(std::string_view option, std::string_view value, bool adds_up = false);
 
   /// Puts a value into the kernel program's read-only data, before it is loaded.
   void set(Setting target, std::uint64_t value);
@@ -97,9 +97,6 @@ std::vector<Option> all_options(const Tool& tool);
 const Report& chosen_report(const Tool& tool, const Config& config);
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
-
-/// Looks the cgroups up that are told apart; --recursive: those below them too.
-Result<void> find_cgroups(Config& config);
 
 /// Text to numbers; the whole text must be one.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);

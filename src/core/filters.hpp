@@ -9,6 +9,7 @@
 
 namespace coretap {
 
+class Config;
 struct Session;
 
 /// A command that waits, forked, until it is let go.
@@ -34,6 +35,8 @@ class Command {
   std::string name_;
 };
 
+/// Looks the cgroups up that are told apart; --recursive: those below them too.
+Result<void> find_cgroups(Config& config);
 /// Before load: the filter's constants and the sizes of its maps. Refuses what can match nothing.
 Result<void> configure_filters(Session& session, pid_t command);
 /// After load: the ids.

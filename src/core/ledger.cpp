@@ -8,28 +8,27 @@ namespace {
 
 struct Cause {
   std::string_view name, meaning;
+  bool loss = true;  ///< --strict does not forgive it
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {
-    {"filtered", "not wanted by the filters"},
+    {"filtered", "not wanted by the filters", false},
     {"lost", "lost: the buffer was full (a larger --ring-size, of a recorder --size, helps)"},
     {"untracked", "not tracked: a map was full (a larger --max-keys helps)"},
     {"unmatched", "whose begin or end was not seen"},
     {"truncated", "shown, but shortened"},
     {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
     {"stacks_truncated",
-     "shown with a truncated user stack (marked; no frame pointers, or too deep)"},
+     "shown with a truncated user stack (marked; no frame pointers, or too deep)", false},
     {"overwritten",
-     "overwritten in the recorder before it was asked for (a larger --size keeps more)"},
+     "overwritten in the recorder before it was asked for (a larger --size keeps more)", false},
     {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
 };
 
 }  // namespace
 
 bool Ledger::data_lost() const {
-  // A stack that ends early is marked as such where it is shown; a recorder is there to forget.
   for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (i != LEDGER_FILTERED && i != LEDGER_STACK_CUT && i != LEDGER_OVERWRITTEN && count[i])
-      return true;
+    if (kCauses[i].loss && count[i]) return true;
   return false;
 }
 

@@ -21,6 +21,13 @@ sigset_t handled() {
   return set;
 }
 
+sigset_t only(int number) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  return set;
+}
+
 }  // namespace
 
 void block_signals() {
@@ -30,9 +37,7 @@ void block_signals() {
 }
 
 void block_signal(int number) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, number);
+  auto set = only(number);
   sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -103,9 +108,7 @@ void Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
 }
 
 void Loop::on_signal(int number, std::function<void()> callback) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, number);
+  auto set = only(number);
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0) return;
   watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {

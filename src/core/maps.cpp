@@ -41,10 +41,13 @@ void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preal
   }
 }
 
+std::uint64_t memory_kb() {
+  return static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
+}
+
 /// One for each 64 KB of memory, which is more than a socket in use takes.
 __u32 most_sockets() {
-  auto kb = static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
-  return static_cast<__u32>(std::clamp<std::uint64_t>(kb / 64, 4096, 1 << 18));
+  return static_cast<__u32>(std::clamp<std::uint64_t>(memory_kb() / 64, 4096, 1 << 18));
 }
 
 /// What is traced must not be what the map itself does.
@@ -68,9 +71,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
           map, static_cast<__u32>(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20)));
       break;
     case MapSize::cached_pages: {
-      auto kb =
-          static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
-      on_demand(s, map, std::clamp<std::uint64_t>(kb / 16, 1 << 14, 1 << 20), 1 << 15);
+      on_demand(s, map, std::clamp<std::uint64_t>(memory_kb() / 16, 1 << 14, 1 << 20), 1 << 15);
       break;
     }
     case MapSize::block_bios:
@@ -90,9 +91,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
         bpf_map__set_max_entries(map, static_cast<__u32>(c.max_stacks));
       } else {
         // Never more than a 64th of the memory, were it ever full.
-        auto kb =
-            static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
-        auto fits = kb * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
+        auto fits = memory_kb() * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
         on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 18), 8192);
       }
       break;
@@ -102,9 +101,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
     case MapSize::held:
     case MapSize::held_ready: {
       // A block of it takes an eighth of a kilobyte; never more than a 16th of the memory at once.
-      auto kb =
-          static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
-      auto ready = std::clamp<std::uint64_t>(kb / 2, 1 << 15, 1 << 20);
+      auto ready = std::clamp<std::uint64_t>(memory_kb() / 2, 1 << 15, 1 << 20);
       auto most = c.max_keys ? c.max_keys : kHeld;
       if (by == MapSize::held)
         on_demand(s, map, most, c.max_keys ? most : ready);

@@ -22,14 +22,10 @@
 #include "core/syscalls.hpp"
 #include "output/call_text.hpp"
 #include "output/reporters.hpp"
-#include "syscall/traceloop.h"
 
 namespace coretap {
 
 namespace {
-
-constexpr char kUnderWay[] = "on_task";  // the program that tells of calls without an end
-constexpr std::uint8_t kTextEarly = 0x80;
 
 struct Call {
   int cpu;  ///< -1: not known
@@ -50,13 +46,12 @@ std::string since_start(const Session& s, std::uint64_t at) {
 /// Depths of these cgroups, each once. In a cgroup namespace of its own nobody knows how deep that
 /// lies: all are tried.
 std::vector<std::uint32_t> cgroup_levels(const std::vector<Cgroup>& cgroups) {
-  constexpr std::uint32_t kMostLevels = 16;
   std::vector<std::uint32_t> levels;
   levels.reserve(cgroups.size());
   for (auto& c : cgroups) levels.push_back(c.level);
-  if (std::any_of(levels.begin(), levels.end(), [](auto l) { return l >= kMostLevels; }) ||
+  if (std::any_of(levels.begin(), levels.end(), [](auto l) { return l >= RECORD_LEVELS; }) ||
       !in_first_cgroup_namespace()) {
-    levels.resize(kMostLevels);
+    levels.resize(RECORD_LEVELS);
     std::iota(levels.begin(), levels.end(), 0);
   }
   std::sort(levels.begin(), levels.end(), std::greater<>());
@@ -64,7 +59,7 @@ std::vector<std::uint32_t> cgroup_levels(const std::vector<Cgroup>& cgroups) {
   return levels;
 }
 
-std::string end_words(const traceloop_end& end) {
+std::string end_words(const record_process_end& end) {
   if (end.oom) return "killed for lack of memory (OOM)";
   auto signal = static_cast<int>(end.code & 0x7f);
   if (signal)
@@ -109,23 +104,22 @@ class CallReporter : public Reporter {
 
   bool periodic() const override { return false; }
   bool polls() const override { return !keeps_; }
-  void poll(Session& s) override { show(s, take_all()); }
-
-  void asked(Session& s) override {
-    for (auto& [key, recorder] : recorders_) dump(s, key, "asked for", nullptr);
-  }
+  void poll(Session& s) override { show_new(s); }
+  void asked(Session& s) override { dump_all(s, "asked for"); }
 
   // The only records are ends of processes that were asked for.
   void record(Session& s, const void* data, std::size_t size) override {
-    if (size < sizeof(traceloop_end)) return;
-    auto& end = *static_cast<const traceloop_end*>(data);
-    if (recorders_.contains(end.recorder)) dump(s, end.recorder, end_words(end), &end);
+    if (size < sizeof(record_process_end)) return;
+    auto& end = *static_cast<const record_process_end*>(data);
+    if (recorders_.contains(end.recorder))
+      dump(s, end.recorder, under_way(s)[end.recorder], end_words(end), &end);
   }
 
   void report(Session& s) override {
-    if (!keeps_) return show(s, take_all());
-    if (!s.config.given("dump-on-exit")) return;
-    for (auto& [key, recorder] : recorders_) dump(s, key, "tracing ends", nullptr);
+    if (!keeps_)
+      show_new(s);
+    else if (s.config.given("dump-on-exit"))
+      dump_all(s, "tracing ends");
   }
 
  private:
@@ -147,7 +141,7 @@ class CallReporter : public Reporter {
       for (std::size_t i = 0; i < std::min<std::size_t>(arguments->size(), CALL_ARGS); i++)
         if ((*arguments)[i].is_text()) texts[index] |= static_cast<std::uint8_t>(1 << i);
       auto name = syscall_name(index);
-      if (texts[index] && (name == "execve" || name == "execveat")) texts[index] |= kTextEarly;
+      if (texts[index] && (name == "execve" || name == "execveat")) texts[index] |= CALL_TEXT_EARLY;
     }
     set_variable(s, "call_texts", texts, sizeof texts);
   }
@@ -167,18 +161,11 @@ class CallReporter : public Reporter {
     return calls;
   }
 
-  std::vector<std::pair<std::uint64_t, std::vector<Call>>> take_all() {
-    std::vector<std::pair<std::uint64_t, std::vector<Call>>> all;
-    for (auto& [key, recorder] : recorders_) {
-      all.emplace_back(key, take(recorder));
-      by_begin(all.back().second);
-    }
-    return all;
-  }
-
   /// Continuous: what was overwritten before it could be read is lost.
-  void show(Session& s, const std::vector<std::pair<std::uint64_t, std::vector<Call>>>& all) {
-    for (auto& [key, calls] : all) {
+  void show_new(Session& s) {
+    for (auto& [key, recorder] : recorders_) {
+      auto calls = take(recorder);
+      by_begin(calls);
       count_overwritten(s, key, LEDGER_LOST);
       for (auto& c : calls) line(s, key, c);
     }
@@ -192,10 +179,12 @@ class CallReporter : public Reporter {
     return since;
   }
 
-  std::vector<Call> under_way(Session& s, std::uint64_t key) {
-    std::vector<Call> calls;
-    auto* program = bpf_object__find_program_by_name(s.object.get(), kUnderWay);
-    if (!program || bpf_program__fd(program) < 0) return calls;
+  /// Of all recorders.
+  std::map<std::uint64_t, std::vector<Call>> under_way(const Session& s) const {
+    std::map<std::uint64_t, std::vector<Call>> all;
+    auto* program =
+        bpf_object__find_program_by_name(s.object.get(), std::string(report_.under_way).c_str());
+    if (!program || bpf_program__fd(program) < 0) return all;
     Link link(bpf_program__attach_iter(program, nullptr));
     Fd fd(link ? bpf_iter_create(bpf_link__fd(link.get())) : -1);
     record_slot slots[2];
@@ -205,17 +194,23 @@ class CallReporter : public Reporter {
       bytes.append(buffer, static_cast<std::size_t>(n));
     for (std::size_t at = 0; at + sizeof slots <= bytes.size(); at += sizeof slots) {
       memcpy(slots, bytes.data() + at, sizeof slots);
-      if (slots[0].seq != key) continue;
-      calls.push_back({-1, CallRecord::of({slots, slots + (slots[0].slots > 1 ? 2 : 1)})});
+      all[slots[0].seq].push_back(
+          {-1, CallRecord::of({slots, slots + (slots[0].slots > 1 ? 2 : 1)})});
     }
-    return calls;
+    return all;
   }
 
-  void dump(Session& s, std::uint64_t key, const std::string& why, const traceloop_end* end) {
+  void dump_all(Session& s, const std::string& why) {
+    auto unfinished = under_way(s);
+    for (auto& [key, recorder] : recorders_) dump(s, key, unfinished[key], why, nullptr);
+  }
+
+  void dump(Session& s, std::uint64_t key, const std::vector<Call>& unfinished,
+            const std::string& why, const record_process_end* end) {
     auto calls = take(recorders_[key]);
-    auto overwritten = count_overwritten(s, key, LEDGER_OVERWRITTEN);
-    for (auto& c : under_way(s, key)) calls.push_back(c);
+    calls.insert(calls.end(), unfinished.begin(), unfinished.end());
     by_begin(calls);
+    auto overwritten = count_overwritten(s, key, LEDGER_OVERWRITTEN);
     auto now = end ? end->head.time_ns : monotonic_ns();
     std::string comm = end ? std::string(end->comm, strnlen(end->comm, COMM_LEN)) : "";
     if (s.config.format == OutputFormat::json) {

@@ -115,24 +115,20 @@ class EventReporter : public Reporter {
     s.out.line(line.finish());
   }
 
+  /// Outermost first, behind what is marked there.
+  static std::string folded(std::string line, const Frames& frames) {
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+      line += (line.empty() ? "" : ";") + folded_word(*frame);
+    return line;
+  }
+
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
     auto row =
         fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns, columns_.csv(data, s.names));
-    if (frames) {
-      std::string folded;
-      auto names = stacks_.kernel(*frames);
-      for (auto frame = names.rbegin(); frame != names.rend(); ++frame)
-        folded += (folded.empty() ? "" : ";") + folded_word(*frame);
-      row += ',' + csv_field(folded);
-    } else if (with_stack_) {
-      row += ',';
-    }
+    if (with_stack_) row += ',' + csv_field(frames ? folded({}, stacks_.kernel(*frames)) : "");
     if (with_callers_) {
       auto& user = callers(s, data);
-      auto folded = user.cut.empty() ? std::string() : cut_mark(user.cut);
-      for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame)
-        folded += (folded.empty() ? "" : ";") + folded_word(*frame);
-      row += ',' + csv_field(folded);
+      row += ',' + csv_field(folded(user.cut.empty() ? "" : cut_mark(user.cut), user.frames));
     }
     s.out.line(row);
   }

@@ -126,7 +126,7 @@ TOOL(traceloop) {
            {"ends of calls", {{{"on_exit"}}}},
            {"ends of tasks", {{{"on_task_exit"}}}},
            {"calls under way", {{{"on_task"}}}, {}, "calls that have not ended are not shown"}},
-      .report = CallReport{.keeps = keeps},
+      .report = CallReport{.keeps = keeps, .under_way = "on_task"},
       .announce = "Recording system calls",
       .check = check,
   };
