@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Unwind tables for x86-64: the loader makes them (src/unwind), lib/unwind.bpf.h walks by them. */
+#ifndef CORETAP_UNWIND_H
+#define CORETAP_UNWIND_H
+
+#include "lib/shared.h"
+
+/*
+ * A file's code is cut into pages of 64 KiB, each with its rows, sorted. A row says which rule
+ * holds from an address on: the address' low 16 bits above the rule's index, so that one comparison
+ * finds it. The first row of a page is at 0: the rule that the page before ends with.
+ */
+#define UNWIND_PAGE_BITS 16
+#define UNWIND_CHUNK_ROWS 65536 /* rows are kept in maps of so many */
+
+struct unwind_page {
+	__u16 chunk; /* which of those maps */
+	__u16 first; /* row */
+	__u32 rows;
+};
+
+/* How the CFA (what the stack pointer is when the function has returned) is found. */
+enum unwind_cfa {
+	UNWIND_NONE,     /* nothing is known from here on */
+	UNWIND_END,      /* the outermost frame: its return address is undefined */
+	UNWIND_SP,       /* rsp + offset */
+	UNWIND_BP,       /* rbp + offset */
+	UNWIND_BX,       /* rbx + offset: the dynamic linker's lazy binding */
+	UNWIND_R10,      /* r10 + offset: while a function realigns its stack */
+	UNWIND_SP_DEREF, /* *(rsp + offset) + more */
+	UNWIND_BP_DEREF, /* *(rbp + offset) + more: realigned stacks */
+	UNWIND_PLT,      /* rsp + 8, + 16 from byte `more` of each 16-byte entry on */
+	UNWIND_SIGNAL,   /* where a signal handler returns to: registers lie in its ucontext */
+	UNWIND_OTHER,    /* described, but in a way that these rules cannot express */
+};
+
+/* Where the caller's rbp is. */
+enum unwind_bp {
+	UNWIND_BP_SAME,
+	UNWIND_BP_AT_CFA, /* CFA + 8 * bp_slot */
+	UNWIND_BP_AT_BP,  /* rbp + 8 * bp_slot */
+};
+
+/* The return address is always at CFA - 8. Index 0 of the rules is one with UNWIND_NONE. */
+struct unwind_rule {
+	__u8 cfa; /* enum unwind_cfa */
+	__u8 bp;  /* enum unwind_bp */
+	__s16 bp_slot;
+	__s16 bx_slot; /* the caller's rbx is at CFA + 8 * bx_slot; 0: it is the same */
+	__s16 pad;
+	__s32 offset;
+	__s32 more;
+};
+
+#endif

@@ -1,0 +1,62 @@
+// What unwinding needs of an ELF file besides its CFI: who it is and where its code lies.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace coretap::unwind {
+
+/// Bytes of a file or of memory, read in pieces: what others may cut short must not be mapped.
+class Image {
+ public:
+  virtual ~Image() = default;
+  /// False unless all of them are there.
+  virtual bool read(std::uint64_t offset, void* to, std::size_t bytes) const = 0;
+  virtual std::uint64_t size() const = 0;
+};
+
+class FileImage : public Image {
+ public:
+  explicit FileImage(int fd);  ///< stays the caller's
+  bool read(std::uint64_t offset, void* to, std::size_t bytes) const override;
+  std::uint64_t size() const override { return size_; }
+
+ private:
+  int fd_;
+  std::uint64_t size_ = 0;
+};
+
+class MemoryImage : public Image {
+ public:
+  explicit MemoryImage(std::span<const char> bytes) : bytes_(bytes) {}
+  bool read(std::uint64_t offset, void* to, std::size_t bytes) const override;
+  std::uint64_t size() const override { return bytes_.size(); }
+
+ private:
+  std::span<const char> bytes_;
+};
+
+/// By program headers alone: stripped files have no sections, the vdso's are of no use.
+struct ElfCode {
+  enum State { usable, no_elf, foreign } state = no_elf;  ///< foreign: 32-bit, or another processor
+  std::string build_id;                                   ///< as bytes; empty: it has none
+  std::uint64_t size = 0;                                 ///< of the file
+  std::uint64_t entry = 0;
+  struct Segment {
+    std::uint64_t offset, address, size;  ///< `size` in the file
+    bool executable;
+  };
+  std::vector<Segment> segments;
+  std::uint64_t frame_header = 0;  ///< address of .eh_frame_hdr (PT_GNU_EH_FRAME); 0: none
+
+  /// Executable segments go first.
+  std::optional<std::uint64_t> address_of_offset(std::uint64_t offset) const;
+  std::optional<std::uint64_t> offset_of_address(std::uint64_t address) const;
+};
+
+/// Hostile files yield no_elf, or what little of them is sane. Reads a few kilobytes.
+ElfCode read_elf_code(const Image& image);
+
+}  // namespace coretap::unwind
