@@ -1,6 +1,4 @@
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/sysmacros.h>
@@ -16,6 +14,7 @@
 #include "demangle.hpp"
 #include "elf_symbols.hpp"
 #include "files.hpp"
+#include "mapped_file.hpp"
 #include "perf_map.hpp"
 #include "proc_maps.hpp"
 
@@ -25,6 +24,7 @@ namespace {
 using symbols::DebugFileKey;
 using symbols::ElfSymbols;
 using symbols::FileIdentity;
+using symbols::MappedFile;
 using symbols::Mapping;
 using symbols::PerfMap;
 using Clock = std::chrono::steady_clock;
@@ -34,15 +34,6 @@ constexpr std::size_t kMaxVdsos = 8;
 constexpr std::size_t kMaxOrphans = 1 << 16;
 constexpr int kMostGenerations = 8;
 constexpr std::size_t kMaxDemangledBytes = 4 << 20;
-
-// A mapped file under one of its names.
-struct MappedFile {
-  std::string path;
-  std::uint64_t device =
-      0;  // as in maps, which btrfs and overlayfs number in another way than stat
-  std::uint64_t inode = 0;
-  bool path_cut = false;
-};
 
 enum class Kind { kFile, kVdso, kOther };
 
@@ -163,7 +154,10 @@ struct UserSymbols::Impl {
   Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip);
 
   std::shared_ptr<const MappedFile> intern(MappedFile file);
-  Fd handle_of(pid_t tgid, const Region& region) const;
+  Fd handle_of(pid_t tgid, const Region& region) const {
+    return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
+                                region.id);
+  }
   const ElfSymbols* file_of(pid_t tgid, Region& region);
   std::shared_ptr<ElfSymbols> read_file(int fd, pid_t tgid, const std::string& path) const;
   void trim_files(const FileIdentity& keep);
@@ -186,32 +180,6 @@ std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
     next_purge = std::max<std::size_t>(1024, interned.size() * 2);
   }
   return shared;
-}
-
-// A handle on the very file that is (or was) mapped.
-Fd UserSymbols::Impl::handle_of(pid_t tgid, const Region& region) const {
-  const MappedFile& file = *region.file;
-  const auto same_inode = [](const auto& a, const auto& b) {
-    return a.device == b.device && a.inode == b.inode;
-  };
-  char range[64];
-  ::snprintf(range, sizeof range, "/map_files/%" PRIx64 "-%" PRIx64, region.start, region.end);
-  Fd handle = symbols::open_handle(proc(tgid, range), true);
-  // Written to since? It is still what is mapped.
-  if (const auto id = symbols::identity_of(handle.get());
-      id && (!region.id || same_inode(*id, *region.id)))
-    return handle;
-  if (file.path_cut) return {};
-  const auto same_file = [&] {
-    const auto id = symbols::identity_of(handle.get());
-    return id && (region.id ? *id == *region.id : same_inode(*id, file));
-  };
-  handle = symbols::open_handle_in(root_of(tgid).get(), file.path, false);
-  if (same_file()) return handle;
-  // Exited: with its root the way to the file is gone, but the host may have the same file.
-  handle = symbols::open_handle(file.path, false);
-  if (same_file()) return handle;
-  return {};
 }
 
 bool UserSymbols::Impl::snapshot(pid_t tgid, std::optional<std::uint64_t> only_if_started) {
