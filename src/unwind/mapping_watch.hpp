@@ -16,7 +16,8 @@ namespace coretap::unwind {
 ///
 /// Told of: mmap, mprotect that makes executable, exec (the program, its loader, the vdso).
 /// Not told of: munmap, mremap, fork (a child has its parent's mappings), and what happens on CPUs
-/// that come online after open(), those that were offline in between too.
+/// that come online after open(), those that were offline in between too. What a vfork() child maps
+/// into its parent's memory comes under its own number.
 class MappingWatch {
  public:
   MappingWatch() = default;

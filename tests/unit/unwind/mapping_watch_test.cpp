@@ -159,16 +159,22 @@ TEST_F(WatchedMappings, OfManyProcesses) {
   }
 }
 
+// At once, not when the ring is half full: that would take minutes of what others map.
 TEST_F(WatchedMappings, MakeADescriptorReadable) {
   std::vector<pollfd> polled;
   for (const int fd : watch.descriptors()) polled.push_back({fd, POLLIN, 0});
   ASSERT_FALSE(polled.empty());
-  drain();
-  while (::poll(polled.data(), polled.size(), 0) > 0) drain();  // others map too
-  ASSERT_TRUE(map_code());
-  EXPECT_GT(::poll(polled.data(), polled.size(), 20'000), 0);
-  drain();
-  EXPECT_EQ(times_told(::getpid()), 1);
+  int woken = 0;
+  for (int i = 0; i < 20; ++i) {
+    while (::poll(polled.data(), polled.size(), 0) > 0) {
+    }
+    drain();
+    ASSERT_TRUE(map_code());
+    if (::poll(polled.data(), polled.size(), 200) > 0) ++woken;
+    drain();
+    EXPECT_EQ(times_told(::getpid()), 1);
+  }
+  EXPECT_GE(woken, 10);
 }
 
 TEST_F(WatchedMappings, AreCompleteHoweverTheirRecordsWrap) {
