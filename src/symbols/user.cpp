@@ -97,33 +97,10 @@ std::optional<std::uint64_t> status_number(std::string_view status, std::string_
   return value;
 }
 
-// Field 22 of /proc/PID/stat; the name in field 2 may hold anything.
-std::uint64_t start_time_of(std::string_view stat) {
-  std::size_t at = stat.rfind(')');
-  for (int field = 2; field < 22 && at != stat.npos; ++field) at = stat.find(' ', at + 1);
-  if (at == stat.npos) return 0;
-  std::uint64_t value = 0;
-  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), value);
-  return value;
-}
-
 // Names in memory that a compiler may have written code to.
 std::string label_of(const Mapping& map) {
   if (map.path.empty() || map.path.starts_with("//")) return "[anon]";
   return map.path;
-}
-
-std::string read_memory(int fd, std::uint64_t start, std::uint64_t size) {
-  std::string bytes(size, '\0');
-  std::size_t have = 0;
-  while (have < size) {
-    const ssize_t got =
-        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(start + have));
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  bytes.resize(have);
-  return bytes;
 }
 
 }  // namespace
@@ -183,7 +160,7 @@ std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
 }
 
 bool UserSymbols::Impl::snapshot(pid_t tgid, std::optional<std::uint64_t> only_if_started) {
-  const std::uint64_t started = start_time_of(symbols::read_small_file(proc(tgid, "/stat"), 4096));
+  const std::uint64_t started = symbols::process_started(options.proc_root, tgid);
   if (only_if_started && *only_if_started != started) return false;
   const Fd maps =
       symbols::open_regular(symbols::open_handle(proc(tgid, "/maps"), false), UINT64_MAX);
@@ -318,12 +295,11 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
   if (process.vdso || region.unreadable || size > kMaxVdso) return process.vdso.get();
   region.unreadable = true;  // one try
   std::string image;
-  const bool alive =
-      start_time_of(symbols::read_small_file(proc(tgid, "/stat"), 4096)) == process.start_time;
+  const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
   if (alive) {
     const Fd memory(
         ::open(proc(tgid, "/mem").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (memory) image = read_memory(memory.get(), region.start, size);
+    if (memory) image = symbols::read_at(memory.get(), region.start, size);
   }
   if (image.size() != size) {
     // Exited or not to be read. One kernel has one vdso per ABI: ours serves if the ABI (known by
@@ -386,8 +362,7 @@ const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unkn
   JitMap& jit = *process.jit;
 
   Fd root = root_of(tgid);
-  const bool alive =
-      start_time_of(symbols::read_small_file(proc(tgid, "/stat"), 4096)) == process.start_time;
+  const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
   if (!alive || !root) root = process.own_root ? symbols::open_handle("/", true) : Fd();
   const Fd fd = symbols::open_perf_map(root.get(), process.inner_pid, process.owner);
   const auto id = symbols::identity_of(fd.get());

@@ -29,14 +29,15 @@ constexpr std::uint64_t kLargest = sizeof(perf_event_header) + 2 * sizeof(std::u
                                    3 * sizeof(std::uint64_t) + PATH_MAX +
                                    sizeof(perf_event_header) + 2 * sizeof(std::uint64_t);
 
-Fd open_event(int cpu) {
+Fd open_event(int cpu, std::size_t data) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.mmap = 1;  // without mmap_data: executable mappings only
   attr.watermark = 1;
-  attr.wakeup_watermark = 1;
+  // Waking somebody for each mapping would cost the process ten microseconds.
+  attr.wakeup_watermark = static_cast<__u32>(data / 4);
   return Fd(
       static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
@@ -75,7 +76,7 @@ Result<void> MappingWatch::open() {
   const auto cpus = online_cpus();
   data_ = std::max(2 * page_, std::bit_floor(std::min(kMostData, kMostOfAll / cpus.size())));
   for (const int cpu : cpus) {
-    Ring ring{open_event(cpu)};
+    Ring ring{open_event(cpu, data_)};
     if (!ring.event) {
       if (errno == ENODEV) continue;  // went offline
       const int error = errno;

@@ -29,8 +29,8 @@ class MappingWatch {
   /// Of all that came since: each process once (those outside the caller's pid namespace are left
   /// out). False: some were lost, or may have been; any process may have mapped something.
   bool drain(const std::function<void(pid_t tgid)>& mapped);
-  /// Readable when something came. The kernel tells of it once: drain then, or be not told again
-  /// before the next mapping.
+  /// Readable when a quarter of a ring is full. The kernel tells of it once: drain then, or be not
+  /// told again before the next mapping.
   const std::vector<int>& descriptors() const { return descriptors_; }
 
  private:
