@@ -41,6 +41,8 @@ enum unwind_bp {
 	UNWIND_BP_AT_BP,  /* rbp + 8 * bp_slot */
 };
 
+#define UNWIND_BX_LOST 32767 /* as bx_slot: where the caller's rbx is cannot be told */
+
 /* The return address is always at CFA - 8. Index 0 of the rules is one with UNWIND_NONE. */
 struct unwind_rule {
 	__u8 cfa; /* enum unwind_cfa */
