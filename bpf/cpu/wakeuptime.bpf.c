@@ -44,7 +44,10 @@ int on_waking(u64 *ctx)
 		return 0;
 	task_comm(task, entry.party[0].comm);
 	party_of_current(ctx, waker);
-	waker->tgid = waker->tid = 0; /* by name, as the peers do */
+	/* By name, as the peers do; but only of a process can functions be named. */
+	if (!stack_user)
+		waker->tgid = 0;
+	waker->tid = waker->tgid;
 	stack_add(&entry, NULL, ns);
 	return 0;
 }

@@ -64,8 +64,9 @@ inline_ void emit_copy(void *record, u64 size)
  */
 OPT(bool, stack_on);
 
-#define emit_begin_stack(record_size)                                                            \
-	(stack_on ? emit_room(record_size + sizeof(struct stack), record_size + 8 /* depth */) : \
+#define emit_begin_stack(record_size)                                               \
+	(stack_on ? emit_room(record_size + sizeof(struct stack),                   \
+			      record_size + 8 /* what comes before the frames */) : \
 		    emit_begin(record_size))
 
 #define emit_end_stack(ctx, record, record_size)                                             \

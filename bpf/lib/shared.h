@@ -75,9 +75,10 @@ enum stack_end {
 #define STACK_EXACT (1ULL << 63)
 
 struct stack {
-	__u32 depth;
-	__u16 end;     /* enum stack_end */
-	__u16 guessed; /* frames that only a frame pointer led to, where tables should have */
+	__u16 depth;
+	__u8 end;     /* enum stack_end */
+	__u8 guessed; /* frames that only a frame pointer led to, where tables should have */
+	__u32 image;  /* of a user stack: what its addresses mean, STACK_IMAGE() */
 	__u64 ip[STACK_DEPTH];
 };
 
@@ -114,6 +115,12 @@ enum stack_process_news {
 	STACK_PROCESS_CHANGED, /* it runs code that the loader does not know of */
 	STACK_PROCESS_FORKED,  /* its parent is known, and it has the parent's memory */
 };
+
+/*
+ * A process comes by other programs with exec, and by other code at the same addresses with dlclose
+ * and dlopen: the count of the one and of the other, from 1 on.
+ */
+#define STACK_IMAGE(program, generation) ((__u32)(program) << 16 | (__u16)(generation))
 
 struct stack_process {
 	__u32 tgid;

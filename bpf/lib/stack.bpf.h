@@ -40,7 +40,7 @@ struct {
 /* The key of a stack whose frames have this hash; 0 means no stack. */
 inline_ u64 stack_key(struct stack *s, u64 hash)
 {
-	hash = walk_hash(hash, (u64)s->depth << 32 | s->end << 16 | s->guessed);
+	hash = walk_hash(hash, *(u64 *)s); /* all that comes before the frames */
 	return hash ? hash : 1;
 }
 
@@ -75,6 +75,7 @@ __noinline u64 kernel_stack_key(u32 bytes)
 	s->depth = bytes / 8;
 	s->end = bytes >= stack_depth * 8 ? STACK_END_DEPTH : STACK_END_OPEN;
 	s->guessed = 0;
+	s->image = 0;
 	for (u32 i = 0; i < STACK_DEPTH; i++) {
 		if (i >= bytes / 8)
 			break;
@@ -99,6 +100,7 @@ __noinline int hash_user_stack(u32 depth)
 	w->stack.depth = depth;
 	w->stack.end = depth >= stack_depth ? STACK_END_DEPTH : STACK_END_OPEN;
 	w->stack.guessed = 0;
+	w->stack.image = STACK_IMAGE(w->program, 1);
 	w->hash = 0;
 	for (u32 i = 0; i < STACK_DEPTH; i++) {
 		if (i >= depth)

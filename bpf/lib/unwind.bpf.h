@@ -52,6 +52,8 @@ inline_ bool unwind_begin(struct walk *w)
 	p = bpf_map_lookup_elem(&unwind_processes, &w->program);
 	if (!p)
 		return false;
+	w->stack.image = STACK_IMAGE(w->program, p->generation);
+	w->looked = p->looked;
 	w->first_mapping = p->first;
 	w->mappings = p->count;
 	w->found.length = 0;
@@ -73,7 +75,7 @@ inline_ bool unwind_ask(struct walk *w)
 	if (!unwind_tables)
 		return false;
 	p = bpf_map_lookup_elem(&unwind_processes, &w->program);
-	if (!p || p->asked)
+	if (!p || p->asked || p->looked)
 		return false;
 	p->asked = 1;
 	return true;
@@ -222,6 +224,17 @@ inline_ int unwind_signal(struct walk *w)
 	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
 }
 
+/* The child would overwrite a return address on the stack that it shares. */
+inline_ int unwind_vfork(struct walk *w, struct unwind_rule *rule)
+{
+	if (w->stack.depth != 1) /* not kept over calls */
+		return unwind_end(w, STACK_END_OTHER_RULE);
+	w->sp += (s64)rule->offset;
+	w->ip = w->di;
+	w->exact = 0;
+	return 0;
+}
+
 /* The CFA by the rules that few functions need; 0: it cannot be had. */
 inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
 {
@@ -263,7 +276,7 @@ __noinline int unwind_step(void)
 			return 1; /* a wrong one */
 		walk_found(w, w->ip);
 		w->unknown_map = 1;
-		return unwind_end(w, STACK_END_NO_MAPPING);
+		return unwind_end(w, w->looked ? STACK_END_NO_MAPPING : STACK_END_NOT_READY);
 	}
 	w->stack.guessed += w->guessed;
 	w->guessed = 0;
@@ -297,6 +310,8 @@ __noinline int unwind_step(void)
 		return unwind_end(w, STACK_END_WHOLE);
 	else if (rule->cfa == UNWIND_SIGNAL)
 		return unwind_signal(w);
+	else if (rule->cfa == UNWIND_VFORK)
+		return unwind_vfork(w, rule);
 	else
 		cfa = unwind_rare_cfa(w, rule);
 	if (!cfa)

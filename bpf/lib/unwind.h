@@ -31,6 +31,7 @@ enum unwind_cfa {
 	UNWIND_BP_DEREF, /* *(rbp + offset) + more: realigned stacks */
 	UNWIND_PLT,      /* rsp + 8, + 16 from byte `more` of each 16-byte entry on */
 	UNWIND_SIGNAL,   /* where a signal handler returns to: registers lie in its ucontext */
+	UNWIND_VFORK,    /* rsp + offset; the return address is in rdi, while vfork() runs */
 	UNWIND_OTHER,    /* described, but in a way that these rules cannot express */
 };
 
@@ -74,7 +75,9 @@ struct unwind_mapping {
 struct unwind_process {
 	__u32 first; /* mapping */
 	__u32 count;
-	__u32 asked; /* the loader has been told that something is missing */
+	__u16 generation; /* of STACK_IMAGE() */
+	__u8 asked;       /* the loader has been told that code is missing */
+	__u8 looked;      /* it has looked then: what is missing still is nowhere */
 	__u32 pad;
 };
 

@@ -17,13 +17,14 @@ struct walk {
 	u64 hash;    /* of the frames so far */
 	u64 program; /* who it is: program_of() */
 	u64 mm;
-	u64 ip, sp, bp, bx, r10;
+	u64 ip, sp, bp, bx, di, r10;
 	u64 bx_at;                   /* where the caller's rbx is kept; 0: in bx */
 	struct unwind_mapping found; /* the last frame's */
 	u32 first_mapping, mappings;
 	u32 exact;       /* ip is no return address */
 	u32 guessed;     /* the last frame was reached by a guess */
 	u32 only_signal; /* ip - 1 is tried, for a signal handler's return */
+	u32 looked;      /* of the process' struct unwind_process */
 	u32 unknown_map; /* ended where the loader knows of no mapping */
 	u32 block_bytes; /* of what was read last */
 	u64 block_at;
@@ -121,6 +122,7 @@ inline_ u32 walk_registers(struct walk *w)
 		w->sp = regs->sp;
 		w->bp = regs->bp;
 		w->bx = regs->bx;
+		w->di = regs->di;
 		w->r10 = regs->r10;
 		cs = (u16)regs->cs;
 	} else {
@@ -130,6 +132,7 @@ inline_ u32 walk_registers(struct walk *w)
 		w->sp = BPF_CORE_READ(regs, sp);
 		w->bp = BPF_CORE_READ(regs, bp);
 		w->bx = BPF_CORE_READ(regs, bx);
+		w->di = BPF_CORE_READ(regs, di);
 		w->r10 = BPF_CORE_READ(regs, r10);
 		cs = (u16)BPF_CORE_READ(regs, cs);
 	}
@@ -171,7 +174,7 @@ __noinline long walk_user(void)
 {
 	struct walk *w = current_walk();
 #ifdef __TARGET_ARCH_x86
-	bool by_tables;
+	bool by_tables, ended = false;
 	u32 cs;
 #endif
 
@@ -186,6 +189,7 @@ __noinline long walk_user(void)
 	w->stack.depth = 0;
 	w->stack.end = STACK_END_OPEN;
 	w->stack.guessed = 0;
+	w->stack.image = STACK_IMAGE(w->program, 1);
 	w->hash = 0;
 	w->unknown_map = 0;
 	if (walk_leaf) {
@@ -198,14 +202,13 @@ __noinline long walk_user(void)
 		by_tables = unwind_begin(w);
 		if (unwind_tables && !by_tables)
 			w->stack.end = STACK_END_NOT_READY;
-		for (u32 i = 0; i < STACK_DEPTH; i++) {
-			if (i >= stack_depth) {
-				w->stack.end = STACK_END_DEPTH;
+		for (u32 i = 0; i < STACK_DEPTH && !ended; i++) {
+			if (i >= stack_depth)
 				break;
-			}
-			if (by_tables ? unwind_step() : walk_frame_pointer())
-				break;
+			ended = by_tables ? unwind_step() : walk_frame_pointer();
 		}
+		if (!ended)
+			w->stack.end = STACK_END_DEPTH;
 	}
 	return w->stack.depth;
 #else

@@ -104,9 +104,11 @@ Option folded();
 Option svg();
 Option offset(char letter = 's');
 
-/// How user stacks are walked: --unwind --unwind-memory.
-std::vector<Option> user_stacks();
-/// How stacks are shown: -U -K -d -f -s, and how many are kept; with user_stacks().
+/// How user stacks are walked.
+Option unwind();
+Option unwind_memory();
+
+/// How stacks are shown: -U -K -d -f -s, how they are walked, and how many are kept.
 std::vector<Option> stacks();
 std::vector<Option> kernel_stacks();  ///< those that make sense without user stacks
 /// For Tool::exclusive of tools that have them.

@@ -87,7 +87,7 @@ struct UserSymbolOptions {
 ///
 /// Symbol tables are shared between processes by (device, inode, size, modification time); no
 /// file stays open. Reading one takes as much memory as its symbol sections (at most 256 MiB each)
-/// for that moment. Exec goes unnoticed: call remember() again.
+/// for that moment.
 /// Not thread-safe.
 class UserSymbols {
  public:
@@ -101,15 +101,19 @@ class UserSymbols {
   /// mapping: call it once per process (and exec), not per event.
   /// `forked_from`: its parent, if it runs the parent's program still (0: it does not); where the
   /// process is gone before it could be looked at, the parent's mappings stand for its own.
-  void remember(pid_t tgid, pid_t forked_from = 0);
+  /// `image`: by its exec and by mapping other files a process comes by other code at the same
+  /// addresses; the caller tells each by a number. What was mapped earlier under the same number
+  /// is still known where nothing else is mapped now.
+  void remember(pid_t tgid, pid_t forked_from = 0, std::uint32_t image = 0);
 
   /// The function of process `tgid` that holds `address`. `exact_ip` is true for an instruction
   /// pointer; false for a return address, which may lie behind the end of the caller: the byte
   /// before is looked up, while offsets still tell of `address`. Never fails: what cannot be found
   /// stays empty.
-  Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip);
+  /// Of an image that was not remembered nothing is found, if another one was.
+  Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip, std::uint32_t image = 0);
 
-  /// Drops the snapshot and JIT symbols of this process.
+  /// Drops the snapshots and JIT symbols of this process.
   void forget(pid_t tgid);
 
  private:

@@ -1,5 +1,7 @@
 #include "core/ledger.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace coretap {
@@ -17,17 +19,12 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"unmatched", "whose begin or end was not seen"},
     {"truncated", "shown, but shortened"},
     {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
-    {"stacks_truncated", "shown with a truncated user stack (marked)", false},
-    {"stacks_guessed", "shown with user frames that were guessed by frame pointers (marked)",
-     false},
+    {"stacks_truncated", "shown with a truncated user stack", false},
+    {"stacks_guessed", "shown with user frames that were guessed by frame pointers", false},
     {"overwritten",
      "overwritten in the recorder before it was asked for (a larger --size keeps more)", false},
     {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
 };
-
-std::string line(std::uint64_t count, std::string_view meaning) {
-  return fmt::format("  {:>12}  {}\n", count, meaning);
-}
 
 }  // namespace
 
@@ -36,6 +33,17 @@ void Ledger::user_stack(std::string_view cut, std::uint32_t guessed, std::uint64
   if (cut.empty()) return;
   count[LEDGER_STACK_CUT] += times;
   cut_by[cut] += times;
+}
+
+/// ": 12 no mapping, 3 exiting", the most frequent first.
+std::string Ledger::reasons() const {
+  std::vector<std::pair<std::uint64_t, std::string_view>> all;
+  for (auto& [reason, times] : cut_by) all.emplace_back(times, reason);
+  std::sort(all.rbegin(), all.rend());
+  std::string text;
+  for (auto& [times, reason] : all)
+    text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", times, reason);
+  return text;
 }
 
 bool Ledger::data_lost() const {
@@ -47,8 +55,9 @@ bool Ledger::data_lost() const {
 std::string Ledger::text(bool verbose) const {
   std::string text;
   for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (count[i]) text += line(count[i], kCauses[i].meaning);
-  for (auto& [reason, times] : cut_by) text += line(times, fmt::format("  truncated: {}", reason));
+    if (count[i])
+      text += fmt::format("  {:>12}  {}{}\n", count[i], kCauses[i].meaning,
+                          i == LEDGER_STACK_CUT ? reasons() : "");
   if (text.empty() && !verbose) return {};
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }

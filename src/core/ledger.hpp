@@ -30,6 +30,9 @@ struct Ledger {
   /// What is lost or less true, in words; empty if nothing is.
   std::vector<std::string> losses() const;
   void json(JsonLine& line) const;
+
+ private:
+  std::string reasons() const;
 };
 
 }  // namespace coretap

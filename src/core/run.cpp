@@ -511,6 +511,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     if (!prepared) return fail(prepared.error());
     if (auto r = load_with_names(s); !r) return fail(r.error());
     if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());
+    if (auto r = reporter->ready(s); !r) return fail(r.error());
     std::string failed;
     auto attached = attach(s, &failed);
     if (attached) break;

@@ -74,7 +74,9 @@ class Reporter {
   virtual ~Reporter() = default;
   /// Before load: what the kernel program must know.
   virtual void configure(Session&) {}
-  /// After load.
+  /// After load, before anything is attached: what takes long.
+  virtual Result<void> ready(Session&) { return {}; }
+  /// When all is attached.
   virtual Result<void> open(Session&) { return {}; }
   /// Before the first line: titles.
   virtual void begin(Session&) {}

@@ -1,5 +1,7 @@
 // Who walks user stacks: the loader's part of bpf/lib/walk.bpf.h. Tools only say "user stack".
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -14,14 +16,19 @@ class StackWalker {
   virtual ~StackWalker() = default;
   /// Before load: what the kernel program must know.
   virtual void configure(Session&) {}
-  /// After load.
-  virtual Result<void> open(Session&) { return {}; }
-  /// The kernel program tells of a process whose stacks it walks.
-  virtual void meet(Session&, const stack_process&) {}
+  /// After load, before anything is attached.
+  virtual Result<void> ready(Session&) { return {}; }
+  /// The kernel program tells of a process whose stacks it walks. Its image (STACK_IMAGE()).
+  virtual std::uint32_t meet(Session&, const stack_process& process) {
+    return STACK_IMAGE(process.program, 1);
+  }
   /// As Reporter's functions of these names.
   virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}
   virtual std::vector<int> wakes() const { return {}; }
+
+  /// Set by who asks for names: a process' addresses mean something else, or more, from now on.
+  std::function<void(pid_t tgid, std::uint32_t image)> remapped;
 };
 
 /// `by_tables`: there are user stacks, and the program can walk by unwind tables.

@@ -89,10 +89,13 @@ std::string ledger_doc(std::string_view name) {
       {"truncated", "shown, but shortened"},
       {"stacks_failed", "shown, but without their stack"},
       {"stacks_truncated", "shown with a user stack that ends too early, and is marked"},
+      {"stacks_guessed", "shown with frames of the user stack that only a frame pointer led to"},
+      {"stacks_truncated_by", "the reasons for which user stacks end too early, how often each"},
       {"overwritten", "events that a flight recorder had no room to keep"},
       {"missed", "events for which the kernel skipped the program"},
       {"data_lost",
-       "any of the above but filtered, stacks_truncated and overwritten: --strict ends with status 4"},
+       "any of the above but filtered, stacks_truncated, stacks_guessed and overwritten: --strict "
+       "ends with status 4"},
   };
   for (auto& [key, doc] : kDocs)
     if (key == name) return std::string(doc);
@@ -110,7 +113,10 @@ JsonKind ledger_kind() {
   for (auto& member : written.GetObject()) {
     std::string name(member.name.GetString(), member.name.GetStringLength());
     kind.keys.push_back(name == "type" ? type_key("ledger")
-                                       : key(name, member.value.IsBool() ? "boolean" : "integer",
+                                       : key(name,
+                                             member.value.IsBool()     ? "boolean"
+                                             : member.value.IsObject() ? "object"
+                                                                       : "integer",
                                              ledger_doc(name)));
   }
   return kind;
@@ -138,7 +144,9 @@ JsonKind data(const HistogramReport& r) {
 std::vector<Key> user_stack() {
   return {key("user_stack", "array of strings", "user stack, the innermost function first"),
           key("user_stack_truncated", "string or null",
-              "why the user stack ends too early: no frame pointers, stack depth; else null")};
+              "why the user stack ends too early, such as \"no mapping\"; null: it is whole"),
+          key("user_stack_guessed", "integer",
+              "frames of it that only a frame pointer led to, in code without unwind information")};
 }
 
 std::vector<Key> stacks_of_party() {

@@ -34,9 +34,7 @@ class EventReporter : public Reporter {
     set_variable(s, "stack_depth", s.stack_depth());
   }
 
-  Result<void> open(Session& s) override {
-    return with_callers_ ? callers_.open(s) : Result<void>();
-  }
+  Result<void> ready(Session& s) override { return callers_.ready(s); }
   bool periodic() const override { return false; }
   double poll_seconds() const override { return callers_.poll_seconds(); }
   void poll(Session& s) override { callers_.poll(s); }

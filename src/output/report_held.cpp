@@ -50,10 +50,8 @@ class HeldReporter : public Reporter {
     set_variable(s, "held_salt", salt);
   }
 
-  Result<void> open(Session& s) override {
-    if (auto r = svg_.open(s); !r) return r;
-    return names_.open(s);
-  }
+  Result<void> ready(Session& s) override { return names_.ready(s); }
+  Result<void> open(Session& s) override { return svg_.open(s); }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv)
@@ -66,7 +64,6 @@ class HeldReporter : public Reporter {
     } else if (size == sizeof(held_note)) {
       auto& note = *static_cast<const held_note*>(data);
       book_.note(note);
-      if (note.kind == HELD_EXECED) names_.forget(static_cast<pid_t>(note.tgid));
       if (book_.crowded()) forget_notes(s);
     }
   }

@@ -33,7 +33,8 @@ class StackReporter : public Reporter {
   void configure(Session& s) override {
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
     // By the names of tasks there is no process to ask for its functions.
-    bool user = report_.layout != StackReport::waker && !s.config.given("kernel-stacks-only");
+    bool user = report_.layout == StackReport::waker ? s.config.given("user-stacks")
+                                                     : !s.config.given("kernel-stacks-only");
     set_variable(s, "stack_user", user);
     names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
                      user);
@@ -42,10 +43,8 @@ class StackReporter : public Reporter {
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 
-  Result<void> open(Session& s) override {
-    if (auto r = svg_.open(s); !r) return r;
-    return names_.open(s);
-  }
+  Result<void> ready(Session& s) override { return names_.ready(s); }
+  Result<void> open(Session& s) override { return svg_.open(s); }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());

@@ -11,17 +11,17 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   set_variable(s, "stack_depth", s.stack_depth());
   stacks_ = std::make_unique<Stacks>(style);
   walker_ = make_walker(s.config, user && s.map("unwind_rows"));
+  walker_->remapped = [this](pid_t tgid, std::uint32_t image) {
+    stacks_->remember(tgid, 0, image);
+  };
   walker_->configure(s);
 }
 
 void StackNames::meet(Session& s, const stack_process& process) {
+  auto image = walker_->meet(s, process);
   if (process.news != STACK_PROCESS_FORKED)
-    stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from));
-  walker_->meet(s, process);
-}
-
-void StackNames::forget(pid_t tgid) {
-  std::erase_if(known_, [&](auto& named) { return named.first.second == tgid; });
+    stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),
+                      image);
 }
 
 const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tgid, bool kernel) {

@@ -23,9 +23,8 @@ class StackNames {
 
   /// Before load. `user`: there are user stacks to be walked.
   void configure(Session& s, Stacks::Style style, bool user);
-  /// After load.
-  Result<void> open(Session& s) { return walker_->open(s); }
   /// For Reporter's functions of these names.
+  Result<void> ready(Session& s) { return walker_ ? walker_->ready(s) : Result<void>(); }
   double poll_seconds() const { return walker_ ? walker_->poll_seconds() : 0; }
   void poll(Session& s) {
     if (walker_) walker_->poll(s);
@@ -34,8 +33,6 @@ class StackNames {
 
   /// The process is alive and may not be when its symbols are asked for.
   void meet(Session& s, const stack_process& process);
-  /// It runs another program: the same addresses are other functions.
-  void forget(pid_t tgid);
 
   const Named& kernel(Session& s, std::uint64_t id) { return find(s, id, 0, true); }
   const Named& user(Session& s, std::uint64_t id, pid_t tgid) { return find(s, id, tgid, false); }

@@ -64,7 +64,7 @@ Frames Stacks::user(pid_t tgid, const stack& s, Symbol* outermost) {
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     bool interrupted = s.ip[i] & STACK_EXACT;
     if (interrupted && !frames.empty()) frames.back() = "<signal handler>";
-    auto symbol = user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, i == 0 || interrupted);
+    auto symbol = user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, i == 0 || interrupted, s.image);
     frames.push_back(word(symbol, true));
     if (outermost) *outermost = std::move(symbol);
   }

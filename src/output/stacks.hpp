@@ -29,7 +29,9 @@ class Stacks {
   Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
 
   /// The process is alive now and may not be when its symbols are asked for.
-  void remember(pid_t tgid, pid_t forked_from) { user_symbols().remember(tgid, forked_from); }
+  void remember(pid_t tgid, pid_t forked_from, std::uint32_t image) {
+    user_symbols().remember(tgid, forked_from, image);
+  }
 
  private:
   UserSymbols& user_symbols();

@@ -32,8 +32,23 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kMaxVdso = 1 << 20;
 constexpr std::size_t kMaxVdsos = 8;
 constexpr std::size_t kMaxOrphans = 1 << 16;
+constexpr std::size_t kMostRegions = 1 << 17;  // of one process, those that are gone too
 constexpr int kMostGenerations = 8;
 constexpr std::size_t kMaxDemangledBytes = 4 << 20;
+
+// A process while its addresses mean the same.
+struct Image {
+  pid_t tgid;
+  std::uint32_t number;
+  bool operator==(const Image&) const = default;
+};
+
+struct ImageHash {
+  std::size_t operator()(const Image& image) const {
+    return (std::uint64_t{static_cast<std::uint32_t>(image.tgid)} << 32 | image.number) *
+           0x9e3779b97f4a7c15U;
+  }
+};
 
 enum class Kind { kFile, kVdso, kOther };
 
@@ -110,7 +125,8 @@ struct UserSymbols::Impl {
 
   UserSymbolOptions options;
   std::uint64_t clock = 0;  // counts uses, for the least recently used
-  std::unordered_map<pid_t, Process> processes;
+  std::unordered_map<Image, Process, ImageHash> processes;
+  std::unordered_map<pid_t, std::uint32_t> latest;  // images that were remembered last
   // Processes that were gone before they could be looked at, and whose memory they had a copy of.
   std::unordered_map<pid_t, pid_t> forked_from;
   std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
@@ -125,10 +141,11 @@ struct UserSymbols::Impl {
   }
   Fd root_of(pid_t tgid) const { return symbols::open_handle(proc(tgid, "/root"), true); }
 
-  bool snapshot(pid_t tgid, std::optional<std::uint64_t> only_if_started);
-  bool adopt(pid_t tgid, int generations);
-  Process* process(pid_t tgid);
-  Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip);
+  bool snapshot(Image image, std::optional<std::uint64_t> only_if_started);
+  bool adopt(Image image, int generations);
+  bool is_current(Image image) const;
+  Process* process(Image image);
+  Symbol find(Image image, std::uint64_t address, bool exact_ip);
 
   std::shared_ptr<const MappedFile> intern(MappedFile file);
   Fd handle_of(pid_t tgid, const Region& region) const {
@@ -159,7 +176,21 @@ std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
   return shared;
 }
 
-bool UserSymbols::Impl::snapshot(pid_t tgid, std::optional<std::uint64_t> only_if_started) {
+// What was mapped before, where nothing is now: stacks that were taken then may still be shown.
+void keep_gone(std::vector<Region>& regions, std::vector<Region>& before) {
+  const auto now = regions.size();
+  std::size_t at = 0;
+  for (Region& old : before) {
+    while (at < now && regions[at].end <= old.start) ++at;
+    if (at == now || regions[at].start >= old.end) regions.push_back(std::move(old));
+    if (regions.size() >= kMostRegions) break;
+  }
+  std::sort(regions.begin(), regions.end(),
+            [](const Region& a, const Region& b) { return a.start < b.start; });
+}
+
+bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_if_started) {
+  const pid_t tgid = image.tgid;
   const std::uint64_t started = symbols::process_started(options.proc_root, tgid);
   if (only_if_started && *only_if_started != started) return false;
   const Fd maps =
@@ -202,9 +233,14 @@ bool UserSymbols::Impl::snapshot(pid_t tgid, std::optional<std::uint64_t> only_i
   }
   next.next_refresh = Clock::now() + options.refresh_interval;
   next.used = ++clock;
-  if (auto old = processes.find(tgid); old != processes.end() && old->second.start_time == started)
+  if (auto old = processes.find(image);
+      old != processes.end() && old->second.start_time == started) {
     next.jit = std::move(old->second.jit);
-  processes[tgid] = std::move(next);
+    keep_gone(next.regions, old->second.regions);
+  }
+  processes[image] = std::move(next);
+  if (latest.size() >= kMaxOrphans) latest.clear();
+  latest[tgid] = image.number;
   // Two: resolving one process' vdso may need our own.
   while (processes.size() > std::max<std::size_t>(2, options.max_processes))
     processes.erase(std::min_element(
@@ -213,11 +249,16 @@ bool UserSymbols::Impl::snapshot(pid_t tgid, std::optional<std::uint64_t> only_i
   return true;
 }
 
-Process* UserSymbols::Impl::process(pid_t tgid) {
-  auto found = processes.find(tgid);
+bool UserSymbols::Impl::is_current(Image image) const {
+  const auto last = latest.find(image.tgid);
+  return last == latest.end() || last->second == image.number;
+}
+
+Process* UserSymbols::Impl::process(Image image) {
+  auto found = processes.find(image);
   if (found == processes.end()) {
-    if (!snapshot(tgid, {})) return nullptr;
-    found = processes.find(tgid);
+    if (!is_current(image) || !snapshot(image, {})) return nullptr;
+    found = processes.find(image);
     if (found == processes.end()) return nullptr;
   }
   found->second.used = ++clock;
@@ -305,7 +346,9 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
     // Exited or not to be read. One kernel has one vdso per ABI: ours serves if the ABI (known by
     // the address range) and the size are the same.
     const std::uint64_t own = ::getauxval(AT_SYSINFO_EHDR);
-    Process* self = own != 0 ? this->process(::getpid()) : nullptr;
+    const auto last = latest.find(::getpid());
+    const Image ours{::getpid(), last != latest.end() ? last->second : 0};
+    Process* self = own != 0 ? this->process(ours) : nullptr;
     const Region* own_region = self != nullptr ? self->find(own) : nullptr;
     const bool same_abi = (own > UINT32_MAX) == (region.start > UINT32_MAX);
     if (own_region == nullptr || own_region->kind != Kind::kVdso || own_region->start != own ||
@@ -339,11 +382,12 @@ std::string UserSymbols::Impl::text_of(const char* name, bool keep) {
 
 void UserSymbols::Impl::trim_jit(pid_t keep) {
   std::size_t bytes = 0;
-  for (const auto& [tgid, process] : processes) bytes += process.jit ? process.jit->map.bytes() : 0;
+  for (const auto& [image, process] : processes)
+    bytes += process.jit ? process.jit->map.bytes() : 0;
   while (bytes > options.max_bytes) {
     Process* oldest = nullptr;
-    for (auto& [tgid, process] : processes)
-      if (process.jit && tgid != keep && process.jit->map.bytes() > 0 &&
+    for (auto& [image, process] : processes)
+      if (process.jit && image.tgid != keep && process.jit->map.bytes() > 0 &&
           (oldest == nullptr || process.used < oldest->used))
         oldest = &process;
     if (oldest == nullptr) return;
@@ -379,9 +423,10 @@ const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unkn
   return &jit.map;
 }
 
-Symbol UserSymbols::Impl::find(pid_t tgid, std::uint64_t address, bool exact_ip) {
+Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip) {
+  const pid_t tgid = image.tgid;
   Symbol symbol;
-  Process* process = this->process(tgid);
+  Process* process = this->process(image);
   if (process == nullptr) return symbol;
   const std::uint64_t wanted = exact_ip || address == 0 ? address : address - 1;
   const std::uint64_t behind = address - wanted;  // of the place that is looked up
@@ -389,10 +434,10 @@ Symbol UserSymbols::Impl::find(pid_t tgid, std::uint64_t address, bool exact_ip)
   if (region == nullptr) {
     // Loaded since the snapshot, or garbage from a stack without frame pointers.
     const auto now = Clock::now();
-    if (now < process->next_refresh) return symbol;
+    if (now < process->next_refresh || !is_current(image)) return symbol;
     process->next_refresh = now + options.refresh_interval;
-    if (!snapshot(tgid, process->start_time)) return symbol;
-    process = this->process(tgid);
+    if (!snapshot(image, process->start_time)) return symbol;
+    process = this->process(image);
     region = process != nullptr ? process->find(wanted) : nullptr;
     if (region == nullptr) return symbol;
   }
@@ -439,11 +484,11 @@ UserSymbols::UserSymbols(UserSymbolOptions options)
     : impl_(std::make_unique<Impl>(std::move(options))) {}
 UserSymbols::~UserSymbols() = default;
 // Until it would have executed another program, a process had its parent's memory.
-bool UserSymbols::Impl::adopt(pid_t tgid, int generations) {
-  if (processes.contains(tgid)) return true;
-  const auto entry = forked_from.find(tgid);
+bool UserSymbols::Impl::adopt(Image image, int generations) {
+  if (processes.contains(image)) return true;
+  const auto entry = forked_from.find(image.tgid);
   if (entry == forked_from.end() || generations == 0) return false;
-  const pid_t parent_id = entry->second;
+  const Image parent_id{entry->second, image.number};
   if (!adopt(parent_id, generations - 1)) return false;
   const auto parent = processes.find(parent_id);
   if (parent == processes.end()) return false;
@@ -455,39 +500,44 @@ bool UserSymbols::Impl::adopt(pid_t tgid, int generations) {
   child.own_root = parent->second.own_root;
   child.vdso = parent->second.vdso;
   child.used = ++clock;
-  processes.insert_or_assign(tgid, std::move(child));
-  forked_from.erase(tgid);
+  processes.insert_or_assign(image, std::move(child));
+  latest[image.tgid] = image.number;
+  forked_from.erase(image.tgid);
   return true;
 }
 
 UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
 UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
-void UserSymbols::remember(pid_t tgid, pid_t forked_from) {
+void UserSymbols::remember(pid_t tgid, pid_t forked_from, std::uint32_t image) {
+  const Image own{tgid, image};
+  const Image parents{forked_from, image};
   try {
-    if (impl_->snapshot(tgid, {}) || !forked_from || impl_->processes.contains(tgid)) return;
+    if (impl_->snapshot(own, {}) || !forked_from || impl_->processes.contains(own)) return;
     // Gone already. Its parent may be known later: processes are told of as they first wait.
     if (impl_->forked_from.size() >= kMaxOrphans) impl_->forked_from.clear();
     impl_->forked_from.insert_or_assign(tgid, forked_from);
     // Now its parent's number is surely still its parent's; later it might be another's.
-    if (!impl_->processes.contains(forked_from)) (void)impl_->snapshot(forked_from, {});
-    impl_->adopt(tgid, kMostGenerations);
+    if (!impl_->processes.contains(parents) && impl_->is_current(parents))
+      (void)impl_->snapshot(parents, {});
+    impl_->adopt(own, kMostGenerations);
   } catch (const std::bad_alloc&) {
-    impl_->processes.erase(tgid);
+    impl_->processes.erase(own);
   }
 }
 
-Symbol UserSymbols::find(pid_t tgid, std::uint64_t address, bool exact_ip) {
+Symbol UserSymbols::find(pid_t tgid, std::uint64_t address, bool exact_ip, std::uint32_t image) {
   try {
-    impl_->adopt(tgid, kMostGenerations);
-    return impl_->find(tgid, address, exact_ip);
+    impl_->adopt({tgid, image}, kMostGenerations);
+    return impl_->find({tgid, image}, address, exact_ip);
   } catch (const std::bad_alloc&) {
     return {};
   }
 }
 
 void UserSymbols::forget(pid_t tgid) {
-  impl_->processes.erase(tgid);
+  std::erase_if(impl_->processes, [&](const auto& entry) { return entry.first.tgid == tgid; });
+  impl_->latest.erase(tgid);
   impl_->forked_from.erase(tgid);
 }
 

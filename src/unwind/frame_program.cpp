@@ -10,7 +10,14 @@ namespace coretap::unwind {
 namespace {
 
 // By the ABI's numbers.
-enum Register : std::uint8_t { kRbx = 3, kRbp = 6, kRsp = 7, kR10 = 10, kReturnAddress = 16 };
+enum Register : std::uint8_t {
+  kRbx = 3,
+  kRdi = 5,
+  kRbp = 6,
+  kRsp = 7,
+  kR10 = 10,
+  kReturnAddress = 16
+};
 
 enum Opcode : std::uint8_t {
   kNop = 0x00,
@@ -212,7 +219,11 @@ class Machine {
         return save(program_.uleb(), {.kind = Saved::undefined});
       case kSameValue:
         return save(program_.uleb(), {.kind = Saved::same});
-      case kRegister:
+      case kRegister: {
+        const auto reg = program_.uleb();
+        const bool in_rdi = program_.uleb() == kRdi;
+        return save(reg, {.kind = in_rdi ? Saved::in_rdi : Saved::elsewhere});
+      }
       case kValOffset: {
         const auto reg = program_.uleb();
         program_.uleb();
@@ -377,6 +388,10 @@ unwind_rule rule_of(const Frame& frame, bool signal) {
   if (frame.ra.kind == Saved::undefined) return {.cfa = UNWIND_END};
   // Of a signal frame's caller, the address is exact: walks must know it from the rule.
   if (signal) return is_sigreturn(frame) ? unwind_rule{.cfa = UNWIND_SIGNAL} : other;
+  // Only vfork() keeps it there, and is seen so: where rdi is a parameter there is another rule.
+  if (frame.ra.kind == Saved::in_rdi && frame.cfa == UNWIND_SP && frame.bp.kind == Saved::same &&
+      frame.bx.kind == Saved::same && fits<std::int32_t>(frame.cfa_offset))
+    return {.cfa = UNWIND_VFORK, .offset = static_cast<std::int32_t>(frame.cfa_offset)};
   const auto ra = from_cfa(frame.ra, frame);
   if (ra.kind != Saved::at_cfa || ra.offset != kReturnAddressSlot || frame.cfa == UNWIND_OTHER ||
       !fits<std::int32_t>(frame.cfa_offset) || !fits<std::int32_t>(frame.cfa_more))

@@ -10,7 +10,15 @@ namespace coretap::unwind {
 
 /// Where the caller's value of a register is.
 struct Saved {
-  enum Kind : std::uint8_t { same, undefined, elsewhere, at_cfa, at_bp, at_sp } kind = same;
+  enum Kind : std::uint8_t {
+    same,
+    undefined,
+    elsewhere,
+    at_cfa,
+    at_bp,
+    at_sp,
+    in_rdi,
+  } kind = same;
   std::int64_t offset = 0;  ///< from what `kind` says
 };
 

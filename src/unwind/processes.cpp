@@ -17,10 +17,18 @@ namespace coretap::unwind {
 namespace {
 
 constexpr std::uint64_t kMostVdso = 1 << 20;
+constexpr std::size_t kMostGenerations = 16;
 constexpr std::chrono::seconds kTurn{10};  // between two looks at which tables are used
 
 bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
   return a.start == b.start && a.end == b.end && a.offset == b.offset && a.inode == b.inode &&
+         a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
+}
+
+bool same_code(const symbols::Mapping& a, const symbols::Mapping& b) {
+  if (a.has_file() != b.has_file()) return false;
+  if (!a.has_file()) return true;  // names of compiled code come from elsewhere
+  return a.start - a.offset == b.start - b.offset && a.inode == b.inode &&
          a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
 }
 
@@ -130,39 +138,79 @@ std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts
   return run;
 }
 
-bool Processes::tell(std::uint64_t program, const Run& run) {
-  unwind_process entry{};
-  entry.first = run.first;
-  entry.count = static_cast<__u32>(run.mappings.size());
-  return bpf_map_update_elem(bpf_map__fd(maps_.processes), &program, &entry, BPF_ANY) == 0;
+/// The first of the last ones that contradicts nothing of what is mapped now, else a new one.
+void Processes::choose_generation(Process& process) {
+  auto overlapping = [](Generation& g, const symbols::Mapping& m) {
+    auto at = g.by_end.upper_bound(m.start);
+    return at != g.by_end.end() && at->second.start < m.end ? at : g.by_end.end();
+  };
+  auto contradicts = [&](Generation& g) {
+    return std::any_of(process.parts.begin(), process.parts.end(), [&](auto& part) {
+      auto& m = part.mapping;
+      for (auto at = overlapping(g, m); at != g.by_end.end() && at->second.start < m.end; ++at)
+        if (!same_code(at->second, m)) return true;
+      return false;
+    });
+  };
+  auto& all = process.generations;
+  auto chosen = std::find_if(all.begin(), all.end(), [&](auto& g) { return !contradicts(g); });
+  if (chosen == all.end()) {
+    auto last = all.empty() ? 0 : all.back().number;
+    if (all.size() >= kMostGenerations) all.erase(all.begin());
+    all.push_back({static_cast<std::uint16_t>(std::min(last + 1, UINT16_MAX)), {}});
+    chosen = all.end() - 1;
+  }
+  for (auto& part : process.parts)
+    if (overlapping(*chosen, part.mapping) == chosen->by_end.end())
+      chosen->by_end.emplace(part.mapping.end, part.mapping);
+  process.generation = chosen->number;
 }
 
-bool Processes::look(pid_t tgid, std::uint64_t program) {
+bool Processes::tell(const Process& process, bool looked) {
+  unwind_process entry{};
+  entry.first = process.run->first;
+  entry.count = static_cast<__u32>(process.run->mappings.size());
+  entry.generation = process.generation;
+  entry.looked = looked;
+  return bpf_map_update_elem(bpf_map__fd(maps_.processes), &process.program, &entry, BPF_ANY) == 0;
+}
+
+bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
   auto started = symbols::process_started(proc_root_, tgid);
-  auto& process = processes_[tgid];
-  bool again = process.started == started && process.program == program;
-  auto parts = started ? read(tgid, again ? process.parts : std::vector<Part>{}) : std::nullopt;
+  auto known = processes_.find(tgid);
+  bool again = known != processes_.end() && known->second.started == started &&
+               known->second.program == program;
+  Process process;
+  if (again) process = known->second;
+  auto parts = started ? read(tgid, process.parts) : std::nullopt;
   auto run = parts ? run_of(*parts) : nullptr;
-  if (!run || !tell(program, *run)) {
-    if (!again) processes_.erase(tgid);
-    return false;
-  }
+  if (!run) return false;
+  bool is_new = process.run != run;
   process.program = program;
   process.started = started;
   process.parts = std::move(*parts);
   process.run = std::move(run);
-  return true;
+  if (is_new) choose_generation(process);
+  if (!tell(process, asked)) return false;
+  processes_.insert_or_assign(tgid, std::move(process));
+  return is_new;
 }
 
-void Processes::changed(pid_t tgid) {
-  if (auto known = processes_.find(tgid); known != processes_.end())
-    look(tgid, known->second.program);
+bool Processes::changed(pid_t tgid) {
+  auto known = processes_.find(tgid);
+  return known != processes_.end() && look(tgid, known->second.program, false);
 }
 
-void Processes::all_changed() {
+std::optional<std::uint32_t> Processes::image(pid_t tgid) const {
+  auto known = processes_.find(tgid);
+  if (known == processes_.end()) return {};
+  return STACK_IMAGE(known->second.program, known->second.generation);
+}
+
+std::vector<pid_t> Processes::known() const {
   std::vector<pid_t> all;
   for (auto& [tgid, process] : processes_) all.push_back(tgid);
-  for (auto tgid : all) changed(tgid);
+  return all;
 }
 
 void Processes::forked(pid_t tgid, std::uint64_t program, pid_t parent) {

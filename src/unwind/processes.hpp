@@ -34,12 +34,15 @@ class Processes {
   Processes(Maps maps, Tables& tables, std::string proc_root = "/proc");
 
   /// Looks at the process' mappings, reads the tables of new files and tells the kernel program.
-  /// `program`: program_of(), by which the kernel program knows it. False: it is gone, or there is
-  /// no room.
-  bool look(pid_t tgid, std::uint64_t program);
-  /// It has mapped something: looks again, if it is known.
-  void changed(pid_t tgid);
-  void all_changed();
+  /// `program`: program_of(), by which the kernel program knows it. `asked`: it has come upon code
+  /// that it does not know; what is missing now is nowhere. False: the process is gone, or there
+  /// is no room, or nothing is new.
+  bool look(pid_t tgid, std::uint64_t program, bool asked);
+  /// It has mapped something: looks again, if it is known. True: something is new.
+  bool changed(pid_t tgid);
+  /// What its addresses mean now (STACK_IMAGE()), if it is known.
+  std::optional<std::uint32_t> image(pid_t tgid) const;
+  std::vector<pid_t> known() const;
   /// It has its parent's mappings; the kernel program knows that already.
   void forked(pid_t tgid, std::uint64_t program, pid_t parent);
   /// Reads the tables of a process that will be traced: they are there when it is first met.
@@ -47,7 +50,6 @@ class Processes {
   /// From time to time: what has ended is forgotten, what had no room is tried again.
   void tend(Clock::time_point now);
 
-  std::size_t known() const { return processes_.size(); }
   /// Told of each file that has no room, once.
   std::function<void(const std::string& path)> no_room;
   /// Told before each file that is read.
@@ -64,11 +66,18 @@ class Processes {
     std::vector<unwind_mapping> mappings;
     std::vector<std::shared_ptr<File>> files;  // of each
   };
+  /// What has been at its addresses without contradiction: stacks of that time are of one kind.
+  struct Generation {
+    std::uint16_t number = 0;
+    std::map<std::uint64_t, symbols::Mapping> by_end;
+  };
   struct Process {
     std::uint64_t program = 0;
     std::uint64_t started = 0;  // clock ticks after boot; tells a reused process id
     std::vector<Part> parts;
     std::shared_ptr<Run> run;
+    std::vector<Generation> generations;  // the last ones
+    std::uint16_t generation = 0;         // that holds now
   };
   struct Retired {
     Clock::time_point since;
@@ -81,7 +90,8 @@ class Processes {
   std::shared_ptr<File> file_of(pid_t tgid, const symbols::Mapping& mapping);
   std::shared_ptr<File> vdso_of(pid_t tgid, const symbols::Mapping& mapping);
   std::shared_ptr<Run> run_of(const std::vector<Part>& parts);
-  bool tell(std::uint64_t program, const Run& run);
+  static void choose_generation(Process& process);
+  bool tell(const Process& process, bool looked);
   void forget_ended();
   void retire_runs(Clock::time_point now);
   void make_room_from_unused(Clock::time_point now);

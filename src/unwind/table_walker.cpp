@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{2};  // until a wait is explained
-constexpr double kPoll = 0.02;               // the longest that tables of unmapped code are used
+constexpr double kPoll = 0.01;                // the longest that tables of unmapped code are used
 constexpr std::uint64_t kMostProcesses = 1 << 16;
 constexpr std::uint64_t kReadyProcesses = 1 << 13;
 
@@ -42,7 +42,7 @@ class TableWalker : public StackWalker {
     s.unwinds = true;
   }
 
-  Result<void> open(Session& s) override {
+  Result<void> ready(Session& s) override {
     allow_descriptors(Tables::chunks_for(s.config.unwind_memory));
     auto fd = [&](const char* name) { return bpf_map__fd(s.map(name)); };
     tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows")},
@@ -56,26 +56,32 @@ class TableWalker : public StackWalker {
           fmt::format("note: libraries that processes load while they are traced are found late ({}"
                       ": {})",
                       r.error().what, r.error().why));
-    began_ = Clock::now();
+    begin();
+    command_ = !s.config.command.empty();
     for (auto pid : s.config.pids) processes_->expect(static_cast<pid_t>(pid));
     return {};
   }
 
-  void meet(Session&, const stack_process& process) override {
+  std::uint32_t meet(Session&, const stack_process& process) override {
     auto tgid = static_cast<pid_t>(process.tgid);
-    if (!tgid) return;  // outside our pid namespace
     begin();
-    if (process.news == STACK_PROCESS_FORKED)
+    if (!tgid) {
+      // Outside our pid namespace: there is nothing to be seen of it.
+    } else if (process.news == STACK_PROCESS_FORKED) {
       processes_->forked(tgid, process.program, static_cast<pid_t>(process.forked_from));
-    else
-      processes_->look(tgid, process.program);
+    } else {
+      processes_->look(tgid, process.program, process.news == STACK_PROCESS_CHANGED);
+      if (auto image = processes_->image(tgid)) return *image;
+    }
+    return STACK_IMAGE(process.program, 1);
   }
 
   double poll_seconds() const override { return kPoll; }
 
   void poll(Session&) override {
     begin();
-    if (!watch_.drain([&](pid_t tgid) { processes_->changed(tgid); })) processes_->all_changed();
+    if (!watch_.drain([&](pid_t tgid) { changed(tgid); }))
+      for (auto tgid : processes_->known()) changed(tgid);
     processes_->tend(Clock::now());
     if (tables_->bytes() != trimmed_at_) {
       // What reading files took is not needed while there is nothing to read.
@@ -87,6 +93,14 @@ class TableWalker : public StackWalker {
   std::vector<int> wakes() const override { return watch_.descriptors(); }
 
  private:
+  void changed(pid_t tgid) {
+    if (processes_->changed(tgid)) {
+      if (auto image = processes_->image(tgid); image && remapped) remapped(tgid, *image);
+    } else if (command_ && !processes_->image(tgid)) {
+      processes_->expect(tgid);  // before its first stack
+    }
+  }
+
   void begin() { began_ = Clock::now(); }
 
   void tell_progress(Session& s) {
@@ -111,7 +125,7 @@ class TableWalker : public StackWalker {
   MappingWatch watch_;
   Clock::time_point began_{};
   std::size_t files_ = 0, trimmed_at_ = 0;
-  bool told_no_room_ = false;
+  bool told_no_room_ = false, command_ = false;
 };
 
 }  // namespace

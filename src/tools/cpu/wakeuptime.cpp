@@ -27,7 +27,12 @@ TOOL(wakeuptime) {
       .object = skeleton<wakeuptime_bpf>(),
       .positionals = Positionals::duration,
       .options =
-          joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::kernel_stacks()}),
+          joined({shared::task_filters(false),
+                  shared::off_cpu<Opt>(),
+                  {flag(0, "user-stacks",
+                        "the waker's user stack too; by its process then, rather than by its name"),
+                   shared::unwind(), shared::unwind_memory()},
+                  shared::kernel_stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
       .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker},
       .announce = "Tracing blocked time (us) by waker and its stack",

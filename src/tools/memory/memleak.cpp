@@ -131,6 +131,8 @@ TOOL(memleak) {
                   shared::offset(0),
                   shared::stack_depth(),
                   shared::stack_storage(),
+                  shared::unwind(),
+                  shared::unwind_memory(),
                   shared::max_keys()},
       .hooks = {function_hook("malloc", "on_malloc", "on_malloc_return", ""),
                 {"free", {{{"on_free"}}}, kUser},

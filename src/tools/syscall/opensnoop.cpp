@@ -145,7 +145,7 @@ TOOL(opensnoop) {
                        setting(&Rodata::full_path)),
                   flag('L', "latency", "print the time that each call took"),
                   flag(0, "callers", "print the user stack of each call"), shared::stack_depth(),
-                  shared::stack_storage(),
+                  shared::stack_storage(), shared::unwind(), shared::unwind_memory(),
                   value('f', "flag-filter", "O_FLAG",
                         "only with this flag, as open(2) names it; any of several", want_flag)},
       .hooks = {{"openat", {{{"on_openat"}}}},

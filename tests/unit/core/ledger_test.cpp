@@ -4,6 +4,7 @@
 #include <rapidjson/document.h>
 
 #include <algorithm>
+#include <set>
 
 namespace coretap {
 namespace {
@@ -17,7 +18,9 @@ Ledger example() {
   l.count[LEDGER_UNMATCHED] = 5;
   l.count[LEDGER_TRUNCATED] = 6;
   l.count[LEDGER_STACK_FAILED] = 7;
-  l.count[LEDGER_STACK_CUT] = 9;
+  l.user_stack("no mapping", 0, 3);
+  l.user_stack("exiting", 2, 6);
+  l.user_stack("", 1, 5);
   l.count[LEDGER_OVERWRITTEN] = 10;
   return l;
 }
@@ -32,11 +35,12 @@ TEST(Ledger, WhatIsFilteredMarkedOrForgottenIsNotLost) {
   Ledger l;
   EXPECT_FALSE(l.data_lost());
   l.shown = 1;
-  l.count[LEDGER_FILTERED] = l.count[LEDGER_STACK_CUT] = l.count[LEDGER_OVERWRITTEN] = 1'000'000;
+  const std::set<int> forgiven = {LEDGER_FILTERED, LEDGER_STACK_CUT, LEDGER_STACK_GUESSED,
+                                  LEDGER_OVERWRITTEN};
+  for (int cause : forgiven) l.count[cause] = 1'000'000;
   EXPECT_FALSE(l.data_lost());
   for (int cause = 0; cause < LEDGER_CAUSES; cause++) {
-    if (cause == LEDGER_FILTERED || cause == LEDGER_STACK_CUT || cause == LEDGER_OVERWRITTEN)
-      continue;
+    if (forgiven.contains(cause)) continue;
     Ledger other;
     other.count[cause] = 1;
     EXPECT_TRUE(other.data_lost()) << cause;
@@ -62,6 +66,9 @@ TEST(Ledger, TextTellsEachCauseThatCounted) {
   EXPECT_EQ(text.back(), '\n');
   auto all = example().text(false);
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), LEDGER_CAUSES) << all;
+  EXPECT_NE(all.find("           9  shown with a truncated user stack: 6 exiting, 3 no mapping\n"),
+            std::string::npos)
+      << all;
 }
 
 TEST(Ledger, LossesInWords) {
@@ -95,9 +102,12 @@ TEST(Ledger, JsonHasEveryCause) {
   EXPECT_EQ(d["truncated"].GetUint64(), 6u);
   EXPECT_EQ(d["stacks_failed"].GetUint64(), 7u);
   EXPECT_EQ(d["stacks_truncated"].GetUint64(), 9u);
+  EXPECT_EQ(d["stacks_truncated_by"]["exiting"].GetUint64(), 6u);
+  EXPECT_EQ(d["stacks_truncated_by"].MemberCount(), 2u);
+  EXPECT_EQ(d["stacks_guessed"].GetUint64(), 11u);
   EXPECT_EQ(d["overwritten"].GetUint64(), 10u);
   EXPECT_TRUE(d["data_lost"].GetBool());
-  EXPECT_EQ(d.MemberCount(), 4u + LEDGER_CAUSES);
+  EXPECT_EQ(d.MemberCount(), 5u + LEDGER_CAUSES);
 }
 
 }  // namespace

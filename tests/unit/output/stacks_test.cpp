@@ -66,7 +66,7 @@ TEST(Stacks, Empty) {
 TEST(Stacks, DepthIsBounded) {
   Stacks stacks({});
   stack s{};
-  s.depth = UINT32_MAX;
+  s.depth = UINT16_MAX;
   EXPECT_EQ(stacks.user(getpid(), s).size(), static_cast<std::size_t>(STACK_DEPTH));
   EXPECT_LE(stacks.kernel(s).size(), static_cast<std::size_t>(STACK_DEPTH));
 }
@@ -74,7 +74,7 @@ TEST(Stacks, DepthIsBounded) {
 TEST(Stacks, ProcessesThatAreNot) {
   Stacks stacks({.modules = true});
   for (pid_t pid : {-1, 0, 0x7fffffff}) {
-    stacks.remember(pid, 0);
+    stacks.remember(pid, 0, 0);
     EXPECT_EQ(stacks.user(pid, with({here()})), std::vector<std::string>{"[unknown]"}) << pid;
   }
 }
