@@ -151,7 +151,9 @@ class Reader {
   };
   struct Start {
     std::uint64_t begin, address;
-    auto operator<=>(const Start&) const = default;
+    bool operator<(const Start& other) const {
+      return begin != other.begin ? begin < other.begin : address < other.address;
+    }
   };
 
   // --- where the frames are ---
@@ -226,13 +228,13 @@ class Reader {
       const auto function = function_of(*entry);
       const Start start{.begin = function ? function->begin : 0, .address = address};
       address = entry->next;
-      if (!function || start <= done || start >= limit) continue;
+      if (!function || !(done < start) || !(start < limit)) continue;
       if (starts.size() == kWalkEntries) {
         const auto middle = starts.begin() + kWalkEntries / 2;
         std::nth_element(starts.begin(), middle, starts.end());
         limit = *middle;
         starts.erase(middle, starts.end());
-        if (start >= limit) continue;
+        if (!(start < limit)) continue;
       }
       starts.push_back(start);
     }
