@@ -26,6 +26,7 @@ constexpr std::size_t kSmallChunk = 8 << 10;
 constexpr std::size_t kWalkEntries = 32 << 10;
 constexpr std::size_t kCommons = 64;
 constexpr std::uint64_t kCodeBytes = 4 << 10;  // looked at in a gap
+constexpr std::uint64_t kFunctionBytes = 64;   // of _init or _fini, at most
 constexpr std::uint64_t kCodeGap = 0x80;       // what crtstuff takes, at least
 constexpr int kMaxCodeGaps = 16;
 
@@ -412,6 +413,8 @@ class Reader {
     return nullptr;
   }
 
+  // Code without frames. Of much code, only its ends are looked at, and where functions are known
+  // to be.
   void gap(std::uint64_t begin, std::uint64_t end) {
     rows_.add(begin, {});
     for (const auto& segment : executable_) {
@@ -419,12 +422,23 @@ class Reader {
       const auto from = std::max(begin, segment.address);
       const auto to = std::min(end, segment_end);
       if (from >= to) continue;
-      const bool first = from == segment.address, last = to == segment_end;
-      const bool inside = !first && !last;
-      if (inside && (to - from < kCodeGap || ++code_gaps_ > kMaxCodeGaps)) continue;
       const auto size = std::min(to - from, kCodeBytes);
-      runtime(from, size);
-      if (last && to - size > from + size) runtime(to - size, size);
+      places_.clear();
+      const bool last = to == segment_end;
+      if (last || from == segment.address ||
+          (to - from >= kCodeGap && ++code_gaps_ <= kMaxCodeGaps))
+        places_.emplace_back(from, size);
+      if (last) places_.emplace_back(to - size, size);
+      for (const auto function : {elf_.init, elf_.fini})
+        if (function >= from && function < to)
+          places_.emplace_back(function, std::min(to - function, kFunctionBytes));
+      std::sort(places_.begin(), places_.end());
+      auto done = from;
+      for (const auto& [start, bytes] : places_) {
+        if (start + bytes <= done) continue;
+        runtime(std::max(start, done), start + bytes - std::max(start, done));
+        done = start + bytes;
+      }
     }
   }
   void runtime(std::uint64_t address, std::uint64_t size) {
@@ -441,6 +455,7 @@ class Reader {
   Window table_, frames_, commons_, code_;
   std::vector<ElfCode::Segment> executable_;
   std::array<Common, kCommons> common_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places_;  // of code in a gap: start, bytes
   std::uint64_t covered_ = 0, found_ = 0;
   int code_gaps_ = 0;
 };

@@ -81,6 +81,27 @@ TEST(RuntimeCode, WholeFunctionsOnly) {
   EXPECT_EQ(rows_of(kDeregister + bytes({0x66, 0x90}) + crossing), "10100 sp+8, 10122 none");
 }
 
+// Where much code has no frames, the dynamic section tells.
+TEST(RuntimeCode, WhereTheDynamicSectionSays) {
+  MadeElf elf;
+  elf.code = std::string(0x10000, '\xcc');
+  elf.code.replace(0x5000, kInit.size(), kInit);
+  elf.code.replace(0x8000, kFini.size(), kFini);
+  elf.fde(elf.cie(), kCode, 0x10, {});
+  auto file = elf.file();
+  EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+8, 10010 none");
+  elf.dynamic = {{DT_INIT, kCode + 0x5000}, {DT_FINI, kCode + 0x8000}};
+  file = elf.file();
+  const auto table = test::read_table(MemoryImage(file));
+  EXPECT_EQ(test::text(table.at(kCode + 0x5000)), "sp+8");
+  EXPECT_EQ(test::text(table.at(kCode + 0x5004)), "sp+16");
+  EXPECT_EQ(test::text(table.at(kCode + 0x5017)), "none");
+  EXPECT_EQ(test::text(table.at(kCode + 0x8008)), "sp+16");
+  elf.dynamic = {{DT_NULL, 0}, {DT_INIT, kCode + 0x5000}};
+  file = elf.file();
+  EXPECT_EQ(test::read_table(MemoryImage(file)).rows.size(), 2u);
+}
+
 TEST(RuntimeCode, NotWhereFramesAre) {
   MadeElf elf;
   elf.code = kInit + std::string(0x100, '\xcc');
@@ -102,18 +123,18 @@ TEST(RuntimeCode, OfThisProgram) {
     return reinterpret_cast<std::uint64_t>(function) -
            reinterpret_cast<std::uint64_t>(&__ehdr_start);
   };
-  const auto last = [&](std::uint64_t start) {
-    const auto* code = reinterpret_cast<const unsigned char*>(&__ehdr_start) + start;
-    std::uint64_t size = 0;
-    while (size < 64 && code[size] != 0xc3) ++size;
-    return start + size;
+  const auto size = [](void (*function)()) {
+    const auto* code = reinterpret_cast<const unsigned char*>(function);
+    std::uint64_t bytes = 0;
+    while (bytes < 64 && code[bytes] != 0xc3) ++bytes;
+    return bytes;
   };
   for (auto* function : {&_init, &_fini}) {
-    const auto start = address(function);
+    const auto start = address(function), end = start + size(function);
     EXPECT_EQ(test::text(table.at(start)), "sp+8");
-    EXPECT_EQ(test::text(table.at(last(start) - 1)), "sp+16");
-    EXPECT_EQ(test::text(table.at(last(start))), "sp+8");
-    EXPECT_EQ(test::text(table.at(last(start) + 1)), "none");
+    EXPECT_EQ(test::text(table.at(end - 1)), "sp+16");
+    EXPECT_EQ(test::text(table.at(end)), "sp+8");
+    EXPECT_EQ(test::text(table.at(end + 1)), "none");
   }
 }
 
