@@ -16,13 +16,13 @@ namespace {
 
 // Files may lie. These bound the work; their bytes count as they are read, and again as they are
 // interpreted.
-constexpr std::uint64_t kMaxBytes = 512 << 20;
+constexpr std::uint64_t kMaxBytes = 1ULL << 30;
 constexpr std::uint64_t kMaxFrames = 4 << 20;
 constexpr std::uint64_t kMaxRows = 8 << 20;
 constexpr std::uint64_t kMaxEntry = 256 << 10;  // bytes of an FDE
 constexpr std::uint64_t kMaxCommon = 4 << 10;   // bytes of a CIE
-constexpr std::size_t kChunk = 64 << 10;
-constexpr std::size_t kSmallChunk = 8 << 10;
+constexpr std::uint64_t kChunk = 64 << 10;
+constexpr std::uint64_t kSmallChunk = 8 << 10;
 constexpr std::size_t kWalkEntries = 32 << 10;
 constexpr std::size_t kCommons = 64;
 constexpr std::uint64_t kCodeBytes = 4 << 10;  // looked at in a gap
@@ -33,7 +33,7 @@ constexpr int kMaxCodeGaps = 16;
 // A piece of the image, by addresses.
 class Window {
  public:
-  Window(const Image& image, const ElfCode& elf, std::size_t chunk, std::uint64_t& budget)
+  Window(const Image& image, const ElfCode& elf, std::uint64_t chunk, std::uint64_t& budget)
       : image_(image), elf_(elf), chunk_(chunk), budget_(budget) {}
 
   /// Nothing unless all of them can be read. Valid until the next call.
@@ -53,10 +53,11 @@ class Window {
     if (segment == elf_.segments.end()) return false;
     const std::uint64_t into = address - segment->address;
     if (bytes > segment->size - into) return false;
-    // Who goes on reads much, who jumps reads little, and what lies before it.
-    const bool goes_on = address - start_ <= have_ + chunk_;
-    const std::uint64_t before = goes_on ? 0 : std::min(into, address % kSmallChunk);
-    const std::uint64_t want = goes_on ? chunk_ : std::min(chunk_, kSmallChunk);
+    // Who goes on reads more and more; who jumps reads little, and what lies before it.
+    constexpr std::uint64_t kLittle = 512, kMore = 4;
+    const bool goes_on = address - start_ <= have_ + kLittle;
+    const std::uint64_t before = goes_on ? 0 : std::min(into, address % kLittle);
+    const std::uint64_t want = goes_on ? std::clamp(have_ * kMore, kLittle, chunk_) : kLittle;
     const std::uint64_t size =
         std::min(std::max(want, before + bytes), segment->size - into + before);
     have_ = 0;
@@ -71,7 +72,7 @@ class Window {
 
   const Image& image_;
   const ElfCode& elf_;
-  const std::size_t chunk_;
+  const std::uint64_t chunk_;
   std::uint64_t& budget_;
   std::vector<std::uint8_t> buffer_;
   std::uint64_t start_ = 0, have_ = 0;
@@ -119,9 +120,14 @@ class Reader {
         commons_(image, elf, kSmallChunk, budget_),
         code_(image, elf, kCodeBytes, budget_) {
     for (const auto& segment : elf.segments)
-      if (segment.executable) executable_.push_back(segment);
-    std::sort(executable_.begin(), executable_.end(),
-              [](auto& left, auto& right) { return left.address < right.address; });
+      if (segment.executable)
+        executable_.push_back({segment.address, segment.address + segment.size});
+    std::sort(executable_.begin(), executable_.end());
+    // What segments have in common belongs to the first.
+    for (std::uint64_t end = 0; auto& each : executable_) {
+      each.first = std::max(each.first, end);
+      each.second = end = std::max(each.second, end);
+    }
   }
 
   bool read() {
@@ -133,6 +139,8 @@ class Reader {
   }
 
  private:
+  using Range = std::pair<std::uint64_t, std::uint64_t>;  // begin, end
+
   // A CIE or an FDE.
   struct Entry {
     Bytes body{{}};          // from its second word on
@@ -379,9 +387,9 @@ class Reader {
   }
 
   void tell(const Function& function) {
-    const auto* segment = segment_of(function.begin);
-    if (segment == nullptr) return;
-    const auto end = std::min(function.end, segment->address + segment->size);
+    const auto segment = executable_after(function.begin);
+    if (segment == executable_.size() || function.begin < executable_[segment].first) return;
+    const auto end = std::min(function.end, executable_[segment].second);
     const auto begin = std::max(function.begin, covered_);
     if (begin >= end || !spend(function.program)) return;
     if (begin > covered_) gap(covered_, begin);
@@ -407,44 +415,45 @@ class Reader {
     return enough;
   }
 
-  const ElfCode::Segment* segment_of(std::uint64_t address) const {
-    for (const auto& segment : executable_)
-      if (address >= segment.address && address - segment.address < segment.size) return &segment;
-    return nullptr;
+  // The first that ends after it.
+  std::size_t executable_after(std::uint64_t address) const {
+    const auto found = std::upper_bound(executable_.begin(), executable_.end(), address,
+                                        [](auto at, auto& each) { return at < each.second; });
+    return static_cast<std::size_t>(found - executable_.begin());
   }
 
   // Code without frames. Of much code, only its ends are looked at, and where functions are known
   // to be.
   void gap(std::uint64_t begin, std::uint64_t end) {
     rows_.add(begin, {});
-    for (const auto& segment : executable_) {
-      const auto segment_end = segment.address + segment.size;
-      const auto from = std::max(begin, segment.address);
+    for (auto i = executable_after(begin); i < executable_.size() && executable_[i].first < end;
+         ++i) {
+      const auto [segment, segment_end] = executable_[i];
+      const auto from = std::max(begin, segment);
       const auto to = std::min(end, segment_end);
       if (from >= to) continue;
       const auto size = std::min(to - from, kCodeBytes);
       places_.clear();
       const bool last = to == segment_end;
-      if (last || from == segment.address ||
-          (to - from >= kCodeGap && ++code_gaps_ <= kMaxCodeGaps))
-        places_.emplace_back(from, size);
-      if (last) places_.emplace_back(to - size, size);
+      if (last || from == segment || (to - from >= kCodeGap && ++code_gaps_ <= kMaxCodeGaps))
+        places_.emplace_back(from, from + size);
+      if (last) places_.emplace_back(to - size, to);
       for (const auto function : {elf_.init, elf_.fini})
         if (function >= from && function < to)
-          places_.emplace_back(function, std::min(to - function, kFunctionBytes));
+          places_.emplace_back(function, function + std::min(to - function, kFunctionBytes));
       std::sort(places_.begin(), places_.end());
       auto done = from;
-      for (const auto& [start, bytes] : places_) {
-        if (start + bytes <= done) continue;
-        runtime(std::max(start, done), start + bytes - std::max(start, done));
-        done = start + bytes;
+      for (const auto& [start, place_end] : places_) {
+        if (place_end <= done) continue;
+        runtime(std::max(start, done), place_end);
+        done = place_end;
       }
     }
   }
-  void runtime(std::uint64_t address, std::uint64_t size) {
-    if (const auto code = code_.at(address, size))
+  void runtime(std::uint64_t begin, std::uint64_t end) {
+    if (const auto code = code_.at(begin, end - begin))
       read_runtime_code(
-          {code->position(), code->left()}, address,
+          {code->position(), code->left()}, begin,
           [&](std::uint64_t from, const unwind_rule& rule) { rows_.add(from, rule); });
   }
 
@@ -453,9 +462,9 @@ class Reader {
   Rows rows_;
   std::uint64_t budget_ = kMaxBytes;
   Window table_, frames_, commons_, code_;
-  std::vector<ElfCode::Segment> executable_;
+  std::vector<Range> executable_;  // sorted, apart from each other
   std::array<Common, kCommons> common_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> places_;  // of code in a gap: start, bytes
+  std::vector<Range> places_;  // of code in a gap
   std::uint64_t covered_ = 0, found_ = 0;
   int code_gaps_ = 0;
 };

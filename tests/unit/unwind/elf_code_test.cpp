@@ -64,6 +64,8 @@ TEST(ElfCode, BuildId) {
   made.notes = note(NT_GNU_BUILD_ID, "GNU", "abc");
   made.notes[4] = '\xff';  // longer than the note
   EXPECT_EQ(read(made.file()).build_id, "");
+  made.notes = raw(0u) + raw(2u) + raw(3u) + "ab";  // nobody's
+  EXPECT_EQ(read(made.file()).build_id, "");
   made.notes = raw(0xffffffffu) + raw(0xffffffffu) + raw(3u);
   EXPECT_EQ(read(made.file()).build_id, "");
 }

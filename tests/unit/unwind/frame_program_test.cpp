@@ -211,9 +211,11 @@ TEST(FrameProgram, SignalFrames) {
   };
   EXPECT_EQ(rule("zRS", sigreturn), "10000 signal, 10100 none");
   EXPECT_EQ(rule("zR", sigreturn), "10000 other, 10100 none");
-  auto moved = sigreturn;
-  moved[3] = '\xa8';
-  EXPECT_EQ(rule("zRS", moved), "10000 other, 10100 none");
+  for (const std::size_t place : {3, 10, 15, 20}) {  // the CFA's, rbp's, rbx', the return address'
+    auto moved = sigreturn;
+    moved[place] = static_cast<char>(moved[place] ^ 8);
+    EXPECT_EQ(rule("zRS", moved), "10000 other, 10100 none") << place;
+  }
   EXPECT_EQ(rule("zRS", {}), "10000 other, 10100 none");
   EXPECT_EQ(rule("zRS", bytes({0x07, 16})), "10000 end, 10100 none");
 }

@@ -36,6 +36,7 @@ struct MadeElf {
   std::string notes;
   std::vector<Elf64_Dyn> dynamic;
   std::uint64_t code_at = kCode;
+  std::vector<std::uint64_t> more_code_at;  // the same code again
   int table_encoding = 0x3b;
   std::uint32_t table_count = 0;  // 0: as many as there are
 
@@ -91,7 +92,7 @@ struct MadeElf {
     const std::string all_frames = frames + raw(std::uint32_t{0});
     std::vector<Elf64_Phdr> segments;
     std::string content;
-    constexpr std::size_t kContent = sizeof(Elf64_Ehdr) + 6 * sizeof(Elf64_Phdr);
+    constexpr std::size_t kContent = sizeof(Elf64_Ehdr) + 8 * sizeof(Elf64_Phdr);
     const auto add = [&](unsigned type, std::uint64_t address, const std::string& text,
                          unsigned flags) {
       Elf64_Phdr segment{};
@@ -112,6 +113,7 @@ struct MadeElf {
     add(PT_LOAD, kFrames, all_frames, PF_R);
     const auto frames_offset = segments.back().p_offset;
     add(PT_LOAD, code_at, code, PF_R | PF_X);
+    for (const auto address : more_code_at) add(PT_LOAD, address, code, PF_R | PF_X);
     if (!dynamic.empty()) {
       std::string entries;
       for (const auto& entry : dynamic) entries += raw(entry);
@@ -128,7 +130,7 @@ struct MadeElf {
     elf.e_phoff = sizeof elf;
     elf.e_phentsize = sizeof(Elf64_Phdr);
     elf.e_phnum = static_cast<std::uint16_t>(segments.size());
-    segments.resize(6);
+    segments.resize(8);
     if (finds == by_section) {
       const std::string names = std::string("\0.eh_frame\0.names\0", 18);
       Elf64_Shdr sections[3]{};

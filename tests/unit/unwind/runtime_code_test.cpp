@@ -76,12 +76,27 @@ TEST(RuntimeCode, WholeFunctionsOnly) {
   unbalanced.replace(18, 4, bytes({0x48, 0x85, 0xc0, 0x90}));
   EXPECT_EQ(rows_of(unbalanced), nothing);
   // Both ways to one place must have the same depth.
-  auto crossing = kDtors;
-  crossing[12] = '\x06';
-  EXPECT_EQ(rows_of(kDeregister + bytes({0x66, 0x90}) + crossing), "10100 sp+8, 10122 none");
+  for (const int by : {4, 6}) {  // behind the push; within an instruction
+    auto crossing = kDtors;
+    crossing[12] = static_cast<char>(by);
+    EXPECT_EQ(rows_of(kDeregister + bytes({0x66, 0x90}) + crossing), "10100 sp+8, 10122 none");
+  }
 }
 
-// Where much code has no frames, the dynamic section tells.
+// Of much code without frames, the ends are looked at.
+TEST(RuntimeCode, AtTheEnds) {
+  MadeElf elf;
+  elf.code = std::string(0x10000, '\xcc');
+  elf.code.replace(0, kInit.size(), kInit);
+  elf.code.replace(0xfff0, kFini.size(), kFini);
+  elf.fde(elf.cie(), kCode + 0x5000, 0x10, {});
+  const auto file = elf.file();
+  EXPECT_EQ(test::read_table(MemoryImage(file)).text(),
+            "10000 sp+8, 10004 sp+16, 10016 sp+8, 10017 none, 15000 sp+8, 15010 none, "
+            "1fff0 sp+8, 1fff8 sp+16, 1fffc sp+8, 1fffd none");
+}
+
+// Elsewhere, the dynamic section tells.
 TEST(RuntimeCode, WhereTheDynamicSectionSays) {
   MadeElf elf;
   elf.code = std::string(0x10000, '\xcc');
@@ -110,9 +125,26 @@ TEST(RuntimeCode, NotWhereFramesAre) {
   EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+64, 10100 none");
 }
 
+// Each place is told once, in order.
+TEST(RuntimeCode, SegmentsThatOverlap) {
+  MadeElf elf;
+  elf.code = std::string(0x300, '\x90');
+  elf.code.replace(0x100, kInit.size(), kInit);
+  elf.code.replace(0x200, kFini.size(), kFini);
+  elf.more_code_at = {kCode + 0x80, kCode, kCode + 0x1000};
+  elf.fde(elf.cie(), kCode, 0x10, bytes({0x0e, 24}));
+  elf.fde(elf.cie(), kCode + 0x2f0, 0x1000, bytes({0x0e, 24}));
+  const auto file = elf.file();
+  const auto table = test::read_table(MemoryImage(file));  // checks the order
+  EXPECT_EQ(test::text(table.at(kCode + 0x104)), "sp+16");
+  EXPECT_EQ(test::text(table.at(kCode + 0x2ff)), "sp+24");
+  EXPECT_EQ(test::text(table.at(kCode + 0x1104)), "sp+16");
+}
+
 // The first and the last code of this program, as its linker placed it.
 extern "C" void _init();
 extern "C" void _fini();
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 extern "C" char __ehdr_start;
 
 TEST(RuntimeCode, OfThisProgram) {
