@@ -26,6 +26,7 @@ constexpr std::uint64_t kSmallChunk = 8 << 10;
 constexpr std::size_t kWalkEntries = 32 << 10;
 constexpr std::size_t kCommons = 64;
 constexpr std::uint64_t kCodeBytes = 4 << 10;  // looked at in a gap
+constexpr std::uint64_t kEndBytes = 64 << 10;  // at either end of the one that ends a segment
 constexpr std::uint64_t kFunctionBytes = 64;   // of _init or _fini, at most
 constexpr std::uint64_t kCodeGap = 0x80;       // what crtstuff takes, at least
 constexpr int kMaxCodeGaps = 16;
@@ -118,10 +119,10 @@ class Reader {
         table_(image, elf, kChunk, budget_),
         frames_(image, elf, kChunk, budget_),
         commons_(image, elf, kSmallChunk, budget_),
-        code_(image, elf, kCodeBytes, budget_) {
+        code_(image, elf, kEndBytes, budget_) {
     for (const auto& segment : elf.segments)
       if (segment.executable)
-        executable_.push_back({segment.address, segment.address + segment.size});
+        executable_.emplace_back(segment.address, segment.address + segment.size);
     std::sort(executable_.begin(), executable_.end());
     // What segments have in common belongs to the first.
     for (std::uint64_t end = 0; auto& each : executable_) {
@@ -432,9 +433,9 @@ class Reader {
       const auto from = std::max(begin, segment);
       const auto to = std::min(end, segment_end);
       if (from >= to) continue;
-      const auto size = std::min(to - from, kCodeBytes);
-      places_.clear();
       const bool last = to == segment_end;
+      const auto size = std::min(to - from, last ? kEndBytes : kCodeBytes);
+      places_.clear();
       if (last || from == segment || (to - from >= kCodeGap && ++code_gaps_ <= kMaxCodeGaps))
         places_.emplace_back(from, from + size);
       if (last) places_.emplace_back(to - size, to);

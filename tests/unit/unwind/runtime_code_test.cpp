@@ -1,5 +1,6 @@
 #include "unwind/runtime_code.hpp"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -99,20 +100,20 @@ TEST(RuntimeCode, AtTheEnds) {
 // Elsewhere, the dynamic section tells.
 TEST(RuntimeCode, WhereTheDynamicSectionSays) {
   MadeElf elf;
-  elf.code = std::string(0x10000, '\xcc');
-  elf.code.replace(0x5000, kInit.size(), kInit);
-  elf.code.replace(0x8000, kFini.size(), kFini);
+  elf.code = std::string(0x40000, '\xcc');
+  elf.code.replace(0x18000, kInit.size(), kInit);
+  elf.code.replace(0x20000, kFini.size(), kFini);
   elf.fde(elf.cie(), kCode, 0x10, {});
   auto file = elf.file();
   EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+8, 10010 none");
-  elf.dynamic = {{DT_INIT, kCode + 0x5000}, {DT_FINI, kCode + 0x8000}};
+  elf.dynamic = {{DT_INIT, kCode + 0x18000}, {DT_FINI, kCode + 0x20000}};
   file = elf.file();
   const auto table = test::read_table(MemoryImage(file));
-  EXPECT_EQ(test::text(table.at(kCode + 0x5000)), "sp+8");
-  EXPECT_EQ(test::text(table.at(kCode + 0x5004)), "sp+16");
-  EXPECT_EQ(test::text(table.at(kCode + 0x5017)), "none");
-  EXPECT_EQ(test::text(table.at(kCode + 0x8008)), "sp+16");
-  elf.dynamic = {{DT_NULL, 0}, {DT_INIT, kCode + 0x5000}};
+  EXPECT_EQ(test::text(table.at(kCode + 0x18000)), "sp+8");
+  EXPECT_EQ(test::text(table.at(kCode + 0x18004)), "sp+16");
+  EXPECT_EQ(test::text(table.at(kCode + 0x18017)), "none");
+  EXPECT_EQ(test::text(table.at(kCode + 0x20008)), "sp+16");
+  elf.dynamic = {{DT_NULL, 0}, {DT_INIT, kCode + 0x18000}};
   file = elf.file();
   EXPECT_EQ(test::read_table(MemoryImage(file)).rows.size(), 2u);
 }
@@ -123,6 +124,22 @@ TEST(RuntimeCode, NotWhereFramesAre) {
   elf.fde(elf.cie(), kCode, 0x100, bytes({0x0e, 64}));
   const auto file = elf.file();
   EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+64, 10100 none");
+}
+
+const std::string kPltHead =
+    bytes({0xff, 0x35, 1, 2, 3, 4, 0xff, 0x25, 1, 2, 3, 4, 0x0f, 0x1f, 0x40, 0});
+const std::string kPltEntry = bytes({0xff, 0x25, 1, 2, 3, 4, 0x68, 1, 2, 3, 4, 0xe9, 1, 2, 3, 4});
+
+TEST(RuntimeCode, LinkageTables) {
+  EXPECT_EQ(rows_of(kPltHead + kPltEntry + kPltEntry + kPltEntry.substr(0, 11), false),
+            "10100 sp+16, 10106 sp+24, 10110 plt 11, 10130 none");
+  EXPECT_EQ(rows_of(kPltHead, false), "10100 none");
+  EXPECT_EQ(rows_of(kPltEntry + kPltEntry, false), "10100 none");
+  // The rule counts by the low bits of addresses.
+  EXPECT_EQ(rows_of("1234" + kPltHead + kPltEntry, false), "10100 none");
+  const auto jump = bytes({0xff, 0x25, 1, 2, 3, 4, 0x66, 0x90});
+  EXPECT_EQ(rows_of(jump + jump + jump, false), "10100 sp+8, 10118 none");
+  EXPECT_EQ(rows_of(jump, false), "10100 none");
 }
 
 // Each place is told once, in order.
