@@ -87,14 +87,14 @@ TEST(RuntimeCode, WholeFunctionsOnly) {
 // Of much code without frames, the ends are looked at.
 TEST(RuntimeCode, AtTheEnds) {
   MadeElf elf;
-  elf.code = std::string(0x10000, '\xcc');
+  elf.code = std::string(0x40000, '\xcc');
   elf.code.replace(0, kInit.size(), kInit);
-  elf.code.replace(0xfff0, kFini.size(), kFini);
+  elf.code.replace(0x3fff0, kFini.size(), kFini);
   elf.fde(elf.cie(), kCode + 0x5000, 0x10, {});
   const auto file = elf.file();
   EXPECT_EQ(test::read_table(MemoryImage(file)).text(),
             "10000 sp+8, 10004 sp+16, 10016 sp+8, 10017 none, 15000 sp+8, 15010 none, "
-            "1fff0 sp+8, 1fff8 sp+16, 1fffc sp+8, 1fffd none");
+            "4fff0 sp+8, 4fff8 sp+16, 4fffc sp+8, 4fffd none");
 }
 
 // Elsewhere, the dynamic section tells.
