@@ -167,9 +167,9 @@ TEST(FrameProgram, CfaByExpression) {
   EXPECT_EQ(rule_after({0x0f, 6, 0x77, 8, 0x06, 0x23, 8, 0x06}), "other");
   EXPECT_EQ(rule_after({0x0f, 3, 0x77, 8, 0x12}), "other");
   EXPECT_EQ(rule_after({0x0f, 0}), "other");
-  // Only its whole can be defined again.
+  // Its offset cannot be changed alone; a register counts from the offset before it.
   EXPECT_EQ(rule_after({0x0f, 2, 0x77, 16, 0x0e, 24}), "other");
-  EXPECT_EQ(rule_after({0x0f, 2, 0x77, 16, 0x0d, 6}), "other");
+  EXPECT_EQ(rule_after({0x0e, 56, 0x0f, 3, 0x77, 16, 0x06, 0x0d, 7}), "sp+56");
   EXPECT_EQ(rule_after({0x0f, 2, 0x77, 16, 0x0c, 7, 24}), "sp+24");
 }
 
