@@ -16,23 +16,25 @@ namespace {
 
 // Files may lie. These bound the work; their bytes count as they are read, and again as they are
 // interpreted.
-constexpr std::uint64_t kMaxBytes = 512 << 20;
+constexpr std::uint64_t kMaxBytes = 1ULL << 30;
 constexpr std::uint64_t kMaxFrames = 4 << 20;
 constexpr std::uint64_t kMaxRows = 8 << 20;
 constexpr std::uint64_t kMaxEntry = 256 << 10;  // bytes of an FDE
 constexpr std::uint64_t kMaxCommon = 4 << 10;   // bytes of a CIE
-constexpr std::size_t kChunk = 64 << 10;
-constexpr std::size_t kSmallChunk = 8 << 10;
+constexpr std::uint64_t kChunk = 64 << 10;
+constexpr std::uint64_t kSmallChunk = 8 << 10;
 constexpr std::size_t kWalkEntries = 32 << 10;
 constexpr std::size_t kCommons = 64;
 constexpr std::uint64_t kCodeBytes = 4 << 10;  // looked at in a gap
+constexpr std::uint64_t kEndBytes = 64 << 10;  // at either end of the one that ends a segment
+constexpr std::uint64_t kFunctionBytes = 64;   // of _init or _fini, at most
 constexpr std::uint64_t kCodeGap = 0x80;       // what crtstuff takes, at least
 constexpr int kMaxCodeGaps = 16;
 
 // A piece of the image, by addresses.
 class Window {
  public:
-  Window(const Image& image, const ElfCode& elf, std::size_t chunk, std::uint64_t& budget)
+  Window(const Image& image, const ElfCode& elf, std::uint64_t chunk, std::uint64_t& budget)
       : image_(image), elf_(elf), chunk_(chunk), budget_(budget) {}
 
   /// Nothing unless all of them can be read. Valid until the next call.
@@ -52,10 +54,11 @@ class Window {
     if (segment == elf_.segments.end()) return false;
     const std::uint64_t into = address - segment->address;
     if (bytes > segment->size - into) return false;
-    // Who goes on reads much, who jumps reads little, and what lies before it.
-    const bool goes_on = address - start_ <= have_ + chunk_;
-    const std::uint64_t before = goes_on ? 0 : std::min(into, address % kSmallChunk);
-    const std::uint64_t want = goes_on ? chunk_ : std::min(chunk_, kSmallChunk);
+    // Who goes on reads more and more; who jumps reads little, and what lies before it.
+    constexpr std::uint64_t kLittle = 512, kMore = 4;
+    const bool goes_on = address - start_ <= have_ + kLittle;
+    const std::uint64_t before = goes_on ? 0 : std::min(into, address % kLittle);
+    const std::uint64_t want = goes_on ? std::clamp(have_ * kMore, kLittle, chunk_) : kLittle;
     const std::uint64_t size =
         std::min(std::max(want, before + bytes), segment->size - into + before);
     have_ = 0;
@@ -70,7 +73,7 @@ class Window {
 
   const Image& image_;
   const ElfCode& elf_;
-  const std::size_t chunk_;
+  const std::uint64_t chunk_;
   std::uint64_t& budget_;
   std::vector<std::uint8_t> buffer_;
   std::uint64_t start_ = 0, have_ = 0;
@@ -116,11 +119,16 @@ class Reader {
         table_(image, elf, kChunk, budget_),
         frames_(image, elf, kChunk, budget_),
         commons_(image, elf, kSmallChunk, budget_),
-        code_(image, elf, kCodeBytes, budget_) {
+        code_(image, elf, kEndBytes, budget_) {
     for (const auto& segment : elf.segments)
-      if (segment.executable) executable_.push_back(segment);
-    std::sort(executable_.begin(), executable_.end(),
-              [](auto& left, auto& right) { return left.address < right.address; });
+      if (segment.executable)
+        executable_.emplace_back(segment.address, segment.address + segment.size);
+    std::sort(executable_.begin(), executable_.end());
+    // What segments have in common belongs to the first.
+    for (std::uint64_t end = 0; auto& each : executable_) {
+      each.first = std::max(each.first, end);
+      each.second = end = std::max(each.second, end);
+    }
   }
 
   bool read() {
@@ -132,6 +140,8 @@ class Reader {
   }
 
  private:
+  using Range = std::pair<std::uint64_t, std::uint64_t>;  // begin, end
+
   // A CIE or an FDE.
   struct Entry {
     Bytes body{{}};          // from its second word on
@@ -151,7 +161,9 @@ class Reader {
   };
   struct Start {
     std::uint64_t begin, address;
-    auto operator<=>(const Start&) const = default;
+    bool operator<(const Start& other) const {
+      return begin != other.begin ? begin < other.begin : address < other.address;
+    }
   };
 
   // --- where the frames are ---
@@ -226,13 +238,13 @@ class Reader {
       const auto function = function_of(*entry);
       const Start start{.begin = function ? function->begin : 0, .address = address};
       address = entry->next;
-      if (!function || start <= done || start >= limit) continue;
+      if (!function || !(done < start) || !(start < limit)) continue;
       if (starts.size() == kWalkEntries) {
         const auto middle = starts.begin() + kWalkEntries / 2;
         std::nth_element(starts.begin(), middle, starts.end());
         limit = *middle;
         starts.erase(middle, starts.end());
-        if (start >= limit) continue;
+        if (!(start < limit)) continue;
       }
       starts.push_back(start);
     }
@@ -376,9 +388,9 @@ class Reader {
   }
 
   void tell(const Function& function) {
-    const auto* segment = segment_of(function.begin);
-    if (segment == nullptr) return;
-    const auto end = std::min(function.end, segment->address + segment->size);
+    const auto segment = executable_after(function.begin);
+    if (segment == executable_.size() || function.begin < executable_[segment].first) return;
+    const auto end = std::min(function.end, executable_[segment].second);
     const auto begin = std::max(function.begin, covered_);
     if (begin >= end || !spend(function.program)) return;
     if (begin > covered_) gap(covered_, begin);
@@ -404,31 +416,45 @@ class Reader {
     return enough;
   }
 
-  const ElfCode::Segment* segment_of(std::uint64_t address) const {
-    for (const auto& segment : executable_)
-      if (address >= segment.address && address - segment.address < segment.size) return &segment;
-    return nullptr;
+  // The first that ends after it.
+  std::size_t executable_after(std::uint64_t address) const {
+    const auto found = std::upper_bound(executable_.begin(), executable_.end(), address,
+                                        [](auto at, auto& each) { return at < each.second; });
+    return static_cast<std::size_t>(found - executable_.begin());
   }
 
+  // Code without frames. Of much code, only its ends are looked at, and where functions are known
+  // to be.
   void gap(std::uint64_t begin, std::uint64_t end) {
     rows_.add(begin, {});
-    for (const auto& segment : executable_) {
-      const auto segment_end = segment.address + segment.size;
-      const auto from = std::max(begin, segment.address);
+    for (auto i = executable_after(begin); i < executable_.size() && executable_[i].first < end;
+         ++i) {
+      const auto [segment, segment_end] = executable_[i];
+      const auto from = std::max(begin, segment);
       const auto to = std::min(end, segment_end);
       if (from >= to) continue;
-      const bool first = from == segment.address, last = to == segment_end;
-      const bool inside = !first && !last;
-      if (inside && (to - from < kCodeGap || ++code_gaps_ > kMaxCodeGaps)) continue;
-      const auto size = std::min(to - from, kCodeBytes);
-      runtime(from, size);
-      if (last && to - size > from + size) runtime(to - size, size);
+      const bool last = to == segment_end;
+      const auto size = std::min(to - from, last ? kEndBytes : kCodeBytes);
+      places_.clear();
+      if (last || from == segment || (to - from >= kCodeGap && ++code_gaps_ <= kMaxCodeGaps))
+        places_.emplace_back(from, from + size);
+      if (last) places_.emplace_back(to - size, to);
+      for (const auto function : {elf_.init, elf_.fini})
+        if (function >= from && function < to)
+          places_.emplace_back(function, function + std::min(to - function, kFunctionBytes));
+      std::sort(places_.begin(), places_.end());
+      auto done = from;
+      for (const auto& [start, place_end] : places_) {
+        if (place_end <= done) continue;
+        runtime(std::max(start, done), place_end);
+        done = place_end;
+      }
     }
   }
-  void runtime(std::uint64_t address, std::uint64_t size) {
-    if (const auto code = code_.at(address, size))
+  void runtime(std::uint64_t begin, std::uint64_t end) {
+    if (const auto code = code_.at(begin, end - begin))
       read_runtime_code(
-          {code->position(), code->left()}, address,
+          {code->position(), code->left()}, begin,
           [&](std::uint64_t from, const unwind_rule& rule) { rows_.add(from, rule); });
   }
 
@@ -437,8 +463,9 @@ class Reader {
   Rows rows_;
   std::uint64_t budget_ = kMaxBytes;
   Window table_, frames_, commons_, code_;
-  std::vector<ElfCode::Segment> executable_;
+  std::vector<Range> executable_;  // sorted, apart from each other
   std::array<Common, kCommons> common_;
+  std::vector<Range> places_;  // of code in a gap
   std::uint64_t covered_ = 0, found_ = 0;
   int code_gaps_ = 0;
 };

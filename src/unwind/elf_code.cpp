@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxHeaders = 512;
 constexpr std::size_t kMaxNotes = 16 << 10;  // bytes, of each segment
+constexpr std::size_t kMaxDynamic = 256;     // entries
 constexpr std::size_t kMaxBuildId = 64;
 
 bool outside(std::uint64_t begin, std::uint64_t bytes, std::uint64_t size) {
@@ -42,6 +43,17 @@ void note_segment(const Image& image, const Elf64_Phdr& header, ElfCode& elf) {
       !image.read(header.p_offset, notes.data(), notes.size()))
     return;
   elf.build_id = build_id_in(notes, header.p_align == 8 ? 8 : 4);
+}
+
+void dynamic_segment(const Image& image, const Elf64_Phdr& header, ElfCode& elf) {
+  std::vector<Elf64_Dyn> entries(
+      std::min<std::uint64_t>(header.p_filesz / sizeof(Elf64_Dyn), kMaxDynamic));
+  if (!image.read(header.p_offset, entries.data(), entries.size() * sizeof entries[0])) return;
+  for (const auto& entry : entries) {
+    if (entry.d_tag == DT_NULL) return;
+    if (entry.d_tag == DT_INIT) elf.init = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_FINI) elf.fini = entry.d_un.d_ptr;
+  }
 }
 
 void load_segment(const Elf64_Phdr& header, ElfCode& elf) {
@@ -124,6 +136,7 @@ ElfCode read_elf_code(const Image& image) {
   for (const auto& each : headers) {
     if (each.p_type == PT_LOAD) load_segment(each, elf);
     if (each.p_type == PT_NOTE) note_segment(image, each, elf);
+    if (each.p_type == PT_DYNAMIC) dynamic_segment(image, each, elf);
     if (each.p_type == PT_GNU_EH_FRAME) elf.frame_header = each.p_vaddr;
   }
   return elf;

@@ -49,7 +49,8 @@ struct ElfCode {
     bool executable;
   };
   std::vector<Segment> segments;
-  std::uint64_t frame_header = 0;  ///< address of .eh_frame_hdr (PT_GNU_EH_FRAME); 0: none
+  std::uint64_t frame_header = 0;    ///< address of .eh_frame_hdr (PT_GNU_EH_FRAME); 0: none
+  std::uint64_t init = 0, fini = 0;  ///< addresses of the functions (DT_INIT, DT_FINI); 0: none
 
   /// Executable segments go first.
   std::optional<std::uint64_t> address_of_offset(std::uint64_t offset) const;

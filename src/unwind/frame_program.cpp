@@ -255,10 +255,9 @@ class Machine {
         const auto reg = program_.uleb();
         return define_cfa(cfa_by_register(reg), factored_sleb());
       }
-      case kDefCfaRegister: {
-        const auto cfa = cfa_by_register(program_.uleb());
-        return !frame_.cfa_expression && define_cfa(cfa, frame_.cfa_offset);
-      }
+      // After an expression too: assembler code does it, and other unwinders take it.
+      case kDefCfaRegister:
+        return define_cfa(cfa_by_register(program_.uleb()), frame_.register_offset);
       case kDefCfaOffset: {
         const auto offset = static_cast<std::int64_t>(program_.uleb());
         return !frame_.cfa_expression && define_cfa(frame_.cfa, offset);
@@ -326,7 +325,7 @@ class Machine {
     if (!program_.ok()) return false;
     frame_.cfa = cfa;
     frame_.cfa_expression = false;
-    frame_.cfa_offset = offset;
+    frame_.cfa_offset = frame_.register_offset = offset;
     frame_.cfa_more = 0;
     return true;
   }

@@ -27,6 +27,7 @@ struct Frame {
   std::uint8_t cfa = UNWIND_OTHER;  ///< enum unwind_cfa
   bool cfa_expression = false;      ///< so its offset cannot be changed alone
   std::int64_t cfa_offset = 0, cfa_more = 0;
+  std::int64_t register_offset = 0;  ///< of the last CFA that was told without an expression
   Saved bp, bx, ra;
 };
 

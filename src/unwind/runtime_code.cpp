@@ -275,6 +275,35 @@ class Follower {
   std::vector<std::pair<std::size_t, Depth>> rows_, jumps_;
 };
 
+// A procedure linkage table whose linker writes no CFI: lld's, and the one of programs that are
+// linked statically. How many bytes it takes; 0: there is none.
+std::size_t read_linkage(std::span<const std::uint8_t> code, std::uint64_t address,
+                         const OnRow& row) {
+  constexpr std::string_view kHead = "ff 35 ........ ff 25 ........ 0f 1f 40 00";
+  constexpr std::string_view kEntry = "ff 25 ........ 68 ........ e9";  // jmp, push, jmp
+  constexpr std::string_view kJump = "ff 25 ........ 66 90";
+  constexpr std::size_t kEntryBytes = 16, kJumpBytes = 8, kHeadPush = 6, kEntryPushed = 11;
+  const auto length = [&](std::size_t from, std::string_view pattern, std::size_t each) {
+    std::size_t end = from;
+    while (code.size() - end >= each && matches(code.subspan(end), pattern)) end += each;
+    return end;
+  };
+  if (address % kEntryBytes == 0 && matches(code, kHead)) {
+    const auto end = length(kEntryBytes, kEntry, kEntryBytes);
+    if (end == kEntryBytes) return 0;
+    row(address, {.cfa = UNWIND_SP, .offset = 16});
+    row(address + kHeadPush, {.cfa = UNWIND_SP, .offset = 24});
+    row(address + kEntryBytes, {.cfa = UNWIND_PLT, .more = kEntryPushed});
+    row(address + end, {});
+    return end;
+  }
+  const auto end = length(0, kJump, kJumpBytes);
+  if (end < 2 * kJumpBytes) return 0;
+  row(address, {.cfa = UNWIND_SP, .offset = 8});
+  row(address + end, {});
+  return end;
+}
+
 }  // namespace
 
 void read_runtime_code(std::span<const std::uint8_t> code, std::uint64_t address,
@@ -283,7 +312,13 @@ void read_runtime_code(std::span<const std::uint8_t> code, std::uint64_t address
   Follower follower(code);
   for (std::size_t at = 0; at < code.size();) {
     at += (0 - (address + at)) % kAlignment;
-    const auto* beginning = begins(code.subspan(std::min(at, code.size())));
+    if (at >= code.size()) break;
+    if (const auto bytes =
+            code[at] == 0xff ? read_linkage(code.subspan(at), address + at, row) : 0) {
+      at += bytes;
+      continue;
+    }
+    const auto* beginning = begins(code.subspan(at));
     if (beginning == nullptr) {
       at += kAlignment;
       continue;

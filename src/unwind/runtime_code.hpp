@@ -1,4 +1,4 @@
-// Code of the C runtime that no file describes: .init, .fini and gcc's crtstuff.
+// Code that no file describes: .init, .fini, gcc's crtstuff, the linkage tables of some linkers.
 #pragma once
 #include <cstdint>
 #include <span>

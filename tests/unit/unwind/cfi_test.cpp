@@ -1,0 +1,541 @@
+#include "unwind/cfi.hpp"
+
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "core/fd.hpp"
+#include "made_elf.hpp"
+#include "rules.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+using test::bytes;
+using test::kCode;
+using test::MadeElf;
+using test::raw;
+using test::read_table;
+using test::Table;
+
+Table read(const std::string& file) { return read_table(MemoryImage(file)); }
+std::string rows_of(const MadeElf& elf) { return read(elf.file()).text(); }
+const std::string kFrame16 = bytes({0x0e, 16});
+const std::string kFrame24 = bytes({0x0e, 24});
+
+// --- which frames are found ---
+
+TEST(Cfi, GapsAreClosedAndNeighboursMerged) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(cie, kCode + 0x40, 0x10, {});
+  elf.fde(cie, kCode + 0x00, 0x10, kFrame16);
+  elf.fde(cie, kCode + 0x10, 0x10, kFrame16);
+  elf.fde(cie, kCode + 0x50, 0x10, bytes({0x41, 0x0e, 16}));
+  const std::string expected = "10000 sp+16, 10020 none, 10040 sp+8, 10051 sp+16, 10060 none";
+  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
+    elf.finds = finds;
+    const auto table = read(elf.file());
+    EXPECT_TRUE(table.readable) << finds;
+    EXPECT_EQ(table.text(), expected) << finds;
+  }
+}
+
+TEST(Cfi, TableThatIsNotSorted) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(cie, kCode + 0x20, 0x10, {});
+  elf.fde(cie, kCode + 0x00, 0x10, kFrame16);
+  EXPECT_EQ(read(elf.file_with(elf.table)).text(),
+            "10000 sp+16, 10010 none, 10020 sp+8, 10030 none");
+}
+
+TEST(Cfi, TableThatLies) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(cie, kCode + 0x00, 0x10, kFrame16);
+  elf.fde(cie, kCode + 0x10, 0x10, kFrame24);
+  elf.fde(cie, kCode + 0x20, 0x10, {});
+  auto table = elf.table;
+  table[0].second = table[2].second;  // another function's
+  EXPECT_EQ(read(elf.file_with(table)).text(), "10010 sp+24, 10020 sp+8, 10030 none");
+  const std::string all = "10000 sp+16, 10010 sp+24, 10020 sp+8, 10030 none";
+  EXPECT_EQ(rows_of(elf), all);
+  for (const auto count : {4u, 0x7fffffffu, 0xffffffffu}) {
+    elf.table_count = count;
+    EXPECT_EQ(rows_of(elf), all) << count;
+  }
+  elf.table_count = 0;
+  elf.table_encoding = 0x1b;
+  EXPECT_EQ(rows_of(elf), all);
+}
+
+TEST(Cfi, FramesThatOverlap) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(cie, kCode + 0x00, 0x20, {});
+  elf.fde(cie, kCode + 0x08, 0x10, kFrame24);  // inside: the first counts
+  elf.fde(cie, kCode + 0x10, 0x20, bytes({0x44, 0x0e, 16, 0x54, 0x0e, 24}));  // its rest counts
+  elf.fde(cie, kCode + 0x10, 0x08, kFrame24);
+  EXPECT_EQ(rows_of(elf), "10000 sp+8, 10020 sp+16, 10028 sp+24, 10030 none");
+}
+
+TEST(Cfi, RangesOfNoUse) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(cie, test::kFrames, 0x10, {});  // no code
+  elf.fde(cie, 0x500000, 0x10, {});
+  elf.fde(cie, kCode + 0x10, 0, {});
+  elf.fde(cie, kCode + 0x20, 0xffffffff, {});  // a negative size
+  elf.fde(cie, kCode + 0xff0, 0x1000, {});     // leaves the segment
+  EXPECT_EQ(rows_of(elf), "10ff0 sp+8, 11000 none");
+}
+
+TEST(Cfi, NothingToRead) {
+  MadeElf elf;
+  auto table = read(elf.file());
+  EXPECT_FALSE(table.readable);
+  EXPECT_EQ(table.text(), "");
+  elf.finds = MadeElf::by_section;
+  EXPECT_FALSE(read(elf.file()).readable);
+  elf.fde(elf.cie(), kCode, 0x10, {});
+  EXPECT_TRUE(read(elf.file()).readable);
+  auto file = elf.file();
+  file[file.find(".eh_frame")] = '!';
+  EXPECT_FALSE(read(file).readable);
+  EXPECT_FALSE(read("").readable);
+}
+
+// --- how addresses are written ---
+
+TEST(Cfi, Encodings) {
+  const auto with = [](int encoding, const std::string& where) {
+    MadeElf elf;
+    elf.fde(elf.cie(test::kFunctionStart, "zR", bytes({encoding})), kCode + 0x10, 0x10, {}, where);
+    return rows_of(elf);
+  };
+  const std::string rows = "10010 sp+8, 10020 none";
+  const std::uint64_t start = kCode + 0x10;
+  // The CIE takes 24 bytes; the start is written eight further.
+  MadeElf layout;
+  layout.cie();
+  const std::uint64_t back = start - (test::kFrames + layout.frames.size() + 8);
+  const std::uint64_t size = 0x10;
+  EXPECT_EQ(with(0x00, raw(start) + raw(size)), rows);
+  EXPECT_EQ(with(0x04, raw(start) + raw(size)), rows);
+  EXPECT_EQ(with(0x0c, raw(start) + raw(size)), rows);
+  EXPECT_EQ(with(0x1c, raw(back) + raw(size)), rows);
+  EXPECT_EQ(with(0x10, raw(back) + raw(size)), rows);
+  EXPECT_EQ(with(0x03, raw(static_cast<std::uint32_t>(start)) + bytes({16, 0, 0, 0})), rows);
+  EXPECT_EQ(with(0x0b, raw(static_cast<std::uint32_t>(start)) + bytes({16, 0, 0, 0})), rows);
+  EXPECT_EQ(with(0x13, raw(static_cast<std::uint32_t>(back)) + bytes({16, 0, 0, 0})), rows);
+  EXPECT_EQ(with(0x12, raw(static_cast<std::uint16_t>(back)) + bytes({16, 0})), rows);
+  EXPECT_EQ(with(0x01, bytes({0x90, 0x80, 0x04, 16})), rows);  // 0x10010
+  EXPECT_EQ(with(0x09, bytes({0x90, 0x80, 0x04, 16})), rows);
+  for (const int useless : {0xff, 0x9b, 0x3b, 0x2b, 0x50, 0x05})
+    EXPECT_EQ(with(useless, raw(start) + raw(size)), "") << useless;
+}
+
+TEST(Cfi, NegativeNumbers) {
+  for (const int encoding : {0x1a, 0x1b, 0x19}) {
+    MadeElf elf;
+    elf.code_at = 0x1000;
+    elf.code.resize(0x100);
+    const auto cie = elf.cie(test::kFunctionStart, "zR", bytes({encoding}));
+    const auto back = static_cast<std::int32_t>(0x1000 - (test::kFrames + elf.frames.size() + 8));
+    auto where = raw(back) + raw(16);
+    if (encoding == 0x1a) where = raw(static_cast<std::int16_t>(back)) + bytes({16, 0});
+    if (encoding == 0x19)
+      where = bytes({(back & 0x7f) | 0x80, ((back >> 7) & 0x7f) | 0x80, (back >> 14) & 0x7f, 16});
+    elf.fde(cie, 0x1000, 16, {}, where);
+    EXPECT_EQ(rows_of(elf), "1000 sp+8, 1010 none") << encoding;
+  }
+}
+
+TEST(Cfi, Augmentations) {
+  const auto with = [](const char* augmentation, const std::string& data,
+                       const std::string& of_frame = bytes({0})) {
+    MadeElf elf;
+    elf.fde(elf.cie(test::kFunctionStart, augmentation, data), kCode, 0x10, {}, {}, of_frame);
+    return rows_of(elf);
+  };
+  const std::string rows = "10000 sp+8, 10010 none";
+  const auto personality = bytes({0x9b, 1, 2, 3, 4});
+  EXPECT_EQ(with("zPLR", personality + bytes({0x1b, 0x1b}), bytes({4, 9, 9, 9, 9})), rows);
+  EXPECT_EQ(with("zRB", bytes({0x1b})), rows);
+  EXPECT_EQ(with("zR", bytes({0x1b, 1, 2, 3}), bytes({2, 0x41, 0x41})), rows);
+  EXPECT_EQ(with("zPLR", personality + bytes({0x1b})), "");  // cut off
+  EXPECT_EQ(with("zRX", bytes({0x1b})), "");
+  EXPECT_EQ(with("R", bytes({0x1b})), "");
+  EXPECT_EQ(with("eh", {}), "");
+  EXPECT_EQ(with("zR", bytes({0x1b}), bytes({200})), "");
+  EXPECT_EQ(with("zRRRRRRRRRRRRRRRRR", bytes({0x1b})), "");
+  MadeElf plain;
+  plain.fde(plain.cie(test::kFunctionStart, ""), kCode, 0x10, {},
+            raw(kCode) + raw(std::uint64_t{16}), {});
+  EXPECT_EQ(rows_of(plain), rows);
+}
+
+TEST(Cfi, Commons) {
+  const auto with = [](int version, int return_address, const std::string& program) {
+    MadeElf elf;
+    elf.fde(elf.cie(program, "zR", bytes({0x1b}), version, 1, return_address), kCode, 0x10, {});
+    return rows_of(elf);
+  };
+  EXPECT_EQ(with(3, 16, test::kFunctionStart), "10000 sp+8, 10010 none");
+  EXPECT_EQ(with(2, 16, test::kFunctionStart), "");
+  EXPECT_EQ(with(1, 15, test::kFunctionStart), "");
+  EXPECT_EQ(with(1, 16, test::kFunctionStart + bytes({0x41})), "");  // moves on
+  EXPECT_EQ(with(1, 16, test::kFunctionStart + bytes({0x3f})), "");
+  EXPECT_EQ(with(1, 16, {}), "10000 other, 10010 none");
+}
+
+TEST(Cfi, LongForm) {
+  MadeElf elf;
+  elf.long_form = true;
+  const auto cie = elf.cie();
+  elf.fde(cie, kCode, 0x10, kFrame16);
+  elf.long_form = false;
+  elf.fde(cie, kCode + 0x10, 0x10, {});
+  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk}) {
+    elf.finds = finds;
+    EXPECT_EQ(rows_of(elf), "10000 sp+16, 10010 sp+8, 10020 none");
+  }
+}
+
+// More than fit into one reading, and into the room of a walk; the file's order is another.
+TEST(Cfi, ManyFrames) {
+  constexpr std::uint64_t kCount = 100000;
+  MadeElf elf;
+  elf.code_at = 0x1000000;
+  elf.code = std::string(kCount * 2, '\xcc');
+  const auto cie = elf.cie();
+  for (std::uint64_t n = kCount; n-- > 0;) {
+    const auto i = n * 7919 % kCount;
+    elf.fde(cie, elf.code_at + i * 2, 1, i % 2 == 0 ? kFrame16 : kFrame24);
+  }
+  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
+    elf.finds = finds;
+    const auto table = read(elf.file());
+    EXPECT_TRUE(table.readable);
+    ASSERT_EQ(table.rows.size(), kCount * 2) << finds;
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(table.rows[i * 2].address, elf.code_at + i * 2);
+      ASSERT_EQ(table.rows[i * 2].rule.offset, i % 2 == 0 ? 16 : 24);
+      ASSERT_EQ(table.rows[i * 2 + 1].rule.cfa, UNWIND_NONE);
+    }
+  }
+}
+
+TEST(Cfi, FrameTooLongToKeep) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(cie, kCode, 0x100, kFrame16 + bytes({0x48}) + std::string(300 << 10, '\0') + kFrame24);
+  elf.fde(cie, kCode + 0x100, 0x10, {});
+  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk}) {
+    elf.finds = finds;
+    EXPECT_EQ(rows_of(elf), "10000 sp+16, 10008 other, 10100 sp+8, 10110 none");
+  }
+}
+
+// --- hostile files ---
+
+MadeElf rich() {
+  MadeElf elf;
+  elf.code = std::string(0x100, '\xcc');
+  const auto plain = elf.cie();
+  const auto signal = elf.cie(test::kFunctionStart, "zRS");
+  elf.fde(plain, kCode, 0x20,
+          bytes({0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0c, 6, 16, 0x0a, 0x44, 0x0b}));
+  elf.fde(signal, kCode + 0x20, 0x10, bytes({0x0f, 4, 0x77, 0xa0, 1, 0x06}));
+  elf.fde(plain, kCode + 0x40, 0x30, bytes({0x03, 3, 0, 0x83, 3, 0x2e, 0x90, 1, 0x42, 0xc6}));
+  elf.notes = raw(4u) + raw(8u) + raw(3u) + std::string("GNU\0abcdefgh", 12);
+  return elf;
+}
+
+TEST(CfiHostile, CutOffAnywhere) {
+  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
+    auto elf = rich();
+    elf.finds = finds;
+    const auto file = elf.file();
+    const auto whole = read(file);
+    ASSERT_GT(whole.rows.size(), 5u);
+    for (std::size_t size = 0; size < file.size(); ++size) {
+      // A copy of its own size, so that sanitisers see what is read beyond it.
+      const std::vector<char> cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
+      const auto table = read_table(MemoryImage(cut));
+      ASSERT_LE(table.rows.size(), whole.rows.size() + 3);
+    }
+  }
+}
+
+TEST(CfiHostile, FlippedBits) {
+  std::mt19937 random(4711);
+  for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
+    auto elf = rich();
+    elf.finds = finds;
+    const auto file = elf.file();
+    std::size_t readable = 0;
+    for (int round = 0; round < 5000; ++round) {
+      auto changed = file;
+      for (int flips = 1 + round % 4; flips > 0; --flips)
+        changed[random() % changed.size()] ^= static_cast<char>(1U << random() % 8);
+      readable += read(changed).readable ? 1 : 0;
+    }
+    EXPECT_GT(readable, 1000u);
+  }
+}
+
+TEST(CfiHostile, Noise) {
+  std::mt19937 random(42);
+  for (int round = 0; round < 300; ++round) {
+    auto elf = rich();
+    elf.frames.resize(4000);
+    std::generate(elf.frames.begin() + 100, elf.frames.end(),
+                  [&] { return static_cast<char>(random() % 8 == 0 ? random() : random() % 24); });
+    read(elf.file());
+  }
+}
+
+TEST(CfiHostile, CommonsThatAreNone) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  elf.fde(elf.frames.size() + 4, kCode, 0x10, {});            // its own place
+  elf.fde(elf.frames.size() - 8, kCode + 0x10, 0x10, {});     // in the middle of another
+  elf.fde(cie - 0x100000, kCode + 0x20, 0x10, {});            // nowhere
+  elf.fde(elf.frames.size() + 0x40, kCode + 0x30, 0x10, {});  // the one after it, a frame
+  elf.fde(cie, kCode + 0x40, 0x10, {});
+  EXPECT_EQ(rows_of(elf), "10040 sp+8, 10050 none");
+}
+
+// Frames within frames: every four bytes one begins, and each goes on to the end.
+TEST(CfiHostile, WorkIsBounded) {
+  constexpr std::uint64_t kCount = 60000;
+  MadeElf elf;
+  elf.finds = MadeElf::by_table;
+  const auto cie = elf.cie();
+  for (std::uint64_t i = 0; i < kCount; ++i)
+    elf.fde(cie, kCode + i % 0x1000, 1, std::string(4, '\0'));
+  for (std::size_t i = 32; i + 4 <= elf.frames.size(); i += 4) {
+    const auto length = static_cast<std::uint32_t>(elf.frames.size() - i);
+    if (elf.frames.compare(i, 4, raw(std::uint32_t{17})) == 0)
+      elf.frames.replace(i, 4, raw(length));
+  }
+  EXPECT_LE(read(elf.file()).rows.size(), 0x2000u);
+}
+
+// --- real files ---
+
+struct Closer {
+  void operator()(FILE* file) const { ::pclose(file); }
+};
+
+// What readelf says of one address on, up to the next of its rows.
+struct Said {
+  std::uint64_t end;
+  std::map<std::string, std::string> columns;  // "CFA", "rbp", "rbx", "ra"
+};
+using Oracle = std::map<std::uint64_t, Said>;
+
+bool is_zero(const std::string& text) { return text.find_first_not_of('0') == std::string::npos; }
+
+// "00000018 0000000000000014 0000001c FDE cie=00000000 pc=0000000000031750..0000000000031772", then
+// "   LOC           CFA      rbx   ra    ", then rows. Without rows the CIE's holds.
+std::optional<Oracle> ask_readelf(const std::string& file) {
+  const std::unique_ptr<FILE, Closer> pipe(
+      ::popen(("readelf -W --debug-dump=frames-interp '" + file + "' 2>/dev/null").c_str(), "r"));
+  if (!pipe) return {};
+  Oracle oracle;
+  std::map<std::string, std::map<std::string, std::string>> commons;
+  std::vector<std::string> header;
+  std::string common;
+  std::uint64_t begin = 0, end = 0;
+  bool in_common = false, known = false;
+  Said* last = nullptr;
+  char* line = nullptr;
+  std::size_t room = 0;
+  const auto close_frame = [&] {
+    if (!in_common && known && last == nullptr && begin < end)
+      oracle.insert({begin, {.end = end, .columns = commons[common]}});
+    last = nullptr;
+    known = false;
+  };
+  while (::getline(&line, &room, pipe.get()) >= 0) {
+    const std::string text = line;
+    if (text.starts_with("Contents of the ") && text.find(".eh_frame") == std::string::npos) break;
+    std::vector<std::string> words;
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;)
+      if (word[0] != '(') words.push_back(word);
+    if (words.size() >= 4 && words[3] == "CIE") {
+      close_frame();
+      in_common = true;
+      common = words[0];
+    } else if (words.size() >= 6 && words[3] == "FDE") {
+      close_frame();
+      in_common = false;
+      known = true;
+      common = words[4].substr(4);
+      begin = std::stoull(words[5].substr(3), nullptr, 16);
+      end = std::stoull(words[5].substr(words[5].find("..") + 2), nullptr, 16);
+    } else if (!words.empty() && words[0] == "LOC") {
+      header = words;
+    } else if (words.size() == header.size() && words.size() > 1 && words[0].size() == 16) {
+      std::map<std::string, std::string> columns;
+      for (std::size_t i = 1; i < words.size(); ++i) columns[header[i]] = words[i];
+      const auto at = std::stoull(words[0], nullptr, 16);
+      if (in_common && is_zero(words[0])) {
+        commons[common] = columns;
+      } else if (known && at < end) {
+        if (last != nullptr) last->end = at;
+        last = &oracle.insert_or_assign(at, Said{.end = end, .columns = columns}).first->second;
+      }
+    }
+  }
+  close_frame();
+  ::free(line);
+  if (oracle.empty()) return {};
+  return oracle;
+}
+
+// Nothing if `rule` is as `said`.
+std::string difference(const unwind_rule& rule, const Said& said) {
+  const auto column = [&](const char* name) {
+    const auto found = said.columns.find(name);
+    return found == said.columns.end() ? std::string("u") : found->second;
+  };
+  const auto slot = [](const std::string& text) { return std::stoi(text.substr(1)) / 8; };
+  const auto cfa = column("CFA"), bp = column("rbp"), bx = column("rbx"), ra = column("ra");
+  const auto own = test::text(rule);
+  auto all = own + " where readelf says CFA " + cfa + " rbp " + bp + " rbx " + bx + " ra " + ra;
+  if (ra == "u") return rule.cfa == UNWIND_END ? "" : all;
+  const bool bp_told = bp == "u" || bp == "s" || bp == "exp" || bp[0] == 'c';
+  const auto sign = cfa.find_first_of("+-");
+  const auto reg = cfa.substr(0, sign);
+  if (cfa == "exp") {
+    if (rule.cfa == UNWIND_OTHER || rule.cfa == UNWIND_SIGNAL) return "";
+    if (rule.cfa != UNWIND_PLT && rule.cfa != UNWIND_SP_DEREF && rule.cfa != UNWIND_BP_DEREF)
+      return all;
+  } else {
+    const std::map<std::string, int> kinds = {
+        {"rsp", UNWIND_SP}, {"rbp", UNWIND_BP}, {"rbx", UNWIND_BX}, {"r10", UNWIND_R10}};
+    const auto kind = kinds.find(reg);
+    if (kind == kinds.end() || ra != "c-8" || !bp_told) return rule.cfa == UNWIND_OTHER ? "" : all;
+    if (bp == "exp" && rule.cfa == UNWIND_OTHER) return "";
+    if (rule.cfa != kind->second || rule.offset != std::stoi(cfa.substr(sign))) return all;
+  }
+  if (bp == "u" || bp == "s") {
+    if (rule.bp != UNWIND_BP_SAME) return all;
+  } else if (bp == "exp") {
+    if (rule.bp == UNWIND_BP_SAME) return all;
+  } else if (rule.bp != UNWIND_BP_AT_CFA || rule.bp_slot != slot(bp)) {
+    return all;
+  }
+  if (bx == "u" || bx == "s") return rule.bx_slot == 0 ? "" : all;
+  if (bx[0] == 'c') return rule.bx_slot == slot(bx) ? "" : all;
+  return rule.bx_slot != 0 ? "" : all;
+}
+
+// The test, the libraries it runs with, and programs that are there nearly everywhere.
+std::set<std::string> real_files() {
+  std::set<std::string> files;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        char path[PATH_MAX];
+        if (info->dlpi_name[0] == '/' && ::realpath(info->dlpi_name, path) != nullptr)
+          static_cast<std::set<std::string>*>(to)->insert(path);
+        return 0;
+      },
+      &files);
+  for (const char* name : {"/proc/self/exe", "/bin/bash", "/usr/bin/perl", "/usr/bin/python3",
+                           "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"}) {
+    char path[PATH_MAX];
+    if (::realpath(name, path) != nullptr) files.insert(path);
+  }
+  return files;
+}
+
+TEST(CfiOfRealFiles, IsWhatReadelfSays) {
+  std::size_t files = 0, compared = 0, wrong = 0;
+  for (const auto& file : real_files()) {
+    const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto table = read_table(FileImage(fd.get()));
+    if (table.elf.state != ElfCode::usable) continue;
+    const auto oracle = ask_readelf(file);
+    if (!oracle) continue;
+    ++files;
+    EXPECT_TRUE(table.readable) << file;
+    // Both are sorted: at each address where one of them changes, they must agree.
+    std::size_t next = 0;
+    unwind_rule rule{};
+    for (const auto& [begin, said] : *oracle) {
+      if (begin >= said.end) continue;
+      std::vector<std::uint64_t> places = {begin};
+      for (auto i = next; i < table.rows.size() && table.rows[i].address < said.end; ++i)
+        if (table.rows[i].address > begin) places.push_back(table.rows[i].address);
+      for (const auto place : places) {
+        while (next < table.rows.size() && table.rows[next].address <= place)
+          rule = table.rows[next++].rule;
+        ++compared;
+        const auto text = difference(rule, said);
+        if (!text.empty() && ++wrong < 20)
+          ADD_FAILURE() << file << " at " << std::hex << place << ": " << text;
+      }
+    }
+    // Where readelf knows nothing, only the runtime's code is described.
+    std::size_t more = 0;
+    auto said = oracle->begin();
+    for (const auto& row : table.rows) {
+      while (said != oracle->end() && said->second.end <= row.address) ++said;
+      if (said != oracle->end() && said->first <= row.address) continue;
+      if (row.rule.cfa == UNWIND_NONE) continue;
+      ++more;
+      EXPECT_EQ(row.rule.cfa, UNWIND_SP) << file << std::hex << " at " << row.address;
+    }
+    EXPECT_LE(more, 40u) << file;
+  }
+  if (files == 0) GTEST_SKIP() << "needs readelf";
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(compared, 10000u);
+}
+
+TEST(CfiOfRealFiles, VdsoFromMemory) {
+  const auto address = ::getauxval(AT_SYSINFO_EHDR);
+  if (address == 0) GTEST_SKIP() << "this process has no vdso";
+  const auto* start = reinterpret_cast<const char*>(address);
+  const auto* header = reinterpret_cast<const Elf64_Ehdr*>(start);
+  // Its sections come last.
+  const std::size_t size = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
+  const auto table = read_table(MemoryImage({start, size}));
+  ASSERT_EQ(table.elf.state, ElfCode::usable);
+  EXPECT_TRUE(table.readable);
+  EXPECT_FALSE(table.elf.build_id.empty());
+  const auto dynamic = [&](const char* wanted) -> std::uint64_t {
+    const auto* sections = reinterpret_cast<const Elf64_Shdr*>(start + header->e_shoff);
+    for (unsigned i = 0; i < header->e_shnum; ++i) {
+      if (sections[i].sh_type != SHT_DYNSYM) continue;
+      const auto* symbols = reinterpret_cast<const Elf64_Sym*>(start + sections[i].sh_offset);
+      const char* names = start + sections[sections[i].sh_link].sh_offset;
+      for (std::size_t k = 0; k < sections[i].sh_size / sizeof *symbols; ++k)
+        if (::strcmp(names + symbols[k].st_name, wanted) == 0) return symbols[k].st_value;
+    }
+    return 0;
+  };
+  const auto clock = dynamic("__vdso_clock_gettime");
+  ASSERT_NE(clock, 0u);
+  EXPECT_EQ(test::text(table.at(clock)), "sp+8");
+}
+
+}  // namespace
+}  // namespace coretap::unwind

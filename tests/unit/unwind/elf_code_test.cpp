@@ -1,0 +1,130 @@
+#include "unwind/elf_code.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/fd.hpp"
+#include "made_elf.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+using test::MadeElf;
+using test::raw;
+
+ElfCode read(const std::string& file) { return read_elf_code(MemoryImage(file)); }
+
+std::string note(std::uint32_t type, const std::string& name, const std::string& text) {
+  const auto padded = [](std::string s) {
+    s.resize((s.size() + 3) / 4 * 4);
+    return s;
+  };
+  return raw(static_cast<std::uint32_t>(name.size() + 1)) +
+         raw(static_cast<std::uint32_t>(text.size())) + raw(type) + padded(name + '\0') +
+         padded(text);
+}
+
+TEST(ElfCode, SegmentsAndEntry) {
+  MadeElf made;
+  made.fde(made.cie(), test::kCode, 16, {});
+  const auto file = made.file();
+  const auto elf = read(file);
+  ASSERT_EQ(elf.state, ElfCode::usable);
+  EXPECT_EQ(elf.size, file.size());
+  EXPECT_EQ(elf.entry, test::kCode);
+  EXPECT_EQ(elf.frame_header, test::kHeader);
+  ASSERT_EQ(elf.segments.size(), 3u);
+  const auto& code = elf.segments[2];
+  EXPECT_TRUE(code.executable);
+  EXPECT_FALSE(elf.segments[0].executable);
+  EXPECT_EQ(elf.address_of_offset(code.offset + 5), test::kCode + 5);
+  EXPECT_EQ(elf.offset_of_address(test::kCode + 5), code.offset + 5);
+  EXPECT_EQ(elf.offset_of_address(test::kCode + made.code.size()), std::nullopt);
+  EXPECT_EQ(elf.offset_of_address(test::kCode - 1), std::nullopt);
+  EXPECT_EQ(elf.address_of_offset(0), std::nullopt);
+}
+
+TEST(ElfCode, ExecutableSegmentsFirst) {
+  ElfCode elf;
+  elf.segments = {{.offset = 0, .address = 0x1000, .size = 0x100, .executable = false},
+                  {.offset = 0x80, .address = 0x5080, .size = 0x100, .executable = true}};
+  EXPECT_EQ(elf.address_of_offset(0x90), 0x5090u);
+  EXPECT_EQ(elf.address_of_offset(0x10), 0x1010u);
+}
+
+TEST(ElfCode, BuildId) {
+  MadeElf made;
+  made.notes = note(1, "GNU", "0123456789abcdef") + note(NT_GNU_BUILD_ID, "Other", "wrong") +
+               note(NT_GNU_BUILD_ID, "GNU", "right\x01");
+  EXPECT_EQ(read(made.file()).build_id, "right\x01");
+  made.notes = note(NT_GNU_BUILD_ID, "GNU", std::string(65, 'x'));
+  EXPECT_EQ(read(made.file()).build_id, "");
+  made.notes = note(NT_GNU_BUILD_ID, "GNU", "abc");
+  made.notes[4] = '\xff';  // longer than the note
+  EXPECT_EQ(read(made.file()).build_id, "");
+  made.notes = raw(0u) + raw(2u) + raw(3u) + "ab";  // nobody's
+  EXPECT_EQ(read(made.file()).build_id, "");
+  made.notes = raw(0xffffffffu) + raw(0xffffffffu) + raw(3u);
+  EXPECT_EQ(read(made.file()).build_id, "");
+}
+
+TEST(ElfCode, BuildIdOfItself) {
+  const Fd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const FileImage image(fd.get());
+  const auto elf = read_elf_code(image);
+  ASSERT_EQ(elf.state, ElfCode::usable);
+  EXPECT_GE(elf.segments.size(), 2u);
+  EXPECT_NE(elf.frame_header, 0u);
+  char magic[4];
+  EXPECT_TRUE(image.read(0, magic, sizeof magic));
+  EXPECT_FALSE(image.read(elf.size - 3, magic, sizeof magic));
+  EXPECT_FALSE(image.read(~0ULL, magic, sizeof magic));
+}
+
+TEST(ElfCode, OtherFiles) {
+  MadeElf made;
+  const auto with = [file = made.file()](std::size_t at, int byte) {
+    auto changed = file;
+    changed[at] = static_cast<char>(byte);
+    return read(changed).state;
+  };
+  EXPECT_EQ(with(0, 0x7f), ElfCode::usable);
+  EXPECT_EQ(with(0, 0), ElfCode::no_elf);
+  EXPECT_EQ(with(EI_CLASS, ELFCLASS32), ElfCode::foreign);
+  EXPECT_EQ(with(EI_DATA, ELFDATA2MSB), ElfCode::foreign);
+  EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_machine), EM_AARCH64), ElfCode::foreign);
+  EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_type), ET_REL), ElfCode::no_elf);
+  EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_type), ET_EXEC), ElfCode::usable);
+  EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_phentsize), 32), ElfCode::no_elf);
+  EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_phnum) + 1, 0xff), ElfCode::no_elf);
+  EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_phoff) + 7, 0xff), ElfCode::no_elf);
+  EXPECT_EQ(read("").state, ElfCode::no_elf);
+  EXPECT_EQ(read("\x7f"
+                 "ELF")
+                .state,
+            ElfCode::no_elf);
+}
+
+// A segment is what the file has of it.
+TEST(ElfCode, SegmentsThatLie) {
+  MadeElf made;
+  auto file = made.file();
+  const auto code = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Phdr);
+  const auto set = [&](std::size_t member, std::uint64_t value) {
+    ::memcpy(&file[code + member], &value, sizeof value);
+  };
+  set(offsetof(Elf64_Phdr, p_filesz), ~0ULL);
+  auto elf = read(file);
+  ASSERT_EQ(elf.segments.size(), 3u);
+  EXPECT_EQ(elf.segments[2].offset + elf.segments[2].size, file.size());
+  set(offsetof(Elf64_Phdr, p_vaddr), ~0ULL - 5);
+  EXPECT_EQ(read(file).segments.size(), 2u);
+  set(offsetof(Elf64_Phdr, p_vaddr), 0x1000);
+  set(offsetof(Elf64_Phdr, p_offset), ~0ULL);
+  EXPECT_EQ(read(file).segments.size(), 2u);
+}
+
+}  // namespace
+}  // namespace coretap::unwind
