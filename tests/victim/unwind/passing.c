@@ -1,0 +1,14 @@
+/* A function that calls back, in frames of a size and by a name of the build's choice. */
+
+#ifndef PAD
+#define PAD 64
+#endif
+
+__attribute__((noinline, noipa, used)) void NAME(void (*call)(void (*)(void)), void (*end)(void))
+{
+	char pad[PAD];
+
+	__asm__ volatile("" : : "r"(pad) : "memory");
+	call(end);
+	__asm__ volatile("" : : "r"(pad) : "memory");
+}
