@@ -1,6 +1,6 @@
 /* A library whose calls of its own functions go by its procedure linkage table. */
 
-#define FRAME __attribute__((noinline, noipa, used))
+#define FRAME __attribute__((noinline, used))
 
 FRAME void plt_nothing(void)
 {

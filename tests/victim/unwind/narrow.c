@@ -1,6 +1,6 @@
 /* A 32-bit program without any library: spins in narrow_spin <- narrow_call <- _start. */
 
-#define FRAME __attribute__((noinline, noipa, used))
+#define FRAME __attribute__((noinline, used))
 
 static long call(long number, long a, const void *b, long c)
 {
@@ -39,7 +39,7 @@ void _start(void)
 {
 	static char byte;
 
-	say("{\"ready\":true}\n");
+	say("{\"victim\":\"narrow\",\"ready\":true}\n");
 	call(3, 0, &byte, 1);
 	narrow_call();
 	say("{\"victim\":\"narrow\"}\n");

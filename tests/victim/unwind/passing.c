@@ -4,7 +4,7 @@
 #define PAD 64
 #endif
 
-__attribute__((noinline, noipa, used)) void NAME(void (*call)(void (*)(void)), void (*end)(void))
+__attribute__((noinline, used)) void NAME(void (*call)(void (*)(void)), void (*end)(void))
 {
 	char pad[PAD];
 
