@@ -168,6 +168,7 @@ Observed observe(const std::string& tool, const Strings& options, const std::vec
   Tracer tracer(tool, joined(options, {"--json", "--strict", "-p", pids}));
   for (auto& victim : victims) victim->release();
   std::vector<Traced> traced;
+  traced.reserve(victims.size());
   for (auto& victim : victims) traced.push_back({{}, truths_of(victim->truth())});
   auto report = tracer.stop();
   for (std::size_t i = 0; i < victims.size(); i++) {

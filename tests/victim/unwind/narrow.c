@@ -24,7 +24,7 @@ static void say(const char *text)
 
 FRAME void narrow_spin(void)
 {
-	for (volatile unsigned int work = 0; work < 2000000000; work = work + 1)
+	for (volatile unsigned int work = 0; work < 800000000; work = work + 1)
 		;
 }
 
