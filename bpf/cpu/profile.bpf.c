@@ -20,7 +20,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (stack_kernel)
 		p->kernel = stack_of_kernel(ctx, 0);
 	if (stack_user)
-		p->user = stack_of_current_user(ctx, 0);
+		p->user = stack_of_user(ctx, 0);
 	stack_add(&entry, NULL, 0);
 	return 0;
 }

@@ -28,7 +28,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define OPT_OR(type, name, otherwise) const volatile type name = otherwise
 #define TP_ARGS(tracepoint) const volatile __u32 tp_args_##tracepoint = 0
 
-OPT(__u32, stack_bytes); /* at most, of one walk */
+OPT(__u32, stack_depth); /* frames at most, of one walk */
 
 /* Keeps the compiler from moving a bounds check to another register than the one used (clang 14).
  */

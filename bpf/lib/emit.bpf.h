@@ -78,7 +78,7 @@ OPT(bool, stack_on);
 inline_ void emit_stack(void *ctx, struct stack *s)
 {
 	long bytes = bpf_get_stack(ctx, s->ip, sizeof(s->ip), 0);
-	u32 most = stack_bytes / 8;
+	u32 most = stack_depth;
 
 	/* The helper zeroes what it does not fill, also when it fails. */
 	if (bytes <= 0)

@@ -136,20 +136,10 @@ inline_ bool held_may_own(void)
 	return tgid && (!filter.by_tgid || bpf_map_lookup_elem(&filter_tgids, &tgid));
 }
 
-/* 6.18 tells whether it is the last thread; before, the process has counted it off by then. */
-TP_ARGS(sched_process_exit);
-
 SEC("tp_btf/sched_process_exit")
 int held_exit(u64 *ctx)
 {
-	struct task_struct *t = (void *)ctx[0];
-	bool last;
-
-	if (tp_args_sched_process_exit >= 2)
-		last = (u8)ARG(ctx, 1);
-	else
-		last = !t->signal->live.counter;
-	if (last && held_may_own())
+	if (last_thread_exits(ctx) && held_may_own())
 		held_note(HELD_EXITED, bpf_ktime_get_ns(), 0, 0);
 	return 0;
 }

@@ -13,8 +13,6 @@ OPT(bool, kernel_threads_only);
 OPT(bool, state_on);
 OPT(__u32, state_mask); /* 0: runnable */
 
-#define PF_KTHREAD 0x00200000
-
 inline_ bool wanted_thread(struct task_struct *t)
 {
 	bool kthread = t->flags & PF_KTHREAD;
@@ -62,7 +60,7 @@ inline_ void leave_cpu(void *ctx, struct task_struct *prev, struct off_cpu *off,
 {
 	if (off->start) /* the kernel has left out the switch to it */
 		count(LEDGER_UNMATCHED);
-	off->user = stack_user ? stack_of_task_user(ctx, prev, off->user) : 0;
+	off->user = stack_user ? stack_of_user(ctx, off->user) : 0;
 	off->start = now;
 }
 

@@ -11,15 +11,16 @@
 
 /* Why an event is not in the output. What is shown is counted where it is shown. */
 enum ledger_cause {
-	LEDGER_FILTERED,     /* the user's filters do not want it */
-	LEDGER_LOST,         /* ring buffer full */
-	LEDGER_UNTRACKED,    /* a map was full */
-	LEDGER_UNMATCHED,    /* an end without its begin */
-	LEDGER_TRUNCATED,    /* shown, but shortened */
-	LEDGER_STACK_FAILED, /* shown, but without its stack */
-	LEDGER_STACK_CUT,    /* shown, but its user stack ends too early */
-	LEDGER_OVERWRITTEN,  /* in a flight recorder, before it was asked for */
-	LEDGER_MISSED,       /* the kernel skipped the program; it keeps that count itself */
+	LEDGER_FILTERED,      /* the user's filters do not want it */
+	LEDGER_LOST,          /* ring buffer full */
+	LEDGER_UNTRACKED,     /* a map was full */
+	LEDGER_UNMATCHED,     /* an end without its begin */
+	LEDGER_TRUNCATED,     /* shown, but shortened */
+	LEDGER_STACK_FAILED,  /* shown, but without its stack */
+	LEDGER_STACK_CUT,     /* shown, but its user stack ends too early */
+	LEDGER_STACK_GUESSED, /* shown, but frames of its user stack were guessed */
+	LEDGER_OVERWRITTEN,   /* in a flight recorder, before it was asked for */
+	LEDGER_MISSED,        /* the kernel skipped the program; it keeps that count itself */
 	LEDGER_CAUSES
 };
 
@@ -53,15 +54,30 @@ struct task_filter {
 
 #define STACK_DEPTH 127
 
-/* Why a walk ended, as far as the kernel program can tell. */
+/* Why a walk of a user stack ended. */
 enum stack_end {
-	STACK_END_OPEN,  /* the outermost frame tells whether it is whole */
-	STACK_END_DEPTH, /* as many frames as are asked for */
+	STACK_END_OPEN,       /* frame pointers: the outermost frame tells whether it is whole */
+	STACK_END_WHOLE,      /* where the program or the thread begins */
+	STACK_END_DEPTH,      /* as many frames as are asked for */
+	STACK_END_NOT_READY,  /* frame pointers, as there are no tables of this process yet */
+	STACK_END_NO_MAPPING, /* an address outside all known code */
+	STACK_END_NO_CFI,     /* code that has no unwind information, nor a frame pointer */
+	STACK_END_NO_MEMORY,  /* code whose tables have no room */
+	STACK_END_OTHER_RULE, /* unwind information that the tables cannot express */
+	STACK_END_UNREADABLE,
+	STACK_END_BACKWARDS, /* a caller's frame below the callee's */
+	STACK_END_EXITING,   /* the task has given up its memory */
+	STACK_END_LEAF,      /* no walk is wanted */
+	STACK_ENDS
 };
+
+/* Set in an address of a frame that a signal came upon: it is no return address. */
+#define STACK_EXACT (1ULL << 63)
 
 struct stack {
 	__u32 depth;
-	__u32 end; /* enum stack_end */
+	__u16 end;     /* enum stack_end */
+	__u16 guessed; /* frames that only a frame pointer led to, where tables should have */
 	__u64 ip[STACK_DEPTH];
 };
 
@@ -93,10 +109,18 @@ struct stack_sum {
 	__u64 count;
 };
 
-/* A process whose user stack was taken for the first time. */
+enum stack_process_news {
+	STACK_PROCESS_MET,     /* its user stack was taken for the first time */
+	STACK_PROCESS_CHANGED, /* it runs code that the loader does not know of */
+	STACK_PROCESS_FORKED,  /* its parent is known, and it has the parent's memory */
+};
+
 struct stack_process {
 	__u32 tgid;
 	__u32 forked_from; /* its parent, while it runs the parent's program; else 0 */
+	__u64 program; /* process by its number in the first pid namespace, and count of execs */
+	__u32 news;
+	__u32 pad;
 };
 
 /* What is held: taken, and not given back yet. */

@@ -4,7 +4,7 @@
 #define CORETAP_STACK_BPF_H
 
 #include "lib/emit.bpf.h"
-#include "lib/task.bpf.h"
+#include "lib/process.bpf.h"
 #include "lib/walk.bpf.h"
 
 OPT(bool, stack_kernel);
@@ -20,6 +20,9 @@ struct stack_row {
 	struct stack_party party[STACK_PARTIES];
 };
 
+/* For kernel stacks, in programs that nothing of their kind can interrupt. */
+CPU_SLOTS(stack_scratch, struct stack);
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -34,28 +37,11 @@ struct {
 	__type(value, struct stack_row);
 } stack_counts SEC(".maps");
 
-/*
- * Address spaces whose process the loader has been told of. Addresses are used again: the value
- * tells by whom.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u64);
-	__type(value, u64);
-} stack_known_mms SEC(".maps");
-
-inline_ u64 stack_hash(struct stack *s, u32 depth)
+/* The key of a stack whose frames have this hash; 0 means no stack. */
+inline_ u64 stack_key(struct stack *s, u64 hash)
 {
-	u64 h = depth + 1;
-
-	for (u32 i = 0; i < STACK_DEPTH; i++) {
-		if (i >= depth)
-			break;
-		h = (h ^ s->ip[i]) * 0x9e3779b97f4a7c15ULL;
-		h ^= h >> 32;
-	}
-	return h ? h : 1; /* 0 means no stack */
+	hash = walk_hash(hash, (u64)s->depth << 32 | s->end << 16 | s->guessed);
+	return hash ? hash : 1;
 }
 
 /* A stack could not be stored: none is taken for stored from here on. The loader counts what is
@@ -75,134 +61,78 @@ inline_ bool stack_stored(u64 id, u64 before)
 	return id == before && !stack_missed;
 }
 
-/* The hash of what lies in the scratch: a function of its own, for the verifier's sake. */
-__noinline u64 hash_scratch(u32 depth)
+/*
+ * The key of a kernel stack of so many bytes in the scratch. A function of its own, for the
+ * verifier's sake.
+ */
+__noinline u64 kernel_stack_key(u32 bytes)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
+	u64 hash = 0;
 
-	return s ? stack_hash(s, depth) : 0;
-}
-
-#ifdef STACK_OF_TASK
-__noinline u64 hash_user_scratch(u32 depth)
-{
-	struct stack *s = user_scratch();
-
-	return s ? stack_hash(s, depth) : 0;
-}
-#else
-#define hash_user_scratch(depth) hash_scratch(depth)
-#endif
-
-inline_ bool stack_walked(struct stack *s, long bytes)
-{
-	if (bytes <= 0)
-		return false;
-	s->depth = (u32)bytes / 8;
-	s->end = bytes >= stack_bytes ? STACK_END_DEPTH : STACK_END_OPEN;
-	return true;
-}
-
-/* Of the stack in the scratch: its key in `stacks`; 0: there is none. */
-inline_ u64 stack_id(struct stack *s, long bytes)
-{
-	return stack_walked(s, bytes) ? hash_scratch(s->depth) : 0;
-}
-
-inline_ u64 user_stack_id(struct stack *s, long bytes)
-{
-	return stack_walked(s, bytes) ? hash_user_scratch(s->depth) : 0;
-}
-
-/* What tells a program that runs from another one in the same address space, or from a later one.
- */
-#define program_of(tgid, exec_id) ((u64)(tgid) << 32 | (u32)(exec_id))
-
-/* The loader hears of each process once, while its maps are there to be read. */
-inline_ void tell_process(u64 mm, u64 program)
-{
-	struct task_struct *current;
-	struct stack_process *p;
-	u64 *known;
-
-	known = bpf_map_lookup_elem(&stack_known_mms, &mm);
-	if (known && *known == program)
-		return;
-	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
-	if (!p)
-		return; /* next time */
-	current = current_task();
-	p->tgid = current_tgid();
-	p->forked_from = 0;
-	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
-	if (BPF_CORE_READ(current, self_exec_id) == BPF_CORE_READ(current, parent_exec_id))
-		p->forked_from = view_pidns ? pid_seen(BPF_CORE_READ(current, real_parent,
-								     group_leader, thread_pid)) :
-					      BPF_CORE_READ(current, real_parent, tgid);
-	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
-	bpf_map_update_elem(&stack_known_mms, &mm, &program, BPF_ANY);
-}
-
-/* User stack of the running task, in the scratch; its key in `stacks`. */
-inline_ u64 stack_of_user_walked(void *ctx, struct stack *s)
-{
-	u32 size = stack_bytes;
-	long bytes;
-
-	if (!s || size > sizeof(s->ip))
+	if (!s)
 		return 0;
-	bytes = walk_user(size / 8);
-	if (bytes < 0)
-		bytes = bpf_get_stack(ctx, s->ip, size, BPF_F_USER_STACK);
-	return user_stack_id(s, bytes);
+	s->depth = bytes / 8;
+	s->end = bytes >= stack_depth * 8 ? STACK_END_DEPTH : STACK_END_OPEN;
+	s->guessed = 0;
+	for (u32 i = 0; i < STACK_DEPTH; i++) {
+		if (i >= bytes / 8)
+			break;
+		hash = walk_hash(hash, s->ip[i]);
+	}
+	return stack_key(s, hash);
+}
+
+/* Of the kernel stack in the scratch: its key in `stacks`; 0: there is none. */
+inline_ u64 kernel_stack_id(long bytes)
+{
+	return bytes > 0 ? kernel_stack_key((u32)bytes) : 0;
+}
+
+/* Of a user stack that the kernel's own walker has left in current_walk(). */
+__noinline int hash_user_stack(u32 depth)
+{
+	struct walk *w = current_walk();
+
+	if (!w)
+		return 0;
+	w->stack.depth = depth;
+	w->stack.end = depth >= stack_depth ? STACK_END_DEPTH : STACK_END_OPEN;
+	w->stack.guessed = 0;
+	w->hash = 0;
+	for (u32 i = 0; i < STACK_DEPTH; i++) {
+		if (i >= depth)
+			break;
+		w->hash = walk_hash(w->hash, w->stack.ip[i]);
+	}
+	return 0;
 }
 
 /*
- * User stack of the running task, stored; `mm` and `program` are its own. `before`: its id the last
- * time, known to be stored.
+ * User stack of the running task, stored; its key in `stacks`, 0: there is none. `before`: its key
+ * the last time, known to be stored.
  */
-inline_ u64 stack_of_user(void *ctx, u64 mm, u64 program, u64 before)
+inline_ u64 stack_of_user(void *ctx, u64 before)
 {
-	struct stack *s = user_scratch();
-	u64 id = mm ? stack_of_user_walked(ctx, s) : 0;
+	struct walk *w = current_walk();
+	u32 size = stack_depth * 8;
+	long frames = walk_user();
+	u64 id;
 
-	if (!s || !id || stack_stored(id, before))
+	if (!w)
+		return 0;
+	if (frames < 0 && size <= sizeof(w->stack.ip)) {
+		frames = bpf_get_stack(ctx, w->stack.ip, size, BPF_F_USER_STACK);
+		if (frames > 0)
+			hash_user_stack((u32)frames / 8);
+	}
+	if (frames <= 0)
+		return 0;
+	id = stack_key(&w->stack, w->hash);
+	if (stack_stored(id, before))
 		return id;
-	stack_store(s, id);
-	tell_process(mm, program);
-	return id;
-}
-
-/* The same for a pointer that a BTF tracepoint gave. */
-inline_ u64 stack_of_task_user(void *ctx, struct task_struct *current, u64 before)
-{
-	return stack_of_user(ctx, (u64)current->mm,
-			     program_of(current->tgid, current->self_exec_id), before);
-}
-
-/* The same where the task is not given. */
-inline_ u64 stack_of_current_user(void *ctx, u64 before)
-{
-	struct task_struct *t = current_task();
-	u64 tgid = bpf_get_current_pid_tgid() >> 32;
-
-	return stack_of_user(ctx, (u64)BPF_CORE_READ(t, mm),
-			     program_of(tgid, BPF_CORE_READ(t, self_exec_id)), before);
-}
-
-/* The same for programs on user functions: who the task is matters for a new stack only. */
-inline_ u64 stack_of_caller(void *ctx, u64 before)
-{
-	struct stack *s = user_scratch();
-	u64 id = stack_of_user_walked(ctx, s);
-	struct task_struct *t;
-
-	if (!s || !id || stack_stored(id, before))
-		return id;
-	t = current_task();
-	stack_store(s, id);
-	tell_process((u64)BPF_CORE_READ(t, mm),
-		     program_of(bpf_get_current_pid_tgid() >> 32, BPF_CORE_READ(t, self_exec_id)));
+	stack_store(&w->stack, id);
+	meet_process(w);
 	return id;
 }
 
@@ -210,12 +140,12 @@ inline_ u64 stack_of_caller(void *ctx, u64 before)
 inline_ u64 stack_of_kernel(void *ctx, u64 before)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
-	u32 size = stack_bytes;
+	u32 size = stack_depth * 8;
 	u64 id;
 
 	if (!s || size > sizeof(s->ip))
 		return 0;
-	id = stack_id(s, bpf_get_stack(ctx, s->ip, size, 0));
+	id = kernel_stack_id(bpf_get_stack(ctx, s->ip, size, 0));
 	if (id && !stack_stored(id, before))
 		stack_store(s, id);
 	return id;
@@ -225,12 +155,12 @@ inline_ u64 stack_of_kernel(void *ctx, u64 before)
 inline_ u64 stack_of_blocked(struct task_struct *t, struct stack **kept)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
-	u32 size = stack_bytes;
+	u32 size = stack_depth * 8;
 
 	if (!s || size > sizeof(s->ip))
 		return 0;
 	*kept = s;
-	return stack_id(s, bpf_get_task_stack(t, s->ip, size, 0));
+	return kernel_stack_id(bpf_get_task_stack(t, s->ip, size, 0));
 }
 
 /* Who it is; for a pointer that a BTF tracepoint gave. */

@@ -103,6 +103,21 @@ inline_ u32 switched_state(u64 *ctx)
 }
 
 /*
+ * At sched_process_exit: does the process end with this thread? 6.18 tells; before, the process has
+ * counted it off by then.
+ */
+TP_ARGS(sched_process_exit);
+
+inline_ bool last_thread_exits(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+
+	if (tp_args_sched_process_exit >= 2)
+		return (u8)ARG(ctx, 1);
+	return !t->signal->live.counter;
+}
+
+/*
  * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by thread id,
  * which the loader sizes and whose entries go when the task is freed, after its last switch.
  */

@@ -41,6 +41,8 @@ enum unwind_bp {
 	UNWIND_BP_AT_BP,  /* rbp + 8 * bp_slot */
 };
 
+#define UNWIND_BX_LOST 32767 /* as bx_slot: where the caller's rbx is cannot be told */
+
 /* The return address is always at CFA - 8. Index 0 of the rules is one with UNWIND_NONE. */
 struct unwind_rule {
 	__u8 cfa; /* enum unwind_cfa */
@@ -51,5 +53,33 @@ struct unwind_rule {
 	__s32 offset;
 	__s32 more;
 };
+
+/* Why a mapping has no pages. */
+enum unwind_lack {
+	UNWIND_LACK_CFI,    /* not from a file, or the file has none: frame pointers are tried */
+	UNWIND_LACK_MEMORY, /* more than --unwind-memory allows */
+};
+
+/* Executable memory of a process; those of one process lie together, sorted. */
+struct unwind_mapping {
+	__u64 start;
+	__u64 bias; /* an address less this counts from the file's first page of code on */
+	__u32 page; /* the file's first one; without pages: enum unwind_lack */
+	__u32 pages;
+	__u32 length; /* in 4096 bytes */
+	__u32 used;   /* since the loader has cleared it */
+};
+
+/* By program_of(). */
+struct unwind_process {
+	__u32 first; /* mapping */
+	__u32 count;
+	__u32 asked; /* the loader has been told that something is missing */
+	__u32 pad;
+};
+
+#define UNWIND_RULES 16384
+#define UNWIND_PAGES 65536
+#define UNWIND_MAPPINGS 65536
 
 #endif

@@ -39,7 +39,7 @@ __noinline u32 state_of_scratch(u32 depth)
 inline_ void party_of_current(void *ctx, struct stack_party *p)
 {
 	struct stack *s = cpu_slot(&stack_scratch);
-	u32 size = stack_bytes, state = STACK_TASK;
+	u32 size = stack_depth * 8, state = STACK_TASK;
 	u64 kernel = 0, user = 0;
 	long bytes;
 
@@ -49,7 +49,7 @@ inline_ void party_of_current(void *ctx, struct stack_party *p)
 	if (bytes > 0) {
 		state = state_of_scratch((u32)bytes / 8);
 		if (stack_kernel)
-			kernel = stack_id(s, bytes);
+			kernel = kernel_stack_id(bytes);
 		if (kernel && !stack_stored(kernel, p->kernel))
 			stack_store(s, kernel);
 	}
@@ -57,7 +57,7 @@ inline_ void party_of_current(void *ctx, struct stack_party *p)
 		state = STACK_IDLE;
 	if (state == STACK_TASK) {
 		if (stack_user)
-			user = stack_of_current_user(ctx, p->user);
+			user = stack_of_user(ctx, p->user);
 		p->tgid = current_tgid();
 		p->tid = current_tid();
 		bpf_get_current_comm(p->comm, sizeof(p->comm));

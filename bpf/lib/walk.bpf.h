@@ -4,9 +4,34 @@
 #define CORETAP_WALK_BPF_H
 
 #include "lib/task.bpf.h"
+#include "lib/unwind.h"
+
+OPT(bool, walk_leaf);     /* no walk: only where the task stands */
+OPT(bool, unwind_tables); /* by tables (lib/unwind.bpf.h) wherever there are some */
+
+#define WALK_BLOCK 512 /* of a user stack, read at once: a read costs as much as two frames */
+
+/* A walk under way; in the end what it has found. */
+struct walk {
+	struct stack stack;
+	u64 hash;    /* of the frames so far */
+	u64 program; /* who it is: program_of() */
+	u64 mm;
+	u64 ip, sp, bp, bx, r10;
+	u64 bx_at;                   /* where the caller's rbx is kept; 0: in bx */
+	struct unwind_mapping found; /* the last frame's */
+	u32 first_mapping, mappings;
+	u32 exact;       /* ip is no return address */
+	u32 guessed;     /* the last frame was reached by a guess */
+	u32 only_signal; /* ip - 1 is tried, for a signal handler's return */
+	u32 unknown_map; /* ended where the loader knows of no mapping */
+	u32 block_bytes; /* of what was read last */
+	u64 block_at;
+	u64 block[WALK_BLOCK / 8];
+};
 
 /* For programs that nothing of their kind can interrupt, such as sched_switch. */
-CPU_SLOTS(stack_scratch, struct stack);
+CPU_SLOTS(walk_scratch, struct walk);
 
 /*
  * Programs on user functions can be preempted since 6.0 (8c7dcb84e3b7), by their like in another
@@ -17,60 +42,172 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct stack);
-} task_stacks SEC(".maps");
+	__type(value, struct walk);
+} task_walks SEC(".maps");
 
-inline_ struct stack *user_scratch(void)
+inline_ struct walk *current_walk(void)
 {
 	if (has_task_storage())
-		return bpf_task_storage_get(&task_stacks, bpf_get_current_task_btf(), 0,
+		return bpf_task_storage_get(&task_walks, bpf_get_current_task_btf(), 0,
 					    BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return cpu_slot(&stack_scratch);
+	return cpu_slot(&walk_scratch);
 }
 #else
-#define user_scratch() ((struct stack *)cpu_slot(&stack_scratch))
+#define current_walk() ((struct walk *)cpu_slot(&walk_scratch))
 #endif
 
+#define PF_KTHREAD 0x00200000
 #define USER64_CS 0x33
+#define THREAD_BYTES 16384
+
+/* What tells a program that runs from another one in the same address space, or from a later one.
+ */
+#define program_of(tgid, exec_id) ((u64)(tgid) << 32 | (u32)(exec_id))
+
+inline_ u64 walk_hash(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+inline_ void walk_found(struct walk *w, u64 ip)
+{
+	u32 depth = w->stack.depth;
+
+	opaque(depth);
+	if (depth >= STACK_DEPTH)
+		return;
+	w->stack.ip[depth] = ip;
+	w->stack.depth = depth + 1;
+	w->hash = walk_hash(w->hash, ip);
+}
+
+#include "lib/unwind.bpf.h"
+
+/* 5.15 brought the helper for registers (dd6e10fbd9fb), 5.11 that for the task (3ca1032ab7ab). */
+#define has_task_regs() bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
+
+/* Whose stack it is; false: a kernel thread's, perhaps with a borrowed address space. */
+inline_ bool walk_owner(struct walk *w)
+{
+	struct task_struct *t;
+	u32 flags;
+
+	if (has_task_regs()) {
+		t = bpf_get_current_task_btf();
+		w->program = program_of(t->tgid, t->self_exec_id);
+		w->mm = (u64)t->mm;
+		flags = t->flags;
+	} else {
+		t = current_task();
+		w->program = program_of(bpf_get_current_pid_tgid() >> 32,
+					BPF_CORE_READ(t, self_exec_id));
+		w->mm = (u64)BPF_CORE_READ(t, mm);
+		flags = BPF_CORE_READ(t, flags);
+	}
+	return !(flags & PF_KTHREAD);
+}
+
+#ifdef __TARGET_ARCH_x86
+/* The task's registers when it was in user mode last; 0 instead of cs: it never was. */
+inline_ u32 walk_registers(struct walk *w)
+{
+	struct pt_regs *regs;
+	u32 cs;
+
+	if (has_task_regs()) {
+		regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+		w->ip = regs->ip;
+		w->sp = regs->sp;
+		w->bp = regs->bp;
+		w->bx = regs->bx;
+		w->r10 = regs->r10;
+		cs = (u16)regs->cs;
+	} else {
+		regs = (void *)BPF_CORE_READ(current_task(), stack) + THREAD_BYTES;
+		regs--;
+		w->ip = BPF_CORE_READ(regs, ip);
+		w->sp = BPF_CORE_READ(regs, sp);
+		w->bp = BPF_CORE_READ(regs, bp);
+		w->bx = BPF_CORE_READ(regs, bx);
+		w->r10 = BPF_CORE_READ(regs, r10);
+		cs = (u16)BPF_CORE_READ(regs, cs);
+	}
+	return w->ip ? cs : 0;
+}
 
 /*
- * User stack of the running task by frame pointers, into the scratch; bytes, or -1 where only the
- * kernel's own walker (bpf_get_stack) can. That one reads the frame behind the last one too, and
- * where a frame pointer is none that is a page fault of half a microsecond. A function of its own:
- * the verifier walks its loop once, not once for each way that leads here.
+ * Notes the frame and goes to its caller's by the saved frame pointer alone; not 0: it is the last
+ * one. The kernel's own walker reads the frame behind the last one too, and where a frame pointer
+ * is none that is a page fault of half a microsecond.
  */
-__noinline long walk_user(u32 most)
+__noinline int walk_frame_pointer(void)
 {
-#ifdef __TARGET_ARCH_x86
-	struct stack *s = user_scratch();
+	struct walk *w = current_walk();
 	struct frame {
 		u64 next, return_address;
 	} frame;
-	struct pt_regs *regs;
 	u64 fp;
 
-	/* 5.15 brought the helper (dd6e10fbd9fb). */
-	if (!s || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+	if (!w)
+		return 1;
+	walk_found(w, w->ip);
+	fp = w->bp;
+	if (fp < 4096 || fp & 7 || fp >> 47 ||
+	    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address)
+		return 1;
+	w->ip = frame.return_address;
+	w->bp = frame.next > fp ? frame.next : 0; /* callers' frames lie above */
+	return 0;
+}
+#endif
+
+/*
+ * User stack of the running task, into current_walk(): frames, or -1 where only the kernel's own
+ * walker (bpf_get_stack) can. A function of its own: the verifier walks its loop once, not once for
+ * each way that leads here.
+ */
+__noinline long walk_user(void)
+{
+	struct walk *w = current_walk();
+#ifdef __TARGET_ARCH_x86
+	bool by_tables;
+	u32 cs;
+#endif
+
+	if (!w || !walk_owner(w))
+		return 0;
+#ifdef __TARGET_ARCH_x86
+	cs = walk_registers(w);
+	if (!cs)
+		return 0;
+	if (cs != USER64_CS)
 		return -1;
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if ((u16)regs->cs != USER64_CS)
-		return -1;
-	if (!regs->ip)
-		return 0; /* a kernel thread with a borrowed address space */
-	s->ip[0] = regs->ip;
-	s->depth = 1;
-	fp = regs->bp;
-	for (u32 i = 1; i < STACK_DEPTH && i < most; i++) {
-		if (fp < 4096 || fp & 7 || fp >> 47 ||
-		    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address)
-			break;
-		s->ip[i] = frame.return_address;
-		s->depth = i + 1;
-		if (frame.next <= fp) /* callers' frames lie above; a loop would never end */
-			break;
-		fp = frame.next;
+	w->stack.depth = 0;
+	w->stack.end = STACK_END_OPEN;
+	w->stack.guessed = 0;
+	w->hash = 0;
+	w->unknown_map = 0;
+	if (walk_leaf) {
+		walk_found(w, w->ip);
+		w->stack.end = STACK_END_LEAF;
+	} else if (!w->mm) {
+		walk_found(w, w->ip);
+		w->stack.end = STACK_END_EXITING;
+	} else {
+		by_tables = unwind_begin(w);
+		if (unwind_tables && !by_tables)
+			w->stack.end = STACK_END_NOT_READY;
+		for (u32 i = 0; i < STACK_DEPTH; i++) {
+			if (i >= stack_depth) {
+				w->stack.end = STACK_END_DEPTH;
+				break;
+			}
+			if (by_tables ? unwind_step() : walk_frame_pointer())
+				break;
+		}
 	}
-	return (long)*(volatile u32 *)&s->depth * 8;
+	return w->stack.depth;
 #else
 	return -1;
 #endif

@@ -105,7 +105,7 @@ inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 ti
 
 	if (!held_wanted(address, a->bytes))
 		return;
-	a->stack = h.stack = stack_of_caller(ctx, a->stack);
+	a->stack = h.stack = stack_of_user(ctx, a->stack);
 	if (!h.stack)
 		count(LEDGER_STACK_FAILED);
 	h.tgid = current_tgid();

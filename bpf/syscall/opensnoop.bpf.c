@@ -170,7 +170,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	e->callers = stack_user ? stack_of_current_user(ctx, e->callers) : 0;
+	e->callers = stack_user ? stack_of_user(ctx, e->callers) : 0;
 	e->ret = ctx->ret;
 	e->pid = current_tgid();
 	e->tid = current_tid();

@@ -104,7 +104,9 @@ Option folded();
 Option svg();
 Option offset(char letter = 's');
 
-/// How stacks are shown: -U -K -d -f -s, and how many are kept.
+/// How user stacks are walked: --unwind --unwind-memory.
+std::vector<Option> user_stacks();
+/// How stacks are shown: -U -K -d -f -s, and how many are kept; with user_stacks().
 std::vector<Option> stacks();
 std::vector<Option> kernel_stacks();  ///< those that make sense without user stacks
 /// For Tool::exclusive of tools that have them.

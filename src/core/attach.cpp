@@ -197,6 +197,9 @@ const std::vector<LibraryProgram>& library_programs() {
       {kFollowProgram, "children of the command", "with -- COMMAND"},
       {kTaskFreeProgram, "ends of tasks",
        "on kernels without task storage for tracing (before 5.12)"},
+      {kUnwindPrograms[0], "processes that fork", "with user stacks, unless --unwind is fp or off"},
+      {kUnwindPrograms[1], "processes that execute a program", "likewise"},
+      {kUnwindPrograms[2], "processes that end", "likewise"},
   };
   return all;
 }

@@ -535,6 +535,28 @@ Option svg() {
       Complete::file));
 }
 
+std::vector<Option> user_stacks() {
+  return {same_everywhere(value(
+              0, "unwind", "HOW",
+              "how user stacks are walked: auto (default), by the unwind tables of programs and "
+              "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
+              "off, not at all: only where the task stands",
+              [](Config& c, std::string_view text) -> Result<void> {
+                if (text == "auto")
+                  c.unwind = Config::automatic;
+                else if (text == "fp")
+                  c.unwind = Config::frame_pointers;
+                else if (text == "off")
+                  c.unwind = Config::no_walk;
+                else
+                  return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text), {});
+                return {};
+              })),
+          limit("unwind-memory", "SIZE",
+                "memory for unwind tables (default: 64M, which holds those of a distribution)",
+                &Config::unwind_memory, 1 << 30)};
+}
+
 std::vector<Option> kernel_stacks() {
   return {folded(), svg(), offset(), stack_depth(), stack_storage()};
 }
@@ -544,7 +566,8 @@ std::vector<Option> stacks() {
       {{same_everywhere(flag('U', "user-stacks-only", "no kernel stacks")),
         same_everywhere(flag('K', "kernel-stacks-only", "no user stacks")),
         same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
-       kernel_stacks()});
+       kernel_stacks(),
+       user_stacks()});
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {

@@ -77,7 +77,9 @@ class Config {
   std::uint64_t sample_period = 0;  ///< events between two samples, instead of a frequency
   std::optional<std::uint32_t> cpu;
   std::string delimiter;
-  std::string svg;  ///< file for a flame graph; "-": standard output
+  enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
+  std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
+  std::string svg;                         ///< file for a flame graph; "-": standard output
 
  private:
   std::map<std::string, std::string, std::less<>> given_;

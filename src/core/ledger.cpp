@@ -17,14 +17,26 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"unmatched", "whose begin or end was not seen"},
     {"truncated", "shown, but shortened"},
     {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
-    {"stacks_truncated",
-     "shown with a truncated user stack (marked; no frame pointers, or too deep)", false},
+    {"stacks_truncated", "shown with a truncated user stack (marked)", false},
+    {"stacks_guessed", "shown with user frames that were guessed by frame pointers (marked)",
+     false},
     {"overwritten",
      "overwritten in the recorder before it was asked for (a larger --size keeps more)", false},
     {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
 };
 
+std::string line(std::uint64_t count, std::string_view meaning) {
+  return fmt::format("  {:>12}  {}\n", count, meaning);
+}
+
 }  // namespace
+
+void Ledger::user_stack(std::string_view cut, std::uint32_t guessed, std::uint64_t times) {
+  if (guessed) count[LEDGER_STACK_GUESSED] += times;
+  if (cut.empty()) return;
+  count[LEDGER_STACK_CUT] += times;
+  cut_by[cut] += times;
+}
 
 bool Ledger::data_lost() const {
   for (int i = 0; i < LEDGER_CAUSES; i++)
@@ -35,7 +47,8 @@ bool Ledger::data_lost() const {
 std::string Ledger::text(bool verbose) const {
   std::string text;
   for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (count[i]) text += fmt::format("  {:>12}  {}\n", count[i], kCauses[i].meaning);
+    if (count[i]) text += line(count[i], kCauses[i].meaning);
+  for (auto& [reason, times] : cut_by) text += line(times, fmt::format("  truncated: {}", reason));
   if (text.empty() && !verbose) return {};
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }
@@ -52,7 +65,9 @@ std::vector<std::string> Ledger::losses() const {
 void Ledger::json(JsonLine& line) const {
   line.text("type", "ledger").number("seen", seen()).number("shown", shown);
   for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
-  line.boolean("data_lost", data_lost());
+  line.key("stacks_truncated_by").begin_object();
+  for (auto& [reason, times] : cut_by) line.number(reason, times);
+  line.end_object().boolean("data_lost", data_lost());
 }
 
 }  // namespace coretap

@@ -17,6 +17,7 @@
 #include "core/files.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
+#include "unwind/table_walker.hpp"
 
 namespace coretap {
 
@@ -32,6 +33,8 @@ constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
 
+}  // namespace
+
 void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated) {
   if (safe_without_prealloc(s)) {
     bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
@@ -40,6 +43,8 @@ void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preal
     bpf_map__set_max_entries(map, static_cast<__u32>(std::min(most, preallocated)));
   }
 }
+
+namespace {
 
 std::uint64_t memory_kb() {
   return static_cast<std::uint64_t>(read_keyed("/proc/meminfo", "MemTotal").value_or(1 << 20));
@@ -179,8 +184,8 @@ void each_entry(const bpf_map* map, const std::function<void(const char*, const 
 void size_maps(Session& s) {
   bpf_map* slots = nullptr;
   bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS
-      if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE)
-          size_by(s, slots, MapSize::cpus);
+      if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
+          bpf_map__max_entries(slots) == 1) size_by(s, slots, MapSize::cpus);
   if (auto* map = s.map("hist_keys")) {
     bool keyed = false;
     if (auto* report = std::get_if<HistogramReport>(&s.tool.report))
@@ -200,7 +205,7 @@ void size_maps(Session& s) {
     bpf_map__set_autocreate(map, storage);
     if (!storage) size_by(s, s.map("task_slots_hash"), MapSize::tasks);
   }
-  if (auto* map = s.map("task_stacks"))
+  if (auto* map = s.map("task_walks"))
     bpf_map__set_autocreate(map,
                             s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get"));
   if (auto* map = s.map("sock_slots")) {
@@ -220,6 +225,7 @@ void size_maps(Session& s) {
     // The reader comes by itself ten times a second; it is woken earlier when half is full.
     set_variable(s, "emit_wake_bytes", bytes / 2);
   }
+  unwind::size_maps(s);
   for (auto& size : s.tool.maps)
     if (auto* map = s.map(size.map); map && s.config.holds(size.when)) size_by(s, map, size.by);
 }

@@ -10,6 +10,9 @@ namespace coretap {
 
 struct Session;
 
+/// Takes memory as it is used, up to `most` entries, where the kernel can do that safely; else
+/// `preallocated` ones at most.
+void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated);
 void size_maps(Session& session);
 
 /// After load: maps that grow on demand allocate from small stocks of each CPU, which hold one

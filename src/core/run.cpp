@@ -104,6 +104,7 @@ std::set<std::string_view> own_programs(const Session& s) {
   if (!s.config.command.empty()) own.insert(kFollowProgram);
   if (auto* storage = s.map("task_slots"); storage && !bpf_map__autocreate(storage))
     own.insert(kTaskFreeProgram);
+  if (s.unwinds) own.insert(kUnwindPrograms.begin(), kUnwindPrograms.end());
   return own;
 }
 
@@ -120,6 +121,7 @@ void learn_names(Session& s) {
 Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
   if (auto r = open_object(s); !r) return r;
   s.limits.clear();
+  s.unwinds = false;
   configure(s, reporter);
   if (auto r = configure_filters(s, command); !r) return r;
   size_maps(s);
@@ -310,7 +312,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   };
   auto drain = [&] {
     if (ring) ring_buffer__consume(ring.get());
-    if (reporter.polls()) reporter.poll(s);
+    reporter.poll(s);
     s.out.flush();
     check_output();
   };
@@ -329,7 +331,9 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (ring) {
     loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
   }
-  if (ring || reporter.polls()) loop.every(kDrainSeconds, drain);
+  if (double poll = reporter.poll_seconds(); ring || poll > 0)
+    loop.every(poll > 0 ? poll : kDrainSeconds, drain);
+  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
   if (s.config.dump_signal)
     loop.on_signal(s.config.dump_signal, [&] {
       drain();

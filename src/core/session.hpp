@@ -57,6 +57,7 @@ struct Session {
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;  ///< what libbpf is to read of the kernel's types, until load
   std::vector<Link> links;
+  bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
 
   Session(const Tool& t, const Config& c) : tool(t), config(c) {}
@@ -87,9 +88,12 @@ class Reporter {
   virtual bool keeps_file() const { return false; }
   /// Prints at intervals and at the end, rather than as events come.
   virtual bool periodic() const { return true; }
-  /// poll() is called ten times a second, for what comes by no ring buffer.
-  virtual bool polls() const { return false; }
+  /// poll() is called so often at least, for what comes by no ring buffer; 0: whenever records are
+  /// read.
+  virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}
+  /// Descriptors that can be read when poll() should be called at once.
+  virtual std::vector<int> wakes() const { return {}; }
   /// The signal by which the user asks for a report (Config::dump_signal) has come.
   virtual void asked(Session&) {}
   /// Tells what is rather than what was since the report before: the first comes at once, none at

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "core/session.hpp"
 #include "coretap/symbols.hpp"
@@ -15,12 +16,18 @@ class StackWalker {
   virtual void configure(Session&) {}
   /// After load.
   virtual Result<void> open(Session&) { return {}; }
-  /// A process' user stack was walked for the first time, or for the first time since exec.
+  /// The kernel program tells of a process whose stacks it walks.
   virtual void meet(Session&, const stack_process&) {}
-  /// Why the walk ended before the place where the program or thread begins; empty: it did not.
-  virtual std::string_view cut(const stack& walked, const Symbol& outermost) const = 0;
+  /// As Reporter's functions of these names.
+  virtual double poll_seconds() const { return 0; }
+  virtual void poll(Session&) {}
+  virtual std::vector<int> wakes() const { return {}; }
 };
 
-std::unique_ptr<StackWalker> make_walker(const Config& config);
+/// `by_tables`: there are user stacks, and the program can walk by unwind tables.
+std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables);
+
+/// Why a walk ended before the place where the program or thread begins; empty: it did not.
+std::string_view walk_cut(const stack& walked, const Symbol& outermost);
 
 }  // namespace coretap

@@ -27,6 +27,8 @@ namespace coretap {
 
 namespace {
 
+constexpr double kPoll = 0.1;
+
 struct Call {
   int cpu;  ///< -1: not known
   CallRecord record;
@@ -103,8 +105,10 @@ class CallReporter : public Reporter {
   }
 
   bool periodic() const override { return false; }
-  bool polls() const override { return !keeps_; }
-  void poll(Session& s) override { show_new(s); }
+  double poll_seconds() const override { return keeps_ ? 0 : kPoll; }
+  void poll(Session& s) override {
+    if (!keeps_) show_new(s);
+  }
   void asked(Session& s) override { dump_all(s, "asked for"); }
 
   // The only records are ends of processes that were asked for.

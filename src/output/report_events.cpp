@@ -28,16 +28,19 @@ class EventReporter : public Reporter {
       if (s.config.holds(t.when)) times_.push_back(&t);
     with_callers_ = !report_.callers_when.empty() && s.config.given(report_.callers_when);
     set_variable(s, "stack_user", with_callers_);
-    if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")});
+    if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")}, true);
     with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
     set_variable(s, "stack_on", with_stack_);
-    set_variable(s, "stack_bytes", s.stack_depth() * 8);
+    set_variable(s, "stack_depth", s.stack_depth());
   }
 
   Result<void> open(Session& s) override {
     return with_callers_ ? callers_.open(s) : Result<void>();
   }
   bool periodic() const override { return false; }
+  double poll_seconds() const override { return callers_.poll_seconds(); }
+  void poll(Session& s) override { callers_.poll(s); }
+  std::vector<int> wakes() const override { return callers_.wakes(); }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv)
@@ -92,7 +95,8 @@ class EventReporter : public Reporter {
     if (with_callers_) {
       auto& user = callers(s, data);
       for (auto& frame : user.frames) s.out.line("        " + printable(frame));
-      if (!user.cut.empty()) s.out.line("        " + cut_mark(user.cut));
+      if (auto marks = stack_marks(user.cut, user.guessed); !marks.empty())
+        s.out.line("        " + marks);
     }
     if (frames || with_callers_) s.out.write("\n");
   }
@@ -110,7 +114,7 @@ class EventReporter : public Reporter {
     }
     if (with_callers_) {
       auto& user = callers(s, data);
-      json_user_stack(line, user.frames, user.cut);
+      json_user_stack(line, user.frames, user.cut, user.guessed);
     }
     s.out.line(line.finish());
   }
@@ -137,7 +141,7 @@ class EventReporter : public Reporter {
     auto& user =
         callers_.user(s, report_.callers(data), static_cast<pid_t>(report_.callers_of(data)));
     if (user.missed) s.ledger.count[LEDGER_STACK_FAILED]++;
-    if (!user.cut.empty()) s.ledger.count[LEDGER_STACK_CUT]++;
+    s.ledger.user_stack(user.cut, user.guessed, 1);
     return user;
   }
 

@@ -42,8 +42,9 @@ class HeldReporter : public Reporter {
     one_in_ = std::max<std::uint64_t>(1, c.number("sample-rate", 1));
     text_ = c.format == OutputFormat::text && !c.given("folded") && c.svg.empty();
     top_ = c.top ? c.top : text_ ? kTop : UINT64_MAX;
-    names_.configure(
-        s, {.offsets = c.given("offset"), .modules = c.given("verbose"), .places = text_});
+    names_.configure(s,
+                     {.offsets = c.given("offset"), .modules = c.given("verbose"), .places = text_},
+                     c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
     set_variable(s, "held_salt", salt);
@@ -69,6 +70,10 @@ class HeldReporter : public Reporter {
       if (book_.crowded()) forget_notes(s);
     }
   }
+
+  double poll_seconds() const override { return names_.poll_seconds(); }
+  void poll(Session& s) override { names_.poll(s); }
+  std::vector<int> wakes() const override { return names_.wakes(); }
 
   void report(Session& s) override {
     auto now = monotonic_ns();
@@ -157,8 +162,9 @@ class HeldReporter : public Reporter {
         r.owner ? names_.user(s, r.stack, static_cast<pid_t>(r.tgid)) : names_.kernel(s, r.stack);
     (r.owner ? p.user : p.kernel) = named.frames;
     p.cut = named.cut;
+    p.guessed = named.guessed;
     if (named.missed) s.ledger.count[LEDGER_STACK_FAILED] += r.count;
-    if (!named.cut.empty()) s.ledger.count[LEDGER_STACK_CUT] += r.count;
+    s.ledger.user_stack(named.cut, named.guessed, r.count);
     return p;
   }
 
@@ -178,7 +184,7 @@ class HeldReporter : public Reporter {
       s.out.line(fmt::format("\t\taddr = {:#x} size = {}", b.address, b.bytes));
     for (auto* frames : {&p.kernel, &p.user})
       for (auto& f : *frames) s.out.line("\t\t" + printable(f));
-    if (!p.cut.empty()) s.out.line("\t\t" + cut_mark(p.cut));
+    if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) s.out.line("\t\t" + marks);
   }
 
   static std::uint64_t age(std::uint64_t then, std::uint64_t now) {

@@ -33,10 +33,10 @@ class StackReporter : public Reporter {
   void configure(Session& s) override {
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
     // By the names of tasks there is no process to ask for its functions.
-    set_variable(s, "stack_user",
-                 report_.layout != StackReport::waker && !s.config.given("kernel-stacks-only"));
-    names_.configure(s,
-                     {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")});
+    bool user = report_.layout != StackReport::waker && !s.config.given("kernel-stacks-only");
+    set_variable(s, "stack_user", user);
+    names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
+                     user);
     layout_.emplace(report_,
                     StackLayout::Style{s.config.given("annotations"), s.config.given("delimited")});
     if (report_.layout != StackReport::alone) tell_interrupts(s);
@@ -71,6 +71,10 @@ class StackReporter : public Reporter {
     }
     for (auto& [stack, sum] : folded_) s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
   }
+
+  double poll_seconds() const override { return names_.poll_seconds(); }
+  void poll(Session& s) override { names_.poll(s); }
+  std::vector<int> wakes() const override { return names_.wakes(); }
 
   Result<void> finish(Session& s) override { return svg_.finish(s, report_.value_title); }
   bool keeps_file() const override { return svg_.keeps_file(); }
@@ -108,16 +112,19 @@ class StackReporter : public Reporter {
 
   std::vector<StackParty> parties(Session& s, const Entry& e) {
     std::vector<StackParty> all;
-    bool missed = false, cut = false;
+    bool missed = false;
+    std::string_view cut;
+    std::uint32_t guessed = 0;
     for (auto& p : e.parties) {
       auto& kernel = names_.kernel(s, p.kernel);
       auto& user = names_.user(s, p.user, static_cast<pid_t>(p.tgid));
-      all.push_back({p, kernel.frames, user.frames, user.cut});
+      all.push_back({p, kernel.frames, user.frames, user.cut, user.guessed});
       missed |= kernel.missed || user.missed;
-      cut |= !user.cut.empty();
+      if (cut.empty()) cut = user.cut;
+      guessed += user.guessed;
     }
+    s.ledger.user_stack(cut, guessed, e.sum.count);
     if (missed) s.ledger.count[LEDGER_STACK_FAILED] += e.sum.count;
-    if (cut) s.ledger.count[LEDGER_STACK_CUT] += e.sum.count;
     return all;
   }
 

@@ -49,7 +49,14 @@ std::string title(std::string_view role, const StackParty& p, bool with_id) {
 
 std::string cut_mark(std::string_view why) { return fmt::format("[truncated: {}]", why); }
 
-void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut) {
+std::string stack_marks(std::string_view cut, std::uint32_t guessed) {
+  std::string marks = cut.empty() ? "" : cut_mark(cut);
+  if (guessed) marks += fmt::format("{}[guessed frames: {}]", marks.empty() ? "" : " ", guessed);
+  return marks;
+}
+
+void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
+                     std::uint32_t guessed) {
   line.key("user_stack").begin_array();
   for (auto& f : frames) line.text(f);
   line.end_array().key("user_stack_truncated");
@@ -57,13 +64,14 @@ void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut)
     line.null();
   else
     line.text(cut);
+  line.number("user_stack_guessed", guessed);
 }
 
 void json_frames(JsonLine& line, const StackParty& p) {
   line.key("kernel_stack").begin_array();
   for (auto& f : p.kernel) line.text(f);
   line.end_array();
-  json_user_stack(line, p.user, p.cut);
+  json_user_stack(line, p.user, p.cut, p.guessed);
 }
 
 std::string StackParty::name() const {
@@ -141,7 +149,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
     for (auto& f : p.kernel) out.push_back("    " + printable(word(f)));
     if (style_.delimited && !p.kernel.empty() && !p.user.empty()) out.emplace_back("    --");
     for (auto& f : p.user) out.push_back("    " + printable(f));
-    if (!p.cut.empty()) out.push_back("    " + cut_mark(p.cut));
+    if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
   };
   auto& task = parties.front();
   if (report_.layout == StackReport::waker) {
@@ -154,7 +162,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
   for (std::size_t i = parties.size() - 1; i > 0; i--) {
     auto& p = parties[i];
     out.push_back(title(parties.size() > 2 ? fmt::format("waker{}:", i) : "waker:", p, true));
-    if (!p.cut.empty()) out.push_back("    " + cut_mark(p.cut));
+    if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
     for (auto f = p.user.rbegin(); f != p.user.rend(); ++f) out.push_back("    " + printable(*f));
     for (auto f = p.kernel.rbegin(); f != p.kernel.rend(); ++f)
       out.push_back("    " + printable(word(*f)));

@@ -16,14 +16,18 @@ struct StackParty {
   stack_party who = {};
   Frames kernel, user;
   std::string_view cut = {};  ///< why the user stack ends too early; empty: it does not
+  std::uint32_t guessed = 0;  ///< frames of it that only a frame pointer led to
 
   std::string name() const;
 };
 
 /// "[truncated: no frame pointers]"
 std::string cut_mark(std::string_view why);
+/// All that lessens a user stack, in one line of text; empty: nothing does.
+std::string stack_marks(std::string_view cut, std::uint32_t guessed);
 /// Keys of a user stack; leaf first.
-void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut);
+void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
+                     std::uint32_t guessed);
 /// Keys of its stacks.
 void json_frames(JsonLine& line, const StackParty& party);
 

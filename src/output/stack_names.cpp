@@ -7,15 +7,16 @@
 
 namespace coretap {
 
-void StackNames::configure(Session& s, Stacks::Style style) {
-  set_variable(s, "stack_bytes", s.stack_depth() * 8);
+void StackNames::configure(Session& s, Stacks::Style style, bool user) {
+  set_variable(s, "stack_depth", s.stack_depth());
   stacks_ = std::make_unique<Stacks>(style);
-  walker_ = make_walker(s.config);
+  walker_ = make_walker(s.config, user && s.map("unwind_rows"));
   walker_->configure(s);
 }
 
 void StackNames::meet(Session& s, const stack_process& process) {
-  stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from));
+  if (process.news != STACK_PROCESS_FORKED)
+    stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from));
   walker_->meet(s, process);
 }
 
@@ -36,7 +37,8 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
   } else {
     Symbol outermost;
     named.frames = stacks_->user(tgid, found, &outermost);
-    named.cut = walker_->cut(found, outermost);
+    named.cut = walk_cut(found, outermost);
+    named.guessed = found.guessed;
   }
   return named;
 }

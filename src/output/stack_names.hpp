@@ -17,13 +17,20 @@ class StackNames {
   struct Named {
     Frames frames;              ///< leaf first
     std::string_view cut = {};  ///< why a user stack ends too early; empty: it does not
+    std::uint32_t guessed = 0;  ///< frames that only a frame pointer led to
     bool missed = false;        ///< the kernel program could not keep it
   };
 
-  /// Before load.
-  void configure(Session& s, Stacks::Style style);
+  /// Before load. `user`: there are user stacks to be walked.
+  void configure(Session& s, Stacks::Style style, bool user);
   /// After load.
   Result<void> open(Session& s) { return walker_->open(s); }
+  /// For Reporter's functions of these names.
+  double poll_seconds() const { return walker_ ? walker_->poll_seconds() : 0; }
+  void poll(Session& s) {
+    if (walker_) walker_->poll(s);
+  }
+  std::vector<int> wakes() const { return walker_ ? walker_->wakes() : std::vector<int>(); }
 
   /// The process is alive and may not be when its symbols are asked for.
   void meet(Session& s, const stack_process& process);

@@ -59,9 +59,12 @@ Frames Stacks::kernel(const stack& s) {
 
 Frames Stacks::user(pid_t tgid, const stack& s, Symbol* outermost) {
   Frames frames;
-  // Only the leaf is where the task stood; the others are return addresses.
+  // Only the leaf, and what a signal came upon, is where the task stood; the others are return
+  // addresses.
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
-    auto symbol = user_symbols().find(tgid, s.ip[i], i == 0);
+    bool interrupted = s.ip[i] & STACK_EXACT;
+    if (interrupted && !frames.empty()) frames.back() = "<signal handler>";
+    auto symbol = user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, i == 0 || interrupted);
     frames.push_back(word(symbol, true));
     if (outermost) *outermost = std::move(symbol);
   }

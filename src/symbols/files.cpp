@@ -156,6 +156,20 @@ bool take_hex(std::string_view& text, std::uint64_t& value) {
   return digits > 0;
 }
 
+std::string read_at(int fd, std::uint64_t offset, std::uint64_t size) {
+  std::string bytes(size, '\0');
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got =
+        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
 std::string read_small_file(const std::string& path, std::size_t max_size) {
   const Fd fd = open_regular(open_handle(path, false), max_size);
   std::string text;

@@ -98,4 +98,7 @@ bool take_hex(std::string_view& text, std::uint64_t& value);
 /// At most `max_size` bytes of a small file; empty if it cannot be read.
 std::string read_small_file(const std::string& path, std::size_t max_size);
 
+/// Bytes from `offset` on, as many of `size` as can be read: of a file, or of a process' memory.
+std::string read_at(int fd, std::uint64_t offset, std::uint64_t size);
+
 }  // namespace coretap::symbols

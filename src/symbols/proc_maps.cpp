@@ -1,6 +1,7 @@
 #include "proc_maps.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "files.hpp"
 
@@ -107,6 +108,17 @@ MapsContent read_mappings(int fd) {
     return false;
   });
   return content;
+}
+
+std::uint64_t process_started(const std::string& proc_root, pid_t tgid) {
+  const std::string text = read_small_file(proc_root + "/" + std::to_string(tgid) + "/stat", 4096);
+  // Field 22; the name in field 2 may hold anything.
+  std::size_t at = text.rfind(')');
+  for (int field = 2; field < 22 && at != text.npos; ++field) at = text.find(' ', at + 1);
+  if (at == text.npos) return 0;
+  std::uint64_t value = 0;
+  std::from_chars(text.data() + at + 1, text.data() + text.size(), value);
+  return value;
 }
 
 }  // namespace coretap::symbols

@@ -1,5 +1,7 @@
 // The executable mappings of a process, from /proc/PID/maps.
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,5 +37,8 @@ struct MapsContent {
 
 /// Reads an open maps file to its end.
 MapsContent read_mappings(int fd);
+
+/// When a process began, in clock ticks after boot: tells a reused process id. 0: it is gone.
+std::uint64_t process_started(const std::string& proc_root, pid_t tgid);
 
 }  // namespace coretap::symbols

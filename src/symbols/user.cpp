@@ -1,6 +1,4 @@
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/sysmacros.h>
@@ -16,6 +14,7 @@
 #include "demangle.hpp"
 #include "elf_symbols.hpp"
 #include "files.hpp"
+#include "mapped_file.hpp"
 #include "perf_map.hpp"
 #include "proc_maps.hpp"
 
@@ -25,6 +24,7 @@ namespace {
 using symbols::DebugFileKey;
 using symbols::ElfSymbols;
 using symbols::FileIdentity;
+using symbols::MappedFile;
 using symbols::Mapping;
 using symbols::PerfMap;
 using Clock = std::chrono::steady_clock;
@@ -34,15 +34,6 @@ constexpr std::size_t kMaxVdsos = 8;
 constexpr std::size_t kMaxOrphans = 1 << 16;
 constexpr int kMostGenerations = 8;
 constexpr std::size_t kMaxDemangledBytes = 4 << 20;
-
-// A mapped file under one of its names.
-struct MappedFile {
-  std::string path;
-  std::uint64_t device =
-      0;  // as in maps, which btrfs and overlayfs number in another way than stat
-  std::uint64_t inode = 0;
-  bool path_cut = false;
-};
 
 enum class Kind { kFile, kVdso, kOther };
 
@@ -106,33 +97,10 @@ std::optional<std::uint64_t> status_number(std::string_view status, std::string_
   return value;
 }
 
-// Field 22 of /proc/PID/stat; the name in field 2 may hold anything.
-std::uint64_t start_time_of(std::string_view stat) {
-  std::size_t at = stat.rfind(')');
-  for (int field = 2; field < 22 && at != stat.npos; ++field) at = stat.find(' ', at + 1);
-  if (at == stat.npos) return 0;
-  std::uint64_t value = 0;
-  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), value);
-  return value;
-}
-
 // Names in memory that a compiler may have written code to.
 std::string label_of(const Mapping& map) {
   if (map.path.empty() || map.path.starts_with("//")) return "[anon]";
   return map.path;
-}
-
-std::string read_memory(int fd, std::uint64_t start, std::uint64_t size) {
-  std::string bytes(size, '\0');
-  std::size_t have = 0;
-  while (have < size) {
-    const ssize_t got =
-        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(start + have));
-    if (got <= 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  bytes.resize(have);
-  return bytes;
 }
 
 }  // namespace
@@ -163,7 +131,10 @@ struct UserSymbols::Impl {
   Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip);
 
   std::shared_ptr<const MappedFile> intern(MappedFile file);
-  Fd handle_of(pid_t tgid, const Region& region) const;
+  Fd handle_of(pid_t tgid, const Region& region) const {
+    return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
+                                region.id);
+  }
   const ElfSymbols* file_of(pid_t tgid, Region& region);
   std::shared_ptr<ElfSymbols> read_file(int fd, pid_t tgid, const std::string& path) const;
   void trim_files(const FileIdentity& keep);
@@ -188,34 +159,8 @@ std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
   return shared;
 }
 
-// A handle on the very file that is (or was) mapped.
-Fd UserSymbols::Impl::handle_of(pid_t tgid, const Region& region) const {
-  const MappedFile& file = *region.file;
-  const auto same_inode = [](const auto& a, const auto& b) {
-    return a.device == b.device && a.inode == b.inode;
-  };
-  char range[64];
-  ::snprintf(range, sizeof range, "/map_files/%" PRIx64 "-%" PRIx64, region.start, region.end);
-  Fd handle = symbols::open_handle(proc(tgid, range), true);
-  // Written to since? It is still what is mapped.
-  if (const auto id = symbols::identity_of(handle.get());
-      id && (!region.id || same_inode(*id, *region.id)))
-    return handle;
-  if (file.path_cut) return {};
-  const auto same_file = [&] {
-    const auto id = symbols::identity_of(handle.get());
-    return id && (region.id ? *id == *region.id : same_inode(*id, file));
-  };
-  handle = symbols::open_handle_in(root_of(tgid).get(), file.path, false);
-  if (same_file()) return handle;
-  // Exited: with its root the way to the file is gone, but the host may have the same file.
-  handle = symbols::open_handle(file.path, false);
-  if (same_file()) return handle;
-  return {};
-}
-
 bool UserSymbols::Impl::snapshot(pid_t tgid, std::optional<std::uint64_t> only_if_started) {
-  const std::uint64_t started = start_time_of(symbols::read_small_file(proc(tgid, "/stat"), 4096));
+  const std::uint64_t started = symbols::process_started(options.proc_root, tgid);
   if (only_if_started && *only_if_started != started) return false;
   const Fd maps =
       symbols::open_regular(symbols::open_handle(proc(tgid, "/maps"), false), UINT64_MAX);
@@ -350,12 +295,11 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
   if (process.vdso || region.unreadable || size > kMaxVdso) return process.vdso.get();
   region.unreadable = true;  // one try
   std::string image;
-  const bool alive =
-      start_time_of(symbols::read_small_file(proc(tgid, "/stat"), 4096)) == process.start_time;
+  const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
   if (alive) {
     const Fd memory(
         ::open(proc(tgid, "/mem").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (memory) image = read_memory(memory.get(), region.start, size);
+    if (memory) image = symbols::read_at(memory.get(), region.start, size);
   }
   if (image.size() != size) {
     // Exited or not to be read. One kernel has one vdso per ABI: ours serves if the ABI (known by
@@ -418,8 +362,7 @@ const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unkn
   JitMap& jit = *process.jit;
 
   Fd root = root_of(tgid);
-  const bool alive =
-      start_time_of(symbols::read_small_file(proc(tgid, "/stat"), 4096)) == process.start_time;
+  const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
   if (!alive || !root) root = process.own_root ? symbols::open_handle("/", true) : Fd();
   const Fd fd = symbols::open_perf_map(root.get(), process.inner_pid, process.owner);
   const auto id = symbols::identity_of(fd.get());

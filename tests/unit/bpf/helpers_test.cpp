@@ -81,7 +81,7 @@ void bpf_ringbuf_submit(void*, u64) {}
 long bpf_get_stack(void*, void*, u32, u64) { return 0; }
 long bpf_get_task_stack(struct task_struct*, void*, u32, u64) { return 0; }
 
-u32 stack_bytes = STACK_DEPTH * 8;
+u32 stack_depth = STACK_DEPTH;
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-variable"

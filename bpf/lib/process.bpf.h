@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Processes whose user stacks are taken: what the loader hears of them. */
+#ifndef CORETAP_PROCESS_BPF_H
+#define CORETAP_PROCESS_BPF_H
+
+#include "lib/emit.bpf.h"
+#include "lib/walk.bpf.h"
+
+/*
+ * Address spaces whose process the loader has been told of. Addresses are used again: the value
+ * tells by whom.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, u64);
+} stack_known_mms SEC(".maps");
+
+inline_ void tell_process(struct walk *w, enum stack_process_news news)
+{
+	struct task_struct *current;
+	struct stack_process *p;
+
+	p = bpf_ringbuf_reserve(&events, sizeof(*p), 0);
+	if (!p)
+		return; /* next time */
+	current = current_task();
+	p->tgid = current_tgid();
+	p->forked_from = 0;
+	p->program = w->program;
+	p->news = news;
+	p->pad = 0;
+	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
+	if (BPF_CORE_READ(current, self_exec_id) == BPF_CORE_READ(current, parent_exec_id))
+		p->forked_from = view_pidns ? pid_seen(BPF_CORE_READ(current, real_parent,
+								     group_leader, thread_pid)) :
+					      BPF_CORE_READ(current, real_parent, tgid);
+	bpf_ringbuf_submit(p, BPF_RB_FORCE_WAKEUP);
+	if (news == STACK_PROCESS_MET)
+		bpf_map_update_elem(&stack_known_mms, &w->mm, &w->program, BPF_ANY);
+}
+
+/* The loader hears of each process once, while its maps are there to be read. */
+inline_ void meet_process(struct walk *w)
+{
+	u64 *known = bpf_map_lookup_elem(&stack_known_mms, &w->mm);
+
+	if (!known || *known != w->program)
+		tell_process(w, STACK_PROCESS_MET);
+	else if (w->unknown_map && unwind_ask(w))
+		tell_process(w, STACK_PROCESS_CHANGED);
+}
+
+/*
+ * Until a process executes another program it has its parent's memory, and the parent's tables
+ * hold. On exec it has another count of them, and none of the old entries is found any more.
+ */
+SEC("tp_btf/sched_process_fork")
+int unwind_fork(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	u64 key = program_of(parent->tgid, parent->self_exec_id);
+	struct unwind_process *p, copy = {};
+	struct stack_process *news;
+
+	if (child->tgid == parent->tgid)
+		return 0; /* a thread */
+	p = bpf_map_lookup_elem(&unwind_processes, &key);
+	if (!p)
+		return 0;
+	copy.first = p->first;
+	copy.count = p->count;
+	key = program_of(child->tgid, child->self_exec_id);
+	bpf_map_update_elem(&unwind_processes, &key, &copy, BPF_ANY);
+	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);
+	if (!news)
+		return 0; /* it is met with its first stack */
+	news->tgid = task_tgid(child);
+	news->forked_from = task_tgid(parent);
+	news->program = key;
+	news->news = STACK_PROCESS_FORKED;
+	news->pad = 0;
+	bpf_ringbuf_submit(news, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int unwind_exec(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	u64 key = program_of(t->tgid, t->self_exec_id - 1);
+
+	bpf_map_delete_elem(&unwind_processes, &key);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int unwind_exit(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	u64 key = program_of(t->tgid, t->self_exec_id);
+
+	if (last_thread_exits(ctx))
+		bpf_map_delete_elem(&unwind_processes, &key);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One step from a frame to its caller's by tables that the loader makes (src/unwind). */
+#ifndef CORETAP_UNWIND_BPF_H
+#define CORETAP_UNWIND_BPF_H
+
+/* The loader writes through mmap; a process' entry changes last. */
+#define UNWIND_TABLE(name, entries, type_)         \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, entries);      \
+		__type(key, u32);                  \
+		__type(value, type_);              \
+	} name SEC(".maps")
+
+UNWIND_TABLE(unwind_rules, UNWIND_RULES, struct unwind_rule);
+UNWIND_TABLE(unwind_pages, UNWIND_PAGES, struct unwind_page);
+UNWIND_TABLE(unwind_mappings, UNWIND_MAPPINGS, struct unwind_mapping);
+
+struct unwind_chunk {
+	u32 rows[UNWIND_CHUNK_ROWS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(map_flags, BPF_F_MMAPABLE);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(u32));
+			__uint(value_size, sizeof(struct unwind_chunk));
+		});
+} unwind_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct unwind_process);
+} unwind_processes SEC(".maps");
+
+/* False: there are no tables for this process yet. */
+inline_ bool unwind_begin(struct walk *w)
+{
+	struct unwind_process *p;
+
+	if (!unwind_tables)
+		return false;
+	p = bpf_map_lookup_elem(&unwind_processes, &w->program);
+	if (!p)
+		return false;
+	w->first_mapping = p->first;
+	w->mappings = p->count;
+	w->found.length = 0;
+	w->bx_at = 0;
+	w->exact = 1;
+	w->only_signal = 0;
+	w->guessed = 0;
+	w->block_bytes = 0;
+	return true;
+}
+
+#define NOWHERE 1 /* no word is read from there */
+
+/* Is the loader to be told that something is missing? Once, until it has looked. */
+inline_ bool unwind_ask(struct walk *w)
+{
+	struct unwind_process *p;
+
+	if (!unwind_tables)
+		return false;
+	p = bpf_map_lookup_elem(&unwind_processes, &w->program);
+	if (!p || p->asked)
+		return false;
+	p->asked = 1;
+	return true;
+}
+
+/* A block of the stack, from this word on. */
+__noinline int unwind_fetch(u64 address)
+{
+	struct walk *w = current_walk();
+	u32 to_page_end = 4096 - (u32)(address & 4095);
+
+	if (!unwind_tables || !w)
+		return 0;
+	w->block_at = address;
+	w->block_bytes = 0;
+	if (address & 7)
+		return 0;
+	if (!bpf_probe_read_user(w->block, WALK_BLOCK, (void *)address)) {
+		w->block_bytes = WALK_BLOCK;
+	} else if (to_page_end < WALK_BLOCK) { /* the end of the stack */
+		to_page_end &= WALK_BLOCK - 1;
+		if (!bpf_probe_read_user(w->block, to_page_end, (void *)address))
+			w->block_bytes = to_page_end;
+	}
+	return w->block_bytes;
+}
+
+inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
+{
+	u64 at = address - w->block_at;
+
+	if (at >= w->block_bytes) {
+		if (!unwind_fetch(address))
+			return false;
+		at = 0;
+	}
+	at = at / 8;
+	opaque(at);
+	*word = w->block[at & (WALK_BLOCK / 8 - 1)];
+	return true;
+}
+
+/* The mapping that holds an address, into w->found. */
+__noinline int unwind_find_mapping(u64 pc)
+{
+	struct walk *w = current_walk();
+	struct unwind_mapping *m;
+	u32 at, n;
+
+	if (!unwind_tables || !w)
+		return 0;
+	at = w->first_mapping;
+	n = w->mappings;
+	for (int i = 0; i < 16; i++) {
+		u32 half = n / 2, middle = at + half;
+
+		if (!half)
+			break;
+		m = bpf_map_lookup_elem(&unwind_mappings, &middle);
+		if (!m)
+			return 0;
+		if (m->start <= pc)
+			at = middle;
+		n -= half;
+	}
+	m = bpf_map_lookup_elem(&unwind_mappings, &at);
+	if (!m || pc - m->start >= (u64)m->length << 12)
+		return 0;
+	if (!m->used) /* all CPUs read it: written once */
+		m->used = 1;
+	w->found = *m;
+	return 1;
+}
+
+/* The rule that holds at an address of w->found; 0: none. */
+inline_ u32 unwind_find_rule(struct walk *w, u64 pc)
+{
+	u64 address = pc - w->found.bias;
+	u32 key = (u32)address << 16 | 0xffff, zero = 0, page, chunk, at, n;
+	struct unwind_page *p;
+	struct unwind_chunk *c;
+	void *rows;
+
+	if (address >> UNWIND_PAGE_BITS >= w->found.pages)
+		return 0;
+	page = w->found.page + (u32)(address >> UNWIND_PAGE_BITS);
+	p = bpf_map_lookup_elem(&unwind_pages, &page);
+	if (!p)
+		return 0;
+	chunk = p->chunk;
+	at = p->first;
+	n = p->rows;
+	rows = bpf_map_lookup_elem(&unwind_rows, &chunk);
+	if (!rows)
+		return 0;
+	c = bpf_map_lookup_elem(rows, &zero);
+	if (!c)
+		return 0;
+	for (int i = 0; i < 16; i++) {
+		u32 half = n / 2, middle = at + half;
+
+		if (!half)
+			break;
+		opaque(middle);
+		if (c->rows[middle & (UNWIND_CHUNK_ROWS - 1)] <= key)
+			at = middle;
+		n -= half;
+	}
+	opaque(at);
+	return c->rows[at & (UNWIND_CHUNK_ROWS - 1)] & 0xffff;
+}
+
+/* Code without unwind information: its frame pointer, if it can be one. */
+inline_ int unwind_guess(struct walk *w)
+{
+	u64 next, ip;
+
+	w->stack.end = STACK_END_NO_CFI;
+	if (w->bp < w->sp || w->bp - w->sp >= 1 << 20 || !unwind_read(w, w->bp, &next) ||
+	    !unwind_read(w, w->bp + 8, &ip) || !ip)
+		return 1;
+	w->sp = w->bp + 16;
+	w->bp = next;
+	w->ip = ip;
+	w->exact = 0;
+	w->guessed = 1;
+	return 0;
+}
+
+inline_ int unwind_end(struct walk *w, enum stack_end end)
+{
+	w->stack.end = end;
+	return 1;
+}
+
+/* Saved by the kernel: rsp, rip, rbp and rbx in the handler's ucontext, seen from its rsp. */
+inline_ int unwind_signal(struct walk *w)
+{
+	u64 context = w->sp;
+
+	if (!unwind_read(w, context + 120, &w->bp) || !unwind_read(w, context + 128, &w->bx) ||
+	    !unwind_read(w, context + 160, &w->sp) || !unwind_read(w, context + 168, &w->ip))
+		return unwind_end(w, STACK_END_UNREADABLE);
+	w->bx_at = 0;
+	w->exact = 1;
+	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
+}
+
+/* The CFA by the rules that few functions need; 0: it cannot be had. */
+inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
+{
+	u64 base;
+
+	switch (rule->cfa) {
+	case UNWIND_PLT:
+		return w->sp + 8 + ((u32)(w->ip & 15) >= (u32)rule->more ? 8 : 0);
+	case UNWIND_SP_DEREF:
+	case UNWIND_BP_DEREF:
+		base = rule->cfa == UNWIND_SP_DEREF ? w->sp : w->bp;
+		if (!unwind_read(w, base + (s64)rule->offset, &base))
+			return 0;
+		return base + (s64)rule->more;
+	case UNWIND_BX:
+		base = w->bx;
+		if (w->bx_at && !unwind_read(w, w->bx_at, &base))
+			return 0;
+		return base + (s64)rule->offset;
+	case UNWIND_R10: /* not kept over calls */
+		return w->stack.depth == 1 ? w->r10 + (s64)rule->offset : 0;
+	}
+	return 0;
+}
+
+/* Notes the frame and goes to its caller's; not 0: it is the last one. */
+__noinline int unwind_step(void)
+{
+	struct walk *w = current_walk();
+	struct unwind_rule *rule;
+	u64 pc, cfa;
+	u32 index;
+
+	if (!unwind_tables || !w)
+		return 1;
+	pc = w->ip - !w->exact;
+	if (pc - w->found.start >= (u64)w->found.length << 12 && !unwind_find_mapping(pc)) {
+		if (w->guessed)
+			return 1; /* a wrong one */
+		walk_found(w, w->ip);
+		w->unknown_map = 1;
+		return unwind_end(w, STACK_END_NO_MAPPING);
+	}
+	w->stack.guessed += w->guessed;
+	w->guessed = 0;
+	walk_found(w, w->exact && w->stack.depth ? w->ip | STACK_EXACT : w->ip);
+	index = unwind_find_rule(w, pc);
+	/* In sigreturn ip is behind the last instruction that is described: once more, before it.
+	 */
+	if (!index && w->exact && w->stack.depth == 1 && w->found.pages) {
+		w->stack.depth = 0;
+		w->hash = 0;
+		w->exact = 0;
+		w->only_signal = 1;
+		return 0;
+	}
+	if (!index && !w->found.pages && w->found.page == UNWIND_LACK_MEMORY)
+		return unwind_end(w, STACK_END_NO_MEMORY);
+	rule = bpf_map_lookup_elem(&unwind_rules, &index);
+	if (!rule)
+		return 1;
+	if (w->only_signal) {
+		w->only_signal = 0;
+		return rule->cfa == UNWIND_SIGNAL ? unwind_signal(w) : unwind_guess(w);
+	}
+	if (rule->cfa == UNWIND_SP)
+		cfa = w->sp + (s64)rule->offset;
+	else if (rule->cfa == UNWIND_BP)
+		cfa = w->bp + (s64)rule->offset;
+	else if (rule->cfa == UNWIND_NONE)
+		return unwind_guess(w);
+	else if (rule->cfa == UNWIND_END)
+		return unwind_end(w, STACK_END_WHOLE);
+	else if (rule->cfa == UNWIND_SIGNAL)
+		return unwind_signal(w);
+	else
+		cfa = unwind_rare_cfa(w, rule);
+	if (!cfa)
+		return unwind_end(w, STACK_END_OTHER_RULE);
+	if (cfa <= w->sp)
+		return unwind_end(w, STACK_END_BACKWARDS);
+	if (rule->bp == UNWIND_BP_AT_CFA) {
+		if (!unwind_read(w, cfa + (s64)rule->bp_slot * 8, &w->bp))
+			return unwind_end(w, STACK_END_UNREADABLE);
+	} else if (rule->bp == UNWIND_BP_AT_BP) {
+		if (!unwind_read(w, w->bp + (s64)rule->bp_slot * 8, &w->bp))
+			return unwind_end(w, STACK_END_UNREADABLE);
+	}
+	if (rule->bx_slot)
+		w->bx_at = rule->bx_slot == UNWIND_BX_LOST ? NOWHERE : cfa + (s64)rule->bx_slot * 8;
+	if (!unwind_read(w, cfa - 8, &w->ip))
+		return unwind_end(w, STACK_END_UNREADABLE);
+	w->sp = cfa;
+	w->exact = 0;
+	/* Some thread starts push a zero for a return address. */
+	return w->ip ? 0 : unwind_end(w, STACK_END_WHOLE);
+}
+
+#endif

@@ -1,0 +1,452 @@
+#include "unwind/cfi.hpp"
+
+#include <elf.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "unwind/frame_program.hpp"
+#include "unwind/runtime_code.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+// Files may lie. These bound the work; their bytes count as they are read, and again as they are
+// interpreted.
+constexpr std::uint64_t kMaxBytes = 512 << 20;
+constexpr std::uint64_t kMaxFrames = 4 << 20;
+constexpr std::uint64_t kMaxRows = 8 << 20;
+constexpr std::uint64_t kMaxEntry = 256 << 10;  // bytes of an FDE
+constexpr std::uint64_t kMaxCommon = 4 << 10;   // bytes of a CIE
+constexpr std::size_t kChunk = 64 << 10;
+constexpr std::size_t kSmallChunk = 8 << 10;
+constexpr std::size_t kWalkEntries = 32 << 10;
+constexpr std::size_t kCommons = 64;
+constexpr std::uint64_t kCodeBytes = 4 << 10;  // looked at in a gap
+constexpr std::uint64_t kCodeGap = 0x80;       // what crtstuff takes, at least
+constexpr int kMaxCodeGaps = 16;
+
+// A piece of the image, by addresses.
+class Window {
+ public:
+  Window(const Image& image, const ElfCode& elf, std::size_t chunk, std::uint64_t& budget)
+      : image_(image), elf_(elf), chunk_(chunk), budget_(budget) {}
+
+  /// Nothing unless all of them can be read. Valid until the next call.
+  std::optional<Bytes> at(std::uint64_t address, std::uint64_t bytes) {
+    if (address - start_ > have_ || bytes > have_ - (address - start_))
+      if (!move(address, bytes)) return {};
+    return Bytes({buffer_.data() + (address - start_), bytes}, address);
+  }
+
+ private:
+  bool move(std::uint64_t address, std::uint64_t bytes) {
+    const auto offset = elf_.offset_of_address(address);
+    const auto segment = std::find_if(elf_.segments.begin(), elf_.segments.end(), [&](auto& each) {
+      return offset && *offset >= each.offset && *offset - each.offset < each.size &&
+             each.address + (*offset - each.offset) == address;
+    });
+    if (segment == elf_.segments.end()) return false;
+    const std::uint64_t into = address - segment->address;
+    if (bytes > segment->size - into) return false;
+    // Who goes on reads much, who jumps reads little, and what lies before it.
+    const bool goes_on = address - start_ <= have_ + chunk_;
+    const std::uint64_t before = goes_on ? 0 : std::min(into, address % kSmallChunk);
+    const std::uint64_t want = goes_on ? chunk_ : std::min(chunk_, kSmallChunk);
+    const std::uint64_t size =
+        std::min(std::max(want, before + bytes), segment->size - into + before);
+    have_ = 0;
+    if (size > budget_) return false;
+    budget_ -= size;
+    if (buffer_.size() < size) buffer_.resize(size);
+    if (!image_.read(*offset - before, buffer_.data(), size)) return false;
+    start_ = address - before;
+    have_ = size;
+    return true;
+  }
+
+  const Image& image_;
+  const ElfCode& elf_;
+  const std::size_t chunk_;
+  std::uint64_t& budget_;
+  std::vector<std::uint8_t> buffer_;
+  std::uint64_t start_ = 0, have_ = 0;
+};
+
+bool same(const unwind_rule& left, const unwind_rule& right) {
+  return ::memcmp(&left, &right, sizeof left) == 0;
+}
+
+// Of rows at one address the last counts, and those that change nothing are left out.
+class Rows {
+ public:
+  explicit Rows(const OnRow& row) : row_(row) {}
+  void add(std::uint64_t address, const unwind_rule& rule) {
+    if (waits_ && address != address_) flush();
+    address_ = address;
+    rule_ = rule;
+    waits_ = true;
+  }
+  void flush() {
+    if (waits_ && !same(rule_, told_)) {
+      row_(address_, rule_);
+      told_ = rule_;
+      ++count_;
+    }
+    waits_ = false;
+  }
+  std::uint64_t count() const { return count_; }
+
+ private:
+  const OnRow& row_;
+  unwind_rule told_{}, rule_{};
+  std::uint64_t address_ = 0, count_ = 0;
+  bool waits_ = false;
+};
+
+class Reader {
+ public:
+  Reader(const Image& image, const ElfCode& elf, const OnRow& row)
+      : image_(image),
+        elf_(elf),
+        rows_(row),
+        table_(image, elf, kChunk, budget_),
+        frames_(image, elf, kChunk, budget_),
+        commons_(image, elf, kSmallChunk, budget_),
+        code_(image, elf, kCodeBytes, budget_) {
+    for (const auto& segment : elf.segments)
+      if (segment.executable) executable_.push_back(segment);
+    std::sort(executable_.begin(), executable_.end(),
+              [](auto& left, auto& right) { return left.address < right.address; });
+  }
+
+  bool read() {
+    const bool all = elf_.frame_header != 0 ? by_header() : by_section();
+    if (found_ == 0) return false;
+    gap(covered_, std::numeric_limits<std::uint64_t>::max());
+    rows_.flush();
+    return all;
+  }
+
+ private:
+  // A CIE or an FDE.
+  struct Entry {
+    Bytes body{{}};          // from its second word on
+    std::uint64_t next = 0;  // the address after it
+    bool whole = true;
+  };
+  struct Function {
+    std::uint64_t begin = 0, end = 0;
+    Bytes program{{}};
+    bool whole = true;
+    const FrameContext* context = nullptr;
+  };
+  struct Common {
+    std::uint64_t address = 0;
+    bool known = false, usable = false, augmented = false;
+    FrameContext context;
+  };
+  struct Start {
+    std::uint64_t begin, address;
+    auto operator<=>(const Start&) const = default;
+  };
+
+  // --- where the frames are ---
+
+  bool by_header() {
+    constexpr std::uint8_t kTableEncoding = 0x3b;  // what every linker writes: datarel, sdata4
+    constexpr std::uint8_t kCountEncoding = 0x03;
+    constexpr std::uint64_t kMinHeader = 4 + 4, kMaxHeader = 4 + 10 + 10;
+    auto header = table_.at(elf_.frame_header, kMaxHeader);
+    if (!header) header = table_.at(elf_.frame_header, kMinHeader);
+    if (!header || header->u8() != 1) return false;
+    const auto frames_encoding = header->u8();
+    const auto count_encoding = header->u8();
+    const auto table_encoding = header->u8();
+    const auto frames = header->encoded(frames_encoding, elf_.frame_header);
+    const auto count = header->encoded(count_encoding);
+    if (count && *count > 0 && *count <= kMaxFrames && table_encoding == kTableEncoding &&
+        count_encoding == kCountEncoding && ascending(header->address(), *count))
+      return by_table(header->address(), *count);
+    return frames && by_walk(*frames, std::numeric_limits<std::uint64_t>::max());
+  }
+
+  std::optional<Start> table_entry(std::uint64_t address) {
+    auto entry = table_.at(address, 8);
+    if (!entry) return {};
+    const auto relative = [&] {
+      return elf_.frame_header + static_cast<std::uint64_t>(std::int64_t{entry->number<int>()});
+    };
+    Start start{};
+    start.begin = relative();
+    start.address = relative();
+    return start;
+  }
+  bool ascending(std::uint64_t table, std::uint64_t count) {
+    std::uint64_t last = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto entry = table_entry(table + i * 8);
+      if (!entry || entry->begin < last) return false;
+      last = entry->begin;
+    }
+    return true;
+  }
+  bool by_table(std::uint64_t table, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto entry = table_entry(table + i * 8);
+      if (!entry || !one(*entry)) return false;
+    }
+    return true;
+  }
+
+  // Without a table, the walk finds the frames in the order of the file. As many of the lowest are
+  // kept as the room allows, then it walks again for the next.
+  bool by_walk(std::uint64_t address, std::uint64_t end) {
+    std::vector<Start> starts;
+    starts.reserve(kWalkEntries);
+    for (Start done{}; walk(address, end, done, starts);) {
+      std::sort(starts.begin(), starts.end());
+      for (const auto& start : starts)
+        if (!one(start)) return false;
+      done = starts.back();
+      if (starts.size() < kWalkEntries / 2) break;
+    }
+    return budget_ > 0;
+  }
+  bool walk(std::uint64_t address, std::uint64_t end, const Start& done,
+            std::vector<Start>& starts) {
+    starts.clear();
+    Start limit{.begin = std::numeric_limits<std::uint64_t>::max(), .address = 0};
+    while (address < end) {
+      const auto entry = entry_at(frames_, address, kMaxEntry);
+      if (!entry) break;
+      const auto function = function_of(*entry);
+      const Start start{.begin = function ? function->begin : 0, .address = address};
+      address = entry->next;
+      if (!function || start <= done || start >= limit) continue;
+      if (starts.size() == kWalkEntries) {
+        const auto middle = starts.begin() + kWalkEntries / 2;
+        std::nth_element(starts.begin(), middle, starts.end());
+        limit = *middle;
+        starts.erase(middle, starts.end());
+        if (start >= limit) continue;
+      }
+      starts.push_back(start);
+    }
+    return !starts.empty();
+  }
+
+  bool by_section() {
+    Elf64_Ehdr header;
+    Elf64_Shdr names, section;
+    const auto read = [&](std::uint64_t index, Elf64_Shdr& to) {
+      std::uint64_t offset = 0;
+      return !__builtin_add_overflow(header.e_shoff, index * sizeof to, &offset) &&
+             image_.read(offset, &to, sizeof to);
+    };
+    if (!image_.read(0, &header, sizeof header) || header.e_shentsize != sizeof section ||
+        !read(header.e_shstrndx, names))
+      return false;
+    for (unsigned i = 0; i < header.e_shnum && read(i, section); ++i) {
+      constexpr char kName[] = ".eh_frame";
+      char name[sizeof kName];
+      if (image_.read(names.sh_offset + section.sh_name, name, sizeof name) &&
+          ::memcmp(name, kName, sizeof name) == 0 && section.sh_type != SHT_NOBITS &&
+          section.sh_size <= std::numeric_limits<std::uint64_t>::max() - section.sh_addr)
+        return by_walk(section.sh_addr, section.sh_addr + section.sh_size);
+    }
+    return false;
+  }
+
+  // --- what they say ---
+
+  // Nothing at the end of the list, too.
+  std::optional<Entry> entry_at(Window& window, std::uint64_t address, std::uint64_t most) {
+    constexpr std::uint32_t kLong = 0xffffffff;
+    auto head = window.at(address, 4);
+    if (!head) return {};
+    std::uint64_t length = head->number<std::uint32_t>();
+    std::uint64_t start = address + 4;
+    if (length == kLong) {
+      head = window.at(start, 8);
+      if (!head) return {};
+      length = head->number<std::uint64_t>();
+      start += 8;
+    }
+    Entry entry;
+    if (length == 0 || __builtin_add_overflow(start, length, &entry.next)) return {};
+    const auto body = window.at(start, std::min(length, most));
+    if (!body) return {};
+    entry.body = *body;
+    entry.whole = length <= most;
+    return entry;
+  }
+
+  std::optional<Function> function_of(const Entry& entry) {
+    Bytes body = entry.body;
+    // The word stays of 4 bytes in the 64-bit form (Linux Standard Base, Exception Frames).
+    const auto place = body.address();
+    const std::uint64_t back = body.number<std::uint32_t>();
+    if (back == 0) return {};  // a CIE
+    const Common& common = common_at(place - back);
+    if (!common.usable) return {};
+    const auto begin = body.encoded(common.context.encoding);
+    const auto size = body.encoded(common.context.encoding & 0x0f);
+    if (common.augmented) body.take(body.uleb());
+    Function function;
+    if (!begin || !size || !body.ok() || __builtin_add_overflow(*begin, *size, &function.end))
+      return {};
+    function.begin = *begin;
+    function.program = body;
+    function.whole = entry.whole;
+    function.context = &common.context;
+    return function;
+  }
+
+  const Common& common_at(std::uint64_t address) {
+    Common& common = common_[address / 4 % kCommons];
+    if (common.known && common.address == address) return common;
+    common = {.address = address, .known = true};
+    const auto entry = entry_at(commons_, address, kMaxCommon);
+    common.usable = entry && entry->whole && spend(entry->body) && read_common(entry->body, common);
+    return common;
+  }
+
+  static bool read_common(Bytes body, Common& common) {
+    constexpr std::uint64_t kReturnAddress = 16;
+    auto& context = common.context;
+    if (body.number<std::uint32_t>() != 0) return false;
+    const auto version = body.u8();
+    if (version != 1 && version != 3) return false;
+    std::array<char, 8> letters{};
+    std::size_t count = 0;
+    while (const char letter = static_cast<char>(body.u8())) {
+      if (count == letters.size()) return false;
+      letters[count++] = letter;
+    }
+    context.code_align = body.uleb();
+    context.data_align = body.sleb();
+    if ((version == 1 ? body.u8() : body.uleb()) != kReturnAddress) return false;
+    if (count > 0) {
+      if (letters[0] != 'z') return false;
+      common.augmented = true;
+      Bytes data = body.take(body.uleb());
+      for (std::size_t i = 1; i < count; ++i)
+        if (!augmentation(letters[i], data, context)) return false;
+    }
+    std::uint64_t location = 0;
+    if (!body.ok() || !run_frame_program(body, context, location, context.initial,
+                                         [](std::uint64_t, const Frame&) {}))
+      return false;
+    return location == 0;
+  }
+  static bool augmentation(char letter, Bytes& data, FrameContext& context) {
+    switch (letter) {
+      case 'P':
+        data.encoded(data.u8());
+        break;
+      case 'L':
+        data.u8();
+        break;
+      case 'R':
+        context.encoding = data.u8();
+        break;
+      case 'S':
+        context.signal = true;
+        break;
+      case 'B':
+        break;
+      default:
+        return false;
+    }
+    return data.ok();
+  }
+
+  // --- what is told of them ---
+
+  // False: enough of this file.
+  bool one(const Start& start) {
+    const auto entry = entry_at(frames_, start.address, kMaxEntry);
+    const auto function = entry ? function_of(*entry) : std::nullopt;
+    if (function && function->begin == start.begin) tell(*function);
+    return rows_.count() < kMaxRows && budget_ > 0;
+  }
+
+  void tell(const Function& function) {
+    const auto* segment = segment_of(function.begin);
+    if (segment == nullptr) return;
+    const auto end = std::min(function.end, segment->address + segment->size);
+    const auto begin = std::max(function.begin, covered_);
+    if (begin >= end || !spend(function.program)) return;
+    if (begin > covered_) gap(covered_, begin);
+    ++found_;
+    Frame frame = function.context->initial;
+    const bool signal = function.context->signal;
+    std::uint64_t location = function.begin;
+    const auto row = [&](std::uint64_t from, const Frame& held) {
+      if (from < end) rows_.add(std::max(from, begin), rule_of(held, signal));
+    };
+    const bool understood =
+        run_frame_program(function.program, *function.context, location, frame, std::ref(row));
+    if (location < end)
+      rows_.add(std::max(location, begin), understood && function.whole
+                                               ? rule_of(frame, signal)
+                                               : unwind_rule{.cfa = UNWIND_OTHER});
+    covered_ = end;
+  }
+
+  bool spend(const Bytes& bytes) {
+    const bool enough = budget_ >= bytes.left();
+    budget_ -= std::min<std::uint64_t>(budget_, bytes.left());
+    return enough;
+  }
+
+  const ElfCode::Segment* segment_of(std::uint64_t address) const {
+    for (const auto& segment : executable_)
+      if (address >= segment.address && address - segment.address < segment.size) return &segment;
+    return nullptr;
+  }
+
+  void gap(std::uint64_t begin, std::uint64_t end) {
+    rows_.add(begin, {});
+    for (const auto& segment : executable_) {
+      const auto segment_end = segment.address + segment.size;
+      const auto from = std::max(begin, segment.address);
+      const auto to = std::min(end, segment_end);
+      if (from >= to) continue;
+      const bool first = from == segment.address, last = to == segment_end;
+      const bool inside = !first && !last;
+      if (inside && (to - from < kCodeGap || ++code_gaps_ > kMaxCodeGaps)) continue;
+      const auto size = std::min(to - from, kCodeBytes);
+      runtime(from, size);
+      if (last && to - size > from + size) runtime(to - size, size);
+    }
+  }
+  void runtime(std::uint64_t address, std::uint64_t size) {
+    if (const auto code = code_.at(address, size))
+      read_runtime_code(
+          {code->position(), code->left()}, address,
+          [&](std::uint64_t from, const unwind_rule& rule) { rows_.add(from, rule); });
+  }
+
+  const Image& image_;
+  const ElfCode& elf_;
+  Rows rows_;
+  std::uint64_t budget_ = kMaxBytes;
+  Window table_, frames_, commons_, code_;
+  std::vector<ElfCode::Segment> executable_;
+  std::array<Common, kCommons> common_;
+  std::uint64_t covered_ = 0, found_ = 0;
+  int code_gaps_ = 0;
+};
+
+}  // namespace
+
+bool read_cfi(const Image& image, const ElfCode& elf, const OnRow& row) {
+  return elf.state == ElfCode::usable && Reader(image, elf, row).read();
+}
+
+}  // namespace coretap::unwind

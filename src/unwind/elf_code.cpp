@@ -1,0 +1,132 @@
+#include "unwind/elf_code.hpp"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace coretap::unwind {
+namespace {
+
+constexpr std::size_t kMaxHeaders = 512;
+constexpr std::size_t kMaxNotes = 16 << 10;  // bytes, of each segment
+constexpr std::size_t kMaxBuildId = 64;
+
+bool outside(std::uint64_t begin, std::uint64_t bytes, std::uint64_t size) {
+  return begin > size || bytes > size - begin;
+}
+
+std::string build_id_in(std::span<const char> notes, std::size_t align) {
+  while (notes.size() >= sizeof(Elf64_Nhdr)) {
+    Elf64_Nhdr note;
+    ::memcpy(&note, notes.data(), sizeof note);
+    const auto aligned = [align](std::uint64_t n) { return (n + align - 1) & ~(align - 1); };
+    const std::uint64_t text = aligned(sizeof note + note.n_namesz);
+    const std::uint64_t next = aligned(text + note.n_descsz);
+    if (text + note.n_descsz > notes.size()) return {};
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+        ::memcmp(&notes[sizeof note], ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
+        note.n_descsz >= 2 && note.n_descsz <= kMaxBuildId)
+      return {&notes[text], note.n_descsz};
+    notes = notes.subspan(std::min<std::uint64_t>(next, notes.size()));
+  }
+  return {};
+}
+
+void note_segment(const Image& image, const Elf64_Phdr& header, ElfCode& elf) {
+  std::vector<char> notes(std::min<std::uint64_t>(header.p_filesz, kMaxNotes));
+  if (!elf.build_id.empty() || notes.empty() ||
+      !image.read(header.p_offset, notes.data(), notes.size()))
+    return;
+  elf.build_id = build_id_in(notes, header.p_align == 8 ? 8 : 4);
+}
+
+void load_segment(const Elf64_Phdr& header, ElfCode& elf) {
+  if (header.p_offset >= elf.size) return;
+  const auto size = std::min(header.p_filesz, elf.size - header.p_offset);
+  if (size == 0 || size > std::numeric_limits<std::uint64_t>::max() - header.p_vaddr) return;
+  elf.segments.push_back({.offset = header.p_offset,
+                          .address = header.p_vaddr,
+                          .size = size,
+                          .executable = (header.p_flags & PF_X) != 0});
+}
+
+std::optional<std::uint64_t> translate(const std::vector<ElfCode::Segment>& segments,
+                                       std::uint64_t ElfCode::Segment::*from,
+                                       std::uint64_t ElfCode::Segment::*to, std::uint64_t value) {
+  for (const bool executable : {true, false})
+    for (const auto& segment : segments)
+      if (segment.executable == executable && value >= segment.*from &&
+          value - segment.*from < segment.size)
+        return segment.*to + (value - segment.*from);
+  return {};
+}
+
+}  // namespace
+
+FileImage::FileImage(int fd) : fd_(fd) {
+  struct stat status;
+  if (::fstat(fd, &status) == 0 && status.st_size > 0)
+    size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+bool FileImage::read(std::uint64_t offset, void* to, std::size_t bytes) const {
+  if (outside(offset, bytes, size_)) return false;
+  for (char* at = static_cast<char*>(to); bytes > 0;) {
+    const ssize_t got = ::pread(fd_, at, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+bool MemoryImage::read(std::uint64_t offset, void* to, std::size_t bytes) const {
+  if (outside(offset, bytes, bytes_.size())) return false;
+  if (bytes > 0) ::memcpy(to, bytes_.data() + offset, bytes);
+  return true;
+}
+
+std::optional<std::uint64_t> ElfCode::address_of_offset(std::uint64_t offset) const {
+  return translate(segments, &Segment::offset, &Segment::address, offset);
+}
+
+std::optional<std::uint64_t> ElfCode::offset_of_address(std::uint64_t address) const {
+  return translate(segments, &Segment::address, &Segment::offset, address);
+}
+
+ElfCode read_elf_code(const Image& image) {
+  ElfCode elf{.size = image.size()};
+  unsigned char ident[EI_NIDENT];
+  if (!image.read(0, ident, sizeof ident) || ::memcmp(ident, ELFMAG, SELFMAG) != 0) return elf;
+  Elf64_Ehdr header;
+  if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB) {
+    elf.state = ElfCode::foreign;
+    return elf;
+  }
+  if (!image.read(0, &header, sizeof header)) return elf;
+  if (header.e_machine != EM_X86_64) {
+    elf.state = ElfCode::foreign;
+    return elf;
+  }
+  if ((header.e_type != ET_EXEC && header.e_type != ET_DYN) ||
+      header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMaxHeaders)
+    return elf;
+  std::vector<Elf64_Phdr> headers(header.e_phnum);
+  if (!image.read(header.e_phoff, headers.data(), headers.size() * sizeof headers[0])) return elf;
+  elf.state = ElfCode::usable;
+  elf.entry = header.e_entry;
+  for (const auto& each : headers) {
+    if (each.p_type == PT_LOAD) load_segment(each, elf);
+    if (each.p_type == PT_NOTE) note_segment(image, each, elf);
+    if (each.p_type == PT_GNU_EH_FRAME) elf.frame_header = each.p_vaddr;
+  }
+  return elf;
+}
+
+}  // namespace coretap::unwind

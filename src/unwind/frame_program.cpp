@@ -1,0 +1,398 @@
+#include "unwind/frame_program.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace coretap::unwind {
+namespace {
+
+// By the ABI's numbers.
+enum Register : std::uint8_t { kRbx = 3, kRbp = 6, kRsp = 7, kR10 = 10, kReturnAddress = 16 };
+
+enum Opcode : std::uint8_t {
+  kNop = 0x00,
+  kSetLoc = 0x01,
+  kAdvanceLoc1 = 0x02,
+  kAdvanceLoc2 = 0x03,
+  kAdvanceLoc4 = 0x04,
+  kOffsetExtended = 0x05,
+  kRestoreExtended = 0x06,
+  kUndefined = 0x07,
+  kSameValue = 0x08,
+  kRegister = 0x09,
+  kRememberState = 0x0a,
+  kRestoreState = 0x0b,
+  kDefCfa = 0x0c,
+  kDefCfaRegister = 0x0d,
+  kDefCfaOffset = 0x0e,
+  kDefCfaExpression = 0x0f,
+  kExpression = 0x10,
+  kOffsetExtendedSf = 0x11,
+  kDefCfaSf = 0x12,
+  kDefCfaOffsetSf = 0x13,
+  kValOffset = 0x14,
+  kValOffsetSf = 0x15,
+  kValExpression = 0x16,
+  kAdvanceLoc8 = 0x1d,  // DW_CFA_MIPS_advance_loc8
+  kGnuArgsSize = 0x2e,
+  kGnuNegativeOffsetExtended = 0x2f,
+  // These hold an operand in their low six bits.
+  kAdvanceLoc = 0x40,
+  kOffset = 0x80,
+  kRestore = 0xc0,
+};
+
+enum Operation : std::uint8_t { kDeref = 0x06, kPlusUconst = 0x23, kBreg0 = 0x70, kBreg31 = 0x8f };
+
+constexpr std::size_t kMaxRemembered = 32;
+
+// rsp + 8, + 8 more from one byte of each 16-byte entry on: the PLT's FDE, as every linker that
+// makes one writes it. The byte differs with what the entries consist of.
+constexpr std::uint8_t kPltExpression[] = {
+    0x77, 8,           // breg7 8
+    0x80, 0,           // breg16 0
+    0x3f, 0x1a,        // lit15, and
+    0x30, 0x2a,        // lit?, ge
+    0x33, 0x24, 0x22,  // lit3, shl, plus
+};
+constexpr std::size_t kPltLiteral = 6;
+
+// register + offset; or what lies there, + more.
+struct Place {
+  std::uint8_t reg;
+  bool deref = false;
+  std::int64_t offset, more = 0;
+};
+
+std::optional<Place> place_of(Bytes expression) {
+  const auto base = expression.u8();
+  if (base < kBreg0 || base > kBreg31) return {};
+  Place place{.reg = static_cast<std::uint8_t>(base - kBreg0), .offset = expression.sleb()};
+  if (!expression.at_end()) {
+    if (expression.u8() != kDeref) return {};
+    place.deref = true;
+    if (!expression.at_end()) {
+      if (expression.u8() != kPlusUconst) return {};
+      place.more = static_cast<std::int64_t>(expression.uleb());
+    }
+  }
+  if (!expression.ok() || !expression.at_end()) return {};
+  return place;
+}
+
+std::uint8_t plt_byte(Bytes expression) {
+  if (expression.left() != std::size(kPltExpression)) return 0;
+  const std::uint8_t* bytes = expression.position();
+  for (std::size_t i = 0; i < std::size(kPltExpression); ++i)
+    if (i != kPltLiteral && bytes[i] != kPltExpression[i]) return 0;
+  const unsigned literal = bytes[kPltLiteral] - kPltExpression[kPltLiteral];
+  return literal < 16 ? static_cast<std::uint8_t>(literal) : 0;
+}
+
+std::uint8_t cfa_by_register(std::uint64_t reg) {
+  switch (reg) {
+    case kRsp:
+      return UNWIND_SP;
+    case kRbp:
+      return UNWIND_BP;
+    case kRbx:
+      return UNWIND_BX;
+    case kR10:
+      return UNWIND_R10;
+    default:
+      return UNWIND_OTHER;
+  }
+}
+
+void cfa_by_expression(Bytes expression, Frame& frame) {
+  frame.cfa = UNWIND_OTHER;
+  frame.cfa_expression = true;
+  frame.cfa_offset = frame.cfa_more = 0;
+  if (const auto byte = plt_byte(expression); byte > 0) {
+    frame.cfa = UNWIND_PLT;
+    frame.cfa_more = byte;
+  } else if (const auto place = place_of(expression)) {
+    if (!place->deref)
+      frame.cfa = cfa_by_register(place->reg);
+    else if (place->reg == kRsp)
+      frame.cfa = UNWIND_SP_DEREF;
+    else if (place->reg == kRbp)
+      frame.cfa = UNWIND_BP_DEREF;
+    frame.cfa_offset = place->offset;
+    frame.cfa_more = place->more;
+  }
+}
+
+Saved saved_by_expression(Bytes expression) {
+  const auto place = place_of(expression);
+  if (place && !place->deref && place->reg == kRbp)
+    return {.kind = Saved::at_bp, .offset = place->offset};
+  if (place && !place->deref && place->reg == kRsp)
+    return {.kind = Saved::at_sp, .offset = place->offset};
+  return {.kind = Saved::elsewhere};
+}
+
+std::int64_t factored(std::uint64_t count, std::int64_t align) {
+  return static_cast<std::int64_t>(count * static_cast<std::uint64_t>(align));
+}
+
+// Nothing for registers that no walk needs.
+Saved Frame::*saved(std::uint64_t reg) {
+  switch (reg) {
+    case kRbx:
+      return &Frame::bx;
+    case kRbp:
+      return &Frame::bp;
+    case kReturnAddress:
+      return &Frame::ra;
+    default:
+      return nullptr;
+  }
+}
+
+class Machine {
+ public:
+  Machine(Bytes program, const FrameContext& context, std::uint64_t& location, Frame& frame,
+          const OnFrame& row)
+      : program_(program), context_(context), location_(location), frame_(frame), row_(row) {}
+
+  bool run() {
+    while (!program_.at_end())
+      if (!step()) return false;
+    return program_.ok();
+  }
+
+ private:
+  bool step() {
+    const std::uint8_t byte = program_.u8();
+    const std::uint8_t low = byte & 0x3f;
+    switch (byte & 0xc0) {
+      case kAdvanceLoc:
+        return advance(low);
+      case kOffset:
+        return offset(low, program_.uleb());
+      case kRestore:
+        return restore(low);
+      default:
+        return extended(static_cast<Opcode>(byte));
+    }
+  }
+
+  // An operand that is cut off fails before anything comes of it.
+  bool extended(Opcode opcode) {
+    switch (opcode) {
+      case kNop:
+        return true;
+      case kAdvanceLoc1:
+        return advance(program_.u8());
+      case kAdvanceLoc2:
+        return advance(program_.number<std::uint16_t>());
+      case kAdvanceLoc4:
+        return advance(program_.number<std::uint32_t>());
+      case kAdvanceLoc8:
+        return advance(program_.number<std::uint64_t>());
+      case kOffsetExtended: {
+        const auto reg = program_.uleb();
+        return offset(reg, program_.uleb());
+      }
+      case kOffsetExtendedSf: {
+        const auto reg = program_.uleb();
+        return offset(reg, static_cast<std::uint64_t>(program_.sleb()));
+      }
+      case kGnuNegativeOffsetExtended: {
+        const auto reg = program_.uleb();
+        return offset(reg, 0 - program_.uleb());
+      }
+      case kRestoreExtended:
+        return restore(program_.uleb());
+      case kUndefined:
+        return save(program_.uleb(), {.kind = Saved::undefined});
+      case kSameValue:
+        return save(program_.uleb(), {.kind = Saved::same});
+      case kRegister:
+      case kValOffset: {
+        const auto reg = program_.uleb();
+        program_.uleb();
+        return save(reg, {.kind = Saved::elsewhere});
+      }
+      case kValOffsetSf: {
+        const auto reg = program_.uleb();
+        program_.sleb();
+        return save(reg, {.kind = Saved::elsewhere});
+      }
+      case kExpression: {
+        const auto reg = program_.uleb();
+        return save(reg, saved_by_expression(program_.take(program_.uleb())));
+      }
+      case kValExpression: {
+        const auto reg = program_.uleb();
+        program_.take(program_.uleb());
+        return save(reg, {.kind = Saved::elsewhere});
+      }
+      case kRememberState:
+        return remember();
+      case kRestoreState:
+        return recall();
+      case kDefCfa: {
+        const auto reg = program_.uleb();
+        return define_cfa(cfa_by_register(reg), static_cast<std::int64_t>(program_.uleb()));
+      }
+      case kDefCfaSf: {
+        const auto reg = program_.uleb();
+        return define_cfa(cfa_by_register(reg), factored_sleb());
+      }
+      case kDefCfaRegister: {
+        const auto cfa = cfa_by_register(program_.uleb());
+        return !frame_.cfa_expression && define_cfa(cfa, frame_.cfa_offset);
+      }
+      case kDefCfaOffset: {
+        const auto offset = static_cast<std::int64_t>(program_.uleb());
+        return !frame_.cfa_expression && define_cfa(frame_.cfa, offset);
+      }
+      case kDefCfaOffsetSf: {
+        const auto offset = factored_sleb();
+        return !frame_.cfa_expression && define_cfa(frame_.cfa, offset);
+      }
+      case kDefCfaExpression:
+        cfa_by_expression(program_.take(program_.uleb()), frame_);
+        return program_.ok();
+      case kGnuArgsSize:
+        program_.uleb();
+        return program_.ok();
+      case kSetLoc:
+        return set_location();
+      default:
+        return false;
+    }
+  }
+  std::int64_t factored_sleb() {
+    return factored(static_cast<std::uint64_t>(program_.sleb()), context_.data_align);
+  }
+
+  bool advance(std::uint64_t delta) {
+    if (!program_.ok()) return false;
+    row_(location_, frame_);
+    return !__builtin_mul_overflow(delta, context_.code_align, &delta) &&
+           !__builtin_add_overflow(location_, delta, &location_);
+  }
+  bool set_location() {
+    const auto to = program_.encoded(context_.encoding);
+    if (!to || *to < location_) return false;
+    row_(location_, frame_);
+    location_ = *to;
+    return true;
+  }
+
+  bool save(std::uint64_t reg, const Saved& where) {
+    if (!program_.ok()) return false;
+    if (const auto member = saved(reg)) frame_.*member = where;
+    return true;
+  }
+  bool offset(std::uint64_t reg, std::uint64_t count) {
+    return save(reg, {.kind = Saved::at_cfa, .offset = factored(count, context_.data_align)});
+  }
+  bool restore(std::uint64_t reg) {
+    const auto member = saved(reg);
+    return member != nullptr ? save(reg, context_.initial.*member) : program_.ok();
+  }
+
+  bool remember() {
+    if (remembered_.size() >= kMaxRemembered) return false;
+    remembered_.push_back(frame_);
+    return true;
+  }
+  bool recall() {
+    if (remembered_.empty()) return false;
+    frame_ = remembered_.back();
+    remembered_.pop_back();
+    return true;
+  }
+
+  bool define_cfa(std::uint8_t cfa, std::int64_t offset) {
+    if (!program_.ok()) return false;
+    frame_.cfa = cfa;
+    frame_.cfa_expression = false;
+    frame_.cfa_offset = offset;
+    frame_.cfa_more = 0;
+    return true;
+  }
+
+  Bytes program_;
+  const FrameContext& context_;
+  std::uint64_t& location_;
+  Frame& frame_;
+  const OnFrame& row_;
+  std::vector<Frame> remembered_;
+};
+
+// As a slot from the CFA, where that is possible.
+Saved from_cfa(const Saved& where, const Frame& frame) {
+  const bool comparable = (where.kind == Saved::at_sp && frame.cfa == UNWIND_SP) ||
+                          (where.kind == Saved::at_bp && frame.cfa == UNWIND_BP);
+  std::int64_t offset = 0;
+  if (!comparable || __builtin_sub_overflow(where.offset, frame.cfa_offset, &offset)) return where;
+  return {.kind = Saved::at_cfa, .offset = offset};
+}
+
+template <typename T>
+bool fits(std::int64_t value) {
+  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+}
+
+std::optional<std::int16_t> slot(std::int64_t offset) {
+  constexpr std::int64_t kSlot = 8;
+  if (offset % kSlot != 0 || !fits<std::int16_t>(offset / kSlot)) return {};
+  return static_cast<std::int16_t>(offset / kSlot);
+}
+
+// glibc's __restore_rt, above the ucontext of the handler that returns to it.
+bool is_sigreturn(const Frame& frame) {
+  const auto at = [](const Saved& where, std::int64_t offset) {
+    return where.kind == Saved::at_sp && where.offset == offset;
+  };
+  return frame.cfa == UNWIND_SP_DEREF && frame.cfa_offset == 160 && frame.cfa_more == 0 &&
+         at(frame.ra, 168) && at(frame.bp, 120) && at(frame.bx, 128);
+}
+
+std::int16_t bx_slot(const Frame& frame) {
+  if (frame.bx.kind == Saved::same) return 0;
+  const auto where = from_cfa(frame.bx, frame);
+  const auto found = where.kind == Saved::at_cfa ? slot(where.offset) : std::nullopt;
+  return found && *found != 0 ? *found : std::int16_t{UNWIND_BX_LOST};
+}
+
+}  // namespace
+
+bool run_frame_program(Bytes program, const FrameContext& context, std::uint64_t& location,
+                       Frame& frame, const OnFrame& row) {
+  return Machine(program, context, location, frame, row).run();
+}
+
+unwind_rule rule_of(const Frame& frame, bool signal) {
+  constexpr std::int64_t kReturnAddressSlot = -8;
+  const unwind_rule other{.cfa = UNWIND_OTHER};
+  if (frame.ra.kind == Saved::undefined) return {.cfa = UNWIND_END};
+  // Of a signal frame's caller, the address is exact: walks must know it from the rule.
+  if (signal) return is_sigreturn(frame) ? unwind_rule{.cfa = UNWIND_SIGNAL} : other;
+  const auto ra = from_cfa(frame.ra, frame);
+  if (ra.kind != Saved::at_cfa || ra.offset != kReturnAddressSlot || frame.cfa == UNWIND_OTHER ||
+      !fits<std::int32_t>(frame.cfa_offset) || !fits<std::int32_t>(frame.cfa_more))
+    return other;
+  unwind_rule rule{.cfa = frame.cfa,
+                   .bx_slot = bx_slot(frame),
+                   .offset = static_cast<std::int32_t>(frame.cfa_offset),
+                   .more = static_cast<std::int32_t>(frame.cfa_more)};
+  if (frame.bp.kind == Saved::same) return rule;
+  // A caller's rbp that no rule can tell: its CFA may depend on it, and guesses would.
+  const auto bp = from_cfa(frame.bp, frame);
+  const auto bp_slot = slot(bp.offset);
+  if ((bp.kind != Saved::at_cfa && bp.kind != Saved::at_bp) || !bp_slot) return other;
+  rule.bp = bp.kind == Saved::at_cfa ? UNWIND_BP_AT_CFA : UNWIND_BP_AT_BP;
+  rule.bp_slot = *bp_slot;
+  return rule;
+}
+
+}  // namespace coretap::unwind

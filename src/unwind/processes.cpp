@@ -1,0 +1,290 @@
+#include "unwind/processes.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+
+#include "core/maps.hpp"
+#include "lib/shared.h"
+#include "symbols/elf_symbols.hpp"
+#include "symbols/mapped_file.hpp"
+#include "unwind/kernel_maps.hpp"
+
+namespace coretap::unwind {
+
+namespace {
+
+constexpr std::uint64_t kMostVdso = 1 << 20;
+constexpr std::chrono::seconds kTurn{10};  // between two looks at which tables are used
+
+bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
+  return a.start == b.start && a.end == b.end && a.offset == b.offset && a.inode == b.inode &&
+         a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
+}
+
+unwind_mapping mapping_of(const symbols::Mapping& m, const File* file) {
+  unwind_mapping to{};
+  to.start = m.start;
+  to.length = static_cast<__u32>((m.end - m.start) >> 12);
+  to.page = UNWIND_LACK_CFI;
+  if (!file) return to;
+  if (file->state == File::no_memory) to.page = UNWIND_LACK_MEMORY;
+  auto address = file->elf.address_of_offset(m.offset);
+  if (file->state != File::ready || !address) return to;
+  to.bias = m.start - *address + file->base;
+  to.page = file->page;
+  to.pages = file->pages;
+  return to;
+}
+
+std::uint64_t hash_of(const std::vector<unwind_mapping>& mappings) {
+  return std::hash<std::string_view>{}(
+      {reinterpret_cast<const char*>(mappings.data()), mappings.size() * sizeof(unwind_mapping)});
+}
+
+bool equal(const std::vector<unwind_mapping>& a, const std::vector<unwind_mapping>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto& x, auto& y) {
+    return x.start == y.start && x.bias == y.bias && x.page == y.page && x.pages == y.pages &&
+           x.length == y.length;
+  });
+}
+
+}  // namespace
+
+Processes::Processes(Maps maps, Tables& tables, std::string proc_root)
+    : maps_(maps), tables_(tables), proc_root_(std::move(proc_root)) {}
+
+std::shared_ptr<File> Processes::file_of(pid_t tgid, const symbols::Mapping& m) {
+  if (m.path == "[vdso]") return vdso_of(tgid, m);
+  if (!m.has_file()) return nullptr;
+  auto handle = symbols::open_mapped(
+      proc_root_, tgid, m.start, m.end,
+      {m.path, ::makedev(m.device_major, m.device_minor), m.inode, m.path_cut}, {});
+  auto id = symbols::identity_of(handle.get());
+  if (!id) return nullptr;
+  auto file = tables_.known(*id);
+  if (!file || file->state == File::no_memory) {
+    if (reading) reading(m.path);
+    auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
+    if (!fd) return nullptr;
+    file = tables_.of_file(fd.get(), *id);
+  }
+  if (file->state == File::no_memory && no_room && told_.insert(m.path).second) no_room(m.path);
+  return file;
+}
+
+std::shared_ptr<File> Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) {
+  if (m.end - m.start > kMostVdso) return nullptr;
+  auto fd = symbols::open_regular(
+      symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/mem", false), UINT64_MAX);
+  auto image = symbols::read_at(fd.get(), m.start, m.end - m.start);
+  return image.empty() ? nullptr : tables_.of_image(image);
+}
+
+std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
+                                                            const std::vector<Part>& before) {
+  auto fd = symbols::open_regular(
+      symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/maps", false), UINT64_MAX);
+  if (!fd) return {};
+  auto content = symbols::read_mappings(fd.get());
+  if (content.executable.empty()) return {};  // ending: its memory is gone
+  Seen seen;
+  std::vector<Part> parts;
+  parts.reserve(content.executable.size());
+  auto old = before.begin();
+  for (auto& m : content.executable) {
+    while (old != before.end() && old->mapping.start < m.start) ++old;
+    auto known = old != before.end() && same(old->mapping, m) ? old->file : nullptr;
+    if (!known || (known->state == File::no_memory && known->wanted)) {
+      // A program may map pieces of one file thousands of times.
+      auto& file = seen[{m.device_major, m.device_minor, m.inode}];
+      if (!file || !m.has_file()) file = file_of(tgid, m);
+      known = file;
+    }
+    parts.push_back({std::move(m), std::move(known)});
+  }
+  return parts;
+}
+
+std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts) {
+  std::vector<unwind_mapping> mappings;
+  for (auto& p : parts) mappings.push_back(mapping_of(p.mapping, p.file.get()));
+  auto& alike = runs_[hash_of(mappings)];
+  for (auto& run : alike)
+    if (equal(run->mappings, mappings)) return run;
+  auto count = static_cast<std::uint32_t>(mappings.size());
+  auto first = room_.take(count);
+  if (!first) return nullptr;
+  if (!write_map(maps_.mappings, *first * sizeof(unwind_mapping), mappings.data(),
+                 count * sizeof(unwind_mapping))) {
+    room_.give(*first, count);
+    return nullptr;
+  }
+  auto run = std::make_shared<Run>();
+  run->first = *first;
+  run->mappings = std::move(mappings);
+  for (auto& p : parts) run->files.push_back(p.file);
+  alike.push_back(run);
+  return run;
+}
+
+bool Processes::tell(std::uint64_t program, const Run& run) {
+  unwind_process entry{};
+  entry.first = run.first;
+  entry.count = static_cast<__u32>(run.mappings.size());
+  return bpf_map_update_elem(bpf_map__fd(maps_.processes), &program, &entry, BPF_ANY) == 0;
+}
+
+bool Processes::look(pid_t tgid, std::uint64_t program) {
+  auto started = symbols::process_started(proc_root_, tgid);
+  auto& process = processes_[tgid];
+  bool again = process.started == started && process.program == program;
+  auto parts = started ? read(tgid, again ? process.parts : std::vector<Part>{}) : std::nullopt;
+  auto run = parts ? run_of(*parts) : nullptr;
+  if (!run || !tell(program, *run)) {
+    if (!again) processes_.erase(tgid);
+    return false;
+  }
+  process.program = program;
+  process.started = started;
+  process.parts = std::move(*parts);
+  process.run = std::move(run);
+  return true;
+}
+
+void Processes::changed(pid_t tgid) {
+  if (auto known = processes_.find(tgid); known != processes_.end())
+    look(tgid, known->second.program);
+}
+
+void Processes::all_changed() {
+  std::vector<pid_t> all;
+  for (auto& [tgid, process] : processes_) all.push_back(tgid);
+  for (auto tgid : all) changed(tgid);
+}
+
+void Processes::forked(pid_t tgid, std::uint64_t program, pid_t parent) {
+  auto from = processes_.find(parent);
+  if (from == processes_.end()) return;
+  auto child = from->second;
+  child.program = program;
+  child.started = symbols::process_started(proc_root_, tgid);
+  if (child.started) processes_.insert_or_assign(tgid, std::move(child));
+}
+
+void Processes::expect(pid_t tgid) { read(tgid, {}); }
+
+void Processes::forget_ended() {
+  std::set<std::uint64_t> programs;
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    auto& [tgid, process] = *it;
+    if (symbols::process_started(proc_root_, tgid) == process.started) {
+      programs.insert(process.program);
+      ++it;
+      continue;
+    }
+    bpf_map_delete_elem(bpf_map__fd(maps_.processes), &process.program);
+    it = processes_.erase(it);
+  }
+  // Children that we were not told of, or that had ended by then.
+  std::set<std::uint64_t> strangers;
+  each_entry(maps_.processes, [&](const char* key, const char*) {
+    std::uint64_t program = 0;
+    memcpy(&program, key, sizeof program);
+    if (programs.contains(program)) return;
+    if (strangers_.contains(program))
+      bpf_map_delete_elem(bpf_map__fd(maps_.processes), &program);
+    else
+      strangers.insert(program);
+  });
+  strangers_ = std::move(strangers);
+}
+
+/// Room is given back when no entry of the kernel's leads to it and walks under way are over.
+void Processes::retire_runs(Clock::time_point now) {
+  std::set<std::uint32_t> led_to;
+  each_entry(maps_.processes, [&](const char*, const char* value) {
+    unwind_process entry{};
+    memcpy(&entry, value, sizeof entry);
+    led_to.insert(entry.first);
+  });
+  std::erase_if(retired_, [&](auto& r) {
+    if (now - r.since < Tables::kGrace || led_to.contains(r.first)) return false;
+    room_.give(r.first, r.count);
+    return true;
+  });
+  for (auto it = runs_.begin(); it != runs_.end();) {
+    std::erase_if(it->second, [&](auto& run) {
+      if (run.use_count() > 1) return false;
+      retired_.push_back({now, run->first, static_cast<std::uint32_t>(run->mappings.size())});
+      return true;
+    });
+    it = it->second.empty() ? runs_.erase(it) : std::next(it);
+  }
+}
+
+/// Where stacks end for want of memory, tables that nothing has passed through for a while go.
+void Processes::make_room_from_unused(Clock::time_point now) {
+  if (now < next_turn_) return;
+  next_turn_ = now + kTurn;
+  std::map<File*, bool> used;
+  auto each = [&](auto visit) {
+    for (auto& [hash, alike] : runs_)
+      for (auto& run : alike) visit(*run);
+  };
+  auto write = [&](const Run& run) {
+    write_map(maps_.mappings, run.first * sizeof(unwind_mapping), run.mappings.data(),
+              run.mappings.size() * sizeof(unwind_mapping));
+  };
+  std::vector<unwind_mapping> seen;
+  each([&](Run& run) {
+    seen.resize(run.mappings.size());
+    if (!read_map(maps_.mappings, run.first * sizeof(unwind_mapping), seen.data(),
+                  seen.size() * sizeof(unwind_mapping)))
+      return;
+    for (std::size_t i = 0; i < seen.size(); i++)
+      if (run.files[i]) used[run.files[i].get()] |= seen[i].used != 0;
+    write(run);  // ours are not marked
+  });
+  bool wanted = false;
+  for (auto& [file, is_used] : used)
+    if (is_used && file->state == File::no_memory) wanted = file->wanted = true;
+  if (!wanted) return;
+  each([&](Run& run) {
+    bool changed = false;
+    for (std::size_t i = 0; i < run.mappings.size(); i++) {
+      auto* file = run.files[i].get();
+      if (!file || used[file] || !run.mappings[i].pages) continue;
+      run.mappings[i].pages = 0;
+      run.mappings[i].page = UNWIND_LACK_MEMORY;
+      changed = true;
+    }
+    if (changed) write(run);
+  });
+  for (auto& [file, is_used] : used)
+    if (!is_used) tables_.drop(*file);
+}
+
+void Processes::tend(Clock::time_point now) {
+  tables_.settle(now);
+  if (now < next_sweep_) return;
+  next_sweep_ = now + kSweep;
+  forget_ended();
+  retire_runs(now);
+  std::vector<pid_t> again;
+  bool lacking = false;
+  for (auto& [tgid, process] : processes_)
+    for (auto& part : process.parts) {
+      if (!part.file || part.file->state != File::no_memory) continue;
+      lacking = true;
+      if (!part.file->wanted || !tables_.fits(part.file->lacking)) continue;
+      again.push_back(tgid);
+      break;
+    }
+  for (auto tgid : again) changed(tgid);
+  if (lacking) make_room_from_unused(now);
+}
+
+}  // namespace coretap::unwind

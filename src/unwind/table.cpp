@@ -1,0 +1,104 @@
+#include "unwind/table.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "unwind/cfi.hpp"
+
+namespace coretap::unwind {
+
+namespace {
+
+constexpr std::uint64_t kPage = 1 << UNWIND_PAGE_BITS;
+
+std::string_view bytes_of(const unwind_rule& rule) {
+  return {reinterpret_cast<const char*>(&rule), sizeof rule};
+}
+
+class Builder {
+ public:
+  explicit Builder(Table& table) : table_(table) {}
+
+  void add(std::uint64_t address, std::uint16_t rule) {
+    if (table_.pages.empty()) {
+      if (rule == Rules::kNone) return;
+      table_.base = address & ~(kPage - 1);
+      next_page();
+    }
+    auto page = (address - table_.base) / kPage;
+    if (page >= UNWIND_PAGES) full_ = true;
+    if (full_) return;
+    while (table_.pages.size() <= page) next_page();
+    auto low = static_cast<std::uint32_t>(address & (kPage - 1));
+    if (!low) {  // in place of what the page before has handed on
+      table_.rows.pop_back();
+      table_.pages.back().count--;
+    }
+    push(low, rule);
+    last_ = rule;
+  }
+  bool full() const { return full_; }
+
+ private:
+  void push(std::uint32_t low, std::uint16_t rule) {
+    table_.rows.push_back(low << 16 | rule);
+    table_.pages.back().count++;
+  }
+  void next_page() {
+    table_.pages.push_back({static_cast<std::uint32_t>(table_.rows.size()), 0});
+    push(0, last_);
+  }
+
+  Table& table_;
+  std::uint16_t last_ = Rules::kNone;
+  bool full_ = false;
+};
+
+}  // namespace
+
+Rules::Rules() {
+  unwind_rule none{}, other{};
+  other.cfa = UNWIND_OTHER;
+  index_of(none);
+  index_of(other);
+}
+
+std::uint16_t Rules::index_of(const unwind_rule& rule) {
+  if (auto known = index_.find(bytes_of(rule)); known != index_.end()) return known->second;
+  if (all_.size() >= UNWIND_RULES) {
+    refused_++;
+    return kOther;
+  }
+  auto index = static_cast<std::uint16_t>(all_.size());
+  all_.push_back(rule);
+  index_.emplace(bytes_of(rule), index);
+  return index;
+}
+
+std::uint16_t Table::find(std::uint64_t address) const {
+  auto page = (address - base) / kPage;
+  if (address < base || page >= pages.size()) return Rules::kNone;
+  auto first = rows.begin() + pages[page].first;
+  auto key = static_cast<std::uint32_t>(address & (kPage - 1)) << 16 | 0xffff;
+  return static_cast<std::uint16_t>(*(std::upper_bound(first, first + pages[page].count, key) - 1));
+}
+
+Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
+  Table table;
+  if (elf.state != ElfCode::usable) return table;
+  Builder builder(table);
+  // Neighbours mostly share a few rules.
+  unwind_rule last{};
+  std::uint16_t last_index = Rules::kNone;
+  bool complete = read_cfi(image, elf, [&](std::uint64_t address, const unwind_rule& rule) {
+    if (bytes_of(rule) != bytes_of(last)) {
+      last = rule;
+      last_index = rules.index_of(rule);
+    }
+    builder.add(address, last_index);
+  });
+  if (!complete || builder.full()) table = {};
+  return table;
+}
+
+}  // namespace coretap::unwind

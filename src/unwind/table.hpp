@@ -1,0 +1,47 @@
+// One file's unwind table, as the kernel program reads it (lib/unwind.h).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/unwind.h"
+#include "unwind/elf_code.hpp"
+
+namespace coretap::unwind {
+
+/// The distinct rules of all files. Some six thousand do for a whole distribution.
+class Rules {
+ public:
+  static constexpr std::uint16_t kNone = 0, kOther = 1;
+  Rules();
+
+  /// kOther when there is no room for one more.
+  std::uint16_t index_of(const unwind_rule& rule);
+  const std::vector<unwind_rule>& all() const { return all_; }
+  std::size_t refused() const { return refused_; }
+
+ private:
+  std::vector<unwind_rule> all_;
+  std::map<std::string, std::uint16_t, std::less<>> index_;  // by the rule's bytes
+  std::size_t refused_ = 0;
+};
+
+struct Table {
+  struct Page {
+    std::uint32_t first, count;  ///< in `rows`
+  };
+  std::uint64_t base = 0;  ///< ELF address of the first page
+  std::vector<Page> pages;
+  std::vector<std::uint32_t> rows;
+
+  std::size_t bytes() const { return rows.size() * 4 + pages.size() * sizeof(unwind_page); }
+  /// The rule for an ELF address, as the kernel program finds it.
+  std::uint16_t find(std::uint64_t address) const;
+};
+
+/// Empty: the file has no unwind information, or more code than there is room for.
+Table make_table(const Image& image, const ElfCode& elf, Rules& rules);
+
+}  // namespace coretap::unwind

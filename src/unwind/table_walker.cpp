@@ -1,0 +1,132 @@
+#include "unwind/table_walker.hpp"
+
+#include <bpf/libbpf.h>
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/maps.hpp"
+#include "core/run.hpp"
+#include "unwind/mapping_watch.hpp"
+#include "unwind/processes.hpp"
+#include "unwind/tables.hpp"
+
+namespace coretap::unwind {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kPatience{2};  // until a wait is explained
+constexpr double kPoll = 0.02;               // the longest that tables of unmapped code are used
+constexpr std::uint64_t kMostProcesses = 1 << 16;
+constexpr std::uint64_t kReadyProcesses = 1 << 13;
+
+/// Each chunk of tables is a map of its own, with a descriptor.
+void allow_descriptors(std::size_t chunks) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  rlim_t wanted = chunks + 1024;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class TableWalker : public StackWalker {
+ public:
+  void configure(Session& s) override {
+    set_variable(s, "unwind_tables", 1);
+    s.unwinds = true;
+  }
+
+  Result<void> open(Session& s) override {
+    allow_descriptors(Tables::chunks_for(s.config.unwind_memory));
+    auto fd = [&](const char* name) { return bpf_map__fd(s.map(name)); };
+    tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows")},
+                    s.config.unwind_memory);
+    if (!tables_->ready()) return Error{"cannot write unwind tables", "the kernel maps none"};
+    processes_.emplace(Processes::Maps{fd("unwind_mappings"), s.map("unwind_processes")}, *tables_);
+    processes_->no_room = [this, &s](const std::string& path) { tell_no_room(s, path); };
+    processes_->reading = [this, &s](const std::string&) { tell_progress(s); };
+    if (auto r = watch_.open(); !r)
+      s.say(
+          fmt::format("note: libraries that processes load while they are traced are found late ({}"
+                      ": {})",
+                      r.error().what, r.error().why));
+    began_ = Clock::now();
+    for (auto pid : s.config.pids) processes_->expect(static_cast<pid_t>(pid));
+    return {};
+  }
+
+  void meet(Session&, const stack_process& process) override {
+    auto tgid = static_cast<pid_t>(process.tgid);
+    if (!tgid) return;  // outside our pid namespace
+    begin();
+    if (process.news == STACK_PROCESS_FORKED)
+      processes_->forked(tgid, process.program, static_cast<pid_t>(process.forked_from));
+    else
+      processes_->look(tgid, process.program);
+  }
+
+  double poll_seconds() const override { return kPoll; }
+
+  void poll(Session&) override {
+    begin();
+    if (!watch_.drain([&](pid_t tgid) { processes_->changed(tgid); })) processes_->all_changed();
+    processes_->tend(Clock::now());
+    if (tables_->bytes() != trimmed_at_) {
+      // What reading files took is not needed while there is nothing to read.
+      trimmed_at_ = tables_->bytes();
+      malloc_trim(0);
+    }
+  }
+
+  std::vector<int> wakes() const override { return watch_.descriptors(); }
+
+ private:
+  void begin() { began_ = Clock::now(); }
+
+  void tell_progress(Session& s) {
+    files_++;
+    auto now = Clock::now();
+    if (now - began_ < kPatience) return;
+    began_ = now;
+    s.say(fmt::format("reading unwind tables: {} files so far, {:.1f} MB", files_,
+                      static_cast<double>(tables_->bytes()) / (1 << 20)));
+  }
+
+  void tell_no_room(Session& s, const std::string& path) {
+    if (std::exchange(told_no_room_, true)) return;
+    s.say(
+        fmt::format("note: unwind tables of {} and perhaps others have no room in {} KB; stacks "
+                    "that pass there are truncated (a larger --unwind-memory helps)",
+                    printable(path), s.config.unwind_memory >> 10));
+  }
+
+  std::optional<Tables> tables_;
+  std::optional<Processes> processes_;
+  MappingWatch watch_;
+  Clock::time_point began_{};
+  std::size_t files_ = 0, trimmed_at_ = 0;
+  bool told_no_room_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<StackWalker> make_table_walker() { return std::make_unique<TableWalker>(); }
+
+void size_maps(Session& s) {
+  for (auto* name : {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows"})
+    if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
+  if (auto* rows = s.map("unwind_rows"))
+    bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.unwind_memory));
+  if (auto* processes = s.map("unwind_processes")) {
+    bpf_map__set_autocreate(processes, s.unwinds);
+    on_demand(s, processes, kMostProcesses, kReadyProcesses);
+  }
+}
+
+}  // namespace coretap::unwind

@@ -1,0 +1,106 @@
+// The unwind tables of all files met, in the kernel's maps, within a budget of memory.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/fd.hpp"
+#include "symbols/files.hpp"
+#include "unwind/extents.hpp"
+#include "unwind/table.hpp"
+
+namespace coretap::unwind {
+
+/// A file of which there is a table, or none for a reason.
+struct File {
+  ElfCode elf;
+  enum State { ready, no_cfi, no_memory } state = no_cfi;
+  std::uint64_t base = 0;
+  std::uint32_t page = 0, pages = 0;  ///< in unwind_pages
+  struct Rows {
+    std::uint32_t chunk, first, count;
+  };
+  std::vector<Rows> rows;
+  std::size_t bytes = 0;
+  std::size_t lacking = 0;  ///< bytes that it would take (no_memory)
+  bool wanted = false;      ///< stacks have ended there for want of memory
+  std::uint64_t used = 0;   ///< when it was asked for last, as a count of askings
+};
+
+class Tables {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// What a kernel program may be reading of freed room is over by then.
+  static constexpr std::chrono::milliseconds kGrace{100};
+
+  /// Descriptors of unwind_rules, unwind_pages and unwind_rows.
+  struct Maps {
+    int rules = -1, pages = -1, rows = -1;
+  };
+  Tables(Maps maps, std::size_t budget);
+  static std::uint32_t chunks_for(std::size_t budget);
+  /// The kernel's maps can be written.
+  bool ready() { return write_rules(); }
+
+  /// The table of a file that is open for reading; shared by all that have the same build-id and
+  /// size. Never null.
+  std::shared_ptr<File> of_file(int fd, const symbols::FileIdentity& id);
+  /// Known already?
+  std::shared_ptr<File> known(const symbols::FileIdentity& id);
+  /// Of an image in memory: the vdso.
+  std::shared_ptr<File> of_image(const std::string& image);
+
+  /// Is there, or can there be, so much room?
+  bool fits(std::size_t bytes);
+  /// Frees the tables of files that no process has mapped, the least recently used first, until
+  /// so many bytes are free. False: there are not enough of them.
+  bool make_room(std::size_t bytes);
+  /// Takes the table of one file away; who has mapped it must have been told.
+  void drop(File& file);
+  /// Gives back what has been dropped for long enough. True: there was something.
+  bool settle(Clock::time_point now);
+
+  std::size_t bytes() const { return bytes_; }
+  std::size_t files() const { return by_key_.size(); }
+  std::size_t most_bytes() const { return budget_; }
+  const Rules& rules() const { return rules_; }
+
+ private:
+  struct Chunk {
+    Fd map;
+    Extents room{UNWIND_CHUNK_ROWS};
+  };
+  struct Dropped {
+    Clock::time_point since;
+    std::uint32_t page, pages;
+    std::vector<File::Rows> rows;
+    std::size_t bytes;
+  };
+  std::shared_ptr<File> build(const Image& image, ElfCode elf);
+  bool place(File& file, const Table& table);
+  bool place_rows(File& file, const Table& table, std::vector<unwind_page>& pages);
+  bool take_rows(std::uint32_t count, std::uint32_t& chunk, std::uint32_t& first);
+  void give_rows(const std::vector<File::Rows>& rows);
+  bool write_rules();
+
+  Maps maps_;
+  std::size_t budget_, bytes_ = 0;
+  std::uint64_t clock_ = 0;
+  Rules rules_;
+  std::size_t rules_written_ = 0;
+  Extents page_room_{UNWIND_PAGES};
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // null: not there now
+  std::map<std::string, std::shared_ptr<File>> by_key_;
+  std::unordered_map<symbols::FileIdentity, std::shared_ptr<File>, symbols::FileIdentityHash>
+      by_identity_;
+  std::deque<Dropped> dropped_;
+};
+
+}  // namespace coretap::unwind

@@ -1,0 +1,329 @@
+#include "unwind/mapping_watch.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/files.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+constexpr int kFailedChild = 99;
+
+std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+bool map_once(int rights, int fd = -1) {
+  const int flags = MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0);
+  void* memory = ::mmap(nullptr, page(), rights, flags, fd, 0);
+  return memory != MAP_FAILED && ::munmap(memory, page()) == 0;
+}
+
+bool map_code(int fd = -1) { return map_once(PROT_READ | PROT_EXEC, fd); }
+
+struct Ended {
+  pid_t pid;
+  int status;  // of its exit; -1: killed
+};
+
+/// Runs it in a process of its own, to its end.
+Ended in_child(const std::function<int()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(body());
+  int status = -1;
+  if (pid > 0) ::waitpid(pid, &status, 0);
+  return {pid, pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+class WatchedMappings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto opened = watch.open();
+    if (!opened && opened.error().status == kUnsupported)
+      GTEST_SKIP() << opened.error().what << ": " << opened.error().why;
+    ASSERT_TRUE(opened) << opened.error().what << ": " << opened.error().why;
+    ::sched_getaffinity(0, sizeof cpus_, &cpus_);
+  }
+  void TearDown() override { ::sched_setaffinity(0, sizeof cpus_, &cpus_); }
+
+  void stay_on_this_cpu() {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  }
+
+  bool drain() {
+    told.clear();
+    return watch.drain([&](pid_t tgid) { told.push_back(tgid); });
+  }
+  /// All that the action brings; tried again if others flooded the rings meanwhile.
+  bool hears_all_of(const std::function<void()>& action) {
+    for (int i = 0; i < 50; ++i) {
+      drain();
+      action();
+      if (drain()) return true;
+    }
+    return false;
+  }
+  bool hears_all_of_child(const std::function<int()>& body) {
+    return hears_all_of([&] { child = in_child(body); });
+  }
+  std::ptrdiff_t times_told(pid_t tgid) const { return std::count(told.begin(), told.end(), tgid); }
+
+  MappingWatch watch;
+  std::vector<pid_t> told;
+  Ended child{};
+
+ private:
+  cpu_set_t cpus_{};
+};
+
+TEST_F(WatchedMappings, OfAnonymousCode) {
+  ASSERT_TRUE(hears_all_of_child([] { return map_code() ? 0 : kFailedChild; }));
+  ASSERT_EQ(child.status, 0);
+  EXPECT_EQ(times_told(child.pid), 1);
+  drain();
+  EXPECT_EQ(times_told(child.pid), 0);
+}
+
+TEST_F(WatchedMappings, OfFiles) {
+  ASSERT_TRUE(hears_all_of_child([] {
+    const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    return map_code(self.get()) && map_code(self.get()) ? 0 : kFailedChild;
+  }));
+  ASSERT_EQ(child.status, 0);
+  EXPECT_EQ(times_told(child.pid), 1);
+}
+
+TEST_F(WatchedMappings, MadeExecutableLater) {
+  void* memory =
+      ::mmap(nullptr, page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  EXPECT_TRUE(hears_all_of_child(
+      [&] { return ::mprotect(memory, page(), PROT_READ | PROT_EXEC) == 0 ? 0 : kFailedChild; }));
+  ::munmap(memory, page());
+  ASSERT_EQ(child.status, 0);
+  EXPECT_EQ(times_told(child.pid), 1);
+}
+
+TEST_F(WatchedMappings, OfAnotherProgram) {
+  ASSERT_TRUE(hears_all_of_child([] {
+    ::execl("/bin/true", "true", nullptr);
+    return kFailedChild;
+  }));
+  ASSERT_EQ(child.status, 0);
+  EXPECT_EQ(times_told(child.pid), 1);
+}
+
+TEST_F(WatchedMappings, NotOfDataNorOfForks) {
+  ASSERT_TRUE(hears_all_of_child([] {
+    const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    return map_once(PROT_READ | PROT_WRITE) && map_once(PROT_READ, self.get()) ? 0 : kFailedChild;
+  }));
+  ASSERT_EQ(child.status, 0);
+  EXPECT_EQ(times_told(child.pid), 0);
+}
+
+TEST_F(WatchedMappings, OfThreadsAreTheirProcess) {
+  pid_t thread_id = 0;
+  bool mapped = false;
+  EXPECT_TRUE(hears_all_of([&] {
+    std::thread([&] {
+      thread_id = ::gettid();
+      mapped = map_code();
+    }).join();
+  }));
+  ASSERT_TRUE(mapped);
+  EXPECT_EQ(times_told(::getpid()), 1);
+  EXPECT_EQ(times_told(thread_id), 0);
+}
+
+TEST_F(WatchedMappings, OfManyProcesses) {
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Ended> children;
+    EXPECT_TRUE(hears_all_of([&] {
+      children.clear();
+      for (int i = 0; i < 40; ++i)
+        children.push_back(in_child([] { return map_code() && map_code() ? 0 : kFailedChild; }));
+    }));
+    for (const auto& [pid, status] : children) {
+      EXPECT_EQ(status, 0);
+      EXPECT_EQ(times_told(pid), 1) << pid;
+    }
+  }
+}
+
+// At once, not when the ring is half full: that would take minutes of what others map.
+TEST_F(WatchedMappings, MakeADescriptorReadable) {
+  std::vector<pollfd> polled;
+  for (const int fd : watch.descriptors()) polled.push_back({fd, POLLIN, 0});
+  ASSERT_FALSE(polled.empty());
+  int woken = 0;
+  for (int i = 0; i < 20; ++i) {
+    while (::poll(polled.data(), polled.size(), 0) > 0) {
+    }
+    drain();
+    for (int mapping = 0; mapping < 400; ++mapping) ASSERT_TRUE(map_code());
+    if (::poll(polled.data(), polled.size(), 200) > 0) ++woken;
+  }
+  EXPECT_GE(woken, 10);
+}
+
+TEST_F(WatchedMappings, AreCompleteHoweverTheirRecordsWrap) {
+  stay_on_this_cpu();
+  // Records of 48, 64, 72 and 80 bytes: so they meet the ring's end in each way.
+  std::vector<Fd> files(1);
+  for (const char* name : {"a", "aaaaaaaa", "aaaaaaaaaaaaaaaa"})
+    files.emplace_back(::memfd_create(name, MFD_CLOEXEC));
+  std::mt19937 random(20240229);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+  const pid_t self = ::getpid();
+  int complete = 0;
+  for (int i = 0; i < 20'000; ++i) {  // 1.3 MB, through 64 KiB
+    ASSERT_TRUE(map_code(files[random() % files.size()].get()));
+    if (drain()) {
+      ++complete;
+      ASSERT_EQ(times_told(self), 1) << i;
+    }
+    for (const pid_t tgid : told) ASSERT_GT(tgid, 0) << i;
+  }
+  EXPECT_GT(complete, 19'000);  // all, unless others flood the rings
+}
+
+TEST_F(WatchedMappings, FloodsAreToldAndPass) {
+  stay_on_this_cpu();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 6'000; ++i) ASSERT_TRUE(map_code());  // 288 KB
+    EXPECT_FALSE(drain());
+    ASSERT_TRUE(map_code());  // brings the kernel's own word of the loss
+    EXPECT_FALSE(drain());
+    ASSERT_TRUE(hears_all_of_child([] { return map_code() ? 0 : kFailedChild; }));
+    ASSERT_EQ(child.status, 0);
+    EXPECT_EQ(times_told(child.pid), 1);
+  }
+}
+
+TEST_F(WatchedMappings, OpenedAgainStartAfresh) {
+  ASSERT_TRUE(map_code());
+  const auto opened = watch.open();
+  ASSERT_TRUE(opened) << opened.error().why;
+  drain();
+  EXPECT_EQ(times_told(::getpid()), 0);
+  EXPECT_TRUE(hears_all_of([] { EXPECT_TRUE(map_code()); }));
+  EXPECT_EQ(times_told(::getpid()), 1);
+}
+
+// A watch inside a pid namespace hears of processes outside, which have no number there.
+TEST_F(WatchedMappings, OutsideThePidNamespaceAreLeftOut) {
+  int ready[2], done[2];
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(done, O_CLOEXEC), 0);
+  const pid_t outer = ::fork();
+  if (outer == 0) {
+    if (::unshare(CLONE_NEWPID) != 0) ::_exit(77);
+    const auto inner = in_child([&] {
+      MappingWatch inside;
+      char byte = 0;
+      if (!inside.open() || ::write(ready[1], &byte, 1) != 1 || ::read(done[0], &byte, 1) != 1)
+        return kFailedChild;
+      std::vector<pid_t> heard;
+      const auto hear = [&](pid_t tgid) { heard.push_back(tgid); };
+      inside.drain(hear);
+      if (!heard.empty()) return 1;
+      for (bool complete = false; !complete;) {
+        heard.clear();
+        if (!map_code()) return kFailedChild;
+        complete = inside.drain(hear);
+      }
+      return heard == std::vector<pid_t>{1} ? 0 : 2;
+    });
+    ::_exit(inner.status);
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  if (::read(ready[0], &byte, 1) == 1) {
+    drain();
+    EXPECT_TRUE(map_code());
+    EXPECT_EQ(::write(done[1], &byte, 1), 1);
+  }
+  for (const int fd : {ready[0], done[0], done[1]}) ::close(fd);
+  int status = 0;
+  ASSERT_EQ(::waitpid(outer, &status, 0), outer);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs the right to make a pid namespace";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(!drain() || times_told(::getpid()) == 1);
+}
+
+TEST_F(WatchedMappings, WithoutDescriptorsSayWhatToDo) {
+  const auto limited = in_child([] {
+    const int next = ::dup(STDERR_FILENO);
+    const rlimit few{static_cast<rlim_t>(next), static_cast<rlim_t>(next)};
+    ::close(next);
+    MappingWatch none;
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return kFailedChild;
+    const auto opened = none.open();
+    return !opened && opened.error().hint.find("ulimit -n") != std::string::npos &&
+                   none.descriptors().empty()
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(limited.status, 0);
+}
+
+TEST_F(WatchedMappings, WithoutLockedMemorySayWhatToDo) {
+  if (read_number("/proc/sys/kernel/perf_event_paranoid").value_or(2) < 0)
+    GTEST_SKIP() << "kernel.perf_event_paranoid is below 0: locked memory is not limited";
+  const auto limited = in_child([] {
+    const rlimit no_memory{0, 0};
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, 2> rights{};
+    if (::setrlimit(RLIMIT_MEMLOCK, &no_memory) != 0 ||
+        ::syscall(SYS_capget, &header, rights.data()) != 0)
+      return kFailedChild;
+    rights[0].effective &= ~(1U << CAP_IPC_LOCK);
+    if (::syscall(SYS_capset, &header, rights.data()) != 0) return kFailedChild;
+    const auto watches = std::make_unique<std::array<MappingWatch, 64>>();
+    for (auto& watch : *watches)
+      if (const auto opened = watch.open(); !opened)
+        return opened.error().hint.find("perf_event_mlock_kb") != std::string::npos ? 0 : 1;
+    return 2;
+  });
+  EXPECT_EQ(limited.status, 0);
+}
+
+TEST(MappingWatch, WithoutRightsSaysWhatToDo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (read_number("/proc/sys/kernel/perf_event_paranoid").value_or(2) < 1)
+    GTEST_SKIP() << "kernel.perf_event_paranoid is below 1: everybody may watch";
+  const auto child = in_child([] {
+    if (::setresuid(65534, 65534, 65534) != 0) return kFailedChild;
+    MappingWatch watch;
+    const auto opened = watch.open();
+    return !opened && opened.error().status == kUnsupported &&
+                   opened.error().hint.find("CAP_PERFMON") != std::string::npos &&
+                   watch.descriptors().empty()
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(child.status, 0);
+}
+
+}  // namespace
+}  // namespace coretap::unwind
