@@ -165,7 +165,7 @@ Observed observe(const std::string& tool, const Strings& options, const std::vec
                                                Victim::How{.linger = true}));
     pids += (pids.empty() ? "" : ",") + victims.back()->id();
   }
-  Tracer tracer(tool, joined(options, {"--json", "--strict", "-p", pids}));
+  Tracer tracer(tool, joined(options, {"--json", "-p", pids}));
   for (auto& victim : victims) victim->release();
   std::vector<Traced> traced;
   traced.reserve(victims.size());
@@ -308,14 +308,42 @@ SWITCH_TEST(Unwind, DepthIsBounded) {
 
 // ---- mappings that change ----
 
+/// For a moment after dlopen what it has mapped is not known.
+const Expected kYoung{.sometimes = "no mapping"};
+
+/// The same with any name for the functions that are called so.
+Stacks whatever_is(std::string_view named, Stacks truths) {
+  for (auto& truth : truths)
+    for (auto& frame : truth)
+      if (frame.starts_with(named)) frame = "?";
+  return truths;
+}
+
 SWITCH_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
-  expect_all_whole("profile", kSampled, {{{"--way", "dlopen", "--ms", "1500"}}});
-  expect_all_whole("offcputime", {}, {{{"--way", "dlopen", "--end", "sleep", "--times", "100"}}});
+  for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
+           {"profile", kSampled, {"--ms", "1500"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
+    auto one = observe(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
+    ASSERT_EQ(one.truths.size(), 6u);
+    expect_whole(one.stacks, {whatever_is("reuse_", one.truths)[0]}, kYoung);
+  }
+}
+
+SWITCH_TEST(Unwind, NamesOfLibrariesThatAreGone) {
+  expect_all_whole("profile", kSampled, {{{"--way", "dlopen", "--ms", "1500"}, kYoung}});
 }
 
 SWITCH_TEST(Unwind, ExecInTheSameProcess) {
-  expect_all_whole("profile", kSampled, {{{"--then", "qsort", "--ms", "600"}, {.known = 0.6}}});
-  expect_all_whole("offcputime", {}, {{{"--then", "qsort", "--end", "sleep"}, {.known = 0.6}}});
+  for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
+           {"profile", kSampled, {"--ms", "600"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
+    auto one = observe(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
+    ASSERT_EQ(one.truths.size(), 2u);
+    expect_whole(one.stacks, {one.truths[0]}, {.known = 0.3});
+  }
+}
+
+SWITCH_TEST(Unwind, NamesBeforeExec) {
+  expect_all_whole("profile", kSampled, {{{"--then", "qsort", "--ms", "600"}}});
+  expect_all_whole("offcputime", {}, {{{"--then", "qsort", "--end", "sleep"}}});
 }
 
 SWITCH_TEST(Unwind, OtherPlacesOfTheProgram) {
@@ -408,7 +436,7 @@ TOOL_TEST(Unwind, FramePointersOnlyAndOff) {
 
 TOOL_TEST(Unwind, MemoryIsBounded) {
   auto little = observe("profile", joined(kSampled, {"--unwind-memory", "64K"}),
-                        {{{"--end", "spin"}}, {{"--end", "memset"}}});
+                        {{{"--way", "qsort"}}, {{"--end", "memset"}}});
   std::uint64_t refused = 0;
   for (auto& one : little.cases)
     for (auto& stack : one.stacks) {
@@ -420,8 +448,7 @@ TOOL_TEST(Unwind, MemoryIsBounded) {
 }
 
 TOOL_TEST(Unwind, BadValues) {
-  for (auto tool : {"profile", "offcputime", "offwaketime", "wakeuptime", "chaintrace", "memleak",
-                    "opensnoop"}) {
+  for (auto tool : {"profile", "offcputime", "offwaketime", "chaintrace", "memleak", "opensnoop"}) {
     auto bad = run({tool_path(tool), "--unwind", "sideways\x1b"});
     EXPECT_EQ(bad.status, 2) << tool;
     EXPECT_TRUE(contains(bad.err, "sideways")) << bad.err;
@@ -463,18 +490,18 @@ SWITCH_TEST(Unwind, CallersOfOpen) {
   victim.end_lingering();
   std::vector<Stack> stacks;
   for (auto& event : report.body) stacks.push_back(stack_of(event, 1));
-  EXPECT_EQ(stacks.size(), 20u);
+  EXPECT_EQ(stacks.size(), 100u);
   expect_whole(stacks, truths, {.known = 1});
 }
 
 // Who writes to the pipe stands in the chain, and another thread reads it.
 SWITCH_TEST(Unwind, Wakers) {
-  for (auto tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
+  for (auto tool : {"offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
     require_tool(tool);
     require_victim("unwind");
-    Victim victim("unwind", {"--end", "wake", "--times", "50"}, {.linger = true});
-    Tracer tracer(tool, {"--json", "--strict", "-p", victim.id()});
+    Victim victim("unwind", {"--end", "wake"}, {.linger = true});
+    Tracer tracer(tool, {"--json", "-p", victim.id()});
     victim.release();
     auto truths = truths_of(victim.truth());
     auto report = tracer.stop();
@@ -486,10 +513,10 @@ SWITCH_TEST(Unwind, Wakers) {
           wakers[0]["comm"].str() != "unwind")
         continue;
       writers.push_back(stack_of(wakers[0], line["count"].u64()));
-      if (line.has("user_stack")) readers.push_back(stack_of(line, line["count"].u64()));
+      readers.push_back(stack_of(line, line["count"].u64()));
     }
     expect_whole(writers, truths, {});
-    if (tool != std::string_view("wakeuptime")) expect_whole(readers, {{"...", "reader_main"}}, {});
+    expect_whole(readers, {{"...", "reader_main"}}, {});
   }
 }
 
@@ -565,14 +592,13 @@ SWITCH_TEST(Unwind, ReturnAddressesFollowCalls) {
     throw std::runtime_error("profile: " + std::to_string(status) + tracer.process().err());
   auto report = parse_report(tracer.process().out(), tracer.process().err());
   std::uint64_t all = 0, whole = 0, frames = 0;
-  std::map<std::string, std::uint64_t> cut;
   for (auto& line : report.body) {
     auto stack = stack_of(line, line["count"].u64());
     all += stack.count;
     whole += stack.cut.empty() ? stack.count : 0;
     frames += stack.cut.empty() ? stack.count * stack.frames.size() : 0;
-    cut[stack.cut] += stack.count;
-    EXPECT_TRUE(stack.cut.empty() || stack.cut == kNotReady || stack.cut == "exiting")
+    EXPECT_TRUE(stack.cut.empty() || stack.cut == kNotReady || stack.cut == kYoung.sometimes ||
+                stack.cut == "stack depth")
         << stack.text();
   }
   // The start of the program may come before its tables.

@@ -3,6 +3,15 @@
 #ifndef PAD
 #define PAD 64
 #endif
+#ifndef SKIP
+#define SKIP 16
+#endif
+
+/* Of several libraries each has it elsewhere. */
+#define TEXT(number) TEXT_(number)
+#define TEXT_(number) #number
+__asm__(".text\n"
+	".skip " TEXT(SKIP) ", 0x90\n");
 
 __attribute__((noinline, used)) void NAME(void (*call)(void (*)(void)), void (*end)(void))
 {

@@ -7,7 +7,7 @@
 #include <linux/sched.h>
 #include <ucontext.h>
 
-static uint64_t ms = 300, times = 20;
+static uint64_t ms = 300, times = 100;
 static const char *end_wanted = "spin", *way_wanted = "main", *then, *first, *libraries;
 static const char *place = "here";
 static bool placed, ibt;
@@ -324,14 +324,18 @@ VT_FRAME void end_wake(void)
 
 VT_FRAME void end_malloc(void)
 {
-	for (uint64_t i = 0; i < times; i++)
+	for (uint64_t i = 0; i < times; i++) {
+		vt_nap_ms(2);
 		sink = malloc(1000);
+	}
 }
 
 VT_FRAME void end_open(void)
 {
-	for (uint64_t i = 0; i < times; i++)
+	for (uint64_t i = 0; i < times; i++) {
+		vt_nap_ms(2);
 		close(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	}
 }
 
 VT_FRAME void child_spin(void)
