@@ -91,7 +91,7 @@ struct Expected {
   std::uint64_t least_guessed = 0, most_guessed = 0;
   double known =
       0.8;  ///< at least this part is in the chain; the rest is the victim's start and end
-  std::string sometimes = {};  ///< a reason that a tenth may have
+  Strings sometimes = {};  ///< reasons that a tenth may have
 };
 
 /// All stacks are whole, and nearly all of them are the victim's; only while the tables are made
@@ -107,8 +107,9 @@ void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
       waiting += stack.count;
       continue;
     }
-    if (!stack.cut.empty() && stack.cut == expected.sometimes) {
+    if (std::ranges::count(expected.sometimes, stack.cut)) {
       excused += stack.count;
+      others += stack.text() + "\n";
       continue;
     }
     EXPECT_EQ(stack.cut, "") << stack.text();
@@ -126,7 +127,7 @@ void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
   }
   EXPECT_GT(all, 0u);
   EXPECT_LE(waiting, all / 2) << "the tables came late";
-  EXPECT_LE(excused, all / 10 + 2) << expected.sometimes;
+  EXPECT_LE(excused, all / 10 + 2) << others;
   EXPECT_GE(static_cast<double>(known) + 3,
             static_cast<double>(all - waiting - excused) * expected.known)
       << others;
@@ -234,8 +235,8 @@ SWITCH_TEST(Unwind, ProcedureLinkageTables) {
                    {{{"--end", "plt"}},
                     {{"--end", "plt", "--ibt"}},
                     // Loading the library takes its time too.
-                    {{"--end", "lazy"}, {.known = 0.2}},
-                    {{"--end", "lazy", "--ibt"}, {.known = 0.2}}});
+                    {{"--end", "lazy"}, {.known = 0.2, .sometimes = {"no mapping"}}},
+                    {{"--end", "lazy", "--ibt"}, {.known = 0.2, .sometimes = {"no mapping"}}}});
 }
 
 // ---- what calls the chain ----
@@ -308,8 +309,8 @@ SWITCH_TEST(Unwind, DepthIsBounded) {
 
 // ---- mappings that change ----
 
-/// For a moment after dlopen what it has mapped is not known.
-const Expected kYoung{.sometimes = "no mapping"};
+/// For a moment after dlopen what it has mapped is not known, or taken for what was there.
+const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
 
 /// The same with any name for the functions that are called so.
 Stacks whatever_is(std::string_view named, Stacks truths) {
@@ -367,7 +368,7 @@ SWITCH_TEST(Unwind, ForkServer) {
     if (which(truths, stacks.back())) children.insert(line["pid"].u64());
   }
   // A child begins and ends in the kernel, where its memory is taken away.
-  expect_whole(stacks, truths, {.known = 0.3, .sometimes = "exiting"});
+  expect_whole(stacks, truths, {.known = 0.3, .sometimes = {"exiting"}});
   EXPECT_GT(children.size(), 20u);
 }
 
@@ -592,18 +593,20 @@ SWITCH_TEST(Unwind, ReturnAddressesFollowCalls) {
     throw std::runtime_error("profile: " + std::to_string(status) + tracer.process().err());
   auto report = parse_report(tracer.process().out(), tracer.process().err());
   std::uint64_t all = 0, whole = 0, frames = 0;
+  std::string others;
   for (auto& line : report.body) {
     auto stack = stack_of(line, line["count"].u64());
     all += stack.count;
-    whole += stack.cut.empty() ? stack.count : 0;
-    frames += stack.cut.empty() ? stack.count * stack.frames.size() : 0;
-    EXPECT_TRUE(stack.cut.empty() || stack.cut == kNotReady || stack.cut == kYoung.sometimes ||
-                stack.cut == "stack depth")
-        << stack.text();
+    if (stack.cut.empty()) {
+      whole += stack.count;
+      frames += stack.count * stack.frames.size();
+    } else {
+      others += stack.text() + "\n";
+    }
   }
-  // The start of the program may come before its tables.
-  EXPECT_GT(whole, all / 2);
-  EXPECT_GT(frames, whole * 5);
+  // Programs that run for moments only, and starts of others, may come before their tables.
+  EXPECT_GT(whole, all * 7 / 10) << others;
+  EXPECT_GT(frames, whole * 10);
 
   Process check({.argv = {"/usr/bin/env", "python3", "-c", kCheck}, .stdin_pipe = true});
   check.write_stdin(tracer.process().out());
