@@ -91,8 +91,11 @@ struct Expected {
   std::uint64_t least_guessed = 0, most_guessed = 0;
   double known =
       0.8;  ///< at least this part is in the chain; the rest is the victim's start and end
-  Strings sometimes = {};  ///< reasons that a tenth may have
+  Strings sometimes = {};  ///< reasons that a quarter may have
 };
+
+/// For a moment after dlopen what it has mapped is not known, or taken for what was there.
+const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
 
 /// All stacks are whole, and nearly all of them are the victim's; only while the tables are made
 /// they may be cut.
@@ -127,7 +130,7 @@ void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
   }
   EXPECT_GT(all, 0u);
   EXPECT_LE(waiting, all / 2) << "the tables came late";
-  EXPECT_LE(excused, all / 10 + 2) << others;
+  EXPECT_LE(excused, all / 4 + 2) << others;
   EXPECT_GE(static_cast<double>(known) + 3,
             static_cast<double>(all - waiting - excused) * expected.known)
       << others;
@@ -254,7 +257,7 @@ SWITCH_TEST(Unwind, CallersAndThreads) {
 
 // The tables end in the middle, and frame pointers lead on.
 SWITCH_TEST(Unwind, FramePointersWhereThereIsNoTable) {
-  const Expected guessed{.least_guessed = 1, .most_guessed = 1};
+  const Expected guessed{.least_guessed = 1, .most_guessed = 1, .sometimes = kYoung.sometimes};
   std::vector<Case> cases{{{"--way", "framed"}, guessed}, {{"--way", "jit"}, guessed}};
   expect_all_whole("profile", kSampled, cases);
   for (auto& c : cases) c.arguments.insert(c.arguments.end(), {"--end", "sleep"});
@@ -270,17 +273,15 @@ SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
                              {{"--end", end, "--way", "bare-odd"}},
                              {{"--end", end, "--way", "bare-stack"}}});
     for (auto& one : observed.cases) {
-      std::uint64_t there = 0;
+      std::uint64_t marked = 0;
       for (auto& stack : one.stacks) {
         if (!which(one.truths, stack)) continue;
-        there += stack.count;
-        EXPECT_TRUE(!stack.cut.empty() || stack.guessed) << stack.text();
-        if (!stack.guessed) {
-          EXPECT_EQ(stack.cut, "no unwind information") << stack.text();
-          EXPECT_EQ(stack.frames.back(), "bare_call") << stack.text();
-        }
+        if (stack.guessed || stack.cut == "no unwind information") marked += stack.count;
+        if (stack.guessed) continue;
+        EXPECT_TRUE(std::ranges::count(kYoung.sometimes, stack.cut)) << stack.text();
+        EXPECT_EQ(stack.frames.back(), "bare_call") << stack.text();
       }
-      EXPECT_GT(there, 0u);
+      EXPECT_GT(marked, 0u);
     }
     for (auto& stack : observed.cases[1].stacks) EXPECT_EQ(stack.guessed, 0u) << stack.text();
   }
@@ -308,9 +309,6 @@ SWITCH_TEST(Unwind, DepthIsBounded) {
 }
 
 // ---- mappings that change ----
-
-/// For a moment after dlopen what it has mapped is not known, or taken for what was there.
-const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
 
 /// The same with any name for the functions that are called so.
 Stacks whatever_is(std::string_view named, Stacks truths) {
@@ -367,8 +365,9 @@ SWITCH_TEST(Unwind, ForkServer) {
     stacks.push_back(stack_of(line, line["count"].u64()));
     if (which(truths, stacks.back())) children.insert(line["pid"].u64());
   }
-  // A child begins and ends in the kernel, where its memory is taken away.
-  expect_whole(stacks, truths, {.known = 0.3, .sometimes = {"exiting"}});
+  // A child ends in the kernel, where its memory is taken away, and begins with faults: the page of
+  // a stack is gone for the moment in which it is copied.
+  expect_whole(stacks, truths, {.known = 0.3, .sometimes = {"exiting", "stack not readable"}});
   EXPECT_GT(children.size(), 20u);
 }
 

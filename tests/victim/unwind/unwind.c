@@ -257,8 +257,9 @@ VT_FRAME void end_altstack(void)
 {
 	static char other[1 << 16];
 	stack_t stack = {.ss_sp = other, .ss_size = sizeof(other)};
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
 
+	event._sigev_un._tid = vt_tid();
 	if (sigaltstack(&stack, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer))
 		vt_die(VT_FAILED, "timer or stack: %m");
 	handle(SIGUSR2, on_timer, SA_ONSTACK);
@@ -297,17 +298,18 @@ VT_FRAME void end_plt(void)
 
 	while (!over())
 		plt_calls(10000);
-	dlclose(library);
 }
 
 /* One call each of many functions, which the dynamic linker looks up at that call. */
 VT_FRAME void end_lazy(void)
 {
-	while (!over()) {
+	for (;;) {
 		void *library = open_library(lazy_library());
 		work *lazy_calls = function_of(library, "lazy_calls");
 
 		lazy_calls();
+		if (over())
+			break;
 		dlclose(library);
 	}
 }
@@ -534,7 +536,6 @@ static void by_bare(work *end, uintptr_t rbp)
 	void *library = open_library("unwind_bare.so");
 
 	call_with(function_of(library, "bare_call"), end, rbp);
-	dlclose(library);
 }
 
 static void by_bare_null(work *end)
@@ -561,7 +562,6 @@ VT_FRAME void by_framed(work *end)
 	void *library = open_library("unwind_framed.so");
 
 	((passes_on *)function_of(library, "framed_call"))(chain_again, end);
-	dlclose(library);
 }
 
 /* Each is mapped where the one before it was, and has frames of another size. */
