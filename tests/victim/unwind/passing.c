@@ -1,0 +1,23 @@
+/* A function that calls back, in frames of a size and by a name of the build's choice. */
+
+#ifndef PAD
+#define PAD 64
+#endif
+#ifndef SKIP
+#define SKIP 16
+#endif
+
+/* Of several libraries each has it elsewhere. */
+#define TEXT(number) TEXT_(number)
+#define TEXT_(number) #number
+__asm__(".text\n"
+	".skip " TEXT(SKIP) ", 0x90\n");
+
+__attribute__((noinline, used)) void NAME(void (*call)(void (*)(void)), void (*end)(void))
+{
+	char pad[PAD];
+
+	__asm__ volatile("" : : "r"(pad) : "memory");
+	call(end);
+	__asm__ volatile("" : : "r"(pad) : "memory");
+}
