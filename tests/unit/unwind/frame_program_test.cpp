@@ -122,6 +122,9 @@ TEST(FrameProgram, WhatRulesCannotExpress) {
   EXPECT_EQ(rule_after({0x90, 2}), "other");  // the return address elsewhere
   EXPECT_EQ(rule_after({0x08, 16}), "other");
   EXPECT_EQ(rule_after({0x09, 16, 0}), "other");  // in a register
+  // vfork() keeps it in rdi while the child runs, and rbx and rbp where they are.
+  EXPECT_EQ(rule_after({0x09, 16, 5, 0x0e, 0}), "vfork +0");
+  EXPECT_EQ(rule_after({0x09, 16, 5, 0x09, 3, 0}), "other");
   EXPECT_EQ(rule_after({0x07, 6}), "other");      // rbp is gone
   EXPECT_EQ(rule_after({0x09, 6, 0}), "other");   // rbp is in rax
   EXPECT_EQ(rule_after({0x14, 6, 2}), "other");   // rbp is CFA - 16

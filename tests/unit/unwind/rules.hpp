@@ -14,7 +14,7 @@ namespace coretap::unwind::test {
 inline std::string text(const unwind_rule& rule) {
   const auto number = [](int n) { return (n < 0 ? "" : "+") + std::to_string(n); };
   constexpr const char* kNames[] = {"none", "end",  "sp",   "bp",     "bx",   "r10",
-                                    "*(sp", "*(bp", "plt ", "signal", "other"};
+                                    "*(sp", "*(bp", "plt ", "signal", "vfork ", "other"};
   std::string out = kNames[rule.cfa];
   switch (rule.cfa) {
     case UNWIND_NONE:
