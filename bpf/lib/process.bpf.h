@@ -71,6 +71,7 @@ int unwind_fork(u64 *ctx)
 		return 0;
 	copy.first = p->first;
 	copy.count = p->count;
+	copy.generation = p->generation;
 	key = program_of(child->tgid, child->self_exec_id);
 	bpf_map_update_elem(&unwind_processes, &key, &copy, BPF_ANY);
 	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);
