@@ -148,25 +148,25 @@ int go_on(std::mt19937& random, int left);
 volatile int sink;
 
 __attribute__((noinline)) int plain(std::mt19937& random, int left) {
-  return go_on(random, left) + 1;
+  return go_on(random, left) ^ 1;
 }
 __attribute__((noinline)) int large(std::mt19937& random, int left) {
   volatile char buffer[1000 + 4096];
   buffer[left & 1023] = 1;
   int r = go_on(random, left);
-  return r + buffer[left & 1023];
+  return r ^ buffer[left & 1023];
 }
 __attribute__((noinline)) int variable(std::mt19937& random, int left) {
   auto* buffer = static_cast<volatile char*>(alloca(16 + random() % 700));
   buffer[3] = 1;
   int r = go_on(random, left);
-  return r + buffer[3];
+  return r ^ buffer[3];
 }
 __attribute__((noinline)) int realigned(std::mt19937& random, int left) {
   alignas(64) volatile char buffer[128];
   buffer[left & 127] = 1;
   int r = go_on(random, left);
-  return r + buffer[left & 127];
+  return r ^ buffer[left & 127];
 }
 __attribute__((noinline)) int realigned_variable(std::mt19937& random, int left) {
   alignas(128) volatile char buffer[128];
@@ -174,17 +174,17 @@ __attribute__((noinline)) int realigned_variable(std::mt19937& random, int left)
   buffer[left & 127] = 1;
   more[1] = 1;
   int r = go_on(random, left);
-  return r + buffer[left & 127] + more[1];
+  return r ^ buffer[left & 127] ^ more[1];
 }
 __attribute__((noinline)) int many_registers(std::mt19937& random, int left) {
   int a = sink, b = sink, c = sink, d = sink, e = sink, f = sink;
   int r = go_on(random, left);
-  sink = a + b;
-  return r + c + d + e + f;
+  sink = a ^ b;
+  return r ^ c ^ d ^ e ^ f;
 }
 __attribute__((noinline)) int by_function(std::mt19937& random, int left) {
   std::function<int(int)> f = [&random](int n) { return go_on(random, n); };
-  return f(left) + 1;
+  return f(left) ^ 1;
 }
 std::mt19937* sorted_random;
 int sorted_left;
@@ -203,15 +203,15 @@ __attribute__((noinline)) int by_qsort(std::mt19937& random, int left) {
 }
 __attribute__((noinline)) int by_arguments(std::mt19937& random, int left, int a, int b, int c,
                                            int d, int e, int f) {
-  return go_on(random, left) + a + b + c + d + e + f;
+  return go_on(random, left) ^ a ^ b ^ c ^ d ^ e ^ f;
 }
 __attribute__((noinline)) int with_arguments(std::mt19937& random, int left) {
-  return by_arguments(random, left, sink, 2, 3, 4, 5, sink) + 1;
+  return by_arguments(random, left, sink, 2, 3, 4, 5, sink) ^ 1;
 }
 __attribute__((noinline)) int catching(std::mt19937& random, int left) {
   try {
     if (left == -1) throw 1;
-    return go_on(random, left) + 1;
+    return go_on(random, left) ^ 1;
   } catch (int n) {
     return n;
   }
@@ -445,8 +445,8 @@ TEST_F(SteppedStack, OfTheDynamicLinker) {
   if (std::exchange(bound, true)) GTEST_SKIP() << "what it calls is bound already";
   step_through(60000, [&] {
     ::srand48(4);
-    sink = static_cast<int>(::lrand48() + ::mrand48() + ::a64l("bpf"));
-    sink = ::l64a(12345)[0] + static_cast<int>(::drand48());
+    sink = static_cast<int>(::lrand48() ^ ::mrand48() ^ ::a64l("bpf"));
+    sink = ::l64a(12345)[0] ^ static_cast<int>(::drand48());
   });
   expect_same(500);
   auto bound_at_start = [] {
