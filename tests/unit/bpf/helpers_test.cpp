@@ -1,9 +1,5 @@
-// The pure parts of bpf/lib, compiled for the host: what they include is kept out by its guards,
-// and the little of it that is asked for stands here instead.
-#include "lib/shared.h"
-
+// The pure parts of bpf/lib, compiled for the host.
 #include <gtest/gtest.h>
-#include <linux/bpf.h>
 
 #include <bit>
 #include <cstring>
@@ -13,23 +9,9 @@
 
 #include "output/histogram.hpp"
 
-#define CORETAP_BPF_H
-#define CORETAP_EMIT_BPF_H
-#define CORETAP_TASK_BPF_H
-#define CORETAP_PROCESS_BPF_H
+#include "bpf/kernel/host.h"  // last: it defines names that others use
 
-#define inline_ [[maybe_unused]] static inline
-#define SEC(name)
-#define OPT(type, name) type name = 0
-#define __noinline
 #define BPF_CORE_READ(from, ...) ((from) ? 1 : 0)
-#define view_pidns 0
-#define pid_seen(pid) 0
-#define opaque(x) asm volatile("" : "+r"(x))
-#define CPU_SLOTS(name, slot) [[maybe_unused]] slot name
-#define __uint(name, value) int(*name)[value]
-#define __type(name, value) value* name
-#define __array(name, value) value(*name)[1]
 #define bpf_core_enum_value_exists(type, value) 0
 
 namespace {

@@ -1,0 +1,62 @@
+/* The kernel program's walk of user stacks, compiled for the host (walk.c): its maps are memory of
+ * the test's. */
+#ifndef CORETAP_HOST_WALK_H
+#define CORETAP_HOST_WALK_H
+
+#include <stdbool.h>
+
+#include "lib/shared.h"
+#include "lib/unwind.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct host_registers {
+	__u64 ip, sp, bp, bx, di, r10;
+};
+
+struct host_task {
+	struct host_registers registers;
+	__u32 cs;
+	bool has_mm, is_kernel_thread;
+};
+
+/* Exactly as large as what they point to: one step beyond is an error of memory. */
+struct host_maps {
+	struct unwind_rule *rules;
+	__u32 rule_count;
+	struct unwind_page *pages;
+	__u32 page_count;
+	struct unwind_mapping *mappings;
+	__u32 mapping_count;
+	__u32 **chunks; /* of UNWIND_CHUNK_ROWS; NULL: not there */
+	__u32 chunk_count;
+	struct unwind_process *process; /* NULL: not known */
+};
+
+struct host_walk {
+	long frames;
+	struct stack stack;
+	__u64 hash;
+	bool unknown_map;
+	__u32 reads; /* of user memory */
+};
+
+#define HOST_CS 0x33
+
+extern struct host_maps host_maps;
+extern bool host_old_kernel; /* registers are read by the task's stack */
+extern __u32 stack_depth;    /* frames at most */
+
+/* Of the program that host_maps.process is of. */
+void host_walk_user(const struct host_task *task, struct host_walk *found);
+/* As the loader is asked about missing code. */
+bool host_ask(void);
+__u64 host_program(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,465 @@
+// The kernel program's walk by the tables of our own files, against the compiler's own unwinder.
+#ifdef __x86_64__
+#include <alloca.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "host_tables.hpp"
+
+namespace coretap::unwind::test {
+namespace {
+
+struct Frame {
+  std::uint64_t ip;
+  bool exact;
+  bool operator==(const Frame&) const = default;
+};
+
+// In memory that lasts: signal handlers fill it too.
+struct Frames {
+  std::array<Frame, 4096> at;
+  std::size_t count = 0;
+};
+
+_Unwind_Reason_Code note_frame(_Unwind_Context* context, void* to) {
+  auto& frames = *static_cast<Frames*>(to);
+  int exact = 0;
+  auto ip = _Unwind_GetIPInfo(context, &exact);
+  if (ip != 0 && frames.count < frames.at.size()) frames.at[frames.count++] = {ip, exact != 0};
+  return _URC_NO_REASON;
+}
+
+HostTables& own_tables() {
+  static auto* tables = [] {
+    auto* made = new HostTables;  // NOLINT: lives as long as the process
+    made->add_self();
+    return made;
+  }();
+  tables->install();
+  return *tables;
+}
+
+__attribute__((always_inline)) inline host_registers registers_here() {
+  host_registers r{};
+  asm volatile(
+      "movq %%rsp, 8(%0)\n\t"
+      "movq %%rbp, 16(%0)\n\t"
+      "movq %%rbx, 24(%0)\n\t"
+      "leaq 1f(%%rip), %%rax\n"
+      "1:\n\t"
+      "movq %%rax, 0(%0)"
+      :
+      : "r"(&r)
+      : "rax", "memory");
+  return r;
+}
+
+struct Differences {
+  std::size_t compared = 0, frames = 0, deepest = 0, wrong = 0, signals = 0;
+  // The first difference, kept as it is: a signal handler may not take memory.
+  host_walk ours{};
+  std::array<Frame, STACK_DEPTH + 1> theirs{};
+  std::size_t their_count = 0;
+
+  std::string text() const;
+};
+
+std::string frame_text(std::uint64_t with_flag) {
+  Dl_info info{};
+  char text[64];
+  const std::uint64_t ip = with_flag & ~STACK_EXACT;
+  ::snprintf(text, sizeof text, "%lx ", ip);
+  std::string out = text;
+  if (::dladdr(reinterpret_cast<void*>(ip - 1), &info) && info.dli_fname) {
+    ::snprintf(text, sizeof text, "+%lx", ip - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+    out += std::string(info.dli_fname) + text + " " + (info.dli_sname ? info.dli_sname : "");
+  }
+  return out + (with_flag != ip ? " exact" : "");
+}
+
+/// `theirs` are the frames from the first one on.
+void compare(const host_walk& found, const Frame* theirs, std::size_t count, Differences& into) {
+  into.compared++;
+  std::size_t depth = found.stack.depth;
+  auto limited = std::min<std::size_t>(count, STACK_DEPTH);
+  bool same = depth == limited && found.frames == static_cast<long>(depth) &&
+              found.stack.guessed == 0 && !found.unknown_map &&
+              found.stack.end == (count > STACK_DEPTH ? STACK_END_DEPTH : STACK_END_WHOLE);
+  for (std::size_t i = 1; same && i < depth; i++) {
+    same = (found.stack.ip[i] & ~STACK_EXACT) == theirs[i].ip &&
+           ((found.stack.ip[i] & STACK_EXACT) != 0) == theirs[i].exact;
+    into.signals += theirs[i].exact;
+  }
+  into.frames += depth;
+  into.deepest = std::max(into.deepest, depth);
+  if (same) return;
+  if (into.wrong++ != 0) return;
+  into.ours = found;
+  into.their_count = std::min(count, into.theirs.size());
+  std::copy_n(theirs, into.their_count, into.theirs.begin());
+}
+
+std::string Differences::text() const {
+  std::string out = std::to_string(wrong) + " of " + std::to_string(compared) +
+                    "; the first: end " + std::to_string(ours.stack.end) + ", guessed " +
+                    std::to_string(ours.stack.guessed) + "\nours:\n";
+  for (std::size_t i = 0; i < ours.stack.depth; i++)
+    out += "  " + frame_text(ours.stack.ip[i]) + "\n";
+  out += "theirs:\n";
+  for (std::size_t i = 0; i < their_count; i++)
+    out += "  " + frame_text(theirs[i].ip | (theirs[i].exact ? STACK_EXACT : 0)) + "\n";
+  return out;
+}
+
+Differences* differences;
+
+/// Both walk from here: all frames but the first are return addresses.
+__attribute__((noinline)) int compare_here() {
+  static Frames theirs;
+  host_walk found{};
+  host_task task{.registers = registers_here(), .cs = HOST_CS, .has_mm = true};
+  host_walk_user(&task, &found);
+  theirs.count = 0;
+  _Unwind_Backtrace(note_frame, &theirs);
+  // Theirs may begin with the call of the unwinder in this very function: both have that frame.
+  compare(found, theirs.at.data(), theirs.count, *differences);
+  return 1;
+}
+
+// A chain of functions whose frames are all of different kinds; each calls the next by chance.
+using Step = int (*)(std::mt19937&, int);
+int go_on(std::mt19937& random, int left);
+volatile int sink;
+
+__attribute__((noinline)) int plain(std::mt19937& random, int left) {
+  return go_on(random, left) ^ 1;
+}
+__attribute__((noinline)) int large(std::mt19937& random, int left) {
+  volatile char buffer[1000 + 4096];
+  buffer[left & 1023] = 1;
+  int r = go_on(random, left);
+  return r ^ buffer[left & 1023];
+}
+__attribute__((noinline)) int variable(std::mt19937& random, int left) {
+  auto* buffer = static_cast<volatile char*>(alloca(16 + random() % 700));
+  buffer[3] = 1;
+  int r = go_on(random, left);
+  return r ^ buffer[3];
+}
+__attribute__((noinline)) int realigned(std::mt19937& random, int left) {
+  alignas(64) volatile char buffer[128];
+  buffer[left & 127] = 1;
+  int r = go_on(random, left);
+  return r ^ buffer[left & 127];
+}
+__attribute__((noinline)) int realigned_variable(std::mt19937& random, int left) {
+  alignas(128) volatile char buffer[128];
+  auto* more = static_cast<volatile char*>(alloca(16 + random() % 300));
+  buffer[left & 127] = 1;
+  more[1] = 1;
+  int r = go_on(random, left);
+  return r ^ buffer[left & 127] ^ more[1];
+}
+__attribute__((noinline)) int many_registers(std::mt19937& random, int left) {
+  int a = sink, b = sink, c = sink, d = sink, e = sink, f = sink;
+  int r = go_on(random, left);
+  sink = a ^ b;
+  return r ^ c ^ d ^ e ^ f;
+}
+__attribute__((noinline)) int by_function(std::mt19937& random, int left) {
+  std::function<int(int)> f = [&random](int n) { return go_on(random, n); };
+  return f(left) ^ 1;
+}
+std::mt19937* sorted_random;
+int sorted_left;
+bool sorted_once;
+int by_order(const void* a, const void* b) {
+  if (!std::exchange(sorted_once, true)) sink = go_on(*sorted_random, sorted_left);
+  return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+}
+__attribute__((noinline)) int by_qsort(std::mt19937& random, int left) {
+  int numbers[] = {4, 1, 3, 2};
+  sorted_random = &random;
+  sorted_left = left;
+  sorted_once = false;
+  ::qsort(numbers, 4, sizeof(int), by_order);
+  return numbers[0];
+}
+__attribute__((noinline)) int by_arguments(std::mt19937& random, int left, int a, int b, int c,
+                                           int d, int e, int f) {
+  return go_on(random, left) ^ a ^ b ^ c ^ d ^ e ^ f;
+}
+__attribute__((noinline)) int with_arguments(std::mt19937& random, int left) {
+  return by_arguments(random, left, sink, 2, 3, 4, 5, sink) ^ 1;
+}
+__attribute__((noinline)) int catching(std::mt19937& random, int left) {
+  try {
+    if (left == -1) throw 1;
+    return go_on(random, left) ^ 1;
+  } catch (int n) {
+    return n;
+  }
+}
+void on_signal(int, siginfo_t*, void*) { sink = go_on(*sorted_random, sorted_left); }
+__attribute__((noinline)) int by_signal(std::mt19937& random, int left) {
+  sorted_random = &random;
+  sorted_left = left;
+  ::raise(SIGUSR1);
+  return left;
+}
+
+using Leaf = int (*)();
+Leaf leaf = compare_here;
+
+constexpr Step kSteps[] = {plain,          large,       variable, realigned, realigned_variable,
+                           many_registers, by_function, by_qsort, catching,  with_arguments};
+bool with_signals;
+
+int go_on(std::mt19937& random, int left) {
+  if (left <= 0) return leaf();
+  if (with_signals && random() % 16 == 0) return by_signal(random, left - 1);
+  return kSteps[random() % std::size(kSteps)](random, left - 1);
+}
+
+class OwnStack : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    own_tables();
+    differences = &seen_;
+    stack_depth = STACK_DEPTH;
+    host_old_kernel = false;
+    with_signals = false;
+    leaf = compare_here;
+  }
+  void TearDown() override { host_maps = {}; }
+  void walk(int times, unsigned seed, int deepest) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < times; i++)
+      sink = go_on(random, static_cast<int>(random() % static_cast<unsigned>(deepest)));
+  }
+  void expect_none(std::size_t compared) {
+    EXPECT_GE(seen_.compared, compared);
+    EXPECT_EQ(seen_.wrong, 0u) << seen_.text();
+  }
+  Differences seen_;
+};
+
+TEST_F(OwnStack, RandomChainsOfAllKindsOfFrames) {
+  walk(3000, 1, 60);
+  expect_none(3000);
+  EXPECT_GT(seen_.deepest, 60u);
+}
+
+TEST_F(OwnStack, DeeperThanIsKept) {
+  walk(200, 2, 400);
+  expect_none(200);
+  EXPECT_EQ(seen_.deepest, static_cast<std::size_t>(STACK_DEPTH));
+}
+
+TEST_F(OwnStack, RegistersByTheTaskOfOldKernels) {
+  host_old_kernel = true;
+  walk(200, 3, 40);
+  expect_none(200);
+}
+
+TEST_F(OwnStack, InAThread) {
+  std::thread([&] { walk(1000, 4, 60); }).join();
+  expect_none(1000);
+}
+
+/// Handlers run on a stack of their own, or on the one that they interrupt.
+class OwnStackSignals : public OwnStack, public ::testing::WithParamInterface<bool> {
+ protected:
+  static constexpr std::size_t kBytes = 1 << 22;
+  void SetUp() override {
+    OwnStack::SetUp();
+    memory_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory_, MAP_FAILED);
+    stack_t stack{.ss_sp = memory_, .ss_flags = 0, .ss_size = kBytes};
+    ASSERT_EQ(::sigaltstack(&stack, &stack_before_), 0);
+    struct sigaction action {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER | (GetParam() ? SA_ONSTACK : 0);
+    ASSERT_EQ(::sigaction(SIGUSR1, &action, &before_), 0);
+  }
+  void TearDown() override {
+    ::sigaction(SIGUSR1, &before_, nullptr);
+    ::sigaltstack(&stack_before_, nullptr);
+    ::munmap(memory_, kBytes);
+    OwnStack::TearDown();
+  }
+  void* memory_ = nullptr;
+  stack_t stack_before_{};
+  struct sigaction before_ {};
+};
+
+TEST_P(OwnStackSignals, HandlersInTheChain) {
+  with_signals = true;
+  walk(2000, 5, 50);
+  expect_none(2000);
+  EXPECT_GT(seen_.signals, 1000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stacks, OwnStackSignals, ::testing::Bool(), [](const auto& info) {
+  return info.param ? "OfTheirOwn" : "OfTheThread";
+});
+
+// One instruction after the other: a trap behind each, whose handler sees the registers.
+struct Stepped {
+  Differences seen;
+  std::size_t steps = 0, most = 0, skipped = 0;
+  std::array<std::size_t, UNWIND_OTHER + 1> rules{};  // those that held, by kind
+};
+Stepped* stepped;
+Frames step_frames;
+
+std::uint8_t kind_at(std::uint64_t ip) {
+  for (__u32 i = 0; i < host_maps.mapping_count; i++) {
+    auto& m = host_maps.mappings[i];
+    if (ip - m.start >= std::uint64_t{m.length} << 12) continue;
+    auto address = ip - m.bias;
+    if (address >> UNWIND_PAGE_BITS >= m.pages) return UNWIND_NONE;
+    auto& page = host_maps.pages[m.page + (address >> UNWIND_PAGE_BITS)];
+    const auto* rows = host_maps.chunks[page.chunk] + page.first;
+    auto key = static_cast<__u32>(address) << 16 | 0xffff;
+    return host_maps.rules[*(std::upper_bound(rows, rows + page.rows, key) - 1) & 0xffff].cfa;
+  }
+  return UNWIND_NONE;
+}
+
+void on_trap(int, siginfo_t*, void* given) {
+  auto& context = *static_cast<ucontext_t*>(given);
+  auto* r = context.uc_mcontext.gregs;
+  if (!stepped || ++stepped->steps > stepped->most) {
+    r[REG_EFL] &= ~0x100L;
+    return;
+  }
+  host_task task{.registers = {.ip = static_cast<__u64>(r[REG_RIP]),
+                               .sp = static_cast<__u64>(r[REG_RSP]),
+                               .bp = static_cast<__u64>(r[REG_RBP]),
+                               .bx = static_cast<__u64>(r[REG_RBX]),
+                               .di = static_cast<__u64>(r[REG_RDI]),
+                               .r10 = static_cast<__u64>(r[REG_R10])},
+                 .cs = HOST_CS,
+                 .has_mm = true};
+  static struct host_walk found;
+  host_walk_user(&task, &found);
+  step_frames.count = 0;
+  _Unwind_Backtrace(note_frame, &step_frames);
+  auto kind = kind_at(task.registers.ip);
+  stepped->rules[kind]++;
+  // Behind the signal's frame comes the one that was interrupted.
+  for (std::size_t i = 0; i < step_frames.count; i++) {
+    if (step_frames.at[i].ip != task.registers.ip || !step_frames.at[i].exact) continue;
+    // Where they know of nothing we go by frame pointers: there is nothing to be compared.
+    if (kind == UNWIND_NONE)
+      stepped->skipped++;
+    else
+      compare(found, &step_frames.at[i], step_frames.count - i, stepped->seen);
+    return;
+  }
+  stepped->skipped++;
+}
+
+class SteppedStack : public OwnStack {
+ protected:
+  void SetUp() override {
+    OwnStack::SetUp();
+    struct sigaction action {};
+    action.sa_sigaction = on_trap;
+    action.sa_flags = SA_SIGINFO;
+    ASSERT_EQ(::sigaction(SIGTRAP, &action, &before_), 0);
+    stepped = &stepped_;
+  }
+  void TearDown() override {
+    stepped = nullptr;
+    ::sigaction(SIGTRAP, &before_, nullptr);
+    OwnStack::TearDown();
+  }
+  template <class Work>
+  __attribute__((noinline)) void step_through(std::size_t most, Work work) {
+    stepped_.most = stepped_.steps + most;
+    asm volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+    work();
+    stepped_.most = 0;  // the trap of this clears the flag: done here it would move the stack
+    asm volatile("" ::: "memory");
+  }
+  void expect_same(std::size_t least) {
+    if (stepped_.steps == 0) GTEST_SKIP() << "this machine traps no single steps";
+    EXPECT_GE(stepped_.seen.compared, least);
+    EXPECT_EQ(stepped_.seen.wrong, 0u) << stepped_.seen.text();
+    EXPECT_LE(stepped_.skipped * 100, stepped_.steps) << "code that nothing is known of";
+  }
+  Stepped stepped_;
+  struct sigaction before_ {};
+};
+
+// Nothing here may walk by itself: the walk that a trap has interrupted would be lost.
+__attribute__((noinline)) int nothing() { return sink; }
+
+TEST_F(SteppedStack, OfTheChain) {
+  leaf = nothing;
+  for (unsigned i = 0; i < std::size(kSteps); i++) {
+    std::mt19937 random(i);
+    step_through(2000, [&] { sink = kSteps[i](random, 5); });
+  }
+  expect_same(5000);
+  EXPECT_GT(stepped_.rules[UNWIND_BP], 0u);
+  EXPECT_GT(stepped_.rules[UNWIND_SP], 0u);
+}
+
+TEST_F(SteppedStack, OfTheLibrary) {
+  step_through(30000, [&] {
+    char text[200];
+    ::snprintf(text, sizeof text, "%s %d %.3f", "a word", sink, 3.25);
+    sink = static_cast<int>(::strtod(text + 7, nullptr) + static_cast<double>(::strlen(text)));
+    ::memset(text, 1, sizeof text);
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    std::string grows;
+    for (int i = 0; i < 40; i++) grows += "more than fits in place ";
+    sink = static_cast<int>(grows.size());
+  });
+  expect_same(3000);
+}
+
+// The first call of a function goes through the linkage table and the dynamic linker's resolver.
+TEST_F(SteppedStack, OfTheDynamicLinker) {
+  static bool bound;
+  if (std::exchange(bound, true)) GTEST_SKIP() << "what it calls is bound already";
+  step_through(60000, [&] {
+    ::srand48(4);
+    sink = static_cast<int>(::lrand48() ^ ::mrand48() ^ ::a64l("bpf"));
+    sink = ::l64a(12345)[0] ^ static_cast<int>(::drand48());
+  });
+  expect_same(500);
+  auto bound_at_start = [] {
+    for (auto* d = _DYNAMIC; d->d_tag != DT_NULL; d++)
+      if ((d->d_tag == DT_FLAGS && d->d_un.d_val & DF_BIND_NOW) || d->d_tag == DT_BIND_NOW)
+        return true;
+    return false;
+  };
+  if (bound_at_start()) GTEST_SKIP() << "nothing is bound lazily in this program";
+  EXPECT_GT(stepped_.rules[UNWIND_PLT], 0u);
+  EXPECT_GT(stepped_.rules[UNWIND_BX], 0u);
+}
+
+}  // namespace
+}  // namespace coretap::unwind::test
+#endif

@@ -1,0 +1,324 @@
+#include "unwind/table.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <string.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/fd.hpp"
+#include "unwind/made_elf.hpp"
+#include "unwind/rules.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+using test::bytes;
+using test::kCode;
+using test::kFunctionStart;
+using test::MadeElf;
+using test::raw;
+
+constexpr std::uint64_t kPage = 1 << UNWIND_PAGE_BITS;
+
+unwind_rule sp(int offset) {
+  unwind_rule rule{};
+  rule.cfa = UNWIND_SP;
+  rule.offset = offset;
+  return rule;
+}
+
+TEST(Rules, EachIsKeptOnce) {
+  Rules rules;
+  EXPECT_EQ(rules.all().size(), 2u);
+  EXPECT_EQ(rules.all()[Rules::kNone].cfa, UNWIND_NONE);
+  EXPECT_EQ(rules.all()[Rules::kOther].cfa, UNWIND_OTHER);
+  EXPECT_EQ(rules.index_of(unwind_rule{}), Rules::kNone);
+  std::vector<unwind_rule> some;
+  for (int i = 0; i < 100; i++) some.push_back(sp(i));
+  for (int member = 0; member < 6; member++) {
+    auto rule = sp(4711);
+    switch (member) {
+      case 0:
+        rule.cfa = UNWIND_BP;
+        break;
+      case 1:
+        rule.bp = UNWIND_BP_AT_CFA;
+        break;
+      case 2:
+        rule.bp_slot = 1;
+        break;
+      case 3:
+        rule.bx_slot = 1;
+        break;
+      case 4:
+        rule.more = 1;
+        break;
+      default:
+        break;
+    }
+    some.push_back(rule);
+  }
+  std::vector<std::uint16_t> indexes;
+  for (auto& rule : some) indexes.push_back(rules.index_of(rule));
+  EXPECT_EQ(rules.all().size(), 2 + some.size());
+  for (std::size_t i = 0; i < some.size(); i++) {
+    EXPECT_EQ(rules.index_of(some[i]), indexes[i]);
+    EXPECT_EQ(memcmp(&rules.all()[indexes[i]], &some[i], sizeof some[i]), 0);
+  }
+  EXPECT_EQ(rules.all().size(), 2 + some.size());
+}
+
+TEST(Rules, WhatHasNoRoomIsCountedAndStandsForUnknown) {
+  Rules rules;
+  for (int i = 2; i < UNWIND_RULES; i++) EXPECT_EQ(rules.index_of(sp(i)), i);
+  EXPECT_EQ(rules.refused(), 0u);
+  EXPECT_EQ(rules.index_of(sp(-1)), Rules::kOther);
+  EXPECT_EQ(rules.index_of(sp(-2)), Rules::kOther);
+  EXPECT_EQ(rules.refused(), 2u);
+  EXPECT_EQ(rules.index_of(sp(77)), 77) << "what is there is still found";
+  EXPECT_EQ(rules.all().size(), std::size_t{UNWIND_RULES});
+}
+
+/// What the kernel program and find() rely on.
+void expect_sound(const Table& table) {
+  std::size_t rows = 0;
+  EXPECT_EQ(table.base % kPage, 0u);
+  EXPECT_LE(table.pages.size(), std::size_t{UNWIND_PAGES});
+  std::uint16_t last = Rules::kNone;
+  for (auto& page : table.pages) {
+    ASSERT_EQ(page.first, rows) << "pages lie behind each other";
+    ASSERT_GE(page.count, 1u);
+    ASSERT_LE(page.count, std::uint32_t{UNWIND_CHUNK_ROWS});
+    rows += page.count;
+    ASSERT_LE(rows, table.rows.size());
+    ASSERT_EQ(table.rows[page.first] >> 16, 0u) << "a page's first row is at its first byte";
+    for (std::uint32_t i = 1; i < page.count; i++)
+      ASSERT_LT(table.rows[page.first + i - 1] >> 16, table.rows[page.first + i] >> 16);
+    last = static_cast<std::uint16_t>(table.rows[rows - 1]);
+  }
+  EXPECT_EQ(rows, table.rows.size());
+  EXPECT_EQ(last, Rules::kNone) << "the end is closed";
+  EXPECT_EQ(table.bytes(), rows * 4 + table.pages.size() * sizeof(unwind_page));
+}
+
+struct Made {
+  test::Table truth;
+  Rules rules;
+  Table table;
+  explicit Made(const Image& image) : truth(test::read_table(image)) {
+    table = make_table(image, truth.elf, rules);
+  }
+  explicit Made(const std::string& file) : Made(MemoryImage({file.data(), file.size()})) {}
+
+  std::string at(std::uint64_t address) const {
+    return test::text(rules.all()[table.find(address)]);
+  }
+  /// All addresses where something may go wrong.
+  void expect_true() const {
+    expect_sound(table);
+    auto expect_at = [&](std::uint64_t address, const unwind_rule& rule) {
+      ASSERT_EQ(at(address), test::text(rule)) << std::hex << address;
+    };
+    unwind_rule before{};
+    for (auto& [address, rule] : truth.rows) {
+      expect_at(address - 1, before);
+      expect_at(address, rule);
+      expect_at(address + 1, truth_at(address + 1));
+      before = rule;
+    }
+    for (std::size_t page = 0; page <= table.pages.size() + 1; page++)
+      for (int by : {-1, 0, 1}) {
+        auto address = table.base + page * kPage + static_cast<std::uint64_t>(by);
+        expect_at(address, truth_at(address));
+      }
+    for (std::uint64_t address : {std::uint64_t{0}, table.base - kPage, UINT64_MAX}) {
+      expect_at(address, truth_at(address));
+    }
+  }
+  unwind_rule truth_at(std::uint64_t address) const {
+    auto next = std::upper_bound(truth.rows.begin(), truth.rows.end(), address,
+                                 [](std::uint64_t a, auto& row) { return a < row.address; });
+    return next == truth.rows.begin() ? unwind_rule{} : std::prev(next)->rule;
+  }
+};
+
+std::string cfa(int offset) { return bytes({0x0e, offset}); }              // DW_CFA_def_cfa_offset
+std::string further(std::uint32_t by) { return bytes({0x04}) + raw(by); }  // DW_CFA_advance_loc4
+
+TEST(MakeTable, OfOnePage) {
+  MadeElf elf;
+  elf.fde(elf.cie(), kCode + 0x100, 0x40, further(4) + cfa(16) + further(0x30) + cfa(8));
+  Made made(elf.file());
+  EXPECT_EQ(made.table.base, kCode);
+  ASSERT_EQ(made.table.pages.size(), 1u);
+  EXPECT_EQ(made.table.pages[0].count, 5u) << "one at its first byte, three, one at the end";
+  EXPECT_EQ(made.at(kCode), "none");
+  EXPECT_EQ(made.at(kCode + 0xff), "none");
+  EXPECT_EQ(made.at(kCode + 0x100), "sp+8");
+  EXPECT_EQ(made.at(kCode + 0x104), "sp+16");
+  EXPECT_EQ(made.at(kCode + 0x13f), "sp+8");
+  EXPECT_EQ(made.at(kCode + 0x140), "none");
+  EXPECT_EQ(made.at(kCode - 1), "none");
+  EXPECT_EQ(made.at(kCode + kPage), "none");
+  made.expect_true();
+}
+
+TEST(MakeTable, BaseIsTheFirstPageThatHasARule) {
+  MadeElf elf;
+  elf.code.resize(5 * kPage, '\xcc');
+  elf.fde(elf.cie(), kCode + 3 * kPage + 0x123, 0x40, "");
+  Made made(elf.file());
+  EXPECT_EQ(made.table.base, kCode + 3 * kPage);
+  EXPECT_EQ(made.table.pages.size(), 1u);
+  made.expect_true();
+}
+
+TEST(MakeTable, RulesAreCarriedOverPages) {
+  MadeElf elf;
+  elf.code.resize(8 * kPage, '\xcc');
+  elf.fde(elf.cie(), kCode + 0x8000, 5 * kPage, further(0x100) + cfa(48));
+  Made made(elf.file());
+  ASSERT_EQ(made.table.pages.size(), 6u);
+  for (std::size_t page = 1; page < 5; page++) EXPECT_EQ(made.table.pages[page].count, 1u);
+  EXPECT_EQ(made.at(kCode + 3 * kPage), "sp+48");
+  EXPECT_EQ(made.at(kCode + 0x8000 + 5 * kPage - 1), "sp+48");
+  made.expect_true();
+}
+
+TEST(MakeTable, ARowAtThePagesFirstByteStandsForWhatIsCarried) {
+  MadeElf elf;
+  elf.code.resize(4 * kPage, '\xcc');
+  auto cie = elf.cie();
+  elf.fde(cie, kCode + kPage - 0x10, 0x10, cfa(16));
+  elf.fde(cie, kCode + kPage, 0x10, cfa(24));
+  elf.fde(cie, kCode + 2 * kPage - 0x10, 0x10, cfa(32));  // its end is the next page's first byte
+  elf.fde(cie, kCode + 3 * kPage, 0x10, cfa(40));
+  Made made(elf.file());
+  ASSERT_EQ(made.table.pages.size(), 4u);
+  EXPECT_EQ(made.table.pages[1].count, 3u);
+  EXPECT_EQ(made.table.pages[2].count, 1u);
+  EXPECT_EQ(made.at(kCode + kPage - 1), "sp+16");
+  EXPECT_EQ(made.at(kCode + kPage), "sp+24");
+  EXPECT_EQ(made.at(kCode + 2 * kPage), "none");
+  EXPECT_EQ(made.at(kCode + 3 * kPage), "sp+40");
+  made.expect_true();
+}
+
+TEST(MakeTable, GapsOverSeveralPages) {
+  MadeElf elf;
+  elf.code.resize(20 * kPage, '\xcc');
+  auto cie = elf.cie();
+  elf.fde(cie, kCode + 0x20, 0x40, "");
+  elf.fde(cie, kCode + 17 * kPage + 0x20, 0x40, cfa(32));
+  Made made(elf.file());
+  EXPECT_EQ(made.table.pages.size(), 18u);
+  EXPECT_EQ(made.at(kCode + 9 * kPage), "none");
+  made.expect_true();
+}
+
+/// One function that has an address of eight bytes, at whose places there is code.
+std::string far_file(std::uint64_t at) {
+  MadeElf elf;
+  elf.finds = MadeElf::by_walk;
+  auto cie = elf.cie(kFunctionStart, "zR", bytes({0}));
+  for (auto start : {kCode + 0x10, at})
+    elf.fde(cie, start, 0x20, "", raw(start) + raw(std::uint64_t{0x20}));
+  elf.more_code_at = {at & ~0xfffull};
+  return elf.file();
+}
+
+TEST(MakeTable, CodeBeyondWhatThereIsRoomFor) {
+  Made last(far_file(kCode + UNWIND_PAGES * kPage - 0x100));
+  EXPECT_EQ(last.table.pages.size(), std::size_t{UNWIND_PAGES});
+  EXPECT_EQ(last.at(kCode + UNWIND_PAGES * kPage - 0x100), "sp+8");
+  expect_sound(last.table);
+  Made beyond(far_file(kCode + UNWIND_PAGES * kPage));
+  EXPECT_EQ(beyond.truth.rows.size(), 4u);
+  EXPECT_TRUE(beyond.table.pages.empty());
+  EXPECT_EQ(beyond.at(kCode + 0x10), "none");
+  // Its last row closes it, and lies beyond.
+  Made end(far_file(kCode + UNWIND_PAGES * kPage - 0x20));
+  EXPECT_TRUE(end.table.pages.empty());
+}
+
+TEST(MakeTable, FilesWithout) {
+  for (auto& file : {std::string("no ELF file"), std::string(), MadeElf().file()}) {
+    Made made(file);
+    EXPECT_TRUE(made.table.pages.empty());
+    EXPECT_EQ(made.table.bytes(), 0u);
+    EXPECT_EQ(made.table.find(0), Rules::kNone);
+    EXPECT_EQ(made.table.find(kCode), Rules::kNone);
+    EXPECT_EQ(made.table.find(UINT64_MAX), Rules::kNone);
+  }
+}
+
+TEST(MakeTable, RandomFunctions) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 30; round++) {
+    MadeElf elf;
+    elf.code.resize(12 * kPage, '\xcc');
+    auto cie = elf.cie();
+    std::uint64_t at = kCode;
+    for (int i = 0; i < 200; i++) {
+      // Often at a page's edges.
+      auto gap = random() % 4 ? 0 : random() % 10 ? random() % 64 : random() % (2 * kPage);
+      auto size = random() % 10 ? 1 + random() % 512 : 1 + random() % kPage;
+      if (random() % 8 == 0) size = kPage - (at + gap) % kPage;
+      if (at + gap + size > kCode + 12 * kPage) break;
+      std::string program;
+      std::uint32_t left = static_cast<std::uint32_t>(size);
+      for (int row = 0; row < 3 && left > 1; row++) {
+        std::uint32_t by = 1 + static_cast<std::uint32_t>(random() % left);
+        if (by >= left) break;
+        left -= by;
+        program += further(by) + cfa(8 * static_cast<int>(1 + random() % 12));
+      }
+      elf.fde(cie, at + gap, static_cast<std::uint32_t>(size), program);
+      at += gap + size;
+    }
+    Made made(elf.file());
+    ASSERT_FALSE(made.table.pages.empty());
+    made.expect_true();
+    for (int i = 0; i < 2000; i++) {
+      auto address = kCode - 100 + random() % (13 * kPage);
+      ASSERT_EQ(made.at(address), test::text(made.truth_at(address))) << std::hex << address;
+    }
+  }
+}
+
+std::string path_of_libc() {
+  std::string path;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        std::string name = info->dlpi_name;
+        if (name.find("/libc.so") == name.npos && name.find("/libc-") == name.npos) return 0;
+        *static_cast<std::string*>(to) = name;
+        return 1;
+      },
+      &path);
+  return path;
+}
+
+TEST(MakeTable, AllRowsOfLibc) {
+  auto path = path_of_libc();
+  if (path.empty()) GTEST_SKIP() << "this program has no libc of its own";
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Made made(FileImage(fd.get()));
+  ASSERT_GT(made.truth.rows.size(), 1000u);
+  EXPECT_GT(made.table.pages.size(), 4u);
+  EXPECT_EQ(made.rules.refused(), 0u);
+  EXPECT_LE(made.table.rows.size(), made.truth.rows.size() + made.table.pages.size() + 1);
+  made.expect_true();
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 20000; i++) {
+    auto address = made.table.base + random() % (made.table.pages.size() * kPage);
+    ASSERT_EQ(made.at(address), test::text(made.truth_at(address))) << std::hex << address;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::unwind
