@@ -9,7 +9,7 @@
 OPT(bool, walk_leaf);     /* no walk: only where the task stands */
 OPT(bool, unwind_tables); /* by tables (lib/unwind.bpf.h) wherever there are some */
 
-#define WALK_BLOCK 512 /* of a user stack, read at once: a read costs as much as two frames */
+#define WALK_BLOCK 1024 /* of a user stack, read at once: a read costs as much as two frames */
 
 /* A walk under way; in the end what it has found. */
 struct walk {

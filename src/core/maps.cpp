@@ -97,7 +97,7 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
       } else {
         // Never more than a 64th of the memory, were it ever full.
         auto fits = memory_kb() * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
-        on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 18), 8192);
+        on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 17), 8192);
       }
       break;
     case MapSize::stacks_ready:

@@ -486,8 +486,7 @@ TEST_F(Walk, UnalignedStackPointer) {
 }
 
 // The block that is at hand holds the words around it: they are not what it points to.
-// Disabled: unwind_read() rounds such an address down; only what is fetched anew is refused.
-TEST_F(Walk, DISABLED_UnalignedFramePointer) {
+TEST_F(Walk, UnalignedFramePointer) {
   auto a = function(rule(UNWIND_SP, 8)), unknown = function(rule(UNWIND_NONE)), last = outermost();
   put(0, unknown + 1);
   put(64, 0);
@@ -515,8 +514,7 @@ TEST_F(Walk, DepthLimits) {
   }
 }
 
-// Disabled: the look for a signal's return takes one of the turns that there are frames.
-TEST_F(Walk, DISABLED_DepthLimitsOfCodeWithoutRules) {
+TEST_F(Walk, DepthLimitsOfCodeWithoutRules) {
   auto unknown = function(rule(UNWIND_NONE));
   for (std::uint64_t i = 0; i < 300; i++) {
     put(i * 16, base() + (i + 1) * 16);
@@ -676,8 +674,7 @@ TEST_F(Walk, CodeOfSeveralPages) {
   EXPECT_EQ(found_.stack.end, STACK_END_NO_CFI);
 }
 
-// Disabled: the look for a signal's return leaves the mapping, and the loader is asked in vain.
-TEST_F(Walk, DISABLED_FirstByteOfAMappingWithoutARule) {
+TEST_F(Walk, FirstByteOfAMappingWithoutARule) {
   function(rule(UNWIND_NONE));
   walk(kCode);
   expect({kCode}, STACK_END_NO_CFI);
