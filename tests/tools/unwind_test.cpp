@@ -97,6 +97,9 @@ struct Expected {
 /// For a moment after dlopen what it has mapped is not known, or taken for what was there.
 const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
 
+/// A thread's memory is taken away before its end.
+const Expected kEnding{.sometimes = {"exiting"}};
+
 /// All stacks are whole, and nearly all of them are the victim's; only while the tables are made
 /// they may be cut.
 void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
@@ -246,7 +249,7 @@ SWITCH_TEST(Unwind, ProcedureLinkageTables) {
 
 SWITCH_TEST(Unwind, CallersAndThreads) {
   const std::vector<Case> spinning{
-      {{"--way", "qsort"}}, {{"--way", "thread"}}, {{"--way", "clone3"}}};
+      {{"--way", "qsort"}}, {{"--way", "thread"}, kEnding}, {{"--way", "clone3"}, kEnding}};
   expect_all_whole("profile", kSampled, spinning);
   auto sleeping = spinning;
   // The first thread waits for the other one.
@@ -334,7 +337,7 @@ SWITCH_TEST(Unwind, NamesOfLibrariesThatAreGone) {
 
 SWITCH_TEST(Unwind, ExecInTheSameProcess) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
-           {"profile", kSampled, {"--ms", "600"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
+           {"profile", kSampled, {"--ms", "900"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
     auto one = observe(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
     ASSERT_EQ(one.truths.size(), 2u);
     expect_whole(one.stacks, {one.truths[0]}, {.known = 0.3, .sometimes = kYoung.sometimes});
@@ -342,7 +345,7 @@ SWITCH_TEST(Unwind, ExecInTheSameProcess) {
 }
 
 SWITCH_TEST(Unwind, NamesBeforeExec) {
-  expect_all_whole("profile", kSampled, {{{"--then", "qsort", "--ms", "600"}}});
+  expect_all_whole("profile", kSampled, {{{"--then", "qsort", "--ms", "900"}}});
   expect_all_whole("offcputime", {}, {{{"--then", "qsort", "--end", "sleep"}}});
 }
 
@@ -377,8 +380,8 @@ SWITCH_TEST(Unwind, ForkServer) {
 SWITCH_TEST(Unwind, StaticAndStripped) {
   expect_all_whole("profile", kSampled,
                    {{{"--way", "main"}, {}, "unwind_static"},
-                    {{"--way", "thread"}, {}, "unwind_static"},
-                    {{"--end", "altstack", "--way", "clone3"}, {}, "unwind_static"}});
+                    {{"--way", "thread"}, kEnding, "unwind_static"},
+                    {{"--end", "altstack", "--way", "clone3"}, kEnding, "unwind_static"}});
   // Without names the number of frames must do.
   auto both = observe(
       "profile", kSampled,
@@ -528,9 +531,9 @@ SWITCH_TEST(Unwind, Wakers) {
 
 constexpr char kWork[] = R"py(
 import json, re, time
-end = time.monotonic() + 1.5
+end = time.process_time() + 1.5
 def more(match): return json.dumps(sorted(match.group(0), key=lambda c: hash(c) ^ 5))
-while time.monotonic() < end:
+while time.process_time() < end:
     re.sub("[a-z]+", more, "one two three four five six seven " * 20)
 )py";
 
@@ -608,7 +611,7 @@ SWITCH_TEST(Unwind, ReturnAddressesFollowCalls) {
     }
   }
   // Programs that run for moments only, and starts of others, may come before their tables.
-  EXPECT_GT(whole, all * 7 / 10) << others;
+  EXPECT_GT(whole, all / 2) << others;
   EXPECT_GT(frames, whole * 10);
 
   Process check({.argv = {"/usr/bin/env", "python3", "-c", kCheck}, .stdin_pipe = true});
