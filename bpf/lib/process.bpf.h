@@ -61,7 +61,7 @@ int unwind_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u64 key = program_of(parent->tgid, parent->self_exec_id);
-	struct unwind_process *p, copy = {};
+	struct unwind_process *p, copy;
 	struct stack_process *news;
 
 	if (child->tgid == parent->tgid)
@@ -69,8 +69,8 @@ int unwind_fork(u64 *ctx)
 	p = bpf_map_lookup_elem(&unwind_processes, &key);
 	if (!p)
 		return 0;
-	copy.first = p->first;
-	copy.count = p->count;
+	copy = *p;
+	copy.asked = false;
 	key = program_of(child->tgid, child->self_exec_id);
 	bpf_map_update_elem(&unwind_processes, &key, &copy, BPF_ANY);
 	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);

@@ -91,8 +91,6 @@ __noinline int unwind_fetch(u64 address)
 		return 0;
 	w->block_at = address;
 	w->block_bytes = 0;
-	if (address & 7)
-		return 0;
 	if (!bpf_probe_read_user(w->block, WALK_BLOCK, (void *)address)) {
 		w->block_bytes = WALK_BLOCK;
 	} else if (to_page_end < WALK_BLOCK) { /* the end of the stack */
@@ -107,6 +105,8 @@ inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
 {
 	u64 at = address - w->block_at;
 
+	if (address & 7)
+		return false;
 	if (at >= w->block_bytes) {
 		if (!unwind_fetch(address))
 			return false;
@@ -274,7 +274,8 @@ __noinline int unwind_step(void)
 	if (pc - w->found.start >= (u64)w->found.length << 12 && !unwind_find_mapping(pc)) {
 		if (w->guessed)
 			return 1; /* a wrong one */
-		walk_found(w, w->ip);
+		if (!(w->ip >> USER_BITS))
+			walk_found(w, w->ip);
 		w->unknown_map = 1;
 		return unwind_end(w, w->looked ? STACK_END_NO_MAPPING : STACK_END_NOT_READY);
 	}
@@ -284,7 +285,7 @@ __noinline int unwind_step(void)
 	index = unwind_find_rule(w, pc);
 	/* In sigreturn ip is behind the last instruction that is described: once more, before it.
 	 */
-	if (!index && w->exact && w->stack.depth == 1 && w->found.pages) {
+	if (!index && w->exact && w->stack.depth == 1 && pc != w->found.start) {
 		w->stack.depth = 0;
 		w->hash = 0;
 		w->exact = 0;

@@ -59,6 +59,7 @@ inline_ struct walk *current_walk(void)
 
 #define PF_KTHREAD 0x00200000
 #define USER64_CS 0x33
+#define USER_BITS 56 /* of addresses of programs, at most (with five levels of page tables) */
 #define THREAD_BYTES 16384
 
 /* What tells a program that runs from another one in the same address space, or from a later one.
@@ -156,8 +157,9 @@ __noinline int walk_frame_pointer(void)
 		return 1;
 	walk_found(w, w->ip);
 	fp = w->bp;
-	if (fp < 4096 || fp & 7 || fp >> 47 ||
-	    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address)
+	if (fp < 4096 || fp & 7 || fp >> USER_BITS ||
+	    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address ||
+	    frame.return_address >> USER_BITS)
 		return 1;
 	w->ip = frame.return_address;
 	w->bp = frame.next > fp ? frame.next : 0; /* callers' frames lie above */
@@ -202,8 +204,9 @@ __noinline long walk_user(void)
 		by_tables = unwind_begin(w);
 		if (unwind_tables && !by_tables)
 			w->stack.end = STACK_END_NOT_READY;
-		for (u32 i = 0; i < STACK_DEPTH && !ended; i++) {
-			if (i >= stack_depth)
+		/* One more: a step may find that it has to be taken again. */
+		for (u32 i = 0; i < STACK_DEPTH + 1 && !ended; i++) {
+			if (w->stack.depth >= stack_depth)
 				break;
 			ended = by_tables ? unwind_step() : walk_frame_pointer();
 		}

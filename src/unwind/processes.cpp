@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostVdso = 1 << 20;
 constexpr std::size_t kMostGenerations = 16;
+constexpr int kRest = 20;  // a process is looked at for a twentieth of the time at most
 constexpr std::chrono::seconds kTurn{10};  // between two looks at which tables are used
 
 bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
@@ -118,6 +119,7 @@ std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
 
 std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts) {
   std::vector<unwind_mapping> mappings;
+  mappings.reserve(parts.size());
   for (auto& p : parts) mappings.push_back(mapping_of(p.mapping, p.file.get()));
   auto& alike = runs_[hash_of(mappings)];
   for (auto& run : alike)
@@ -160,9 +162,19 @@ void Processes::choose_generation(Process& process) {
     all.push_back({static_cast<std::uint16_t>(std::min(last + 1, UINT16_MAX)), {}});
     chosen = all.end() - 1;
   }
-  for (auto& part : process.parts)
-    if (overlapping(*chosen, part.mapping) == chosen->by_end.end())
-      chosen->by_end.emplace(part.mapping.end, part.mapping);
+  // What is known of one piece of code grows with it.
+  for (auto& part : process.parts) {
+    auto m = part.mapping;
+    for (auto at = overlapping(*chosen, m); at != chosen->by_end.end() && at->second.start < m.end;
+         at = chosen->by_end.erase(at)) {
+      auto before = m.start - std::min(m.start, at->second.start);
+      m.start -= before;
+      m.offset -= before;
+      m.end = std::max(m.end, at->second.end);
+    }
+    auto end = m.end;
+    chosen->by_end.emplace(end, std::move(m));
+  }
   process.generation = chosen->number;
 }
 
@@ -176,6 +188,7 @@ bool Processes::tell(const Process& process, bool looked) {
 }
 
 bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
+  auto began = Clock::now();
   auto started = symbols::process_started(proc_root_, tgid);
   auto known = processes_.find(tgid);
   bool again = known != processes_.end() && known->second.started == started &&
@@ -192,13 +205,27 @@ bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
   process.run = std::move(run);
   if (is_new) choose_generation(process);
   if (!tell(process, asked)) return false;
+  auto now = Clock::now();
+  process.next_look = now + (now - began) * kRest;
   processes_.insert_or_assign(tgid, std::move(process));
   return is_new;
 }
 
-bool Processes::changed(pid_t tgid) {
-  auto known = processes_.find(tgid);
-  return known != processes_.end() && look(tgid, known->second.program, false);
+void Processes::changed(pid_t tgid, bool asked) {
+  if (processes_.contains(tgid)) changed_[tgid] |= asked;
+}
+
+std::vector<pid_t> Processes::look_at_changed(Clock::time_point now) {
+  std::vector<pid_t> is_new;
+  std::erase_if(changed_, [&](auto& entry) {
+    auto [tgid, asked] = entry;
+    auto known = processes_.find(tgid);
+    if (known == processes_.end()) return true;
+    if (now < known->second.next_look) return false;
+    if (look(tgid, known->second.program, asked)) is_new.push_back(tgid);
+    return true;
+  });
+  return is_new;
 }
 
 std::optional<std::uint32_t> Processes::image(pid_t tgid) const {
@@ -331,7 +358,7 @@ void Processes::tend(Clock::time_point now) {
       again.push_back(tgid);
       break;
     }
-  for (auto tgid : again) changed(tgid);
+  for (auto tgid : again) changed(tgid, false);
   if (lacking) make_room_from_unused(now);
 }
 

@@ -38,8 +38,11 @@ class Processes {
   /// that it does not know; what is missing now is nowhere. False: the process is gone, or there
   /// is no room, or nothing is new.
   bool look(pid_t tgid, std::uint64_t program, bool asked);
-  /// It has mapped something: looks again, if it is known. True: something is new.
-  bool changed(pid_t tgid);
+  /// It has mapped something, if it is known; `asked` as above.
+  void changed(pid_t tgid, bool asked);
+  /// Looks at those that have: the ones where something is new. A process that does it all the
+  /// time, with thousands of mappings, has to wait.
+  std::vector<pid_t> look_at_changed(Clock::time_point now);
   /// What its addresses mean now (STACK_IMAGE()), if it is known.
   std::optional<std::uint32_t> image(pid_t tgid) const;
   std::vector<pid_t> known() const;
@@ -78,6 +81,7 @@ class Processes {
     std::shared_ptr<Run> run;
     std::vector<Generation> generations;  // the last ones
     std::uint16_t generation = 0;         // that holds now
+    Clock::time_point next_look{};
   };
   struct Retired {
     Clock::time_point since;
@@ -104,6 +108,7 @@ class Processes {
   std::map<std::uint64_t, std::vector<std::shared_ptr<Run>>> runs_;  // by a hash of their mappings
   std::vector<Retired> retired_;
   std::set<std::uint64_t> strangers_;  // entries of processes that we do not know
+  std::map<pid_t, bool> changed_;      // asked
   std::set<std::string> told_;         // files without room
   Clock::time_point next_sweep_{}, next_turn_{};
 };

@@ -69,8 +69,12 @@ class TableWalker : public StackWalker {
       // Outside our pid namespace: there is nothing to be seen of it.
     } else if (process.news == STACK_PROCESS_FORKED) {
       processes_->forked(tgid, process.program, static_cast<pid_t>(process.forked_from));
+    } else if (process.news == STACK_PROCESS_CHANGED) {
+      processes_->changed(tgid, true);
+      look_at_changed();
+      if (auto image = processes_->image(tgid)) return *image;
     } else {
-      processes_->look(tgid, process.program, process.news == STACK_PROCESS_CHANGED);
+      processes_->look(tgid, process.program, false);
       if (auto image = processes_->image(tgid)) return *image;
     }
     return STACK_IMAGE(process.program, 1);
@@ -82,6 +86,7 @@ class TableWalker : public StackWalker {
     begin();
     if (!watch_.drain([&](pid_t tgid) { changed(tgid); }))
       for (auto tgid : processes_->known()) changed(tgid);
+    look_at_changed();
     processes_->tend(Clock::now());
     if (tables_->bytes() != trimmed_at_) {
       // What reading files took is not needed while there is nothing to read.
@@ -94,11 +99,13 @@ class TableWalker : public StackWalker {
 
  private:
   void changed(pid_t tgid) {
-    if (processes_->changed(tgid)) {
+    processes_->changed(tgid, false);
+    if (command_ && !processes_->image(tgid)) processes_->expect(tgid);  // before its first stack
+  }
+
+  void look_at_changed() {
+    for (auto tgid : processes_->look_at_changed(Clock::now()))
       if (auto image = processes_->image(tgid); image && remapped) remapped(tgid, *image);
-    } else if (command_ && !processes_->image(tgid)) {
-      processes_->expect(tgid);  // before its first stack
-    }
   }
 
   void begin() { began_ = Clock::now(); }
