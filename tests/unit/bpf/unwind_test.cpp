@@ -366,7 +366,7 @@ TEST_F(Walk, GuessedFramesUpToTheDepth) {
   }
   regs().bp = base();
   walk(unknown + 1);
-  EXPECT_GE(found_.stack.depth, STACK_DEPTH - 1);
+  EXPECT_EQ(found_.stack.depth, STACK_DEPTH);
   EXPECT_EQ(found_.stack.end, STACK_END_DEPTH);
   EXPECT_EQ(found_.stack.guessed, found_.stack.depth - 1);
 }
@@ -421,6 +421,12 @@ TEST_F(Walk, AddressesOutsideAllCode) {
   EXPECT_TRUE(host_ask());
   walk(0);
   EXPECT_EQ(found_.frames, 0) << "no registers: it never was in user mode";
+  // No program has these: frames with them would be taken for others'.
+  for (unsigned long long high : {1ull << 56, STACK_EXACT, STACK_EXACT | a, ~0ull}) {
+    put(0, high);
+    walk(a);
+    expect({a}, STACK_END_NOT_READY);
+  }
 }
 
 TEST_F(Walk, Backwards) {
@@ -486,8 +492,7 @@ TEST_F(Walk, UnalignedStackPointer) {
 }
 
 // The block that is at hand holds the words around it: they are not what it points to.
-// Disabled: unwind_read() rounds such an address down; only what is fetched anew is refused.
-TEST_F(Walk, DISABLED_UnalignedFramePointer) {
+TEST_F(Walk, UnalignedFramePointer) {
   auto a = function(rule(UNWIND_SP, 8)), unknown = function(rule(UNWIND_NONE)), last = outermost();
   put(0, unknown + 1);
   put(64, 0);
@@ -515,8 +520,8 @@ TEST_F(Walk, DepthLimits) {
   }
 }
 
-// Disabled: the look for a signal's return takes one of the turns that there are frames.
-TEST_F(Walk, DISABLED_DepthLimitsOfCodeWithoutRules) {
+// The look for a signal's return takes no frame's turn.
+TEST_F(Walk, DepthLimitsOfCodeWithoutRules) {
   auto unknown = function(rule(UNWIND_NONE));
   for (std::uint64_t i = 0; i < 300; i++) {
     put(i * 16, base() + (i + 1) * 16);
@@ -676,8 +681,8 @@ TEST_F(Walk, CodeOfSeveralPages) {
   EXPECT_EQ(found_.stack.end, STACK_END_NO_CFI);
 }
 
-// Disabled: the look for a signal's return leaves the mapping, and the loader is asked in vain.
-TEST_F(Walk, DISABLED_FirstByteOfAMappingWithoutARule) {
+// Before it there is no signal's return, and no reason to ask the loader.
+TEST_F(Walk, FirstByteOfAMappingWithoutARule) {
   function(rule(UNWIND_NONE));
   walk(kCode);
   expect({kCode}, STACK_END_NO_CFI);

@@ -144,8 +144,17 @@ class ProcessesTest : public ::testing::Test {
     auto entry = kernel_.process(program);
     return entry ? entry->generation : 0;
   }
-  void tend(std::chrono::seconds later = std::chrono::seconds(3)) {
-    processes_->tend(now_ += later);
+  void tend(std::chrono::seconds by = std::chrono::seconds(3)) {
+    processes_->tend(now_ += by);
+    processes_->look_at_changed(later());
+  }
+  /// When each process may be looked at again.
+  static Clock::time_point later() { return Clock::now() + std::chrono::hours(1); }
+  bool changed(const Mapper& child, bool asked = false) {
+    processes_->changed(child.pid(), asked);
+    auto is_new = processes_->look_at_changed(later());
+    EXPECT_LE(is_new.size(), 1u);
+    return is_new == std::vector<pid_t>{child.pid()};
   }
   std::shared_ptr<File> known(const std::string& path) {
     auto id = symbols::identity_of(symbols::test::open_file(path).get());
@@ -204,21 +213,40 @@ TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
 TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
   OPEN();
   Mapper child;
-  EXPECT_FALSE(processes_->changed(child.pid())) << "not known yet";
+  EXPECT_FALSE(changed(child)) << "not known yet";
   ASSERT_TRUE(processes_->look(child.pid(), kProgram, false));
   EXPECT_FALSE(processes_->look(child.pid(), kProgram, false)) << "nothing is new";
-  EXPECT_FALSE(processes_->changed(child.pid()));
+  EXPECT_FALSE(changed(child));
   EXPECT_FALSE(mapping(kPlace));
   ASSERT_TRUE(child.map(file("a"), kPlace));
-  EXPECT_TRUE(processes_->changed(child.pid()));
+  EXPECT_TRUE(changed(child));
   ASSERT_TRUE(mapping(kPlace));
   EXPECT_EQ(mapping(kPlace)->page, known(scratch_.path() + "/a")->page);
   EXPECT_EQ(generation(), 1u) << "nothing else has been there";
   // Asked for in vain: it is told that there is no more.
-  EXPECT_FALSE(processes_->look(child.pid(), kProgram, true));
+  EXPECT_FALSE(changed(child, true));
   EXPECT_EQ(kernel_.process(kProgram)->looked, 1u);
-  EXPECT_FALSE(processes_->changed(child.pid()));
+  EXPECT_FALSE(changed(child));
   EXPECT_EQ(kernel_.process(kProgram)->looked, 0u) << "it has mapped something since";
+}
+
+// Processes that map code all the time rest between two looks.
+TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
+  OPEN();
+  Mapper child, other;
+  auto before = Clock::now();
+  processes_->look(child.pid(), kProgram, false);
+  ASSERT_TRUE(child.map(file("a"), kPlace));
+  processes_->changed(child.pid(), true);
+  processes_->changed(child.pid(), false);
+  processes_->changed(other.pid(), false);  // not known
+  EXPECT_TRUE(processes_->look_at_changed(before).empty());
+  EXPECT_FALSE(mapping(kPlace));
+  EXPECT_EQ(processes_->look_at_changed(later()), std::vector<pid_t>{child.pid()});
+  EXPECT_TRUE(mapping(kPlace));
+  EXPECT_EQ(kernel_.process(kProgram)->looked, 1u) << "it had been asked for";
+  EXPECT_TRUE(processes_->look_at_changed(later()).empty()) << "done";
+  EXPECT_FALSE(processes_->image(other.pid()));
 }
 
 TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
@@ -226,7 +254,7 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
   Mapper child;
   auto a = file("a"), b = file("b"), c = file("c");
   auto expect = [&](unsigned wanted) {
-    processes_->changed(child.pid());
+    changed(child);
     EXPECT_EQ(generation(), wanted);
     EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram, wanted));
   };
@@ -259,22 +287,21 @@ TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
   ASSERT_TRUE(child.map(a, kPlace, 2));
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(a, kPlace + kBytes));  // what was at the page before
-  EXPECT_TRUE(processes_->changed(child.pid()));
+  EXPECT_TRUE(changed(child));
   EXPECT_EQ(generation(), 2u);
 }
 
-// Disabled: of a mapping that overlaps what is known, the part beyond it is not noted.
-TEST_F(ProcessesTest, DISABLED_WhatHasGrownIsContradictedAllOver) {
+TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
   OPEN();
   Mapper child;
   auto a = file("a"), b = file("b");
   ASSERT_TRUE(child.map(a, kPlace));
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(a, kPlace, 4));
-  processes_->changed(child.pid());
+  changed(child);
   EXPECT_EQ(generation(), 1u);
   ASSERT_TRUE(child.map(b, kPlace + 3 * kBytes));
-  processes_->changed(child.pid());
+  changed(child);
   EXPECT_EQ(generation(), 2u);
 }
 
@@ -284,7 +311,7 @@ TEST_F(ProcessesTest, ExecBeginsAnew) {
   ASSERT_TRUE(child.map(file("a"), kPlace));
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(file("b"), kPlace));
-  processes_->changed(child.pid());
+  changed(child);
   EXPECT_EQ(generation(), 2u);
   processes_->look(child.pid(), kProgram + 1, false);
   EXPECT_EQ(generation(kProgram + 1), 1u);
@@ -305,7 +332,8 @@ TEST_F(ProcessesTest, WhoIsGone) {
   EXPECT_FALSE(processes_->look(pid, kProgram, false));
   EXPECT_FALSE(processes_->look(pid, kProgram + 5, true));
   EXPECT_FALSE(kernel_.process(kProgram + 5));
-  EXPECT_FALSE(processes_->changed(pid));
+  processes_->changed(pid, false);
+  EXPECT_TRUE(processes_->look_at_changed(later()).empty());
   EXPECT_FALSE(processes_->look(INT32_MAX, kProgram, false));
   EXPECT_FALSE(processes_->image(INT32_MAX));
   EXPECT_EQ(processes_->known(), std::vector<pid_t>{pid}) << "its stacks may still come";
@@ -353,12 +381,12 @@ TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
   auto first = kernel_.process(kProgram)->first;
   EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
   ASSERT_TRUE(other.map(file("a"), kPlace));
-  EXPECT_TRUE(processes_->changed(other.pid()));
+  EXPECT_TRUE(changed(other));
   EXPECT_NE(kernel_.process(kProgram + 1)->first, first);
   EXPECT_FALSE(mapping(kPlace, kProgram));
   EXPECT_TRUE(mapping(kPlace, kProgram + 1));
   ASSERT_TRUE(other.unmap(kPlace));
-  EXPECT_TRUE(processes_->changed(other.pid()));
+  EXPECT_TRUE(changed(other));
   EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
 }
 
@@ -376,7 +404,7 @@ TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
   EXPECT_GE(kernel_.process(kProgram + 1)->first, first + count);
   tend();  // given back
   ASSERT_TRUE(other.unmap(kPlace));
-  processes_->changed(other.pid());
+  changed(other);
   EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
 }
 
@@ -406,7 +434,7 @@ TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
   auto most = kernel_.process(kProgram)->count + 1;
   for (unsigned i = 0; i < 200; i++) {
     ASSERT_TRUE(child.map(a, kPlace + i * kBytes));
-    ASSERT_TRUE(processes_->changed(child.pid()));
+    ASSERT_TRUE(changed(child));
     ASSERT_TRUE(child.unmap(kPlace + i * kBytes));
     tend();
     ASSERT_LT(kernel_.process(kProgram)->first, 6 * most) << i;
@@ -433,9 +461,9 @@ class ProcessesWithoutRoom : public ProcessesTest {
     processes_->no_room = [this](const std::string& path) { told_.push_back(path); };
     ASSERT_TRUE(child_->map(a_, kPlace));
     ASSERT_TRUE(child_->map(b_, kPlace + 16 * kBytes));
-    processes_->changed(child_->pid());
+    changed(*child_);
     ASSERT_TRUE(child_->map(c_, kPlace + 32 * kBytes));
-    processes_->changed(child_->pid());
+    changed(*child_);
     ASSERT_EQ(mapping(kPlace)->pages, 1u);
     ASSERT_EQ(mapping(kPlace + 16 * kBytes)->pages, 1u);
   }
@@ -460,7 +488,7 @@ TEST_F(ProcessesWithoutRoom, IsToldOnceOfEachFile) {
   EXPECT_EQ(mapping(at_c_)->pages, 0u);
   EXPECT_EQ(mapping(at_c_)->page, unsigned{UNWIND_LACK_MEMORY});
   EXPECT_EQ(told_, std::vector<std::string>{c_});
-  processes_->changed(child_->pid());
+  changed(*child_);
   EXPECT_EQ(told_.size(), 1u);
   Mapper other;
   ASSERT_TRUE(other.map(c_, kPlace));
