@@ -64,10 +64,16 @@ std::shared_ptr<File> Tables::of_file(int fd, const symbols::FileIdentity& id) {
 bool Tables::fits(std::size_t bytes) { return bytes_ + bytes <= budget_ || make_room(bytes); }
 
 std::shared_ptr<File> Tables::of_image(const std::string& image) {
-  auto& file = by_key_["image " + image];
+  auto key = "image " + image;
+  auto known = by_key_.find(key);
+  auto file = known != by_key_.end() ? known->second : nullptr;
   if (!file || file->state == File::no_memory) {
     MemoryImage memory({image.data(), image.size()});
-    file = build(memory, read_elf_code(memory));
+    auto built = build(memory, read_elf_code(memory));
+    if (file)
+      *file = std::move(*built);
+    else
+      by_key_[key] = file = std::move(built);
   }
   file->used = ++clock_;
   return file;

@@ -339,6 +339,186 @@ TEST(FakeProcess, FewProcessesAndFilesAreKept) {
   }
 }
 
+/// A line of maps: a page of a file.
+std::string line(const std::string& at, const std::string& end, const std::string& path) {
+  return at + "-" + end + " r-xp 00000000 fe:00 99 " + path + "\n";
+}
+
+TEST(Images, EachHasItsOwnNames) {
+  FakeProcess process(line("1000", "2000", "/a") + line("4000", "5000", "/same"));
+  UserSymbols user = process.symbols();
+  user.remember(42, 0, 1);
+  process.scratch().write("42/maps", line("1000", "2000", "/b") + line("4000", "5000", "/same"));
+  user.remember(42, 0, 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+    EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "/b");
+    EXPECT_EQ(user.find(42, 0x4800, true, 1).module, "/same");
+    EXPECT_EQ(user.find(42, 0x4800, true, 2).module, "/same");
+    // Back again: what both have mapped is known by both.
+    process.scratch().write("42/maps", line("1000", "2000", "/a"));
+    user.remember(42, 0, 1);
+  }
+}
+
+TEST(Images, OfOthersNothingIsKnown) {
+  FakeProcess process(line("1000", "2000", "/a"));
+  UserSymbols user = process.symbols();
+  EXPECT_EQ(user.find(42, 0x1800, true, 3).module, "/a") << "none was remembered: it is read";
+  user.forget(42);
+  user.remember(42, 0, 1);
+  for (const std::uint32_t image : {0u, 2u, 3u, UINT32_MAX}) {
+    const Symbol symbol = user.find(42, 0x1800, true, image);
+    EXPECT_EQ(symbol.module, "") << image;
+    EXPECT_EQ(symbol.module_offset, 0u);
+  }
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+}
+
+TEST(Images, OnlyTheCurrentOneIsReadAnew) {
+  FakeProcess process(line("1000", "2000", "/a"));
+  UserSymbols user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
+  user.remember(42, 0, 1);
+  user.remember(42, 0, 2);
+  process.scratch().write("42/maps", line("1000", "2000", "/b") + line("5000", "6000", "/new"));
+  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "") << "it was not there in that one";
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+  EXPECT_EQ(user.find(42, 0x5800, true, 2).module, "/new");
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+  user.remember(42, 0, 1);  // current again
+  process.scratch().write("42/maps", line("7000", "8000", "/newer"));
+  EXPECT_EQ(user.find(42, 0x7800, true, 2).module, "");
+  EXPECT_EQ(user.find(42, 0x7800, true, 1).module, "/newer");
+}
+
+TEST(Images, WhatIsGoneIsKnownUntilAnotherIsThere) {
+  FakeProcess process(line("1000", "2000", "/a") + line("5000", "7000", "/gone") +
+                      line("9000", "a000", "/last"));
+  UserSymbols user = process.symbols();
+  user.remember(42, 0, 1);
+  process.scratch().write("42/maps", line("1000", "2000", "/a"));
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "/gone");
+  EXPECT_EQ(user.find(42, 0x9fff, true, 1).module, "/last");
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(42, 0x6fff, true, 1).module, "/gone") << "once more";
+  // Others at its place; a neighbour is none.
+  process.scratch().write("42/maps", line("4000", "5000", "/before") + line("a000", "b000", "/x"));
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(42, 0x5000, true, 1).module, "/gone");
+  EXPECT_EQ(user.find(42, 0x4fff, true, 1).module, "/before");
+  EXPECT_EQ(user.find(42, 0x9000, true, 1).module, "/last");
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+  process.scratch().write("42/maps", line("5000", "6000", "/other") + line("9000", "a000", "/y"));
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "/other");
+  EXPECT_EQ(user.find(42, 0x9800, true, 1).module, "/y");
+  EXPECT_EQ(user.find(42, 0xa800, true, 1).module, "/x");
+  // Not in another image, which had none of it.
+  user.remember(42, 0, 2);
+  EXPECT_EQ(user.find(42, 0x4800, true, 2).module, "");
+}
+
+TEST(Images, WhatIsGoneIsNotAnotherProcess) {
+  const auto stat = [](int started) {
+    std::string text = "42 (fake) S";
+    for (int field = 4; field < 22; ++field) text += " 0";
+    return text + " " + std::to_string(started) + " 0 0\n";
+  };
+  FakeProcess process(line("1000", "2000", "/a") + line("5000", "6000", "/gone"));
+  process.scratch().write("42/stat", stat(100));
+  UserSymbols user = process.symbols();
+  user.remember(42, 0, 1);
+  process.scratch().write("42/maps", line("1000", "2000", "/a"));
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "/gone");
+  process.scratch().write("42/stat", stat(200));
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "");
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+}
+
+TEST(Images, ChildrenThatAreGoneHaveTheirParents) {
+  FakeProcess process(line("1000", "2000", "/a"));
+  UserSymbols user = process.symbols();
+  user.remember(42, 0, 1);
+  process.scratch().write("42/maps", line("1000", "2000", "/b"));
+  user.remember(42, 0, 2);
+  user.remember(50, 42, 1);
+  EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
+  EXPECT_EQ(user.find(50, 0x1800, true, 2).module, "") << "it was not remembered";
+  user.remember(50, 42, 2);
+  EXPECT_EQ(user.find(50, 0x1800, true, 2).module, "/b");
+  EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
+  EXPECT_EQ(user.find(51, 0x1800, true, 1).module, "") << "nobody's child";
+  user.remember(52, 0, 1);
+  EXPECT_EQ(user.find(52, 0x1800, true, 1).module, "");
+  // Not of the image that the parent has come to since.
+  user.remember(53, 42, 9);
+  EXPECT_EQ(user.find(53, 0x1800, true, 9).module, "");
+}
+
+TEST(Images, ParentsMayBeKnownLater) {
+  FakeProcess process(line("1000", "2000", "/a"));
+  std::filesystem::rename(process.scratch().path() + "/42", process.scratch().path() + "/later");
+  UserSymbols user = process.symbols();
+  user.remember(50, 42, 1);
+  user.remember(60, 50, 1);  // a child of the child
+  EXPECT_EQ(user.find(60, 0x1800, true, 1).module, "");
+  std::filesystem::rename(process.scratch().path() + "/later", process.scratch().path() + "/42");
+  user.remember(42, 0, 1);
+  EXPECT_EQ(user.find(60, 0x1800, true, 1).module, "/a");
+  EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
+}
+
+TEST(Images, ProcessesThatAreEachOthersChildren) {
+  FakeProcess process("");
+  UserSymbols user = process.symbols();
+  user.remember(50, 51, 1);
+  user.remember(51, 50, 1);
+  user.remember(52, 52, 1);
+  for (const pid_t pid : {50, 51, 52}) EXPECT_EQ(user.find(pid, 0x1800, true, 1).module, "");
+}
+
+TEST(Images, TheLeastRecentlyUsedGoFirst) {
+  FakeProcess process(line("1000", "2000", "/1"));
+  UserSymbols user = process.symbols({.max_processes = 3});
+  const auto remember = [&](std::uint32_t image) {
+    process.scratch().write("42/maps", line("1000", "2000", "/" + std::to_string(image)));
+    user.remember(42, 0, image);
+  };
+  for (const std::uint32_t image : {1, 2, 3}) remember(image);
+  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/1");  // 2 is the oldest
+  remember(4);
+  EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "");
+  for (const std::uint32_t image : {1, 3, 4})
+    EXPECT_EQ(user.find(42, 0x1800, true, image).module, "/" + std::to_string(image));
+}
+
+TEST(Images, AllAreForgottenTogether) {
+  FakeProcess process(line("1000", "2000", "/a"));
+  UserSymbols user = process.symbols();
+  for (const std::uint32_t image : {1, 2, 3}) user.remember(42, 0, image);
+  user.forget(42);
+  std::filesystem::remove(process.scratch().path() + "/42/maps");
+  for (const std::uint32_t image : {1, 2, 3})
+    EXPECT_EQ(user.find(42, 0x1800, true, image).module, "");
+}
+
+TEST(Images, ARealProcessAndItsFiles) {
+  ScratchDirectory scratch;
+  const std::string path = copy_of_self(scratch);
+  Child child(path);
+  ASSERT_NE(child.address(), 0u);
+  UserSymbols user;
+  user.remember(child.pid(), 0, 1);
+  user.remember(child.pid(), 0, 2);
+  EXPECT_EQ(user.find(child.pid(), child.address(), true, 1).name, kName);
+  EXPECT_EQ(user.find(child.pid(), child.address(), true, 2).name, kName);
+  EXPECT_EQ(user.find(child.pid(), child.address(), true, 3).module, "");
+}
+
 TEST(FakeProcess, SurvivesDamagedMaps) {
   FakeProcess process(symbols::test::contents(symbols::test::sample("maps_damaged.txt")));
   UserSymbols user = process.symbols();

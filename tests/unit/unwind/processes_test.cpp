@@ -1,0 +1,547 @@
+#include "unwind/processes.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "symbols/test_files.hpp"
+#include "unwind/kernel_tables.hpp"
+#include "unwind/made_elf.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+using symbols::test::ScratchDirectory;
+using test::bytes;
+using test::kCode;
+using test::MadeElf;
+using test::raw;
+using Clock = Processes::Clock;
+
+constexpr std::uint64_t kProgram = 0x700000003;
+constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
+constexpr std::size_t kBytes = 4096;          // of what is mapped
+constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is
+
+/// A library of so many rows.
+std::string library(std::uint32_t rows, char letter) {
+  MadeElf elf;
+  elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
+  std::string program;
+  for (std::uint32_t i = 0; i + 2 < rows; i++)
+    program += bytes({0x41, 0x0e, i % 2 ? 8 + letter % 8 * 8 : 80});
+  elf.fde(elf.cie(), kCode, rows - 1, program);
+  elf.notes = raw(Elf64_Nhdr{4, 8, 3}) + std::string("GNU\0", 4) + std::string(8, letter);
+  return elf.file();
+}
+
+/// A process that maps what it is told to.
+class Mapper {
+ public:
+  explicit Mapper(const std::function<void()>& begin = {}) {
+    int orders[2], answers[2];
+    if (::pipe2(orders, O_CLOEXEC) || ::pipe2(answers, O_CLOEXEC)) return;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      if (begin) begin();
+      serve(orders[0], answers[1]);
+    }
+    ::close(orders[0]);
+    ::close(answers[1]);
+    orders_.reset(orders[1]);
+    answers_.reset(answers[0]);
+  }
+  Mapper(const Mapper&) = delete;
+  Mapper& operator=(const Mapper&) = delete;
+  ~Mapper() { end(); }
+
+  pid_t pid() const { return pid_; }
+  bool map(const std::string& path, std::uint64_t at, std::uint64_t pages = 1) const {
+    return tell({at, pages, 0, path});
+  }
+  bool unmap(std::uint64_t at, std::uint64_t pages = 1) const { return tell({at, pages, 1, ""}); }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  struct Order {
+    std::uint64_t at, pages, unmap;
+    char path[256];
+    Order(std::uint64_t a, std::uint64_t p, std::uint64_t u, const std::string& name)
+        : at(a), pages(p), unmap(u), path{} {
+      name.copy(path, sizeof path - 1);
+    }
+  };
+  bool tell(const Order& order) const {
+    char done = 0;
+    return ::write(orders_.get(), &order, sizeof order) == sizeof order &&
+           ::read(answers_.get(), &done, 1) == 1 && done == 1;
+  }
+  [[noreturn]] static void serve(int orders, int answers) {
+    Order order(0, 0, 0, "");
+    while (::read(orders, &order, sizeof order) == sizeof order) {
+      auto* at = reinterpret_cast<void*>(order.at);
+      char done = 0;
+      if (order.unmap) {
+        done = ::munmap(at, order.pages * kBytes) == 0;
+      } else if (order.path[0]) {
+        // From its first page of code on, as far as the file's pages go.
+        int fd = ::open(order.path, O_RDONLY | O_CLOEXEC);
+        done = ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+                      kBytes) == at;
+        ::close(fd);
+      } else {
+        done = ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC,
+                      MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == at;
+      }
+      if (::write(answers, &done, 1) != 1) break;
+    }
+    ::_exit(0);
+  }
+  pid_t pid_ = -1;
+  Fd orders_, answers_;
+};
+
+class ProcessesTest : public ::testing::Test {
+ protected:
+  void open(std::size_t budget = 32 << 20) {
+    auto why = kernel_.open(Tables::chunks_for(budget));
+    if (!why.empty()) GTEST_SKIP() << why;
+    tables_ = std::make_unique<Tables>(kernel_.maps(), budget);
+    ASSERT_TRUE(tables_->ready());
+    processes_ = std::make_unique<Processes>(
+        Processes::Maps{kernel_.fd("unwind_mappings"), kernel_.processes()}, *tables_);
+    now_ = Clock::now();
+  }
+  std::string file(const std::string& name, std::uint32_t rows = 100) {
+    return scratch_.write(name, library(rows, name[0]));
+  }
+  /// What the kernel program finds for a process; empty: nothing.
+  std::vector<unwind_mapping> run(std::uint64_t program = kProgram) const {
+    auto entry = kernel_.process(program);
+    if (!entry) return {};
+    return kernel_.mappings(entry->first, entry->count);
+  }
+  std::optional<unwind_mapping> mapping(std::uint64_t at, std::uint64_t program = kProgram) const {
+    for (auto& m : run(program))
+      if (at - m.start < std::uint64_t{m.length} << 12) return m;
+    return {};
+  }
+  unsigned generation(std::uint64_t program = kProgram) const {
+    auto entry = kernel_.process(program);
+    return entry ? entry->generation : 0;
+  }
+  void tend(std::chrono::seconds by = std::chrono::seconds(3)) {
+    processes_->tend(now_ += by);
+    processes_->look_at_changed(later());
+  }
+  /// When each process may be looked at again.
+  static Clock::time_point later() { return Clock::now() + std::chrono::hours(1); }
+  bool changed(const Mapper& child, bool asked = false) {
+    processes_->changed(child.pid(), asked);
+    auto is_new = processes_->look_at_changed(later());
+    EXPECT_LE(is_new.size(), 1u);
+    return is_new == std::vector<pid_t>{child.pid()};
+  }
+  std::shared_ptr<File> known(const std::string& path) {
+    auto id = symbols::identity_of(symbols::test::open_file(path).get());
+    return id ? tables_->known(*id) : nullptr;
+  }
+
+  test::KernelTables kernel_;
+  std::unique_ptr<Tables> tables_;
+  std::unique_ptr<Processes> processes_;
+  ScratchDirectory scratch_;
+  Clock::time_point now_;
+};
+
+#define OPEN(...)    \
+  open(__VA_ARGS__); \
+  if (IsSkipped()) return
+
+TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
+  OPEN();
+  Mapper child;
+  ASSERT_TRUE(child.map(file("a"), kPlace));
+  ASSERT_TRUE(child.map("", kPlace + 4 * kBytes, 2));
+  EXPECT_TRUE(processes_->look(child.pid(), kProgram, false));
+  auto maps = symbols::test::open_file("/proc/" + std::to_string(child.pid()) + "/maps");
+  auto truth = symbols::read_mappings(maps.get()).executable;
+  auto found = run();
+  ASSERT_EQ(found.size(), truth.size());
+  for (std::size_t i = 0; i < truth.size(); i++) {
+    EXPECT_EQ(found[i].start, truth[i].start);
+    EXPECT_EQ(std::uint64_t{found[i].length} << 12, truth[i].end - truth[i].start);
+    EXPECT_EQ(found[i].used, 0u);
+    if (!truth[i].has_file() && truth[i].path != "[vdso]") {
+      EXPECT_EQ(found[i].pages, 0u) << truth[i].path;
+      EXPECT_EQ(found[i].page, unsigned{UNWIND_LACK_CFI});
+      continue;
+    }
+    if (truth[i].path == "[vdso]") continue;
+    auto f = known(truth[i].path);
+    ASSERT_TRUE(f) << truth[i].path;
+    EXPECT_EQ(found[i].pages, f->pages) << truth[i].path;
+    EXPECT_EQ(found[i].page, f->page);
+    auto address = f->elf.address_of_offset(truth[i].offset);
+    ASSERT_TRUE(address);
+    EXPECT_EQ(found[i].start - found[i].bias, *address - f->base) << truth[i].path;
+  }
+  EXPECT_TRUE(std::is_sorted(found.begin(), found.end(),
+                             [](auto& a, auto& b) { return a.start < b.start; }));
+  auto entry = kernel_.process(kProgram);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->generation, 1u);
+  EXPECT_EQ(entry->looked, 0u);
+  EXPECT_EQ(entry->asked, 0u);
+  EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram, 1));
+}
+
+TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
+  OPEN();
+  Mapper child;
+  EXPECT_FALSE(changed(child)) << "not known yet";
+  ASSERT_TRUE(processes_->look(child.pid(), kProgram, false));
+  EXPECT_FALSE(processes_->look(child.pid(), kProgram, false)) << "nothing is new";
+  EXPECT_FALSE(changed(child));
+  EXPECT_FALSE(mapping(kPlace));
+  ASSERT_TRUE(child.map(file("a"), kPlace));
+  EXPECT_TRUE(changed(child));
+  ASSERT_TRUE(mapping(kPlace));
+  EXPECT_EQ(mapping(kPlace)->page, known(scratch_.path() + "/a")->page);
+  EXPECT_EQ(generation(), 1u) << "nothing else has been there";
+  // Asked for in vain: it is told that there is no more.
+  EXPECT_FALSE(changed(child, true));
+  EXPECT_EQ(kernel_.process(kProgram)->looked, 1u);
+  EXPECT_FALSE(changed(child));
+  EXPECT_EQ(kernel_.process(kProgram)->looked, 0u) << "it has mapped something since";
+}
+
+// Processes that map code all the time rest between two looks.
+TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
+  OPEN();
+  Mapper child, other;
+  auto before = Clock::now();
+  processes_->look(child.pid(), kProgram, false);
+  ASSERT_TRUE(child.map(file("a"), kPlace));
+  processes_->changed(child.pid(), true);
+  processes_->changed(child.pid(), false);
+  processes_->changed(other.pid(), false);  // not known
+  EXPECT_TRUE(processes_->look_at_changed(before).empty());
+  EXPECT_FALSE(mapping(kPlace));
+  EXPECT_EQ(processes_->look_at_changed(later()), std::vector<pid_t>{child.pid()});
+  EXPECT_TRUE(mapping(kPlace));
+  EXPECT_EQ(kernel_.process(kProgram)->looked, 1u) << "it had been asked for";
+  EXPECT_TRUE(processes_->look_at_changed(later()).empty()) << "done";
+  EXPECT_FALSE(processes_->image(other.pid()));
+}
+
+TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
+  OPEN();
+  Mapper child;
+  auto a = file("a"), b = file("b"), c = file("c");
+  auto expect = [&](unsigned wanted) {
+    changed(child);
+    EXPECT_EQ(generation(), wanted);
+    EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram, wanted));
+  };
+  ASSERT_TRUE(child.map(a, kPlace));
+  processes_->look(child.pid(), kProgram, false);
+  expect(1);
+  ASSERT_TRUE(child.map(b, kPlace));
+  expect(2);
+  ASSERT_TRUE(child.map(a, kPlace));
+  expect(1);
+  ASSERT_TRUE(child.unmap(kPlace));
+  expect(1);
+  ASSERT_TRUE(child.map(c, kPlace));
+  expect(3);
+  ASSERT_TRUE(child.map(b, kPlace));
+  expect(2);
+  ASSERT_TRUE(child.map("", kPlace));
+  expect(4);
+  // A further one elsewhere contradicts none.
+  ASSERT_TRUE(child.map(a, kPlace + 16 * kBytes));
+  expect(4);
+  ASSERT_TRUE(child.map(a, kPlace));
+  expect(1);
+}
+
+TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
+  OPEN();
+  Mapper child;
+  auto a = file("a");
+  ASSERT_TRUE(child.map(a, kPlace, 2));
+  processes_->look(child.pid(), kProgram, false);
+  ASSERT_TRUE(child.map(a, kPlace + kBytes));  // what was at the page before
+  EXPECT_TRUE(changed(child));
+  EXPECT_EQ(generation(), 2u);
+}
+
+TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
+  OPEN();
+  Mapper child;
+  auto a = file("a"), b = file("b");
+  ASSERT_TRUE(child.map(a, kPlace));
+  processes_->look(child.pid(), kProgram, false);
+  ASSERT_TRUE(child.map(a, kPlace, 4));
+  changed(child);
+  EXPECT_EQ(generation(), 1u);
+  ASSERT_TRUE(child.map(b, kPlace + 3 * kBytes));
+  changed(child);
+  EXPECT_EQ(generation(), 2u);
+}
+
+TEST_F(ProcessesTest, ExecBeginsAnew) {
+  OPEN();
+  Mapper child;
+  ASSERT_TRUE(child.map(file("a"), kPlace));
+  processes_->look(child.pid(), kProgram, false);
+  ASSERT_TRUE(child.map(file("b"), kPlace));
+  changed(child);
+  EXPECT_EQ(generation(), 2u);
+  processes_->look(child.pid(), kProgram + 1, false);
+  EXPECT_EQ(generation(kProgram + 1), 1u);
+  EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram + 1, 1));
+  // The entry of the program before is nobody's; in the second sweep it goes.
+  tend();
+  tend();
+  EXPECT_FALSE(kernel_.process(kProgram));
+  EXPECT_TRUE(kernel_.process(kProgram + 1));
+}
+
+TEST_F(ProcessesTest, WhoIsGone) {
+  OPEN();
+  Mapper child;
+  auto pid = child.pid();
+  ASSERT_TRUE(processes_->look(pid, kProgram, false));
+  child.end();
+  EXPECT_FALSE(processes_->look(pid, kProgram, false));
+  EXPECT_FALSE(processes_->look(pid, kProgram + 5, true));
+  EXPECT_FALSE(kernel_.process(kProgram + 5));
+  processes_->changed(pid, false);
+  EXPECT_TRUE(processes_->look_at_changed(later()).empty());
+  EXPECT_FALSE(processes_->look(INT32_MAX, kProgram, false));
+  EXPECT_FALSE(processes_->image(INT32_MAX));
+  EXPECT_EQ(processes_->known(), std::vector<pid_t>{pid}) << "its stacks may still come";
+  tend();
+  EXPECT_TRUE(processes_->known().empty());
+  EXPECT_FALSE(kernel_.process(kProgram));
+  EXPECT_FALSE(processes_->image(pid));
+}
+
+TEST_F(ProcessesTest, KernelThreadsHaveNoMappings) {
+  OPEN();
+  EXPECT_FALSE(processes_->look(2, kProgram, false));
+  EXPECT_FALSE(kernel_.process(kProgram));
+}
+
+TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
+  OPEN();
+  // The children of one process, which have all its mappings.
+  Mapper parent, child;
+  processes_->look(parent.pid(), kProgram, false);
+  auto first = kernel_.process(kProgram)->first;
+  processes_->forked(child.pid(), kProgram + 1, parent.pid());
+  EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram + 1, 1));
+  EXPECT_FALSE(processes_->look(child.pid(), kProgram + 1, false)) << "it has the parent's run";
+  EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
+  // Of an unknown parent, and one that is gone.
+  processes_->forked(child.pid(), kProgram + 2, INT32_MAX);
+  EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram + 1, 1));
+  processes_->forked(INT32_MAX, kProgram + 3, parent.pid());
+  EXPECT_FALSE(processes_->image(INT32_MAX));
+  // It lives longer than the parent.
+  parent.end();
+  tend();
+  tend();
+  EXPECT_EQ(processes_->known(), std::vector<pid_t>{child.pid()});
+  EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
+  EXPECT_FALSE(run(kProgram + 1).empty());
+}
+
+TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
+  OPEN();
+  Mapper one, other;
+  processes_->look(one.pid(), kProgram, false);
+  processes_->look(other.pid(), kProgram + 1, false);
+  auto first = kernel_.process(kProgram)->first;
+  EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
+  ASSERT_TRUE(other.map(file("a"), kPlace));
+  EXPECT_TRUE(changed(other));
+  EXPECT_NE(kernel_.process(kProgram + 1)->first, first);
+  EXPECT_FALSE(mapping(kPlace, kProgram));
+  EXPECT_TRUE(mapping(kPlace, kProgram + 1));
+  ASSERT_TRUE(other.unmap(kPlace));
+  EXPECT_TRUE(changed(other));
+  EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
+}
+
+// The first free room is taken: what was given back is used again, but not too early.
+TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
+  OPEN();
+  Mapper child, other;
+  processes_->look(child.pid(), kProgram, false);
+  auto first = kernel_.process(kProgram)->first;
+  auto count = kernel_.process(kProgram)->count;
+  ASSERT_TRUE(other.map(file("a"), kPlace));
+  child.end();
+  tend();  // forgotten, retired
+  processes_->look(other.pid(), kProgram + 1, false);
+  EXPECT_GE(kernel_.process(kProgram + 1)->first, first + count);
+  tend();  // given back
+  ASSERT_TRUE(other.unmap(kPlace));
+  changed(other);
+  EXPECT_EQ(kernel_.process(kProgram + 1)->first, first);
+}
+
+TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
+  OPEN();
+  Mapper child, other;
+  processes_->look(child.pid(), kProgram, false);
+  auto entry = *kernel_.process(kProgram);
+  child.end();
+  tend();
+  // As the kernel program may have copied it for a child just before.
+  std::uint64_t copied = kProgram + 9;
+  ASSERT_EQ(bpf_map_update_elem(bpf_map__fd(kernel_.processes()), &copied, &entry, BPF_ANY), 0);
+  tend();
+  ASSERT_TRUE(kernel_.process(copied)) << "met in the next sweep, perhaps";
+  processes_->look(other.pid(), kProgram + 1, false);
+  EXPECT_GE(kernel_.process(kProgram + 1)->first, entry.first + entry.count);
+  tend();
+  EXPECT_FALSE(kernel_.process(copied)) << "nobody's";
+}
+
+TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
+  OPEN();
+  Mapper child;
+  auto a = file("a");
+  processes_->look(child.pid(), kProgram, false);
+  auto most = kernel_.process(kProgram)->count + 1;
+  for (unsigned i = 0; i < 200; i++) {
+    ASSERT_TRUE(child.map(a, kPlace + i * kBytes));
+    ASSERT_TRUE(changed(child));
+    ASSERT_TRUE(child.unmap(kPlace + i * kBytes));
+    tend();
+    ASSERT_LT(kernel_.process(kProgram)->first, 6 * most) << i;
+  }
+}
+
+// The budget holds one of two libraries.
+class ProcessesWithoutRoom : public ProcessesTest {
+ protected:
+  void SetUp() override {
+    OPEN();
+    // All else comes first: so many chunks, and one for each of two libraries.
+    child_ = std::make_unique<Mapper>();
+    processes_->look(child_->pid(), kProgram, false);
+    std::size_t chunks = 2;
+    for (std::uint32_t i = 0; i < 64; i++) chunks += kernel_.has_chunk(i);
+    child_.reset();
+    OPEN(chunks * kChunk);
+    child_ = std::make_unique<Mapper>();
+    processes_->look(child_->pid(), kProgram, false);
+    a_ = file("a", 62000);
+    b_ = file("b", 62000);
+    c_ = file("c", 62000);
+    processes_->no_room = [this](const std::string& path) { told_.push_back(path); };
+    ASSERT_TRUE(child_->map(a_, kPlace));
+    ASSERT_TRUE(child_->map(b_, kPlace + 16 * kBytes));
+    changed(*child_);
+    ASSERT_TRUE(child_->map(c_, kPlace + 32 * kBytes));
+    changed(*child_);
+    ASSERT_EQ(mapping(kPlace)->pages, 1u);
+    ASSERT_EQ(mapping(kPlace + 16 * kBytes)->pages, 1u);
+  }
+  std::unique_ptr<Mapper> child_;
+  std::string a_, b_, c_;
+  std::vector<std::string> told_;
+  std::uint64_t at_c_ = kPlace + 32 * kBytes;
+  /// As the kernel program marks a mapping that a walk passes.
+  void use(std::uint64_t at) {
+    auto entry = kernel_.process(kProgram);
+    for (__u32 i = 0; i < entry->count; i++) {
+      auto m = kernel_.mappings(entry->first + i, 1)[0];
+      if (m.start != at) continue;
+      m.used = 1;
+      ASSERT_TRUE(write_map(kernel_.fd("unwind_mappings"),
+                            (entry->first + i) * sizeof(unwind_mapping), &m, sizeof m));
+    }
+  }
+};
+
+TEST_F(ProcessesWithoutRoom, IsToldOnceOfEachFile) {
+  EXPECT_EQ(mapping(at_c_)->pages, 0u);
+  EXPECT_EQ(mapping(at_c_)->page, unsigned{UNWIND_LACK_MEMORY});
+  EXPECT_EQ(told_, std::vector<std::string>{c_});
+  changed(*child_);
+  EXPECT_EQ(told_.size(), 1u);
+  Mapper other;
+  ASSERT_TRUE(other.map(c_, kPlace));
+  processes_->look(other.pid(), kProgram + 1, false);
+  EXPECT_EQ(told_.size(), 1u);
+}
+
+TEST_F(ProcessesWithoutRoom, TablesThatAreNotUsedGiveWay) {
+  use(kPlace);
+  use(at_c_);
+  tend(std::chrono::seconds(20));  // b is not used, c is wanted
+  EXPECT_EQ(mapping(kPlace)->pages, 1u);
+  EXPECT_EQ(mapping(kPlace + 16 * kBytes)->pages, 0u);
+  EXPECT_EQ(mapping(kPlace + 16 * kBytes)->page, unsigned{UNWIND_LACK_MEMORY});
+  EXPECT_EQ(mapping(kPlace)->used, 0u) << "from here on";
+  for (int i = 0; i < 3 && !mapping(at_c_)->pages; i++) {
+    ::usleep(150000);  // what is dropped is so by the clock
+    tend();
+  }
+  EXPECT_EQ(mapping(at_c_)->pages, 1u);
+  EXPECT_EQ(mapping(kPlace)->pages, 1u);
+  EXPECT_EQ(mapping(at_c_)->page, known(c_)->page);
+}
+
+TEST_F(ProcessesWithoutRoom, NothingGivesWayToWhatIsNotUsed) {
+  use(kPlace);
+  tend(std::chrono::seconds(20));
+  EXPECT_EQ(mapping(kPlace)->pages, 1u);
+  EXPECT_EQ(mapping(kPlace + 16 * kBytes)->pages, 1u);
+  EXPECT_EQ(mapping(at_c_)->pages, 0u);
+}
+
+TEST_F(ProcessesWithoutRoom, RoomOfEndedProcessesIsUsed) {
+  Mapper other;
+  ASSERT_TRUE(other.map(c_, kPlace));
+  processes_->look(other.pid(), kProgram + 1, false);
+  EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 0u);
+  // Wanted there.
+  auto entry = kernel_.process(kProgram + 1);
+  for (__u32 i = 0; i < entry->count; i++) {
+    auto m = kernel_.mappings(entry->first + i, 1)[0];
+    m.used = 1;
+    ASSERT_TRUE(write_map(kernel_.fd("unwind_mappings"),
+                          (entry->first + i) * sizeof(unwind_mapping), &m, sizeof m));
+  }
+  child_->end();
+  for (int i = 0; i < 6 && !mapping(kPlace, kProgram + 1)->pages; i++) {
+    tend(std::chrono::seconds(11));
+    ::usleep(150000);
+  }
+  EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 1u);
+  EXPECT_EQ(generation(kProgram + 1), 1u) << "the same code";
+}
+
+}  // namespace
+}  // namespace coretap::unwind
