@@ -112,6 +112,21 @@ std::optional<std::uint64_t> ElfCode::offset_of_address(std::uint64_t address) c
   return translate(segments, &Segment::address, &Segment::offset, address);
 }
 
+std::optional<std::uint64_t> ElfCode::address_of_mapping(std::uint64_t offset,
+                                                         std::uint64_t bytes) const {
+  const Segment* best = nullptr;
+  std::uint64_t most = 0;
+  for (const auto& s : segments) {
+    const auto from = std::max(offset, s.offset);
+    const auto to = std::min(offset + bytes, s.offset + s.size);
+    if (!s.executable || from >= to || to - from <= most) continue;
+    most = to - from;
+    best = &s;
+  }
+  if (best) return best->address + (offset - best->offset);
+  return address_of_offset(offset);
+}
+
 ElfCode read_elf_code(const Image& image) {
   ElfCode elf{.size = image.size()};
   unsigned char ident[EI_NIDENT];

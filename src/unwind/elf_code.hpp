@@ -55,6 +55,9 @@ struct ElfCode {
   /// Executable segments go first.
   std::optional<std::uint64_t> address_of_offset(std::uint64_t offset) const;
   std::optional<std::uint64_t> offset_of_address(std::uint64_t address) const;
+  /// Of the first byte of executable memory that has been mapped from there. It may lie before the
+  /// code: mappings begin where pages do, and in some files (lld's) code does not.
+  std::optional<std::uint64_t> address_of_mapping(std::uint64_t offset, std::uint64_t bytes) const;
 };
 
 /// Hostile files yield no_elf, or what little of them is sane. Reads a few kilobytes.

@@ -40,7 +40,7 @@ unwind_mapping mapping_of(const symbols::Mapping& m, const File* file) {
   to.page = UNWIND_LACK_CFI;
   if (!file) return to;
   if (file->state == File::no_memory) to.page = UNWIND_LACK_MEMORY;
-  auto address = file->elf.address_of_offset(m.offset);
+  auto address = file->elf.address_of_mapping(m.offset, m.end - m.start);
   if (file->state != File::ready || !address) return to;
   to.bias = m.start - *address + file->base;
   to.page = file->page;

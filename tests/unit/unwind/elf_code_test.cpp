@@ -54,6 +54,22 @@ TEST(ElfCode, ExecutableSegmentsFirst) {
   EXPECT_EQ(elf.address_of_offset(0x10), 0x1010u);
 }
 
+// As lld lays files out: the page in which code begins is mapped twice.
+TEST(ElfCode, MappingsBeginWherePagesDo) {
+  ElfCode elf;
+  elf.segments = {{.offset = 0, .address = 0, .size = 0x79c, .executable = false},
+                  {.offset = 0x7a0, .address = 0x17a0, .size = 0x1390, .executable = true},
+                  {.offset = 0x1b30, .address = 0x3b30, .size = 0x1e8, .executable = false},
+                  {.offset = 0x1d18, .address = 0x5d18, .size = 0x800, .executable = true}};
+  EXPECT_EQ(elf.address_of_mapping(0, 0x2000), 0x1000u);
+  EXPECT_EQ(elf.address_of_mapping(0x1000, 0x1000), 0x2000u);  // a piece
+  EXPECT_EQ(elf.address_of_mapping(0x1000, 0x2000), 0x2000u);  // more of the first
+  EXPECT_EQ(elf.address_of_mapping(0x2000, 0x1000), 0x6000u);
+  EXPECT_EQ(elf.address_of_mapping(0x3000, 0x1000), std::nullopt);
+  elf.segments.resize(1);
+  EXPECT_EQ(elf.address_of_mapping(0, 0x1000), 0u);
+}
+
 TEST(ElfCode, BuildId) {
   MadeElf made;
   made.notes = note(1, "GNU", "0123456789abcdef") + note(NT_GNU_BUILD_ID, "Other", "wrong") +
