@@ -47,6 +47,7 @@ struct ElfCode {
   struct Segment {
     std::uint64_t offset, address, size;  ///< `size` in the file
     bool executable;
+    bool operator==(const Segment&) const = default;
   };
   std::vector<Segment> segments;
   std::uint64_t frame_header = 0;    ///< address of .eh_frame_hdr (PT_GNU_EH_FRAME); 0: none

@@ -354,7 +354,7 @@ void Processes::tend(Clock::time_point now) {
     for (auto& part : process.parts) {
       if (!part.file || part.file->state != File::no_memory) continue;
       lacking = true;
-      if (!part.file->wanted || !tables_.fits(part.file->lacking)) continue;
+      if (!part.file->wanted || !tables_.worth_trying(*part.file)) continue;
       again.push_back(tgid);
       break;
     }

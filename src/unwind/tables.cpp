@@ -3,6 +3,8 @@
 #include <bpf/bpf.h>
 
 #include <algorithm>
+#include <cstring>
+#include <set>
 #include <utility>
 
 #include "unwind/kernel_maps.hpp"
@@ -15,13 +17,22 @@ constexpr std::size_t kChunkBytes = UNWIND_CHUNK_ROWS * 4;
 // Forgotten files are read again when they are met again; those in use are not forgotten.
 constexpr std::size_t kMostIdentities = 1 << 14;
 
+// A kernel has one or two; only hostile processes bring more.
+constexpr std::size_t kMostImages = 8;
+
+std::uint64_t hash_of(const Table& table) {
+  return std::hash<std::string_view>{}(
+      {reinterpret_cast<const char*>(table.rows.data()), table.rows.size() * 4});
+}
+
 }  // namespace
 
 Tables::Tables(Maps maps, std::size_t budget)
     : maps_(maps), budget_(budget), chunks_(chunks_for(budget)) {}
 
 std::uint32_t Tables::chunks_for(std::size_t budget) {
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(budget / kChunkBytes, 1, 1 << 16));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(budget / kChunkBytes + (budget % kChunkBytes != 0), 1, 1 << 16));
 }
 
 std::shared_ptr<File> Tables::known(const symbols::FileIdentity& id) {
@@ -32,66 +43,96 @@ std::shared_ptr<File> Tables::known(const symbols::FileIdentity& id) {
 }
 
 std::shared_ptr<File> Tables::of_file(int fd, const symbols::FileIdentity& id) {
-  if (auto file = known(id); file && file->state != File::no_memory) return file;
-  FileImage image(fd);
-  auto elf = read_elf_code(image);
-  std::string key;
-  if (!elf.build_id.empty()) key = elf.build_id + "/" + std::to_string(elf.size);
-  std::shared_ptr<File> file;
-  if (auto same = by_key_.find(key); !key.empty() && same != by_key_.end()) file = same->second;
-  if (file && file->state == File::no_memory && !fits(file->lacking)) {
-    by_identity_[id] = file;
-    return file;
-  }
-  if (!file || file->state == File::no_memory) {
-    auto built = build(image, std::move(elf));
-    // Who has it already sees that it is ready now.
-    if (file)
-      *file = std::move(*built);
-    else
-      file = std::move(built);
-    if (!key.empty()) by_key_[key] = file;
-  }
-  if (by_identity_.size() >= kMostIdentities)
-    std::erase_if(by_identity_, [](auto& entry) {
-      return entry.second.use_count() <= 2 && entry.second->state != File::ready;
-    });
+  auto file = known(id);
+  if (file && !worth_trying(*file)) return file;
+  file = build(FileImage(fd), file);
+  if (!by_identity_.contains(id) && by_identity_.size() >= kMostIdentities) forget_idle();
   by_identity_[id] = file;
-  file->used = ++clock_;
+  return file;
+}
+
+std::shared_ptr<File> Tables::of_image(const std::string& image) {
+  auto found = by_image_.find(image);
+  auto file = found != by_image_.end() ? found->second : nullptr;
+  if (file && !worth_trying(*file)) return file;
+  if (!file && by_image_.size() >= kMostImages) return std::make_shared<File>();
+  file = build(MemoryImage({image.data(), image.size()}), file);
+  by_image_[image] = file;
   return file;
 }
 
 bool Tables::fits(std::size_t bytes) { return bytes_ + bytes <= budget_ || make_room(bytes); }
 
-std::shared_ptr<File> Tables::of_image(const std::string& image) {
-  auto key = "image " + image;
-  auto known = by_key_.find(key);
-  auto file = known != by_key_.end() ? known->second : nullptr;
-  if (!file || file->state == File::no_memory) {
-    MemoryImage memory({image.data(), image.size()});
-    auto built = build(memory, read_elf_code(memory));
-    if (file)
-      *file = std::move(*built);
-    else
-      by_key_[key] = file = std::move(built);
+bool Tables::worth_trying(const File& file) {
+  if (file.state != File::no_memory) return false;
+  if (bytes_ >= file.no_place_at) {  // room may be there in pieces that are too small
+    drop_idle(file.lacking);
+    settle(Clock::now());
   }
-  file->used = ++clock_;
-  return file;
+  return bytes_ < file.no_place_at && fits(file.lacking);
 }
 
-std::shared_ptr<File> Tables::build(const Image& image, ElfCode elf) {
-  auto file = std::make_shared<File>();
+/// `file`: the one that had no room; who has it sees that it is ready now.
+std::shared_ptr<File> Tables::build(const Image& image, std::shared_ptr<File> file) {
+  auto elf = read_elf_code(image);
+  auto table = make_table(image, elf, rules_);
+  // What a file claims to be tells nothing: only with an equal table it is the same.
+  auto same = table.pages.empty() ? nullptr : equal_file(elf, table);
+  if (same) file = same;
+  if (!file) file = std::make_shared<File>();
+  file->used = ++clock_;
+  if (file->state == File::ready) return file;
   file->elf = std::move(elf);
-  auto table = make_table(image, file->elf, rules_);
+  file->state = File::no_cfi;
   if (table.pages.empty()) return file;
   file->base = table.base;
   file->state = place(*file, table) ? File::ready : File::no_memory;
+  if (file->state == File::ready) by_content_.emplace(hash_of(table), file);
   return file;
+}
+
+std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table) {
+  auto [at, end] = by_content_.equal_range(hash_of(table));
+  while (at != end) {
+    auto file = at->second.lock();
+    if (!file || file->state != File::ready) {
+      at = by_content_.erase(at);
+      continue;
+    }
+    if (file->elf.segments == elf.segments && file->base == table.base && holds(*file, table))
+      return file;
+    ++at;
+  }
+  return nullptr;
+}
+
+/// Is this table what lies in the kernel's maps?
+bool Tables::holds(const File& file, const Table& table) const {
+  std::vector<unwind_page> pages(file.pages);
+  if (file.bytes != table.bytes() || file.pages != table.pages.size() ||
+      !read_map(maps_.pages, file.page * sizeof(unwind_page), pages.data(),
+                pages.size() * sizeof(unwind_page)) ||
+      !std::equal(pages.begin(), pages.end(), table.pages.begin(),
+                  [](auto& a, auto& b) { return a.rows == b.count; }))
+    return false;
+  std::vector<std::uint32_t> rows;
+  std::size_t from = 0;
+  for (auto& r : file.rows) {
+    rows.resize(r.count);
+    if (!read_map(chunks_[r.chunk]->map.get(), std::size_t{r.first} * 4, rows.data(),
+                  std::size_t{r.count} * 4) ||
+        memcmp(rows.data(), table.rows.data() + from, std::size_t{r.count} * 4) != 0)
+      return false;
+    from += r.count;
+  }
+  return true;
 }
 
 bool Tables::place(File& file, const Table& table) {
   file.lacking = table.bytes();
+  file.no_place_at = SIZE_MAX;
   if (!fits(table.bytes())) return false;
+  file.no_place_at = bytes_;
   auto pages = static_cast<std::uint32_t>(table.pages.size());
   auto page = page_room_.take(pages);
   if (!page) return false;
@@ -138,9 +179,10 @@ bool Tables::place_rows(File& file, const Table& table, std::vector<unwind_page>
       last->count += page.count;
       continue;
     }
-    if (last && !written(*last, from)) return false;
-    file.rows.push_back({chunk, first, page.count});
+    bool done = !last || written(*last, from);
+    file.rows.push_back({chunk, first, page.count});  // also to be given back
     from = page.first;
+    if (!done) return false;
   }
   return file.rows.empty() || written(file.rows.back(), from);
 }
@@ -176,23 +218,46 @@ void Tables::give_rows(const std::vector<File::Rows>& rows) {
   }
 }
 
-bool Tables::make_room(std::size_t bytes) {
+/// Those that no process has mapped, the least recently used first.
+std::vector<File*> Tables::idle() const {
   std::map<std::shared_ptr<File>, long> listed;  // how often we have it ourselves
-  for (auto& [key, file] : by_key_) listed[file]++;
   for (auto& [id, file] : by_identity_) listed[file]++;
+  for (auto& [image, file] : by_image_) listed[file]++;
   std::vector<File*> idle;
   for (auto& [file, times] : listed)
-    if (file->state == File::ready && file.use_count() == times + 1) idle.push_back(file.get());
+    if (file.use_count() == times + 1) idle.push_back(file.get());
   std::sort(idle.begin(), idle.end(), [](auto* a, auto* b) { return a->used < b->used; });
-  auto after = bytes_ + bytes;
-  for (auto& d : dropped_) after -= d.bytes;
+  return idle;
+}
+
+/// Drops them until so much is on its way to be free; none if that cannot be.
+void Tables::drop_idle(std::size_t bytes) {
+  std::size_t coming = 0, there = 0;
+  for (auto& d : dropped_) coming += d.bytes;
+  auto idle = this->idle();
+  for (auto* file : idle) there += file->bytes;
+  if (coming + there < bytes) return;
   for (auto* file : idle) {
-    if (after <= budget_) break;
-    after -= file->bytes;
+    if (coming >= bytes) break;
+    coming += file->bytes;
     drop(*file);
   }
+}
+
+bool Tables::make_room(std::size_t bytes) {
+  if (bytes_ + bytes > budget_) drop_idle(bytes_ + bytes - budget_);
   settle(Clock::now());
   return bytes_ + bytes <= budget_;
+}
+
+/// The half of them that was not used for longest.
+void Tables::forget_idle() {
+  auto idle = this->idle();
+  std::set<const File*> gone(idle.begin(),
+                             idle.begin() + static_cast<std::ptrdiff_t>(idle.size() / 2));
+  for (auto* file : idle)
+    if (gone.contains(file)) drop(*file);
+  std::erase_if(by_identity_, [&](auto& entry) { return gone.contains(entry.second.get()); });
 }
 
 void Tables::drop(File& file) {

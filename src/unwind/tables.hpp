@@ -29,9 +29,10 @@ struct File {
   };
   std::vector<Rows> rows;
   std::size_t bytes = 0;
-  std::size_t lacking = 0;  ///< bytes that it would take (no_memory)
-  bool wanted = false;      ///< stacks have ended there for want of memory
-  std::uint64_t used = 0;   ///< when it was asked for last, as a count of askings
+  std::size_t lacking = 0;             ///< bytes that it would take (no_memory)
+  std::size_t no_place_at = SIZE_MAX;  ///< bytes that were taken when all room was too small
+  bool wanted = false;                 ///< stacks have ended there for want of memory
+  std::uint64_t used = 0;              ///< when it was asked for last, as a count of askings
 };
 
 class Tables {
@@ -49,14 +50,16 @@ class Tables {
   /// The kernel's maps can be written.
   bool ready() { return write_rules(); }
 
-  /// The table of a file that is open for reading; shared by all that have the same build-id and
-  /// size. Never null.
+  /// The table of a file that is open for reading; shared by all with the same table: copies in
+  /// containers, links. Never null.
   std::shared_ptr<File> of_file(int fd, const symbols::FileIdentity& id);
   /// Known already?
   std::shared_ptr<File> known(const symbols::FileIdentity& id);
   /// Of an image in memory: the vdso.
   std::shared_ptr<File> of_image(const std::string& image);
 
+  /// Had it no room, and may it have some now?
+  bool worth_trying(const File& file);
   /// Is there, or can there be, so much room?
   bool fits(std::size_t bytes);
   /// Frees the tables of files that no process has mapped, the least recently used first, until
@@ -68,7 +71,6 @@ class Tables {
   bool settle(Clock::time_point now);
 
   std::size_t bytes() const { return bytes_; }
-  std::size_t files() const { return by_key_.size(); }
   std::size_t most_bytes() const { return budget_; }
   const Rules& rules() const { return rules_; }
 
@@ -83,7 +85,12 @@ class Tables {
     std::vector<File::Rows> rows;
     std::size_t bytes;
   };
-  std::shared_ptr<File> build(const Image& image, ElfCode elf);
+  std::shared_ptr<File> build(const Image& image, std::shared_ptr<File> file);
+  std::shared_ptr<File> equal_file(const ElfCode& elf, const Table& table);
+  bool holds(const File& file, const Table& table) const;
+  std::vector<File*> idle() const;
+  void drop_idle(std::size_t bytes);
+  void forget_idle();
   bool place(File& file, const Table& table);
   bool place_rows(File& file, const Table& table, std::vector<unwind_page>& pages);
   bool take_rows(std::uint32_t count, std::uint32_t& chunk, std::uint32_t& first);
@@ -97,7 +104,8 @@ class Tables {
   std::size_t rules_written_ = 0;
   Extents page_room_{UNWIND_PAGES};
   std::vector<std::unique_ptr<Chunk>> chunks_;  // null: not there now
-  std::map<std::string, std::shared_ptr<File>> by_key_;
+  std::map<std::string, std::shared_ptr<File>> by_image_;
+  std::multimap<std::uint64_t, std::weak_ptr<File>> by_content_;
   std::unordered_map<symbols::FileIdentity, std::shared_ptr<File>, symbols::FileIdentityHash>
       by_identity_;
   std::deque<Dropped> dropped_;

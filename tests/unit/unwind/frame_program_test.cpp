@@ -125,9 +125,9 @@ TEST(FrameProgram, WhatRulesCannotExpress) {
   // vfork() keeps it in rdi while the child runs, and rbx and rbp where they are.
   EXPECT_EQ(rule_after({0x09, 16, 5, 0x0e, 0}), "vfork +0");
   EXPECT_EQ(rule_after({0x09, 16, 5, 0x09, 3, 0}), "other");
-  EXPECT_EQ(rule_after({0x07, 6}), "other");      // rbp is gone
-  EXPECT_EQ(rule_after({0x09, 6, 0}), "other");   // rbp is in rax
-  EXPECT_EQ(rule_after({0x14, 6, 2}), "other");   // rbp is CFA - 16
+  EXPECT_EQ(rule_after({0x07, 6}), "other");     // rbp is gone
+  EXPECT_EQ(rule_after({0x09, 6, 0}), "other");  // rbp is in rax
+  EXPECT_EQ(rule_after({0x14, 6, 2}), "other");  // rbp is CFA - 16
   EXPECT_EQ(rule_after({0x15, 6, 0x7e}), "other");
   EXPECT_EQ(rule_after({0x16, 6, 2, 0x77, 8}), "other");
   EXPECT_EQ(rule_after({0x05, 6, 0x80, 0x80, 0x80, 0x01}), "other");  // too far for a slot
