@@ -401,6 +401,11 @@ SWITCH_TEST(Unwind, StaticAndStripped) {
   EXPECT_GT(usual(depths[1]), 44u);
 }
 
+SWITCH_TEST(Unwind, CodeInTheMiddleOfAPage) {
+  expect_all_whole("profile", kSampled,
+                   {{{"--way", "main"}, {}, "unwind_lld"}, {{"--end", "plt"}, {}, "unwind_lld"}});
+}
+
 SWITCH_TEST(Unwind, ThirtyTwoBitsAreMarked) {
   require_tool("profile");
   require_victim("unwind_narrow");
