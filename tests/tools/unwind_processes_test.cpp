@@ -93,6 +93,34 @@ TOOL_TEST(UnwindProcesses, ThousandsOfMappings) {
   expect_mostly_whole(sample({"--mappings", "8000", "--remap"}));
 }
 
+// The program's own frames are right; musl's have no tables, and that is said, but where names tell
+// that the program or the thread begins there.
+TOOL_TEST(UnwindProcesses, MuslsPrograms) {
+  require_tool("profile");
+  for (std::string kind : {"unwind_musl_dynamic", "unwind_musl_static"}) {
+    SCOPED_TRACE(kind);
+    if (::access(victim_path(kind).c_str(), X_OK)) throw Skip("not built: there is no musl-gcc");
+    auto both = run(
+        {tool_path("profile"), "-F", "199", "--json", "--", victim_path(kind), milliseconds(200)});
+    ASSERT_EQ(both.status, 0) << both.err;
+    std::map<std::string, std::uint64_t> callers;
+    for (auto& line : parse_report(both.out, both.err).body) {
+      auto frames = line["user_stack"].strings();
+      auto cut = line["user_stack_truncated"].null() ? "" : line["user_stack_truncated"].str();
+      // From a leaf of musl's only a guess leads on.
+      if (cut == "unwind tables not ready" || frames.empty() || frames[0] != "musl_spin") continue;
+      EXPECT_EQ(line["user_stack_guessed"].u64(), 0u) << text_of(line);
+      std::size_t at = 1;
+      EXPECT_EQ(run_of(frames, at, "musl_chain"), 10u) << text_of(line);
+      ASSERT_LT(at, frames.size()) << text_of(line);
+      EXPECT_TRUE(cut.empty() || cut == "no unwind information") << text_of(line);
+      EXPECT_LE(frames.size() - at, 3u) << text_of(line);
+      callers[frames[at]] += line["count"].u64();
+    }
+    for (auto name : {"main", "musl_handler", "musl_thread"}) EXPECT_GT(callers[name], 0u) << name;
+  }
+}
+
 // The frames whose pages are there are right, and nobody takes them for all.
 TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
   for (auto kind : {"dropped", "file"}) {
