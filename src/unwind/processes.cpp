@@ -19,7 +19,9 @@ namespace {
 constexpr std::uint64_t kMostVdso = 1 << 20;
 constexpr std::size_t kMostGenerations = 16;
 constexpr int kRest = 20;  // a process is looked at for a twentieth of the time at most
-constexpr std::chrono::seconds kTurn{10};  // between two looks at which tables are used
+constexpr std::chrono::seconds kSweep{5};
+constexpr std::chrono::seconds kTry{1};   // for files that had no room
+constexpr std::chrono::seconds kTurn{4};  // between two looks at which tables are used
 
 bool same(const symbols::Mapping& a, const symbols::Mapping& b) {
   return a.start == b.start && a.end == b.end && a.offset == b.offset && a.inode == b.inode &&
@@ -344,10 +346,13 @@ void Processes::make_room_from_unused(Clock::time_point now) {
 
 void Processes::tend(Clock::time_point now) {
   tables_.settle(now);
-  if (now < next_sweep_) return;
-  next_sweep_ = now + kSweep;
-  forget_ended();
-  retire_runs(now);
+  if (now >= next_sweep_) {
+    next_sweep_ = now + kSweep;
+    forget_ended();
+    retire_runs(now);
+  }
+  if (now < next_try_) return;
+  next_try_ = now + kTry;
   std::vector<pid_t> again;
   bool lacking = false;
   for (auto& [tgid, process] : processes_)

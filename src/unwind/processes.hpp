@@ -25,7 +25,6 @@ namespace coretap::unwind {
 class Processes {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kSweep{2};
 
   struct Maps {
     int mappings = -1;                   ///< unwind_mappings
@@ -110,7 +109,7 @@ class Processes {
   std::set<std::uint64_t> strangers_;  // entries of processes that we do not know
   std::map<pid_t, bool> changed_;      // asked
   std::set<std::string> told_;         // files without room
-  Clock::time_point next_sweep_{}, next_turn_{};
+  Clock::time_point next_sweep_{}, next_try_{}, next_turn_{};
 };
 
 }  // namespace coretap::unwind

@@ -144,7 +144,7 @@ class ProcessesTest : public ::testing::Test {
     auto entry = kernel_.process(program);
     return entry ? entry->generation : 0;
   }
-  void tend(std::chrono::seconds by = std::chrono::seconds(3)) {
+  void tend(std::chrono::seconds by = std::chrono::seconds(6)) {
     processes_->tend(now_ += by);
     processes_->look_at_changed(later());
   }
