@@ -10,7 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from benchlib import kernel
+from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
@@ -441,6 +441,8 @@ FIGURES = {
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
+    "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
+    "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),
     "memory": (memory, "at rest, at its peak, and in the kernel's maps"),
     "startup": (startup, "exec to attached"),
     "size": (size, "the static executable"),

@@ -1,0 +1,225 @@
+"""The figures about user stacks without frame pointers: whether they are whole and right, and what they cost."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchlib import kernel, victims
+from benchlib.process import Subject, Unusable, find_program, log_of, running, say
+from benchlib.report import make_row, missing
+from benchlib.workload import Ran, Workload, _on_one_cpu, _run, program
+
+MB = 1e6
+NOT_READY = "unwind tables not ready"  # for a moment after a process is met
+SECONDS = 3
+FLAGS = ("-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-pthread", "-ldl", "-Wl,-z,lazy")
+HERE = Path(__file__).parent
+VICTIM = HERE.parents[1] / "tests/victim/unwind"
+
+
+# --- are they whole? ---------------------------------------------------------------------------------
+
+@contextmanager
+def _chain(bench, end):
+    """The victim of the tests: 50 functions without frame pointers, among them such that realign the stack."""
+    with victims.started([bench.helper("unwind", *FLAGS, folder=VICTIM), "--end", end, "--ms", "60000", "--times", "1000000"]) as pid:
+        yield pid
+
+
+def _stacks(bench, tool, *options, seconds=SECONDS):
+    """What a tool says of a few seconds: its lines about stacks."""
+    subject = bench.coretap(tool, "--json", *options)
+    with running(subject, bench.scratch):
+        time.sleep(seconds)
+    with log_of(bench.scratch).open(errors="replace") as lines:
+        records = [json.loads(line) for line in lines if line.startswith("{")]
+    return [record for record in records if record["type"] == "stack" and record["user_stack"]]
+
+
+class Whole:
+    """Shares of user stacks: how many are whole, and why others are not."""
+
+    def __init__(self):
+        self.whole, self.waiting, self.frames, self.reasons = 0, 0, 0, Counter()
+
+    def add(self, stacks):
+        for stack in stacks:
+            reason, count = stack["user_stack_truncated"], stack["count"]
+            if reason == NOT_READY:
+                self.waiting += count
+                continue
+            self.frames += count * len(stack["user_stack"])
+            if reason is None:
+                self.whole += count
+            else:
+                self.reasons[reason] += count
+
+    @property
+    def all(self):
+        return self.whole + self.reasons.total()
+
+    def percent(self):
+        if not self.all:
+            raise Unusable("no user stack was seen")
+        return 100 * self.whole / self.all
+
+    def text(self):
+        cut = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
+        waiting = f"; {self.waiting} before the tables were there" if self.waiting else ""
+        return f"{self.all} stacks of {self.frames / max(1, self.all):.1f} frames{': ' + cut if cut else ''}{waiting}"
+
+
+def _targets(bench, tool):
+    """What is looked at: its name, the share that must be whole, how it runs, and how a tool is told of it."""
+    pid = lambda pid: ["-p", str(pid)]
+    yield "a chain", 100, lambda: _chain(bench, "spin" if tool == "profile" else "sleep"), pid
+    for name in ("python3", "perl", "bash"):
+        yield name, 100, lambda name=name: victims.interpreter(name), pid
+    yield "postgres", 99.5, victims.pgbench, lambda _: ["--comm", "postgres"]
+
+
+def stacks(bench):
+    for tool in ("profile", "offcputime"):
+        options = ["-F", "999"] if tool == "profile" else []
+        for name, bar, run, tell in _targets(bench, tool):
+            figure = f"{tool} of {name}: whole user stacks"
+            try:
+                with run() as pid:
+                    found = {"coretap": Whole(), "fp": Whole()}
+
+                    def measure(subject):
+                        seen = Whole()
+                        seen.add(_stacks(bench, tool, *options, *tell(pid), "--unwind", subject.argv[0]))
+                        found[subject.label].add([])
+                        found[subject.label] = seen
+                        return seen.percent()
+
+                    ways, notes = [Subject("coretap", ["auto"]), Subject("fp", ["fp"])], []
+                    runs = bench.take_turns(figure, ways, notes, measure, rounds=1)
+            except Unusable as reason:
+                yield missing(figure, "%", str(reason), "", bar)
+                continue
+            notes = [f"{label}: {seen.text()}" for label, seen in found.items()] + notes
+            yield make_row(figure, "%", runs, against="", bar=bar, least=True, note="; ".join(notes))
+
+
+# --- are they right? ---------------------------------------------------------------------------------
+
+def _plain(name):
+    """A function has several names in glibc, and parts of its own."""
+    name = re.sub(r"(\.(part|cold|constprop|isra|llvm)\b.*|@.*|_impl)$", "", name)
+    name = re.sub(r"^(__GI_|_+libc_|_+)+", "", name)
+    return "free" if name == "cfree" else name
+
+
+def _edges(stacks):
+    """Who calls whom in stacks from the leaf on, and how often that was seen."""
+    edges = Counter()
+    for frames, count in stacks:
+        names = [_plain(name) for name in frames]
+        for pair in zip(names[1:], names):
+            edges[pair] += count
+    return edges
+
+
+def _of_perf(path, perf, scratch):
+    script = subprocess.run([perf, "script", "--no-inline", "-i", path, "-F", "ip,sym"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, errors="replace", cwd=scratch).stdout
+    for block in script.split("\n\n"):
+        frames = [line.split(None, 1) for line in block.splitlines() if line.strip()]
+        yield [frame[-1] for frame in frames if not frame[0].startswith("ffffffff")], 1
+
+
+def edges(bench):
+    """Two samplers on the same run: what one has seen of who calls whom, the other must have seen, too."""
+    perf = program("perf", "linux-perf")
+    for name, run in (("a chain", lambda: _chain(bench, "spin")), *((n, lambda n=n: victims.interpreter(n)) for n in ("python3", "perl", "bash"))):
+        figure = f"profile of {name}: call edges that perf's DWARF stacks have"
+        path, notes = str(Path(bench.scratch, "perf.data")), []
+        try:
+            with run() as pid:
+                time.sleep(0.5)
+                say(figure)
+                with victims.started([perf, "record", "--call-graph", "dwarf,32768", "-e", "cpu-clock", "-F", "599", "-p", str(pid), "-o", path],
+                                     end=2):
+                    seen = [stack for stack in _stacks(bench, "profile", "-F", "599", "-p", str(pid), seconds=2 * SECONDS)
+                            if stack["user_stack_truncated"] != NOT_READY]
+            ours = _edges((stack["user_stack"], stack["count"]) for stack in seen)
+            theirs = _edges(_of_perf(path, perf, bench.scratch))
+        except Unusable as reason:
+            yield missing(figure, "%", str(reason), "", 99)
+            continue
+        shared = lambda these, those: 100 * sum(n for edge, n in these.items() if edge in those) / max(1, these.total())
+        only = Counter({edge: n for edge, n in ours.items() if edge not in theirs}).most_common(3)
+        note = f"{ours.total()} and {theirs.total()} calls; of perf's {shared(theirs, ours):.2f} % are in profile's"
+        if only:
+            note += "; only in profile's: " + ", ".join(f"{a} > {b} ({n})" for (a, b), n in only)
+        yield make_row(figure, "%", {"coretap": [shared(ours, theirs)] if theirs else []}, against="", bar=99, least=True, note=note)
+
+
+# --- what does a walk cost? --------------------------------------------------------------------------
+
+DEPTHS = (42, 105)  # functions of the chain; what calls it and what it calls adds some
+
+
+class Chain(Workload):
+    """Two processes on one CPU that hand a byte to and fro, both deep in calls."""
+
+    unit = "switch"
+
+    def __init__(self, chain, depth, ways=1, count=100_000):
+        self._command, self._count = lambda n: [*_on_one_cpu(), chain, str(depth), str(n), str(ways)], count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        before = kernel.context_switches()
+        seconds = float(_run(self._command(count)))
+        return Ran(seconds, kernel.context_switches() - before, 2 * count)
+
+
+def _per_switch(bench, workload):
+    """A measure: ns that a subject's programs take for each of the workload's switches. Others' are filtered, and cheap."""
+
+    def measure(subject):
+        with running(subject, bench.scratch) as pids:
+            progs, _ = kernel.held_by(pids)
+            workload.run(0.05)
+            before, _ = kernel.run_stats(progs)
+            ran = workload.run()
+            return (kernel.run_stats(progs)[0] - before) / ran.own
+
+    return measure
+
+
+def _bpftrace(action):
+    path = find_program("bpftrace")
+    if not path:
+        raise Unusable("bpftrace is missing (package bpftrace)")
+    return [path, "-e", f'tracepoint:sched:sched_switch /comm == "chain" || comm == "framed"/ {{ {action}; }}']
+
+
+def walk(bench):
+    """Programs on switches between two processes in chains of two depths: what the deeper one costs more, and the whole."""
+    tables = bench.helper("chain", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", folder=HERE)
+    framed = bench.helper("chain", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", folder=HERE, target="framed")
+    tool = lambda how, comm: bench.coretap("offcputime", "-U", "--comm", comm, "--unwind", how).argv
+    subjects, notes = bench.available(lambda: Subject("coretap", tool("auto", "chain")), lambda: Subject("off", tool("off", "chain")),
+                                      lambda: Subject("fp", tool("fp", "framed")), lambda: Subject("ustack", _bpftrace("@[ustack(127)] = count()")),
+                                      lambda: Subject("no ustack", _bpftrace("@[1] = count()")))
+    whole, frames = {}, {}
+    with kernel.RunStats():
+        for depth in DEPTHS:
+            slow = {label: Chain(framed if label in ("fp", "ustack", "no ustack") else tables, depth) for label in (s.label for s in subjects)}
+            measure = lambda subject: _per_switch(bench, slow[subject.label])(subject)
+            whole[depth] = bench.take_turns(f"walks of {depth} calls", subjects, notes, measure)
+            frames[depth] = {label: _depth_of(bench, *pair, depth) for label, pair in
+                             {"coretap": (tables, "auto"), "fp": (framed, "fp")}.items()}
+        taking_turns = Chain(tables, DEPTHS[0], ways=2)
+        turns = bench.take_turns("walks that take turns", [s for s in subjects if s.label == "coretap"], notes, _per_switch(bench, taking_turns))
+    yield from _walk_rows(whole, frames, turns, notes)
