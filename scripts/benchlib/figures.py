@@ -40,10 +40,11 @@ class Bench:
             raise Unusable(f"no {tool} {'in ' + self.options.peer if self.options.peer else '(package libbpf-tools)'}")
         return Subject("peer", [str(path), *args])
 
-    def helper(self, name, *libraries, folder=Path(__file__).parent):
-        if name not in self._helpers:
-            self._helpers[name] = compile_helper(Path(folder, f"{name}.c"), self.scratch, *libraries)
-        return self._helpers[name]
+    def helper(self, name, *libraries, folder=Path(__file__).parent, target=None):
+        target = target or name
+        if target not in self._helpers:
+            self._helpers[target] = compile_helper(Path(folder, f"{name}.c"), Path(self.scratch, target), *libraries)
+        return self._helpers[target]
 
     def victim(self, name):
         return self.helper(name, "-pthread", folder=VICTIMS)
@@ -443,6 +444,7 @@ FIGURES = {
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
     "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
     "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),
+    "walk": (unwinding.walk, "the same: ns of a walk in the kernel, per frame and whole"),
     "memory": (memory, "at rest, at its peak, and in the kernel's maps"),
     "startup": (startup, "exec to attached"),
     "size": (size, "the static executable"),

@@ -43,7 +43,7 @@ def missing(figure, unit, why, against="peer", bar=None):
     return Row(figure, unit, against=against, bar=bar, verdict=UNKNOWN, note=why)
 
 
-_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "strace", "perf trace", "floor", "nothing")
+_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "ustack", "strace", "perf trace", "floor", "nothing")
 
 
 def _number(value):

@@ -37,6 +37,10 @@ def _stacks(bench, tool, *options, seconds=SECONDS):
     subject = bench.coretap(tool, "--json", *options)
     with running(subject, bench.scratch):
         time.sleep(seconds)
+    return _records(bench)
+
+
+def _records(bench):
     with log_of(bench.scratch).open(errors="replace") as lines:
         records = [json.loads(line) for line in lines if line.startswith("{")]
     return [record for record in records if record["type"] == "stack" and record["user_stack"]]
@@ -197,29 +201,55 @@ def _per_switch(bench, workload):
     return measure
 
 
+def _frames(bench, workload, how):
+    """Of how many frames its stacks are, on the average."""
+    with running(bench.coretap("offcputime", "-U", "--comm", "chain", "--unwind", how, "--json"), bench.scratch):
+        workload.run(0.05)
+        workload.run(0.1)
+    found = Whole()
+    found.add(_records(bench))
+    return found.frames / max(1, found.all)
+
+
 def _bpftrace(action):
     path = find_program("bpftrace")
     if not path:
         raise Unusable("bpftrace is missing (package bpftrace)")
-    return [path, "-e", f'tracepoint:sched:sched_switch /comm == "chain" || comm == "framed"/ {{ {action}; }}']
+    return [path, "-e", f'tracepoint:sched:sched_switch /comm == "chain"/ {{ @[{action}] = count(); }}']
+
+
+BY_TABLES, BY_POINTERS = "chain", "framed"
 
 
 def walk(bench):
-    """Programs on switches between two processes in chains of two depths: what the deeper one costs more, and the whole."""
-    tables = bench.helper("chain", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", folder=HERE)
-    framed = bench.helper("chain", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", folder=HERE, target="framed")
-    tool = lambda how, comm: bench.coretap("offcputime", "-U", "--comm", comm, "--unwind", how).argv
-    subjects, notes = bench.available(lambda: Subject("coretap", tool("auto", "chain")), lambda: Subject("off", tool("off", "chain")),
-                                      lambda: Subject("fp", tool("fp", "framed")), lambda: Subject("ustack", _bpftrace("@[ustack(127)] = count()")),
-                                      lambda: Subject("no ustack", _bpftrace("@[1] = count()")))
-    whole, frames = {}, {}
+    """Two processes in a chain switch to and fro: what each frame more costs, and the whole program by the frame."""
+    flags = ("-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables")
+    chains = {BY_TABLES: bench.helper("chain", "-fomit-frame-pointer", *flags, folder=HERE),
+              BY_POINTERS: bench.helper("chain", "-fno-omit-frame-pointer", *flags, folder=HERE, target="framed")}
+    tool = lambda how: bench.coretap("offcputime", "-U", "--comm", "chain", "--unwind", how).argv
+    of = {"coretap": BY_TABLES, "fp": BY_POINTERS, "ustack": BY_POINTERS}
+    subjects, notes = bench.available(lambda: Subject("coretap", tool("auto")), lambda: Subject("fp", tool("fp")),
+                                      lambda: Subject("ustack", _bpftrace("ustack(127)")))
+    runs, frames = {}, {}
     with kernel.RunStats():
         for depth in DEPTHS:
-            slow = {label: Chain(framed if label in ("fp", "ustack", "no ustack") else tables, depth) for label in (s.label for s in subjects)}
-            measure = lambda subject: _per_switch(bench, slow[subject.label])(subject)
-            whole[depth] = bench.take_turns(f"walks of {depth} calls", subjects, notes, measure)
-            frames[depth] = {label: _depth_of(bench, *pair, depth) for label, pair in
-                             {"coretap": (tables, "auto"), "fp": (framed, "fp")}.items()}
-        taking_turns = Chain(tables, DEPTHS[0], ways=2)
-        turns = bench.take_turns("walks that take turns", [s for s in subjects if s.label == "coretap"], notes, _per_switch(bench, taking_turns))
-    yield from _walk_rows(whole, frames, turns, notes)
+            chain = {label: Chain(chains[of[label]], depth) for label in of}
+            runs[depth] = bench.take_turns(f"walks of {depth} calls", subjects, notes, lambda s: _per_switch(bench, chain[s.label])(s))
+            frames[depth] = {"coretap": _frames(bench, chain["coretap"], "auto"), "fp": _frames(bench, chain["fp"], "fp")}
+            frames[depth]["ustack"] = frames[depth]["fp"]
+        few, many = DEPTHS
+        tables = lambda ways: Chain(chains[BY_TABLES], few, ways)
+        off = bench.take_turns("no walks", [Subject("coretap", tool("off"))], notes, _per_switch(bench, tables(1)))
+        turns = bench.take_turns("two stacks that take turns", subjects[:1], notes, _per_switch(bench, tables(2)))
+    over = lambda label: frames[many][label] - frames[few][label]
+    each = {label: [(b - a) / over(label) for a, b in zip(sorted(runs[few][label]), sorted(runs[many][label]))] for label in of if label in runs[few]}
+    of_all = {label: [ns / frames[many][label] for ns in runs[many][label]] for label in each}
+    depths = " and ".join(f"{frames[depth]['coretap']:.0f}" for depth in DEPTHS)
+    notes.append(f"stacks of {depths} frames; fp and bpftrace's ustack: a chain with frame pointers")
+    yield make_row("a walk: each frame more", "ns", each, against="", bar=45, note="; ".join(notes))
+    yield make_row("offcputime -U by the frame", "ns", of_all, against="", bar=45)
+    yield make_row(f"offcputime -U of {frames[few]['coretap']:.0f} frames", "ns/switch", {**runs[few], "nothing": off["coretap"]}, against="",
+                   note="nothing: with --unwind off")
+    once, twice = statistics.median(runs[few]["coretap"]), statistics.median(turns["coretap"])
+    yield make_row("the same, a known stack looked up", "%", {"coretap": [100 * (twice - once) / twice]}, against="",
+                   note=f"{twice:.0f} ns where stacks take turns, {once:.0f} where they stay and the last one's key is enough")
