@@ -386,7 +386,7 @@ def _bpftrace(bench, tool, helper):
 def startup(bench):
     """exec to the last attachment. The first start of each is not counted: it reads files from the disk."""
     helper = bench.helper("attached")
-    for tool in ("runqlat", "biolatency", "offcputime", "drsnoop", "cachestat"):
+    for tool in ("runqlat", "biolatency", "offcputime", "profile", "drsnoop", "cachestat"):
         makers = [lambda: bench.coretap(tool), lambda: bench.peer(tool)]
         beside_bpftrace = tool in ("runqlat", "biolatency")
         if beside_bpftrace:
@@ -445,6 +445,8 @@ FIGURES = {
     "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
     "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),
     "walk": (unwinding.walk, "the same: ns of a walk in the kernel, per frame and whole"),
+    "tables": (unwinding.tables, "the same: bytes and ms of the tables"),
+    "at-work": (unwinding.cost, "the same: share of a CPU and memory of profile"),
     "memory": (memory, "at rest, at its peak, and in the kernel's maps"),
     "startup": (startup, "exec to attached"),
     "size": (size, "the static executable"),

@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import stat
 import statistics
 import subprocess
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchlib import kernel, victims
@@ -253,3 +254,123 @@ def walk(bench):
     once, twice = statistics.median(runs[few]["coretap"]), statistics.median(turns["coretap"])
     yield make_row("the same, a known stack looked up", "%", {"coretap": [100 * (twice - once) / twice]}, against="",
                    note=f"{twice:.0f} ns where stacks take turns, {once:.0f} where they stay and the last one's key is enough")
+
+
+# --- what do the tables take? ------------------------------------------------------------------------
+
+SYSTEM = ("/usr/bin", "/usr/sbin", "/usr/lib")
+BUDGET = 64 << 20  # --unwind-memory by default
+
+
+def _elf_files(folders):
+    """Each once, whatever names it has."""
+    seen = set()
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(place, name)
+                try:
+                    about = os.lstat(path)
+                    if not stat.S_ISREG(about.st_mode) or (about.st_dev, about.st_ino) in seen:
+                        continue
+                    seen.add((about.st_dev, about.st_ino))
+                    with open(path, "rb") as file:
+                        if file.read(4) == b"\x7fELF":
+                            yield path
+                except OSError:
+                    continue
+
+
+def _libc():
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if re.search(r"/libc\.so\.6$|/libc-2\.\d+\.so$", line):
+            return line.split()[-1]
+    raise Unusable("this Python runs without glibc")
+
+
+def _tables_of(bench, times, files):
+    program = Path(bench.options.coretap, "unwind_tables")
+    if not program.exists():
+        raise Unusable(f"unwind_tables is not in {bench.options.coretap} (-DCORETAP_TESTS=ON)")
+    return [json.loads(line) for line in _run([str(program), str(times), *files]).splitlines()]
+
+
+def tables(bench):
+    try:
+        libc = _tables_of(bench, 20, [_libc()])[0]
+        *files, total = _tables_of(bench, 1, list(_elf_files(SYSTEM)))
+    except Unusable as reason:
+        yield missing("unwind tables", "", str(reason), "")
+        return
+    value = lambda number: {"coretap": [number]}
+    yield make_row("unwind tables: a row, with the directory", "bytes", value(total["bytes"] / total["rows"]), against="", bar=4.5,
+                   note=f"libc: {libc['bytes'] / libc['rows']:.2f}")
+    yield make_row("unwind tables: libc's are read", "ms", value(libc["ms"]), against="", bar=10,
+                   note=f"{libc['rows']} rows, {libc['bytes'] / 1e3:.0f} kB")
+    yield make_row("unwind tables: of " + " ".join(SYSTEM), "MB", value(total["bytes"] / MB), against="",
+                   note=f"{total['files']} files, {total['rows']} rows, {total['rules']} rules ({total['refused']} refused), {total['ms']:.0f} ms; "
+                        f"{'within' if total['bytes'] <= BUDGET else 'more than'} the {BUDGET / MB:.1f} of --unwind-memory")
+
+
+# --- what does profile take? -------------------------------------------------------------------------
+
+def _cpu_ns(pid):
+    """Of a process so far, in user mode and in the kernel."""
+    return sum(int(Path(task, "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+AT_WORK = 8  # seconds
+
+
+def _at_work(bench, *options):
+    """profile for a while: what its programs ran, what it ran itself, both in percent of a CPU; what start-up took, in ms."""
+    with running(bench.coretap("profile", "-F", "99", *options), bench.scratch) as pids:
+        time.sleep(1)
+        progs, _ = kernel.held_by(pids)
+        start, own, (programs, _) = time.monotonic_ns(), _cpu_ns(pids[0]), kernel.run_stats(progs)
+        time.sleep(AT_WORK)
+        took, (later, _) = time.monotonic_ns() - start, kernel.run_stats(progs)
+        return 100 * (later - programs) / took, 100 * (_cpu_ns(pids[0]) - own) / took, own / 1e6
+
+
+def _share(bench):
+    figure, parts = "profile -F 99 of a busy python3", []
+
+    def measure(subject):
+        with victims.started([victims.python(), "-c", victims.PYTHON.replace("time.sleep(0.001)", "pass")]) as pid, kernel.RunStats():
+            time.sleep(0.3)
+            parts.append(_at_work(bench, *(["-p", str(pid)] if subject.argv else [])))
+        return sum(parts[-1][:2])
+
+    for name, options in (("that process", ["-p"]), ("all processes", [])):
+        parts.clear()
+        notes = []
+        runs = bench.take_turns(f"{figure}, {name}", [Subject("coretap", options)], notes, measure, rounds=min(3, bench.rounds))
+        programs, own, start = (statistics.median(part[i] for part in parts) for i in range(3)) if parts else (0, 0, 0)
+        yield make_row(f"{figure}, {name}", "% of a CPU", runs, against="", bar=0.2,
+                       note="; ".join([f"{programs:.3f} in the kernel programs, {own:.3f} the loader; its first second took {start:.0f} ms", *notes]))
+
+
+def _memory(bench):
+    """While programs of many kinds run, before anything is printed."""
+    figure, notes = "profile: memory at work, without tables", []
+    with ExitStack() as stack:
+        for make in (*(lambda n=n: victims.interpreter(n) for n in ("python3", "perl", "bash")), victims.pgbench):
+            try:
+                stack.enter_context(make())
+            except Unusable as reason:
+                notes.append(str(reason))
+        with running(bench.coretap("profile", "-F", "99"), bench.scratch) as pids:
+            time.sleep(SECONDS + 1)
+            found, maps = kernel.memory_kb(pids[0]), kernel.maps_of(pids[0])
+    by_tables = sum(size for name, size in maps if name.startswith("unwind_")) / MB
+    others = sum(size for name, size in maps if not name.startswith("unwind_")) / MB
+    pss = found["pss"] * 1024 / MB
+    yield make_row(figure, "MB", {"coretap": [pss + others]}, against="", bar=16,
+                   note="; ".join([f"PSS {pss:.2f} (rings {found['rings'] * 1024 / MB:.2f}), peak {found['peak'] * 1024 / MB:.2f}, "
+                                   f"maps in the kernel {others:.2f}; tables {by_tables:.2f}", *notes]))
+
+
+def cost(bench):
+    yield from _share(bench)
+    yield from _memory(bench)

@@ -14,7 +14,7 @@ from benchlib import kernel
 from benchlib.process import Unusable
 from benchlib.workload import program
 
-_PYTHON = """
+PYTHON = """
 import json, re, time
 word = re.compile(r"([a-z]+)(\\d*)")
 def weigh(pair):
@@ -63,7 +63,7 @@ def python():
 def interpreter(name):
     """Something that runs a little program for ever: python3, perl or bash; gives its pid."""
     if name == "python3":
-        return started([python(), "-c", _PYTHON])
+        return started([python(), "-c", PYTHON])
     if name == "perl":
         return started([program("perl", "perl"), "-e", _PERL])
     return _bash()
