@@ -39,8 +39,8 @@ def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", l
     return row
 
 
-def missing(figure, unit, why, against="peer", bar=None):
-    return Row(figure, unit, against=against, bar=bar, verdict=UNKNOWN, note=why)
+def missing(figure, unit, why, against="peer", bar=None, least=False):
+    return Row(figure, unit, against=against, bar=bar, least=least, verdict=UNKNOWN, note=why)
 
 
 _COLUMNS = ("coretap", "fp", "peer", "bpftrace", "ustack", "strace", "perf trace", "floor", "nothing")

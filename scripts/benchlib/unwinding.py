@@ -2,7 +2,9 @@
 
 import json
 import os
+import platform
 import re
+import signal
 import stat
 import statistics
 import subprocess
@@ -14,7 +16,7 @@ from pathlib import Path
 from benchlib import kernel, victims
 from benchlib.process import Subject, Unusable, find_program, log_of, running, say
 from benchlib.report import make_row, missing
-from benchlib.workload import Ran, Workload, _on_one_cpu, _run, program
+from benchlib.workload import Ran, Workload, on_one_cpu, program, run_program
 
 MB = 1e6
 NOT_READY = "unwind tables not ready"  # for a moment after a process is met
@@ -22,6 +24,11 @@ SECONDS = 3
 FLAGS = ("-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-pthread", "-ldl", "-Wl,-z,lazy")
 HERE = Path(__file__).parent
 VICTIM = HERE.parents[1] / "tests/victim/unwind"
+
+
+def _need_tables():
+    if platform.machine() != "x86_64":
+        raise Unusable("unwind tables are for x86-64")
 
 
 # --- are they whole? ---------------------------------------------------------------------------------
@@ -44,22 +51,23 @@ def _stacks(bench, tool, *options, seconds=SECONDS):
 def _records(bench):
     with log_of(bench.scratch).open(errors="replace") as lines:
         records = [json.loads(line) for line in lines if line.startswith("{")]
-    return [record for record in records if record["type"] == "stack" and record["user_stack"]]
+    return [record for record in records if record["type"] == "stack"]
 
 
 class Whole:
     """Shares of user stacks: how many are whole, and why others are not."""
 
     def __init__(self):
-        self.whole, self.waiting, self.frames, self.reasons = 0, 0, 0, Counter()
+        self.whole, self.waiting, self.guessed, self.frames, self.reasons = 0, 0, 0, 0, Counter()
 
     def add(self, stacks):
         for stack in stacks:
-            reason, count = stack["user_stack_truncated"], stack["count"]
+            reason, count = stack["user_stack_truncated"] if stack["user_stack"] else "none at all", stack["count"]
             if reason == NOT_READY:
                 self.waiting += count
                 continue
             self.frames += count * len(stack["user_stack"])
+            self.guessed += count * stack["user_stack_guessed"]
             if reason is None:
                 self.whole += count
             else:
@@ -76,8 +84,9 @@ class Whole:
 
     def text(self):
         cut = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
-        waiting = f"; {self.waiting} before the tables were there" if self.waiting else ""
-        return f"{self.all} stacks of {self.frames / max(1, self.all):.1f} frames{': ' + cut if cut else ''}{waiting}"
+        waiting = f"; {self.waiting} more before the tables were there" if self.waiting else ""
+        guessed = f", {self.guessed} guessed" if self.guessed else ""
+        return f"{self.all} stacks of {self.frames / max(1, self.all):.1f} frames{guessed}{': ' + cut if cut else ''}{waiting}"
 
 
 def _targets(bench, tool):
@@ -90,6 +99,7 @@ def _targets(bench, tool):
 
 
 def stacks(bench):
+    _need_tables()
     for tool in ("profile", "offcputime"):
         options = ["-F", "999"] if tool == "profile" else []
         for name, bar, run, tell in _targets(bench, tool):
@@ -99,16 +109,13 @@ def stacks(bench):
                     found = {"coretap": Whole(), "fp": Whole()}
 
                     def measure(subject):
-                        seen = Whole()
-                        seen.add(_stacks(bench, tool, *options, *tell(pid), "--unwind", subject.argv[0]))
-                        found[subject.label].add([])
-                        found[subject.label] = seen
-                        return seen.percent()
+                        found[subject.label].add(_stacks(bench, tool, *options, *tell(pid), "--unwind", subject.argv[0]))
+                        return found[subject.label].percent()
 
                     ways, notes = [Subject("coretap", ["auto"]), Subject("fp", ["fp"])], []
                     runs = bench.take_turns(figure, ways, notes, measure, rounds=1)
             except Unusable as reason:
-                yield missing(figure, "%", str(reason), "", bar)
+                yield missing(figure, "%", str(reason), "", bar, least=True)
                 continue
             notes = [f"{label}: {seen.text()}" for label, seen in found.items()] + notes
             yield make_row(figure, "%", runs, against="", bar=bar, least=True, note="; ".join(notes))
@@ -143,22 +150,24 @@ def _of_perf(path, perf, scratch):
 
 def edges(bench):
     """Two samplers on the same run: what one has seen of who calls whom, the other must have seen, too."""
+    _need_tables()
     perf = program("perf", "linux-perf")
-    for name, run in (("a chain", lambda: _chain(bench, "spin")), *((n, lambda n=n: victims.interpreter(n)) for n in ("python3", "perl", "bash"))):
+    interpreters = ((name, lambda name=name: victims.interpreter(name)) for name in ("python3", "perl", "bash"))
+    for name, run in (("a chain", lambda: _chain(bench, "spin")), *interpreters):
         figure = f"profile of {name}: call edges that perf's DWARF stacks have"
         path, notes = str(Path(bench.scratch, "perf.data")), []
         try:
             with run() as pid:
                 time.sleep(0.5)
                 say(figure)
-                with victims.started([perf, "record", "--call-graph", "dwarf,32768", "-e", "cpu-clock", "-F", "599", "-p", str(pid), "-o", path],
-                                     end=2):
+                record = [perf, "record", "--call-graph", "dwarf,32768", "-e", "cpu-clock", "-F", "599", "-p", str(pid), "-o", path]
+                with victims.started(record, end=signal.SIGINT):
                     seen = [stack for stack in _stacks(bench, "profile", "-F", "599", "-p", str(pid), seconds=2 * SECONDS)
                             if stack["user_stack_truncated"] != NOT_READY]
             ours = _edges((stack["user_stack"], stack["count"]) for stack in seen)
             theirs = _edges(_of_perf(path, perf, bench.scratch))
         except Unusable as reason:
-            yield missing(figure, "%", str(reason), "", 99)
+            yield missing(figure, "%", str(reason), "", 99, least=True)
             continue
         shared = lambda these, those: 100 * sum(n for edge, n in these.items() if edge in those) / max(1, these.total())
         only = Counter({edge: n for edge, n in ours.items() if edge not in theirs}).most_common(3)
@@ -178,13 +187,13 @@ class Chain(Workload):
 
     unit = "switch"
 
-    def __init__(self, chain, depth, ways=1, count=100_000):
-        self._command, self._count = lambda n: [*_on_one_cpu(), chain, str(depth), str(n), str(ways)], count
+    def __init__(self, chain, depth, ways=1, count=60_000):
+        self._command, self._count = lambda n: [*on_one_cpu(), chain, str(depth), str(n), str(ways)], count
 
     def run(self, share=1.0):
         count = max(1, int(self._count * share))
         before = kernel.context_switches()
-        seconds = float(_run(self._command(count)))
+        seconds = float(run_program(self._command(count)))
         return Ran(seconds, kernel.context_switches() - before, 2 * count)
 
 
@@ -224,6 +233,7 @@ BY_TABLES, BY_POINTERS = "chain", "framed"
 
 def walk(bench):
     """Two processes in a chain switch to and fro: what each frame more costs, and the whole program by the frame."""
+    _need_tables()
     flags = ("-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables")
     chains = {BY_TABLES: bench.helper("chain", "-fomit-frame-pointer", *flags, folder=HERE),
               BY_POINTERS: bench.helper("chain", "-fno-omit-frame-pointer", *flags, folder=HERE, target="framed")}
@@ -243,14 +253,15 @@ def walk(bench):
         off = bench.take_turns("no walks", [Subject("coretap", tool("off"))], notes, _per_switch(bench, tables(1)))
         turns = bench.take_turns("two stacks that take turns", subjects[:1], notes, _per_switch(bench, tables(2)))
     over = lambda label: frames[many][label] - frames[few][label]
-    each = {label: [(b - a) / over(label) for a, b in zip(sorted(runs[few][label]), sorted(runs[many][label]))] for label in of if label in runs[few]}
+    pairs = {label: zip(sorted(runs[few][label]), sorted(runs[many][label])) for label in runs[few]}
+    each = {label: [(deep - flat) / over(label) for flat, deep in both] for label, both in pairs.items()}
     of_all = {label: [ns / frames[many][label] for ns in runs[many][label]] for label in each}
     depths = " and ".join(f"{frames[depth]['coretap']:.0f}" for depth in DEPTHS)
     notes.append(f"stacks of {depths} frames; fp and bpftrace's ustack: a chain with frame pointers")
     yield make_row("a walk: each frame more", "ns", each, against="", bar=45, note="; ".join(notes))
     yield make_row("offcputime -U by the frame", "ns", of_all, against="", bar=45)
-    yield make_row(f"offcputime -U of {frames[few]['coretap']:.0f} frames", "ns/switch", {**runs[few], "nothing": off["coretap"]}, against="",
-                   note="nothing: with --unwind off")
+    yield make_row(f"offcputime -U of {frames[few]['coretap']:.0f} frames", "ns/switch", {**runs[few], "nothing": off["coretap"]},
+                   against="", note="nothing: with --unwind off")
     once, twice = statistics.median(runs[few]["coretap"]), statistics.median(turns["coretap"])
     yield make_row("the same, a known stack looked up", "%", {"coretap": [100 * (twice - once) / twice]}, against="",
                    note=f"{twice:.0f} ns where stacks take turns, {once:.0f} where they stay and the last one's key is enough")
@@ -292,7 +303,7 @@ def _tables_of(bench, times, files):
     program = Path(bench.options.coretap, "unwind_tables")
     if not program.exists():
         raise Unusable(f"unwind_tables is not in {bench.options.coretap} (-DCORETAP_TESTS=ON)")
-    return [json.loads(line) for line in _run([str(program), str(times), *files]).splitlines()]
+    return [json.loads(line) for line in run_program([str(program), str(times), *files]).splitlines()]
 
 
 def tables(bench):
@@ -308,8 +319,9 @@ def tables(bench):
     yield make_row("unwind tables: libc's are read", "ms", value(libc["ms"]), against="", bar=10,
                    note=f"{libc['rows']} rows, {libc['bytes'] / 1e3:.0f} kB")
     yield make_row("unwind tables: of " + " ".join(SYSTEM), "MB", value(total["bytes"] / MB), against="",
-                   note=f"{total['files']} files, {total['rows']} rows, {total['rules']} rules ({total['refused']} refused), {total['ms']:.0f} ms; "
-                        f"{'within' if total['bytes'] <= BUDGET else 'more than'} the {BUDGET / MB:.1f} of --unwind-memory")
+                   note=f"{total['files']} files, {total['rows']} rows, {total['rules']} rules ({total['refused']} refused), "
+                        f"{total['ms']:.0f} ms; {'within' if total['bytes'] <= BUDGET else 'more than'} --unwind-memory's "
+                        f"{BUDGET / MB:.1f}")
 
 
 # --- what does profile take? -------------------------------------------------------------------------
@@ -349,7 +361,8 @@ def _share(bench):
         runs = bench.take_turns(f"{figure}, {name}", [Subject("coretap", options)], notes, measure, rounds=min(3, bench.rounds))
         programs, own, start = (statistics.median(part[i] for part in parts) for i in range(3)) if parts else (0, 0, 0)
         yield make_row(f"{figure}, {name}", "% of a CPU", runs, against="", bar=bar,
-                       note="; ".join([f"{programs:.3f} in the kernel programs, {own:.3f} the loader; its first second took {start:.0f} ms", *notes]))
+                       note="; ".join([f"{programs:.3f} in the kernel programs, {own:.3f} the loader; "
+                                       f"its first second took {start:.0f} ms", *notes]))
 
 
 def _memory(bench):
@@ -378,5 +391,6 @@ def _memory(bench):
 
 
 def cost(bench):
+    _need_tables()
     yield from _share(bench)
     yield from _memory(bench)

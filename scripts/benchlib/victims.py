@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,7 +52,7 @@ def started(argv, end=None, **more):
         if process.poll() is not None:
             raise Unusable(f"{argv[0]} has ended with status {process.returncode}")
     finally:
-        process.send_signal(end or 9)
+        process.send_signal(end or signal.SIGKILL)
         process.wait()
 
 
@@ -137,7 +138,7 @@ def _stopping(server):
     try:
         yield
     finally:
-        server.send_signal(3)  # SIGQUIT: at once, its children too
+        server.send_signal(signal.SIGQUIT)  # at once, its children too
         server.wait()
 
 
