@@ -249,9 +249,9 @@ def walk(bench):
             frames[depth] = {"coretap": _frames(bench, chain["coretap"], "auto"), "fp": _frames(bench, chain["fp"], "fp")}
             frames[depth]["ustack"] = frames[depth]["fp"]
         few, many = DEPTHS
-        tables = lambda ways: Chain(chains[BY_TABLES], few, ways)
-        off = bench.take_turns("no walks", [Subject("coretap", tool("off"))], notes, _per_switch(bench, tables(1)))
-        turns = bench.take_turns("two stacks that take turns", subjects[:1], notes, _per_switch(bench, tables(2)))
+        known = [Subject("once", tool("auto")), Subject("by turns", tool("auto")), Subject("nothing", tool("off"))]
+        chain = {subject.label: Chain(chains[BY_TABLES], few, 2 if subject.label == "by turns" else 1) for subject in known}
+        beside = bench.take_turns("stacks that stay, and that take turns", known, notes, lambda s: _per_switch(bench, chain[s.label])(s))
     over = lambda label: frames[many][label] - frames[few][label]
     pairs = {label: zip(sorted(runs[few][label]), sorted(runs[many][label])) for label in runs[few]}
     each = {label: [(deep - flat) / over(label) for flat, deep in both] for label, both in pairs.items()}
@@ -260,11 +260,11 @@ def walk(bench):
     notes.append(f"stacks of {depths} frames; fp and bpftrace's ustack: a chain with frame pointers")
     yield make_row("a walk: each frame more", "ns", each, against="", bar=45, note="; ".join(notes))
     yield make_row("offcputime -U by the frame", "ns", of_all, against="", bar=45)
-    yield make_row(f"offcputime -U of {frames[few]['coretap']:.0f} frames", "ns/switch", {**runs[few], "nothing": off["coretap"]},
+    yield make_row(f"offcputime -U of {frames[few]['coretap']:.0f} frames", "ns/switch", {**runs[few], "nothing": beside["nothing"]},
                    against="", note="nothing: with --unwind off")
-    once, twice = statistics.median(runs[few]["coretap"]), statistics.median(turns["coretap"])
+    once, twice = statistics.median(beside["once"]), statistics.median(beside["by turns"])
     yield make_row("the same, a known stack looked up", "%", {"coretap": [100 * (twice - once) / twice]}, against="",
-                   note=f"{twice:.0f} ns where stacks take turns, {once:.0f} where they stay and the last one's key is enough")
+                   note=f"{twice:.0f} ns where two stacks take turns, {once:.0f} where one stays and its key is enough")
 
 
 # --- what do the tables take? ------------------------------------------------------------------------
