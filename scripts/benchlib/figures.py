@@ -10,7 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from benchlib import kernel
+from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
@@ -40,10 +40,11 @@ class Bench:
             raise Unusable(f"no {tool} {'in ' + self.options.peer if self.options.peer else '(package libbpf-tools)'}")
         return Subject("peer", [str(path), *args])
 
-    def helper(self, name, *libraries, folder=Path(__file__).parent):
-        if name not in self._helpers:
-            self._helpers[name] = compile_helper(Path(folder, f"{name}.c"), self.scratch, *libraries)
-        return self._helpers[name]
+    def helper(self, name, *libraries, folder=Path(__file__).parent, target=None):
+        target = target or name
+        if target not in self._helpers:
+            self._helpers[target] = compile_helper(Path(folder, f"{name}.c"), Path(self.scratch, target), *libraries)
+        return self._helpers[target]
 
     def victim(self, name):
         return self.helper(name, "-pthread", folder=VICTIMS)
@@ -385,7 +386,7 @@ def _bpftrace(bench, tool, helper):
 def startup(bench):
     """exec to the last attachment. The first start of each is not counted: it reads files from the disk."""
     helper = bench.helper("attached")
-    for tool in ("runqlat", "biolatency", "offcputime", "drsnoop", "cachestat"):
+    for tool in ("runqlat", "biolatency", "offcputime", "profile", "drsnoop", "cachestat"):
         makers = [lambda: bench.coretap(tool), lambda: bench.peer(tool)]
         beside_bpftrace = tool in ("runqlat", "biolatency")
         if beside_bpftrace:
@@ -441,6 +442,11 @@ FIGURES = {
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
+    "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
+    "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),
+    "walk": (unwinding.walk, "the same: ns of a walk in the kernel, per frame and whole"),
+    "tables": (unwinding.tables, "the same: bytes and ms of the tables"),
+    "at-work": (unwinding.cost, "the same: share of a CPU and memory of profile"),
     "memory": (memory, "at rest, at its peak, and in the kernel's maps"),
     "startup": (startup, "exec to attached"),
     "size": (size, "the static executable"),

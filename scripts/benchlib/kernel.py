@@ -9,7 +9,8 @@ from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _NR_BPF = {"x86_64": 321, "ppc64le": 361, "s390x": 351}.get(platform.machine(), 280)
-_PROG_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD, _ENABLE_STATS = 13, 15, 32
+_PROG_GET_FD_BY_ID, _MAP_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD, _ENABLE_STATS = 13, 14, 15, 32
+_MAP_NAME = slice(24, 40)  # of struct bpf_map_info
 _RUN_TIME_OFFSET = 192  # of run_time_ns and run_cnt in struct bpf_prog_info, the same since 5.1
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x20000, 0x4000, 0x40000
 
@@ -78,20 +79,39 @@ def attachments(pid):
     )
 
 
+def _bpf_descriptors(pid):
+    """What /proc says of those that have to do with BPF."""
+    for number, target in descriptors(pid):
+        if "bpf" in target:
+            lines = Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines()
+            yield dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
 def held_by(pids):
     """Ids of the BPF programs that processes hold, directly or by a link, and the bytes of their maps."""
     progs, maps = set(), {}
-    for pid, (number, target) in ((pid, entry) for pid in pids for entry in descriptors(pid)):
-        if "bpf" not in target:
-            continue
-        info = dict(
-            line.split(":\t", 1) for line in Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines() if ":\t" in line
-        )
+    for info in (info for pid in pids for info in _bpf_descriptors(pid)):
         if "prog_id" in info:
             progs.add(int(info["prog_id"]))
         if "map_id" in info:
             maps[info["map_id"]] = int(info["memlock"])
     return progs, sum(maps.values())
+
+
+def maps_of(pid):
+    """Names and bytes of the BPF maps that a process holds."""
+    maps = {int(info["map_id"]): int(info["memlock"]) for info in _bpf_descriptors(pid) if "map_id" in info}
+    return [(_map_name(map_id), size) for map_id, size in maps.items()]
+
+
+def _map_name(map_id):
+    fd = _bpf(_MAP_GET_FD_BY_ID, struct.pack("I", map_id), "BPF_MAP_GET_FD_BY_ID")
+    try:
+        info = ctypes.create_string_buffer(88)
+        _bpf(_OBJ_GET_INFO_BY_FD, struct.pack("IIQ", fd, len(info), ctypes.addressof(info)), "BPF_OBJ_GET_INFO_BY_FD")
+        return info.raw[_MAP_NAME].split(b"\0")[0].decode(errors="replace")
+    finally:
+        os.close(fd)
 
 
 def memory_kb(pid):

@@ -127,9 +127,8 @@ def time_to_attach_ns(helper, subject, scratch):
     return int(done.stdout)
 
 
-def compile_helper(source, scratch, *libraries):
-    """A helper of benchlib's, built for this machine; None where it cannot be built."""
-    target = Path(scratch, source.stem)
+def compile_helper(source, target, *libraries):
+    """A helper of benchlib's, built for this machine."""
     compiler = find_program("cc") or find_program("gcc")
     if not compiler:
         raise Unusable("no C compiler")

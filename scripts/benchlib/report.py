@@ -19,30 +19,31 @@ class Row:
     beyond: str = ""  # the subject whose value is taken off both first
     ratio: float = None
     bar: float = None
+    least: bool = False  # the bar is the least that it may be, not the most
     verdict: str = INFO
     note: str = ""
 
 
-def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond=""):
+def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", least=False):
     """A row from each subject's runs. A bar against a subject that did not run counts as not measured."""
     runs = {label: values for label, values in runs.items() if values}
     medians = {label: statistics.median(values) for label, values in runs.items()}
-    row = Row(figure, unit, medians, runs, against, beyond, bar=bar, note=note)
+    row = Row(figure, unit, medians, runs, against, beyond, bar=bar, least=least, note=note)
     value = ours = medians.get("coretap")
     if against:
         base, theirs = medians.get(beyond) if beyond else 0, medians.get(against)
         known = None not in (ours, theirs, base) and theirs > base
         value = row.ratio = (ours - base) / (theirs - base) if known else None
     if bar is not None:
-        row.verdict = UNKNOWN if value is None else OK if value <= bar else MISSED
+        row.verdict = UNKNOWN if value is None else OK if (value >= bar if least else value <= bar) else MISSED
     return row
 
 
-def missing(figure, unit, why, against="peer", bar=None):
-    return Row(figure, unit, against=against, bar=bar, verdict=UNKNOWN, note=why)
+def missing(figure, unit, why, against="peer", bar=None, least=False):
+    return Row(figure, unit, against=against, bar=bar, least=least, verdict=UNKNOWN, note=why)
 
 
-_COLUMNS = ("coretap", "peer", "bpftrace", "strace", "perf trace", "floor", "nothing")
+_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "ustack", "strace", "perf trace", "floor", "nothing")
 
 
 def _number(value):
@@ -52,12 +53,12 @@ def _number(value):
 
 
 def as_text(rows):
-    columns = [c for c in _COLUMNS if c in _COLUMNS[:2] or any(c in row.medians for row in rows)]
+    columns = [c for c in _COLUMNS if c in ("coretap", "peer") or any(c in row.medians for row in rows)]
     head = ("figure", "unit", *columns, "ratio", "must be", "")
     table = [head]
     for row in rows:
         ratio = f"{row.ratio:.2f} x {row.against}{f' beyond {row.beyond}' if row.beyond else ''}" if row.ratio is not None else ""
-        bar = "" if row.bar is None else f"<= {row.bar:g} x" if row.against else f"<= {row.bar:g} {row.unit}"
+        bar = "" if row.bar is None else f"{'>=' if row.least else '<='} {row.bar:g} {'x' if row.against else row.unit}"
         table.append((row.figure, row.unit, *(_number(row.medians.get(c)) for c in columns), ratio, bar, row.verdict))
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     lines = []

@@ -16,7 +16,7 @@ from benchlib import kernel
 from benchlib.process import Unusable, find_program
 
 
-def _run(argv, cgroup=None, directory=None):
+def run_program(argv, cgroup=None, directory=None):
     def prepare():
         kernel.die_with_parent()
         if cgroup:
@@ -59,7 +59,7 @@ def program(name, package):
     return path
 
 
-def _on_one_cpu():
+def on_one_cpu():
     return ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
 
 
@@ -100,7 +100,7 @@ class PerfBench(Workload):
     def _run_loop(self, share, *benchmark):
         """-> loops, seconds"""
         loops = max(1, int(self._loops * share))
-        return loops, float(_run([*_on_one_cpu(), self._perf, "bench", "-f", "simple", *benchmark, str(loops)]))
+        return loops, float(run_program([*on_one_cpu(), self._perf, "bench", "-f", "simple", *benchmark, str(loops)]))
 
 
 class Switches(PerfBench):
@@ -141,7 +141,7 @@ class Opens(Workload):
 
     def run(self, share=1.0):
         count = max(1, int(self._count * share))
-        told = json.loads(_run([self._opener, "--count", str(count)]).splitlines()[-1])
+        told = json.loads(run_program([self._opener, "--count", str(count)]).splitlines()[-1])
         return Ran(told["bulk_ns"] / 1e9, count, count)
 
 
@@ -160,7 +160,7 @@ class Execs(Workload):
         count = max(1, int(self._count * share))
         loop = f"seq {count} | xargs -n 1 -P {len(os.sched_getaffinity(0))} {self._program}"
         start = time.monotonic()
-        _run(["sh", "-c", loop])
+        run_program(["sh", "-c", loop])
         return Ran(time.monotonic() - start, count, count)
 
 
@@ -173,7 +173,7 @@ class Sysbench(Workload):
     def _run_test(self, share, under=(), **where):
         """-> events, seconds"""
         limit = ["--time=0", f"--events={max(1, int(self._events * share))}"]
-        text = _run([*under, *self._command, *limit, "run"], **where)
+        text = run_program([*under, *self._command, *limit, "run"], **where)
         found = [re.search(rf"total {words}:\s+([\d.]+)", text) for words in ("number of events", "time")]
         if not all(found):
             raise Unusable("sysbench does not say what it did")
@@ -204,7 +204,7 @@ class Bytes(Workload):
     def run(self, share=1.0, under=()):
         count = max(1, int(self._count * share))
         start = time.monotonic()
-        _run([*_on_one_cpu(), *under, "dd", "if=/dev/zero", "of=/dev/null", "bs=1", f"count={count}"], self._cgroup)
+        run_program([*on_one_cpu(), *under, "dd", "if=/dev/zero", "of=/dev/null", "bs=1", f"count={count}"], self._cgroup)
         return Ran(time.monotonic() - start, count, count)
 
     @staticmethod
@@ -227,7 +227,7 @@ class Files(Sysbench):
         except OSError as error:
             raise Unusable(f"no directory for files: {error}") from error
         try:
-            _run([*self._command, "prepare"], directory=self._directory)
+            run_program([*self._command, "prepare"], directory=self._directory)
         except BaseException:
             self.close()
             raise
@@ -256,7 +256,7 @@ class Writes(Workload):
             raise Unusable(f"no file for direct writes: {error}") from error
         self._file = Path(name)
         try:
-            _run(["dd", "if=/dev/zero", f"of={self._file}", "bs=1M", "count=80", "oflag=direct", "conv=fsync"])
+            run_program(["dd", "if=/dev/zero", f"of={self._file}", "bs=1M", "count=80", "oflag=direct", "conv=fsync"])
         except Unusable:
             self.close()
             raise
@@ -267,7 +267,7 @@ class Writes(Workload):
     def run(self, share=1.0):
         count = max(1, int(self._count * share))
         before, start = kernel.block_requests(), time.monotonic()
-        _run(["dd", "if=/dev/zero", f"of={self._file}", "bs=4k", f"count={count}", "oflag=direct", "conv=notrunc"])
+        run_program(["dd", "if=/dev/zero", f"of={self._file}", "bs=4k", f"count={count}", "oflag=direct", "conv=notrunc"])
         seconds = time.monotonic() - start
         return Ran(seconds, kernel.block_requests() - before, count)
 

@@ -1,0 +1,396 @@
+"""The figures about user stacks without frame pointers: whether they are whole and right, and what they cost."""
+
+import json
+import os
+import platform
+import re
+import signal
+import stat
+import statistics
+import subprocess
+import time
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benchlib import kernel, victims
+from benchlib.process import Subject, Unusable, find_program, log_of, running, say
+from benchlib.report import make_row, missing
+from benchlib.workload import Ran, Workload, on_one_cpu, program, run_program
+
+MB = 1e6
+NOT_READY = "unwind tables not ready"  # for a moment after a process is met
+SECONDS = 3
+FLAGS = ("-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-pthread", "-ldl", "-Wl,-z,lazy")
+HERE = Path(__file__).parent
+VICTIM = HERE.parents[1] / "tests/victim/unwind"
+
+
+def _need_tables():
+    if platform.machine() != "x86_64":
+        raise Unusable("unwind tables are for x86-64")
+
+
+# --- are they whole? ---------------------------------------------------------------------------------
+
+@contextmanager
+def _chain(bench, end):
+    """The victim of the tests: 50 functions without frame pointers, among them such that realign the stack."""
+    with victims.started([bench.helper("unwind", *FLAGS, folder=VICTIM), "--end", end, "--ms", "60000", "--times", "1000000"]) as pid:
+        yield pid
+
+
+def _stacks(bench, tool, *options, seconds=SECONDS):
+    """What a tool says of a few seconds: its lines about stacks."""
+    subject = bench.coretap(tool, "--json", *options)
+    with running(subject, bench.scratch):
+        time.sleep(seconds)
+    return _records(bench)
+
+
+def _records(bench):
+    with log_of(bench.scratch).open(errors="replace") as lines:
+        records = [json.loads(line) for line in lines if line.startswith("{")]
+    return [record for record in records if record["type"] == "stack"]
+
+
+class Whole:
+    """Shares of user stacks: how many are whole, and why others are not."""
+
+    def __init__(self):
+        self.whole, self.waiting, self.guessed, self.frames, self.reasons = 0, 0, 0, 0, Counter()
+
+    def add(self, stacks):
+        for stack in stacks:
+            reason, count = stack["user_stack_truncated"] if stack["user_stack"] else "none at all", stack["count"]
+            if reason == NOT_READY:
+                self.waiting += count
+                continue
+            self.frames += count * len(stack["user_stack"])
+            self.guessed += count * stack["user_stack_guessed"]
+            if reason is None:
+                self.whole += count
+            else:
+                self.reasons[reason] += count
+
+    @property
+    def all(self):
+        return self.whole + self.reasons.total()
+
+    def percent(self):
+        if not self.all:
+            raise Unusable("no user stack was seen")
+        return 100 * self.whole / self.all
+
+    def text(self):
+        cut = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
+        waiting = f"; {self.waiting} more before the tables were there" if self.waiting else ""
+        guessed = f", {self.guessed} guessed" if self.guessed else ""
+        return f"{self.all} stacks of {self.frames / max(1, self.all):.1f} frames{guessed}{': ' + cut if cut else ''}{waiting}"
+
+
+def _targets(bench, tool):
+    """What is looked at: its name, the share that must be whole, how it runs, and how a tool is told of it."""
+    pid = lambda pid: ["-p", str(pid)]
+    yield "a chain", 100, lambda: _chain(bench, "spin" if tool == "profile" else "sleep"), pid
+    for name in ("python3", "perl", "bash"):
+        yield name, 100, lambda name=name: victims.interpreter(name), pid
+    yield "postgres", 99.5, victims.pgbench, lambda _: ["--comm", "postgres"]
+
+
+def stacks(bench):
+    _need_tables()
+    for tool in ("profile", "offcputime"):
+        options = ["-F", "999"] if tool == "profile" else []
+        for name, bar, run, tell in _targets(bench, tool):
+            figure = f"{tool} of {name}: whole user stacks"
+            try:
+                with run() as pid:
+                    found = {"coretap": Whole(), "fp": Whole()}
+
+                    def measure(subject):
+                        found[subject.label].add(_stacks(bench, tool, *options, *tell(pid), "--unwind", subject.argv[0]))
+                        return found[subject.label].percent()
+
+                    ways, notes = [Subject("coretap", ["auto"]), Subject("fp", ["fp"])], []
+                    runs = bench.take_turns(figure, ways, notes, measure, rounds=1)
+            except Unusable as reason:
+                yield missing(figure, "%", str(reason), "", bar, least=True)
+                continue
+            notes = [f"{label}: {seen.text()}" for label, seen in found.items()] + notes
+            yield make_row(figure, "%", runs, against="", bar=bar, least=True, note="; ".join(notes))
+
+
+# --- are they right? ---------------------------------------------------------------------------------
+
+def _plain(name):
+    """A function has several names in glibc, and parts of its own."""
+    name = re.sub(r"(\.(part|cold|constprop|isra|llvm)\b.*|@.*|_impl)$", "", name)
+    name = re.sub(r"^(__GI_|_+libc_|_+)+", "", name)
+    return "free" if name == "cfree" else name
+
+
+def _edges(stacks):
+    """Who calls whom in stacks from the leaf on, and how often that was seen."""
+    edges = Counter()
+    for frames, count in stacks:
+        names = [_plain(name) for name in frames]
+        for pair in zip(names[1:], names):
+            edges[pair] += count
+    return edges
+
+
+def _of_perf(path, perf, scratch):
+    script = subprocess.run([perf, "script", "--no-inline", "-i", path, "-F", "ip,sym"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, errors="replace", cwd=scratch).stdout
+    for block in script.split("\n\n"):
+        frames = [line.split(None, 1) for line in block.splitlines() if line.strip()]
+        yield [frame[-1] for frame in frames if not frame[0].startswith("ffffffff")], 1
+
+
+def edges(bench):
+    """Two samplers on the same run: what one has seen of who calls whom, the other must have seen, too."""
+    _need_tables()
+    perf = program("perf", "linux-perf")
+    interpreters = ((name, lambda name=name: victims.interpreter(name)) for name in ("python3", "perl", "bash"))
+    for name, run in (("a chain", lambda: _chain(bench, "spin")), *interpreters):
+        figure = f"profile of {name}: call edges that perf's DWARF stacks have"
+        path, notes = str(Path(bench.scratch, "perf.data")), []
+        try:
+            with run() as pid:
+                time.sleep(0.5)
+                say(figure)
+                record = [perf, "record", "--call-graph", "dwarf,32768", "-e", "cpu-clock", "-F", "599", "-p", str(pid), "-o", path]
+                with victims.started(record, end=signal.SIGINT):
+                    seen = [stack for stack in _stacks(bench, "profile", "-F", "599", "-p", str(pid), seconds=2 * SECONDS)
+                            if stack["user_stack_truncated"] != NOT_READY]
+            ours = _edges((stack["user_stack"], stack["count"]) for stack in seen)
+            theirs = _edges(_of_perf(path, perf, bench.scratch))
+        except Unusable as reason:
+            yield missing(figure, "%", str(reason), "", 99, least=True)
+            continue
+        shared = lambda these, those: 100 * sum(n for edge, n in these.items() if edge in those) / max(1, these.total())
+        only = Counter({edge: n for edge, n in ours.items() if edge not in theirs}).most_common(3)
+        note = f"{ours.total()} and {theirs.total()} calls; of perf's {shared(theirs, ours):.2f} % are in profile's"
+        if only:
+            note += "; only in profile's: " + ", ".join(f"{a} > {b} ({n})" for (a, b), n in only)
+        yield make_row(figure, "%", {"coretap": [shared(ours, theirs)] if theirs else []}, against="", bar=99, least=True, note=note)
+
+
+# --- what does a walk cost? --------------------------------------------------------------------------
+
+DEPTHS = (42, 105)  # functions of the chain; what calls it and what it calls adds some
+
+
+class Chain(Workload):
+    """Two processes on one CPU that hand a byte to and fro, both deep in calls."""
+
+    unit = "switch"
+
+    def __init__(self, chain, depth, ways=1, count=60_000):
+        self._command, self._count = lambda n: [*on_one_cpu(), chain, str(depth), str(n), str(ways)], count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        before = kernel.context_switches()
+        seconds = float(run_program(self._command(count)))
+        return Ran(seconds, kernel.context_switches() - before, 2 * count)
+
+
+def _per_switch(bench, workload):
+    """A measure: ns that a subject's programs take for each of the workload's switches. Others' are filtered, and cheap."""
+
+    def measure(subject):
+        with running(subject, bench.scratch) as pids:
+            progs, _ = kernel.held_by(pids)
+            workload.run(0.05)
+            before, _ = kernel.run_stats(progs)
+            ran = workload.run()
+            return (kernel.run_stats(progs)[0] - before) / ran.own
+
+    return measure
+
+
+def _frames(bench, workload, how):
+    """Of how many frames its stacks are, on the average."""
+    with running(bench.coretap("offcputime", "-U", "--comm", "chain", "--unwind", how, "--json"), bench.scratch):
+        workload.run(0.05)
+        workload.run(0.1)
+    found = Whole()
+    found.add(_records(bench))
+    return found.frames / max(1, found.all)
+
+
+def _bpftrace(action):
+    path = find_program("bpftrace")
+    if not path:
+        raise Unusable("bpftrace is missing (package bpftrace)")
+    return [path, "-e", f'tracepoint:sched:sched_switch /comm == "chain"/ {{ @[{action}] = count(); }}']
+
+
+BY_TABLES, BY_POINTERS = "chain", "framed"
+
+
+def walk(bench):
+    """Two processes in a chain switch to and fro: what each frame more costs, and the whole program by the frame."""
+    _need_tables()
+    flags = ("-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables")
+    chains = {BY_TABLES: bench.helper("chain", "-fomit-frame-pointer", *flags, folder=HERE),
+              BY_POINTERS: bench.helper("chain", "-fno-omit-frame-pointer", *flags, folder=HERE, target="framed")}
+    tool = lambda how: bench.coretap("offcputime", "-U", "--comm", "chain", "--unwind", how).argv
+    of = {"coretap": BY_TABLES, "fp": BY_POINTERS, "ustack": BY_POINTERS}
+    subjects, notes = bench.available(lambda: Subject("coretap", tool("auto")), lambda: Subject("fp", tool("fp")),
+                                      lambda: Subject("ustack", _bpftrace("ustack(127)")))
+    runs, frames = {}, {}
+    with kernel.RunStats():
+        for depth in DEPTHS:
+            chain = {label: Chain(chains[of[label]], depth) for label in of}
+            runs[depth] = bench.take_turns(f"walks of {depth} calls", subjects, notes, lambda s: _per_switch(bench, chain[s.label])(s))
+            frames[depth] = {"coretap": _frames(bench, chain["coretap"], "auto"), "fp": _frames(bench, chain["fp"], "fp")}
+            frames[depth]["ustack"] = frames[depth]["fp"]
+        few, many = DEPTHS
+        known = [Subject("once", tool("auto")), Subject("by turns", tool("auto")), Subject("nothing", tool("off"))]
+        chain = {subject.label: Chain(chains[BY_TABLES], few, 2 if subject.label == "by turns" else 1) for subject in known}
+        beside = bench.take_turns("stacks that stay, and that take turns", known, notes, lambda s: _per_switch(bench, chain[s.label])(s))
+    over = lambda label: frames[many][label] - frames[few][label]
+    pairs = {label: zip(sorted(runs[few][label]), sorted(runs[many][label])) for label in runs[few]}
+    each = {label: [(deep - flat) / over(label) for flat, deep in both] for label, both in pairs.items()}
+    of_all = {label: [ns / frames[many][label] for ns in runs[many][label]] for label in each}
+    depths = " and ".join(f"{frames[depth]['coretap']:.0f}" for depth in DEPTHS)
+    notes.append(f"stacks of {depths} frames; fp and bpftrace's ustack: a chain with frame pointers")
+    yield make_row("a walk: each frame more", "ns", each, against="", bar=45, note="; ".join(notes))
+    yield make_row("offcputime -U by the frame", "ns", of_all, against="", bar=45)
+    yield make_row(f"offcputime -U of {frames[few]['coretap']:.0f} frames", "ns/switch", {**runs[few], "nothing": beside["nothing"]},
+                   against="", note="nothing: with --unwind off")
+    once, twice = statistics.median(beside["once"]), statistics.median(beside["by turns"])
+    yield make_row("the same, a known stack looked up", "%", {"coretap": [100 * (twice - once) / twice]}, against="",
+                   note=f"{twice:.0f} ns where two stacks take turns, {once:.0f} where one stays and its key is enough")
+
+
+# --- what do the tables take? ------------------------------------------------------------------------
+
+SYSTEM = ("/usr/bin", "/usr/sbin", "/usr/lib")
+BUDGET = 64 << 20  # --unwind-memory by default
+
+
+def _elf_files(folders):
+    """Each once, whatever names it has."""
+    seen = set()
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(place, name)
+                try:
+                    about = os.lstat(path)
+                    if not stat.S_ISREG(about.st_mode) or (about.st_dev, about.st_ino) in seen:
+                        continue
+                    seen.add((about.st_dev, about.st_ino))
+                    with open(path, "rb") as file:
+                        if file.read(4) == b"\x7fELF":
+                            yield path
+                except OSError:
+                    continue
+
+
+def _libc():
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if re.search(r"/libc\.so\.6$|/libc-2\.\d+\.so$", line):
+            return line.split()[-1]
+    raise Unusable("this Python runs without glibc")
+
+
+def _tables_of(bench, times, files):
+    program = Path(bench.options.coretap, "unwind_tables")
+    if not program.exists():
+        raise Unusable(f"unwind_tables is not in {bench.options.coretap} (-DCORETAP_TESTS=ON)")
+    return [json.loads(line) for line in run_program([str(program), str(times), *files]).splitlines()]
+
+
+def tables(bench):
+    try:
+        libc = _tables_of(bench, 20, [_libc()])[0]
+        *files, total = _tables_of(bench, 1, list(_elf_files(SYSTEM)))
+    except Unusable as reason:
+        yield missing("unwind tables", "", str(reason), "")
+        return
+    value = lambda number: {"coretap": [number]}
+    yield make_row("unwind tables: a row, with the directory", "bytes", value(total["bytes"] / total["rows"]), against="", bar=4.5,
+                   note=f"libc: {libc['bytes'] / libc['rows']:.2f}")
+    yield make_row("unwind tables: libc's are read", "ms", value(libc["ms"]), against="", bar=10,
+                   note=f"{libc['rows']} rows, {libc['bytes'] / 1e3:.0f} kB")
+    yield make_row("unwind tables: of " + " ".join(SYSTEM), "MB", value(total["bytes"] / MB), against="",
+                   note=f"{total['files']} files, {total['rows']} rows, {total['rules']} rules ({total['refused']} refused), "
+                        f"{total['ms']:.0f} ms; {'within' if total['bytes'] <= BUDGET else 'more than'} --unwind-memory's "
+                        f"{BUDGET / MB:.1f}")
+
+
+# --- what does profile take? -------------------------------------------------------------------------
+
+def _cpu_ns(pid):
+    """Of a process so far, in user mode and in the kernel."""
+    return sum(int(Path(task, "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+AT_WORK = 8  # seconds
+
+
+def _at_work(bench, *options):
+    """profile for a while: what its programs ran, what it ran itself, both in percent of a CPU; what start-up took, in ms."""
+    with running(bench.coretap("profile", "-F", "99", *options), bench.scratch) as pids:
+        time.sleep(1)
+        progs, _ = kernel.held_by(pids)
+        start, own, (programs, _) = time.monotonic_ns(), _cpu_ns(pids[0]), kernel.run_stats(progs)
+        time.sleep(AT_WORK)
+        took, (later, _) = time.monotonic_ns() - start, kernel.run_stats(progs)
+        return 100 * (later - programs) / took, 100 * (_cpu_ns(pids[0]) - own) / took, own / 1e6
+
+
+def _share(bench):
+    figure, parts = "profile -F 99 of a busy python3", []
+
+    def measure(subject):
+        with victims.started([victims.python(), "-c", victims.PYTHON.replace("time.sleep(0.001)", "pass")]) as pid, kernel.RunStats():
+            time.sleep(0.3)
+            parts.append(_at_work(bench, *(["-p", str(pid)] if subject.argv else [])))
+        return sum(parts[-1][:2])
+
+    # Of all processes it is told only: those that others start now count, too.
+    for name, options, bar in (("that process", ["-p"], 0.2), ("all processes", [], None)):
+        parts.clear()
+        notes = []
+        runs = bench.take_turns(f"{figure}, {name}", [Subject("coretap", options)], notes, measure, rounds=min(3, bench.rounds))
+        programs, own, start = (statistics.median(part[i] for part in parts) for i in range(3)) if parts else (0, 0, 0)
+        yield make_row(f"{figure}, {name}", "% of a CPU", runs, against="", bar=bar,
+                       note="; ".join([f"{programs:.3f} in the kernel programs, {own:.3f} the loader; "
+                                       f"its first second took {start:.0f} ms", *notes]))
+
+
+def _memory(bench):
+    """While programs of many kinds run, before anything is printed."""
+    figure, notes = "profile: memory at work, without tables", []
+    with ExitStack() as stack:
+        for make in (*(lambda n=n: victims.interpreter(n) for n in ("python3", "perl", "bash")), victims.pgbench):
+            try:
+                stack.enter_context(make())
+            except Unusable as reason:
+                notes.append(str(reason))
+        with running(bench.coretap("profile", "-F", "99"), bench.scratch) as pids:
+            time.sleep(1)
+            looks = []
+            for _ in range(4 * SECONDS):
+                looks.append(kernel.memory_kb(pids[0]))
+                time.sleep(0.25)
+            maps = kernel.maps_of(pids[0])
+    by_tables = sum(size for name, size in maps if name.startswith("unwind_")) / MB
+    others = sum(size for name, size in maps if not name.startswith("unwind_")) / MB
+    of = {key: [look[key] * 1024 / MB for look in looks] for key in looks[0]}
+    pss = sorted(of["pss"])
+    yield make_row(figure, "MB", {"coretap": [mb + others for mb in pss]}, against="", bar=16,
+                   note="; ".join([f"PSS {statistics.median(pss):.2f} ({pss[0]:.2f} to {pss[-1]:.2f}; rings {of['rings'][-1]:.2f}), "
+                                   f"peak {of['peak'][-1]:.2f}, maps in the kernel {others:.2f}; tables {by_tables:.2f}", *notes]))
+
+
+def cost(bench):
+    _need_tables()
+    yield from _share(bench)
+    yield from _memory(bench)
