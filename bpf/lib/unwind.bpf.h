@@ -61,7 +61,6 @@ inline_ bool unwind_begin(struct walk *w)
 	w->exact = 1;
 	w->only_signal = 0;
 	w->guessed = 0;
-	w->block_bytes = 0;
 	return true;
 }
 
@@ -87,7 +86,7 @@ __noinline int unwind_fetch(u64 address)
 	struct walk *w = current_walk();
 	u32 to_page_end = 4096 - (u32)(address & 4095);
 
-	if (!unwind_tables || !w)
+	if (!w)
 		return 0;
 	w->block_at = address;
 	w->block_bytes = 0;

@@ -148,21 +148,17 @@ inline_ u32 walk_registers(struct walk *w)
 __noinline int walk_frame_pointer(void)
 {
 	struct walk *w = current_walk();
-	struct frame {
-		u64 next, return_address;
-	} frame;
-	u64 fp;
+	u64 fp, next, ip;
 
 	if (!w)
 		return 1;
 	walk_found(w, w->ip);
 	fp = w->bp;
-	if (fp < 4096 || fp & 7 || fp >> USER_BITS ||
-	    bpf_probe_read_user(&frame, sizeof(frame), (void *)fp) || !frame.return_address ||
-	    frame.return_address >> USER_BITS)
+	if (fp < 4096 || fp >> USER_BITS || !unwind_read(w, fp, &next) ||
+	    !unwind_read(w, fp + 8, &ip) || !ip || ip >> USER_BITS)
 		return 1;
-	w->ip = frame.return_address;
-	w->bp = frame.next > fp ? frame.next : 0; /* callers' frames lie above */
+	w->ip = ip;
+	w->bp = next > fp ? next : 0; /* callers' frames lie above */
 	return 0;
 }
 #endif
@@ -201,6 +197,7 @@ __noinline long walk_user(void)
 		walk_found(w, w->ip);
 		w->stack.end = STACK_END_EXITING;
 	} else {
+		w->block_bytes = 0;
 		by_tables = unwind_begin(w);
 		if (unwind_tables && !by_tables)
 			w->stack.end = STACK_END_NOT_READY;

@@ -556,7 +556,7 @@ Option unwind() {
 
 Option unwind_memory() {
   return limit("unwind-memory", "SIZE",
-               "memory for unwind tables (default: 64M, which holds those of a distribution)",
+               "memory for unwind tables of programs and libraries that run (default: 64M)",
                &Config::unwind_memory, 1 << 30);
 }
 

@@ -2,8 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/unwind.h"
@@ -24,7 +25,13 @@ class Rules {
 
  private:
   std::vector<unwind_rule> all_;
-  std::map<std::string, std::uint16_t, std::less<>> index_;  // by the rule's bytes
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view bytes) const {
+      return std::hash<std::string_view>{}(bytes);
+    }
+  };
+  std::unordered_map<std::string, std::uint16_t, Hash, std::equal_to<>> index_;  // by its bytes
   std::size_t refused_ = 0;
 };
 

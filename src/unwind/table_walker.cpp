@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{2};  // until a wait is explained
-constexpr double kPoll = 0.01;                // the longest that tables of unmapped code are used
+constexpr double kPoll = 0.05;                // the longest that tables of unmapped code are used
 constexpr std::uint64_t kMostProcesses = 1 << 16;
 constexpr std::uint64_t kReadyProcesses = 1 << 13;
 
