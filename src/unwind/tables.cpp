@@ -186,6 +186,9 @@ bool Tables::make_room(std::size_t bytes) {
   std::sort(idle.begin(), idle.end(), [](auto* a, auto* b) { return a->used < b->used; });
   auto after = bytes_ + bytes;
   for (auto& d : dropped_) after -= d.bytes;
+  std::size_t idle_bytes = 0;
+  for (auto* file : idle) idle_bytes += file->bytes;
+  if (after > budget_ + idle_bytes) idle.clear();  // nothing is dropped in vain
   for (auto* file : idle) {
     if (after <= budget_) break;
     after -= file->bytes;
