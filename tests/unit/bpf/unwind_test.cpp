@@ -689,6 +689,87 @@ TEST_F(Walk, FirstByteOfAMappingWithoutARule) {
   EXPECT_FALSE(found_.unknown_map);
 }
 
+class Followed : public Walk {
+ protected:
+  void SetUp() override {
+    Walk::SetUp();
+    host_forget();
+    a_ = function(rule(UNWIND_SP, 8));
+    put(0, 0x1234);
+    walk(a_);
+  }
+  void TearDown() override {
+    host_forget();
+    Walk::TearDown();
+  }
+  static __u64 child(__u32 tgid) { return __u64{tgid} << 32 | static_cast<__u32>(host_program()); }
+  std::uint64_t a_ = 0;
+};
+
+TEST_F(Followed, ForksHaveAllOfTheirParents) {
+  tables_.process = {.first = 7, .count = 9, .generation = 3, .asked = 1, .looked = 1, .pad = 0};
+  host_forked(70);
+  auto* p = host_process(child(70));
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->first, 7u);
+  EXPECT_EQ(p->count, 9u);
+  EXPECT_EQ(p->generation, 3u) << "its addresses mean the same";
+  EXPECT_EQ(p->asked, 0u) << "it asks for itself";
+  EXPECT_EQ(host_news_count, 1u);
+  EXPECT_EQ(host_news.tgid, 70u);
+  EXPECT_EQ(host_news.forked_from, static_cast<__u32>(host_program() >> 32));
+  EXPECT_EQ(host_news.program, child(70));
+  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_FORKED));
+  EXPECT_EQ(host_news.pad, 0u);
+}
+
+TEST_F(Followed, ForksThatTheLoaderIsNotToldOf) {
+  host_forked(static_cast<__u32>(host_program() >> 32));  // a thread
+  EXPECT_EQ(host_news_count, 0u);
+  host_news_full = true;
+  host_forked(70);
+  EXPECT_TRUE(host_process(child(70))) << "its stacks are walked";
+  host_maps.process = nullptr;
+  host_news_full = false;
+  host_forked(71);
+  EXPECT_FALSE(host_process(child(71)));
+  EXPECT_EQ(host_news_count, 0u);
+}
+
+TEST_F(Followed, ExecAndExitEndIt) {
+  host_exited(false);
+  EXPECT_TRUE(host_maps.process) << "other threads go on";
+  host_exited(true);
+  EXPECT_FALSE(host_maps.process);
+  host_maps.process = &tables_.process;
+  host_executed();
+  EXPECT_FALSE(host_maps.process);
+}
+
+TEST_F(Followed, MetOnceAndAskedOnce) {
+  tables_.process.looked = 0;
+  host_news_full = true;
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 0u);
+  host_news_full = false;
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 1u) << "the next time";
+  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_MET));
+  EXPECT_EQ(host_news.program, host_program());
+  EXPECT_EQ(host_news.forked_from, 0u);
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 2u) << "there is code that is not known";
+  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_CHANGED));
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 2u);
+  tables_.process = {.first = 0, .count = 1, .generation = 1, .asked = 0, .looked = 1, .pad = 0};
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 2u) << "it has looked";
+  host_forget();
+  host_meet(false);
+  EXPECT_EQ(host_news.forked_from, 5u);
+}
+
 // The loader writes tables while they are read, and files may be hostile: whatever they hold,
 // nothing outside of them is read, and the walk ends. (Errors of memory show with sanitizers.)
 TEST_F(Walk, TablesThatAreWrong) {

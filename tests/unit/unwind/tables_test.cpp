@@ -300,8 +300,7 @@ TEST_F(TablesTest, NoPlaceForAWholePage) {
   EXPECT_EQ(chunks(2), 0u);
 }
 
-// Disabled: make_room() drops all idle files before it finds that they are not enough.
-TEST_F(TablesTest, DISABLED_NothingIsDroppedInVain) {
+TEST_F(TablesTest, NothingIsDroppedInVain) {
   OPEN(kChunk);
   of("a", 10000);
   EXPECT_FALSE(tables_->fits(8 * kChunk));
