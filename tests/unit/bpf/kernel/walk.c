@@ -1,5 +1,5 @@
 /* Kernel helpers and maps for lib/walk.bpf.h, on the host. */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* NOLINT: process_vm_readv() */
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -86,7 +86,7 @@ static long bpf_probe_read_user(void *to, u32 bytes, const void *from)
 
 static __attribute__((noinline)) void *bpf_map_lookup_elem(void *map, const void *key);
 
-#define __TARGET_ARCH_x86
+#define __TARGET_ARCH_x86 /* NOLINT: as the kernel programs are compiled */
 #define READ_1(from, member) ((from)->member)
 #define READ_2(from, member, next) ((from)->member->next)
 #define READ_BY(one, two, chosen, ...) chosen
@@ -97,7 +97,7 @@ static __attribute__((noinline)) void *bpf_map_lookup_elem(void *map, const void
 static bool last_thread;
 static int events;
 
-static bool last_thread_exits(u64 *ctx)
+static bool last_thread_exits(const u64 *ctx)
 {
 	(void)ctx;
 	return last_thread;
@@ -235,6 +235,15 @@ void host_walk_user(const struct host_task *task, struct host_walk *found)
 	found->hash = w->hash;
 	found->unknown_map = w->unknown_map;
 	found->reads = reads;
+}
+
+u64 host_hash(const u64 *ips, u32 count)
+{
+	u64 hash = 0;
+
+	for (u32 i = 0; i < count; i++)
+		hash = walk_hash(hash, ips[i]);
+	return hash;
 }
 
 bool host_ask(void)

@@ -54,6 +54,7 @@ void host_walk_user(const struct host_task *task, struct host_walk *found);
 /* As the loader is asked about missing code. */
 bool host_ask(void);
 __u64 host_program(void);
+__u64 host_hash(const __u64 *ips, __u32 count);
 
 /* What the loader was told last, and how often. */
 extern struct stack_process host_news;
