@@ -86,7 +86,7 @@ TEST(BpfLog2, EveryPowerAndItsNeighbours) {
     EXPECT_EQ(log2_u64(power), static_cast<u32>(bit)) << bit;
     EXPECT_EQ(log2_u64(power | (power - 1)), static_cast<u32>(bit)) << bit;
   }
-  std::mt19937_64 random(1);
+  std::mt19937_64 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (int i = 0; i < 100000; i++) {
     u64 v = random() >> (random() % 64);
     ASSERT_EQ(log2_u64(v), v ? static_cast<u32>(std::bit_width(v) - 1) : 0u) << v;
@@ -95,7 +95,7 @@ TEST(BpfLog2, EveryPowerAndItsNeighbours) {
 
 // The kernel counts and the loader draws: both must mean the same slot.
 TEST(BpfHistogram, SlotsAreThoseThatAreDrawn) {
-  std::mt19937_64 random(2);
+  std::mt19937_64 random(2);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (u64 unit : {1ull, 1000ull, 1000000ull}) {
     hist_unit_ns = unit;
     for (int i = 0; i < 10000; i++) {
@@ -152,7 +152,7 @@ TEST(BpfHistogram, EqualValuesAtOnce) {
 }
 
 TEST(BpfStackHash, TellsStacksApart) {
-  std::mt19937_64 random(3);
+  std::mt19937_64 random(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   std::set<u64> seen;
   int stacks = 0;
   for (u32 depth = 0; depth <= STACK_DEPTH; depth++) {
@@ -169,7 +169,7 @@ TEST(BpfStackHash, TellsStacksApart) {
 }
 
 TEST(BpfStackHash, EveryFrameAndItsPlaceCount) {
-  std::mt19937_64 random(4);
+  std::mt19937_64 random(4);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto s = random_stack(random, STACK_DEPTH);
   auto whole = key_of(s, STACK_DEPTH);
   for (u32 i = 0; i < STACK_DEPTH; i++) {
@@ -188,7 +188,7 @@ TEST(BpfStackHash, EveryFrameAndItsPlaceCount) {
 }
 
 TEST(BpfStackId, OfABytesCount) {
-  std::mt19937_64 random(5);
+  std::mt19937_64 random(5);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto s = random_stack(random, 4);
   EXPECT_EQ(kernel_stack_id(0), 0u);
   EXPECT_EQ(kernel_stack_id(-14), 0u) << "an error is no stack";
@@ -199,7 +199,7 @@ TEST(BpfStackId, OfABytesCount) {
 }
 
 TEST(BpfStackStore, StoresOnceAndCountsWhatHasNoRoom) {
-  std::mt19937_64 random(6);
+  std::mt19937_64 random(6);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto s = random_stack(random, 4);
   map_key = 0;
   map_error = 0;

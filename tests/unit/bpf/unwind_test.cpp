@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kCode = 0x400000;
 constexpr std::uint64_t kPage = 4096;
-constexpr std::size_t kStackBytes = 16 * kPage;
+constexpr std::size_t kStackBytes = (1 << 20) + 16 * kPage;
 
 unwind_rule rule(unwind_cfa cfa, int offset = 0, int more = 0) {
   unwind_rule r{};
@@ -93,6 +93,7 @@ class Walk : public ::testing::Test {
   void expect(const Addresses& wanted, stack_end end, int guessed = 0) {
     EXPECT_EQ(frames(), wanted);
     EXPECT_EQ(found_.frames, static_cast<long>(wanted.size()));
+    EXPECT_EQ(found_.hash, host_hash(found_.stack.ip, found_.stack.depth));
     EXPECT_EQ(found_.stack.end, end);
     EXPECT_EQ(found_.stack.guessed, guessed);
   }
@@ -117,10 +118,10 @@ TEST_F(Walk, BySp) {
 TEST_F(Walk, ReturnAddressesBelongToTheCodeBeforeThem) {
   function(rule(UNWIND_SP, 8));
   auto b = function(rule(UNWIND_SP, 24)), last = outermost();
-  put(0, b);       // the end of the first
-  put(8, last);    // the end of b: by the first's rule
-  put(24, last);   // what b's would find
-  put(16, b + 1);  // by the first's rule once more
+  put(0, b);          // the end of the first
+  put(8, last);       // the end of b: by the first's rule
+  put(24, last + 4);  // what b's would find
+  put(16, b + 1);     // by the first's rule once more
   walk(b - 1);
   ASSERT_GE(found_.stack.depth, 3);
   EXPECT_EQ(found_.stack.ip[1], b);
@@ -344,7 +345,8 @@ TEST_F(Walk, WhatCanBeNoFramePointer) {
   put(248, last + 1);
   put(264, last + 1);
   ends(0);
-  ends(base() + 240);              // below the stack pointer
+  ends(base() + 240);  // below the stack pointer
+  put(264 + (1 << 20), last + 1);
   ends(base() + 256 + (1 << 20));  // too far
   ends(end());                     // not there
   ends(end() - 8);                 // half of it
@@ -353,9 +355,12 @@ TEST_F(Walk, WhatCanBeNoFramePointer) {
   put(520, 0x12345);
   ends(base() + 512);  // leads nowhere
   EXPECT_FALSE(found_.unknown_map) << "a guess is no reason to ask the loader";
-  regs().bp = base() + 256;
-  walk(unknown + 1);
-  expect({unknown + 1, last + 1}, STACK_END_WHOLE, 1);
+  put(248 + (1 << 20), last + 1);
+  for (std::uint64_t above : {0, (1 << 20) - 16}) {
+    regs().bp = base() + 256 + above;
+    walk(unknown + 1);
+    expect({unknown + 1, last + 1}, STACK_END_WHOLE, 1);
+  }
 }
 
 TEST_F(Walk, GuessedFramesUpToTheDepth) {
@@ -465,6 +470,9 @@ TEST_F(Walk, ToTheVeryEndOfTheStack) {
     ASSERT_EQ(found_.stack.depth, depth) << words;
     ASSERT_EQ(found_.stack.end, words < STACK_DEPTH ? STACK_END_UNREADABLE : STACK_END_DEPTH)
         << words;
+    if (words < 60) {
+      ASSERT_LE(found_.reads, 3u) << "of the last block it is one";
+    }
   }
   put(kStackBytes - 8, last + 1);
   regs().sp = end() - 8;
@@ -583,7 +591,7 @@ bool holds(const unwind_mapping& m, std::uint64_t pc) {
 }
 
 TEST_F(Walk, FindsTheMappingAmongMany) {
-  std::mt19937 random(1);
+  std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (unsigned count : {1u, 2u, 3u, 5u, 16u, 100u, 1000u}) {
     tables_.mappings.clear();
     tables_.process.first = 7;
@@ -616,7 +624,7 @@ TEST_F(Walk, FindsTheMappingAmongMany) {
 
 // Rule n leads to the n-th word of the stack.
 TEST_F(Walk, FindsTheRuleAmongManyRows) {
-  std::mt19937 random(2);
+  std::mt19937 random(2);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   constexpr unsigned kRules = 1000;
   for (unsigned i = 1; i < kRules; i++)
     tables_.more_rules.push_back(rule(UNWIND_SP, static_cast<int>(i * 8 + 8)));
@@ -663,6 +671,7 @@ TEST_F(Walk, CodeOfSeveralPages) {
   m.page = tables_.add(table);
   m.pages = 2;
   m.length = 0x40;
+  tables_.add(table);  // another file's
   tables_.mappings = {m};
   put(8, 0x11);
   put(24, 0x22);
@@ -689,10 +698,91 @@ TEST_F(Walk, FirstByteOfAMappingWithoutARule) {
   EXPECT_FALSE(found_.unknown_map);
 }
 
+class Followed : public Walk {
+ protected:
+  void SetUp() override {
+    Walk::SetUp();
+    host_forget();
+    a_ = function(rule(UNWIND_SP, 8));
+    put(0, 0x1234);
+    walk(a_);
+  }
+  void TearDown() override {
+    host_forget();
+    Walk::TearDown();
+  }
+  static __u64 child(__u32 tgid) { return __u64{tgid} << 32 | static_cast<__u32>(host_program()); }
+  std::uint64_t a_ = 0;
+};
+
+TEST_F(Followed, ForksHaveAllOfTheirParents) {
+  tables_.process = {.first = 7, .count = 9, .generation = 3, .asked = 1, .looked = 1, .pad = 0};
+  host_forked(70);
+  auto* p = host_process(child(70));
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->first, 7u);
+  EXPECT_EQ(p->count, 9u);
+  EXPECT_EQ(p->generation, 3u) << "its addresses mean the same";
+  EXPECT_EQ(p->asked, 0u) << "it asks for itself";
+  EXPECT_EQ(host_news_count, 1u);
+  EXPECT_EQ(host_news.tgid, 70u);
+  EXPECT_EQ(host_news.forked_from, static_cast<__u32>(host_program() >> 32));
+  EXPECT_EQ(host_news.program, child(70));
+  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_FORKED));
+  EXPECT_EQ(host_news.pad, 0u);
+}
+
+TEST_F(Followed, ForksThatTheLoaderIsNotToldOf) {
+  host_forked(static_cast<__u32>(host_program() >> 32));  // a thread
+  EXPECT_EQ(host_news_count, 0u);
+  host_news_full = true;
+  host_forked(70);
+  EXPECT_TRUE(host_process(child(70))) << "its stacks are walked";
+  host_maps.process = nullptr;
+  host_news_full = false;
+  host_forked(71);
+  EXPECT_FALSE(host_process(child(71)));
+  EXPECT_EQ(host_news_count, 0u);
+}
+
+TEST_F(Followed, ExecAndExitEndIt) {
+  host_exited(false);
+  EXPECT_TRUE(host_maps.process) << "other threads go on";
+  host_exited(true);
+  EXPECT_FALSE(host_maps.process);
+  host_maps.process = &tables_.process;
+  host_executed();
+  EXPECT_FALSE(host_maps.process);
+}
+
+TEST_F(Followed, MetOnceAndAskedOnce) {
+  tables_.process.looked = 0;
+  host_news_full = true;
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 0u);
+  host_news_full = false;
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 1u) << "the next time";
+  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_MET));
+  EXPECT_EQ(host_news.program, host_program());
+  EXPECT_EQ(host_news.forked_from, 0u);
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 2u) << "there is code that is not known";
+  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_CHANGED));
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 2u);
+  tables_.process = {.first = 0, .count = 1, .generation = 1, .asked = 0, .looked = 1, .pad = 0};
+  host_meet(true);
+  EXPECT_EQ(host_news_count, 2u) << "it has looked";
+  host_forget();
+  host_meet(false);
+  EXPECT_EQ(host_news.forked_from, 5u);
+}
+
 // The loader writes tables while they are read, and files may be hostile: whatever they hold,
 // nothing outside of them is read, and the walk ends. (Errors of memory show with sanitizers.)
 TEST_F(Walk, TablesThatAreWrong) {
-  std::mt19937_64 random(3);
+  std::mt19937_64 random(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto some = [&](std::uint64_t limit) -> std::uint64_t {
     switch (random() % 6) {
       case 0:

@@ -472,8 +472,8 @@ class ProcessesWithoutRoom : public ProcessesTest {
   std::vector<std::string> told_;
   std::uint64_t at_c_ = kPlace + 32 * kBytes;
   /// As the kernel program marks a mapping that a walk passes.
-  void use(std::uint64_t at) {
-    auto entry = kernel_.process(kProgram);
+  void use(std::uint64_t at, std::uint64_t program = kProgram) {
+    auto entry = kernel_.process(program);
     for (__u32 i = 0; i < entry->count; i++) {
       auto m = kernel_.mappings(entry->first + i, 1)[0];
       if (m.start != at) continue;
@@ -526,20 +526,15 @@ TEST_F(ProcessesWithoutRoom, RoomOfEndedProcessesIsUsed) {
   ASSERT_TRUE(other.map(c_, kPlace));
   processes_->look(other.pid(), kProgram + 1, false);
   EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 0u);
-  // Wanted there.
-  auto entry = kernel_.process(kProgram + 1);
-  for (__u32 i = 0; i < entry->count; i++) {
-    auto m = kernel_.mappings(entry->first + i, 1)[0];
-    m.used = 1;
-    ASSERT_TRUE(write_map(kernel_.fd("unwind_mappings"),
-                          (entry->first + i) * sizeof(unwind_mapping), &m, sizeof m));
-  }
+  use(kPlace, kProgram + 1);  // wanted there
   child_->end();
   for (int i = 0; i < 6 && !mapping(kPlace, kProgram + 1)->pages; i++) {
     tend(std::chrono::seconds(11));
     ::usleep(150000);
   }
-  EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 1u);
+  EXPECT_EQ(mapping(kPlace, kProgram + 1)->pages, 1u)
+      << "of " << tables_->most_bytes() << " bytes " << tables_->bytes() << " are taken, "
+      << known(c_)->lacking << " are lacking; a " << known(a_)->state << " b " << known(b_)->state;
   EXPECT_EQ(generation(kProgram + 1), 1u) << "the same code";
 }
 

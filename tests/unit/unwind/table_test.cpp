@@ -38,6 +38,7 @@ TEST(Rules, EachIsKeptOnce) {
   EXPECT_EQ(rules.all()[Rules::kOther].cfa, UNWIND_OTHER);
   EXPECT_EQ(rules.index_of(unwind_rule{}), Rules::kNone);
   std::vector<unwind_rule> some;
+  some.reserve(106);
   for (int i = 0; i < 100; i++) some.push_back(sp(i));
   for (int member = 0; member < 6; member++) {
     auto rule = sp(4711);
@@ -63,6 +64,7 @@ TEST(Rules, EachIsKeptOnce) {
     some.push_back(rule);
   }
   std::vector<std::uint16_t> indexes;
+  indexes.reserve(some.size());
   for (auto& rule : some) indexes.push_back(rules.index_of(rule));
   EXPECT_EQ(rules.all().size(), 2 + some.size());
   for (std::size_t i = 0; i < some.size(); i++) {
@@ -257,7 +259,7 @@ TEST(MakeTable, FilesWithout) {
 }
 
 TEST(MakeTable, RandomFunctions) {
-  std::mt19937 random(1);
+  std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (int round = 0; round < 30; round++) {
     MadeElf elf;
     elf.code.resize(12 * kPage, '\xcc');
@@ -313,7 +315,7 @@ TEST(MakeTable, AllRowsOfLibc) {
   EXPECT_EQ(made.rules.refused(), 0u);
   EXPECT_LE(made.table.rows.size(), made.truth.rows.size() + made.table.pages.size() + 1);
   made.expect_true();
-  std::mt19937_64 random(2);
+  std::mt19937_64 random(2);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (int i = 0; i < 20000; i++) {
     auto address = made.table.base + random() % (made.table.pages.size() * kPage);
     ASSERT_EQ(made.at(address), test::text(made.truth_at(address))) << std::hex << address;

@@ -54,6 +54,20 @@ void host_walk_user(const struct host_task *task, struct host_walk *found);
 /* As the loader is asked about missing code. */
 bool host_ask(void);
 __u64 host_program(void);
+__u64 host_hash(const __u64 *ips, __u32 count);
+
+/* What the loader was told last, and how often. */
+extern struct stack_process host_news;
+extern __u32 host_news_count;
+extern bool host_news_full; /* it cannot be told */
+
+void host_forked(__u32 tgid);
+void host_executed(void);
+void host_exited(bool all_threads);
+/* With the stack that was walked last. */
+void host_meet(bool executed_before);
+struct unwind_process *host_process(__u64 program);
+void host_forget(void); /* all of these */
 
 #ifdef __cplusplus
 }
