@@ -143,6 +143,7 @@ bool Tables::place(File& file, const Table& table) {
     page_room_.give(*page, pages);
     give_rows(file.rows);
     file.rows.clear();
+    drop_idle(file.lacking);  // there may be a place the next time
     return false;
   }
   file.page = *page;
