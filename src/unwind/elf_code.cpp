@@ -1,6 +1,7 @@
 #include "unwind/elf_code.hpp"
 
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,37 +13,10 @@ namespace coretap::unwind {
 namespace {
 
 constexpr std::size_t kMaxHeaders = 512;
-constexpr std::size_t kMaxNotes = 16 << 10;  // bytes, of each segment
-constexpr std::size_t kMaxDynamic = 256;     // entries
-constexpr std::size_t kMaxBuildId = 64;
+constexpr std::size_t kMaxDynamic = 256;  // entries
 
 bool outside(std::uint64_t begin, std::uint64_t bytes, std::uint64_t size) {
   return begin > size || bytes > size - begin;
-}
-
-std::string build_id_in(std::span<const char> notes, std::size_t align) {
-  while (notes.size() >= sizeof(Elf64_Nhdr)) {
-    Elf64_Nhdr note;
-    ::memcpy(&note, notes.data(), sizeof note);
-    const auto aligned = [align](std::uint64_t n) { return (n + align - 1) & ~(align - 1); };
-    const std::uint64_t text = aligned(sizeof note + note.n_namesz);
-    const std::uint64_t next = aligned(text + note.n_descsz);
-    if (text + note.n_descsz > notes.size()) return {};
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
-        ::memcmp(&notes[sizeof note], ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
-        note.n_descsz >= 2 && note.n_descsz <= kMaxBuildId)
-      return {&notes[text], note.n_descsz};
-    notes = notes.subspan(std::min<std::uint64_t>(next, notes.size()));
-  }
-  return {};
-}
-
-void note_segment(const Image& image, const Elf64_Phdr& header, ElfCode& elf) {
-  std::vector<char> notes(std::min<std::uint64_t>(header.p_filesz, kMaxNotes));
-  if (!elf.build_id.empty() || notes.empty() ||
-      !image.read(header.p_offset, notes.data(), notes.size()))
-    return;
-  elf.build_id = build_id_in(notes, header.p_align == 8 ? 8 : 4);
 }
 
 void dynamic_segment(const Image& image, const Elf64_Phdr& header, ElfCode& elf) {
@@ -150,7 +124,6 @@ ElfCode read_elf_code(const Image& image) {
   elf.entry = header.e_entry;
   for (const auto& each : headers) {
     if (each.p_type == PT_LOAD) load_segment(each, elf);
-    if (each.p_type == PT_NOTE) note_segment(image, each, elf);
     if (each.p_type == PT_DYNAMIC) dynamic_segment(image, each, elf);
     if (each.p_type == PT_GNU_EH_FRAME) elf.frame_header = each.p_vaddr;
   }

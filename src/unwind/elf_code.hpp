@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace coretap::unwind {
@@ -41,7 +40,6 @@ class MemoryImage : public Image {
 /// By program headers alone: stripped files have no sections, the vdso's are of no use.
 struct ElfCode {
   enum State { usable, no_elf, foreign } state = no_elf;  ///< foreign: 32-bit, or another processor
-  std::string build_id;                                   ///< as bytes; empty: it has none
   std::uint64_t size = 0;                                 ///< of the file
   std::uint64_t entry = 0;
   struct Segment {

@@ -16,16 +16,6 @@ using test::raw;
 
 ElfCode read(const std::string& file) { return read_elf_code(MemoryImage(file)); }
 
-std::string note(std::uint32_t type, const std::string& name, const std::string& text) {
-  const auto padded = [](std::string s) {
-    s.resize((s.size() + 3) / 4 * 4);
-    return s;
-  };
-  return raw(static_cast<std::uint32_t>(name.size() + 1)) +
-         raw(static_cast<std::uint32_t>(text.size())) + raw(type) + padded(name + '\0') +
-         padded(text);
-}
-
 TEST(ElfCode, SegmentsAndEntry) {
   MadeElf made;
   made.fde(made.cie(), test::kCode, 16, {});
@@ -70,35 +60,6 @@ TEST(ElfCode, MappingsBeginWherePagesDo) {
   EXPECT_EQ(elf.address_of_mapping(0, 0x1000), 0u);
 }
 
-TEST(ElfCode, BuildId) {
-  MadeElf made;
-  made.notes = note(1, "GNU", "0123456789abcdef") + note(NT_GNU_BUILD_ID, "Other", "wrong") +
-               note(NT_GNU_BUILD_ID, "GNU", "right\x01");
-  EXPECT_EQ(read(made.file()).build_id, "right\x01");
-  made.notes = note(NT_GNU_BUILD_ID, "GNU", std::string(65, 'x'));
-  EXPECT_EQ(read(made.file()).build_id, "");
-  made.notes = note(NT_GNU_BUILD_ID, "GNU", "abc");
-  made.notes[4] = '\xff';  // longer than the note
-  EXPECT_EQ(read(made.file()).build_id, "");
-  made.notes = raw(0u) + raw(2u) + raw(3u) + "ab";  // nobody's
-  EXPECT_EQ(read(made.file()).build_id, "");
-  made.notes = raw(0xffffffffu) + raw(0xffffffffu) + raw(3u);
-  EXPECT_EQ(read(made.file()).build_id, "");
-}
-
-TEST(ElfCode, BuildIdOfItself) {
-  const Fd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  const FileImage image(fd.get());
-  const auto elf = read_elf_code(image);
-  ASSERT_EQ(elf.state, ElfCode::usable);
-  EXPECT_GE(elf.segments.size(), 2u);
-  EXPECT_NE(elf.frame_header, 0u);
-  char magic[4];
-  EXPECT_TRUE(image.read(0, magic, sizeof magic));
-  EXPECT_FALSE(image.read(elf.size - 3, magic, sizeof magic));
-  EXPECT_FALSE(image.read(~0ULL, magic, sizeof magic));
-}
-
 TEST(ElfCode, OtherFiles) {
   MadeElf made;
   const auto with = [file = made.file()](std::size_t at, int byte) {
@@ -140,6 +101,19 @@ TEST(ElfCode, SegmentsThatLie) {
   set(offsetof(Elf64_Phdr, p_vaddr), 0x1000);
   set(offsetof(Elf64_Phdr, p_offset), ~0ULL);
   EXPECT_EQ(read(file).segments.size(), 2u);
+}
+
+TEST(ElfCode, OfItself) {
+  const Fd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const FileImage image(fd.get());
+  const auto elf = read_elf_code(image);
+  ASSERT_EQ(elf.state, ElfCode::usable);
+  EXPECT_GE(elf.segments.size(), 2u);
+  EXPECT_NE(elf.frame_header, 0u);
+  char magic[4];
+  EXPECT_TRUE(image.read(0, magic, sizeof magic));
+  EXPECT_FALSE(image.read(elf.size - 3, magic, sizeof magic));
+  EXPECT_FALSE(image.read(~0ULL, magic, sizeof magic));
 }
 
 }  // namespace
