@@ -98,7 +98,9 @@ __noinline int hash_user_stack(u32 depth)
 	if (!w)
 		return 0;
 	w->stack.depth = depth;
-	w->stack.end = depth >= stack_depth ? STACK_END_DEPTH : STACK_END_OPEN;
+	w->stack.end = walk_leaf            ? STACK_END_LEAF :
+		       depth >= stack_depth ? STACK_END_DEPTH :
+					      STACK_END_OPEN;
 	w->stack.guessed = 0;
 	w->stack.image = STACK_IMAGE(w->program, 1);
 	w->hash = 0;
@@ -117,7 +119,7 @@ __noinline int hash_user_stack(u32 depth)
 inline_ u64 stack_of_user(void *ctx, u64 before)
 {
 	struct walk *w = current_walk();
-	u32 size = stack_depth * 8;
+	u32 size = walk_leaf ? 8 : stack_depth * 8;
 	long frames = walk_user();
 	u64 id;
 

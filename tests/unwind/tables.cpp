@@ -7,10 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fd.hpp"
+#include "symbols/files.hpp"
 #include "unwind/table.hpp"
 
 using namespace coretap;
@@ -19,7 +20,6 @@ namespace {
 
 struct Made {
   unwind::Table table;
-  std::string build_id;
   double ms = 0;
 };
 
@@ -32,7 +32,6 @@ Made make(int fd, int times, unwind::Rules& rules) {
     made.table = unwind::make_table(image, elf, rules);
     std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     made.ms = i ? std::min(made.ms, took.count()) : took.count();
-    made.build_id = elf.build_id;
     if (made.table.rows.empty()) break;
   }
   return made;
@@ -47,15 +46,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   unwind::Rules rules;
-  std::set<std::string> seen;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;  // device, inode
   std::size_t files = 0, rows = 0, bytes = 0;
   double ms = 0;
   for (int i = 2; i < argc; i++) {
     Fd fd(open(argv[i], O_RDONLY | O_CLOEXEC));
-    if (fd.get() < 0) continue;
+    auto id = symbols::identity_of(fd.get());
+    if (!id || !seen.emplace(id->device, id->inode).second) continue;  // a link to it
     auto made = make(fd.get(), times, rules);
     if (made.table.rows.empty()) continue;
-    if (!made.build_id.empty() && !seen.insert(made.build_id).second) continue;  // a link to it
     printf("{\"file\":%d,\"rows\":%zu,\"pages\":%zu,\"bytes\":%zu,\"ms\":%.3f}\n", i - 2,
            made.table.rows.size(), made.table.pages.size(), made.table.bytes(), made.ms);
     files++;
