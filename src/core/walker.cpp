@@ -24,34 +24,37 @@ std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables) {
   return std::make_unique<PlainWalker>(config.unwind == Config::no_walk);
 }
 
+const std::array<CutReason, STACK_ENDS>& cut_reasons() {
+  static constexpr std::array<CutReason, STACK_ENDS> kReasons = {{
+      {STACK_END_OPEN, "no frame pointers",
+       "walked by frame pointers alone, and one of them led nowhere: --unwind fp, or a program of "
+       "32 bits"},
+      {STACK_END_WHOLE, {}, {}},
+      {STACK_END_DEPTH, "stack depth", "more frames than --perf-max-stack-depth"},
+      {STACK_END_NOT_READY, "unwind tables not ready",
+       "the first stacks of a program, or of a library that it has just loaded; walked by frame "
+       "pointers as far as they lead"},
+      {STACK_END_NO_MAPPING, "no mapping", "an address that lies in no code of the process"},
+      {STACK_END_NO_CFI, "no unwind information",
+       "code of which no file tells how to leave it (compiled at run time, assembler), and that "
+       "keeps no frame pointer"},
+      {STACK_END_NO_MEMORY, "no memory for unwind tables", "a larger --unwind-memory helps"},
+      {STACK_END_OTHER_RULE, "unsupported unwind rule",
+       "code of a rare kind, mostly assembler, whose description is too involved"},
+      {STACK_END_UNREADABLE, "stack not readable",
+       "the page of the stack is not in memory, or what should be a frame is none"},
+      {STACK_END_BACKWARDS, "stack goes backwards",
+       "a caller's frame that lies below the one it called: a stack that the program has changed "
+       "by itself, or damaged"},
+      {STACK_END_EXITING, "exiting", "the task had given up its memory already"},
+      {STACK_END_LEAF, "--unwind off", "no walk was wanted"},
+  }};
+  return kReasons;
+}
+
 std::string_view walk_cut(const stack& walked, const Symbol& outermost) {
-  if (outermost.entry || !walked.depth) return {};
-  switch (walked.end) {
-    case STACK_END_WHOLE:
-      return {};
-    case STACK_END_DEPTH:
-      return "stack depth";
-    case STACK_END_NOT_READY:
-      return "unwind tables not ready";
-    case STACK_END_NO_MAPPING:
-      return "no mapping";
-    case STACK_END_NO_CFI:
-      return "no unwind information";
-    case STACK_END_NO_MEMORY:
-      return "no memory for unwind tables";
-    case STACK_END_OTHER_RULE:
-      return "unsupported unwind rule";
-    case STACK_END_UNREADABLE:
-      return "stack not readable";
-    case STACK_END_BACKWARDS:
-      return "stack goes backwards";
-    case STACK_END_EXITING:
-      return "exiting";
-    case STACK_END_LEAF:
-      return "--unwind off";
-    default:
-      return "no frame pointers";
-  }
+  if (outermost.entry || !walked.depth || walked.end >= STACK_ENDS) return {};
+  return cut_reasons()[walked.end].words;
 }
 
 }  // namespace coretap

@@ -1,5 +1,6 @@
 // Who walks user stacks: the loader's part of bpf/lib/walk.bpf.h. Tools only say "user stack".
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,6 +34,14 @@ class StackWalker {
 
 /// `by_tables`: there are user stacks, and the program can walk by unwind tables.
 std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables);
+
+/// How a walk that ended too early is marked, and what that means; by enum stack_end.
+struct CutReason {
+  stack_end end;
+  std::string_view words;  ///< empty: it did not
+  std::string_view meaning;
+};
+const std::array<CutReason, STACK_ENDS>& cut_reasons();
 
 /// Why a walk ended before the place where the program or thread begins; empty: it did not.
 std::string_view walk_cut(const stack& walked, const Symbol& outermost);

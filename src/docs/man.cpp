@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/session.hpp"
+#include "core/walker.hpp"
 #include "docs/help.hpp"
 #include "docs/keys.hpp"
 
@@ -363,12 +364,6 @@ const char* time_words(const TimeColumn& t) {
   return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
 }
 
-constexpr char kUserStacks[] =
-    "User stacks are walked by frame pointers. Where code was built without them a stack ends after "
-    "a frame or two, or leaves callers out; one that does not reach the place where its program or "
-    "thread begins is marked [truncated: no frame pointers] at its outer end, and counted at the "
-    "end. [truncated: stack depth]: it has more frames than are taken.";
-
 void output(Page& p, const Tool& tool, const EventReport& r) {
   p.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
   for (auto& t : r.times) {
@@ -380,11 +375,9 @@ void output(Page& p, const Tool& tool, const EventReport& r) {
   if (!r.stack_when.empty())
     p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
                         r.stack_when));
-  if (!r.callers_when.empty()) {
+  if (!r.callers_when.empty())
     p.prose(fmt::format("With --{} the user stack follows, the innermost function first.",
                         r.callers_when));
-    p.prose(kUserStacks);
-  }
   field_items(p, r.fields);
 }
 
@@ -446,7 +439,6 @@ void output(Page& p, const Tool& tool, const StackReport& r) {
         "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
         "is found. Its head tells the options, the time traced and what was lost. The file appears "
         "when tracing ends; an older one of its name stays until then.");
-  if (r.layout != StackReport::waker) p.prose(kUserStacks);
 }
 
 void output(Page& p, const Tool& tool, const SumReport& r) {
@@ -541,6 +533,29 @@ void json_section(Page& p, const Tool& tool) {
   }
 }
 
+void user_stacks_section(Page& p) {
+  p.section("USER STACKS");
+  p.prose(
+      "Stacks of programs and libraries that were built without frame pointers, as most "
+      "distributions' are, are walked by the unwind tables that these carry (.eh_frame), on x86-64. "
+      "The tables are read when a process is first met. Through code without tables frame pointers "
+      "are tried; how many frames were found so is told with the stack, as [guessed frames: 1], and "
+      "in JSON. In code that keeps neither, such frames may be wrong.");
+  p.prose(
+      "A stack that ends before the place where its program or thread begins is marked at its outer "
+      "end, such as [truncated: no mapping], and how many were, is told at the end by reason:");
+  p.begin("-tag -width Ds");
+  for (auto& reason : cut_reasons()) {
+    if (reason.words.empty()) continue;
+    p.item("Sy " + inline_words(reason.words));
+    p.prose(sentence(reason.meaning));
+  }
+  p.end();
+  p.prose(
+      "When a library takes another one's place at the same addresses, the old one's tables hold for "
+      "50 ms more; a stack of that time may have a wrong frame.");
+}
+
 void exit_section(Page& p) {
   p.section("EXIT STATUS");
   p.begin("-tag -width Ds -compact");
@@ -611,6 +626,7 @@ std::string man_page(const Tool& tool) {
     p.prose(fmt::format("With --{} there is another report instead.", other.when));
     std::visit([&](auto& report) { output(p, tool, report); }, other.report);
   }
+  if (has(tool, "unwind")) user_stacks_section(p);
   json_section(p, tool);
   exit_section(p);
   p.section("OVERHEAD");
