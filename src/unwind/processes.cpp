@@ -95,7 +95,7 @@ std::shared_ptr<File> Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) 
 }
 
 std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
-                                                            const std::vector<Part>& before) {
+                                                            const std::vector<Part>* before) {
   auto fd = symbols::open_regular(
       symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/maps", false), UINT64_MAX);
   if (!fd) return {};
@@ -104,10 +104,12 @@ std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
   Seen seen;
   std::vector<Part> parts;
   parts.reserve(content.executable.size());
-  auto old = before.begin();
+  static const std::vector<Part> kNone;
+  if (!before) before = &kNone;
+  auto old = before->begin();
   for (auto& m : content.executable) {
-    while (old != before.end() && old->mapping.start < m.start) ++old;
-    auto known = old != before.end() && same(old->mapping, m) ? old->file : nullptr;
+    while (old != before->end() && old->mapping.start < m.start) ++old;
+    auto known = old != before->end() && same(old->mapping, m) ? old->file : nullptr;
     if (!known || (known->state == File::no_memory && known->wanted)) {
       // A program may map pieces of one file thousands of times.
       auto& file = seen[{m.device_major, m.device_minor, m.inode}];
@@ -144,39 +146,44 @@ std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts
 
 /// The first of the last ones that contradicts nothing of what is mapped now, else a new one.
 void Processes::choose_generation(Process& process) {
-  auto overlapping = [](Generation& g, const symbols::Mapping& m) {
-    auto at = g.by_end.upper_bound(m.start);
-    return at != g.by_end.end() && at->second.start < m.end ? at : g.by_end.end();
+  auto overlapping = [](auto& by_end, const symbols::Mapping& m) {
+    auto at = by_end.upper_bound(m.start);
+    return at != by_end.end() && at->second.start < m.end ? at : by_end.end();
   };
-  auto contradicts = [&](Generation& g) {
-    return std::any_of(process.parts.begin(), process.parts.end(), [&](auto& part) {
+  auto contradicts = [&](const Generation& g) {
+    return std::any_of(process.parts->begin(), process.parts->end(), [&](auto& part) {
       auto& m = part.mapping;
-      for (auto at = overlapping(g, m); at != g.by_end.end() && at->second.start < m.end; ++at)
+      for (auto at = overlapping(*g.by_end, m); at != g.by_end->end() && at->second.start < m.end;
+           ++at)
         if (!same_code(at->second, m)) return true;
       return false;
     });
   };
   auto& all = process.generations;
   auto chosen = std::find_if(all.begin(), all.end(), [&](auto& g) { return !contradicts(g); });
-  if (chosen == all.end()) {
+  std::map<std::uint64_t, symbols::Mapping> by_end;
+  if (chosen != all.end()) {
+    by_end = *chosen->by_end;
+  } else {
     auto last = all.empty() ? 0 : all.back().number;
     if (all.size() >= kMostGenerations) all.erase(all.begin());
     all.push_back({static_cast<std::uint16_t>(std::min(last + 1, UINT16_MAX)), {}});
     chosen = all.end() - 1;
   }
   // What is known of one piece of code grows with it.
-  for (auto& part : process.parts) {
+  for (auto& part : *process.parts) {
     auto m = part.mapping;
-    for (auto at = overlapping(*chosen, m); at != chosen->by_end.end() && at->second.start < m.end;
-         at = chosen->by_end.erase(at)) {
+    for (auto at = overlapping(by_end, m); at != by_end.end() && at->second.start < m.end;
+         at = by_end.erase(at)) {
       auto before = m.start - std::min(m.start, at->second.start);
       m.start -= before;
       m.offset -= before;
       m.end = std::max(m.end, at->second.end);
     }
     auto end = m.end;
-    chosen->by_end.emplace(end, std::move(m));
+    by_end.emplace(end, std::move(m));
   }
+  chosen->by_end = std::make_shared<const decltype(by_end)>(std::move(by_end));
   process.generation = chosen->number;
 }
 
@@ -197,13 +204,13 @@ bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
                known->second.program == program;
   Process process;
   if (again) process = known->second;
-  auto parts = started ? read(tgid, process.parts) : std::nullopt;
+  auto parts = started ? read(tgid, process.parts.get()) : std::nullopt;
   auto run = parts ? run_of(*parts) : nullptr;
   if (!run) return false;
   bool is_new = process.run != run;
   process.program = program;
   process.started = started;
-  process.parts = std::move(*parts);
+  process.parts = std::make_shared<const std::vector<Part>>(std::move(*parts));
   process.run = std::move(run);
   if (is_new) choose_generation(process);
   if (!tell(process, asked)) return false;
@@ -251,7 +258,7 @@ void Processes::forked(pid_t tgid, std::uint64_t program, pid_t parent) {
   if (child.started) processes_.insert_or_assign(tgid, std::move(child));
 }
 
-void Processes::expect(pid_t tgid) { read(tgid, {}); }
+void Processes::expect(pid_t tgid) { read(tgid, nullptr); }
 
 void Processes::forget_ended() {
   std::set<std::uint64_t> programs;
@@ -356,7 +363,7 @@ void Processes::tend(Clock::time_point now) {
   std::vector<pid_t> again;
   bool lacking = false;
   for (auto& [tgid, process] : processes_)
-    for (auto& part : process.parts) {
+    for (auto& part : *process.parts) {
       if (!part.file || part.file->state != File::no_memory) continue;
       lacking = true;
       if (!part.file->wanted || !tables_.worth_trying(*part.file)) continue;

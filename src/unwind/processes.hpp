@@ -71,12 +71,12 @@ class Processes {
   /// What has been at its addresses without contradiction: stacks of that time are of one kind.
   struct Generation {
     std::uint16_t number = 0;
-    std::map<std::uint64_t, symbols::Mapping> by_end;
+    std::shared_ptr<const std::map<std::uint64_t, symbols::Mapping>> by_end;
   };
   struct Process {
     std::uint64_t program = 0;
     std::uint64_t started = 0;  // clock ticks after boot; tells a reused process id
-    std::vector<Part> parts;
+    std::shared_ptr<const std::vector<Part>> parts;  // with its forks
     std::shared_ptr<Run> run;
     std::vector<Generation> generations;  // the last ones
     std::uint16_t generation = 0;         // that holds now
@@ -87,7 +87,8 @@ class Processes {
     std::uint32_t first, count;
   };
 
-  std::optional<std::vector<Part>> read(pid_t tgid, const std::vector<Part>& before);
+  /// `before`: what it had, or null.
+  std::optional<std::vector<Part>> read(pid_t tgid, const std::vector<Part>* before);
   using Seen = std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>,
                         std::shared_ptr<File>>;  // by device and inode
   std::shared_ptr<File> file_of(pid_t tgid, const symbols::Mapping& mapping);

@@ -56,7 +56,7 @@ class TableWalker : public StackWalker {
           fmt::format("note: libraries that processes load while they are traced are found late ({}"
                       ": {})",
                       r.error().what, r.error().why));
-    begin();
+    began_ = Clock::now();
     command_ = !s.config.command.empty();
     for (auto pid : s.config.pids) processes_->expect(static_cast<pid_t>(pid));
     return {};
@@ -64,7 +64,6 @@ class TableWalker : public StackWalker {
 
   std::uint32_t meet(Session&, const stack_process& process) override {
     auto tgid = static_cast<pid_t>(process.tgid);
-    begin();
     if (!tgid) {
       // Outside our pid namespace: there is nothing to be seen of it.
     } else if (process.news == STACK_PROCESS_FORKED) {
@@ -83,7 +82,6 @@ class TableWalker : public StackWalker {
   double poll_seconds() const override { return kPoll; }
 
   void poll(Session&) override {
-    begin();
     if (!watch_.drain([&](pid_t tgid) { changed(tgid); }))
       for (auto tgid : processes_->known()) changed(tgid);
     look_at_changed();
@@ -93,6 +91,7 @@ class TableWalker : public StackWalker {
       trimmed_at_ = tables_->bytes();
       malloc_trim(0);
     }
+    began_ = Clock::now();
   }
 
   std::vector<int> wakes() const override { return watch_.descriptors(); }
@@ -107,8 +106,6 @@ class TableWalker : public StackWalker {
     for (auto tgid : processes_->look_at_changed(Clock::now()))
       if (auto image = processes_->image(tgid); image && remapped) remapped(tgid, *image);
   }
-
-  void begin() { began_ = Clock::now(); }
 
   void tell_progress(Session& s) {
     files_++;
@@ -130,7 +127,7 @@ class TableWalker : public StackWalker {
   std::optional<Tables> tables_;
   std::optional<Processes> processes_;
   MappingWatch watch_;
-  Clock::time_point began_{};
+  Clock::time_point began_{};  // to read what there is to be read
   std::size_t files_ = 0, trimmed_at_ = 0;
   bool told_no_room_ = false, command_ = false;
 };
