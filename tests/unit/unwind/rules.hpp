@@ -13,7 +13,7 @@ namespace coretap::unwind::test {
 /// "sp+16 bp@cfa-16 bx@cfa-24", "none", "plt 11", "*(bp-8)+0 bp@bp+0"
 inline std::string text(const unwind_rule& rule) {
   const auto number = [](int n) { return (n < 0 ? "" : "+") + std::to_string(n); };
-  constexpr const char* kNames[] = {"none", "end",  "sp",   "bp",     "bx",   "r10",
+  constexpr const char* kNames[] = {"none", "end",  "sp",   "bp",     "bx",     "r10",
                                     "*(sp", "*(bp", "plt ", "signal", "vfork ", "other"};
   std::string out = kNames[rule.cfa];
   switch (rule.cfa) {

@@ -28,16 +28,25 @@ FRAME void plt_calls(int count)
 	TEN(DO, n##0)                                                                              \
 	TEN(DO, n##1)                                                                              \
 	TEN(DO, n##2)                                                                              \
-	TEN(DO, n##3) TEN(DO, n##4) TEN(DO, n##5) TEN(DO, n##6) TEN(DO, n##7) TEN(DO, n##8)        \
-		TEN(DO, n##9)
+	TEN(DO, n##3)                                                                              \
+	TEN(DO, n##4) TEN(DO, n##5) TEN(DO, n##6) TEN(DO, n##7) TEN(DO, n##8) TEN(DO, n##9)
 #define THOUSANDS(DO)                                                                              \
 	HUNDRED(DO, 0)                                                                             \
 	HUNDRED(DO, 1)                                                                             \
 	HUNDRED(DO, 2)                                                                             \
-	HUNDRED(DO, 3) HUNDRED(DO, 4) HUNDRED(DO, 5) HUNDRED(DO, 6) HUNDRED(DO, 7) HUNDRED(DO, 8)  \
-		HUNDRED(DO, 9) HUNDRED(DO, 10) HUNDRED(DO, 11) HUNDRED(DO, 12) HUNDRED(DO, 13)     \
-			HUNDRED(DO, 14) HUNDRED(DO, 15) HUNDRED(DO, 16) HUNDRED(DO, 17)            \
-				HUNDRED(DO, 18) HUNDRED(DO, 19)
+	HUNDRED(DO, 3)                                                                             \
+	HUNDRED(DO, 4)                                                                             \
+	HUNDRED(DO, 5)                                                                             \
+	HUNDRED(DO, 6)                                                                             \
+	HUNDRED(DO, 7)                                                                             \
+	HUNDRED(DO, 8)                                                                             \
+	HUNDRED(DO, 9)                                                                             \
+	HUNDRED(DO, 10)                                                                            \
+	HUNDRED(DO, 11)                                                                            \
+	HUNDRED(DO, 12)                                                                            \
+	HUNDRED(DO, 13)                                                                            \
+	HUNDRED(DO, 14)                                                                            \
+	HUNDRED(DO, 15) HUNDRED(DO, 16) HUNDRED(DO, 17) HUNDRED(DO, 18) HUNDRED(DO, 19)
 
 THOUSANDS(DEFINE)
 
