@@ -67,6 +67,10 @@ int unwind_fork(u64 *ctx)
 	if (child->tgid == parent->tgid)
 		return 0; /* a thread */
 	p = bpf_map_lookup_elem(&unwind_processes, &key);
+	if (!p) {
+		key = program_of(parent->tgid, UNWIND_ANY_EXEC);
+		p = bpf_map_lookup_elem(&unwind_processes, &key);
+	}
 	if (!p)
 		return 0;
 	copy = *p;
@@ -92,6 +96,8 @@ int unwind_exec(u64 *ctx)
 	u64 key = program_of(t->tgid, t->self_exec_id - 1);
 
 	bpf_map_delete_elem(&unwind_processes, &key);
+	key = program_of(t->tgid, UNWIND_ANY_EXEC);
+	bpf_map_delete_elem(&unwind_processes, &key);
 	return 0;
 }
 
@@ -101,8 +107,11 @@ int unwind_exit(u64 *ctx)
 	struct task_struct *t = (void *)ctx[0];
 	u64 key = program_of(t->tgid, t->self_exec_id);
 
-	if (last_thread_exits(ctx))
-		bpf_map_delete_elem(&unwind_processes, &key);
+	if (!last_thread_exits(ctx))
+		return 0;
+	bpf_map_delete_elem(&unwind_processes, &key);
+	key = program_of(t->tgid, UNWIND_ANY_EXEC);
+	bpf_map_delete_elem(&unwind_processes, &key);
 	return 0;
 }
 

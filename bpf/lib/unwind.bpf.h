@@ -46,10 +46,15 @@ struct {
 inline_ bool unwind_begin(struct walk *w)
 {
 	struct unwind_process *p;
+	u64 named;
 
 	if (!unwind_tables)
 		return false;
 	p = bpf_map_lookup_elem(&unwind_processes, &w->program);
+	if (!p) {
+		named = w->program | UNWIND_ANY_EXEC;
+		p = bpf_map_lookup_elem(&unwind_processes, &named);
+	}
 	if (!p)
 		return false;
 	w->stack.image = STACK_IMAGE(w->program, p->generation);

@@ -71,7 +71,12 @@ struct unwind_mapping {
 	__u32 used;   /* since the loader has cleared it */
 };
 
-/* By program_of(). */
+/*
+ * By program_of(). Before the loader is told of a process that was named to it, it does not know
+ * the count of execs: until the next one UNWIND_ANY_EXEC stands for it.
+ */
+#define UNWIND_ANY_EXEC 0xffffffff
+
 struct unwind_process {
 	__u32 first; /* mapping */
 	__u32 count;

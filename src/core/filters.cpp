@@ -27,11 +27,6 @@ namespace {
 
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
 
-ino_t pid_namespace() {
-  struct stat st {};
-  return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : kFirstPidNamespace;
-}
-
 }  // namespace
 
 Command::~Command() {
@@ -177,6 +172,12 @@ Result<void> configure_zone_filter(Session& s) {
 }
 }  // namespace
 
+std::optional<ino_t> own_pid_namespace() {
+  struct stat st {};
+  if (stat("/proc/self/ns/pid", &st) || st.st_ino == kFirstPidNamespace) return {};
+  return st.st_ino;
+}
+
 Result<void> configure_filters(Session& s, pid_t command) {
   auto& c = s.config;
   configure_flow_filter(s);
@@ -222,7 +223,7 @@ Result<void> configure_filters(Session& s, pid_t command) {
                    kFailed};
 
   // In another pid namespace ids that the kernel program sees are not those that this process sees.
-  if (auto here = pid_namespace(); here != kFirstPidNamespace) set_variable(s, "view_pidns", here);
+  if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
   if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
   if (auto* map = s.map("filter_tgids"))
     bpf_map__set_max_entries(

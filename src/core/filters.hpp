@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class Command {
   bool started_ = false;
   std::string name_;
 };
+
+/// The pid namespace by which this process sees others; nothing if that is the first one.
+std::optional<ino_t> own_pid_namespace();
 
 /// Looks the cgroups up that are told apart; --recursive: those below them too.
 Result<void> find_cgroups(Config& config);

@@ -35,6 +35,10 @@ bool same_code(const symbols::Mapping& a, const symbols::Mapping& b) {
          a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
 }
 
+bool is_named(std::uint64_t program) {
+  return static_cast<std::uint32_t>(program) == UNWIND_ANY_EXEC;
+}
+
 unwind_mapping mapping_of(const symbols::Mapping& m, const File* file) {
   unwind_mapping to{};
   to.start = m.start;
@@ -214,6 +218,8 @@ bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
   process.run = std::move(run);
   if (is_new) choose_generation(process);
   if (!tell(process, asked)) return false;
+  if (known != processes_.end() && is_named(known->second.program) && !is_named(program))
+    bpf_map_delete_elem(bpf_map__fd(maps_.processes), &known->second.program);
   auto now = Clock::now();
   process.next_look = now + (now - began) * kRest;
   processes_.insert_or_assign(tgid, std::move(process));
@@ -239,7 +245,7 @@ std::vector<pid_t> Processes::look_at_changed(Clock::time_point now) {
 
 std::optional<std::uint32_t> Processes::image(pid_t tgid) const {
   auto known = processes_.find(tgid);
-  if (known == processes_.end()) return {};
+  if (known == processes_.end() || is_named(known->second.program)) return {};
   return STACK_IMAGE(known->second.program, known->second.generation);
 }
 
@@ -256,6 +262,12 @@ void Processes::forked(pid_t tgid, std::uint64_t program, pid_t parent) {
   child.program = program;
   child.started = symbols::process_started(proc_root_, tgid);
   if (child.started) processes_.insert_or_assign(tgid, std::move(child));
+}
+
+// When tracing has begun it is looked at again: it may have executed something until then.
+void Processes::name(pid_t tgid) {
+  look(tgid, static_cast<std::uint64_t>(tgid) << 32 | UNWIND_ANY_EXEC, false);
+  changed(tgid, false);
 }
 
 void Processes::expect(pid_t tgid) { read(tgid, nullptr); }

@@ -49,6 +49,9 @@ class Processes {
   void forked(pid_t tgid, std::uint64_t program, pid_t parent);
   /// Reads the tables of a process that will be traced: they are there when it is first met.
   void expect(pid_t tgid);
+  /// The same; and the kernel program has them at once. Only where process ids are those of the
+  /// first pid namespace.
+  void name(pid_t tgid);
   /// From time to time: what has ended is forgotten, what had no room is tried again.
   void tend(Clock::time_point now);
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/filters.hpp"
 #include "core/maps.hpp"
 #include "core/run.hpp"
 #include "unwind/mapping_watch.hpp"
@@ -58,7 +59,13 @@ class TableWalker : public StackWalker {
                       r.error().what, r.error().why));
     began_ = Clock::now();
     command_ = !s.config.command.empty();
-    for (auto pid : s.config.pids) processes_->expect(static_cast<pid_t>(pid));
+    bool first_namespace = !own_pid_namespace();
+    for (auto pid : s.config.pids) {
+      if (first_namespace)
+        processes_->name(static_cast<pid_t>(pid));
+      else
+        processes_->expect(static_cast<pid_t>(pid));
+    }
     return {};
   }
 
