@@ -53,7 +53,9 @@ const std::array<CutReason, STACK_ENDS>& cut_reasons() {
 }
 
 std::string_view walk_cut(const stack& walked, const Symbol& outermost) {
-  if (outermost.entry || !walked.depth || walked.end >= STACK_ENDS) return {};
+  if (!walked.depth || walked.end >= STACK_ENDS) return {};
+  // By frame pointers a walk may pass callers over, and go on.
+  if (outermost.entry && walked.end != STACK_END_NOT_READY) return {};
   return cut_reasons()[walked.end].words;
 }
 

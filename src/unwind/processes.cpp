@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostVdso = 1 << 20;
 constexpr std::size_t kMostGenerations = 16;
-constexpr int kRest = 20;  // a process is looked at for a twentieth of the time at most
+constexpr int kRest = 5;  // a process is looked at for a fifth of the time at most
 constexpr std::chrono::seconds kSweep{5};
 constexpr std::chrono::seconds kTry{1};   // for files that had no room
 constexpr std::chrono::seconds kTurn{4};  // between two looks at which tables are used
@@ -247,6 +247,13 @@ std::optional<std::uint32_t> Processes::image(pid_t tgid) const {
   auto known = processes_.find(tgid);
   if (known == processes_.end() || is_named(known->second.program)) return {};
   return STACK_IMAGE(known->second.program, known->second.generation);
+}
+
+std::uint32_t Processes::image(pid_t tgid, std::uint64_t program) const {
+  auto known = processes_.find(tgid);
+  auto generation =
+      known != processes_.end() && known->second.program == program ? known->second.generation : 1;
+  return STACK_IMAGE(program, generation);
 }
 
 std::vector<pid_t> Processes::known() const {

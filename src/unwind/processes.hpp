@@ -44,6 +44,8 @@ class Processes {
   std::vector<pid_t> look_at_changed(Clock::time_point now);
   /// What its addresses mean now (STACK_IMAGE()), if it is known.
   std::optional<std::uint32_t> image(pid_t tgid) const;
+  /// The same of one of its programs, which began with the first generation.
+  std::uint32_t image(pid_t tgid, std::uint64_t program) const;
   std::vector<pid_t> known() const;
   /// It has its parent's mappings; the kernel program knows that already.
   void forked(pid_t tgid, std::uint64_t program, pid_t parent);

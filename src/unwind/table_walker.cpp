@@ -69,21 +69,21 @@ class TableWalker : public StackWalker {
     return {};
   }
 
-  std::uint32_t meet(Session&, const stack_process& process) override {
+  void meet(Session&, const stack_process& process) override {
     auto tgid = static_cast<pid_t>(process.tgid);
-    if (!tgid) {
-      // Outside our pid namespace: there is nothing to be seen of it.
-    } else if (process.news == STACK_PROCESS_FORKED) {
+    if (!tgid) return;  // outside our pid namespace
+    if (process.news == STACK_PROCESS_FORKED) {
       processes_->forked(tgid, process.program, static_cast<pid_t>(process.forked_from));
     } else if (process.news == STACK_PROCESS_CHANGED) {
       processes_->changed(tgid, true);
       look_at_changed();
-      if (auto image = processes_->image(tgid)) return *image;
     } else {
       processes_->look(tgid, process.program, false);
-      if (auto image = processes_->image(tgid)) return *image;
     }
-    return STACK_IMAGE(process.program, 1);
+  }
+
+  std::uint32_t image(const stack_process& process) const override {
+    return processes_->image(static_cast<pid_t>(process.tgid), process.program);
   }
 
   double poll_seconds() const override { return kPoll; }

@@ -123,11 +123,13 @@ TOOL_TEST(UnwindProcesses, MuslsPrograms) {
 
 // The frames whose pages are there are right, and nobody takes them for all.
 TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
-  for (auto kind : {"dropped", "file"}) {
+  for (std::string kind : {"dropped", "file"}) {
     SCOPED_TRACE(kind);
     auto counts = sample({"--stack", kind});
     EXPECT_GT(counts.in_chain, 0u) << counts.others;
-    EXPECT_GT(counts.by_cut["stack not readable"] * 2, counts.in_chain) << counts.others;
+    // A file in memory (tmpfs) keeps its pages: then the walk goes on to the stack's beginning.
+    auto kept = kind == "file" ? counts.by_cut["no unwind information"] : 0;
+    EXPECT_GT((counts.by_cut["stack not readable"] + kept) * 2, counts.in_chain) << counts.others;
   }
 }
 
