@@ -18,16 +18,10 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
 }
 
 void StackNames::meet(Session& s, const stack_process& process) {
-  auto remember = [&](std::uint32_t image) {
+  if (process.news == STACK_PROCESS_MET)
     stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),
-                      image);
-  };
-  // At once: it may be gone when its files have been read.
-  auto image = walker_->image(process);
-  if (process.news == STACK_PROCESS_MET) remember(image);
+                      walker_->image(process));
   walker_->meet(s, process);
-  if (auto now = walker_->image(process); now != image && process.news == STACK_PROCESS_MET)
-    remember(now);
 }
 
 const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tgid, bool kernel) {

@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::uint64_t kMostVdso = 1 << 20;
 constexpr std::size_t kMostGenerations = 16;
-constexpr int kRest = 5;  // a process is looked at for a fifth of the time at most
+// A process that maps code all the time is looked at for a third of the time at most.
+constexpr std::chrono::milliseconds kShort{10};
+constexpr int kRest = 5;
 constexpr std::chrono::seconds kSweep{5};
 constexpr std::chrono::seconds kTry{1};   // for files that had no room
 constexpr std::chrono::seconds kTurn{4};  // between two looks at which tables are used
@@ -221,7 +223,7 @@ bool Processes::look(pid_t tgid, std::uint64_t program, bool asked) {
   if (known != processes_.end() && is_named(known->second.program) && !is_named(program))
     bpf_map_delete_elem(bpf_map__fd(maps_.processes), &known->second.program);
   auto now = Clock::now();
-  process.next_look = now + (now - began) * kRest;
+  process.next_look = now + std::max(Clock::duration{}, now - began - kShort) * kRest;
   processes_.insert_or_assign(tgid, std::move(process));
   return is_new;
 }

@@ -5,10 +5,13 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <deque>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/files.hpp"
 #include "core/filters.hpp"
 #include "core/maps.hpp"
 #include "core/run.hpp"
@@ -21,6 +24,7 @@ namespace coretap::unwind {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kAtOnce{20};
 constexpr std::chrono::seconds kPatience{2};  // until a wait is explained
 constexpr double kPoll = 0.05;                // the longest that tables of unmapped code are used
 constexpr std::uint64_t kMostProcesses = 1 << 16;
@@ -59,13 +63,10 @@ class TableWalker : public StackWalker {
                       r.error().what, r.error().why));
     began_ = Clock::now();
     command_ = !s.config.command.empty();
-    bool first_namespace = !own_pid_namespace();
-    for (auto pid : s.config.pids) {
-      if (first_namespace)
-        processes_->name(static_cast<pid_t>(pid));
-      else
-        processes_->expect(static_cast<pid_t>(pid));
-    }
+    for (auto pid : s.config.pids) name(static_cast<pid_t>(pid));
+    for (auto tid : s.config.tids)
+      if (auto pid = read_keyed(fmt::format("/proc/{}/status", tid), "Tgid"))
+        name(static_cast<pid_t>(*pid));
     return {};
   }
 
@@ -78,7 +79,7 @@ class TableWalker : public StackWalker {
       processes_->changed(tgid, true);
       look_at_changed();
     } else {
-      processes_->look(tgid, process.program, false);
+      met_.emplace_back(tgid, process.program);
     }
   }
 
@@ -91,6 +92,7 @@ class TableWalker : public StackWalker {
   void poll(Session&) override {
     if (!watch_.drain([&](pid_t tgid) { changed(tgid); }))
       for (auto tgid : processes_->known()) changed(tgid);
+    look_at_met();
     look_at_changed();
     processes_->tend(Clock::now());
     if (tables_->bytes() != trimmed_at_) {
@@ -104,14 +106,37 @@ class TableWalker : public StackWalker {
   std::vector<int> wakes() const override { return watch_.descriptors(); }
 
  private:
+  void name(pid_t tgid) {
+    if (own_pid_namespace())
+      processes_->expect(tgid);
+    else
+      processes_->name(tgid);
+  }
+
+  /// Not too many at once: of others that end soon the names must be read.
+  void look_at_met() {
+    auto until = Clock::now() + kAtOnce;
+    while (!met_.empty() && Clock::now() < until) {
+      auto [tgid, program] = met_.front();
+      met_.pop_front();
+      // Of a new program the names are remembered already, as those of its first generation.
+      if (processes_->look(tgid, program, false) &&
+          processes_->image(tgid, program) != STACK_IMAGE(program, 1))
+        tell_remapped(tgid);
+    }
+  }
+
   void changed(pid_t tgid) {
     processes_->changed(tgid, false);
     if (command_ && !processes_->image(tgid)) processes_->expect(tgid);  // before its first stack
   }
 
   void look_at_changed() {
-    for (auto tgid : processes_->look_at_changed(Clock::now()))
-      if (auto image = processes_->image(tgid); image && remapped) remapped(tgid, *image);
+    for (auto tgid : processes_->look_at_changed(Clock::now())) tell_remapped(tgid);
+  }
+
+  void tell_remapped(pid_t tgid) {
+    if (auto image = processes_->image(tgid); image && remapped) remapped(tgid, *image);
   }
 
   void tell_progress(Session& s) {
@@ -134,7 +159,8 @@ class TableWalker : public StackWalker {
   std::optional<Tables> tables_;
   std::optional<Processes> processes_;
   MappingWatch watch_;
-  Clock::time_point began_{};  // to read what there is to be read
+  std::deque<std::pair<pid_t, std::uint64_t>> met_;  // to be looked at: process, program
+  Clock::time_point began_{};                        // to read what there is to be read
   std::size_t files_ = 0, trimmed_at_ = 0;
   bool told_no_room_ = false, command_ = false;
 };
