@@ -62,7 +62,6 @@ class TableWalker : public StackWalker {
                       ": {})",
                       r.error().what, r.error().why));
     began_ = Clock::now();
-    command_ = !s.config.command.empty();
     for (auto pid : s.config.pids) name(static_cast<pid_t>(pid));
     for (auto tid : s.config.tids)
       if (auto pid = read_keyed(fmt::format("/proc/{}/status", tid), "Tgid"))
@@ -90,8 +89,8 @@ class TableWalker : public StackWalker {
   double poll_seconds() const override { return kPoll; }
 
   void poll(Session&) override {
-    if (!watch_.drain([&](pid_t tgid) { changed(tgid); }))
-      for (auto tgid : processes_->known()) changed(tgid);
+    if (!watch_.drain([&](pid_t tgid) { processes_->changed(tgid, false); }))
+      for (auto tgid : processes_->known()) processes_->changed(tgid, false);
     look_at_met();
     look_at_changed();
     processes_->tend(Clock::now());
@@ -126,11 +125,6 @@ class TableWalker : public StackWalker {
     }
   }
 
-  void changed(pid_t tgid) {
-    processes_->changed(tgid, false);
-    if (command_ && !processes_->image(tgid)) processes_->expect(tgid);  // before its first stack
-  }
-
   void look_at_changed() {
     for (auto tgid : processes_->look_at_changed(Clock::now())) tell_remapped(tgid);
   }
@@ -162,7 +156,7 @@ class TableWalker : public StackWalker {
   std::deque<std::pair<pid_t, std::uint64_t>> met_;  // to be looked at: process, program
   Clock::time_point began_{};                        // to read what there is to be read
   std::size_t files_ = 0, trimmed_at_ = 0;
-  bool told_no_room_ = false, command_ = false;
+  bool told_no_room_ = false;
 };
 
 }  // namespace
