@@ -60,22 +60,17 @@ SEC("tp_btf/sched_process_fork")
 int unwind_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	u64 key = program_of(parent->tgid, parent->self_exec_id);
+	u64 key = program_of(child->tgid, child->self_exec_id);
 	struct unwind_process *p, copy;
 	struct stack_process *news;
 
 	if (child->tgid == parent->tgid)
 		return 0; /* a thread */
-	p = bpf_map_lookup_elem(&unwind_processes, &key);
-	if (!p) {
-		key = program_of(parent->tgid, UNWIND_ANY_EXEC);
-		p = bpf_map_lookup_elem(&unwind_processes, &key);
-	}
+	p = unwind_process_of(program_of(parent->tgid, parent->self_exec_id));
 	if (!p)
 		return 0;
 	copy = *p;
 	copy.asked = false;
-	key = program_of(child->tgid, child->self_exec_id);
 	bpf_map_update_elem(&unwind_processes, &key, &copy, BPF_ANY);
 	news = bpf_ringbuf_reserve(&events, sizeof(*news), 0);
 	if (!news)
@@ -89,15 +84,19 @@ int unwind_fork(u64 *ctx)
 	return 0;
 }
 
+inline_ void unwind_forget(u64 program)
+{
+	bpf_map_delete_elem(&unwind_processes, &program);
+	program |= UNWIND_ANY_EXEC;
+	bpf_map_delete_elem(&unwind_processes, &program);
+}
+
 SEC("tp_btf/sched_process_exec")
 int unwind_exec(u64 *ctx)
 {
 	struct task_struct *t = (void *)ctx[0];
-	u64 key = program_of(t->tgid, t->self_exec_id - 1);
 
-	bpf_map_delete_elem(&unwind_processes, &key);
-	key = program_of(t->tgid, UNWIND_ANY_EXEC);
-	bpf_map_delete_elem(&unwind_processes, &key);
+	unwind_forget(program_of(t->tgid, t->self_exec_id - 1));
 	return 0;
 }
 
@@ -105,13 +104,9 @@ SEC("tp_btf/sched_process_exit")
 int unwind_exit(u64 *ctx)
 {
 	struct task_struct *t = (void *)ctx[0];
-	u64 key = program_of(t->tgid, t->self_exec_id);
 
-	if (!last_thread_exits(ctx))
-		return 0;
-	bpf_map_delete_elem(&unwind_processes, &key);
-	key = program_of(t->tgid, UNWIND_ANY_EXEC);
-	bpf_map_delete_elem(&unwind_processes, &key);
+	if (last_thread_exits(ctx))
+		unwind_forget(program_of(t->tgid, t->self_exec_id));
 	return 0;
 }
 

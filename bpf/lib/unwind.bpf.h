@@ -42,19 +42,25 @@ struct {
 	__type(value, struct unwind_process);
 } unwind_processes SEC(".maps");
 
+/* What is known of a program, or of the process that was named to the loader. */
+inline_ struct unwind_process *unwind_process_of(u64 program)
+{
+	struct unwind_process *p = bpf_map_lookup_elem(&unwind_processes, &program);
+
+	if (p)
+		return p;
+	program |= UNWIND_ANY_EXEC;
+	return bpf_map_lookup_elem(&unwind_processes, &program);
+}
+
 /* False: there are no tables for this process yet. */
 inline_ bool unwind_begin(struct walk *w)
 {
 	struct unwind_process *p;
-	u64 named;
 
 	if (!unwind_tables)
 		return false;
-	p = bpf_map_lookup_elem(&unwind_processes, &w->program);
-	if (!p) {
-		named = w->program | UNWIND_ANY_EXEC;
-		p = bpf_map_lookup_elem(&unwind_processes, &named);
-	}
+	p = unwind_process_of(w->program);
 	if (!p)
 		return false;
 	w->stack.image = STACK_IMAGE(w->program, p->generation);

@@ -164,14 +164,13 @@ class TableWalker : public StackWalker {
 std::unique_ptr<StackWalker> make_table_walker() { return std::make_unique<TableWalker>(); }
 
 void size_maps(Session& s) {
-  for (auto* name : {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows"})
+  for (auto* name :
+       {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map("unwind_rows"))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.unwind_memory));
-  if (auto* processes = s.map("unwind_processes")) {
-    bpf_map__set_autocreate(processes, s.unwinds);
+  if (auto* processes = s.map("unwind_processes"))
     on_demand(s, processes, kMostProcesses, kReadyProcesses);
-  }
 }
 
 }  // namespace coretap::unwind
