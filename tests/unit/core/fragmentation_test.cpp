@@ -3,22 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+
+#include "places.hpp"
 
 namespace coretap {
 namespace {
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(CORETAP_TEST_DATA "/" + file);
-  EXPECT_TRUE(in) << file;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::vector<FreeBlocks> zones_of(const std::string& file) {
-  auto parsed = parse_buddyinfo(text_of(file));
+  auto parsed = parse_buddyinfo(places::data_text(file));
   EXPECT_TRUE(parsed) << file;
   return parsed.value_or(std::vector<FreeBlocks>());
 }
@@ -140,7 +132,7 @@ TEST(Buddyinfo, AsManyOrdersAsThereAre) {
 }
 
 TEST(Buddyinfo, RefusesWhatIsNotOfThatForm) {
-  auto text = text_of("buddyinfo_damaged.txt");
+  auto text = places::data_text("buddyinfo_damaged.txt");
   EXPECT_FALSE(parse_buddyinfo(text));
   std::istringstream lines(text);
   std::size_t good = 0;

@@ -14,6 +14,7 @@
 #include "docs/help.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
+#include "places.hpp"
 
 namespace coretap {
 namespace {
@@ -80,7 +81,7 @@ void expect_fragment(std::string_view text, std::string_view where) {
 TEST_P(EveryTool, HasTheNameOfItsFile) {
   EXPECT_EQ(tool.name, GetParam()->name);
   EXPECT_EQ(tool.subsystem, GetParam()->subsystem);
-  auto file = std::filesystem::path(CORETAP_SOURCE_DIR) / "src/tools" / tool.subsystem /
+  auto file = std::filesystem::path(places::source_dir()) / "src/tools" / tool.subsystem /
               fmt::format("{}.cpp", tool.name);
   EXPECT_TRUE(std::filesystem::exists(file)) << file;
 }

@@ -2,19 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
+#include "places.hpp"
 
 namespace coretap {
 namespace {
-
-std::string text_of(const std::string& file) {
-  std::ifstream in(CORETAP_TEST_DATA "/" + file);
-  EXPECT_TRUE(in) << file;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 Zone zone(std::uint32_t node, const char* name, std::uint64_t first, std::uint64_t end) {
   return {{node, name}, first, end};
@@ -52,7 +43,7 @@ TEST(ZoneLine, Name) {
 }
 
 TEST(Zoneinfo, ZonesThatHaveMemory) {
-  auto all = parse_zoneinfo(text_of("zoneinfo.txt"));
+  auto all = parse_zoneinfo(places::data_text("zoneinfo.txt"));
   ASSERT_TRUE(all);
   ASSERT_EQ(all->size(), 3u);
   EXPECT_EQ(all->at(0).name.zone, "DMA");

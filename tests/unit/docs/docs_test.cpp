@@ -19,6 +19,7 @@
 #include "docs/readme.hpp"
 #include "output/columns.hpp"
 #include "output/histogram.hpp"
+#include "places.hpp"
 
 namespace coretap {
 namespace {
@@ -50,7 +51,7 @@ std::string first_difference(const std::string& golden, const std::string& now) 
 }
 
 TEST(Golden, DocumentsAreAsRecorded) {
-  fs::path golden = fs::path(CORETAP_SOURCE_DIR) / "tests/golden";
+  fs::path golden = fs::path(places::source_dir()) / "tests/golden";
   ASSERT_TRUE(fs::exists(golden)) << "scripts/golden makes it";
   auto all = documents();
   for (auto& [path, text] : all) {
@@ -68,7 +69,7 @@ TEST(Golden, DocumentsAreAsRecorded) {
 }
 
 TEST(Golden, ReadmeHasTheTable) {
-  fs::path readme = fs::path(CORETAP_SOURCE_DIR) / "README.md";
+  fs::path readme = fs::path(places::source_dir()) / "README.md";
   if (!fs::exists(readme)) GTEST_SKIP() << "there is no README.md";
   EXPECT_NE(content(readme).find("<!-- tools -->\n" + readme_tool_table() + "<!-- /tools -->"),
             std::string::npos)

@@ -8,15 +8,13 @@
 #include <fstream>
 #include <string>
 
+#include "places.hpp"
 #include "symbols/files.hpp"
 
 namespace coretap::symbols::test {
 
-#ifndef CORETAP_TEST_DATA
-#error "define CORETAP_TEST_DATA as the path of tests/unit/data"
-#endif
 inline std::string sample(const std::string& name) {
-  return std::string(CORETAP_TEST_DATA "/symbols/") + name;
+  return places::test_data() + "/symbols/" + name;
 }
 inline Fd open_file(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
