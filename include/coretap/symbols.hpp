@@ -29,7 +29,8 @@ struct Symbol {
   bool known() const { return !name.empty(); }
 };
 
-/// The running kernel's functions, from /proc/kallsyms, read once when first needed.
+/// The running kernel's functions, from /proc/kallsyms, opened at once (whether it shows addresses
+/// is decided then, so CAP_SYSLOG can be given up) and read once when first needed.
 /// Only code is kept (types t, T, w, W; modules, ftrace and BPF programs included), about 45 bytes
 /// per function. Code loaded later than the first use stays unknown. Not thread-safe.
 class KernelSymbols {

@@ -15,6 +15,7 @@
 #include "core/config.hpp"
 #include "core/fd.hpp"
 #include "core/kernel.hpp"
+#include "core/rights.hpp"
 #include "docs/help.hpp"
 #include "output/sanitize.hpp"
 
@@ -278,6 +279,15 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   return links;
 }
 
+/// Linux 5.8 to 6.15 asked for CAP_PERFMON only; 6.16 and stable kernels of its time do not
+/// (ba677dbe77af).
+std::string probe_failure(int error) {
+  std::string why = strerror(error);
+  if (error == EACCES && !own_rights().has(Right::sys_admin))
+    why += ": this kernel asks for CAP_SYS_ADMIN";
+  return why;
+}
+
 /// All or none: which of several files was left out should depend on nothing but the files. With
 /// --pid no other process pays for the breakpoints; otherwise all have them, also those that start
 /// later, and the program has the filters.
@@ -294,7 +304,7 @@ Result<Links> attach_probes(bpf_program* program, const Section& section, const 
                                                    point.offset, &options);
       if (!link)
         return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-                     strerror(errno),
+                     probe_failure(errno),
                      {},
                      kUnsupported};
       links.emplace_back(link);

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,7 @@
 
 #include "core/commands.hpp"
 #include "core/files.hpp"
+#include "core/rights.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
 #include "output/json.hpp"
@@ -64,9 +66,9 @@ int load(bpf_prog_type type, bpf_attach_type attach, int btf_id) {
 std::vector<Finding> examine(Kernel& kernel) {
   std::vector<Finding> all;
   all.push_back({"kernel", kernel_release()});
-  auto r = rights();
-  all.push_back({"capabilities", r.missing.empty() ? "yes" : "no",
-                 r.missing.empty() ? "" : "missing " + r.missing});
+  auto missing = missing_rights();
+  all.push_back({"capabilities", missing.empty() ? "yes" : "no",
+                 missing.empty() ? "" : "missing " + missing});
   auto locked = lockdown();
   all.push_back({"lockdown", locked.empty() ? "none" : locked,
                  locked == "confidentiality" ? "BPF may not read kernel memory" : ""});
@@ -135,6 +137,37 @@ Verdict judge(const Registered& entry) {
           fmt::format("{}", fmt::join(session.plan.limits, "; "))};
 }
 
+/// What each right is for, which tools ask for it, and whether this process has it.
+void print_rights(Sink& out) {
+  struct Use {
+    NeededRight need;
+    std::vector<std::string_view> tools;
+  };
+  std::vector<Use> uses;
+  std::size_t tracing = 0;  // tools that load anything at all
+  for (auto& entry : registry()) {
+    auto needs = needed_rights(build(entry));
+    if (!needs.empty()) tracing++;
+    for (auto& need : needs) {
+      auto at = std::find_if(uses.begin(), uses.end(), [&](auto& use) {
+        return use.need.right == need.right && use.need.purpose == need.purpose &&
+               use.need.always == need.always;
+      });
+      if (at == uses.end()) at = uses.insert(at, {need, {}});
+      at->tools.push_back(entry.name);
+    }
+  }
+  std::stable_partition(uses.begin(), uses.end(), [](auto& use) { return use.need.always; });
+  out.line("");
+  auto mine = own_rights();
+  for (auto& [need, tools] : uses) {
+    auto who = tools.size() == tracing ? "all tools" : fmt::format("{}", fmt::join(tools, " "));
+    out.line(fmt::format("{:<26} {:<4}{}{}: {}", name_of(need.right),
+                         mine.has(need.right) ? "yes" : "no",
+                         need.always ? "" : "optional: ", need.purpose, who));
+  }
+}
+
 }  // namespace
 
 int doctor(const std::vector<std::string>& arguments) {
@@ -166,6 +199,12 @@ int doctor(const std::vector<std::string>& arguments) {
     if (json) {
       JsonLine line;
       line.text("type", "tool").text("tool", v.tool).text("state", v.state).text("why", v.why);
+      line.key("rights").begin_array();
+      for (auto& need : needed_rights(build(entry))) {
+        line.begin_object().text("right", name_of(need.right)).text("purpose", need.purpose);
+        line.boolean("always", need.always).end_object();
+      }
+      line.end_array();
       out.line(line.finish());
     } else {
       auto words = v.state == "limited" ? "runs with limits" : v.state;
@@ -173,6 +212,8 @@ int doctor(const std::vector<std::string>& arguments) {
     }
     out.flush();
   }
+  if (!json) print_rights(out);
+  out.flush();
   if (out.failed()) {
     print_error("coretap", out.error());
     return kFailed;

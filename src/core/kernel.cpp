@@ -146,21 +146,6 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
   return *kprobe_;
 }
 
-Rights rights() {
-  std::uint64_t effective = 0;
-  if (auto status = read_file("/proc/self/status")) {
-    auto at = status->find("CapEff:");
-    if (at != std::string::npos) effective = strtoull(status->c_str() + at + 7, nullptr, 16);
-  }
-  auto has = [&](int capability) { return (effective >> capability & 1) != 0; };
-  Rights r{has(39), has(38), has(21), has(24), {}};
-  if (!r.sys_admin) {
-    if (!r.bpf) r.missing = "CAP_BPF";
-    if (!r.perfmon) r.missing += r.missing.empty() ? "CAP_PERFMON" : " and CAP_PERFMON";
-  }
-  return r;
-}
-
 std::string lockdown() {
   auto text = read_file("/sys/kernel/security/lockdown", 128);
   if (!text) return "";
@@ -237,8 +222,10 @@ Result<int> tracepoint_id(std::string_view category, std::string_view name) {
   Fd fd(openat(*dir, path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[32] = {};
   if (fd.get() < 0 || read(fd.get(), text, sizeof text - 1) <= 0)
-    return Error{
-        fmt::format("no tracepoint {}:{}", category, name), reason(errno), {}, kUnsupported};
+    return Error{fmt::format("no tracepoint {}:{}", category, name),
+                 reason(errno) + (errno == EACCES ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
+                 {},
+                 kUnsupported};
   std::string_view digits = text;
   while (digits.ends_with('\n')) digits.remove_suffix(1);
   auto id = parse_unsigned(digits);

@@ -53,13 +53,6 @@ class Kernel {
   std::string kprobe_function_;
 };
 
-/// Rights of this process that loading and attaching need.
-struct Rights {
-  bool bpf, perfmon, sys_admin, sys_resource;
-  std::string missing;  ///< names of capabilities, empty if all are there
-};
-Rights rights();
-
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r
 int possible_cpus();

@@ -91,7 +91,10 @@ int memory_file(const std::string& bytes) {
   return fd;
 }
 
-Error load_error(int error) {
+/// Since 5.11 the memory of maps belongs to the cgroup (80ee81e0403c).
+bool counts_locked_memory(Kernel& kernel) { return kernel.has_field("bpf_map", "memory"); }
+
+Error load_error(Session& s, int error) {
   error = error < 0 ? -error : error;
   Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose",
           kUnsupported};
@@ -99,6 +102,10 @@ Error load_error(int error) {
   if (error == EPERM && state == "confidentiality") {
     e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
     e.hint = "boot with lockdown=integrity or none";
+  } else if (error == EPERM && counts_locked_memory(s.kernel) &&
+             !own_rights().has(Right::sys_resource)) {
+    e.why = "maps count as locked memory on this kernel, and missing CAP_SYS_RESOURCE";
+    e.hint = "run as root, give that capability, or raise ulimit -l";
   } else if (error == EPERM) {
     e.hint = "a security policy (LSM, seccomp) may forbid bpf(); coretap doctor tells more";
   } else if (error == ENOMEM || error == E2BIG) {
@@ -108,6 +115,29 @@ Error load_error(int error) {
 }
 
 }  // namespace
+
+std::string KernelParts::section(std::string_view program) const {
+  for (auto& p : programs)
+    if (p.name == program) return p.section;
+  return {};
+}
+
+KernelParts kernel_parts(const Tool& tool) {
+  KernelParts parts;
+  std::size_t size = 0;
+  auto* bytes = tool.object.bytes ? tool.object.bytes(&size) : nullptr;
+  if (!bytes) return parts;
+  auto before = libbpf_set_print(nullptr);
+  std::unique_ptr<bpf_object, ObjectDeleter> object(bpf_object__open_mem(bytes, size, nullptr));
+  libbpf_set_print(before);
+  if (!object) return parts;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get())
+      parts.programs.push_back({bpf_program__name(program), bpf_program__section_name(program)});
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) parts.maps.emplace_back(bpf_map__name(map));
+  return parts;
+}
 
 Result<void> open_object(Session& s) {
   libbpf_talks = s.config.given("verbose");
@@ -133,7 +163,7 @@ Result<void> load(Session& s) {
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());
   s.types.reset(-1);
-  if (error) return load_error(error);
+  if (error) return load_error(s, error);
   fill_stocks(s);
   return {};
 }

@@ -24,6 +24,7 @@
 #include "core/load.hpp"
 #include "core/loop.hpp"
 #include "core/maps.hpp"
+#include "core/rights.hpp"
 #include "core/session.hpp"
 #include "coretap/version.hpp"
 #include "docs/help.hpp"
@@ -69,8 +70,8 @@ void edit_rodata(const Session& s, std::size_t offset, const void* bytes, std::s
 }
 
 Result<void> check_rights(Kernel& kernel) {
-  if (auto r = rights(); !r.missing.empty())
-    return Error{"not allowed to trace", fmt::format("missing {}", r.missing),
+  if (auto missing = missing_rights(); !missing.empty())
+    return Error{"not allowed to trace", fmt::format("missing {}", missing),
                  "run as root (sudo), or give those capabilities", kUnsupported};
   if (!kernel.has_btf())
     return Error{"this kernel does not describe its types",
@@ -425,6 +426,7 @@ Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
   reporter->configure(s);
   if (auto r = reporter->open(s); !r) return r;
   s.began_ns = monotonic_ns();
+  give_up_rights(s);
   print_header(s);
   if (auto r = trace(s, *reporter, none); !r) return r;
   if (s.out.closed()) return {};
@@ -523,6 +525,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   if (auto r = ledger.open(s.map("ledger")); !r) return fail(r.error());
   if (auto r = reporter->open(s); !r) return fail(r.error());
   set_tracing_since(s);
+  give_up_rights(s);
   announce(s);
   print_header(s);
   give_memory_back();

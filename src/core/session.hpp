@@ -11,6 +11,7 @@
 #include "core/fd.hpp"
 #include "core/kernel.hpp"
 #include "core/ledger.hpp"
+#include "core/rights.hpp"
 #include "coretap/tool.hpp"
 #include "output/names.hpp"
 #include "output/sink.hpp"
@@ -57,6 +58,7 @@ struct Session {
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;  ///< what libbpf is to read of the kernel's types, until load
   std::vector<Link> links;
+  Rights keeps;                ///< what is needed after all is attached
   bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
 

@@ -152,7 +152,7 @@ Result<std::uint32_t> pageblock_order() {
     if (auto order = last_number(line); order && *order <= kMost)
       return static_cast<std::uint32_t>(*order);
   return Error{"cannot tell how large this kernel's page blocks are", why,
-               "run as root, with /proc of the host", kUnsupported};
+               "run as root or with CAP_DAC_READ_SEARCH, with /proc of the host", kUnsupported};
 }
 
 }  // namespace coretap

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/load.hpp"
+#include "core/rights.hpp"
 #include "core/session.hpp"
 #include "core/walker.hpp"
 #include "docs/help.hpp"
@@ -566,6 +568,27 @@ void exit_section(Page& p) {
   p.end();
 }
 
+/// What capabilities(7) the tool asks for, and why.
+void rights_section(Page& p, const Tool& tool) {
+  auto needs = needed_rights(tool);
+  p.section("RIGHTS");
+  if (needs.empty()) {
+    p.prose("None: any user may run it.");
+    return;
+  }
+  p.prose("Root, or these capabilities:");
+  p.begin("-tag -width Ds -compact");
+  for (auto& need : needs) {
+    p.item(name_of(need.right));
+    p.prose(sentence(fmt::format("{}{}", need.always ? "" : "optional: ", need.purpose)));
+  }
+  p.end();
+  p.macro("Pp");
+  p.prose(
+      "What is not needed any more when all is attached is given up before the first event is "
+      "read; -v says what is kept.");
+}
+
 void see_also(Page& p, std::string_view subsystem, std::string_view self) {
   std::vector<std::string_view> names;
   if (self != "coretap") names.emplace_back("coretap");
@@ -579,29 +602,6 @@ void see_also(Page& p, std::string_view subsystem, std::string_view self) {
 }
 
 }  // namespace
-
-std::string KernelParts::section(std::string_view program) const {
-  for (auto& p : programs)
-    if (p.name == program) return p.section;
-  return {};
-}
-
-KernelParts kernel_parts(const Tool& tool) {
-  KernelParts parts;
-  std::size_t size = 0;
-  auto* bytes = tool.object.bytes ? tool.object.bytes(&size) : nullptr;
-  if (!bytes) return parts;
-  auto before = libbpf_set_print(nullptr);
-  std::unique_ptr<bpf_object, ObjectDeleter> object(bpf_object__open_mem(bytes, size, nullptr));
-  libbpf_set_print(before);
-  if (!object) return parts;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object.get())
-      parts.programs.push_back({bpf_program__name(program), bpf_program__section_name(program)});
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object.get()) parts.maps.emplace_back(bpf_map__name(map));
-  return parts;
-}
 
 std::string man_page(const Tool& tool) {
   Page p;
@@ -628,6 +628,7 @@ std::string man_page(const Tool& tool) {
   }
   if (has(tool, "unwind")) user_stacks_section(p);
   json_section(p, tool);
+  rights_section(p, tool);
   exit_section(p);
   p.section("OVERHEAD");
   p.prose(sentence(tool.overhead));
@@ -689,14 +690,22 @@ std::string coretap_man_page() {
   if (!subsystem.empty()) p.end();
   p.section("RIGHTS");
   p.prose(
-      "Tools need root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN has both), and "
-      "a "
-      "kernel with its type information in /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), Linux "
-      "5.10 "
-      "or newer. Kernel lockdown in the mode confidentiality forbids tracing. A tool that cannot "
-      "run "
-      "ends with status 3 and says what is missing; --explain tells how this kernel would be "
-      "traced.");
+      "Tools need root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN has both) and, "
+      "some of them, others, which their own pages and coretap doctor list. When all is attached a "
+      "tool gives up, for good, what it does not need any more, root's rights too. A command after "
+      "-- keeps the rights of the caller.");
+  p.macro("Pp");
+  p.prose(
+      "Capabilities can be given to the file: whoever may execute it then sees what all users of "
+      "the machine do, so let only a trusted group execute it:");
+  p.macro("Pp");
+  p.example("setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep coretap");
+  p.macro("Pp");
+  p.prose(
+      "The kernel must be Linux 5.10 or newer and have its type information in "
+      "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF). Kernel lockdown in the mode "
+      "confidentiality forbids tracing. A tool that cannot run ends with status 3 and says what is "
+      "missing; --explain tells how this kernel would be traced.");
   exit_section(p);
   p.section("EXAMPLES");
   p.prose("Which tools are there, and which of them run here:");

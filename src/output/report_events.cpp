@@ -30,6 +30,7 @@ class EventReporter : public Reporter {
     set_variable(s, "stack_user", with_callers_);
     if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")}, true);
     with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
+    if (with_stack_) stacks_.emplace(Stacks::Style{.offsets = true});
     set_variable(s, "stack_on", with_stack_);
     set_variable(s, "stack_depth", s.stack_depth());
   }
@@ -89,7 +90,7 @@ class EventReporter : public Reporter {
     for (auto* t : times_) line += time(s, *t, head.time_ns);
     s.out.line(line + columns_.row(data, s.names));
     if (frames)
-      for (auto& frame : stacks_.kernel(*frames)) s.out.line("        " + printable(frame));
+      for (auto& frame : stacks_->kernel(*frames)) s.out.line("        " + printable(frame));
     if (with_callers_) {
       auto& user = callers(s, data);
       for (auto& frame : user.frames) s.out.line("        " + printable(frame));
@@ -107,7 +108,7 @@ class EventReporter : public Reporter {
     columns_.json(line, data, s.names);
     if (frames) {
       line.key("kernel_stack").begin_array();
-      for (auto& frame : stacks_.kernel(*frames)) line.text(frame);
+      for (auto& frame : stacks_->kernel(*frames)) line.text(frame);
       line.end_array();
     }
     if (with_callers_) {
@@ -127,7 +128,7 @@ class EventReporter : public Reporter {
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
     auto row =
         fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns, columns_.csv(data, s.names));
-    if (with_stack_) row += ',' + csv_field(frames ? folded({}, stacks_.kernel(*frames)) : "");
+    if (with_stack_) row += ',' + csv_field(frames ? folded({}, stacks_->kernel(*frames)) : "");
     if (with_callers_) {
       auto& user = callers(s, data);
       row += ',' + csv_field(folded(user.cut.empty() ? "" : cut_mark(user.cut), user.frames));
@@ -146,7 +147,7 @@ class EventReporter : public Reporter {
   const EventReport& report_;
   Columns columns_;
   std::vector<const TimeColumn*> times_;
-  Stacks stacks_{{.offsets = true}};
+  std::optional<Stacks> stacks_;
   StackNames callers_;
   bool with_stack_ = false, with_callers_ = false;
 };

@@ -47,7 +47,6 @@ std::string Stacks::word(const Symbol& symbol, bool user) const {
 }
 
 Frames Stacks::kernel(const stack& s) {
-  if (!kernel_) kernel_ = std::make_unique<KernelSymbols>();
   Frames frames;
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     auto symbol = kernel_->find(s.ip[i]);

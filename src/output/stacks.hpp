@@ -21,7 +21,7 @@ class Stacks {
     bool modules = false;  ///< behind the names of user functions, in parentheses
     bool places = false;   ///< "function+0x1f [module]", of kernel functions too
   };
-  explicit Stacks(Style style) : style_(style) {}
+  explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {}
 
   /// Leaf first, as the kernel walks.
   Frames kernel(const stack& s);

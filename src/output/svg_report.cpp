@@ -25,12 +25,14 @@ std::string title(const Session& s, double seconds) {
 
 }  // namespace
 
-Result<void> SvgReport::open(const Session& s) {
+Result<void> SvgReport::open(Session& s) {
   wanted_ = !s.config.svg.empty();
   if (!wanted_ || s.config.svg == "-") return {};
   auto file = NewFile::create(s.config.svg);
   if (!file) return file.error();
   file_ = std::move(*file);
+  // It gets its name at the end, in a directory that may be another user's.
+  s.keeps.add({Right::dac_override, Right::fowner});
   return {};
 }
 

@@ -14,7 +14,7 @@ namespace coretap {
 class SvgReport {
  public:
   /// Fails where the file cannot be written. Does nothing where none is asked for.
-  Result<void> open(const Session& s);
+  Result<void> open(Session& s);
   bool wanted() const { return wanted_; }
   bool keeps_file() const { return file_.has_value(); }
 

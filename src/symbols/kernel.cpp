@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -67,6 +68,10 @@ Rank rank_of(const Line& line) {
   return global ? kGlobal : kLocal;
 }
 
+Fd open_symbols(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
 Error hidden_addresses() {
   Error error{.what = "kernel symbols are not available", .status = kUnsupported};
   std::string setting = symbols::read_small_file("/proc/sys/kernel/kptr_restrict", 16);
@@ -84,6 +89,8 @@ Error hidden_addresses() {
 
 struct KernelSymbols::Impl {
   std::string path;
+  Fd file;  // until it is read
+  int refused = 0;
   bool loaded = false;
   std::optional<Error> failure;
   std::vector<Entry> entries;  // by address, one for each
@@ -96,13 +103,12 @@ struct KernelSymbols::Impl {
 };
 
 std::optional<Error> KernelSymbols::Impl::read() {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const Fd fd = std::move(file);
   if (!fd) {
-    const int why = errno;
     return Error{.what = "kernel symbols are not available",
-                 .why = "cannot open " + path + ": " + ::strerror(why),
-                 .hint = why == ENOENT ? "the kernel needs CONFIG_KALLSYMS and a mounted /proc"
-                                       : "run as root",
+                 .why = "cannot open " + path + ": " + ::strerror(refused),
+                 .hint = refused == ENOENT ? "the kernel needs CONFIG_KALLSYMS and a mounted /proc"
+                                           : "run as root",
                  .status = kUnsupported};
   }
   LineReader lines(fd.get(), kMaxLine, kMaxBytes);
@@ -169,6 +175,8 @@ void KernelSymbols::Impl::sort() {
 
 KernelSymbols::KernelSymbols(std::string path) : impl_(std::make_unique<Impl>()) {
   impl_->path = std::move(path);
+  impl_->file = open_symbols(impl_->path);
+  if (!impl_->file) impl_->refused = errno;
 }
 KernelSymbols::~KernelSymbols() = default;
 KernelSymbols::KernelSymbols(KernelSymbols&&) noexcept = default;
@@ -208,7 +216,7 @@ Symbol KernelSymbols::find(std::uint64_t address) {
 
 InterruptCode interrupt_code(const std::string& path) {
   InterruptCode code;
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const Fd fd = open_symbols(path);
   if (!fd) return code;
   LineReader lines(fd.get(), kMaxLine, kMaxBytes);
   std::uint64_t outer = 0;  // __do_softirq, while the function after it has not come

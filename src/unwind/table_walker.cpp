@@ -45,6 +45,7 @@ class TableWalker : public StackWalker {
   void configure(Session& s) override {
     set_variable(s, "unwind_tables", 1);
     s.unwinds = true;
+    s.keeps.add(Right::bpf);  // tables get more room as processes come
   }
 
   Result<void> ready(Session& s) override {

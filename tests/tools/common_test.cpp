@@ -1,12 +1,8 @@
 // What all tools have in common: the command line, how they end, what they print, what they leave.
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
-#include <linux/securebits.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
-
-constexpr uid_t kNobody = 65534;
 
 /// Escaped for the victims; ESC, BEL, newline, both quotes' trouble and a byte that is no UTF-8.
 constexpr char kHostile[] = "\\x1b]0;x\\x07\\x0a\"\\\\\\xff";
@@ -292,32 +286,6 @@ Strings hostile_command(const Events& events, const std::string& directory) {
   return words;
 }
 
-// ---- rights; in the child, before exec ----
-
-void become_nobody() {
-  if (::setgroups(0, nullptr) || ::setresgid(kNobody, kNobody, kNobody) ||
-      ::setresuid(kNobody, kNobody, kNobody))
-    ::_exit(126);
-}
-
-/// Still root, but with no capability except these.
-template <int... capabilities>
-void keep_capabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  for (int c : std::initializer_list<int>{capabilities...}) {
-    auto bit = 1u << (c % 32);
-    data[c / 32].effective |= bit;
-    data[c / 32].permitted |= bit;
-    data[c / 32].inheritable |= bit;
-  }
-  if (::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0) ||
-      ::syscall(SYS_capset, &header, data))
-    ::_exit(126);
-  for (int c : std::initializer_list<int>{capabilities...})
-    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0)) ::_exit(126);
-}
-
 pid_t dead_process() {
   Process child({.argv = {"true"}});
   child.wait();
@@ -381,7 +349,7 @@ EVERY_TOOL(WrongCommandLines) {
 EVERY_TOOL(WithoutRights) {
   // Nobody may not be let in to where the executables are.
   std::string cannot;
-  for (auto* in_child : {become_nobody, keep_capabilities<>}) {
+  for (auto& in_child : {as_nobody({}), as_root({})}) {
     auto result = run_tool(tool, whole(tool, {"--json", "--duration", "0.1"}), in_child);
     if (result.status >= 126) {
       if (!cannot.empty()) throw Skip("cannot give up rights here: " + cannot + result.err);
@@ -689,11 +657,11 @@ TOOL_TEST(Common, SecondInterruptGivesUpTheLastReport) {
 
 TOOL_TEST(Common, NamesTheRightThatIsMissing) {
   auto tool = tool_names().at(0);
-  auto perfmon = run_tool(tool, {"--duration", "0.1"}, keep_capabilities<CAP_BPF>);
+  auto perfmon = run_tool(tool, {"--duration", "0.1"}, as_root({CAP_BPF}));
   if (perfmon.status >= 126) throw Skip("cannot give up rights here: " + perfmon.err);
   expect_refusal(tool, perfmon, 3, "CAP_PERFMON");
   EXPECT_FALSE(contains(perfmon.err, "CAP_BPF")) << perfmon.err;
-  auto bpf = run_tool(tool, {"--duration", "0.1"}, keep_capabilities<CAP_PERFMON>);
+  auto bpf = run_tool(tool, {"--duration", "0.1"}, as_root({CAP_PERFMON}));
   expect_refusal(tool, bpf, 3, "CAP_BPF");
   EXPECT_FALSE(contains(bpf.err, "CAP_PERFMON")) << bpf.err;
 }
@@ -772,7 +740,7 @@ TOOL_TEST(Common, Doctor) {
 }
 
 TOOL_TEST(Common, DoctorWithoutRights) {
-  auto result = run_tool("coretap", {"doctor", "--json"}, become_nobody);
+  auto result = run_tool("coretap", {"doctor", "--json"}, as_nobody({}));
   if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
   EXPECT_EQ(result.status, 3) << result.err;
   std::size_t tools = 0;

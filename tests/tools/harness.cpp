@@ -3,7 +3,10 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest-spi.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/stringbuffer.h>
@@ -12,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -448,10 +452,47 @@ Report parse_report(const std::string& out, const std::string& err) {
   return report;
 }
 
+namespace {
+
+/// The sets, and what makes them last through exec.
+void take_capabilities(const std::vector<int>& capabilities) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  for (int c : capabilities) {
+    auto bit = 1u << (c % 32);
+    data[c / 32].effective |= bit;
+    data[c / 32].permitted |= bit;
+    data[c / 32].inheritable |= bit;
+  }
+  if (::syscall(SYS_capset, &header, data)) ::_exit(126);
+  for (int c : capabilities)
+    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0)) ::_exit(126);
+}
+
+}  // namespace
+
+std::function<void()> as_root(std::vector<int> capabilities) {
+  return [capabilities = std::move(capabilities)] {
+    if (::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0)) ::_exit(126);
+    take_capabilities(capabilities);
+  };
+}
+
+std::function<void()> as_nobody(std::vector<int> capabilities) {
+  return [capabilities = std::move(capabilities)] {
+    constexpr uid_t kNobody = 65534;
+    if (::setgroups(0, nullptr) || ::setresgid(kNobody, kNobody, kNobody) ||
+        ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || ::setresuid(kNobody, kNobody, kNobody))
+      ::_exit(126);
+    take_capabilities(capabilities);
+  };
+}
+
 Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool) {
   Strings argv{tool_path(tool)};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  process_ = std::make_unique<Process>(Spawn{.argv = argv, .stdout_path = how.stdout_path});
+  process_ = std::make_unique<Process>(
+      Spawn{.argv = argv, .stdout_path = how.stdout_path, .in_child = std::move(how.in_child)});
   if (how.attached && !attached())
     throw failed(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " +
                  process_->err());

@@ -63,6 +63,13 @@ struct Spawn {
   int death_signal = 9;                 ///< when the test itself dies
 };
 
+// For Spawn::in_child: in the child, before exec. Ends it with 126 where that cannot be.
+
+/// Root, but with no capability except these (CAP_...).
+std::function<void()> as_root(std::vector<int> capabilities);
+/// An ordinary user with these.
+std::function<void()> as_nobody(std::vector<int> capabilities);
+
 /// A child process in a group of its own; its output is read by a thread as it comes.
 class Process {
  public:
@@ -170,6 +177,7 @@ class Tracer {
   struct How {
     std::string stdout_path = {};
     bool attached = true;  ///< wait for that
+    std::function<void()> in_child = {};
   };
   Tracer(const std::string& tool, Strings arguments, How how);
   Tracer(const std::string& tool, Strings arguments) : Tracer(tool, std::move(arguments), How{}) {}

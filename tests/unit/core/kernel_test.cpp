@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,31 +111,6 @@ TEST(Kernel, Lockdown) {
   std::getline(in, text);
   EXPECT_NE(text.find("[" + state + "]"), std::string::npos) << text;
   EXPECT_TRUE(state == "none" || state == "integrity" || state == "confidentiality") << state;
-}
-
-/// In a child, after `prepare`: does the expectation hold?
-template <class Prepare, class Holds>
-bool in_child(Prepare prepare, Holds holds) {
-  pid_t child = fork();
-  if (child == 0) _exit(prepare() ? (holds() ? 0 : 1) : 2);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-TEST(Kernel, RightsOfAnOrdinaryUser) {
-  EXPECT_TRUE(in_child([] { return geteuid() != 0 || setresuid(65534, 65534, 65534) == 0; },
-                       [] {
-                         auto r = rights();
-                         return !r.bpf && !r.perfmon && !r.sys_admin && !r.sys_resource &&
-                                r.missing == "CAP_BPF and CAP_PERFMON";
-                       }));
-}
-
-TEST(Kernel, RightsOfAllCapabilities) {
-  auto r = rights();
-  if (!r.sys_admin) GTEST_SKIP() << "needs CAP_SYS_ADMIN to tell";
-  EXPECT_EQ(r.missing, "") << "CAP_SYS_ADMIN holds the others";
 }
 
 TEST(Kernel, SizesOfThisMachine) {

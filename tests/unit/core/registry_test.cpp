@@ -11,6 +11,7 @@
 
 #include "core/attach.hpp"
 #include "core/config.hpp"
+#include "core/load.hpp"
 #include "docs/help.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"

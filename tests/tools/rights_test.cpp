@@ -1,0 +1,232 @@
+// Tools with the rights that they ask for instead of root's, without one of them, and what they
+// keep of them while they trace.
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <linux/perf_event.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+struct Asked {
+  int number;
+  std::string name;
+  bool always;
+};
+
+constexpr std::pair<const char*, int> kNumbers[] = {
+    {"CAP_BPF", CAP_BPF},
+    {"CAP_PERFMON", CAP_PERFMON},
+    {"CAP_SYS_RESOURCE", CAP_SYS_RESOURCE},
+    {"CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH},
+    {"CAP_SYS_PTRACE", CAP_SYS_PTRACE},
+    {"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE},
+    {"CAP_SYSLOG", CAP_SYSLOG},
+    {"CAP_SYS_ADMIN", CAP_SYS_ADMIN},
+};
+
+std::uint64_t capabilities_of(pid_t pid, const std::string& set) {
+  auto status = slurp("/proc/" + std::to_string(pid) + "/status");
+  auto at = status.find("\n" + set + ":");
+  if (at == std::string::npos) throw std::runtime_error("no " + set + " of " + std::to_string(pid));
+  return std::stoull(status.substr(at + set.size() + 2), nullptr, 16);
+}
+
+bool have(int capability) { return capabilities_of(::getpid(), "CapPrm") >> capability & 1; }
+
+/// As `coretap doctor` tells them; one entry for each right.
+const std::vector<Asked>& asked_by(const std::string& tool) {
+  static const auto all = [] {
+    std::map<std::string, std::vector<Asked>> known;
+    auto doctor = run({tool_path("coretap"), "doctor", "--json"});
+    std::istringstream lines(doctor.out);
+    for (std::string line; std::getline(lines, line);) {
+      auto found = Json::parse(line);
+      if (found["type"].str() != "tool") continue;
+      auto& asked = known[found["tool"].str()];
+      for (auto& right : found["rights"].items()) {
+        auto name = right["right"].str();
+        auto number = std::find_if(std::begin(kNumbers), std::end(kNumbers),
+                                   [&](auto& n) { return n.first == name; });
+        if (number == std::end(kNumbers)) throw std::runtime_error("unknown right " + name);
+        auto before = std::find_if(asked.begin(), asked.end(),
+                                   [&](auto& a) { return a.number == number->second; });
+        if (before == asked.end())
+          asked.push_back({number->second, name, right["always"].boolean()});
+        else
+          before->always |= right["always"].boolean();
+      }
+    }
+    return known;
+  }();
+  return all.at(tool);
+}
+
+/// Numbers of all that it asks for and we have to give, except one.
+std::vector<int> asked_numbers(const std::string& tool, int except = -1) {
+  std::vector<int> numbers;
+  for (auto& right : asked_by(tool))
+    if (right.number != except && have(right.number)) numbers.push_back(right.number);
+  return numbers;
+}
+
+/// Asked of the kernel without our code: a probe on a function of this program.
+bool probes_need_admin() {
+  auto type = slurp("/sys/bus/event_source/devices/uprobe/type");
+  if (type.empty()) return false;
+  auto probe = [type = std::stoul(type)] {
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = static_cast<__u32>(type);
+    attr.uprobe_path = reinterpret_cast<__u64>("/proc/self/exe");
+    auto fd = ::syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+    ::_exit(fd < 0 && errno == EACCES ? 0 : 1);
+  };
+  auto give_up = as_nobody({CAP_PERFMON});
+  return run({"true"}, [&] {
+           give_up();
+           probe();
+         }).status == 0;
+}
+
+/// Does this machine ask for the right at all?
+bool is_asked_here(int right) {
+  if (right == CAP_SYS_RESOURCE) return slurp("/proc/sys/kernel/osrelease").starts_with("5.10");
+  if (right == CAP_SYS_ADMIN) return probes_need_admin();
+  struct stat tracefs {};
+  if (right == CAP_DAC_READ_SEARCH && ::stat("/sys/kernel/tracing", &tracefs) == 0)
+    return !(tracefs.st_mode & S_IXOTH);
+  return true;
+}
+
+/// Without tracefs only CAP_SYS_ADMIN helps, to mount it.
+void require_tracefs(const std::string& tool) {
+  struct statfs fs {};
+  bool mounted = ::statfs("/sys/kernel/tracing", &fs) == 0 && fs.f_type == TRACEFS_MAGIC;
+  for (auto& right : asked_by(tool))
+    if (right.number == CAP_DAC_READ_SEARCH && right.always && !mounted)
+      throw Skip("tracefs is not mounted here");
+}
+
+Strings briefly(const std::string& tool) {
+  Strings options{"--json", "--duration", "0.3"};
+  if (contains(run({tool_path(tool), "--help"}).out, "--dump-on-exit"))
+    options.emplace_back("--dump-on-exit");
+  return options;
+}
+
+class Rights : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Tools, Rights, ::testing::ValuesIn(tool_names()),
+                         [](auto& info) { return info.param; });
+#define EVERY_TOOL(name)                                             \
+  static void Rights_##name(const std::string& tool);                \
+  TEST_P(Rights, name) { TOOL_TEST_BODY(Rights_##name(GetParam())) } \
+  static void Rights_##name(const std::string& tool)
+
+void require_giving(const Result& result) {
+  if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
+}
+
+EVERY_TOOL(AreEnough) {
+  require_tool(tool);
+  require_tracefs(tool);
+  auto command = briefly(tool);
+  command.insert(command.begin(), tool_path(tool));
+  auto result = run(command, as_nobody(asked_numbers(tool)));
+  require_giving(result);
+  ASSERT_EQ(result.status, 0) << result.err;
+  auto report = parse_report(result.out, result.err);
+  EXPECT_FALSE(report.header["hooks"].items().empty());
+}
+
+EVERY_TOOL(AreAllNeeded) {
+  require_tool(tool);
+  require_tracefs(tool);
+  auto command = briefly(tool);
+  command.insert(command.begin(), tool_path(tool));
+  for (auto& right : asked_by(tool)) {
+    if (!right.always || !have(right.number) || !is_asked_here(right.number)) continue;
+    SCOPED_TRACE("without " + right.name);
+    // CAP_SYS_ADMIN holds those that were split off from it.
+    auto numbers = asked_numbers(tool, right.number);
+    if (right.number == CAP_BPF || right.number == CAP_PERFMON) std::erase(numbers, CAP_SYS_ADMIN);
+    auto result = run(command, as_nobody(numbers));
+    require_giving(result);
+    EXPECT_EQ(result.status, 3) << result.err;
+    EXPECT_TRUE(contains(result.err, right.name)) << result.err;
+    EXPECT_TRUE(safe_for_terminals(result.err));
+  }
+}
+
+// Root's, too.
+EVERY_TOOL(AreGivenUpWhenAttached) {
+  require_tool(tool);
+  auto options = briefly(tool);
+  auto at = std::find(options.begin(), options.end(), "--duration");
+  options.erase(at, at + 2);
+  Tracer tracer(tool, options);
+  auto pid = tracer.process().pid();
+  auto kept = capabilities_of(pid, "CapPrm");
+  EXPECT_EQ(kept, capabilities_of(pid, "CapEff"));
+  EXPECT_EQ(capabilities_of(pid, "CapInh"), 0u);
+  EXPECT_EQ(capabilities_of(pid, "CapAmb"), 0u);
+  EXPECT_TRUE(contains(slurp("/proc/" + std::to_string(pid) + "/status"), "NoNewPrivs:\t1"));
+  // What a kernel before 5.19 asks for at each look into a map, and what other processes' files
+  // and memory ask for.
+  std::uint64_t allowed = 1ULL << CAP_BPF;
+  for (auto& right : asked_by(tool))
+    if (right.number == CAP_SYS_PTRACE)
+      allowed |=
+          1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_CHECKPOINT_RESTORE;
+  EXPECT_EQ(kept & ~allowed, 0u) << std::hex << kept;
+  tracer.stop();
+}
+
+// A stack of root's process for an ordinary user with the rights to it.
+TOOL_TEST(RightsToNames, OfUserFunctions) {
+  require_tool("profile");
+  for (bool ptrace : {true, false}) {
+    SCOPED_TRACE(ptrace);
+    Victim victim("sleeper", {"--sleeps", "1", "--spin", "1500"}, {.linger = true});
+    Tracer tracer("profile", {"--json", "-U", "-F", "199", "-p", victim.id()},
+                  {.in_child = as_nobody(asked_numbers("profile", ptrace ? -1 : CAP_SYS_PTRACE))});
+    victim.release();
+    victim.truth();
+    auto report = tracer.stop();
+    bool named = false;
+    for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
+      for (auto& frame : line["user_stack"].strings()) named |= contains(frame, "main");
+    EXPECT_EQ(named, ptrace) << report.err;
+    victim.end_lingering();
+  }
+}
+
+TOOL_TEST(RightsToNames, OfKernelFunctions) {
+  require_tool("offcputime");
+  if (!slurp("/proc/sys/kernel/kptr_restrict").starts_with("1"))
+    throw Skip("kernel.kptr_restrict is not 1: CAP_SYSLOG makes no difference");
+  for (bool syslog : {true, false}) {
+    SCOPED_TRACE(syslog);
+    Victim victim("sleeper", {"--sleeps", "20"});
+    Tracer tracer("offcputime", {"--json", "-K", "-p", victim.id()},
+                  {.in_child = as_nobody(asked_numbers("offcputime", syslog ? -1 : CAP_SYSLOG))});
+    victim.release();
+    victim.truth();
+    auto report = tracer.stop();
+    bool named = false;
+    for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
+      for (auto& frame : line["kernel_stack"].strings()) named |= contains(frame, "nanosleep");
+    EXPECT_EQ(named, syslog) << report.err;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
