@@ -98,11 +98,11 @@ bool has_words(std::string_view text, const std::vector<std::string>& words) {
 }
 
 int find(const std::vector<std::string>& words) {
-  constexpr std::string_view kHint =
-      "coretap find WORD...; coretap list shows all tools, man 8 coretap all questions";
   auto usable = [](auto& word) { return !word.empty() && word[0] != '-'; };
   if (words.empty() || !std::all_of(words.begin(), words.end(), usable)) {
-    print_error("coretap", {"find: expected words to look for", {}, std::string(kHint)});
+    print_error("coretap", {"find: expected words to look for",
+                            {},
+                            "coretap find WORD...; coretap list shows all tools"});
     return kUsage;
   }
   std::string questions, tools, options;
@@ -130,7 +130,7 @@ int find(const std::vector<std::string>& words) {
   if (questions.empty() && tools.empty() && options.empty()) {
     print_error("coretap", {"find: no question, tool or option has all these words",
                             {},
-                            fmt::format("fewer or shorter words; {}", kHint)});
+                            "use fewer or shorter words; coretap list shows all tools"});
     return kFailed;
   }
   return end_of(out);
