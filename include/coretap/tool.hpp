@@ -18,6 +18,13 @@ struct Example {
   std::string_view meaning;
 };
 
+/// What somebody asks when something is slow, in words that need not know the tool: the index of
+/// coretap(8), and what `coretap find` searches.
+struct Question {
+  std::string_view question;  ///< "Which process opens that file?"
+  std::string_view command;   ///< the command line that answers it
+};
+
 /// The compiled kernel program that lies in the executable.
 struct KernelObject {
   const void* (*bytes)(std::size_t* size) = nullptr;
@@ -61,6 +68,7 @@ struct Tool {
   std::string_view description;  ///< what the numbers mean, paragraphs separated by an empty line
   std::string_view overhead;     ///< what it costs the traced machine
   std::vector<Example> examples;
+  std::vector<Question> questions;  ///< one to four
   KernelObject object;
   Positionals positionals = Positionals::none;
   double default_interval = 0;  ///< seconds; 0: one report, at the end

@@ -1,6 +1,11 @@
 #include "core/commands.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <map>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/session.hpp"
 #include "coretap/version.hpp"
@@ -49,6 +54,7 @@ std::string usage() {
          "Usage: coretap TOOL [OPTIONS]    run a tool (TOOL alone does the same where it is linked)\n"
          "       coretap list [--json]     all tools\n"
          "       coretap help TOOL         what a tool does and its options\n"
+         "       coretap find WORD...      questions, tools and options that have these words\n"
          "       coretap doctor [--json]   what this kernel and these rights can run\n"
          "       coretap --version\n";
 }
@@ -68,6 +74,68 @@ int help(const std::vector<std::string>& arguments) {
   return end_of(out);
 }
 
+std::string lower(std::string_view text) {
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return tolower(c); });
+  return low;
+}
+
+/// Begins a word of the text with this?
+bool has_word(std::string_view text, std::string_view word) {
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if (at == 0 || !isalnum(static_cast<unsigned char>(text[at - 1]))) return true;
+  return false;
+}
+
+/// Has the text words that begin with all of these, or with their singulars? In any case.
+bool has_words(std::string_view text, const std::vector<std::string>& words) {
+  auto low = lower(text);
+  return std::all_of(words.begin(), words.end(), [&](auto& word) {
+    auto w = lower(word);
+    if (w.size() > 3 && w.back() == 's') w.pop_back();
+    return has_word(low, w);
+  });
+}
+
+int find(const std::vector<std::string>& words) {
+  auto usable = [](auto& word) { return !word.empty() && word[0] != '-'; };
+  if (words.empty() || !std::all_of(words.begin(), words.end(), usable)) {
+    print_error("coretap", {"find: expected words to look for",
+                            {},
+                            "coretap find WORD...; coretap list shows all tools"});
+    return kUsage;
+  }
+  std::string questions, tools, options;
+  std::map<std::string, std::vector<std::string_view>> having;  // what is said of an option: tools
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    for (auto& q : tool.questions)
+      if (has_words(fmt::format("{} {} {}", q.question, q.command, tool.summary), words))
+        questions += fmt::format("  {}\n      {}\n", q.question, q.command);
+    if (has_words(fmt::format("{} {} {}", tool.name, tool.subsystem, tool.summary), words))
+      tools += fmt::format("  {:<16} {}\n", tool.name, tool.summary);
+    for (auto& o : all_options(tool)) {
+      auto text = fmt::format("  {}\n{}", option_words(o), wrap(o.doc, 6));
+      if (has_words(text, words)) having[text].push_back(tool.name);
+    }
+  }
+  for (auto& [text, all] : having)
+    options += text + (all.size() == registry().size()
+                           ? "      in all tools\n"
+                           : wrap(fmt::format("in {}", fmt::join(all, ", ")), 6));
+  Sink out;
+  for (auto& [title, text] :
+       {std::pair{"Questions", &questions}, {"Tools", &tools}, {"Options", &options}})
+    if (!text->empty()) out.write(fmt::format("{}:\n{}", title, *text));
+  if (questions.empty() && tools.empty() && options.empty()) {
+    print_error("coretap", {"find: no question, tool or option has all these words",
+                            {},
+                            "use fewer or shorter words; coretap list shows all tools"});
+    return kFailed;
+  }
+  return end_of(out);
+}
+
 }  // namespace
 
 int usage_without_tool() {
@@ -80,6 +148,7 @@ std::optional<int> run_command(const std::vector<std::string>& arguments) {
   std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (command == "list") return list(rest);
   if (command == "help" || command == "--help" || command == "-h") return help(rest);
+  if (command == "find") return find(rest);
   if (command == "doctor") return doctor(rest);
   if (command == "--version" || command == "-V") {
     Sink out;

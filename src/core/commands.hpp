@@ -1,4 +1,5 @@
-// `coretap list`, `coretap help TOOL`, `coretap doctor`, `coretap --version`.
+// `coretap list`, `coretap help TOOL`, `coretap find WORD...`, `coretap doctor`,
+// `coretap --version`.
 #pragma once
 #include <optional>
 #include <string>

@@ -296,7 +296,7 @@ Option syscalls(char letter, Setting wanted, Setting some) {
                 auto indices = syscall_indices(name);
                 if (indices.empty())
                   return usage(fmt::format("--syscall: there is no system call '{}'", name),
-                               "syscount --list has them all");
+                               "name one as man 2 syscalls does");
                 for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
                 if (name.size() == text.size()) break;
                 text.remove_prefix(name.size() + 1);

@@ -21,6 +21,7 @@ struct Command {
 };
 constexpr std::array kCommands = {Command{"list", "all tools"},
                                   Command{"help", "what a tool does and its options", true},
+                                  Command{"find", "questions, tools and options by words"},
                                   Command{"doctor", "what this kernel and these rights can run"}};
 
 std::vector<Tool> all_tools() {
@@ -130,6 +131,7 @@ _coretap() {
     else
         case ${COMP_WORDS[1]} in
             help) ((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W "$_coretap_tools" -- "$cur") ;;
+            find) ;;
             list | doctor) mapfile -t COMPREPLY < <(compgen -W --json -- "$cur") ;;
             *) _coretap_tool "${COMP_WORDS[1]}" 2 ;;
         esac
@@ -252,6 +254,7 @@ _coretap() {
   (( CURRENT-- ))
   case $words[1] in
     help) (( CURRENT == 2 )) && _coretap_tools ;;
+    find) ;;
     list|doctor) _arguments '--json[one JSON object per line]' ;;
     *) _coretap_tool $words[1] ;;
   esac

@@ -601,6 +601,14 @@ void see_also(Page& p, std::string_view subsystem, std::string_view self) {
   for (auto name : names) p.macro(fmt::format("Xr {} 8{}", name, name == names.back() ? "" : " ,"));
 }
 
+/// Each with the command line that answers it.
+void question_items(Page& p, const Tool& tool) {
+  for (auto& q : tool.questions) {
+    p.item(inline_words(q.question));
+    p.example(q.command);
+  }
+}
+
 }  // namespace
 
 std::string man_page(const Tool& tool) {
@@ -632,6 +640,10 @@ std::string man_page(const Tool& tool) {
   exit_section(p);
   p.section("OVERHEAD");
   p.prose(sentence(tool.overhead));
+  p.section("ANSWERS");
+  p.begin("-tag -width Ds -compact");
+  question_items(p, tool);
+  p.end();
   p.section("EXAMPLES");
   for (auto& e : tool.examples) {
     if (&e != &tool.examples.front()) p.macro("Pp");
@@ -650,7 +662,7 @@ std::string coretap_man_page() {
   heading(p, "coretap", "CO-RE BPF tracers for Linux in one executable");
   p.section("SYNOPSIS");
   for (auto line : {"Ar TOOL Op Ar OPTIONS", "Cm list Op Fl -json", "Cm help Ar TOOL",
-                    "Cm doctor Op Fl -json", "Fl -version"}) {
+                    "Cm find Ar WORD ...", "Cm doctor Op Fl -json", "Fl -version"}) {
     p.macro("Nm coretap");
     p.macro(line);
   }
@@ -669,13 +681,31 @@ std::string coretap_man_page() {
   p.prose("Lists all tools by subsystem, each with what it shows.");
   p.item("Cm help Ar TOOL");
   p.prose("Tells what a tool does, its options and examples.");
+  p.item("Cm find Ar WORD ...");
+  p.prose(
+      "Prints what has words that begin with all of these: questions with the command lines that "
+      "answer them, tools, and options. Ends with 1 if nothing has.");
   p.item("Cm doctor Op Fl -json");
   p.prose("Tells what this kernel and the rights of the caller can run, and what is missing.");
   p.item("Fl -version");
   p.prose("Prints the version.");
   p.end();
-  p.section("TOOLS");
+  p.section("WHICH TOOL");
+  p.prose("Each question has below it a command line that answers it.");
   std::string_view subsystem;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    if (tool.subsystem != subsystem) {
+      if (!subsystem.empty()) p.end();
+      subsystem = tool.subsystem;
+      p.macro(fmt::format("Ss {}", inline_words(subsystem)));
+      p.begin("-tag -width Ds -compact");
+    }
+    question_items(p, tool);
+  }
+  if (!subsystem.empty()) p.end();
+  p.section("TOOLS");
+  subsystem = {};
   for (auto& entry : registry()) {
     auto tool = build(entry);
     if (tool.subsystem != subsystem) {
@@ -711,6 +741,7 @@ std::string coretap_man_page() {
   p.prose("Which tools are there, and which of them run here:");
   p.macro("Pp");
   p.example("coretap list");
+  p.example("coretap find slow disk");
   p.example("sudo coretap doctor");
   see_also(p, {}, "coretap");
   return p.finish();

@@ -757,6 +757,8 @@ TOOL_TEST(Common, DoctorWithoutRights) {
 TOOL_TEST(Common, CommandsOfCoretap) {
   for (auto& wrong : std::vector<Strings>{{"list", "--nonsense"},
                                           {"list", "--json", "more"},
+                                          {"find"},
+                                          {"find", "--json"},
                                           {"doctor", "--nonsense"},
                                           {"help", "nosuchtool\x1b"},
                                           {"nosuchtool"},
@@ -779,9 +781,42 @@ TOOL_TEST(Common, CommandsOfCoretap) {
   EXPECT_TRUE(version.out.starts_with("coretap ")) << version.out;
 }
 
+TOOL_TEST(Common, Find) {
+  auto found = [](const Strings& words) {
+    Strings arguments{"find"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return run_tool("coretap", arguments);
+  };
+  // Any case, singular for plural, begins of words; and every word must be there.
+  auto files = found({"FILES", "opens"});
+  EXPECT_EQ(files.status, 0);
+  EXPECT_EQ(files.err, "");
+  EXPECT_TRUE(contains(files.out, "Which process opens that file?\n      opensnoop -F\n"))
+      << files.out;
+  EXPECT_TRUE(contains(files.out, "Tools:\n  opensnoop ")) << files.out;
+  EXPECT_FALSE(contains(files.out, "biosnoop")) << files.out;
+  auto locks = found({"lock"});
+  EXPECT_TRUE(contains(locks.out, "wait for locks?")) << locks.out;
+  EXPECT_FALSE(contains(locks.out, "block I/O latency")) << locks.out;
+  auto option = found({"exit-status"});
+  EXPECT_TRUE(contains(option.out, "Options:\n      --exit-status\n")) << option.out;
+  EXPECT_TRUE(contains(option.out, "      in all tools\n")) << option.out;
+  auto few = found({"--full-path"});
+  EXPECT_EQ(few.status, 2);
+  EXPECT_TRUE(contains(found({"full-path"}).out, "      in opensnoop\n"));
+  // What is nowhere ends like grep, and says where all is.
+  auto nothing = found({"file", "no such word\x1b"});
+  expect_refusal("coretap", nothing, 1, "coretap list");
+  EXPECT_EQ(nothing.out, "");
+}
+
 TOOL_TEST(Common, CoretapOnAFullDisk) {
-  for (auto& arguments : std::vector<Strings>{
-           {"list"}, {"list", "--json"}, {"help"}, {"--version"}, {"doctor", "--json"}}) {
+  for (auto& arguments : std::vector<Strings>{{"list"},
+                                              {"list", "--json"},
+                                              {"help"},
+                                              {"find", "file"},
+                                              {"--version"},
+                                              {"doctor", "--json"}}) {
     SCOPED_TRACE(::testing::PrintToString(arguments));
     auto result = run_tool("coretap", arguments, {}, "/dev/full");
     EXPECT_EQ(result.status, 1);

@@ -25,6 +25,8 @@ TOOL(bashreadline) {
                    {"bashreadline -u nobody", "what the user nobody types"},
                    {"bashreadline -s /usr/lib/libreadline.so.8",
                     "every program that uses this library"}},
+      .questions = {{"What has somebody typed into a shell on this machine?", "bashreadline"},
+                    {"What does this user type, and when?", "bashreadline -u nobody"}},
       .object = skeleton<bashreadline_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::library('s', "shared"), shared::print_uid(), shared::extended()},

@@ -76,6 +76,9 @@ TOOL(biosnoop) {
                     "of process 181, with the time of day, and whether it is "
                     "sequential"},
                    {"biosnoop -- sync", "what this command submits"}},
+      .questions = {{"Which process keeps the disk busy?", "biosnoop"},
+                    {"Which I/O was slow, and whose?", "biosnoop -Q -m 20"},
+                    {"Is the I/O sequential or random?", "biosnoop -P"}},
       .object = skeleton<biosnoop_bpf>(),
       .positionals = Positionals::duration,
       .options = {flag('Q', "queued", "print the time queued in the I/O scheduler",

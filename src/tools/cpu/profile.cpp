@@ -47,6 +47,10 @@ TOOL(profile) {
                    {"profile -F 99 -p 1234", "one process at 99 Hz, until Ctrl-C"},
                    {"profile --svg out.svg 30", "a flame graph, for any browser"},
                    {"profile -af 30 > out.folded", "folded stacks, kernel frames marked"}},
+      .questions = {{"What uses the CPU?", "profile 10"},
+                    {"In which functions does a program spend its CPU time?",
+                     "profile -F 99 -p 1234 10"},
+                    {"Why is so much CPU time spent in the kernel?", "profile -K 10"}},
       .object = skeleton<profile_bpf>(),
       .positionals = Positionals::duration,
       .options = joined(

@@ -24,6 +24,8 @@ TOOL(wakeuptime) {
                    {"wakeuptime -p 1234", "who wakes this process, until Ctrl-C"},
                    {"wakeuptime -m 1000 --svg out.svg 30",
                     "waits of a millisecond and more, as a flame graph"}},
+      .questions = {{"Who wakes this process?", "wakeuptime -p 1234"},
+                    {"Whose work are blocked tasks waiting for?", "wakeuptime -m 1000 10"}},
       .object = skeleton<wakeuptime_bpf>(),
       .positionals = Positionals::duration,
       .options =

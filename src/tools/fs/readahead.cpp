@@ -38,6 +38,8 @@ TOOL(readahead) {
                    {"readahead -d 10", "of ten seconds"},
                    {"readahead -T 5", "every five seconds, with the time"},
                    {"readahead -- grep -r word /usr/share/doc", "of what one command reads"}},
+      .questions = {{"Does read-ahead read pages that nobody wants?", "readahead 10"},
+                    {"Is read-ahead too early, or read_ahead_kb too large?", "readahead -d 10"}},
       .object = skeleton<readahead_bpf>(),
       .positionals = Positionals::interval_count,
       .options = {shared::duration('d'), shared::timestamp(), shared::pid(), shared::tid(),

@@ -44,6 +44,8 @@ TOOL(compactsnoop) {
                    {"compactsnoop -T -e", "with times, fragmentation index and watermarks"},
                    {"compactsnoop -K -d 10", "ten seconds, with kernel stacks"},
                    {"compactsnoop -p 181 --json", "what process 181 waits for, for a script"}},
+      .questions = {{"Who is held up by memory compaction (huge pages)?", "compactsnoop -T"},
+                    {"Why does the kernel compact memory?", "compactsnoop -K -d 10"}},
       .object = skeleton<compactsnoop_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
                   shared::duration('d'), shared::timestamp(), shared::extended(),

@@ -41,6 +41,8 @@ TOOL(numamove) {
                    {"numamove 5 12", "a minute, every five seconds"},
                    {"numamove -p 181", "what process 181 waits for"},
                    {"numamove --json -- ./benchmark", "of one command, for a script"}},
+      .questions = {{"Does NUMA balancing hold programs up?", "numamove"},
+                    {"Are pages moved from node to node all the time?", "numamove 5 12"}},
       .object = skeleton<numamove_bpf>(),
       .positionals = Positionals::interval_count,
       .default_interval = 1,

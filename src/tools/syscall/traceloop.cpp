@@ -103,6 +103,11 @@ TOOL(traceloop) {
                    {"traceloop --dump-signal USR1 -o calls.txt -p 1234",
                     "record until kill -USR1 asks"},
                    {"traceloop -e openat,execve -p 1234", "two calls as they come"}},
+      .questions = {{"What did it do before it crashed, was killed or ended?",
+                     "traceloop --trigger signal,oom,exit -p 1234"},
+                    {"What did a container do in its last second?",
+                     "traceloop --dump-on-exit /sys/fs/cgroup/shop"},
+                    {"What does it do right now (as strace, but cheap)?", "traceloop -p 1234"}},
       .object = skeleton<traceloop_bpf>(),
       .positionals = Positionals::cgroups,
       .options =

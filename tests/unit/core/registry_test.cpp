@@ -184,23 +184,40 @@ TEST(ShellWords, AreAsAShellHasThem) {
   EXPECT_EQ(shell_words("a -- b -c > out"), (Words{"a", "--", "b", "-c"}));
 }
 
+void expect_parses(const Tool& tool, std::string_view command) {
+  auto words = shell_words(command);
+  ASSERT_FALSE(words.empty());
+  EXPECT_EQ(words[0], tool.name);
+  words.erase(words.begin());
+  // Which users and disks there are is the machine's affair.
+  auto machine = tool;
+  for (auto& o : machine.options)
+    if (o.complete == Complete::disk || o.complete == Complete::user)
+      o.apply = [](Config&, std::string_view) -> Result<void> { return {}; };
+  auto parsed = parse_command_line(machine, words);
+  EXPECT_TRUE(parsed) << parsed.error().what << ": " << parsed.error().why;
+}
+
 TEST_P(EveryTool, HasExamplesThatParse) {
   EXPECT_GE(tool.examples.size(), 2u);
-  auto options = all_options(tool);
   for (auto& example : tool.examples) {
     SCOPED_TRACE(example.command);
     expect_fragment(example.meaning, "meaning");
-    auto words = shell_words(example.command);
-    ASSERT_FALSE(words.empty());
-    EXPECT_EQ(words[0], tool.name);
-    words.erase(words.begin());
-    // Which users and disks there are is the machine's affair.
-    auto machine = tool;
-    for (auto& o : machine.options)
-      if (o.complete == Complete::disk || o.complete == Complete::user)
-        o.apply = [](Config&, std::string_view) -> Result<void> { return {}; };
-    auto parsed = parse_command_line(machine, words);
-    EXPECT_TRUE(parsed) << parsed.error().what << ": " << parsed.error().why;
+    expect_parses(tool, example.command);
+  }
+}
+
+TEST_P(EveryTool, AnswersQuestions) {
+  EXPECT_GE(tool.questions.size(), 1u);
+  EXPECT_LE(tool.questions.size(), 4u);
+  for (auto& q : tool.questions) {
+    SCOPED_TRACE(q.question);
+    EXPECT_TRUE(q.question.ends_with('?'));
+    EXPECT_TRUE(isupper(static_cast<unsigned char>(q.question.front())));
+    EXPECT_LE(q.question.size(), 76u);
+    EXPECT_TRUE(std::all_of(q.question.begin(), q.question.end(),
+                            [](char c) { return c >= ' ' && c <= '~'; }));
+    expect_parses(tool, q.command);
   }
 }
 
@@ -345,9 +362,17 @@ TEST(Registry, NamesAreUnique) {
   for (auto& entry : registry()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " twice";
     EXPECT_EQ(find_tool(entry.name), &entry);
-    for (auto command : {"list", "help", "doctor", "coretap"}) EXPECT_NE(entry.name, command);
+    for (auto command : {"list", "help", "find", "doctor", "coretap"})
+      EXPECT_NE(entry.name, command);
   }
   EXPECT_EQ(find_tool("no such tool"), nullptr);
+}
+
+TEST(Registry, NoQuestionIsAskedTwice) {
+  std::set<std::string_view> asked;
+  for (auto& entry : registry())
+    for (auto& q : build(entry).questions)
+      EXPECT_TRUE(asked.insert(q.question).second) << entry.name << ": " << q.question;
 }
 
 TEST(Registry, LongOptionsAreTheSameEverywhere) {

@@ -29,6 +29,7 @@ complete -c coretap -n __coretap_in_command -x -a '(__coretap_command)'
 complete -c coretap -n __coretap_wants_command -l version -d 'the version'
 complete -c coretap -n __coretap_wants_command -a list -d 'all tools'
 complete -c coretap -n __coretap_wants_command -a help -d 'what a tool does and its options'
+complete -c coretap -n __coretap_wants_command -a find -d 'questions, tools and options by words'
 complete -c coretap -n __coretap_wants_command -a doctor -d 'what this kernel and these rights can run'
 complete -c coretap -n '__fish_seen_subcommand_from list doctor' -l json -d 'one JSON object per line'
 
