@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/link.hpp"
 #include "core/session.hpp"
 #include "coretap/version.hpp"
 #include "docs/help.hpp"
@@ -10,13 +11,6 @@
 namespace coretap {
 
 namespace {
-
-int end_of(Sink& out) {
-  out.flush();
-  if (!out.failed()) return kOk;
-  print_error("coretap", out.error());
-  return kFailed;
-}
 
 int list(const std::vector<std::string>& arguments) {
   bool json = arguments.size() == 1 && arguments[0] == "--json";
@@ -50,6 +44,7 @@ std::string usage() {
          "       coretap list [--json]     all tools\n"
          "       coretap help TOOL         what a tool does and its options\n"
          "       coretap doctor [--json]   what this kernel and these rights can run\n"
+         "       coretap link [DIRECTORY]  make the tools' own names, as links\n"
          "       coretap --version\n";
 }
 
@@ -70,6 +65,13 @@ int help(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+int end_of(Sink& out) {
+  out.flush();
+  if (!out.failed()) return kOk;
+  print_error("coretap", out.error());
+  return kFailed;
+}
+
 int usage_without_tool() {
   fputs(usage().c_str(), stderr);
   return kUsage;
@@ -81,6 +83,7 @@ std::optional<int> run_command(const std::vector<std::string>& arguments) {
   if (command == "list") return list(rest);
   if (command == "help" || command == "--help" || command == "-h") return help(rest);
   if (command == "doctor") return doctor(rest);
+  if (command == "link") return link_command(rest);
   if (command == "--version" || command == "-V") {
     Sink out;
     out.line(fmt::format("coretap {}", kVersion));

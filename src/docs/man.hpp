@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "coretap/tool.hpp"
+#include "docs/naming.hpp"
 
 namespace coretap {
 
-std::string man_page(const Tool& tool);
-std::string coretap_man_page();
+std::string man_page(const Tool& tool, const Naming& naming = {});
+std::string coretap_man_page(const Naming& naming = {});
 
 /// What lies in a tool's kernel program; read without privileges.
 struct KernelParts {

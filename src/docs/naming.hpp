@@ -1,0 +1,22 @@
+// What an installation calls the tools: their pages, and how they are called.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+struct Naming {
+  std::string prefix = {};  ///< before their own names
+  bool own_names = true;    ///< these can be called; else only `coretap NAME`
+
+  std::string page(std::string_view tool) const {
+    return fmt::format("{}{}", own_names ? prefix : "coretap-", tool);
+  }
+  std::string command(std::string_view tool) const {
+    return fmt::format("{}{}", own_names ? prefix : "coretap ", tool);
+  }
+};
+
+}  // namespace coretap
