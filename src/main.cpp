@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/commands.hpp"
+#include "core/link.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
 #include "coretap/tool.hpp"
@@ -16,7 +17,7 @@ int main(int argc, char** argv) {
   std::string name = argc > 0 ? argv[0] : "coretap";
   name.erase(0, name.rfind('/') + 1);
 
-  auto* entry = find_tool(name);
+  auto* entry = tool_called(name);
   if (!entry && !arguments.empty()) {
     if (auto status = run_command(arguments)) return *status;
     name = arguments.front();

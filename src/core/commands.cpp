@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/link.hpp"
 #include "core/session.hpp"
 #include "coretap/version.hpp"
 #include "docs/help.hpp"
@@ -15,13 +16,6 @@
 namespace coretap {
 
 namespace {
-
-int end_of(Sink& out) {
-  out.flush();
-  if (!out.failed()) return kOk;
-  print_error("coretap", out.error());
-  return kFailed;
-}
 
 int list(const std::vector<std::string>& arguments) {
   bool json = arguments.size() == 1 && arguments[0] == "--json";
@@ -56,6 +50,7 @@ std::string usage() {
          "       coretap help TOOL         what a tool does and its options\n"
          "       coretap find WORD...      questions, tools and options that have these words\n"
          "       coretap doctor [--json]   what this kernel and these rights can run\n"
+         "       coretap link [DIRECTORY]  make the tools' own names, as links\n"
          "       coretap --version\n";
 }
 
@@ -111,7 +106,7 @@ int find(const std::vector<std::string>& words) {
     auto tool = build(entry);
     for (auto& q : tool.questions)
       if (has_words(fmt::format("{} {} {}", q.question, q.command, tool.summary), words))
-        questions += fmt::format("  {}\n      {}\n", q.question, q.command);
+        questions += fmt::format("  {}\n      coretap {}\n", q.question, q.command);
     if (has_words(fmt::format("{} {} {}", tool.name, tool.subsystem, tool.summary), words))
       tools += fmt::format("  {:<16} {}\n", tool.name, tool.summary);
     for (auto& o : all_options(tool)) {
@@ -138,6 +133,13 @@ int find(const std::vector<std::string>& words) {
 
 }  // namespace
 
+int end_of(Sink& out) {
+  out.flush();
+  if (!out.failed()) return kOk;
+  print_error("coretap", out.error());
+  return kFailed;
+}
+
 int usage_without_tool() {
   fputs(usage().c_str(), stderr);
   return kUsage;
@@ -150,6 +152,7 @@ std::optional<int> run_command(const std::vector<std::string>& arguments) {
   if (command == "help" || command == "--help" || command == "-h") return help(rest);
   if (command == "find") return find(rest);
   if (command == "doctor") return doctor(rest);
+  if (command == "link") return link_command(rest);
   if (command == "--version" || command == "-V") {
     Sink out;
     out.line(fmt::format("coretap {}", kVersion));

@@ -1,9 +1,10 @@
-// `coretap list`, `coretap help TOOL`, `coretap find WORD...`, `coretap doctor`,
-// `coretap --version`.
+// `coretap list`, `help TOOL`, `find WORD...`, `doctor`, `link`, `--version`.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "output/sink.hpp"
 
 namespace coretap {
 
@@ -11,6 +12,9 @@ namespace coretap {
 std::optional<int> run_command(const std::vector<std::string>& arguments);
 
 int usage_without_tool();
+
+/// The exit status once all is written.
+int end_of(Sink& out);
 
 int doctor(const std::vector<std::string>& arguments);
 

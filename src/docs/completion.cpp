@@ -22,12 +22,21 @@ struct Command {
 constexpr std::array kCommands = {Command{"list", "all tools"},
                                   Command{"help", "what a tool does and its options", true},
                                   Command{"find", "questions, tools and options by words"},
-                                  Command{"doctor", "what this kernel and these rights can run"}};
+                                  Command{"doctor", "what this kernel and these rights can run"},
+                                  Command{"link", "make the tools' own names, as links"}};
 
 std::vector<Tool> all_tools() {
   std::vector<Tool> tools;
   for (auto& entry : registry()) tools.push_back(build(entry));
   return tools;
+}
+
+/// The names that the scripts complete, each after a space.
+std::string called(const Naming& naming) {
+  std::string names = " coretap";
+  if (naming.own_names)
+    for (auto& entry : registry()) names += " " + naming.command(entry.name);
+  return names;
 }
 
 /// Text within single quotes of a shell.
@@ -125,7 +134,7 @@ _coretap() {
     local name=${COMP_WORDS[0]##*/} cur=${COMP_WORDS[COMP_CWORD]}
     COMPREPLY=()
     if [[ $name != coretap ]]; then
-        _coretap_tool "$name" 1
+        _coretap_tool "${name##*-}" 1
     elif ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$_coretap_commands --help --version $_coretap_tools" -- "$cur")
     else
@@ -133,18 +142,23 @@ _coretap() {
             help) ((COMP_CWORD == 2)) && mapfile -t COMPREPLY < <(compgen -W "$_coretap_tools" -- "$cur") ;;
             find) ;;
             list | doctor) mapfile -t COMPREPLY < <(compgen -W --json -- "$cur") ;;
+            link)
+                if [[ $cur == -* ]]; then
+                    mapfile -t COMPREPLY < <(compgen -W "--prefix --remove --help" -- "$cur")
+                else
+                    _coretap_values directory "$cur"
+                fi
+                ;;
             *) _coretap_tool "${COMP_WORDS[1]}" 2 ;;
         esac
     fi
 }
 
-# shellcheck disable=SC2086
-complete -F _coretap coretap $_coretap_tools
-)sh";
+complete -F _coretap)sh";
 
 }  // namespace
 
-std::string bash_completion() {
+std::string bash_completion(const Naming& naming) {
   auto tools = all_tools();
   std::string names, commands, options;
   // Values: a long name means the same in every tool, a letter does not.
@@ -172,7 +186,7 @@ std::string bash_completion() {
       commands, names, options);
   for (auto& [kind, words] : kinds)
     text += fmt::format("        {}) echo {} ;;\n", fmt::join(words, " | "), kind);
-  return text + "    esac\n}\n" + kBashBody;
+  return text + "    esac\n}\n" + kBashBody + called(naming) + "\n";
 }
 
 // --- zsh -----------------------------------------------------------------------------------------
@@ -242,7 +256,7 @@ _coretap_command() {
 
 _coretap() {
   if [[ $service != coretap ]]; then
-    _coretap_tool $service
+    _coretap_tool ${service##*-}
     return
   fi
   if (( CURRENT == 2 )); then
@@ -256,6 +270,7 @@ _coretap() {
     help) (( CURRENT == 2 )) && _coretap_tools ;;
     find) ;;
     list|doctor) _arguments '--json[one JSON object per line]' ;;
+    link) _arguments '--prefix=[names begin with this, which ends in -]:PREFIX: ' '--remove[remove such links instead]' ':directory:_directories' ;;
     *) _coretap_tool $words[1] ;;
   esac
 }
@@ -265,11 +280,10 @@ _coretap "$@"
 
 }  // namespace
 
-std::string zsh_completion() {
+std::string zsh_completion(const Naming& naming) {
   auto tools = all_tools();
-  std::string names, described, cases;
+  std::string described, cases;
   for (auto& tool : tools) {
-    names += fmt::format(" {}", tool.name);
     described += fmt::format(
         "    {}\n", quote(fmt::format("{}:{}", tool.name, zsh_text(tool.summary)), "'\\''"));
     cases += fmt::format("    {})\n      _arguments -s -S", tool.name);
@@ -287,14 +301,14 @@ std::string zsh_completion() {
     commands +=
         fmt::format("    {}\n", quote(fmt::format("{}:{}", c.name, zsh_text(c.doc)), "'\\''"));
   return fmt::format(
-             "#compdef coretap{}\n# zsh completion for coretap and its tools; generated, do not "
+             "#compdef{}\n# zsh completion for coretap and its tools; generated, do not "
              "edit.\n\n"
              "_coretap_commands() {{\n  local -a commands=(\n{}    '--version:the version'\n  )\n"
              "  _describe -t commands command commands\n}}\n\n"
              "_coretap_tools() {{\n  local -a tools=(\n{}  )\n  _describe -t tools tool "
              "tools\n}}\n\n"
              "_coretap_tool() {{\n  _coretap_command && return\n  case $1 in\n{}  esac\n}}\n",
-             names, commands, described, cases) +
+             called(naming), commands, described, cases) +
          kZshBody;
 }
 
@@ -342,13 +356,6 @@ function __coretap_wants_command
     test (count (commandline -opc)) -eq 1
 end
 
-# Adds an option or argument to a tool under its own name and behind coretap.
-function __coretap_add --argument-names tool
-    set -e argv[1]
-    complete -c $tool -n 'not __coretap_in_command' $argv
-    complete -c coretap -n "not __coretap_in_command; and __fish_seen_subcommand_from $tool" $argv
-end
-
 complete -c coretap -f
 complete -c coretap -n __coretap_in_command -x -a '(__coretap_command)'
 complete -c coretap -n __coretap_wants_command -l version -d 'the version'
@@ -356,7 +363,7 @@ complete -c coretap -n __coretap_wants_command -l version -d 'the version'
 
 }  // namespace
 
-std::string fish_completion() {
+std::string fish_completion(const Naming& naming) {
   std::string text = kFishHead;
   auto tools = all_tools();
   auto quoted = [](std::string_view s) { return quote(s, "\\'"); };
@@ -365,15 +372,33 @@ std::string fish_completion() {
                         quoted(c.doc));
   text +=
       "complete -c coretap -n '__fish_seen_subcommand_from list doctor' -l json -d 'one JSON "
-      "object per line'\n";
+      "object per line'\n"
+      "complete -c coretap -n '__fish_seen_subcommand_from link' -x -a "
+      "'(__fish_complete_directories)'\n"
+      "complete -c coretap -n '__fish_seen_subcommand_from link' -l prefix -x -d 'names begin with "
+      "this, which ends in -'\n"
+      "complete -c coretap -n '__fish_seen_subcommand_from link' -l remove -d 'remove such links "
+      "instead'\n";
+  text += fmt::format(
+      "\n# Adds an option or argument to a tool{}\n"
+      "function __coretap_add --argument-names tool\n    set -e argv[1]\n",
+      naming.own_names ? " under its own name and behind coretap." : ".");
+  if (naming.own_names)
+    text +=
+        fmt::format("    complete -c {}$tool -n 'not __coretap_in_command' $argv\n", naming.prefix);
+  text +=
+      "    complete -c coretap -n \"not __coretap_in_command; and __fish_seen_subcommand_from "
+      "$tool\" $argv\nend\n";
   for (auto& tool : tools) {
     text += fmt::format("\n# {}\n", tool.name);
     for (auto* when : {"__coretap_wants_command", "'__fish_seen_subcommand_from help'"})
       text += fmt::format("complete -c coretap -n {} -a {} -d {}\n", when, tool.name,
                           quoted(tool.summary));
-    text += fmt::format(
-        "complete -c {0} -f\ncomplete -c {0} -n __coretap_in_command -x -a '(__coretap_command)'\n",
-        tool.name);
+    if (naming.own_names)
+      text += fmt::format(
+          "complete -c {0} -f\n"
+          "complete -c {0} -n __coretap_in_command -x -a '(__coretap_command)'\n",
+          naming.command(tool.name));
     for (auto& o : all_options(tool)) {
       text += fmt::format("__coretap_add {}", tool.name);
       if (o.letter) text += fmt::format(" -s {}", o.letter);

@@ -2,10 +2,12 @@
 #pragma once
 #include <string>
 
+#include "docs/naming.hpp"
+
 namespace coretap {
 
-std::string bash_completion();
-std::string zsh_completion();
-std::string fish_completion();
+std::string bash_completion(const Naming& naming = {});
+std::string zsh_completion(const Naming& naming = {});
+std::string fish_completion(const Naming& naming = {});
 
 }  // namespace coretap

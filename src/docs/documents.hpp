@@ -3,9 +3,11 @@
 #include <map>
 #include <string>
 
+#include "docs/naming.hpp"
+
 namespace coretap {
 
 /// Contents by path below the output directory.
-std::map<std::string, std::string> documents();
+std::map<std::string, std::string> documents(const Naming& naming = {});
 
 }  // namespace coretap

@@ -183,10 +183,10 @@ void heading(Page& p, std::string_view name, std::string_view summary) {
   p.macro(fmt::format("Nd {}", inline_words(summary)));
 }
 
-void synopsis_section(Page& p, const Tool& tool) {
+void synopsis_section(Page& p, const Tool& tool, const Naming& naming) {
   auto options = all_options(tool);
   p.section("SYNOPSIS");
-  p.macro(fmt::format("Nm {}", tool.name));
+  p.macro(fmt::format("Nm {}", naming.command(tool.name)));
   std::string letters;
   for (auto& o : options)
     if (o.letter && o.metavar.empty()) letters += o.letter;
@@ -589,37 +589,43 @@ void rights_section(Page& p, const Tool& tool) {
       "read; -v says what is kept.");
 }
 
-void see_also(Page& p, std::string_view subsystem, std::string_view self) {
-  std::vector<std::string_view> names;
+void see_also(Page& p, const Naming& naming, std::string_view subsystem, std::string_view self) {
+  std::vector<std::string> names;
   if (self != "coretap") names.emplace_back("coretap");
   for (auto& entry : registry())
     if (entry.name != self && (subsystem.empty() || entry.subsystem == subsystem))
-      names.push_back(entry.name);
+      names.push_back(naming.page(entry.name));
   std::sort(names.begin(), names.end());
   if (names.empty()) return;
   p.section("SEE ALSO");
-  for (auto name : names) p.macro(fmt::format("Xr {} 8{}", name, name == names.back() ? "" : " ,"));
+  for (auto& name : names)
+    p.macro(fmt::format("Xr {} 8{}", name, name == names.back() ? "" : " ,"));
 }
 
 /// Each with the command line that answers it.
-void question_items(Page& p, const Tool& tool) {
+void question_items(Page& p, const Naming& naming, const Tool& tool) {
   for (auto& q : tool.questions) {
     p.item(inline_words(q.question));
-    p.example(q.command);
+    p.example(naming.line(tool.name, q.command));
   }
 }
 
 }  // namespace
 
-std::string man_page(const Tool& tool) {
+std::string man_page(const Tool& tool, const Naming& naming) {
   Page p;
-  heading(p, tool.name, tool.summary);
-  synopsis_section(p, tool);
+  heading(p, naming.page(tool.name), tool.summary);
+  synopsis_section(p, tool, naming);
   p.section("DESCRIPTION");
   p.prose(tool.description);
   p.macro("Pp");
-  p.macro("Nm");
-  p.prose("is a name of the one executable");
+  if (naming.own_names) {
+    p.macro("Nm");
+    p.prose("is a name of the one executable");
+  } else {
+    p.macro(fmt::format("Nm {}", naming.command(tool.name)));
+    p.prose("is one of the tools in the executable");
+  }
   p.macro("Xr coretap 8 ,");
   p.prose(
       "which says what rights and which kernel it needs. Data goes to standard output; notes, "
@@ -642,7 +648,7 @@ std::string man_page(const Tool& tool) {
   p.prose(sentence(tool.overhead));
   p.section("ANSWERS");
   p.begin("-tag -width Ds -compact");
-  question_items(p, tool);
+  question_items(p, naming, tool);
   p.end();
   p.section("EXAMPLES");
   for (auto& e : tool.examples) {
@@ -651,29 +657,35 @@ std::string man_page(const Tool& tool) {
     words.back() = ':';
     p.prose(words);
     p.macro("Pp");
-    p.example(e.command);
+    p.example(naming.line(tool.name, e.command));
   }
-  see_also(p, tool.subsystem, tool.name);
+  see_also(p, naming, tool.subsystem, tool.name);
   return p.finish();
 }
 
-std::string coretap_man_page() {
+std::string coretap_man_page(const Naming& naming) {
   Page p;
   heading(p, "coretap", "CO-RE BPF tracers for Linux in one executable");
   p.section("SYNOPSIS");
-  for (auto line : {"Ar TOOL Op Ar OPTIONS", "Cm list Op Fl -json", "Cm help Ar TOOL",
-                    "Cm find Ar WORD ...", "Cm doctor Op Fl -json", "Fl -version"}) {
+  for (auto line :
+       {"Ar TOOL Op Ar OPTIONS", "Cm list Op Fl -json", "Cm help Ar TOOL", "Cm find Ar WORD ...",
+        "Cm doctor Op Fl -json",
+        "Cm link Oo Fl -prefix Ar PREFIX Oc Oo Fl -remove Oc Op Ar DIRECTORY", "Fl -version"}) {
     p.macro("Nm coretap");
     p.macro(line);
   }
   p.section("DESCRIPTION");
   p.macro("Nm");
-  p.prose(
-      "holds a suite of tracers in one executable. Each tool is a name (a link) of that "
-      "executable, and "
-      "its first argument may be the name of a tool just as well. There is nothing else to "
-      "install: no "
-      "compiler, no kernel headers.");
+  p.prose("holds a suite of tracers in one executable.");
+  if (naming.own_names) {
+    p.prose(
+        "Each tool is a name (a link) of that executable, and its first argument may be the name "
+        "of a tool just as well.");
+    if (!naming.prefix.empty()) p.prose(fmt::format("These names begin with {}.", naming.prefix));
+  } else {
+    p.prose("Its first argument is the name of a tool; link makes names that can be called.");
+  }
+  p.prose("There is nothing else to install: no compiler, no kernel headers.");
   p.begin("-tag -width Ds");
   p.item("Ar TOOL Op Ar OPTIONS");
   p.prose("Runs a tool.");
@@ -687,6 +699,13 @@ std::string coretap_man_page() {
       "answer them, tools, and options. Ends with 1 if nothing has.");
   p.item("Cm doctor Op Fl -json");
   p.prose("Tells what this kernel and the rights of the caller can run, and what is missing.");
+  p.item("Cm link Oo Fl -prefix Ar PREFIX Oc Oo Fl -remove Oc Op Ar DIRECTORY");
+  p.prose(
+      "Makes a link to this executable for each tool in the directory, by default that of the "
+      "executable. With a prefix, which ends in a hyphen, their names begin with it: what follows "
+      "the last hyphen is the tool. Nothing is overwritten: where a name is something else already, "
+      "as it is where another package has a tool of that name, no link is made. With --remove the "
+      "links of this executable are removed instead, of this prefix or of any.");
   p.item("Fl -version");
   p.prose("Prints the version.");
   p.end();
@@ -701,7 +720,7 @@ std::string coretap_man_page() {
       p.macro(fmt::format("Ss {}", inline_words(subsystem)));
       p.begin("-tag -width Ds -compact");
     }
-    question_items(p, tool);
+    question_items(p, naming, tool);
   }
   if (!subsystem.empty()) p.end();
   p.section("TOOLS");
@@ -714,7 +733,7 @@ std::string coretap_man_page() {
       p.macro(fmt::format("Ss {}", inline_words(subsystem)));
       p.begin("-tag -width Ds -compact");
     }
-    p.item(fmt::format("Xr {} 8", tool.name));
+    p.item(fmt::format("Xr {} 8", naming.page(tool.name)));
     p.prose(sentence(tool.summary));
   }
   if (!subsystem.empty()) p.end();
@@ -743,7 +762,11 @@ std::string coretap_man_page() {
   p.example("coretap list");
   p.example("coretap find slow disk");
   p.example("sudo coretap doctor");
-  see_also(p, {}, "coretap");
+  p.macro("Pp");
+  p.prose("Tools by their own names, where another suite of such tools is installed:");
+  p.macro("Pp");
+  p.example("sudo coretap link --prefix ct- /usr/local/sbin");
+  see_also(p, naming, {}, "coretap");
   return p.finish();
 }
 

@@ -3,10 +3,11 @@
 #include <string>
 
 #include "coretap/tool.hpp"
+#include "docs/naming.hpp"
 
 namespace coretap {
 
-std::string man_page(const Tool& tool);
-std::string coretap_man_page();
+std::string man_page(const Tool& tool, const Naming& naming = {});
+std::string coretap_man_page(const Naming& naming = {});
 
 }  // namespace coretap

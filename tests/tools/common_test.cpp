@@ -791,7 +791,7 @@ TOOL_TEST(Common, Find) {
   auto files = found({"FILES", "opens"});
   EXPECT_EQ(files.status, 0);
   EXPECT_EQ(files.err, "");
-  EXPECT_TRUE(contains(files.out, "Which process opens that file?\n      opensnoop -F\n"))
+  EXPECT_TRUE(contains(files.out, "Which process opens that file?\n      coretap opensnoop -F\n"))
       << files.out;
   EXPECT_TRUE(contains(files.out, "Tools:\n  opensnoop ")) << files.out;
   EXPECT_FALSE(contains(files.out, "biosnoop")) << files.out;
@@ -808,6 +808,41 @@ TOOL_TEST(Common, Find) {
   auto nothing = found({"file", "no such word\x1b"});
   expect_refusal("coretap", nothing, 1, "coretap list");
   EXPECT_EQ(nothing.out, "");
+}
+
+TOOL_TEST(Common, NamesOfTools) {
+  TemporaryDirectory place;
+  auto link = [&](Strings arguments) {
+    arguments.insert(arguments.begin(), "link");
+    return run_tool("coretap", arguments);
+  };
+  auto made = link({"--prefix", "ct-", place.path()});
+  EXPECT_EQ(made.status, 0) << made.err;
+  for (auto& name : tool_names()) {
+    auto version = run({place.path() + "/ct-" + name, "--version"});
+    EXPECT_EQ(version.status, 0) << version.err;
+    EXPECT_TRUE(version.out.starts_with(name + " ")) << version.out;
+  }
+  EXPECT_EQ(link({"--remove", "--prefix=other-", place.path()}).status, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(place.path()));
+  EXPECT_EQ(link({"--remove", place.path()}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(place.path()));
+
+  std::filesystem::create_symlink("/nonexistent", place.path() + "/runqlat");
+  auto refused = link({place.path()});
+  expect_refusal("coretap", refused, 1, "--prefix");
+  EXPECT_TRUE(contains(refused.err, "runqlat")) << refused.err;
+  for (auto& wrong : std::vector<Strings>{{"--prefix", "ct"},
+                                          {"--prefix", "../-"},
+                                          {"--prefix", "-"},
+                                          {"--prefix"},
+                                          {"--nonsense"},
+                                          {""},
+                                          {place.path(), place.path()}}) {
+    SCOPED_TRACE(::testing::PrintToString(wrong));
+    expect_refusal("coretap", link(wrong), 2, "coretap link --help");
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(place.path()), {}), 1);
 }
 
 TOOL_TEST(Common, CoretapOnAFullDisk) {

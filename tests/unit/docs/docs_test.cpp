@@ -88,6 +88,37 @@ TEST(Documents, FitATerminalAndName) {
   }
 }
 
+TEST(Documents, CallToolsAsTheInstallationDoes) {
+  for (auto& naming : {Naming{}, Naming{.prefix = "ct-"}, Naming{.own_names = false}}) {
+    auto all = documents(naming);
+    for (auto& entry : registry()) {
+      auto page = naming.page(entry.name), command = naming.command(entry.name);
+      auto& text = all.at(fmt::format("man/{}.8", page));
+      EXPECT_NE(text.find(fmt::format(".Sh NAME\n.Nm {}\n", page)), text.npos) << page;
+      EXPECT_NE(text.find(fmt::format(".Sh SYNOPSIS\n.Nm {}\n", command)), text.npos) << page;
+      auto typed = naming.prefix.empty() ? command : "ct\\-" + std::string(entry.name);
+      EXPECT_NE(text.find(fmt::format("\n.Dl {}", typed)), text.npos) << page;
+      EXPECT_NE(all.at("man/coretap.8").find(fmt::format(".It Xr {} 8\n", page)), text.npos)
+          << page;
+      // No page leads to one that this installation has not.
+      for (auto& line : lines(text)) {
+        if (!line.starts_with(".Xr ")) continue;
+        auto other = line.substr(4, line.find(' ', 4) - 4);
+        EXPECT_TRUE(all.contains(fmt::format("man/{}.8", other))) << page << ": " << other;
+      }
+    }
+    // The names of others' tools are not ours to complete.
+    EXPECT_EQ(all.at("completion/bash/coretap").find("complete -F _coretap coretap\n") ==
+                  std::string::npos,
+              naming.own_names);
+    EXPECT_EQ(all.at("completion/zsh/_coretap").starts_with("#compdef coretap\n"),
+              !naming.own_names);
+    EXPECT_EQ(
+        all.at("completion/fish/coretap.fish").find("complete -c runqlat ") == std::string::npos,
+        !naming.own_names || !naming.prefix.empty());
+  }
+}
+
 TEST(Conditions, AreWords) {
   EXPECT_EQ(condition_words(""), "");
   EXPECT_EQ(condition_words("queued"), "with --queued");

@@ -17,13 +17,6 @@ function __coretap_wants_command
     test (count (commandline -opc)) -eq 1
 end
 
-# Adds an option or argument to a tool under its own name and behind coretap.
-function __coretap_add --argument-names tool
-    set -e argv[1]
-    complete -c $tool -n 'not __coretap_in_command' $argv
-    complete -c coretap -n "not __coretap_in_command; and __fish_seen_subcommand_from $tool" $argv
-end
-
 complete -c coretap -f
 complete -c coretap -n __coretap_in_command -x -a '(__coretap_command)'
 complete -c coretap -n __coretap_wants_command -l version -d 'the version'
@@ -31,7 +24,18 @@ complete -c coretap -n __coretap_wants_command -a list -d 'all tools'
 complete -c coretap -n __coretap_wants_command -a help -d 'what a tool does and its options'
 complete -c coretap -n __coretap_wants_command -a find -d 'questions, tools and options by words'
 complete -c coretap -n __coretap_wants_command -a doctor -d 'what this kernel and these rights can run'
+complete -c coretap -n __coretap_wants_command -a link -d 'make the tools\' own names, as links'
 complete -c coretap -n '__fish_seen_subcommand_from list doctor' -l json -d 'one JSON object per line'
+complete -c coretap -n '__fish_seen_subcommand_from link' -x -a '(__fish_complete_directories)'
+complete -c coretap -n '__fish_seen_subcommand_from link' -l prefix -x -d 'names begin with this, which ends in -'
+complete -c coretap -n '__fish_seen_subcommand_from link' -l remove -d 'remove such links instead'
+
+# Adds an option or argument to a tool under its own name and behind coretap.
+function __coretap_add --argument-names tool
+    set -e argv[1]
+    complete -c $tool -n 'not __coretap_in_command' $argv
+    complete -c coretap -n "not __coretap_in_command; and __fish_seen_subcommand_from $tool" $argv
+end
 
 # bashreadline
 complete -c coretap -n __coretap_wants_command -a bashreadline -d 'commands typed into interactive bash'

@@ -1,0 +1,33 @@
+// The tools' own names: what one means, and links of these names to the executable.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "coretap/tool.hpp"
+
+namespace coretap {
+
+/// The tool that a program of this name is: by the whole name, else by what follows its last '-'.
+const Registered* tool_called(std::string_view name);
+
+struct LinkCounts {
+  std::size_t made = 0, there = 0;  ///< there: were before, and lead to the executable
+};
+/// Makes a relative link for each tool. Where one of the names is anything else, none is made.
+Result<LinkCounts> make_links(const std::filesystem::path& executable,
+                              const std::filesystem::path& directory, std::string_view prefix);
+
+/// Removes the links to the executable that are called after tools, with this prefix or any.
+Result<std::size_t> remove_links(const std::filesystem::path& executable,
+                                 const std::filesystem::path& directory,
+                                 std::optional<std::string_view> prefix);
+
+/// coretap link [--prefix PREFIX] [--remove] [DIRECTORY]
+int link_command(const std::vector<std::string>& arguments);
+
+}  // namespace coretap
