@@ -365,7 +365,7 @@ DiskCounts diskstats_of(const std::string& disk) {
 }
 
 // Reads one at a time of a disk that nobody else uses.
-TOOL_TEST(Agree, RequestsOfADisk) {
+SWITCH_TEST(Agree, RequestsOfADisk) {
   require_tool("biosnoop");
   require_tool("biolatency");
   constexpr std::uint64_t kCount = 60;
@@ -431,7 +431,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
 
 // A file that is not in the cache, read from its disk: pages that are added to the cache, pages
 // read ahead, and what the disk was asked for.
-TOOL_TEST(Agree, PagesReadFromADisk) {
+SWITCH_TEST(Agree, PagesReadFromADisk) {
   for (auto* tool : {"cachestat", "readahead", "biosnoop", "biolatency"}) require_tool(tool);
   // Blocks that the file system looks its extents up in, and pages of the victim's own code.
   constexpr std::uint64_t kFew = 64;
@@ -475,7 +475,7 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
 
 using Connection = std::pair<std::uint64_t, std::uint64_t>;  // local port, remote port
 
-TOOL_TEST(Agree, Connections) {
+SWITCH_TEST(Agree, Connections) {
   require_tool("tcplife");
   require_tool("tcpretrans");
   constexpr std::uint64_t kSessions = 3;
@@ -533,7 +533,7 @@ TOOL_TEST(Agree, Connections) {
 // ---- memory of a program ----
 
 // What is held is what all allocations and frees of the same run leave over.
-TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
+SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
   require_tool("memleak");
   Victim victim("leaker", {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
                 {.linger = true});
