@@ -10,7 +10,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kMany = 4096;
+constexpr std::size_t kMany = 1024;
 
 void subtract(Growth::Counters& from, const Growth::Counters& what) {
   for (std::size_t i = 0; i < from.size(); i++) from[i] -= what[i];
