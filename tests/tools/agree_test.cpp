@@ -538,9 +538,8 @@ SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
   Victim victim("leaker", {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
                 {.linger = true});
   Tools tools;
-  tools.start("held", "memleak", {"-o", "0", "-i", "1000", "-p", victim.id()});
+  tools.start("held", "memleak", {"-a", "-o", "0", "-i", "1000", "-p", victim.id()});
   tools.start("sums", "memleak", {"-C", "-i", "1000", "-p", victim.id()});
-  tools.start("each", "memleak", {"-a", "-o", "0", "-i", "1000", "-p", victim.id()});
   tools.start("events", "memleak", {"-t", "-p", victim.id()});
   victim.release();
   victim.truth();
@@ -565,7 +564,7 @@ SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
   EXPECT_EQ(tools["sums"].sum("bytes"), bytes);
   EXPECT_EQ(tools["sums"].sum("count"), blocks.size());
   std::map<std::uint64_t, std::uint64_t> shown;
-  for (auto& line : tools["each"].body)
+  for (auto& line : tools["held"].body)
     for (auto& one : line["allocations"].items())
       shown[std::stoull(one["address"].str(), nullptr, 16)] = one["bytes"].u64();
   EXPECT_EQ(shown, blocks);
