@@ -9,9 +9,9 @@ OPT(bool, by_disk);
 OPT(bool, by_flags);
 
 struct io {
-	u64 start; /* 0: not under way */
-	u64 wanted;
-	u64 life; /* when the request began: one that was merged into another never ends */
+	u64 start;  /* 0: not under way */
+	u64 wanted; /* by a filter; kept while it may wait for a flush */
+	u64 life;   /* when the request began: one that was merged into another never ends */
 };
 
 RQ_SLOTS(struct io);
@@ -24,11 +24,32 @@ HIST_KEYS(struct biolatency_key);
 /* Set when all is attached: what began before is not missed. */
 volatile __u64 tracing_since = 0;
 
-inline_ bool wanted_by_bio(struct request *rq)
+/* Known of it in this life. Before 6.5 none tells that another one has begun. */
+inline_ bool known_wanted(struct io *s, u64 life)
+{
+	return s && s->wanted && (!known_by_bio() || s->life == life);
+}
+
+/* The first of those that wait for it says whose a flush is: its data may be written already. */
+inline_ bool wanted_flush(struct request *flush)
+{
+	struct request *waits = first_waiting(flush);
+	u64 bio = (u64)BPF_CORE_READ(waits, bio);
+
+	if (known_by_bio() && bpf_map_lookup_elem(&bios, &bio))
+		return true;
+	return known_wanted(rq_slot(waits), BPF_CORE_READ(waits, start_time_ns)) ||
+	       wanted_by_cgroup((struct bio *)bio);
+}
+
+inline_ bool wanted(struct request *rq, struct io *s)
 {
 	u8 one;
 
-	return known_by_bio() && bio_slot_take(rq, &one);
+	if (is_flush(rq))
+		return wanted_flush(rq);
+	return known_wanted(s, rq->start_time_ns) || (known_by_bio() && bio_slot_take(rq, &one)) ||
+	       wanted_by_cgroup(rq->bio);
 }
 
 inline_ int begin(struct request *rq, bool first_only)
@@ -38,7 +59,7 @@ inline_ int begin(struct request *rq, bool first_only)
 	if (!keep_disk(rq))
 		return 0;
 	s = rq_slot(rq);
-	if (filter.on && !(s && s->wanted) && !wanted_by_bio(rq) && !wanted_by_cgroup(rq->bio)) {
+	if (filter.on && !wanted(rq, s)) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}
@@ -52,7 +73,7 @@ inline_ int begin(struct request *rq, bool first_only)
 	s->wanted = filter.on;
 	if (!first_only || !s->start || s->life != rq->start_time_ns)
 		s->start = bpf_ktime_get_ns();
-	if (queued)
+	if (queued || filter.on)
 		s->life = rq->start_time_ns;
 	return 0;
 }
@@ -91,7 +112,7 @@ int on_complete(u64 *ctx)
 	}
 	ns = since(s->start, bpf_ktime_get_ns());
 	s->start = 0;
-	s->wanted = 0;
+	s->wanted = filter.on && waits_for_flush(rq);
 	if (!hist_keyed) {
 		hist_add(ns);
 		return 0;

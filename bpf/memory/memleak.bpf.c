@@ -153,11 +153,19 @@ inline_ int begin(struct pt_regs *ctx, enum memleak_function function, u64 bytes
 	return 0;
 }
 
-/* Where the product overflows the function fails. */
+/* More than there can be where it overflows: the function fails then. */
+inline_ u64 product(u64 count, u64 bytes_of_each)
+{
+	u64 most = count ? ~0ULL / count : ~0ULL;
+
+	opaque(most); /* or the compiler makes it a multiplication of 128 bits, which BPF lacks */
+	return bytes_of_each > most ? ~0ULL : count * bytes_of_each;
+}
+
 static __noinline int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old,
 				 u64 count, u64 bytes_of_each)
 {
-	struct allocation *a = enter(ctx, function, count * bytes_of_each);
+	struct allocation *a = enter(ctx, function, product(count, bytes_of_each));
 
 	if (!a)
 		return 0;
@@ -185,7 +193,7 @@ inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 #define P3 PT_REGS_PARM3(ctx)
 
 ALLOCATES(malloc, begin(ctx, MEMLEAK_MALLOC, P1))
-ALLOCATES(calloc, begin(ctx, MEMLEAK_CALLOC, P1 *P2))
+ALLOCATES(calloc, begin(ctx, MEMLEAK_CALLOC, product(P1, P2)))
 ALLOCATES(realloc, begin_anew(ctx, MEMLEAK_REALLOC, P1, 1, P2))
 ALLOCATES(reallocarray, begin_anew(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
 ALLOCATES(posix_memalign, begin_at(ctx, P3, P1))

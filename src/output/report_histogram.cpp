@@ -2,7 +2,6 @@
 #include <bpf/libbpf.h>
 
 #include <cstring>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include "core/maps.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
+#include "output/growth.hpp"
 #include "output/histogram.hpp"
 #include "output/reporters.hpp"
 
@@ -48,7 +48,8 @@ class HistogramReporter : public Reporter {
   }
 
   void report(Session& s) override {
-    auto now = read(s);
+    auto grown = growth_.since_last(read(s));
+    if (keyed_) forget_idle(s.map("hist_keys"), growth_);
     bool text = s.config.format == OutputFormat::text;
     if (text) {
       if (s.config.given("timestamp"))
@@ -58,41 +59,29 @@ class HistogramReporter : public Reporter {
       if (report_.totals_size) s.out.line(totals_line(s));
     }
     auto stamp = iso_time(monotonic_ns());
-    std::size_t shown = 0;
-    for (auto& [key, total] : now) {
-      hist delta = total;
-      auto before = before_.find(key);
-      if (before != before_.end()) subtract(delta, before->second);
-      auto count = histogram_count(delta);
-      if (!count) continue;
-      shown++;
-      s.ledger.shown += count;
+    for (auto& [key, counters] : grown) {
+      hist delta;
+      memcpy(&delta, counters.data(), sizeof delta);
+      s.ledger.shown += histogram_count(delta);
       show(s, key, delta, stamp);
     }
-    if (!shown && s.config.format == OutputFormat::json) show(s, "", hist{}, stamp);
-    before_ = std::move(now);
+    if (grown.empty() && s.config.format == OutputFormat::json) show(s, "", hist{}, stamp);
   }
 
  private:
-  using Histograms = std::map<std::string, hist>;
+  static constexpr std::size_t kCounters = sizeof(hist) / 8;
 
-  static void subtract(hist& from, const hist& what) {
-    for (int i = 0; i < HIST_SLOTS; i++) from.slots[i] -= what.slots[i];
-    from.total_ns -= what.total_ns;
-  }
-
-  Histograms read(Session& s) const {
-    Histograms all;
+  Growth::Reading read(Session& s) const {
+    Growth::Reading all;
+    Growth::Counters counters(kCounters);
     if (!keyed_) {
-      hist sum{};
-      cpus_.sum(reinterpret_cast<std::uint64_t*>(&sum), sizeof sum / 8);
-      all.emplace("", sum);
+      cpus_.sum(counters.data(), kCounters);
+      all.emplace("", counters);
       return all;
     }
     each_entry(s.map("hist_keys"), [&](const char* key, const char* value) {
-      hist h;
-      memcpy(&h, value, sizeof h);
-      all.emplace(std::string(key, report_.key_size), h);
+      memcpy(counters.data(), value, sizeof(hist));
+      all.emplace(std::string(key, report_.key_size), counters);
     });
     return all;
   }
@@ -168,7 +157,7 @@ class HistogramReporter : public Reporter {
   const HistogramReport& report_;
   std::vector<const Field*> keys_;
   CpuSlots cpus_, totals_;
-  Histograms before_;
+  Growth growth_{HIST_SLOTS};
   std::uint64_t unit_ns_ = 1000;
   bool keyed_ = false;
 };

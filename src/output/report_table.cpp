@@ -37,6 +37,7 @@ class TableReporter : public Reporter {
   void report(Session& s) override {
     auto before = rows_.events();
     auto rows = rows_.since_last(read(s));
+    if (keyed_) forget_idle(s.map("table"), rows_.growth());
     s.ledger.shown += rows_.events() - before;
     show(s, rows);
   }

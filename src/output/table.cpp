@@ -18,23 +18,13 @@ void TableRows::order(const TableReport& report, std::string_view sort, std::uin
 
 std::vector<std::string> TableRows::since_last(Reading now) {
   std::vector<std::string> rows;
-  for (auto& [key, counters] : now) {
-    auto known = before_.find(key);
-    auto before = known == before_.end() ? Counters(counters.size()) : known->second;
-    auto delta = counters;
-    for (std::size_t i = 0; i < delta.size(); i++) delta[i] -= before[i];
-    if (!delta[0]) {
-      // Read between an event's count and its other counters: these come with the next one.
-      counters = std::move(before);
-      continue;
-    }
+  for (auto& [key, delta] : growth_.since_last(std::move(now))) {
     events_ += delta[0];
     std::string row(report_->value_at + report_->value_size, '\0');
     memcpy(row.data(), key.data(), key.size());
     memcpy(row.data() + report_->value_at, delta.data(), report_->value_size);
     rows.push_back(std::move(row));
   }
-  before_ = std::move(now);
   std::stable_sort(rows.begin(), rows.end(), [&](auto& a, auto& b) {
     for (auto* f : sort_) {
       auto of_a = f->read(a.data()), of_b = f->read(b.data());

@@ -1,19 +1,19 @@
 // Counters by key that only grow: what they grew by from one reading to the next, as rows.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "coretap/reports.hpp"
+#include "output/growth.hpp"
 
 namespace coretap {
 
 class TableRows {
  public:
-  using Counters = std::vector<std::uint64_t>;
-  using Reading = std::map<std::string, Counters>;  ///< by the kernel's key
+  using Counters = Growth::Counters;
+  using Reading = Growth::Reading;
 
   /// Rows by these fields of the report ("total_ns,count"), at most so many; 0: all.
   void order(const TableReport& report, std::string_view sort, std::uint64_t top);
@@ -22,12 +22,13 @@ class TableRows {
   std::vector<std::string> since_last(Reading now);
   /// Events in all rows so far, those beyond the top included.
   std::uint64_t events() const { return events_; }
+  Growth& growth() { return growth_; }
 
  private:
   const TableReport* report_ = nullptr;
   std::vector<const Field*> sort_;
   std::uint64_t top_ = 0, events_ = 0;
-  Reading before_;
+  Growth growth_;
 };
 
 }  // namespace coretap

@@ -73,6 +73,26 @@ TOOL_TEST(Biolatency, CountsWholeRequests) {
   EXPECT_LE(report.sum("count"), truth["diskstats"]["reads"].u64());
 }
 
+// Flushes that the kernel makes of what a process submits are that process's.
+SWITCH_TEST(Biolatency, FlushesAreTheSubmitters) {
+  require_tool("biolatency");
+  for (const Strings& how : {Strings{"--op", "flush"}, Strings{"--sync"}}) {
+    SCOPED_TRACE(how[0]);
+    Strings arguments{"--make", "loop", "--count", "20"};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    Victim victim("blockio", arguments, {.linger = true});
+    Json truth;
+    auto report = trace(victim, {"-F"}, &truth);
+    auto flushes = truth["diskstats"]["flushes"].u64();
+    if (!flushes) throw Skip("this loop device has no cache to flush");
+    std::uint64_t shown = 0;
+    for (auto& line : report.body)
+      if (line["flags"].str().ends_with("Flush")) shown += line["count"].u64();
+    EXPECT_EQ(shown, flushes);
+    EXPECT_EQ(report.sum("count"), truth["count"].u64() + flushes);
+  }
+}
+
 TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
   require_tool("biolatency");
   Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});

@@ -112,6 +112,30 @@ SWITCH_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
   }
 }
 
+// More processes than there is room for, though never many at a time: with reports in between the
+// ended ones make room.
+SWITCH_TEST(Runqlat, EndedProcessesMakeRoom) {
+  require_tool("runqlat");
+  Cgroup cgroup;
+  Victim victim("forker", {"--serial", "--children", "900", "--ms", "2"});
+  cgroup.add(victim.pid());
+  const Strings common{"--json", "-P", "-c", cgroup.path(), "--max-keys", "256"};
+  auto with = [&](Strings more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return std::make_unique<Tracer>("runqlat", more);
+  };
+  auto once = with({}), often = with({"0.05"});
+  victim.release();
+  auto truth = victim.truth();
+  auto without = once->stop(), report = often->stop();
+  EXPECT_GT(without.lost("untracked"), 0u) << "the room is small";
+  EXPECT_EQ(report.lost("untracked"), 0u);
+  std::set<std::uint64_t> pids;
+  for (auto& line : report.body)
+    if (line["count"].u64()) pids.insert(line["pid"].u64());
+  EXPECT_GE(pids.size(), 901u);
+}
+
 // What waits is asked, not what wakes or leaves: rivals on the same CPU are not counted.
 SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   require_tool("runqlat");

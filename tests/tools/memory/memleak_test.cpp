@@ -289,6 +289,8 @@ TOOL_TEST(Memleak, EachCall) {
     if (function == "free") {
       EXPECT_TRUE(event["bytes"].null());
       held.erase(address);
+    } else if (function == "reallocarray" && !address) {
+      EXPECT_EQ(event["bytes"].u64(), UINT64_MAX) << "its product overflowed: nothing was freed";
     } else if (address && function != "mmap" && function != "mremap" && function != "munmap") {
       held[address] = event["bytes"].u64();
     }

@@ -1,0 +1,42 @@
+// Counters by key that only grow: by how much from one reading to the next.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+struct bpf_map;
+
+namespace coretap {
+
+class Growth {
+ public:
+  using Counters = std::vector<std::uint64_t>;
+  using Reading = std::map<std::string, Counters>;  ///< by the kernel's key
+
+  /// The first so many counters of a key count its events; the others come with these.
+  explicit Growth(std::size_t counts = 1) : counts_(counts) {}
+
+  /// What was added to each key that had events since the reading before.
+  Reading since_last(Reading now);
+
+  std::size_t keys() const { return before_.size(); }
+  /// Keys that nothing was added to from one reading to the next.
+  const std::vector<std::string>& idle() const { return idle_; }
+  /// A key is taken out of the map; what was added to it after the last reading is in the next.
+  void gone(const std::string& key, const Counters& last);
+
+ private:
+  bool any_events(const Counters& delta) const;
+
+  std::size_t counts_;
+  Reading before_, late_;
+  std::vector<std::string> idle_;
+};
+
+/// Keys of ended processes and the like would fill a map, and memory, in the course of time: where
+/// there are many, the idle ones are taken out. A program that adds to one of them in the same
+/// microsecond loses that.
+void forget_idle(const bpf_map* map, Growth& growth);
+
+}  // namespace coretap

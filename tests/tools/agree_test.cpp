@@ -1,0 +1,575 @@
+// Tools that look at the same events from different sides, at once: what they count agrees exactly,
+// and times taken at different points lie in the order in which the points are passed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t signed_sum(const Report& report, const char* key) {
+  return static_cast<std::int64_t>(report.sum(key));
+}
+
+/// Many tools, each by a name of its own for this test.
+class Tools {
+ public:
+  void start(const std::string& key, const std::string& tool, Strings options) {
+    require_tool(tool);
+    options.insert(options.begin(), "--json");
+    running_[key] = std::make_unique<Tracer>(tool, options);
+  }
+  void stop() {
+    for (auto& [key, tracer] : running_) reports_.emplace(key, tracer->stop());
+    for (auto& [key, report] : reports_)
+      for (auto* cause : {"lost", "untracked", "unmatched", "missed"})
+        EXPECT_EQ(report.lost(cause), 0u) << key << ": " << cause;
+  }
+  const Report& operator[](const std::string& key) const { return reports_.at(key); }
+
+ private:
+  std::map<std::string, std::unique_ptr<Tracer>> running_;
+  std::map<std::string, Report> reports_;
+};
+
+// ---- one thread's time: on a CPU, waiting for one, blocked ----
+
+/// What the kernel's own accounting says of one thread.
+struct Accounts {
+  std::int64_t voluntary = 0, involuntary = 0;             // switches
+  std::int64_t on_cpu_ns = 0, run_delay_ns = 0, runs = 0;  // schedstat
+  std::int64_t ticks_ns = 0;                               // utime and stime
+
+  bool operator==(const Accounts&) const = default;
+  Accounts operator-(const Accounts& other) const {
+    return {voluntary - other.voluntary, involuntary - other.involuntary,
+            on_cpu_ns - other.on_cpu_ns, run_delay_ns - other.run_delay_ns,
+            runs - other.runs,           ticks_ns - other.ticks_ns};
+  }
+};
+
+Accounts accounts_of(const std::string& pid, char* state) {
+  Accounts accounts;
+  auto directory = "/proc/" + pid + "/task/" + pid;
+  std::istringstream delays(slurp(directory + "/schedstat"));
+  delays >> accounts.on_cpu_ns >> accounts.run_delay_ns >> accounts.runs;
+  std::istringstream status(slurp(directory + "/status"));
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream words(line);
+    std::string key;
+    words >> key;
+    if (key == "voluntary_ctxt_switches:") words >> accounts.voluntary;
+    if (key == "nonvoluntary_ctxt_switches:") words >> accounts.involuntary;
+  }
+  auto stat = slurp(directory + "/stat");
+  auto end = stat.rfind(')');
+  if (end == stat.npos) throw std::runtime_error("no /proc/PID/stat of " + pid);
+  std::istringstream fields(stat.substr(end + 1));
+  std::string word;
+  std::int64_t user = 0, system = 0;
+  fields >> *state;
+  for (int i = 0; i < 10; i++) fields >> word;
+  fields >> user >> system;
+  accounts.ticks_ns = (user + system) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
+  return accounts;
+}
+
+/// Of a thread that sleeps: it says so a little before it has left its CPU.
+Accounts accounts_at_rest(const std::string& pid) {
+  Accounts last;
+  for (int i = 0; i < 1000; i++) {
+    char state = 0;
+    auto accounts = accounts_of(pid, &state);
+    if (state == 'S' && accounts == last) return accounts;
+    last = accounts;
+    ::usleep(20'000);
+  }
+  throw std::runtime_error("process " + pid + " does not come to rest");
+}
+
+bool has_frame(const Json& line, const char* stack, std::string_view part) {
+  auto frames = line[stack].strings();
+  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
+}
+
+struct Sum {
+  std::int64_t ns = 0, count = 0;
+};
+template <class Condition>
+Sum sum_where(const Report& report, Condition condition) {
+  Sum sum;
+  for (auto& line : report.body)
+    if (condition(line)) {
+      sum.ns += line["total_ns"].i64();
+      sum.count += line["count"].i64();
+    }
+  return sum;
+}
+Sum sum_all(const Report& report) {
+  return sum_where(report, [](auto&) { return true; });
+}
+
+/// Calls that ended and began while they were watched.
+Sum calls_of(const Report& report, const std::string& name) {
+  Sum sum;
+  for (auto& line : report.body) {
+    if (line["type"].str() != "call" || line["syscall"].str() != name) continue;
+    if (line["latency_ns"].null() || line["result"].null()) continue;
+    sum.ns += line["latency_ns"].i64();
+    sum.count++;
+  }
+  return sum;
+}
+
+constexpr std::int64_t kFrequency = 199;
+
+// All are about the main thread of one process, which blocks in reads of a pipe, and then shares a
+// CPU with two others. It is asleep when tracing begins and when it ends, so that its switches in
+// between are whole: one block more than those that ended, the last.
+//
+// Each tool asks for the time itself, one after the other in the same tracepoint: for each event
+// they differ by no more than the others' programs take, walks of stacks included.
+SWITCH_TEST(Agree, TimesOfAThread) {
+  for (auto* tool : {"offcputime", "offwaketime", "wakeuptime", "chaintrace", "runqlat", "profile"})
+    require_tool(tool);
+  constexpr std::int64_t kReads = 20;
+  Victim rivals("runqueue", {"--threads", "2", "--ms", "1500"}, {.linger = true});
+  auto cpu = std::to_string(rivals.ready()["cpu"].u64());
+  Victim victim("sleeper",
+                {"--sleeps", std::to_string(kReads), "--ms", "5", "--block-on", "pipe", "--spin",
+                 "600", "--cpu", cpu},
+                {.linger = true});
+  auto tid = victim.id();
+  Tools tools;
+  tools.start("off", "offcputime", {"-t", tid});
+  tools.start("blocked", "offcputime", {"--state", "3", "-t", tid});
+  tools.start("preempted", "offcputime", {"--state", "0", "-K", "-t", tid});
+  tools.start("off and waker", "offwaketime", {"-t", tid});
+  tools.start("until waking", "wakeuptime", {"-t", tid});
+  tools.start("chains", "chaintrace", {"-t", tid});
+  tools.start("queued", "runqlat", {"-t", tid});
+  tools.start("samples", "profile", {"-F", std::to_string(kFrequency), "-t", tid});
+  tools.start("calls", "syscount", {"-L", "-t", tid});
+  tools.start("recorder", "traceloop", {"--dump-on-exit", "-t", tid});
+
+  auto before = accounts_at_rest(tid);
+  auto begun = Clock::now();
+  victim.release();
+  rivals.release();
+  auto truth = victim.truth()["threads"].items().at(0);
+  auto after = accounts_at_rest(tid);
+  auto lived = static_cast<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count());
+  rivals.truth();
+  tools.stop();
+  auto account = after - before;
+
+  auto is_runnable = [](auto& line) { return line["runnable"].boolean(); };
+  auto is_blocked = [](auto& line) { return !line["runnable"].boolean(); };
+  auto in_pipe = [](auto& line) { return has_frame(line, "kernel_stack", "pipe_read"); };
+  auto off = sum_all(tools["off"]), blocked = sum_all(tools["blocked"]),
+       preempted = sum_all(tools["preempted"]), until_waking = sum_all(tools["until waking"]),
+       chains = sum_all(tools["chains"]), both = sum_all(tools["off and waker"]),
+       queued = sum_all(tools["queued"]);
+
+  // Switches.
+  EXPECT_EQ(blocked.count, account.voluntary - 1);
+  EXPECT_EQ(preempted.count, account.involuntary);
+  EXPECT_GT(preempted.count, 2) << "the rivals ran as well";
+  EXPECT_EQ(off.count, blocked.count + preempted.count);
+  EXPECT_EQ(sum_where(tools["off"], is_blocked).count, blocked.count);
+  EXPECT_EQ(sum_where(tools["off"], is_runnable).count, preempted.count);
+  EXPECT_EQ(both.count, blocked.count);
+  EXPECT_EQ(chains.count, blocked.count);
+  EXPECT_EQ(until_waking.count, blocked.count);
+  // It waited for a CPU whenever it was back, and once to begin.
+  EXPECT_EQ(queued.count, off.count + 1);
+  EXPECT_EQ(queued.count, account.runs);
+
+  // Times that are the same.
+  const auto each = static_cast<std::int64_t>(200'000 * slowness());
+  auto near = [&](std::int64_t a, std::int64_t b, std::int64_t events) {
+    return std::llabs(a - b) <= events * each;
+  };
+  EXPECT_PRED3(near, off.ns, blocked.ns + preempted.ns, off.count);
+  EXPECT_PRED3(near, both.ns, blocked.ns, blocked.count);
+  EXPECT_PRED3(near, chains.ns, blocked.ns, blocked.count);
+  EXPECT_PRED3(near, queued.ns, account.run_delay_ns, 1);
+  // Blocked until it was woken, then queued like the preempted; the first wait is before all else.
+  auto first_wait = lived - account.on_cpu_ns - off.ns;
+  EXPECT_LE(until_waking.ns, blocked.ns + blocked.count * each);
+  EXPECT_GE(until_waking.ns + queued.ns, off.ns - off.count * each);
+  EXPECT_LE(until_waking.ns + queued.ns, off.ns + first_wait + off.count * each);
+  // On a CPU or off it, from its start to its end; the outside sees both a little earlier and
+  // later.
+  EXPECT_LE(off.ns + account.on_cpu_ns, lived + off.count * each);
+  EXPECT_GE(off.ns + account.on_cpu_ns + off.count * each, truth["slept_ns"].i64() + 600'000'000);
+
+  // A read is called, blocks, goes on, and returns.
+  auto read_off = sum_where(tools["off"], in_pipe);
+  auto read_woken = sum_where(tools["off and waker"], in_pipe);
+  auto reads = sum_where(tools["calls"], [](auto& row) { return row["syscall"].str() == "read"; });
+  auto recorded = calls_of(tools["recorder"], "read");
+  EXPECT_EQ(read_off.count, kReads);
+  EXPECT_EQ(read_woken.count, kReads);
+  EXPECT_EQ(reads.count, recorded.count);
+  EXPECT_LE(read_off.ns, reads.ns + kReads * each);
+  EXPECT_PRED3(near, reads.ns, recorded.ns, reads.count);
+  EXPECT_LE(recorded.ns, truth["slept_ns"].i64() + recorded.count * each);
+  for (auto& row : tools["calls"].body) {
+    auto name = row["syscall"].str();
+    EXPECT_EQ(row["count"].i64(), calls_of(tools["recorder"], name).count) << name;
+  }
+
+  // Samples are CPU time: of the scheduler's, and of the ticks that /proc shows. Each stretch on a
+  // CPU may hold one more or one less than its length; ticks are hundredths of a second each.
+  auto expected = static_cast<double>(account.on_cpu_ns) / 1e9 * kFrequency;
+  auto samples = static_cast<double>(tools["samples"].sum("count"));
+  auto either = 3 * std::sqrt(static_cast<double>(account.runs)) + 10;
+  EXPECT_GT(samples, expected * 0.75 - either);
+  EXPECT_LT(samples, expected * 1.25 + either);
+  auto by_ticks = static_cast<double>(account.ticks_ns) / 1e9 * kFrequency;
+  EXPECT_GT(samples, by_ticks * 0.75 - either);
+  EXPECT_LT(samples, by_ticks * 1.25 + either);
+  victim.end_lingering();
+  rivals.end_lingering();
+}
+
+// ---- calls of a cgroup ----
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+constexpr std::int64_t kRestarted = 516;  // ERESTART_RESTARTBLOCK, which programs never see
+
+Counts rows_by_name(const Report& report) {
+  Counts counts;
+  for (auto& row : report.body) counts[row["syscall"].str()] += row["count"].u64();
+  return counts;
+}
+
+template <class Condition>
+Counts calls_by_name(const Report& report, Condition condition) {
+  Counts counts;
+  for (auto& line : report.body)
+    if (line["type"].str() == "call" && condition(line)) counts[line["syscall"].str()]++;
+  return counts;
+}
+
+/// Opens files, runs programs, and makes other calls, in a cgroup: five tools, each of the cgroup.
+SWITCH_TEST(Agree, CallsOfACgroup) {
+  Cgroup cgroup;
+  Victim opener("opener", {"--scene", "--count", "40"}, {.linger = true});
+  constexpr std::uint64_t kPrograms = 10;
+  Victim runner("runner", {"--count", std::to_string(kPrograms)}, {.linger = true});
+  Victim caller("syscalls", {"--ms", "5"}, {.linger = true});
+  const std::vector<Victim*> victims{&opener, &runner, &caller};
+  for (auto* victim : victims) cgroup.add(victim->pid());
+  Tools tools;
+  tools.start("opens", "opensnoop", {"-c", cgroup.path()});
+  tools.start("failed opens", "opensnoop", {"-x", "-c", cgroup.path()});
+  tools.start("execs", "execsnoop", {"-x", "-c", cgroup.path()});
+  tools.start("calls", "syscount", {"-c", cgroup.path()});
+  tools.start("failed calls", "syscount", {"-x", "-c", cgroup.path()});
+  tools.start("processes", "syscount", {"-P", "-c", cgroup.path()});
+  tools.start("recorder", "traceloop", {"--dump-on-exit", "-c", cgroup.path()});
+  for (auto* victim : victims) victim->release();
+  for (auto* victim : victims) victim->truth();
+  for (auto* victim : victims) accounts_at_rest(victim->id());
+  tools.stop();
+
+  auto& recorder = tools["recorder"];
+  EXPECT_EQ(recorder.lost("overwritten"), 0u);
+  // The recorder shows what syscount takes as one: both ends of a fork, and a call that a stop
+  // interrupts with what it is resumed by. As the result of a return from a signal handler it shows
+  // what that restores.
+  auto ended = [](auto& call) {
+    auto name = call["syscall"].str();
+    return !call["result"].null() && name != "restart_syscall" &&
+           !(name == "clone" && call["result"].i64() == 0);
+  };
+  auto failed = [](auto& call) {
+    return !call["error"].null() && call["result"].i64() != -kRestarted &&
+           call["syscall"].str() != "rt_sigreturn";
+  };
+  auto calls = rows_by_name(tools["calls"]), failures = rows_by_name(tools["failed calls"]);
+  auto recorded = calls_by_name(recorder, ended), bad = calls_by_name(recorder, failed);
+  EXPECT_EQ(calls, recorded);
+  EXPECT_EQ(failures, bad);
+
+  // Files: by the call that opened them, and by how it ended.
+  const std::set<std::string> opening{"open", "creat", "openat", "openat2"};
+  Counts opens, bad_opens;
+  for (auto& line : tools["opens"].body) {
+    opens[line["call"].str()]++;
+    if (line["error"].i64()) bad_opens[line["call"].str()]++;
+  }
+  Counts shown_bad;
+  for (auto& line : tools["failed opens"].body) shown_bad[line["call"].str()]++;
+  EXPECT_EQ(bad_opens, shown_bad);
+  for (auto& name : opening) {
+    EXPECT_EQ(opens[name], calls[name]) << name;
+    EXPECT_EQ(bad_opens[name], failures[name]) << name;
+  }
+  EXPECT_GE(opens["openat"], 40u);
+  EXPECT_GT(bad_opens["openat"], 0u);
+
+  // Programs.
+  auto& execs = tools["execs"].body;
+  auto run = static_cast<std::uint64_t>(std::count_if(
+      execs.begin(), execs.end(), [](auto& event) { return event["ret"].i64() == 0; }));
+  EXPECT_EQ(execs.size(), calls["execve"] + calls["execveat"]);
+  EXPECT_EQ(execs.size() - run, failures["execve"] + failures["execveat"]);
+  EXPECT_EQ(run, runner.truth()["execs"].u64() + kPrograms);
+
+  // Processes.
+  Counts by_process, recorded_by_process;
+  for (auto& row : tools["processes"].body)
+    by_process[std::to_string(row["pid"].u64())] += row["count"].u64();
+  for (auto& line : recorder.body)
+    if (line["type"].str() == "call" && ended(line))
+      recorded_by_process[std::to_string(line["pid"].u64())]++;
+  EXPECT_EQ(by_process, recorded_by_process);
+  EXPECT_EQ(tools["processes"].sum("count"), tools["calls"].sum("count"));
+  for (auto* victim : victims) victim->end_lingering();
+}
+
+// ---- requests of a disk ----
+
+struct DiskCounts {
+  std::uint64_t requests = 0, sectors = 0, ms = 0;
+};
+/// Without flushes, whose time is that of what waits for them.
+DiskCounts diskstats_of(const std::string& disk) {
+  std::istringstream lines(slurp("/proc/diskstats"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string major, minor, name;
+    words >> major >> minor >> name;
+    if (name != disk) continue;
+    std::uint64_t value[17] = {};
+    for (auto& v : value)
+      if (!(words >> v)) v = 0;
+    return {value[0] + value[4] + value[11], value[2] + value[6] + value[13],
+            value[3] + value[7] + value[14]};
+  }
+  throw std::runtime_error(disk + " is not in /proc/diskstats");
+}
+
+// Reads one at a time of a disk that nobody else uses.
+SWITCH_TEST(Agree, RequestsOfADisk) {
+  require_tool("biosnoop");
+  require_tool("biolatency");
+  constexpr std::uint64_t kCount = 60;
+  Victim victim("blockio",
+                {"--make", "loop", "--op", "read", "--count", std::to_string(kCount), "--pattern",
+                 "random", "--size", "16384"},
+                {.linger = true});
+  auto disk = victim.ready()["disk"].str();
+  Tools tools;
+  tools.start("lines", "biosnoop", {"-Q", "-d", disk});
+  tools.start("own lines", "biosnoop", {"-d", disk, "-p", victim.id()});
+  tools.start("issued", "biolatency", {"-d", disk});
+  tools.start("queued", "biolatency", {"-Q", "-d", disk});
+  tools.start("flags", "biolatency", {"-F", "-D", "-d", disk});
+  tools.start("own", "biolatency", {"-d", disk, "-p", victim.id()});
+  tools.start("blocked", "offcputime", {"-t", victim.id()});
+  tools.start("calls", "syscount", {"-L", "-t", victim.id()});
+  auto before = diskstats_of(disk);
+  victim.release();
+  auto truth = victim.truth();
+  accounts_at_rest(victim.id());
+  auto after = diskstats_of(disk);
+  tools.stop();
+
+  auto& lines = tools["lines"];
+  auto requests = lines.body.size();
+  EXPECT_EQ(requests, kCount);
+  EXPECT_EQ(requests, tools["own lines"].body.size());
+  for (auto* key : {"issued", "queued", "flags", "own"})
+    EXPECT_EQ(tools[key].sum("count"), requests) << key;
+  EXPECT_EQ(requests, after.requests - before.requests);
+  EXPECT_EQ(lines.sum("bytes"), (after.sectors - before.sectors) * 512);
+  Counts by_flags;
+  for (auto& line : lines.body) by_flags[line["flags"].str()]++;
+  for (auto& histogram : tools["flags"].body) {
+    EXPECT_EQ(histogram["disk"].str(), disk);
+    EXPECT_EQ(histogram["count"].u64(), by_flags[histogram["flags"].str()])
+        << histogram["flags"].str();
+  }
+  EXPECT_EQ(tools["flags"].body.size(), by_flags.size());
+
+  // The clock is read once by each program, one after the other at either end.
+  const auto each = static_cast<std::int64_t>(100'000 * slowness());
+  auto slack = static_cast<std::int64_t>(requests) * each;
+  auto near = [&](std::int64_t a, std::int64_t b) { return std::llabs(a - b) <= slack; };
+  auto latency = signed_sum(lines, "latency_ns"), waited = signed_sum(lines, "queued_ns");
+  EXPECT_PRED2(near, latency, signed_sum(tools["issued"], "total_ns"));
+  EXPECT_PRED2(near, latency, signed_sum(tools["own"], "total_ns"));
+  EXPECT_PRED2(near, latency, signed_sum(tools["own lines"], "latency_ns"));
+  EXPECT_PRED2(near, latency, signed_sum(tools["flags"], "total_ns"));
+  EXPECT_PRED2(near, latency + waited, signed_sum(tools["queued"], "total_ns"));
+  // From the issue to the end; from the making of the request to its freeing; the whole call.
+  auto counted = static_cast<std::int64_t>(after.ms - before.ms + 1) * 1'000'000;
+  auto in_calls =
+      sum_where(tools["calls"], [](auto& row) { return row["syscall"].str() == "pread64"; });
+  EXPECT_LE(latency, counted + slack);
+  EXPECT_EQ(in_calls.count, static_cast<std::int64_t>(kCount));
+  EXPECT_LE(latency, in_calls.ns + slack);
+  EXPECT_LE(in_calls.ns, truth["took_ns"].i64() + slack);
+  EXPECT_LE(sum_all(tools["blocked"]).ns, in_calls.ns + slack);
+  victim.end_lingering();
+}
+
+// A file that is not in the cache, read from its disk: pages that are added to the cache, pages
+// read ahead, and what the disk was asked for.
+SWITCH_TEST(Agree, PagesReadFromADisk) {
+  for (auto* tool : {"cachestat", "readahead", "biosnoop", "biolatency"}) require_tool(tool);
+  // Blocks that the file system looks its extents up in, and pages of the victim's own code.
+  constexpr std::uint64_t kFew = 64;
+  Victim victim("pagecache", {"--phase", "cold"}, {.linger = true});
+  Tools tools;
+  tools.start("cache", "cachestat", {"-p", victim.id()});
+  tools.start("ahead", "readahead", {"-p", victim.id()});
+  tools.start("lines", "biosnoop", {"-p", victim.id()});
+  tools.start("histogram", "biolatency", {"-F", "-p", victim.id()});
+  victim.release();
+  auto truth = victim.truth();
+  accounts_at_rest(victim.id());
+  tools.stop();
+
+  auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  auto pages = truth["file_pages"].u64();
+  std::uint64_t read = 0, reads = 0, histogram_reads = 0;
+  for (auto& line : tools["lines"].body)
+    if (line["rwbs"].str().starts_with("R")) {
+      read += line["bytes"].u64();
+      reads++;
+    }
+  for (auto& line : tools["histogram"].body)
+    if (line["flags"].str().ends_with("Read")) histogram_reads += line["count"].u64();
+  auto misses = tools["cache"].sum("misses"), ahead = tools["ahead"].sum("read_pages");
+  EXPECT_EQ(reads, histogram_reads);
+  EXPECT_EQ(tools["lines"].body.size(), tools["histogram"].sum("count"));
+  EXPECT_GE(misses, pages);
+  EXPECT_LE(misses, pages + kFew);
+  EXPECT_LE(ahead, misses) << "what is read ahead was not in the cache";
+  EXPECT_GE(ahead + kFew, misses);
+  // A page that was added is read; the last of a file may be read in part.
+  EXPECT_GE(read + kFew * page, misses * page);
+  EXPECT_LE(read, (misses + kFew) * page);
+  // The machine's own count has that of all others too.
+  EXPECT_LE(pages * page, truth["phases"].items().at(0)["vmstat"]["pgpgin"].u64() * 1024);
+  victim.end_lingering();
+}
+
+// ---- connections ----
+
+using Connection = std::pair<std::uint64_t, std::uint64_t>;  // local port, remote port
+
+SWITCH_TEST(Agree, Connections) {
+  require_tool("tcplife");
+  require_tool("tcpretrans");
+  constexpr std::uint64_t kSessions = 3;
+  Victim victim("tcp", {"--sessions", std::to_string(kSessions), "--lost", "1"}, {.linger = true});
+  auto server = victim.ready()["server_pid"].u64(), port = victim.ready()["server_port"].u64();
+  Tools tools;
+  tools.start("sessions", "tcplife", {"-p", victim.id() + "," + std::to_string(server)});
+  tools.start("again", "tcpretrans", {"-l", "-p", victim.id()});
+  tools.start("again by connection", "tcpretrans", {"-l", "-c", "-p", victim.id()});
+  tools.start("calls", "syscount", {"-p", victim.id()});
+  tools.start("server's calls", "syscount", {"-p", std::to_string(server)});
+  victim.release();
+  auto truth = victim.truth();
+  accounts_at_rest(victim.id());
+  tools.stop();
+
+  std::map<Connection, Json> ends;
+  for (auto& line : tools["sessions"].body) {
+    Connection at{line["local_port"].u64(), line["remote_port"].u64()};
+    EXPECT_TRUE(ends.emplace(at, line).second) << "twice: " << at.first << " to " << at.second;
+  }
+  EXPECT_EQ(ends.size(), 2 * kSessions);
+  std::uint64_t opened = 0;
+  for (auto& [at, line] : ends) {
+    auto other = ends.find({at.second, at.first});
+    ASSERT_NE(other, ends.end()) << "one end only: " << at.first << " to " << at.second;
+    EXPECT_EQ(line["tx_bytes"].u64(), other->second["rx_bytes"].u64());
+    opened += line["opened_by"].str() == "local";
+  }
+  auto calls = rows_by_name(tools["calls"]), of_server = rows_by_name(tools["server's calls"]);
+  EXPECT_EQ(opened, calls["connect"]);
+  EXPECT_EQ(ends.size() - opened, of_server["accept4"] + of_server["accept"]);
+
+  std::map<Connection, std::uint64_t> again, bytes;
+  std::uint64_t segments = 0;
+  for (auto& line : tools["again"].body) {
+    Connection at{line["local_port"].u64(), line["remote_port"].u64()};
+    EXPECT_TRUE(ends.contains(at)) << at.first << " to " << at.second;
+    EXPECT_EQ(at.second, port);
+    again[at]++;
+    bytes[at] += line["length_bytes"].u64();
+    segments += line["segments"].u64();
+  }
+  EXPECT_EQ(segments, truth["retransmits"].u64());
+  EXPECT_EQ(again.size(), kSessions);
+  for (auto& row : tools["again by connection"].body) {
+    Connection at{row["local_port"].u64(), row["remote_port"].u64()};
+    EXPECT_EQ(row["retransmits"].u64(), again[at]);
+    EXPECT_EQ(row["sent_again_bytes"].u64(), bytes[at]);
+  }
+  EXPECT_EQ(tools["again by connection"].body.size(), again.size());
+  victim.end_lingering();
+}
+
+// ---- memory of a program ----
+
+// What is held is what all allocations and frees of the same run leave over.
+SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
+  require_tool("memleak");
+  Victim victim("leaker", {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
+                {.linger = true});
+  Tools tools;
+  tools.start("held", "memleak", {"-a", "-o", "0", "-i", "1000", "-p", victim.id()});
+  tools.start("sums", "memleak", {"-C", "-i", "1000", "-p", victim.id()});
+  tools.start("events", "memleak", {"-t", "-p", victim.id()});
+  victim.release();
+  victim.truth();
+  accounts_at_rest(victim.id());
+  tools.stop();
+
+  std::map<std::uint64_t, std::uint64_t> blocks;
+  for (auto& event : tools["events"].body) {
+    auto at = event["address"].u64();
+    if (event["bytes"].null()) {
+      blocks.erase(at);
+      continue;
+    }
+    if (!event["old_address"].null() && (at || !event["bytes"].u64()))
+      blocks.erase(event["old_address"].u64());
+    if (at) blocks[at] = event["bytes"].u64();
+  }
+  std::uint64_t bytes = 0;
+  for (auto& [at, size] : blocks) bytes += size;
+  EXPECT_EQ(tools["held"].sum("bytes"), bytes);
+  EXPECT_EQ(tools["held"].sum("count"), blocks.size());
+  EXPECT_EQ(tools["sums"].sum("bytes"), bytes);
+  EXPECT_EQ(tools["sums"].sum("count"), blocks.size());
+  std::map<std::uint64_t, std::uint64_t> shown;
+  for (auto& line : tools["held"].body)
+    for (auto& one : line["allocations"].items())
+      shown[std::stoull(one["address"].str(), nullptr, 16)] = one["bytes"].u64();
+  EXPECT_EQ(shown, blocks);
+  victim.end_lingering();
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
