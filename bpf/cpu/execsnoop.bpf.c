@@ -23,7 +23,7 @@ TASK_SLOT(struct attempt);
 struct exec_record {
 	u32 used, pad; /* read back from here the verifier takes all ways through a step for one */
 	struct execsnoop_event event;
-	char text[FILE_MOST + 1 + ARGS_MOST + ARG_MOST + 8];
+	char text[FILE_MOST + 1 + ARGS_MOST + ARG_MOST + 9];
 };
 
 SCRATCH(scratch_exec, struct exec_record);

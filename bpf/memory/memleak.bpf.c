@@ -23,6 +23,7 @@ struct allocation {
 	u32 function;
 	bool is_kept;
 	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
+	u16 pad;
 };
 
 TASK_SLOT(struct allocation);

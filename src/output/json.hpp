@@ -21,8 +21,8 @@ class JsonLine {
   }
   JsonLine& text(std::string_view k, std::string_view v) { return key(k).text(v); }
   JsonLine& text(std::string_view v) {
-    auto valid = valid_utf8(v);
-    writer_.String(valid.data(), static_cast<unsigned>(valid.size()));
+    auto json = json_string(v);
+    writer_.RawValue(json.data(), json.size(), rapidjson::kStringType);
     return *this;
   }
   JsonLine& number(std::string_view k, std::uint64_t v) { return key(k).number(v); }

@@ -88,6 +88,34 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  out.reserve(text.size() + 2);
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && text[plain] >= 0x20 && text[plain] < 0x7f && text[plain] != '"' &&
+           text[plain] != '\\')
+      plain++;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    auto [code, length] = decode(text);
+    if (!length)
+      out += "\xef\xbf\xbd";
+    else if (code == '"' || code == '\\')
+      out.append({'\\', text[0]});
+    else if (dangerous(code) && code > 0xffff)  // as JSON has it: two halves
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((code - 0x10000) >> 10),
+                         0xdc00 + (code & 0x3ff));
+    else if (dangerous(code))
+      out += fmt::format("\\u{:04x}", code);
+    else
+      out.append(text.substr(0, length));
+    text.remove_prefix(length ? length : 1);
+  }
+  return out + '"';
+}
+
 std::string folded_word(std::string_view text) {
   auto out = printable(text);
   for (auto& c : out)

@@ -13,6 +13,11 @@ void append_printable(std::string& out, std::string_view text);
 /// Valid UTF-8 for JSON: bytes that are not become U+FFFD.
 std::string valid_utf8(std::string_view text);
 
+/// A string of JSON, in its quotes: valid UTF-8 as above, and what printable() would not let
+/// through as \uNNNN, which means the same. Terminals take some of that for commands: U+009B is ESC
+/// [.
+std::string json_string(std::string_view text);
+
 /// A frame or name in folded stacks: printable, without ';' which separates frames.
 std::string folded_word(std::string_view text);
 

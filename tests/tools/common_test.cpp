@@ -66,25 +66,6 @@ struct Idle : Victim {
   Idle() : Victim("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
 };
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    char name[] = "/tmp/coretap-common-XXXXXX";
-    if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// A pipe with a name that nobody reads unless told to.
 class UnreadPipe {
  public:
@@ -191,87 +172,6 @@ void expect_complete(const std::string& tool, const Report& report) {
                                       ledger["missed"].u64());
 }
 
-Strings lines(const std::string& text) {
-  Strings all;
-  std::size_t at = 0;
-  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
-    all.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  EXPECT_EQ(at, text.size()) << "the last line is not complete: " << text;
-  return all;
-}
-
-/// The fields of one CSV line (RFC 4180; no newlines within).
-Strings csv_fields(const std::string& line) {
-  Strings fields{""};
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); i++) {
-    if (quoted && line[i] == '"' && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back() += line[i++];
-    } else if (line[i] == '"') {
-      quoted = !quoted;
-    } else if (line[i] == ',' && !quoted) {
-      fields.emplace_back();
-    } else {
-      fields.back() += line[i];
-    }
-  }
-  EXPECT_FALSE(quoted) << "a quote is open: " << line;
-  return fields;
-}
-
-/// Returns the number of rows.
-std::size_t check_csv(const std::string& text) {
-  EXPECT_TRUE(safe_for_terminals(text));
-  auto all = lines(text);
-  if (all.empty()) {
-    ADD_FAILURE() << "no header line";
-    return 0;
-  }
-  auto header = csv_fields(all[0]);
-  std::set<std::string> names(header.begin(), header.end());
-  EXPECT_EQ(names.size(), header.size()) << all[0];
-  EXPECT_FALSE(names.contains("")) << all[0];
-  for (auto& row : all) EXPECT_EQ(csv_fields(row).size(), header.size()) << all[0] << '\n' << row;
-  return all.size() - 1;
-}
-
-/// A command that makes events for this tool under the hostile name, and options that show names.
-struct Events {
-  Strings options, command;
-  bool in_turns = false;  ///< the commands press for the machine's memory: not at the same time
-};
-Events events_for(const std::string& tool) {
-  static const std::map<std::string, Events> known{
-      {"bashreadline", {{"-e"}, {"typist", "--lines", "3"}}},
-      {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
-      {"biosnoop", {{"-Q", "-P"}, {"blockio", "--count", "5"}}},
-      {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
-      {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}, true}},
-      {"drsnoop",
-       {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}, true}},
-      {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
-      {"extfrag", {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}}},
-      {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
-      {"memleak", {{"-o", "0"}, {"leaker", "--rounds", "2"}}},
-      {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
-      {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
-      {"opensnoop", {{"-e", "-F", "-U"}, {"opener", "--count", "3"}}},
-      {"profile", {{"-F", "999"}, {"sleeper", "--sleeps", "1", "--spin", "200"}}},
-      {"readahead", {{}, {"pagecache", "--size", "262144", "--phase", "cold"}}},
-      {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
-      {"syscount", {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}}},
-      {"tcplife", {{"-w"}, {"tcp"}}},
-      {"tcpretrans", {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}}},
-  };
-  auto found = known.find(tool);
-  Events e = found == known.end() ? Events{{}, {"sleeper", "--sleeps", "3"}} : found->second;
-  e.command[0] = victim_path(e.command[0]);
-  e.command.insert(e.command.end(), {"--comm", kHostile});
-  return e;
-}
-
 /// -- COMMAND that is `hostile`, then the victim that suits the tool; both say nothing.
 Strings hostile_command(const Events& events, const std::string& directory) {
   Strings words{"--",
@@ -283,6 +183,7 @@ Strings hostile_command(const Events& events, const std::string& directory) {
                 kHostile,
                 directory};
   words.insert(words.end(), events.command.begin(), events.command.end());
+  words.insert(words.end(), {"--comm", kHostile});
   return words;
 }
 

@@ -26,6 +26,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace coretap::tooltest {
@@ -538,6 +539,35 @@ Report follow(const std::string& tool, const std::string& victim, const Strings&
   return report;
 }
 
+Events events_for(const std::string& tool) {
+  static const std::map<std::string, Events> known{
+      {"bashreadline", {{"-e"}, {"typist", "--lines", "3"}}},
+      {"biolatency", {{"-D", "-F"}, {"blockio", "--count", "5"}}},
+      {"biosnoop", {{"-Q", "-P"}, {"blockio", "--count", "5"}}},
+      {"cachestat", {{}, {"pagecache", "--size", "262144"}}},
+      {"compactsnoop", {{"-e", "-K"}, {"compaction", "--manual"}, true}},
+      {"drsnoop",
+       {{"-M", "-e", "-K", "-U"}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}, true}},
+      {"execsnoop", {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}}},
+      {"extfrag", {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}}},
+      {"gethostlatency", {{"-e"}, {"resolver", "--count", "2"}}},
+      {"memleak", {{"-o", "0"}, {"leaker", "--rounds", "2"}}},
+      {"numamove", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"offcputime", {{}, {"sleeper", "--sleeps", "3"}}},
+      {"opensnoop", {{"-e", "-F", "-U"}, {"opener", "--count", "3"}}},
+      {"profile", {{"-F", "999"}, {"sleeper", "--sleeps", "1", "--spin", "200"}}},
+      {"readahead", {{}, {"pagecache", "--size", "262144", "--phase", "cold"}}},
+      {"runqlat", {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}}},
+      {"syscount", {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}}},
+      {"tcplife", {{"-w"}, {"tcp"}}},
+      {"tcpretrans", {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}}},
+  };
+  auto found = known.find(tool);
+  Events e = found == known.end() ? Events{{}, {"sleeper", "--sleeps", "3"}} : found->second;
+  e.command[0] = victim_path(e.command[0]);
+  return e;
+}
+
 Strings words(const std::string& text) {
   std::istringstream in(text.substr(0, text.find('\n')));
   Strings all;
@@ -559,7 +589,18 @@ std::string unhex(const std::string& hex) {
   return bytes;
 }
 
-Cgroup::Cgroup() {
+TemporaryDirectory::TemporaryDirectory() {
+  char name[] = "/tmp/coretap-test-XXXXXX";
+  if (!::mkdtemp(name)) throw failed("mkdtemp");
+  path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+Cgroup::Cgroup(const std::string& suffix) {
   std::ifstream mounts("/proc/self/mounts");
   std::string root;
   for (std::string line; std::getline(mounts, line);) {
@@ -575,7 +616,8 @@ Cgroup::Cgroup() {
     root = mounted_ = name;
   }
   static int serial = 0;
-  path_ = root + "/coretap-test-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
+  path_ = root + "/coretap-test-" + std::to_string(::getpid()) + "-" + std::to_string(serial++) +
+          suffix;
   if (::mkdir(path_.c_str(), 0755))
     throw Skip("cannot make a cgroup: " + path_ + ": " + strerror(errno));
 }
@@ -664,6 +706,50 @@ bool contains(std::string_view text, std::string_view what) {
     if (text[i] == '\xc2' && static_cast<unsigned char>(text[i + 1]) < 0xa0)
       return ::testing::AssertionFailure() << "a C1 control in: " << text;
   return ::testing::AssertionSuccess();
+}
+
+Strings lines(const std::string& text) {
+  Strings all;
+  std::size_t at = 0;
+  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
+    all.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  EXPECT_EQ(at, text.size()) << "the last line is not complete: " << text;
+  return all;
+}
+
+Strings csv_fields(const std::string& line) {
+  Strings fields{""};
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); i++) {
+    if (quoted && line[i] == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += line[i++];
+    } else if (line[i] == '"') {
+      quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += line[i];
+    }
+  }
+  EXPECT_FALSE(quoted) << "a quote is open: " << line;
+  return fields;
+}
+
+std::size_t check_csv(const std::string& text) {
+  EXPECT_TRUE(safe_for_terminals(text));
+  auto all = lines(text);
+  if (all.empty()) {
+    ADD_FAILURE() << "no header line";
+    return 0;
+  }
+  auto header = csv_fields(all[0]);
+  std::set<std::string> names(header.begin(), header.end());
+  EXPECT_EQ(names.size(), header.size()) << all[0];
+  EXPECT_FALSE(names.contains("")) << all[0];
+  for (auto& row : all) EXPECT_EQ(csv_fields(row).size(), header.size()) << all[0] << '\n' << row;
+  return all.size() - 1;
 }
 
 void check_histogram(const Json& histogram, std::uint64_t unit_ns) {

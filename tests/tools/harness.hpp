@@ -199,6 +199,13 @@ class Tracer {
 /// What a tool says with --json of a victim that is its command; skips where the victim cannot.
 Report follow(const std::string& tool, const std::string& victim, const Strings& arguments);
 
+/// A victim that makes events for this tool, and options that show names.
+struct Events {
+  Strings options, command;
+  bool in_turns = false;  ///< the command presses for the machine's memory: one at a time
+};
+Events events_for(const std::string& tool);
+
 /// The words of the first line.
 Strings words(const std::string& text);
 /// The words of the header that a tool prints when nothing happens.
@@ -207,10 +214,24 @@ Strings header_of(const std::string& tool, Strings options);
 /// Bytes as victims write them where they may be no UTF-8.
 std::string unhex(const std::string& hex);
 
+/// Gone with this object, and all that is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 /// A cgroup (version 2) of our own, gone with this object.
 class Cgroup {
  public:
-  Cgroup();
+  /// `suffix`: what its name ends in.
+  explicit Cgroup(const std::string& suffix = {});
   ~Cgroup();
   const std::string& path() const { return path_; }
   void add(pid_t pid) const;
@@ -239,6 +260,13 @@ bool contains(std::string_view text, std::string_view what);
 /// Nothing that moves a cursor: below 0x20 only newlines and tabs that indent a line, no DEL, valid
 /// UTF-8.
 ::testing::AssertionResult safe_for_terminals(const std::string& text);
+
+/// Lines of a text of complete ones.
+Strings lines(const std::string& text);
+/// The fields of one CSV line (RFC 4180; no newlines within).
+Strings csv_fields(const std::string& line);
+/// All rows have the fields of the header, and nothing raw is in them. Returns the number of rows.
+std::size_t check_csv(const std::string& text);
 
 /// The counts and bounds of one histogram are consistent.
 void check_histogram(const Json& histogram, std::uint64_t unit_ns);

@@ -66,6 +66,17 @@ TEST(Json, TextIsEscapedAndKept) {
   EXPECT_EQ(std::string(d["t"].GetString(), d["t"].GetStringLength()), text);
 }
 
+// Valid JSON that a terminal would take for commands: each is the same text when it is parsed.
+TEST(Json, NothingThatATerminalObeys) {
+  auto text = "\xc2\x9b[2J\xc2\x85\x7f\xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81"sv;
+  JsonLine line;
+  line.text("t", text);
+  auto out = line.finish();
+  EXPECT_EQ(out, R"({"t":"\u009b[2J\u0085\u007f\u202e\u2028\ufeff\udb40\udc41"})");
+  auto d = parse(out);
+  EXPECT_EQ(std::string(d["t"].GetString(), d["t"].GetStringLength()), text);
+}
+
 TEST(Json, AnyBytesMakeALineThatParses) {
   std::mt19937 random(42);
   for (int i = 0; i < 5000; i++) {
@@ -73,8 +84,10 @@ TEST(Json, AnyBytesMakeALineThatParses) {
     for (auto n = random() % 30; n; n--) text += static_cast<char>(random());
     JsonLine line;
     line.text("t", text);
-    auto d = parse(line.finish());
+    auto out = line.finish();
+    auto d = parse(out);
     ASSERT_FALSE(d.HasParseError());
+    ASSERT_EQ(printable(out), out);
     ASSERT_EQ(std::string(d["t"].GetString(), d["t"].GetStringLength()), valid_utf8(text));
   }
 }

@@ -1,0 +1,626 @@
+// Processes whose names, files and ways harm what looks at them carelessly, beside all tools at
+// once.
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "crafted_elf.hpp"
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// ESC, newline, C1's CSI, quotes, a byte that is no UTF-8, DEL, what separates; 14 bytes.
+constexpr char kHostile[] = "\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d";
+constexpr char kHostileBytes[] = "\x1b[2J\n\xc2\x9b\"\\\xff\x7f;,\r";
+constexpr char kHostileJson[] = "\x1b[2J\n\xc2\x9b\"\\\xef\xbf\xbd\x7f;,\r";
+constexpr char kHostileText[] = "\\x1b[2J\\x0a\\u{9b}\"\\\\xff\\x7f;,\\x0d";
+constexpr char kHostileCsv[] = "\"\\x1b[2J\\x0a\\u{9b}\"\"\\\\xff\\x7f;,\\x0d\"";
+constexpr char kHostileFolded[] = "\\x1b[2J\\x0a\\u{9b}\"\\\\xff\\x7f:,\\x0d";
+/// The kernel refuses newlines in names of cgroups, and nothing else.
+constexpr char kHostileCgroup[] = "\x1b[2J\xc2\x9b\"\\\xff\x7f;,\r";
+
+bool has_option(const std::string& tool, const std::string& option) {
+  static std::map<std::string, std::string> help;
+  auto& text = help[tool];
+  if (text.empty()) text = run({tool_path(tool), "--help"}).out;
+  return contains(text, option);
+}
+
+/// What a program writes to a terminal.
+class Terminal {
+ public:
+  Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    char name[64];
+    if (master_ < 0 || ::grantpt(master_) || ::unlockpt(master_) ||
+        ::ptsname_r(master_, name, sizeof name))
+      throw Skip("no terminals here");
+    path_ = name;
+    slave_ = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    termios raw{};
+    if (slave_ < 0 || ::tcgetattr(slave_, &raw)) throw Skip("no terminals here");
+    ::cfmakeraw(&raw);
+    ::tcsetattr(slave_, TCSANOW, &raw);
+    reader_ = std::thread([this] {
+      char buffer[4096];
+      for (ssize_t n; (n = ::read(master_, buffer, sizeof buffer)) > 0;)
+        text_.append(buffer, static_cast<std::size_t>(n));
+    });
+  }
+  ~Terminal() {
+    end();
+    ::close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// All of it; whoever wrote must have ended.
+  const std::string& end() {
+    if (slave_ >= 0) ::close(slave_);
+    slave_ = -1;
+    if (reader_.joinable()) reader_.join();
+    return text_;
+  }
+
+ private:
+  int master_, slave_ = -1;
+  std::string path_, text_;
+  std::thread reader_;
+};
+
+/// No number is a kernel address, in hexadecimal or as JSON has it. Error numbers look alike.
+::testing::AssertionResult without_kernel_addresses(const std::string& text) {
+  auto is_word = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (std::size_t at = 0, end; at < text.size(); at = end) {
+    end = at + 1;
+    if (!is_word(text[at])) continue;
+    while (end < text.size() && is_word(text[end])) end++;
+    auto word = text.substr(at, end - at);
+    if (word.starts_with("0x")) word = word.substr(2);
+    bool hex = word.size() == 16 && word.starts_with("ffff") &&
+               word.find_first_not_of("0123456789abcdef") == word.npos;
+    bool decimal = word.size() == 20 && word.find_first_not_of("0123456789") == word.npos;
+    if (!hex && !decimal) continue;
+    auto value = std::strtoull(word.c_str(), nullptr, hex ? 16 : 10);
+    if (value >= 0xffff800000000000 && value < 0xfffffffffffff000)
+      return ::testing::AssertionFailure() << "a kernel address, " << word
+                                           << ", in: " << text.substr(at < 200 ? 0 : at - 200, 400);
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Whoever has a name and a number in this value, at any depth.
+template <class Visit>
+void each_named(const rapidjson::Value& value, const Visit& visit) {
+  if (value.IsArray())
+    for (auto& item : value.GetArray()) each_named(item, visit);
+  if (!value.IsObject()) return;
+  if (value.HasMember("pid") && value["pid"].IsUint64() && value.HasMember("comm") &&
+      value["comm"].IsString())
+    visit(value["pid"].GetUint64(),
+          std::string(value["comm"].GetString(), value["comm"].GetStringLength()));
+  for (auto& member : value.GetObject()) each_named(member.value, visit);
+}
+
+void expect_well_formed_xml(const std::string& path) {
+  auto read =
+      run({"python3", "-c", "import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])", path});
+  EXPECT_EQ(read.status, 0) << read.err;
+  EXPECT_TRUE(safe_for_terminals(slurp(path)));
+  EXPECT_TRUE(without_kernel_addresses(slurp(path)));
+}
+
+// ---- a load that all tools of a subsystem watch ----
+
+/// Those of a subsystem that run here.
+Strings tools_of(const std::string& subsystem) {
+  Strings own;
+  auto listed = run({tool_path("coretap"), "list", "--json"});
+  for (auto& line : lines(listed.out)) {
+    auto tool = Json::parse(line);
+    auto name = tool["tool"].str();
+    if (tool["subsystem"].str() != subsystem) continue;
+    if (auto why = expected_missing(name)) continue;
+    require_tool(name);
+    own.push_back(name);
+  }
+  return own;
+}
+
+Strings subsystems() {
+  std::set<std::string> all;
+  auto listed = run({tool_path("coretap"), "list", "--json"});
+  for (auto& line : lines(listed.out)) all.insert(Json::parse(line)["subsystem"].str());
+  return {all.begin(), all.end()};
+}
+
+/// One tool, once for each thing that it can print.
+struct Watch {
+  std::string tool, svg;
+  Terminal terminal;
+  std::unique_ptr<Tracer> json, csv, text, folded;
+
+  std::vector<Tracer*> all() const {
+    std::vector<Tracer*> some{json.get(), csv.get(), text.get()};
+    if (folded) some.push_back(folded.get());
+    return some;
+  }
+};
+
+std::unique_ptr<Watch> watch(const std::string& tool, const Strings& options,
+                             const std::string& directory) {
+  auto w = std::make_unique<Watch>();
+  w->tool = tool;
+  auto begin = [&](Strings more, const std::string& stdout_path = {}) {
+    more.insert(more.end(), options.begin(), options.end());
+    return std::make_unique<Tracer>(tool, more,
+                                    Tracer::How{.stdout_path = stdout_path, .attached = false});
+  };
+  w->json = begin({"--json"});
+  w->csv = begin({"--csv"});
+  w->text = begin({}, w->terminal.path());
+  if (has_option(tool, "--folded")) {
+    w->svg = directory + "/" + tool + ".svg";
+    w->folded = begin({"--folded", "--svg", w->svg});
+  }
+  return w;
+}
+
+/// The victims of a load: who they are, and under which names.
+struct Load {
+  std::map<std::uint64_t, std::set<std::string>> names;
+  std::set<std::string> made;  ///< tools whose victim could make its events
+};
+
+void check(Watch& w, const Load& load) {
+  SCOPED_TRACE(w.tool);
+  for (auto* tracer : w.all()) tracer->process().signal(SIGINT);
+  for (auto* tracer : w.all()) {
+    auto status = tracer->process().wait();
+    EXPECT_TRUE(status == 0 || (status == 4 && contains(tracer->process().err(), "missed")))
+        << status << tracer->process().err();
+    EXPECT_TRUE(safe_for_terminals(tracer->process().err()));
+    EXPECT_TRUE(without_kernel_addresses(tracer->process().err()));
+  }
+  auto json = w.json->process().out(), csv = w.csv->process().out(), text = w.terminal.end();
+  for (auto* out : {&json, &csv, &text}) {
+    EXPECT_TRUE(safe_for_terminals(*out));
+    EXPECT_TRUE(without_kernel_addresses(*out));
+    EXPECT_FALSE(contains(*out, "evil_decoy")) << "a name from another file";
+  }
+  auto report = parse_report(json, w.json->process().err());
+  check_csv(csv);
+  lines(text);
+
+  bool named = false, names_any = false;
+  for (auto& line : report.body)
+    each_named(line.value(), [&](std::uint64_t pid, const std::string& comm) {
+      names_any = true;
+      named |= comm == kHostileJson;
+      if (auto known = load.names.find(pid); known != load.names.end()) {
+        EXPECT_TRUE(known->second.contains(comm)) << pid << " is not " << comm;
+      }
+    });
+  if (names_any && load.made.contains(w.tool)) {
+    EXPECT_TRUE(named) << json;
+    EXPECT_TRUE(contains(text, kHostileText) || !contains(text, "COMM")) << text;
+    EXPECT_TRUE(contains(csv, kHostileCsv)) << csv;
+  }
+  if (!w.folded) return;
+  auto folded = w.folded->process().out();
+  EXPECT_TRUE(safe_for_terminals(folded));
+  EXPECT_TRUE(without_kernel_addresses(folded));
+  EXPECT_FALSE(contains(folded, "evil_decoy"));
+  EXPECT_TRUE(contains(folded, std::string(kHostileFolded) + ";")) << folded;
+  for (auto& line : lines(folded)) {
+    auto space = line.rfind(' ');
+    ASSERT_NE(space, std::string::npos) << line;
+    EXPECT_EQ(line.find_first_not_of("0123456789", space + 1), std::string::npos) << line;
+  }
+  expect_well_formed_xml(w.svg);
+}
+
+class HostileLoad : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Tools, HostileLoad, ::testing::ValuesIn(subsystems()),
+                         [](auto& info) { return info.param; });
+
+void watch_load(const std::string& subsystem) {
+  auto tools = tools_of(subsystem);
+  if (tools.empty()) throw Skip("no tool of " + subsystem + " runs here");
+  TemporaryDirectory directory;
+  ::chmod(directory.path().c_str(), 0755);
+  Cgroup cgroup(kHostileCgroup);
+  auto join = [procs = cgroup.path() + "/cgroup.procs"] {
+    int fd = ::open(procs.c_str(), O_WRONLY);
+    (void)!::write(fd, "0", 1);
+    ::close(fd);
+  };
+
+  std::vector<std::unique_ptr<Watch>> watches;
+  std::map<Strings, std::set<std::string>> at_once, in_turns;
+  for (auto& tool : tools) {
+    auto events = events_for(tool);
+    auto options = events.options;
+    // What presses for memory is a cgroup's own, or the kernel's.
+    if (!events.in_turns && tool != "extfrag")
+      options.insert(options.end(), {"--cgroup", cgroup.path()});
+    if (has_option(tool, "--dump-on-exit"))
+      options.insert(options.end(), {"--dump-on-exit", "--size", "65536"});
+    watches.push_back(watch(tool, options, directory.path()));
+    (events.in_turns ? in_turns : at_once)[events.command].insert(tool);
+  }
+  for (auto& w : watches)
+    for (auto* tracer : w->all()) ASSERT_TRUE(tracer->attached()) << tracer->process().err();
+
+  Load load;
+  std::vector<std::pair<std::unique_ptr<Process>, std::set<std::string>>> running;
+  auto begin = [&](Strings command, const std::set<std::string>& whose) {
+    auto own = std::filesystem::path(command[0]).filename().string();
+    if (own != "unruly") command.insert(command.end(), {"--comm", kHostile});
+    if (own == "hostile") command.insert(command.end(), {"--name", kHostile});
+    command.insert(command.end(), {"--timeout", std::to_string(kPatience.count())});
+    running.emplace_back(std::make_unique<Process>(Spawn{.argv = command, .in_child = join}),
+                         whose);
+    auto pid = static_cast<std::uint64_t>(running.back().first->pid());
+    load.names[pid] = {kHostileJson, own, "tool_tests"};
+  };
+  auto finish = [&] {
+    for (auto& [process, whose] : running) {
+      auto status = process->wait();
+      EXPECT_TRUE(status == 0 || status == 77) << process->err();
+      if (status == 0) load.made.insert(whose.begin(), whose.end());
+    }
+    running.clear();
+  };
+  auto strange = directory.path() + "/here";
+  std::filesystem::create_directory(strange);
+  std::ofstream(strange + "/decoy", std::ios::binary) << CraftedElf{
+      .symbols = {{"evil_decoy", 0x1000, 0xffffff},
+                  {"evil_decoy", 0x401000, 0xffffff}}}.bytes();
+  std::filesystem::permissions(strange + "/decoy", std::filesystem::perms::all);
+  begin({victim_path("unruly"), "--dir", strange}, {});
+  begin({victim_path("hostile"), "--dir", directory.path(), "--count", "3"}, {});
+  for (auto& [command, whose] : at_once) begin(command, whose);
+  finish();
+  for (auto& [command, whose] : in_turns) {
+    begin(command, whose);
+    finish();
+  }
+  for (auto& w : watches) check(*w, load);
+}
+
+TEST_P(HostileLoad, NothingEscapes) { TOOL_TEST_BODY(watch_load(GetParam())) }
+
+// ---- files that tell lies, and perf maps that are no such files ----
+
+/// A program that burns time where the test has made it, until this object is gone.
+struct Burning {
+  std::string name;
+  std::unique_ptr<Process> process;
+};
+
+struct Sampled {
+  std::map<std::string, std::set<std::string>> leaves;  ///< of each burning program
+  std::string out, err;
+  double cpu_seconds = 0;
+};
+
+double seconds(const timeval& t) {
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+}
+
+/// What profile says of them, within bounded memory.
+Sampled sample(const std::vector<Burning>& burning) {
+  std::string pids;
+  for (auto& b : burning) pids += (pids.empty() ? "" : ",") + std::to_string(b.process->pid());
+  auto duration = std::to_string(std::min(2.0 * std::sqrt(slowness()), 6.0));
+  rusage before{}, after{};
+  ::getrusage(RUSAGE_CHILDREN, &before);
+  auto result = run(
+      {tool_path("profile"), "--json", "-U", "-F", "199", "-p", pids, "--duration", duration}, [] {
+        rlimit limit{4ULL << 30, 4ULL << 30};
+        ::setrlimit(RLIMIT_AS, &limit);
+      });
+  ::getrusage(RUSAGE_CHILDREN, &after);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(safe_for_terminals(result.out));
+  EXPECT_TRUE(without_kernel_addresses(result.out));
+  Sampled sampled{{}, result.out, result.err, 0};
+  sampled.cpu_seconds = seconds(after.ru_utime) + seconds(after.ru_stime) -
+                        seconds(before.ru_utime) - seconds(before.ru_stime);
+  auto report = parse_report(result.out, result.err);
+  for (auto& line : report.body)
+    for (auto& b : burning)
+      if (line["pid"].u64() == static_cast<std::uint64_t>(b.process->pid())) {
+        auto frames = line["user_stack"].strings();
+        if (!frames.empty()) sampled.leaves[b.name].insert(frames[0]);
+      }
+  return sampled;
+}
+
+void expect_leaf(const Sampled& sampled, const std::string& name, const std::string& leaf) {
+  auto found = sampled.leaves.find(name);
+  if (found == sampled.leaves.end()) {
+    ADD_FAILURE() << name << " was never sampled: " << sampled.out;
+    return;
+  }
+  EXPECT_EQ(found->second, std::set<std::string>{leaf}) << name;
+}
+
+std::vector<CraftedElf::Symbol> many_symbols(bool nested) {
+  std::vector<CraftedElf::Symbol> all(1'000'000);
+  for (std::size_t i = 0; i < all.size(); i++) {
+    all[i].name = "s" + std::to_string(i);
+    if (nested) all[i].address = CraftedElf::kCode - i % 0x1000, all[i].size = ~std::uint64_t{0};
+  }
+  return all;
+}
+
+/// As .gnu_debuglink has it: a name, padding, a checksum that nothing has.
+CraftedElf::Section debuglink(std::string name) {
+  name.resize((name.size() + 4) / 4 * 4);
+  return {".gnu_debuglink", SHT_PROGBITS, name + "\xde\xad\xbe\xef"};
+}
+
+TOOL_TEST(Hostile, CraftedFiles) {
+  require_tool("profile");
+  TemporaryDirectory directory;
+  auto strange = directory.path() + "/\x1b[2J\n\xff (deleted)";
+  std::filesystem::create_directory(strange);
+  auto start = [&](const std::string& name, const CraftedElf& elf) {
+    auto path = strange + "/" + name;
+    std::ofstream(path, std::ios::binary) << elf.bytes();
+    ::chmod(path.c_str(), 0755);
+    return Burning{name, std::make_unique<Process>(Spawn{.argv = {path}})};
+  };
+  const std::string bad = "a\x1b[2J\n\xc2\x9b;\xff", shown = "a\x1b[2J\n\xc2\x9b;\xef\xbf\xbd";
+  ::mkfifo((strange + "/pipe.debug").c_str(), 0600);
+  std::filesystem::create_symlink("/dev/zero", strange + "/zero.debug");
+  std::ofstream(strange + "/sparse.debug").close();
+  std::filesystem::resize_file(strange + "/sparse.debug", (1 << 30) - 1);
+
+  double harmless;
+  {
+    std::vector<Burning> burning;
+    for (int i = 0; i < 12; i++)
+      burning.push_back(start("plain" + std::to_string(i), {.symbols = {{"plain"}}}));
+    auto sampled = sample(burning);
+    for (auto& b : burning) expect_leaf(sampled, b.name, "plain");
+    harmless = sampled.cpu_seconds;
+  }
+  std::vector<Burning> burning;
+  burning.push_back(start("escape", {.symbols = {{bad}}}));
+  burning.push_back(start("huge", {.symbols = {{std::string(1 << 20, 'x')}}}));
+  burning.push_back(start("size", {.symbols = {{"size", CraftedElf::kCode, ~std::uint64_t{0}}}}));
+  burning.push_back(start("many", {.symbols = many_symbols(false)}));
+  burning.push_back(start("nested", {.symbols = many_symbols(true)}));
+  burning.push_back(start("far-name", {.symbols = {{"", CraftedElf::kCode, 64, 0x7fffffff}}}));
+  burning.push_back(start("endless-name", {.symbols = {{"endless"}}, .terminator = "x"}));
+  burning.push_back(start("large-table", {.symbols = {{"large"}}, .symbols_claimed = 1ULL << 40}));
+  burning.push_back(start("no-headers", {.symbols = {{"beyond"}}, .sections_at = 1ULL << 40}));
+  for (auto* kind : {"pipe", "zero", "sparse"})
+    burning.push_back(start(kind, {.sections = {debuglink(std::string(kind) + ".debug")}}));
+  auto sampled = sample(burning);
+  expect_leaf(sampled, "escape", shown);
+  expect_leaf(sampled, "size", "size");
+  for (auto* unknown : {"far-name", "large-table", "no-headers", "pipe", "zero", "sparse"})
+    expect_leaf(sampled, unknown, "[unknown]");
+  for (auto* some : {"huge", "many", "nested", "endless-name"}) {
+    ASSERT_EQ(sampled.leaves[some].size(), 1u) << some;
+    EXPECT_LE(sampled.leaves[some].begin()->size(), 65536u) << some;
+  }
+  std::printf("CPU time: %.2f s with harmless files, %.2f s with these\n", harmless,
+              sampled.cpu_seconds);
+  EXPECT_LT(sampled.cpu_seconds, harmless * 20 + 5) << "hostile files hold the tracer";
+}
+
+TOOL_TEST(Hostile, PerfMaps) {
+  require_tool("profile");
+  TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/elsewhere") << "0 7fffffffffff evil_decoy\n";
+  std::vector<Burning> burning;
+  std::vector<std::string> maps;
+  auto start = [&](const std::string& name) {
+    auto process = std::make_unique<Process>(
+        Spawn{.argv = {victim_path("unruly"), "--jit", "--timeout", "100"}});
+    if (!process->await([](auto& out, auto&) { return contains(out, "\n"); }))
+      throw Skip(process->err());
+    maps.push_back("/tmp/perf-" + std::to_string(process->pid()) + ".map");
+    ::unlink(maps.back().c_str());
+    burning.push_back({name, std::move(process)});
+    return maps.back();
+  };
+  struct Cleaner {
+    const std::vector<std::string>& all;
+    ~Cleaner() {
+      for (auto& path : all) ::unlink(path.c_str());
+    }
+  } cleaner{maps};
+  std::filesystem::create_symlink(directory.path() + "/elsewhere", start("link"));
+  ASSERT_EQ(::mkfifo(start("pipe").c_str(), 0666), 0);
+  auto foreign = start("foreign");
+  std::filesystem::copy_file(directory.path() + "/elsewhere", foreign);
+  ASSERT_EQ(::chown(foreign.c_str(), 54321, 54321), 0);
+  auto sparse = start("sparse");
+  std::ofstream(sparse).close();
+  std::filesystem::resize_file(sparse, 300 << 20);
+  std::ofstream(start("escape")) << "0 7fffffffffff a\x1b[2J\xc2\x9b;\xff\r\n";
+  std::ofstream(start("long")) << "0 7fffffffffff " << std::string(1 << 20, 'y') << "\n";
+  {
+    std::ofstream many(start("many"));
+    for (int i = 0; i < 1'000'000; i++) many << "0 7fffffffffff m" << i << '\n';
+  }
+  auto sampled = sample(burning);
+  for (auto* unknown : {"link", "pipe", "foreign", "sparse"})
+    expect_leaf(sampled, unknown, "[unknown]");
+  expect_leaf(sampled, "many", "m999999");
+  ASSERT_EQ(sampled.leaves["escape"].size(), 1u);
+  EXPECT_TRUE(sampled.leaves["escape"].begin()->starts_with("a\x1b[2J\xc2\x9b;\xef\xbf\xbd"));
+  ASSERT_EQ(sampled.leaves["long"].size(), 1u);
+  EXPECT_LE(sampled.leaves["long"].begin()->size(), 65536u);
+}
+
+#ifdef __x86_64__
+// Two programs whose code has the same addresses, and which run each other all the time.
+TOOL_TEST(Hostile, FramesAreThoseOfTheProgramThatRan) {
+  require_tool("profile");
+  TemporaryDirectory directory;
+  auto make = [&](const std::string& name, const std::string& other) {
+    CraftedElf elf{.symbols = {{name + "_code"}}};
+    elf.next_program = directory.path() + "/" + other;
+    auto path = directory.path() + "/" + name;
+    std::ofstream(path, std::ios::binary) << elf.bytes();
+    ::chmod(path.c_str(), 0755);
+    return path;
+  };
+  auto one = make("one", "other");
+  make("other", "one");
+  std::vector<std::unique_ptr<Process>> running;
+  for (int i = 0; i < 3; i++) running.push_back(std::make_unique<Process>(Spawn{.argv = {one}}));
+  std::string pids;
+  for (auto& p : running) pids += (pids.empty() ? "" : ",") + std::to_string(p->pid());
+  auto result =
+      run({tool_path("profile"), "--json", "-U", "-F", "499", "-p", pids, "--duration", "3"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  std::map<std::string, std::uint64_t> named, all;
+  for (auto& line : parse_report(result.out, result.err).body) {
+    auto comm = line["comm"].str();
+    for (auto& frame : line["user_stack"].strings()) {
+      all[comm] += line["count"].u64();
+      if (frame == "[unknown]") continue;
+      EXPECT_EQ(frame, comm + "_code") << result.out;
+      named[comm] += line["count"].u64();
+    }
+  }
+  for (auto* comm : {"one", "other"}) {
+    EXPECT_GT(all[comm], 0u);
+    EXPECT_GE(named[comm] * 2, all[comm]) << result.out;
+  }
+}
+#endif
+
+// ---- the kernel's side ----
+
+/// Root without the right to see the kernel's addresses.
+void without_syslog() {
+  if (::prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0)) ::_exit(126);
+}
+
+bool shows_addresses(void (*in_child)()) {
+  auto found =
+      run({"grep", "-qm1", "^[0-9a-f]*[1-9a-f][0-9a-f]* [tT]", "/proc/kallsyms"}, in_child);
+  return found.status == 0;
+}
+
+TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
+  if (shows_addresses(without_syslog))
+    throw Skip("/proc/kallsyms shows addresses to everybody here");
+  struct Run {
+    std::string tool;
+    Strings options;
+    bool tells;  ///< would show some
+  };
+  std::vector<Run> runs;
+  for (auto& tool : tool_names()) {
+    if (expected_missing(tool)) continue;
+    require_tool(tool);
+    runs.push_back({tool, {"-v", "--json"}, tool != "memleak" && has_option(tool, "--folded")});
+  }
+  if (!expected_missing("memleak")) {
+    for (auto* format : {"--json", "--csv", ""})
+      for (auto* what : {"-a", "-t"})
+        if (std::string(format) != "--csv" || std::string(what) != "-a")
+          runs.push_back({"memleak",
+                          *format ? Strings{format, what, "-o", "0", "-s", "4"}
+                                  : Strings{what, "-o", "0", "-s", "4"},
+                          true});
+  }
+  std::vector<std::unique_ptr<Process>> running;
+  auto begin = [&](const Run& r) {
+    Strings argv{tool_path(r.tool), "--duration", "0.5"};
+    argv.insert(argv.end(), r.options.begin(), r.options.end());
+    return std::make_unique<Process>(Spawn{.argv = argv, .in_child = without_syslog});
+  };
+  for (auto& r : runs) running.push_back(begin(r));
+  for (std::size_t i = 0; i < runs.size(); i++) {
+    SCOPED_TRACE(runs[i].tool + " " + ::testing::PrintToString(runs[i].options));
+    EXPECT_EQ(running[i]->wait(), 0) << running[i]->err();
+    EXPECT_TRUE(without_kernel_addresses(running[i]->out()));
+    EXPECT_TRUE(without_kernel_addresses(running[i]->err()));
+    if (runs[i].tells) {
+      EXPECT_TRUE(contains(running[i]->err(), "note: ") &&
+                  contains(running[i]->err(), "CAP_SYSLOG"))
+          << running[i]->err();
+    }
+  }
+}
+
+/// What names of probes and pinned objects there are.
+std::set<std::string> named_in_the_kernel() {
+  std::set<std::string> all;
+  for (std::string tracing : {"/sys/kernel/tracing/", "/sys/kernel/debug/tracing/"})
+    for (auto* events : {"kprobe_events", "uprobe_events", "dynamic_events"})
+      for (auto& line : lines(slurp(tracing + events))) all.insert(tracing + line);
+  std::error_code error;
+  for (auto& pinned : std::filesystem::recursive_directory_iterator("/sys/fs/bpf", error))
+    all.insert(pinned.path().string());
+  return all;
+}
+
+TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
+  auto before = named_in_the_kernel();
+  std::vector<std::unique_ptr<Tracer>> tracers;
+  std::vector<BpfIds> held;
+  for (auto& tool : tool_names()) {
+    if (expected_missing(tool)) continue;
+    require_tool(tool);
+    tracers.push_back(
+        std::make_unique<Tracer>(tool, Strings{"--json"}, Tracer::How{.attached = false}));
+  }
+  for (auto& tracer : tracers) {
+    ASSERT_TRUE(tracer->attached() || contains(tracer->process().err(), "usage"))
+        << tracer->process().err();
+    held.push_back(bpf_ids(tracer->process().pid()));
+  }
+  for (auto& tracer : tracers) tracer->process().signal(SIGKILL);
+  for (auto& tracer : tracers) tracer->process().wait();
+  for (auto& ids : held) EXPECT_EQ(bpf_left(ids), 0u);
+  auto after = named_in_the_kernel();
+  EXPECT_EQ(after, before);
+}
+
+// Descriptors of maps and programs are the tool's own.
+TOOL_TEST(Hostile, CommandsInheritNothing) {
+  std::vector<std::pair<std::string, std::unique_ptr<Process>>> running;
+  for (auto& tool : tool_names()) {
+    if (expected_missing(tool)) continue;
+    require_tool(tool);
+    running.emplace_back(
+        tool, std::make_unique<Process>(Spawn{.argv = {tool_path(tool), "--json", "--", "sh", "-c",
+                                                       "ls -l /proc/self/fd >&2"}}));
+  }
+  for (auto& [tool, process] : running) {
+    SCOPED_TRACE(tool);
+    EXPECT_EQ(process->wait(), 0);
+    EXPECT_TRUE(contains(process->err(), " 2 -> ")) << process->err();
+    EXPECT_FALSE(contains(process->err(), "anon_inode")) << process->err();
+    EXPECT_FALSE(contains(process->err(), "bpf")) << process->err();
+  }
+}
+
+}  // namespace
+}  // namespace coretap::tooltest

@@ -1,0 +1,569 @@
+// What every tool's kernel program hands to user space, judged by its instructions and types.
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <gelf.h>
+#include <gtest/gtest.h>
+
+#include <bitset>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coretap/tool.hpp"
+
+namespace coretap {
+namespace {
+
+/// One function of an object: its instructions, and which of its calls go to other functions.
+struct Code {
+  std::string name;
+  std::vector<bpf_insn> insns;
+  std::map<std::size_t, std::int64_t> options;  ///< instructions that take an option's address
+};
+
+std::vector<Code> functions_of(const Tool& tool) {
+  std::vector<Code> all;
+  std::size_t size = 0;
+  auto* bytes = tool.object.bytes(&size);
+  std::vector<std::uint64_t> copy((size + 7) / 8);  // aligned and writable, as libelf wants
+  std::memcpy(copy.data(), bytes, size);
+  elf_version(EV_CURRENT);
+  std::unique_ptr<Elf, decltype(&elf_end)> elf(
+      elf_memory(reinterpret_cast<char*>(copy.data()), size), elf_end);
+  std::size_t titles = 0;
+  elf_getshdrstrndx(elf.get(), &titles);
+  std::vector<std::pair<std::size_t, Code>> found;  // by section; named by their symbols
+  std::vector<std::uint64_t> begins;
+  Elf_Data* table = nullptr;
+  GElf_Shdr header;
+  GElf_Sym symbol;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section));) {
+    if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB) continue;
+    table = elf_getdata(section, nullptr);
+    for (int i = 0; gelf_getsym(table, i, &symbol); i++) {
+      if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+      auto* text = elf_getdata(elf_getscn(elf.get(), symbol.st_shndx), nullptr);
+      if (!text || symbol.st_value + symbol.st_size > text->d_size) continue;
+      Code code{elf_strptr(elf.get(), header.sh_link, symbol.st_name), {}, {}};
+      code.insns.resize(symbol.st_size / sizeof(bpf_insn));
+      std::memcpy(code.insns.data(), static_cast<char*>(text->d_buf) + symbol.st_value,
+                  symbol.st_size);
+      found.emplace_back(symbol.st_shndx, std::move(code));
+      begins.push_back(symbol.st_value);
+    }
+  }
+  // What the loader sets is in .rodata: the same all the time.
+  for (Elf_Scn* section = nullptr; table && (section = elf_nextscn(elf.get(), section));) {
+    if (!gelf_getshdr(section, &header) || header.sh_type != SHT_REL) continue;
+    auto* relocations = elf_getdata(section, nullptr);
+    GElf_Rel relocation;
+    for (int i = 0; gelf_getrel(relocations, i, &relocation); i++) {
+      GElf_Shdr data;
+      if (!gelf_getsym(table, static_cast<int>(GELF_R_SYM(relocation.r_info)), &symbol) ||
+          !gelf_getshdr(elf_getscn(elf.get(), symbol.st_shndx), &data) ||
+          std::string_view(elf_strptr(elf.get(), titles, data.sh_name)) != ".rodata")
+        continue;
+      for (std::size_t f = 0; f < found.size(); f++) {
+        auto at = (relocation.r_offset - begins[f]) / sizeof(bpf_insn);
+        auto& code = found[f].second;
+        if (found[f].first == header.sh_info && relocation.r_offset >= begins[f] &&
+            at < code.insns.size())
+          code.options[at] = static_cast<std::int64_t>(symbol.st_value) + code.insns[at].imm;
+      }
+    }
+  }
+  for (auto& [section, code] : found) all.push_back(std::move(code));
+  return all;
+}
+
+constexpr std::size_t kMostBytes = 16384;
+using Bytes = std::bitset<kMostBytes>;
+
+/// What a register or a place on the stack holds, as far as it matters.
+struct Held {
+  enum { other, number, record, stack, address, option } kind = other;
+  /// The number; the distance from the record's or the stack's begin; which option.
+  std::int64_t value = 0;
+  auto operator<=>(const Held&) const = default;
+};
+
+bool is_helper(const bpf_insn& i) {
+  return i.code == (BPF_JMP | BPF_CALL) && i.src_reg != BPF_PSEUDO_CALL;
+}
+
+struct State {
+  Held registers[11];
+  std::map<std::int64_t, Held> stack;   ///< by distance from the frame's end
+  std::size_t size = 0;                 ///< of the record; 0: there is none
+  Bytes written;                        ///< of the record
+  std::map<std::int64_t, bool> chosen;  ///< options that the way depends on: not 0?
+};
+
+/**
+ * Follows all ways through a function, and tells whether each byte of a record of the ring buffer
+ * has been written on all of them when it is submitted: padding too. The ring's memory is zeroed at
+ * first, but holds older records.
+ */
+class RecordAudit {
+ public:
+  explicit RecordAudit(const Code& code) : code_(code) { look_ahead(); }
+
+  /// What is wrong; empty: nothing.
+  std::string run() {
+    State start;
+    start.registers[BPF_REG_10] = {Held::stack, 0};
+    waiting_.emplace_back(0, start);
+    while (!waiting_.empty() && wrong_.empty()) {
+      auto [at, state] = std::move(waiting_.back());
+      waiting_.pop_back();
+      walk(at, std::move(state));
+      if (seen_ > kMostWays) blame(at, "too many ways");
+    }
+    return wrong_;
+  }
+  /// Places where a record is reserved, and where one is submitted.
+  const std::set<std::size_t>& reserved() const { return reserved_; }
+  const std::set<std::size_t>& submitted() const { return submitted_; }
+
+ private:
+  static constexpr std::size_t kMostWays = 1'000'000;
+
+  /// Where an instruction leads to.
+  std::vector<std::size_t> after(std::size_t at) const {
+    auto& i = code_.insns[at];
+    auto kind = BPF_CLASS(i.code);
+    std::vector<std::size_t> next;
+    if (kind == BPF_JMP && BPF_OP(i.code) == BPF_EXIT) return next;
+    bool jumps = (kind == BPF_JMP || kind == BPF_JMP32) && BPF_OP(i.code) != BPF_CALL;
+    if (jumps) next.push_back(static_cast<std::size_t>(static_cast<std::int64_t>(at) + 1 + i.off));
+    if (!jumps || BPF_OP(i.code) != BPF_JA) next.push_back(at + (kind == BPF_LD ? 2 : 1));
+    return next;
+  }
+
+  /// What need not be followed: ways to no record, and options that no record depends on.
+  void look_ahead() {
+    auto size = code_.insns.size();
+    std::vector<std::vector<std::size_t>> before(size);
+    std::vector<std::size_t> waiting;
+    for (std::size_t at = 0; at < size; at += BPF_CLASS(code_.insns[at].code) == BPF_LD ? 2 : 1) {
+      for (auto next : after(at))
+        if (next < size) before[next].push_back(at);
+      if (calls(at, BPF_FUNC_ringbuf_reserve)) waiting.push_back(at);
+    }
+    auto reserves = waiting;
+    to_record_.resize(size);
+    while (!waiting.empty()) {
+      auto at = waiting.back();
+      waiting.pop_back();
+      if (to_record_[at]) continue;
+      to_record_[at] = true;
+      waiting.insert(waiting.end(), before[at].begin(), before[at].end());
+    }
+    std::vector<bool> seen(size);
+    waiting = reserves;
+    while (!waiting.empty()) {
+      auto at = waiting.back();
+      waiting.pop_back();
+      if (at >= size || seen[at]) continue;
+      seen[at] = true;
+      if (auto option = code_.options.find(at); option != code_.options.end())
+        deciding_.insert(option->second);
+      if (calls(at, BPF_FUNC_ringbuf_submit) || calls(at, BPF_FUNC_ringbuf_discard)) continue;
+      for (auto next : after(at)) waiting.push_back(next);
+    }
+  }
+
+  bool calls(std::size_t at, int helper) const {
+    return is_helper(code_.insns[at]) && code_.insns[at].imm == helper;
+  }
+
+  void blame(std::size_t at, const std::string& what) {
+    if (wrong_.empty()) wrong_ = where(at) + ": " + what;
+  }
+  std::string where(std::size_t at) const { return code_.name + " at " + std::to_string(at); }
+
+  bool known(std::size_t at, const State& s) {
+    if (!s.size && !to_record_[at]) return true;
+    std::string key;
+    auto add = [&](const Held& h) {
+      key.append(reinterpret_cast<const char*>(&h.value), sizeof h.value);
+      key += static_cast<char>(h.kind);
+    };
+    for (auto& r : s.registers) add(r);
+    for (auto& [place, h] : s.stack)
+      if (h.kind != Held::other) {
+        key.append(reinterpret_cast<const char*>(&place), sizeof place);
+        add(h);
+      }
+    for (auto& [option, value] : s.chosen) {
+      key.append(reinterpret_cast<const char*>(&option), sizeof option);
+      key += value ? 'y' : 'n';
+    }
+    key.append(reinterpret_cast<const char*>(&s.size), sizeof s.size);
+    auto& here = known_[at][key];
+    // With at least what was written on another way nothing new can come of it.
+    for (auto& before : here)
+      if ((before & s.written) == before) return true;
+    here.push_back(s.written);
+    seen_++;
+    return false;
+  }
+
+  void write(State& s, const Held& to, std::int64_t offset, std::int64_t bytes) {
+    auto at = to.value + offset;
+    if (to.kind == Held::record)
+      for (auto i = at; i < at + bytes && i >= 0 && i < static_cast<std::int64_t>(s.size); i++)
+        s.written.set(static_cast<std::size_t>(i));
+    if (to.kind != Held::stack) return;
+    for (auto i = at - 7; i < at + bytes; i++) s.stack.erase(i);
+  }
+
+  static std::int64_t width(const bpf_insn& i) {
+    switch (BPF_SIZE(i.code)) {
+      case BPF_B:
+        return 1;
+      case BPF_H:
+        return 2;
+      case BPF_W:
+        return 4;
+    }
+    return 8;
+  }
+
+  static void forget_record(State& s) {
+    s.size = 0;
+    s.written.reset();
+    for (auto& held : s.registers)
+      if (held.kind == Held::record) held = {};
+    std::erase_if(s.stack, [](auto& place) { return place.second.kind == Held::record; });
+  }
+
+  void call(std::size_t at, const bpf_insn& i, State& s) {
+    auto& r = s.registers;
+    if (i.src_reg == BPF_PSEUDO_CALL) {
+      for (int n = BPF_REG_1; n <= BPF_REG_5; n++)
+        if (r[n].kind == Held::record) blame(at, "another function gets the record");
+    } else if (i.imm == BPF_FUNC_ringbuf_reserve) {
+      forget_record(s);
+      reserved_.insert(at);
+      auto& size = r[BPF_REG_2];
+      if (size.kind != Held::number || size.value <= 0 ||
+          size.value > static_cast<std::int64_t>(kMostBytes))
+        return blame(at, "the size of a record is not known");
+      s.size = static_cast<std::size_t>(size.value);
+    } else if (i.imm == BPF_FUNC_ringbuf_submit) {
+      submitted_.insert(at);
+      if (r[BPF_REG_1].kind != Held::record || r[BPF_REG_1].value)
+        return blame(at, "not known what is submitted");
+      std::string holes;
+      for (std::size_t b = 0; b < s.size; b++)
+        if (!s.written[b]) holes += " " + std::to_string(b);
+      if (!holes.empty())
+        blame(at, "of " + std::to_string(s.size) + " bytes nothing has written" + holes);
+      forget_record(s);
+    } else if (i.imm == BPF_FUNC_ringbuf_discard) {
+      forget_record(s);
+    } else {
+      // These fill what they are given, with zeros where they fail. Behind a text's terminator
+      // there may be bytes of older texts of the ring, which the reader has had.
+      static const std::map<int, std::pair<int, int>> outputs{
+          {BPF_FUNC_probe_read, {1, 2}},
+          {BPF_FUNC_probe_read_user, {1, 2}},
+          {BPF_FUNC_probe_read_kernel, {1, 2}},
+          {BPF_FUNC_probe_read_user_str, {1, 2}},
+          {BPF_FUNC_probe_read_kernel_str, {1, 2}},
+          {BPF_FUNC_get_current_comm, {1, 2}},
+          {BPF_FUNC_get_stack, {2, 3}},
+          {BPF_FUNC_get_task_stack, {2, 3}},
+          {BPF_FUNC_get_ns_current_pid_tgid, {3, 4}}};
+      if (auto known = outputs.find(i.imm); known != outputs.end()) {
+        auto& size = r[known->second.second];
+        if (size.kind == Held::number) write(s, r[known->second.first], 0, size.value);
+      }
+    }
+    for (int n = BPF_REG_0; n <= BPF_REG_5; n++) r[n] = {};
+    if (is_helper(i) && i.imm == BPF_FUNC_ringbuf_reserve) r[BPF_REG_0] = {Held::record, 0};
+  }
+
+  /// Whether a jump is taken, where an option decides that has decided before.
+  static std::optional<bool> decided(const bpf_insn& i, const State& s) {
+    auto& held = s.registers[i.dst_reg];
+    if (!on_option(i, held)) return {};
+    auto found = s.chosen.find(held.value);
+    if (found == s.chosen.end()) return {};
+    return found->second == (BPF_OP(i.code) == BPF_JNE);
+  }
+  static bool on_option(const bpf_insn& i, const Held& held) {
+    return held.kind == Held::option && BPF_SRC(i.code) == BPF_K && i.imm == 0 &&
+           (BPF_OP(i.code) == BPF_JEQ || BPF_OP(i.code) == BPF_JNE);
+  }
+
+  void walk(std::size_t at, State s) {
+    for (; at < code_.insns.size(); at++) {
+      auto& i = code_.insns[at];
+      auto& r = s.registers;
+      auto kind = BPF_CLASS(i.code);
+      auto source = [&] {
+        return BPF_SRC(i.code) == BPF_X ? r[i.src_reg] : Held{Held::number, i.imm};
+      };
+      if (kind == BPF_JMP || kind == BPF_JMP32) {
+        auto op = BPF_OP(i.code);
+        if (op == BPF_EXIT) return;
+        if (op == BPF_CALL) {
+          call(at, i, s);
+          continue;
+        }
+        auto target = static_cast<std::size_t>(static_cast<std::int64_t>(at) + 1 + i.off);
+        if (op == BPF_JA) {
+          if (target <= at && known(at, s)) return;
+          at = target - 1;
+          continue;
+        }
+        if (auto taken = decided(i, s)) {
+          if (*taken) at = target - 1;
+          continue;
+        }
+        if (known(at, s)) return;
+        auto other = s;
+        if (on_option(i, r[i.dst_reg]) && deciding_.contains(r[i.dst_reg].value)) {
+          auto which = r[i.dst_reg].value;
+          other.chosen[which] = op == BPF_JNE;
+          s.chosen[which] = op != BPF_JNE;
+        }
+        waiting_.emplace_back(target, std::move(other));
+      } else if (kind == BPF_ALU64 || kind == BPF_ALU) {
+        auto& to = r[i.dst_reg];
+        auto from = source();
+        auto op = BPF_OP(i.code);
+        if (op == BPF_MOV)
+          to = kind == BPF_ALU64 || from.kind == Held::number ? from : Held{};
+        else if (op == BPF_ADD && kind == BPF_ALU64 && from.kind == Held::number &&
+                 (to.kind == Held::record || to.kind == Held::stack))
+          to.value += from.value;
+        else if (!(op == BPF_AND && to.kind == Held::option && from == Held{Held::number, 1}))
+          to = {};
+      } else if (kind == BPF_LDX) {
+        auto& from = r[i.src_reg];
+        auto place = s.stack.find(from.value + i.off);
+        if (from.kind == Held::address) {
+          r[i.dst_reg] = {Held::option, from.value + i.off};
+          continue;
+        }
+        bool spilled = from.kind == Held::stack && width(i) == 8 && place != s.stack.end();
+        r[i.dst_reg] = spilled ? place->second : Held{};
+      } else if (kind == BPF_STX || kind == BPF_ST) {
+        if (BPF_MODE(i.code) != BPF_MEM) continue;  // atomic: on what is written already
+        auto& to = r[i.dst_reg];
+        auto what = kind == BPF_STX ? r[i.src_reg] : Held{Held::number, i.imm};
+        write(s, to, i.off, width(i));
+        if (to.kind == Held::stack && width(i) == 8 && what.kind == Held::record)
+          s.stack[to.value + i.off] = what;
+      } else if (kind == BPF_LD) {
+        auto option = code_.options.find(at);
+        r[i.dst_reg] = option == code_.options.end() ? Held{} : Held{Held::address, option->second};
+        at++;  // a constant of 64 bits takes two
+      }
+    }
+  }
+
+  const Code& code_;
+  std::size_t seen_ = 0;
+  std::set<std::size_t> reserved_, submitted_;
+  std::vector<bool> to_record_;      ///< instructions from where a way leads to a record
+  std::set<std::int64_t> deciding_;  ///< options that are asked for while there is a record
+  std::string wrong_;
+  std::vector<std::pair<std::size_t, State>> waiting_;
+  std::map<std::size_t, std::map<std::string, std::vector<Bytes>>> known_;
+};
+
+class EveryKernelProgram : public testing::TestWithParam<const Registered*> {
+ protected:
+  Tool tool = build(*GetParam());
+};
+
+TEST_P(EveryKernelProgram, RecordsAreWrittenToTheLastByte) {
+  auto functions = functions_of(tool);
+  ASSERT_FALSE(functions.empty());
+  for (auto& code : functions) {
+    std::set<std::size_t> reserves;
+    for (std::size_t at = 0; at < code.insns.size(); at++) {
+      if (is_helper(code.insns[at]) && code.insns[at].imm == BPF_FUNC_ringbuf_reserve)
+        reserves.insert(at);
+      if (code.insns[at].code == (BPF_LD | BPF_IMM | BPF_DW)) at++;
+    }
+    if (reserves.empty()) continue;
+    RecordAudit audit(code);
+    EXPECT_EQ(audit.run(), "");
+    EXPECT_EQ(audit.reserved(), reserves) << code.name << ": places that no way leads to";
+    EXPECT_FALSE(audit.submitted().empty()) << code.name << ": nothing is ever submitted";
+  }
+}
+
+// Neither other processes' memory, nor logs that others read, nor records of unknown size.
+TEST_P(EveryKernelProgram, CallsNothingThatLeavesTracesElsewhere) {
+  for (auto& code : functions_of(tool))
+    for (std::size_t at = 0; at < code.insns.size(); at++) {
+      auto& i = code.insns[at];
+      if (is_helper(i)) {
+        for (auto id : {BPF_FUNC_probe_write_user, BPF_FUNC_trace_printk, BPF_FUNC_trace_vprintk,
+                        BPF_FUNC_override_return, BPF_FUNC_send_signal, BPF_FUNC_send_signal_thread,
+                        BPF_FUNC_perf_event_output, BPF_FUNC_ringbuf_reserve_dynptr})
+          EXPECT_NE(i.imm, id) << code.name << " at " << at;
+      }
+      if (i.code == (BPF_LD | BPF_IMM | BPF_DW)) at++;
+    }
+}
+
+/// Marks the bytes of a type that belong to something with a name.
+void cover(const btf* types, __u32 id, std::size_t at, std::vector<bool>& bytes) {
+  auto resolved = btf__resolve_type(types, id);
+  ASSERT_GE(resolved, 0);
+  auto* t = btf__type_by_id(types, static_cast<__u32>(resolved));
+  if (btf_is_composite(t)) {
+    for (int i = 0; i < btf_vlen(t); i++)
+      cover(types, btf_members(t)[i].type, at + btf_member_bit_offset(t, static_cast<__u32>(i)) / 8,
+            bytes);
+  } else if (btf_is_array(t)) {
+    auto each = btf__resolve_size(types, btf_array(t)->type);
+    for (__u32 i = 0; i < btf_array(t)->nelems; i++)
+      cover(types, btf_array(t)->type, at + i * static_cast<std::size_t>(each), bytes);
+  } else {
+    auto size = btf__resolve_size(types, static_cast<__u32>(resolved));
+    for (std::size_t i = at; i < at + static_cast<std::size_t>(size) && i < bytes.size(); i++)
+      bytes[i] = true;
+  }
+}
+
+std::string holes(const btf* types, __u32 id, std::size_t size) {
+  std::vector<bool> bytes(size);
+  if (id) cover(types, id, 0, bytes);
+  std::string all;
+  for (std::size_t i = 0; id && i < size; i++)
+    if (!bytes[i]) all += " " + std::to_string(i);
+  return all;
+}
+
+// Keys and values without padding are copied whole. That those which programs keep on their stack
+// are written whole is what verifiers before 6.3 demand (6715df8d5d24 allowed the rest).
+TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
+  std::size_t size = 0;
+  auto* bytes = tool.object.bytes(&size);
+  std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(
+      bpf_object__open_mem(bytes, size, nullptr), bpf_object__close);
+  ASSERT_TRUE(object);
+  auto* types = bpf_object__btf(object.get());
+  ASSERT_TRUE(types);
+  std::size_t maps = 0;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) {
+    SCOPED_TRACE(bpf_map__name(map));
+    maps++;
+    EXPECT_EQ(bpf_map__pin_path(map), nullptr);
+    EXPECT_FALSE(bpf_map__is_pinned(map));
+    if (bpf_map__is_internal(map)) continue;  // variables, not records
+    EXPECT_EQ(holes(types, bpf_map__btf_key_type_id(map), bpf_map__key_size(map)), "");
+    EXPECT_EQ(holes(types, bpf_map__btf_value_type_id(map), bpf_map__value_size(map)), "");
+    // Lookups in these copy multiples of 8 bytes.
+    auto type = bpf_map__type(map);
+    if (type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH ||
+        type == BPF_MAP_TYPE_LRU_PERCPU_HASH) {
+      EXPECT_EQ(bpf_map__value_size(map) % 8, 0u);
+    }
+  }
+  EXPECT_GT(maps, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, testing::ValuesIn([] {
+                           std::vector<const Registered*> all;
+                           for (auto& entry : registry()) all.push_back(&entry);
+                           return all;
+                         }()),
+                         [](auto& info) { return std::string(info.param->name); });
+
+// ---- the audit itself finds what is wrong ----
+
+bpf_insn insn(int code, int dst = 0, int src = 0, int off = 0, int imm = 0) {
+  bpf_insn i{};
+  i.code = static_cast<__u8>(code);
+  i.dst_reg = static_cast<__u8>(dst) & 15;
+  i.src_reg = static_cast<__u8>(src) & 15;
+  i.off = static_cast<__s16>(off);
+  i.imm = imm;
+  return i;
+}
+
+/// Reserves 16 bytes; `writes`; submits.
+Code record_of_16(std::vector<bpf_insn> writes) {
+  Code code{"made",
+            {insn(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, 16),
+             insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_reserve),
+             insn(BPF_ALU64 | BPF_MOV | BPF_X, 6, 0)},
+            {}};
+  code.insns.insert(code.insns.end(), writes.begin(), writes.end());
+  code.insns.push_back(insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6));
+  code.insns.push_back(insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_submit));
+  code.insns.push_back(insn(BPF_JMP | BPF_EXIT));
+  return code;
+}
+
+std::string audit(const std::vector<bpf_insn>& writes) {
+  return RecordAudit(record_of_16(writes)).run();
+}
+
+const bpf_insn kFirst = insn(BPF_ST | BPF_MEM | BPF_DW, 6, 0, 0),
+               kSecond = insn(BPF_ST | BPF_MEM | BPF_DW, 6, 0, 8),
+               kHalf = insn(BPF_ST | BPF_MEM | BPF_W, 6, 0, 8),
+               kSkipOne = insn(BPF_JMP | BPF_JEQ | BPF_K, 7, 0, 1, 0);
+
+TEST(KernelAudit, FindsWhatIsNotWritten) {
+  EXPECT_EQ(audit({kFirst, kSecond}), "");
+  EXPECT_EQ(audit({kSecond, kHalf, kFirst}), "");
+  EXPECT_EQ(audit({kFirst, kHalf}), "made at 6: of 16 bytes nothing has written 12 13 14 15");
+  EXPECT_NE(audit({kFirst}), "");
+  EXPECT_NE(audit({}), "");
+}
+
+TEST(KernelAudit, FollowsEveryWay) {
+  EXPECT_EQ(audit({kFirst, kSkipOne, kSecond}),
+            "made at 7: of 16 bytes nothing has written 8 9 10 11 12 13 14 15");
+  EXPECT_EQ(audit({kFirst, kSecond, kSkipOne, kHalf}), "");
+  EXPECT_EQ(audit({kFirst, kSkipOne, kHalf, kSecond}), "");
+}
+
+TEST(KernelAudit, FollowsCopiesOfThePointer) {
+  auto by_copy = [](int from) {
+    return std::vector<bpf_insn>{kFirst,
+                                 insn(BPF_ALU64 | BPF_MOV | BPF_X, 8, 6),
+                                 insn(BPF_ALU64 | BPF_ADD | BPF_K, 8, 0, 0, from),
+                                 insn(BPF_STX | BPF_MEM | BPF_DW, 10, 8, -16),
+                                 insn(BPF_LDX | BPF_MEM | BPF_DW, 9, 10, -16),
+                                 insn(BPF_ST | BPF_MEM | BPF_DW, 9, 0, 4)};
+  };
+  EXPECT_EQ(audit(by_copy(4)), "");
+  EXPECT_NE(audit(by_copy(5)), "");
+}
+
+TEST(KernelAudit, KnowsWhatHelpersWrite) {
+  auto by_helper = [](int size) {
+    return std::vector<bpf_insn>{kFirst, insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6),
+                                 insn(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, 8),
+                                 insn(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, size),
+                                 insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_comm)};
+  };
+  EXPECT_EQ(audit(by_helper(8)), "");
+  EXPECT_NE(audit(by_helper(7)), "");
+}
+
+TEST(KernelAudit, RefusesARecordThatAnotherFunctionGets) {
+  EXPECT_NE(audit({kFirst, kSecond, insn(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6),
+                   insn(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 0)}),
+            "");
+}
+
+}  // namespace
+}  // namespace coretap
