@@ -70,7 +70,7 @@ inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
 }
 
 /* Does the running task make a call by the 32-bit table? A program of 64 bits can, too. */
-inline_ bool call_is_compat(void)
+inline_ bool call_is_compat(struct pt_regs *regs)
 {
 	u32 status = has_current_btf() ? bpf_get_current_task_btf()->thread_info.status :
 					 BPF_CORE_READ(current_task(), thread_info.status);
@@ -94,7 +94,7 @@ inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
 		args[i] = regs->regs[i];
 }
 
-#define TIF_32BIT (1 << 22)
+#define PSR_MODE32_BIT 0x10 /* the processor's own; the kernel numbers TIF_32BIT as it likes */
 
 inline_ s32 call_number(struct pt_regs *regs)
 {
@@ -114,12 +114,9 @@ inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
 	return back == 4 || back == 2;
 }
 
-inline_ bool call_is_compat(void)
+inline_ bool call_is_compat(struct pt_regs *regs)
 {
-	u64 flags = has_current_btf() ? bpf_get_current_task_btf()->thread_info.flags :
-					BPF_CORE_READ(current_task(), thread_info.flags);
-
-	return flags & TIF_32BIT;
+	return regs->pstate & PSR_MODE32_BIT;
 }
 
 #else

@@ -105,7 +105,7 @@ inline_ bool wanted_task(void)
 SEC("tp_btf/sys_enter")
 int on_enter(u64 *ctx)
 {
-	u32 index = call_index((s32)ctx[1], call_is_compat());
+	u32 index = call_index((s32)ctx[1], call_is_compat((void *)ctx[0]));
 	struct call *c;
 
 	if (call_restarts(index)) {
@@ -141,7 +141,7 @@ int on_exit(u64 *ctx)
 	if (failures && !timed && !call_failed(result))
 		return 0;
 	number = call_number(regs);
-	index = call_index(number, call_is_compat());
+	index = call_index(number, call_is_compat(regs));
 	if (call_of_parent(index, result))
 		return 0;
 	if (call_restarts(index)) {

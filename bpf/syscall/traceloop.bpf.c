@@ -72,7 +72,7 @@ SEC("tp_btf/sys_enter")
 int on_enter(u64 *ctx)
 {
 	struct pt_regs *regs = (void *)ctx[0];
-	bool compat = call_is_compat();
+	bool compat = call_is_compat(regs);
 	u32 index = call_index((s32)ctx[1], compat);
 	struct call *c;
 	u64 recorder;
@@ -186,7 +186,7 @@ int on_exit(u64 *ctx)
 	u8 flags = 0;
 
 	if (!c || !c->start) {
-		bool compat = call_is_compat();
+		bool compat = call_is_compat(regs);
 		u32 index = call_index(call_number(regs), compat);
 		u64 recorder;
 

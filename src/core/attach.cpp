@@ -16,6 +16,7 @@
 #include "core/fd.hpp"
 #include "core/kernel.hpp"
 #include "core/rights.hpp"
+#include "core/syscalls.hpp"
 #include "docs/help.hpp"
 #include "output/sanitize.hpp"
 
@@ -90,6 +91,15 @@ std::string refusal(const Need& need, Kernel& kernel) {
       break;
   }
   return {};
+}
+
+/// Nobody can make the call that this program waits for.
+bool awaits_foreign_syscall(std::string_view section) {
+  constexpr std::string_view kEntry = "sys_enter_";
+  auto [kind, target] = split_section(section);
+  auto [category, name] = split_section(target);
+  return kind == "tracepoint" && category == "syscalls" && name.starts_with(kEntry) &&
+         is_foreign_syscall(name.substr(kEntry.size()));
 }
 
 bool is_probe(std::string_view section) {
@@ -169,7 +179,10 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
         return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
                      "coretap doctor tells what this kernel can do and which tools run",
                      kUnsupported};
-      plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
+      const bool lost = std::none_of(h.ways.begin(), h.ways.end(), [](const WayPlan& w) {
+        return std::any_of(w.targets.begin(), w.targets.end(), awaits_foreign_syscall);
+      });
+      if (lost) plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
     }
     if (h.chosen >= 0) {
       auto& chosen = h.ways[h.chosen];

@@ -28,7 +28,11 @@ namespace coretap {
 
 namespace {
 
-std::string reason(int error) { return strerror(error < 0 ? -error : error); }
+std::string reason(int error) {
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which only the kernel knows
+  error = error < 0 ? -error : error;
+  return error == kNotSupported ? "not supported" : strerror(error);
+}
 
 /// The kernel writes spaces and the like in mountinfo as \040.
 std::string unescaped(std::string_view text) {

@@ -79,6 +79,11 @@ std::vector<std::uint32_t> syscall_indices(std::string_view name) {
   return indices;
 }
 
+bool is_foreign_syscall(std::string_view name) {
+  // The library gives those negative numbers of its own; -1 is a name that it does not know.
+  return seccomp_syscall_resolve_name(std::string(name).c_str()) < __NR_SCMP_ERROR;
+}
+
 std::vector<Syscall> all_syscalls() {
   std::vector<Syscall> all;
   for (bool compat : {false, true})

@@ -23,6 +23,9 @@ std::string_view syscall_abi(std::uint32_t index);
 /// The indices of all calls with this name; a name or "syscall_NUMBER" may be in both tables.
 std::vector<std::uint32_t> syscall_indices(std::string_view name);
 
+/// Only other machines have such a call, as arm64 has openat alone where x86 has open too.
+bool is_foreign_syscall(std::string_view name);
+
 /// All that have a name, the machine's own first, by number.
 std::vector<Syscall> all_syscalls();
 

@@ -542,7 +542,9 @@ void user_stacks_section(Page& p) {
       "distributions' are, are walked by the unwind tables that these carry (.eh_frame), on x86-64. "
       "The tables are read when a process is first met. Through code without tables frame pointers "
       "are tried; how many frames were found so is told with the stack, as [guessed frames: 1], and "
-      "in JSON. In code that keeps neither, such frames may be wrong.");
+      "in JSON. In code that keeps neither, such frames may be wrong. On arm64 --unwind auto walks by "
+      "frame pointers alone: distributions keep them there, but for functions that call no other; "
+      "where a task stands in such a one, its caller is missing.");
   p.prose(
       "A stack that ends before the place where its program or thread begins is marked at its outer "
       "end, such as [truncated: no mapping], and how many were, is told at the end by reason:");

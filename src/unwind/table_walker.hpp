@@ -9,7 +9,7 @@ namespace coretap::unwind {
 #ifdef __x86_64__
 inline constexpr bool kSupported = true;
 #else
-inline constexpr bool kSupported = false;  // elsewhere distributions keep frame pointers, mostly
+inline constexpr bool kSupported = false;  // arm64's distributions keep frame pointers, mostly
 #endif
 
 std::unique_ptr<StackWalker> make_table_walker();

@@ -47,6 +47,16 @@ TEST(Syscalls, YoungerThanTheLibrary) {
   EXPECT_EQ(syscall_name(CALLS_COMPAT + 469), "file_setattr");
 }
 
+TEST(Syscalls, OfOtherMachines) {
+  EXPECT_TRUE(is_foreign_syscall("s390_pci_mmio_read"));
+#ifdef __aarch64__
+  EXPECT_TRUE(is_foreign_syscall("open"));
+#else
+  EXPECT_FALSE(is_foreign_syscall("open"));
+#endif
+  for (auto* name : {"openat", "", "no_such_call"}) EXPECT_FALSE(is_foreign_syscall(name)) << name;
+}
+
 TEST(Syscalls, WithoutAName) {
   EXPECT_EQ(syscall_name(510), "syscall_510");
   EXPECT_EQ(syscall_indices("syscall_510"), (std::vector<std::uint32_t>{510, CALLS_COMPAT + 510}));
