@@ -280,10 +280,9 @@ Outcome full_disk(const Row& row) {
   scene.release();
   scene.finish();
   // It ends by itself where it finds no room; told so meanwhile, it might not say why.
-  auto full = [](auto&, auto& err) { return contains(err, "No space left"); };
-  for (int i = 0; i < 5 && !process.ended() && !full(0, process.err()); i++)
-    std::this_thread::sleep_for(100ms);
-  if (!full(0, process.err())) process.signal(SIGINT);
+  auto full = [&] { return contains(process.err(), "No space left"); };
+  for (int i = 0; i < 5 && !full(); i++) std::this_thread::sleep_for(100ms);
+  if (!full()) process.signal(SIGINT);
   int status = process.wait();
   if (status == 0) return judge(scene, slurp(path));
   if (status != 1 || !contains(process.err(), "No space left"))
