@@ -215,7 +215,12 @@ void Process::read_pipes() {
         changed_.notify_all();
       }
     }
-    pollfd fds[] = {{stdout_, POLLIN, 0}, {stderr_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
+    bool skip = false;
+    {
+      std::lock_guard lock(mutex_);
+      skip = !read_stdout_;
+    }
+    pollfd fds[] = {{skip ? -1 : stdout_, POLLIN, 0}, {stderr_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
     ::poll(fds, 3, -1);
     char buffer[65536];
     if (fds[2].revents) (void)!::read(wake_[0], buffer, sizeof buffer);
@@ -257,6 +262,12 @@ void Process::close_stdout() {
   close_stdout_wanted_ = true;
   (void)!::write(wake_[1], "x", 1);
   changed_.wait(lock, [this] { return stdout_ < 0; });
+}
+
+void Process::read_stdout(bool wanted) {
+  std::lock_guard lock(mutex_);
+  read_stdout_ = wanted;
+  (void)!::write(wake_[1], "x", 1);
 }
 
 std::string Process::out() const {
@@ -453,6 +464,23 @@ Report parse_report(const std::string& out, const std::string& err) {
   return report;
 }
 
+Json read_report(const std::string& out, const std::function<void(const Json&)>& visit) {
+  auto last = out.rfind('\n', out.size() - 2);
+  if (out.empty() || out.back() != '\n' || last == std::string::npos)
+    throw failed("not complete: " + out.substr(0, 1000));
+  auto ledger = Json::parse(out.substr(last + 1));
+  if (ledger["type"].str() != "ledger") throw failed("the last line is no ledger");
+  std::size_t at = out.find('\n') + 1;
+  if (Json::parse(out.substr(0, at))["type"].str() != "header")
+    throw failed("the first line is no header");
+  while (at <= last) {
+    auto end = out.find('\n', at);
+    visit(Json::parse(out.substr(at, end - at)));
+    at = end + 1;
+  }
+  return ledger;
+}
+
 namespace {
 
 /// The sets, and what makes them last through exec.
@@ -639,6 +667,54 @@ void Cgroup::add(pid_t pid) const {
   std::ofstream file(path_ + "/cgroup.procs");
   file << pid << std::flush;
   if (!file) throw Skip("cannot move a process to " + path_);
+}
+
+// ---- the kernel's own files ----
+
+Mounted::Mounted(const char* type, const char* options) {
+  char name[] = "/tmp/coretap-mount-XXXXXX";
+  if (!::mkdtemp(name)) throw failed("mkdtemp");
+  path_ = name;
+  if (::mount(type, name, type, 0, options)) {
+    ::rmdir(name);
+    throw Skip(std::string("cannot mount ") + type);
+  }
+}
+
+Mounted::~Mounted() {
+  ::umount2(path_.c_str(), MNT_DETACH);
+  ::rmdir(path_.c_str());
+}
+
+Trace::Trace(const std::string& event) : event_(event) {
+  static int serial = 0;
+  instance_ = tracefs_.path() + "/instances/coretap-" + std::to_string(::getpid()) + "-" +
+              std::to_string(serial++);
+  if (!std::filesystem::create_directory(instance_)) throw Skip("no trace instances here");
+  turn("1");
+}
+
+Trace::~Trace() {
+  turn("0");
+  std::error_code ignored;
+  std::filesystem::remove(instance_, ignored);
+}
+
+void Trace::turn(const char* value) const {
+  std::ofstream(instance_ + "/events/" + event_ + "/enable") << value;
+}
+
+Strings Trace::lines(std::optional<pid_t> task) const {
+  Strings all;
+  auto name = event_.substr(event_.find('/') + 1) + ": ";
+  std::istringstream text(slurp(instance_ + "/trace"));
+  for (std::string line; std::getline(text, line);) {
+    auto event = line.find(name), cpu = line.rfind(" [", event);
+    if (event == std::string::npos || cpu == std::string::npos) continue;
+    auto dash = line.rfind('-', cpu);
+    if (!task || std::stoi(line.substr(dash + 1)) == *task) all.push_back(line.substr(event));
+  }
+  return all;
 }
 
 // ---- small things ----

@@ -84,6 +84,8 @@ class Process {
   void close_stdin();
   /// Closes our end of its stdout.
   void close_stdout();
+  /// Whether its stdout is read; not to begin with `false` leaves what it writes in the pipe.
+  void read_stdout(bool wanted);
 
   std::string out() const;
   std::string err() const;
@@ -102,7 +104,7 @@ class Process {
 
   pid_t pid_ = -1;
   int stdin_ = -1, stdout_ = -1, stderr_ = -1, wake_[2] = {-1, -1};
-  bool close_stdout_wanted_ = false, reading_ = true;
+  bool close_stdout_wanted_ = false, read_stdout_ = true, reading_ = true;
   std::optional<int> status_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -170,6 +172,9 @@ struct Report {
   std::uint64_t lost(const char* cause) const { return ledger[cause].u64(); }
 };
 Report parse_report(const std::string& out, const std::string& err);
+/// The same for reports too long to be kept: calls back for each line but the header, returns the
+/// last one, the ledger.
+Json read_report(const std::string& out, const std::function<void(const Json&)>& visit);
 
 /// A running tool. The constructor returns when it is attached.
 class Tracer {
@@ -238,6 +243,39 @@ class Cgroup {
 
  private:
   std::string path_, mounted_;
+};
+
+/// A file system of the kernel at a place of our own.
+class Mounted {
+ public:
+  explicit Mounted(const char* type, const char* options = nullptr);
+  ~Mounted();
+  Mounted(const Mounted&) = delete;
+  Mounted& operator=(const Mounted&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// What the kernel's own trace says of one event ("kmem/mm_page_alloc_extfrag"), in an instance
+/// that others do not see.
+class Trace {
+ public:
+  explicit Trace(const std::string& event);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  void stop() const { turn("0"); }
+  /// Lines of the event, from its name on; of one task, or of all.
+  Strings lines(std::optional<pid_t> task = {}) const;
+
+ private:
+  void turn(const char* value) const;
+
+  Mounted tracefs_{"tracefs"};
+  std::string event_, instance_;
 };
 
 /// Growth of the counters in a file of "KEY VALUE" lines, such as /proc/vmstat.

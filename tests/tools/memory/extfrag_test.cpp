@@ -17,30 +17,6 @@
 namespace coretap::tooltest {
 namespace {
 
-/// A file system of the kernel at a place of our own.
-class Mounted {
- public:
-  explicit Mounted(const char* type) {
-    char name[] = "/tmp/coretap-extfrag-XXXXXX";
-    if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
-    path_ = name;
-    if (::mount(type, name, type, 0, nullptr)) {
-      ::rmdir(name);
-      throw Skip(std::string("cannot mount ") + type);
-    }
-  }
-  ~Mounted() {
-    ::umount2(path_.c_str(), MNT_DETACH);
-    ::rmdir(path_.c_str());
-  }
-  Mounted(const Mounted&) = delete;
-  Mounted& operator=(const Mounted&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// Page frame, orders (of the allocation, the block, page blocks), types (of the allocation, of the
 /// block), fragmenting, change_ownership.
 using Fallback = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
@@ -66,48 +42,14 @@ Fallback parse_traced(const std::string& text) {
           number("change_ownership")};
 }
 
-/// What the kernel's own trace says, in an instance that others do not see.
-class Trace {
- public:
-  Trace()
-      : instance_(tracefs_.path() + "/instances/coretap-" + std::to_string(::getpid()) + "-" +
-                  std::to_string(serial_++)) {
-    if (!std::filesystem::create_directory(instance_)) throw Skip("no trace instances here");
-    turn("1");
-  }
-  ~Trace() {
-    turn("0");
-    std::error_code ignored;
-    std::filesystem::remove(instance_, ignored);
-  }
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
-
-  void stop() { turn("0"); }
-  std::uint64_t count() const { return read({}).size(); }
-  std::vector<Fallback> of(pid_t task) const { return read(task); }
-
- private:
-  void turn(const char* value) const {
-    std::ofstream(instance_ + "/events/kmem/mm_page_alloc_extfrag/enable") << value;
-  }
-  std::vector<Fallback> read(std::optional<pid_t> task) const {
+struct Fallbacks : Trace {
+  Fallbacks() : Trace("kmem/mm_page_alloc_extfrag") {}
+  std::vector<Fallback> of(std::optional<pid_t> task = {}) const {
     std::vector<Fallback> all;
-    std::istringstream lines(slurp(instance_ + "/trace"));
-    for (std::string line; std::getline(lines, line);) {
-      auto event = line.find("mm_page_alloc_extfrag: ");
-      auto cpu = line.rfind(" [", event);
-      if (event == std::string::npos || cpu == std::string::npos) continue;
-      auto dash = line.rfind('-', cpu);
-      if (!task || std::stoi(line.substr(dash + 1)) == *task)
-        all.push_back(parse_traced(line.substr(event)));
-    }
+    for (auto& line : lines(task)) all.push_back(parse_traced(line));
     return all;
   }
-
-  static inline int serial_ = 0;
-  Mounted tracefs_{"tracefs"};
-  std::string instance_;
+  std::uint64_t count() const { return lines().size(); }
 };
 
 /// Names of migrate types by number, as the kernel's own table has them.
@@ -216,7 +158,7 @@ bool has_frame(const Json& event, std::string_view part) {
 TOOL_TEST(Extfrag, WholeBlocks) {
   require_tool("extfrag");
   Victim victim("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
-  Trace trace;
+  Fallbacks trace;
   auto id = victim.id();
   auto all = start({"-e", "-a", "-K", "-p", id}), table = start({"-a", "-p", id}),
        processes = start({"-a", "-P"}), usual = start({"-p", id}), usual_events = start({"-e"}),
@@ -288,9 +230,9 @@ TOOL_TEST(Extfrag, WholeBlocks) {
 TOOL_TEST(Extfrag, AllThatTheKernelCounts) {
   require_tool("extfrag");
   Victim victim("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
-  Trace outer;
+  Fallbacks outer;
   auto tracer = start({"-a", "--max-keys", "4096"});
-  Trace inner;
+  Fallbacks inner;
   victim.release();
   victim.truth();
   inner.stop();
@@ -357,7 +299,7 @@ TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); 
 TOOL_TEST(Extfrag, Fragmenting) {
   require_tool("extfrag");
   Victim victim("compaction", {"--unmovable", "112", "--order", "0"}, {.linger = true});
-  Trace trace;
+  Fallbacks trace;
   auto id = victim.id();
   auto usual = start({"-P"}), table = start({"-p", id}),
        events = start({"-e", "-p", id, "--ring-size", "8M"});

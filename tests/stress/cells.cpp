@@ -1,0 +1,105 @@
+#include "cells.hpp"
+
+#include <dirent.h>
+#include <sched.h>
+
+#include <filesystem>
+#include <sstream>
+
+namespace coretap::stress {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::optional<Rest> look(pid_t pid) {
+  Rest rest;
+  std::error_code gone;
+  for (auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    Rest::Thread t;
+    bool asleep = false;
+    std::istringstream status(tooltest::slurp(entry.path() / "status"));
+    for (std::string line; std::getline(status, line);) {
+      std::istringstream words(line);
+      std::string key, value;
+      words >> key >> value;
+      if (key == "State:") asleep = value == "S";
+      if (key == "voluntary_ctxt_switches:") t.voluntary = std::stoull(value);
+      if (key == "nonvoluntary_ctxt_switches:") t.preempted = std::stoull(value);
+    }
+    if (!asleep) return std::nullopt;
+    std::uint64_t delay = 0;
+    std::istringstream schedstat(tooltest::slurp(entry.path() / "schedstat"));
+    schedstat >> t.on_cpu_ns >> delay >> t.slices;
+    rest.threads[entry.path().filename()] = t;
+  }
+  return rest;
+}
+
+bool same(const Rest& a, const Rest& b) {
+  auto equal = [](auto& x, auto& y) {
+    return x.first == y.first && x.second.voluntary == y.second.voluntary &&
+           x.second.preempted == y.second.preempted && x.second.on_cpu_ns == y.second.on_cpu_ns;
+  };
+  return std::equal(a.threads.begin(), a.threads.end(), b.threads.begin(), b.threads.end(), equal);
+}
+
+}  // namespace
+
+// A thread says that it sleeps a little before it leaves its CPU.
+Rest Rest::of(pid_t pid) {
+  std::optional<Rest> last;
+  for (int i = 0; i < 2000; i++) {
+    auto now = look(pid);
+    if (now && last && same(*now, *last)) return *now;
+    last = now;
+    std::this_thread::sleep_for(10ms);
+  }
+  throw std::runtime_error("a victim does not come to rest");
+}
+
+Load::Load(const std::string& name, const Strings& arguments, int cpu)
+    : victim_(name, arguments, {.linger = true, .in_child = [cpu] {
+                                  cpu_set_t one;
+                                  CPU_ZERO(&one);
+                                  CPU_SET(cpu, &one);
+                                  ::sched_setaffinity(0, sizeof one, &one);
+                                }}) {
+  before_ = Rest::of(victim_.pid());
+}
+
+void Load::finish() {
+  victim_.truth();
+  after_ = Rest::of(victim_.pid());
+}
+
+std::uint64_t Load::grown(const std::function<std::uint64_t(const Rest::Thread&)>& count) const {
+  std::uint64_t sum = 0;
+  for (auto& [tid, after] : after_.threads) {
+    auto known = before_.threads.find(tid);
+    auto before = known == before_.threads.end() ? Rest::Thread{} : known->second;
+    sum += count({.voluntary = after.voluntary - before.voluntary,
+                  .preempted = after.preempted - before.preempted,
+                  .slices = after.slices - before.slices,
+                  .on_cpu_ns = after.on_cpu_ns - before.on_cpu_ns});
+  }
+  return sum;
+}
+
+std::uint64_t Outcome::seen() const {
+  auto sum = shown;
+  for (auto& [cause, count] : not_shown) sum += count;
+  return sum;
+}
+
+std::string Outcome::sum() const {
+  auto text = std::to_string(truth) + (seen() == truth ? " = " : " against ") +
+              std::to_string(shown) + " shown";
+  for (auto& [cause, count] : not_shown)
+    if (count) text += " + " + std::to_string(count) + " " + cause;
+  if (missed) text += " + " + std::to_string(missed) + " missed";
+  return text;
+}
+
+}  // namespace coretap::stress
