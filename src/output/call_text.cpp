@@ -11,6 +11,7 @@
 
 #include "core/config.hpp"
 #include "core/syscalls.hpp"
+#include "output/names.hpp"
 #include "output/sanitize.hpp"
 
 namespace coretap {
@@ -19,12 +20,6 @@ namespace {
 
 constexpr std::uint64_t kLooksLikeAddress = 1ULL << 32;
 constexpr int kMostErrno = 4095;
-
-/// Results that only the kernel sees: the call is restarted, or a signal's handler decides.
-constexpr std::pair<int, std::string_view> kRestarts[] = {{512, "ERESTARTSYS"},
-                                                          {513, "ERESTARTNOINTR"},
-                                                          {514, "ERESTARTNOHAND"},
-                                                          {516, "ERESTART_RESTARTBLOCK"}};
 
 constexpr int kLargeFile = 0100000;  // open(2) of 64-bit programs has it without being asked
 constexpr std::pair<std::string_view, int> kOpenFlags[] = {
@@ -150,13 +145,11 @@ int result_error(std::int64_t result) {
 
 std::string result_text(std::int64_t result) {
   auto error = result_error(result);
-  for (auto& [number, name] : kRestarts)
-    if (error == number)
-      return fmt::format("? {} (to be restarted, unless a handler ends it)", name);
+  if (auto name = restart_name(error); !name.empty())
+    return fmt::format("? {} (to be restarted, unless a handler ends it)", name);
   if (error) {
-    auto* name = strerrorname_np(error);
     auto* words = strerrordesc_np(error);
-    return fmt::format("-1 {} ({})", name ? name : fmt::format("{}", error),
+    return fmt::format("-1 {} ({})", error_name(error),
                        words ? words : "no such error is known here");
   }
   auto value = static_cast<std::uint64_t>(result);

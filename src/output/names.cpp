@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -225,8 +226,19 @@ std::string Names::block_flags(std::uint64_t flags) const {
   return text;
 }
 
+std::string_view restart_name(int error) {
+  constexpr std::pair<int, std::string_view> kRestarts[] = {{512, "ERESTARTSYS"},
+                                                            {513, "ERESTARTNOINTR"},
+                                                            {514, "ERESTARTNOHAND"},
+                                                            {516, "ERESTART_RESTARTBLOCK"}};
+  for (auto& [number, name] : kRestarts)
+    if (error == number) return name;
+  return {};
+}
+
 std::string error_name(int error) {
   if (error == 0) return "0";
+  if (auto name = restart_name(std::abs(error)); !name.empty()) return std::string(name);
   auto* name = strerrorname_np(error < 0 ? -error : error);
   return name ? name : std::to_string(error);
 }

@@ -35,6 +35,8 @@ class Names {
   std::map<std::string, Enumerators, std::less<>> enums_;
 };
 
+/// Of an error that only the kernel sees: the call is restarted, or a signal's handler decides.
+std::string_view restart_name(int error);
 /// "ENOENT"; what the C library does not know keeps its number; 0 stays 0.
 std::string error_name(int error);
 /// An errno by its name or number; none if there is no such.

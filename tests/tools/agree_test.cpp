@@ -31,10 +31,15 @@ class Tools {
   void stop() {
     for (auto& [key, tracer] : running_) reports_.emplace(key, tracer->stop());
     for (auto& [key, report] : reports_)
-      for (auto* cause : {"lost", "untracked", "unmatched", "missed"})
+      for (auto* cause : {"lost", "untracked", "unmatched"})
         EXPECT_EQ(report.lost(cause), 0u) << key << ": " << cause;
   }
   const Report& operator[](const std::string& key) const { return reports_.at(key); }
+  /// What both together may lack: of tracepoints that can be preempted (calls, in new kernels) the
+  /// kernel leaves out a program now and then, and the tool says how often.
+  std::uint64_t missed(const std::string& a, const std::string& b) const {
+    return reports_.at(a).lost("missed") + reports_.at(b).lost("missed");
+  }
 
  private:
   std::map<std::string, std::unique_ptr<Tracer>> running_;
@@ -104,6 +109,8 @@ bool has_frame(const Json& line, const char* stack, std::string_view part) {
 struct Sum {
   std::int64_t ns = 0, count = 0;
 };
+bool is_blocked(const Json& line) { return !line["runnable"].boolean(); }
+
 template <class Condition>
 Sum sum_where(const Report& report, Condition condition) {
   Sum sum;
@@ -174,8 +181,9 @@ SWITCH_TEST(Agree, TimesOfAThread) {
   auto account = after - before;
 
   auto is_runnable = [](auto& line) { return line["runnable"].boolean(); };
-  auto is_blocked = [](auto& line) { return !line["runnable"].boolean(); };
-  auto in_pipe = [](auto& line) { return has_frame(line, "kernel_stack", "pipe_read"); };
+  auto in_pipe = [](auto& line) {
+    return is_blocked(line) && has_frame(line, "kernel_stack", "pipe_read");
+  };
   auto off = sum_all(tools["off"]), blocked = sum_all(tools["blocked"]),
        preempted = sum_all(tools["preempted"]), until_waking = sum_all(tools["until waking"]),
        chains = sum_all(tools["chains"]), both = sum_all(tools["off and waker"]),
@@ -219,27 +227,35 @@ SWITCH_TEST(Agree, TimesOfAThread) {
   auto read_woken = sum_where(tools["off and waker"], in_pipe);
   auto reads = sum_where(tools["calls"], [](auto& row) { return row["syscall"].str() == "read"; });
   auto recorded = calls_of(tools["recorder"], "read");
-  EXPECT_EQ(read_off.count, kReads);
-  EXPECT_EQ(read_woken.count, kReads);
-  EXPECT_EQ(reads.count, recorded.count);
-  EXPECT_LE(read_off.ns, reads.ns + kReads * each);
-  EXPECT_PRED3(near, reads.ns, recorded.ns, reads.count);
+  auto missed = static_cast<std::int64_t>(tools.missed("calls", "recorder"));
+  EXPECT_GT(read_off.count, 0);
+  EXPECT_LE(read_off.count, kReads) << "what was written already is not waited for";
+  EXPECT_EQ(read_woken.count, read_off.count);
+  EXPECT_LE(std::llabs(reads.count - recorded.count), missed);
+  if (!missed) {
+    EXPECT_LE(read_off.ns, reads.ns + kReads * each);
+    EXPECT_PRED3(near, reads.ns, recorded.ns, reads.count);
+  }
   EXPECT_LE(recorded.ns, truth["slept_ns"].i64() + recorded.count * each);
   for (auto& row : tools["calls"].body) {
     auto name = row["syscall"].str();
-    EXPECT_EQ(row["count"].i64(), calls_of(tools["recorder"], name).count) << name;
+    EXPECT_LE(std::llabs(row["count"].i64() - calls_of(tools["recorder"], name).count), missed)
+        << name;
   }
 
   // Samples are CPU time: of the scheduler's, and of the ticks that /proc shows. Each stretch on a
-  // CPU may hold one more or one less than its length; ticks are hundredths of a second each.
-  auto expected = static_cast<double>(account.on_cpu_ns) / 1e9 * kFrequency;
+  // CPU may hold one more or one less than its length; ticks are hundredths of a second each. Where
+  // the machine is emulated, and not given its own CPUs all the time, timers that are late merge.
   auto samples = static_cast<double>(tools["samples"].sum("count"));
   auto either = 3 * std::sqrt(static_cast<double>(account.runs)) + 10;
-  EXPECT_GT(samples, expected * 0.75 - either);
-  EXPECT_LT(samples, expected * 1.25 + either);
-  auto by_ticks = static_cast<double>(account.ticks_ns) / 1e9 * kFrequency;
-  EXPECT_GT(samples, by_ticks * 0.75 - either);
-  EXPECT_LT(samples, by_ticks * 1.25 + either);
+  for (auto ns : {account.on_cpu_ns, account.ticks_ns}) {
+    auto expected = static_cast<double>(ns) / 1e9 * kFrequency;
+    EXPECT_LT(samples, expected * 1.25 + either);
+    if (slowness() < 3) {
+      EXPECT_GT(samples, expected * 0.75 - either);
+    }
+  }
+  EXPECT_GT(samples, 0);
   victim.end_lingering();
   rivals.end_lingering();
 }
@@ -247,8 +263,6 @@ SWITCH_TEST(Agree, TimesOfAThread) {
 // ---- calls of a cgroup ----
 
 using Counts = std::map<std::string, std::uint64_t>;
-
-constexpr std::int64_t kRestarted = 516;  // ERESTART_RESTARTBLOCK, which programs never see
 
 Counts rows_by_name(const Report& report) {
   Counts counts;
@@ -264,13 +278,29 @@ Counts calls_by_name(const Report& report, Condition condition) {
   return counts;
 }
 
+/// Counts of the same, some of which may have been left out.
+void expect_same(const Counts& a, const Counts& b, std::uint64_t missed) {
+  if (!missed) {
+    EXPECT_EQ(a, b);
+    return;
+  }
+  auto all = a;
+  all.insert(b.begin(), b.end());
+  auto of = [](const Counts& counts, const std::string& key) {
+    auto found = counts.find(key);
+    return found == counts.end() ? 0 : static_cast<std::int64_t>(found->second);
+  };
+  for (auto& [key, count] : all)
+    EXPECT_LE(std::llabs(of(a, key) - of(b, key)), static_cast<std::int64_t>(missed)) << key;
+}
+
 /// Opens files, runs programs, and makes other calls, in a cgroup: five tools, each of the cgroup.
 SWITCH_TEST(Agree, CallsOfACgroup) {
   Cgroup cgroup;
   Victim opener("opener", {"--scene", "--count", "40"}, {.linger = true});
   constexpr std::uint64_t kPrograms = 10;
   Victim runner("runner", {"--count", std::to_string(kPrograms)}, {.linger = true});
-  Victim caller("syscalls", {"--ms", "5"}, {.linger = true});
+  Victim caller("syscalls", {"--ms", "5", "--restarts", "0"}, {.linger = true});
   const std::vector<Victim*> victims{&opener, &runner, &caller};
   for (auto* victim : victims) cgroup.add(victim->pid());
   Tools tools;
@@ -288,22 +318,19 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
 
   auto& recorder = tools["recorder"];
   EXPECT_EQ(recorder.lost("overwritten"), 0u);
-  // The recorder shows what syscount takes as one: both ends of a fork, and a call that a stop
-  // interrupts with what it is resumed by. As the result of a return from a signal handler it shows
+  // The recorder shows both ends of a fork; and as the result of a return from a signal handler
   // what that restores.
   auto ended = [](auto& call) {
-    auto name = call["syscall"].str();
-    return !call["result"].null() && name != "restart_syscall" &&
-           !(name == "clone" && call["result"].i64() == 0);
+    return !call["result"].null() &&
+           !(call["syscall"].str() == "clone" && call["result"].i64() == 0);
   };
   auto failed = [](auto& call) {
-    return !call["error"].null() && call["result"].i64() != -kRestarted &&
-           call["syscall"].str() != "rt_sigreturn";
+    return !call["error"].null() && call["syscall"].str() != "rt_sigreturn";
   };
   auto calls = rows_by_name(tools["calls"]), failures = rows_by_name(tools["failed calls"]);
   auto recorded = calls_by_name(recorder, ended), bad = calls_by_name(recorder, failed);
-  EXPECT_EQ(calls, recorded);
-  EXPECT_EQ(failures, bad);
+  expect_same(calls, recorded, tools.missed("calls", "recorder"));
+  expect_same(failures, bad, tools.missed("failed calls", "recorder"));
 
   // Files: by the call that opened them, and by how it ended.
   const std::set<std::string> opening{"open", "creat", "openat", "openat2"};
@@ -314,20 +341,24 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
   }
   Counts shown_bad;
   for (auto& line : tools["failed opens"].body) shown_bad[line["call"].str()]++;
-  EXPECT_EQ(bad_opens, shown_bad);
-  for (auto& name : opening) {
-    EXPECT_EQ(opens[name], calls[name]) << name;
-    EXPECT_EQ(bad_opens[name], failures[name]) << name;
-  }
-  EXPECT_GE(opens["openat"], 40u);
+  expect_same(bad_opens, shown_bad, tools.missed("opens", "failed opens"));
+  auto only = [&](Counts counts) {
+    std::erase_if(counts, [&](auto& entry) { return !opening.contains(entry.first); });
+    return counts;
+  };
+  expect_same(opens, only(calls), tools.missed("opens", "calls"));
+  expect_same(bad_opens, only(failures), tools.missed("opens", "failed calls"));
+  EXPECT_GE(opens["openat"] + tools["opens"].lost("missed"), 40u);
   EXPECT_GT(bad_opens["openat"], 0u);
 
   // Programs.
   auto& execs = tools["execs"].body;
   auto run = static_cast<std::uint64_t>(std::count_if(
       execs.begin(), execs.end(), [](auto& event) { return event["ret"].i64() == 0; }));
-  EXPECT_EQ(execs.size(), calls["execve"] + calls["execveat"]);
-  EXPECT_EQ(execs.size() - run, failures["execve"] + failures["execveat"]);
+  expect_same({{"execve", execs.size()}}, {{"execve", calls["execve"]}},
+              tools.missed("execs", "calls"));
+  expect_same({{"execve", execs.size() - run}}, {{"execve", failures["execve"]}},
+              tools.missed("execs", "failed calls"));
   EXPECT_EQ(run, runner.truth()["execs"].u64() + kPrograms);
 
   // Processes.
@@ -337,8 +368,9 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
   for (auto& line : recorder.body)
     if (line["type"].str() == "call" && ended(line))
       recorded_by_process[std::to_string(line["pid"].u64())]++;
-  EXPECT_EQ(by_process, recorded_by_process);
-  EXPECT_EQ(tools["processes"].sum("count"), tools["calls"].sum("count"));
+  expect_same(by_process, recorded_by_process, tools.missed("processes", "recorder"));
+  expect_same({{"all", tools["processes"].sum("count")}}, {{"all", tools["calls"].sum("count")}},
+              tools.missed("processes", "calls"));
   for (auto* victim : victims) victim->end_lingering();
 }
 
@@ -422,10 +454,12 @@ SWITCH_TEST(Agree, RequestsOfADisk) {
   auto in_calls =
       sum_where(tools["calls"], [](auto& row) { return row["syscall"].str() == "pread64"; });
   EXPECT_LE(latency, counted + slack);
-  EXPECT_EQ(in_calls.count, static_cast<std::int64_t>(kCount));
-  EXPECT_LE(latency, in_calls.ns + slack);
   EXPECT_LE(in_calls.ns, truth["took_ns"].i64() + slack);
-  EXPECT_LE(sum_all(tools["blocked"]).ns, in_calls.ns + slack);
+  if (!tools["calls"].lost("missed")) {
+    EXPECT_EQ(in_calls.count, static_cast<std::int64_t>(kCount));
+    EXPECT_LE(latency, in_calls.ns + slack);
+    EXPECT_LE(sum_where(tools["blocked"], is_blocked).ns, in_calls.ns + slack);
+  }
   victim.end_lingering();
 }
 
@@ -506,8 +540,11 @@ SWITCH_TEST(Agree, Connections) {
     opened += line["opened_by"].str() == "local";
   }
   auto calls = rows_by_name(tools["calls"]), of_server = rows_by_name(tools["server's calls"]);
-  EXPECT_EQ(opened, calls["connect"]);
-  EXPECT_EQ(ends.size() - opened, of_server["accept4"] + of_server["accept"]);
+  expect_same({{"connect", opened}}, {{"connect", calls["connect"]}},
+              tools["calls"].lost("missed"));
+  expect_same({{"accept", ends.size() - opened}},
+              {{"accept", of_server["accept4"] + of_server["accept"]}},
+              tools["server's calls"].lost("missed"));
 
   std::map<Connection, std::uint64_t> again, bytes;
   std::uint64_t segments = 0;

@@ -236,5 +236,14 @@ TEST(NamesThings, Bits) {
   EXPECT_EQ(text.find("two"), std::string::npos) << text;
 }
 
+TEST(Names, Errors) {
+  EXPECT_EQ(error_name(0), "0");
+  EXPECT_EQ(error_name(2), "ENOENT");
+  EXPECT_EQ(error_name(-2), "ENOENT");
+  EXPECT_EQ(error_name(512), "ERESTARTSYS");
+  EXPECT_EQ(error_name(516), "ERESTART_RESTARTBLOCK");
+  EXPECT_EQ(error_name(4000), "4000");
+}
+
 }  // namespace
 }  // namespace coretap
