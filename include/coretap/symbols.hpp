@@ -75,6 +75,9 @@ struct UserSymbolOptions {
   /// Shortest time between two readings of the same process' maps or JIT map that an unknown
   /// address may cause.
   std::chrono::milliseconds refresh_interval{1000};
+  /// CPU time that may go into reading the files of one user's processes, and a tenth of the time
+  /// that passes besides: who maps thousands of large ones must not hold whoever looks.
+  std::chrono::milliseconds reading_time{10'000};
 };
 
 /// Symbols of user processes: ELF files (.symtab, .dynsym, .gnu_debugdata, separate debug files by
