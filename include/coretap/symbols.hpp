@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "coretap/result.hpp"
@@ -55,6 +56,9 @@ class KernelSymbols {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Why the kernel does not show its addresses to this process; none: /proc/kallsyms shows them.
+std::optional<Error> kernel_addresses_hidden(const std::string& path = "/proc/kallsyms");
 
 /// Where the kernel's code that enters interrupts and that serves softirqs lies: a stack that
 /// passes there is not the running task's doing. Ranges [begin, end); 0: not known.

@@ -10,6 +10,7 @@
 #include "core/disks.hpp"
 #include "core/kernel.hpp"
 #include "core/syscalls.hpp"
+#include "coretap/symbols.hpp"
 #include "lib/shared.h"
 #include "output/sanitize.hpp"
 
@@ -286,6 +287,18 @@ bool names_things(const Format& format) {
   }
 }
 
+Names::Names() : why_hidden([] { return kernel_addresses_hidden(); }) {}
+
+bool Names::hides(std::uint64_t address) const {
+  if (!(address >> 63)) return false;  // a program's own
+  if (!hides_) {
+    auto why = why_hidden();
+    hides_ = why.has_value();
+    if (why && tell_hidden) tell_hidden(*why);
+  }
+  return *hides_;
+}
+
 std::string Names::name(const Format& format, std::uint64_t value) const {
   switch (format.kind) {
     case Format::disk:
@@ -330,7 +343,9 @@ void show_unsigned(std::string& line, const Format& format, std::uint64_t n, con
     fmt::format_to(out, "{:.3f}", static_cast<double>(n) / 1e3);
   else if (format.kind == Format::octal)
     fmt::format_to(out, "{:0{}o}", n, format.digits);
-  else if (format.kind == Format::hex)
+  else if (hidden(format, n, names))
+    line += kHiddenAddress;
+  else if (format.kind == Format::hex || format.kind == Format::pointer)
     fmt::format_to(out, "{:#x}", n);
   else if (format.kind == Format::kilobytes)
     decimal(line, n / 1024);
