@@ -18,6 +18,7 @@ struct Format {
   enum Kind {
     number,
     hex,
+    pointer,  ///< hexadecimal; the kernel's are shown only to whom the kernel shows its addresses
     octal,  ///< with at least `digits` digits
     text,
     error,         ///< errno, by its name; 0: nothing went wrong
@@ -47,6 +48,7 @@ inline constexpr Format pages{Format::number, 8};
 inline constexpr Format pid{Format::number, -7};
 inline constexpr Format small{Format::number, 5};
 inline constexpr Format hex{Format::hex, 10};
+inline constexpr Format pointer{Format::pointer, 18};
 inline constexpr Format comm{Format::text, -16};
 inline constexpr Format text{Format::text, -12};
 inline constexpr Format rest{Format::text, 0};  ///< the last column

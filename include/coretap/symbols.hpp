@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "coretap/result.hpp"
@@ -57,6 +58,9 @@ class KernelSymbols {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Why the kernel does not show its addresses to this process; none: /proc/kallsyms shows them.
+std::optional<Error> kernel_addresses_hidden(const std::string& path = "/proc/kallsyms");
+
 /// Where the kernel's code that enters interrupts and that serves softirqs lies: a stack that
 /// passes there is not the running task's doing. Ranges [begin, end); 0: not known.
 struct InterruptCode {
@@ -76,6 +80,9 @@ struct UserSymbolOptions {
   /// Shortest time between two readings of the same process' maps or JIT map that an unknown
   /// address may cause.
   std::chrono::milliseconds refresh_interval{1000};
+  /// CPU time that may go into reading the files of one user's processes, and a tenth of the time
+  /// that passes besides: who maps thousands of large ones must not hold whoever looks.
+  std::chrono::milliseconds reading_time{10'000};
 };
 
 /// Symbols of user processes: ELF files (.symtab, .dynsym, .gnu_debugdata, separate debug files by

@@ -120,7 +120,7 @@ void ProbeFinder::add(Fd handle, std::string path, Files& files) {
         other && other->device == id->device && other->inode == id->inode)
       return;
   if (files.files.size() >= kMaxFiles) {
-    files.left_out.push_back(fmt::format("{}: too many different files", printable(path)));
+    files.beyond++;
     return;
   }
   files.files.push_back({std::make_shared<Fd>(std::move(fd)), std::move(path)});
@@ -231,6 +231,9 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
           fmt::format("files that only {} process{} may use, whose maps are hidden",
                       found.unreadable, found.unreadable == 1 ? "" : "es"));
   }
+  if (found.beyond)
+    found.left_out.push_back(fmt::format("{} more mappings of such files, beyond {} different ones",
+                                         found.beyond, kMaxFiles));
   if (!found.files.empty()) return found;
   return Error{fmt::format("there is no {} here", printable(std::string(library))),
                config_.pids.empty() ? "it is not installed, and no running process uses it"

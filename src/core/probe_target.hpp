@@ -61,6 +61,7 @@ class ProbeFinder {
     std::vector<File> files;
     std::vector<std::string> left_out;
     std::size_t unreadable = 0;  ///< processes
+    std::size_t beyond = 0;      ///< mappings of more files than can be probed
   };
   const Result<Files>& files(std::string_view library);
   Result<Files> look_up(std::string_view library);

@@ -110,6 +110,9 @@ std::set<std::string_view> own_programs(const Session& s) {
 }
 
 void learn_names(Session& s) {
+  s.names.tell_hidden = [&s](const Error& why) {
+    s.note("addresses of the kernel are not shown", why);
+  };
   auto learn = [&](const std::vector<Field>& fields) {
     for (auto& f : fields) s.names.learn(f.format, s.kernel);
   };

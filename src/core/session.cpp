@@ -52,6 +52,10 @@ void Session::say(std::string_view message) const {
   fputs(text.c_str(), stderr);
 }
 
+void Session::note(std::string_view what, const Error& why) const {
+  say(fmt::format("note: {}: {}{}{}", what, why.why, why.hint.empty() ? "" : "; ", why.hint));
+}
+
 void Session::verbose(std::string_view message) const {
   if (config.given("verbose")) say(message);
 }
@@ -78,6 +82,8 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
       line.text(names.name(field.format, *n));
     else if (field.format.kind == Format::thousandths)
       line.real(static_cast<double>(*n) / 1e3);
+    else if (hidden(field.format, *n, names))
+      line.null();
     else
       line.number(*n);
   } else if (auto* i = std::get_if<std::int64_t>(&value)) {
@@ -99,9 +105,10 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
 }
 
 std::string csv_value(const Field& field, const Value& value, const Names& names) {
-  if (auto* n = std::get_if<std::uint64_t>(&value))
-    return names_things(field.format) ? csv_field(names.name(field.format, *n))
-                                      : std::to_string(*n);
+  if (auto* n = std::get_if<std::uint64_t>(&value)) {
+    if (names_things(field.format)) return csv_field(names.name(field.format, *n));
+    return hidden(field.format, *n, names) ? "" : std::to_string(*n);
+  }
   if (auto* i = std::get_if<std::int64_t>(&value)) {
     if (names_things(field.format))
       return csv_field(names.name(field.format, static_cast<std::uint64_t>(*i)));

@@ -67,6 +67,7 @@ struct Session {
   bpf_map* map(std::string_view name) const;  ///< nullptr: the tool has none
   void say(std::string_view message) const;   ///< to stderr, with the tool's name
   void verbose(std::string_view message) const;
+  void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
   std::uint32_t stack_depth() const { return config.stack_depth ? config.stack_depth : 127; }
 };
 

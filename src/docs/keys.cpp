@@ -38,7 +38,8 @@ std::string type_of(const Field& f, const Value& value) {
   if (std::holds_alternative<double>(value)) return "number";
   if (std::holds_alternative<std::int64_t>(value))
     return f.format.kind == Format::thousandths ? "number" : "integer";
-  if (std::holds_alternative<std::uint64_t>(value)) return "integer";
+  if (std::holds_alternative<std::uint64_t>(value))
+    return f.format.kind == Format::pointer ? "integer or null" : "integer";
   switch (f.format.kind) {
     case Format::text:
       return "string or null";
@@ -210,8 +211,8 @@ JsonKind held_data() {
   add(held_ages());
   add(stacks_of_party());
   add({key("allocations", "array of objects", "each of them", "show-allocs",
-           {key("address", "string", "hexadecimal"), key("bytes", "integer", "its size"),
-            key("age_ns", "integer", "its age")})});
+           {key("address", "string or null", "hexadecimal; null: the kernel's, and not to be seen"),
+            key("bytes", "integer", "its size"), key("age_ns", "integer", "its age")})});
   return kind;
 }
 

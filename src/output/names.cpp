@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "core/disks.hpp"
 #include "core/kernel.hpp"
 #include "core/syscalls.hpp"
+#include "coretap/symbols.hpp"
 #include "lib/shared.h"
 #include "output/sanitize.hpp"
 
@@ -115,6 +117,7 @@ void Names::learn(const Format& format, Kernel& kernel) {
     if (!type.empty() && !enums_.contains(type)) learn(type, kernel.enumerators(type));
   };
   ask(format.type);
+  if (format.kind == Format::pointer) ask_hidden();
   if (format.kind == Format::block_flags || format.kind == Format::rwbs) {
     ask("req_op");
     ask("req_opf");  // its name until 6.0 (ff07a02e9e8e)
@@ -298,6 +301,20 @@ bool names_things(const Format& format) {
   }
 }
 
+Names::Names() : why_hidden([] { return kernel_addresses_hidden(); }) {}
+
+bool Names::hides(std::uint64_t address) const {
+  if (!(address >> 63)) return false;  // a program's own
+  ask_hidden();
+  auto& why = *hidden_;
+  if (why && tell_hidden && !std::exchange(told_, true)) tell_hidden(*why);
+  return why.has_value();
+}
+
+void Names::ask_hidden() const {
+  if (!hidden_) hidden_ = why_hidden();
+}
+
 std::string Names::name(const Format& format, std::uint64_t value) const {
   switch (format.kind) {
     case Format::disk:
@@ -342,7 +359,9 @@ void show_unsigned(std::string& line, const Format& format, std::uint64_t n, con
     fmt::format_to(out, "{:.3f}", static_cast<double>(n) / 1e3);
   else if (format.kind == Format::octal)
     fmt::format_to(out, "{:0{}o}", n, format.digits);
-  else if (format.kind == Format::hex)
+  else if (hidden(format, n, names))
+    line += kHiddenAddress;
+  else if (format.kind == Format::hex || format.kind == Format::pointer)
     fmt::format_to(out, "{:#x}", n);
   else if (format.kind == Format::kilobytes)
     decimal(line, n / 1024);

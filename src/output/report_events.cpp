@@ -90,7 +90,8 @@ class EventReporter : public Reporter {
     for (auto* t : times_) line += time(s, *t, head.time_ns);
     s.out.line(line + columns_.row(data, s.names));
     if (frames)
-      for (auto& frame : stacks_->kernel(*frames)) s.out.line("        " + printable(frame));
+      for (auto& frame : kernel_frames(s, *stacks_, *frames))
+        s.out.line("        " + printable(frame));
     if (with_callers_) {
       auto& user = callers(s, data);
       for (auto& frame : user.frames) s.out.line("        " + printable(frame));
@@ -108,7 +109,7 @@ class EventReporter : public Reporter {
     columns_.json(line, data, s.names);
     if (frames) {
       line.key("kernel_stack").begin_array();
-      for (auto& frame : stacks_->kernel(*frames)) line.text(frame);
+      for (auto& frame : kernel_frames(s, *stacks_, *frames)) line.text(frame);
       line.end_array();
     }
     if (with_callers_) {
@@ -128,7 +129,8 @@ class EventReporter : public Reporter {
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
     auto row =
         fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns, columns_.csv(data, s.names));
-    if (with_stack_) row += ',' + csv_field(frames ? folded({}, stacks_->kernel(*frames)) : "");
+    if (with_stack_)
+      row += ',' + csv_field(frames ? folded({}, kernel_frames(s, *stacks_, *frames)) : "");
     if (with_callers_) {
       auto& user = callers(s, data);
       row += ',' + csv_field(folded(user.cut.empty() ? "" : cut_mark(user.cut), user.frames));

@@ -36,6 +36,7 @@ class HeldReporter : public Reporter {
   explicit HeldReporter(const StackReport& report) : report_(report), layout_(report, {}) {}
 
   void configure(Session& s) override {
+    if (s.config.given("show-allocs")) s.names.ask_hidden();
     auto& c = s.config;
     sums_ = c.given("combined-only");
     by_count_ = c.sort == "count";
@@ -178,7 +179,9 @@ class HeldReporter : public Reporter {
     s.out.line(fmt::format("\t{} bytes in {} allocations from stack{}", r.bytes * one_in_,
                            r.count * one_in_, whose));
     for (auto& b : r.blocks)
-      s.out.line(fmt::format("\t\taddr = {:#x} size = {}", b.address, b.bytes));
+      s.out.line(s.names.hides(b.address)
+                     ? fmt::format("\t\taddr = {} size = {}", kHiddenAddress, b.bytes)
+                     : fmt::format("\t\taddr = {:#x} size = {}", b.address, b.bytes));
     for (auto* frames : {&p.kernel, &p.user})
       for (auto& f : *frames) s.out.line("\t\t" + printable(f));
     if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) s.out.line("\t\t" + marks);
@@ -208,7 +211,11 @@ class HeldReporter : public Reporter {
     if (s.config.given("show-allocs")) {
       line.key("allocations").begin_array();
       for (auto& b : r.blocks) {
-        line.begin_object().text("address", fmt::format("{:#x}", b.address));
+        line.begin_object().key("address");
+        if (s.names.hides(b.address))
+          line.null();
+        else
+          line.text(fmt::format("{:#x}", b.address));
         line.number("bytes", b.bytes).number("age_ns", age(b.time_ns, now)).end_object();
       }
       line.end_array();

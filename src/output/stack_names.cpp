@@ -7,6 +7,12 @@
 
 namespace coretap {
 
+Frames kernel_frames(Session& s, Stacks& stacks, const stack& found) {
+  auto frames = stacks.kernel(found);
+  if (auto why = stacks.take_kernel_failure()) s.note("kernel functions have no names", *why);
+  return frames;
+}
+
 void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   set_variable(s, "stack_depth", s.stack_depth());
   stacks_ = std::make_unique<Stacks>(style);
@@ -35,7 +41,7 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
     named.missed = true;
     named.frames = {kernel ? "[Missed Kernel Stack]" : "[Missed User Stack]"};
   } else if (kernel) {
-    named.frames = stacks_->kernel(found);
+    named.frames = kernel_frames(s, *stacks_, found);
   } else {
     Symbol outermost;
     named.frames = stacks_->user(tgid, found, &outermost);

@@ -12,6 +12,9 @@
 
 namespace coretap {
 
+/// The frames of a kernel stack; the user is told once why they have no names, if they have none.
+Frames kernel_frames(Session& s, Stacks& stacks, const stack& found);
+
 class StackNames {
  public:
   struct Named {

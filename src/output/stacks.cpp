@@ -1,6 +1,7 @@
 #include "output/stacks.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,6 +55,12 @@ Frames Stacks::kernel(const stack& s) {
     frames.push_back(word(symbol, false));
   }
   return frames;
+}
+
+std::optional<Error> Stacks::take_kernel_failure() {
+  if (!kernel_ || std::exchange(kernel_failure_taken_, true)) return {};
+  auto loaded = kernel_->load();
+  return loaded ? std::nullopt : std::optional(loaded.error());
 }
 
 Frames Stacks::user(pid_t tgid, const stack& s, Symbol* outermost) {

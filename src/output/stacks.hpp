@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Stacks {
 
   /// Leaf first, as the kernel walks.
   Frames kernel(const stack& s);
+  /// Why kernel functions have no names, if they have none; once.
+  std::optional<Error> take_kernel_failure();
   /// *outermost: what is known of the last frame.
   Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
 
@@ -39,6 +42,7 @@ class Stacks {
 
   Style style_;
   std::unique_ptr<KernelSymbols> kernel_;
+  bool kernel_failure_taken_ = false;
   std::unique_ptr<UserSymbols> user_;
 };
 

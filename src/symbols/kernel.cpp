@@ -214,6 +214,18 @@ Symbol KernelSymbols::find(std::uint64_t address) {
   return symbol;
 }
 
+std::optional<Error> kernel_addresses_hidden(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  for (std::string_view text; fd && lines.next(text);) {
+    Line line{};
+    if (lines.truncated() || !parse(text, line)) continue;
+    if (line.address != 0) return {};
+    if (is_code(line.type)) break;  // data of each CPU may well begin at 0
+  }
+  return hidden_addresses();
+}
+
 InterruptCode interrupt_code(const std::string& path) {
   InterruptCode code;
   const Fd fd = open_symbols(path);

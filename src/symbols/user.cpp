@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include <algorithm>
 #include <charconv>
@@ -112,6 +113,12 @@ std::optional<std::uint64_t> status_number(std::string_view status, std::string_
   return value;
 }
 
+Clock::duration cpu_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 // Names in memory that a compiler may have written code to.
 std::string label_of(const Mapping& map) {
   if (map.path.empty() || map.path.starts_with("//")) return "[anon]";
@@ -130,6 +137,8 @@ struct UserSymbols::Impl {
   // Processes that were gone before they could be looked at, and whose memory they had a copy of.
   std::unordered_map<pid_t, pid_t> forked_from;
   std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
+  const Clock::time_point began = Clock::now();
+  std::unordered_map<uid_t, Clock::duration> reading;  // CPU time, by the owner of processes
   std::unordered_map<std::string, std::weak_ptr<const MappedFile>> interned;
   std::size_t next_purge = 1024;
   std::vector<std::pair<std::string, std::shared_ptr<ElfSymbols>>> vdsos;  // by content
@@ -152,7 +161,7 @@ struct UserSymbols::Impl {
     return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
                                 region.id);
   }
-  const ElfSymbols* file_of(pid_t tgid, Region& region);
+  const ElfSymbols* file_of(pid_t tgid, uid_t owner, Region& region);
   std::shared_ptr<ElfSymbols> read_file(int fd, pid_t tgid, const std::string& path) const;
   void trim_files(const FileIdentity& keep);
   ElfSymbols* vdso_of(pid_t tgid, Process& process, Region& region);
@@ -309,7 +318,7 @@ void UserSymbols::Impl::trim_files(const FileIdentity& keep) {
 }
 
 // Null if the file cannot be opened any more or is no ELF file.
-const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, Region& region) {
+const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& region) {
   auto found = region.id ? files.find(*region.id) : files.end();
   if (found == files.end()) {
     if (region.unreadable) return nullptr;
@@ -322,7 +331,11 @@ const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, Region& region) {
     region.id = id;
     found = files.find(*id);
     if (found == files.end()) {
+      auto& spent = reading[owner];
+      if (spent >= options.reading_time + (Clock::now() - began) / 10) return nullptr;
+      const auto before = cpu_time();
       auto table = read_file(fd.get(), tgid, region.file->path);
+      spent += cpu_time() - before;
       found = files.emplace(*id, File{std::move(table), 0}).first;
       trim_files(*id);
     }
@@ -450,7 +463,7 @@ Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip
     if (region->kind == Kind::kVdso) {
       table = vdso_of(tgid, *process, *region);
     } else {
-      table = file_of(tgid, *region);
+      table = file_of(tgid, process->owner, *region);
       symbol.module_offset = file_offset + behind;
     }
     if (const auto place =

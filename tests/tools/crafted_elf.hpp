@@ -126,7 +126,7 @@ class CraftedElf {
       return;
     }
     // Counts down, then execve(path, argv, none); path and argv are in the third page.
-    std::string code("\xb9\0\0\0\x08\xff\xc9\x75\xfc", 9);  // mov ecx; dec ecx; jnz
+    std::string code("\xb9\0\0\0\x40\xff\xc9\x75\xfc", 9);  // mov ecx; dec ecx; jnz
     auto immediate = [&](const char* op, std::uint64_t value) {
       auto low = static_cast<std::uint32_t>(value);
       code += op;

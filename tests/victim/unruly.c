@@ -436,7 +436,9 @@ static void jit(void)
 	memcpy(place, loop, sizeof(loop));
 	if (mprotect(place, 4096, PROT_READ | PROT_EXEC))
 		vt_die(VT_CANNOT, "mprotect: %m");
-	vt_ready();
+	vt_ready_begin();
+	vt_u64("address", (uint64_t)place);
+	vt_ready_end();
 	((void (*)(void))place)();
 }
 

@@ -185,10 +185,11 @@ TOOL(memleak) {
                                           "what was called"),
                  derived<Event, bytes>("bytes", "BYTES", as::number,
                                        "size asked for; null: freed whatever it was"),
-                 derived<Event, old>("old_address", "OLD", as::wide(as::hex, 18),
+                 derived<Event, old>("old_address", "OLD", as::pointer,
                                      "the block that is to become another one; null: none"),
-                 field<&Event::address>("address", "ADDRESS", as::wide(as::hex, 18),
-                                        "of the memory; 0: there was none to be had")})
+                 field<&Event::address>("address", "ADDRESS", as::pointer,
+                                        "of the memory; 0: there was none to be had; null: the "
+                                        "kernel's, and not to be seen")})
                 .timed({{TimeColumn::wall, "TIME", 12, ""}})
                 .often()}},
       .announce = "Tracing outstanding memory allocations",

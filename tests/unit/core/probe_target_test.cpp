@@ -6,6 +6,11 @@
 #include <gtest/gtest.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
 
 #include "../symbols/test_files.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -105,6 +110,30 @@ TEST(FindFunction, SurvivesDamage) {
     for (auto offset : find_function(file.get(), "probe_target_test_function").offsets)
       EXPECT_LE(offset, symbols::kMaxElfSize);
   }
+}
+
+// Who maps thousands of files of that name does not fill the screen with them.
+TEST(ProbeFinder, CountsFilesBeyondTheMost) {
+  ScratchDirectory scratch;
+  std::string maps;
+  for (unsigned i = 0; i < 300; i++) {
+    auto directory = fmt::format("d{}", i);
+    auto path = scratch.write(directory + "/libx.so", i ? "" : own_image());
+    struct stat st;
+    ASSERT_EQ(stat(path.c_str(), &st), 0);
+    maps += fmt::format("{:x}-{:x} r-xp 00000000 {:02x}:{:02x} {} {}\n", 0x100000 + i * 0x1000,
+                        0x101000 + i * 0x1000, major(st.st_dev), minor(st.st_dev), st.st_ino, path);
+  }
+  std::filesystem::create_directories(scratch.path() + "/proc/7");
+  std::filesystem::create_directory_symlink("/", scratch.path() + "/proc/7/root");
+  scratch.write("proc/7/maps", maps);
+  Config config;
+  ProbeFinder finder(config, scratch.path() + "/proc", {scratch.path() + "/none"});
+  auto found = finder.find("libx.so", "probe_target_test_function");
+  ASSERT_TRUE(found) << found.error().why;
+  EXPECT_EQ(found->points.size(), 1u);
+  ASSERT_EQ(found->left_out.size(), 256u) << "255 are no ELF files";
+  EXPECT_TRUE(found->left_out[0].starts_with("44 more ")) << found->left_out[0];
 }
 
 TEST(ProbeTarget, Names) {

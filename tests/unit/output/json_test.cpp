@@ -113,6 +113,19 @@ TEST(JsonValue, RawNumbersAndNames) {
   EXPECT_EQ(value(as::text, true), R"({"v":true})");
 }
 
+TEST(JsonValue, HiddenAddresses) {
+  Names names;
+  names.why_hidden = [] { return std::optional<Error>(Error{}); };
+  Field field{"v", "V", as::pointer, ""};
+  Value kernel = std::uint64_t{0xffff888012345678};
+  JsonLine line;
+  line.key("v");
+  json_value(line, field, kernel, names);
+  EXPECT_EQ(line.finish(), R"({"v":null})");
+  EXPECT_EQ(csv_value(field, kernel, names), "");
+  EXPECT_EQ(csv_value(field, std::uint64_t{4096}, names), "4096");
+}
+
 std::string csv(const Format& format, const Value& v) {
   return csv_value({"v", "V", format, ""}, v, Names());
 }

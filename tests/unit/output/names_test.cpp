@@ -216,6 +216,28 @@ TEST(Show, AlignsByColumnsNotBytes) {
             "\xc3\xa9t\xc3\xa9  ");
 }
 
+TEST(Show, HidesAddressesOfTheKernel) {
+  constexpr std::uint64_t kernel = 0xffff888012345678, own = 0x7fff12345678;
+  Names open, closed;
+  int asked = 0, told = 0;
+  open.why_hidden = [] { return std::optional<Error>(); };
+  closed.why_hidden = [&] {
+    asked++;
+    return std::optional<Error>({.what = "", .why = "because"});
+  };
+  closed.tell_hidden = [&](const Error& why) {
+    told++;
+    EXPECT_EQ(why.why, "because");
+  };
+  EXPECT_EQ(show(as::pointer, own, closed), "    0x7fff12345678");
+  EXPECT_EQ(asked, 0) << "nothing to hide";
+  EXPECT_EQ(show(as::pointer, kernel, open), "0xffff888012345678");
+  for (int i = 0; i < 2; i++) EXPECT_EQ(show(as::pointer, kernel, closed), "          [hidden]");
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(show(as::wide(as::hex, 0), kernel, closed), "0xffff888012345678") << "no address";
+}
+
 TEST(NamesThings, AgreesWithName) {
   for (auto kind : {Format::disk, Format::enumerator, Format::bits, Format::gfp,
                     Format::block_flags, Format::rwbs})

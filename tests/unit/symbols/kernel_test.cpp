@@ -69,6 +69,14 @@ TEST(KernelSymbols, SaysThatAddressesAreHidden) {
   EXPECT_FALSE(kernel.find(0xffffffff81000000).known());
 }
 
+TEST(KernelAddresses, AreHiddenWhereTheListHidesThem) {
+  EXPECT_FALSE(kernel_addresses_hidden(sample("kallsyms.txt")));
+  auto why = kernel_addresses_hidden(sample("kallsyms_hidden.txt"));
+  ASSERT_TRUE(why);
+  EXPECT_FALSE(why->why.empty());
+  EXPECT_TRUE(kernel_addresses_hidden("/nonexistent/kallsyms"));
+}
+
 TEST(KernelSymbols, SaysWhatCannotBeRead) {
   KernelSymbols missing("/nonexistent/kallsyms");
   const auto result = missing.load();

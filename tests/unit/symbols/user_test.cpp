@@ -339,6 +339,16 @@ TEST(FakeProcess, FewProcessesAndFilesAreKept) {
   }
 }
 
+// Whose files cost too much to read has frames without names.
+TEST(UserSymbols, ReadsNoLongerThanItMay) {
+  UserSymbols none({.reading_time = std::chrono::milliseconds(-1'000'000)});
+  const Symbol symbol = none.find(::getpid(), address_of(&known_static_function), true);
+  EXPECT_FALSE(symbol.known());
+  EXPECT_NE(symbol.module.find("unit_tests"), std::string::npos) << symbol.module;
+  EXPECT_FALSE(none.find(::getpid(), address_of(&::qsort), true).known());
+  EXPECT_TRUE(UserSymbols().find(::getpid(), address_of(&::qsort), true).known());
+}
+
 /// A line of maps: a page of a file.
 std::string line(const std::string& at, const std::string& end, const std::string& path) {
   return at + "-" + end + " r-xp 00000000 fe:00 99 " + path + "\n";
