@@ -53,7 +53,8 @@ TOOL_TEST(Bashreadline, LongLines) {
   Victim victim("typist", {"--lines", "3", "--length", "4095", "--last", ": \"\\xc3\\xa9\\xff\""});
   Tracer whole("bashreadline", {"--json", "--strict"});
   victim.release();
-  expect_lines(whole.stop(), victim.truth());
+  auto typed = victim.truth();
+  expect_lines(whole.stop(), typed);
   Victim longer("typist", {"--lines", "2", "--length", "6000", "--last", ": \"\\xc3\\xa9\\xff\""});
   Tracer cut("bashreadline", {"--json"});
   longer.release();
