@@ -21,8 +21,11 @@ int on_switch(u64 *ctx)
 	if (!state || !leaves_wanted(prev, state))
 		return 0;
 	off = task_slot_make(prev);
-	if (off)
-		off->start = bpf_ktime_get_ns();
+	if (!off)
+		return 0;
+	if (off->start) /* who woke it was not seen */
+		count(LEDGER_UNMATCHED);
+	off->start = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -109,7 +109,10 @@ inline_ bool keep_current(void)
 	return !filter.on || keep_task(current_task());
 }
 
-/* For `-- COMMAND`: what a wanted process forks is wanted. Attached only then. */
+/*
+ * For `-- COMMAND`: what a wanted process forks is wanted. Attached only then. Another's child may
+ * have the id of a wanted process that has ended.
+ */
 SEC("tp_btf/sched_process_fork")
 int filter_follow(u64 *ctx)
 {
@@ -117,8 +120,13 @@ int filter_follow(u64 *ctx)
 	u32 id = task_tgid(parent);
 	u8 one = 1;
 
-	if (!bpf_map_lookup_elem(&filter_tgids, &id))
+	if (child->tgid == parent->tgid)
+		return 0; /* a thread */
+	if (!bpf_map_lookup_elem(&filter_tgids, &id)) {
+		id = task_tgid(child);
+		bpf_map_delete_elem(&filter_tgids, &id);
 		return 0;
+	}
 	id = task_tgid(child);
 	if (id && bpf_map_update_elem(&filter_tgids, &id, &one, BPF_ANY))
 		count(LEDGER_UNTRACKED);

@@ -118,8 +118,9 @@ inline_ bool last_thread_exits(u64 *ctx)
 }
 
 /*
- * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by thread id,
- * which the loader sizes and whose entries go when the task is freed, after its last switch.
+ * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by the task's
+ * address, which the loader sizes and whose entries go when the task is freed, after its last
+ * switch. Its thread id may be another's by then.
  */
 inline_ bool has_task_storage(void)
 {
@@ -152,8 +153,8 @@ inline_ bool has_task_storage(void)
 	}
 
 #define TASK_SLOT(slot_type)                                                                 \
-	SLOT_MAPS(task_slots, BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_HASH, u32, slot_type)  \
-	inline_ slot_type *slot_of(struct task_struct *t, u32 tid, bool make)                \
+	SLOT_MAPS(task_slots, BPF_MAP_TYPE_TASK_STORAGE, BPF_MAP_TYPE_HASH, u64, slot_type)  \
+	inline_ slot_type *slot_of(struct task_struct *t, u64 address, bool make)            \
 	{                                                                                    \
 		slot_type *s;                                                                \
                                                                                              \
@@ -161,33 +162,32 @@ inline_ bool has_task_storage(void)
 			s = bpf_task_storage_get(&task_slots, t, 0,                          \
 						 make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0); \
 		else                                                                         \
-			s = task_slots_hashed(tid, make);                                    \
+			s = task_slots_hashed(address, make);                                \
 		if (!s && make)                                                              \
 			count(LEDGER_UNTRACKED);                                             \
 		return s;                                                                    \
 	}                                                                                    \
 	inline_ slot_type *task_slot(struct task_struct *t)                                  \
 	{                                                                                    \
-		return slot_of(t, has_task_storage() ? 0 : t->pid, false);                   \
+		return slot_of(t, (u64)t, false);                                            \
 	}                                                                                    \
 	inline_ slot_type *task_slot_make(struct task_struct *t)                             \
 	{                                                                                    \
-		return slot_of(t, has_task_storage() ? 0 : t->pid, true);                    \
+		return slot_of(t, (u64)t, true);                                             \
 	}                                                                                    \
 	/* The slot of the running task, for programs that are not given it. */              \
 	inline_ slot_type *current_slot(bool make)                                           \
 	{                                                                                    \
 		if (has_task_storage())                                                      \
 			return slot_of(bpf_get_current_task_btf(), 0, make);                 \
-		return slot_of(NULL, (u32)bpf_get_current_pid_tgid(), make);                 \
+		return slot_of(NULL, bpf_get_current_task(), make);                          \
 	}                                                                                    \
 	SEC("tp_btf/sched_process_free")                                                     \
 	int task_slot_free(u64 *ctx)                                                         \
 	{                                                                                    \
-		struct task_struct *t = (void *)ctx[0];                                      \
-		u32 tid = t->pid;                                                            \
+		u64 address = ctx[0];                                                        \
                                                                                              \
-		bpf_map_delete_elem(&task_slots_hash, &tid);                                 \
+		bpf_map_delete_elem(&task_slots_hash, &address);                             \
 		return 0;                                                                    \
 	}
 

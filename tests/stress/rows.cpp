@@ -35,7 +35,7 @@ std::uint64_t slices(Load& load) {
 Strings sleeper(std::uint64_t n) { return {"--sleeps", text(n), "--ms", "0"}; }
 Strings busy(std::uint64_t n) { return {"--threads", "3", "--ms", text(n)}; }
 
-constexpr std::uint64_t kPeriodNs = 1'000'000;
+constexpr std::uint64_t kPeriodNs = 5'000'000;
 
 /// Blocks of a file system that are read to find the file's own.
 constexpr std::uint64_t kFew = 64;
@@ -185,6 +185,7 @@ std::vector<Row> make_rows() {
        .shown = counted,
        .truth = nullptr,
        .tiny = {"--max-keys", "1"},
+       .victims = 1,
        .kernel_event = "kmem/mm_page_alloc_extfrag"},
       {.tool = "memleak",
        .victim = "leaker",
