@@ -13,7 +13,7 @@ namespace coretap {
 namespace {
 
 constexpr std::size_t kMostBytes = 256 << 20;
-constexpr int kMostDepth = 8;
+constexpr std::size_t kMostInside = 1024;
 
 template <class T>
 const T* tail(const btf_type* type) {
@@ -109,6 +109,8 @@ bool Btf::view(const void* data, std::size_t size) {
       !inside(header.str_off, header.str_len) || header.str_len == 0)
     return false;
   auto* base = static_cast<const char*>(data) + header.hdr_len;
+  if (reinterpret_cast<std::uintptr_t>(base + header.type_off) % alignof(btf_type) != 0)
+    return false;  // the kernel refuses it too
   strings_ = {base + header.str_off, header.str_len};
   if (strings_.back() != '\0') return false;
   offsets_.reserve(header.type_len / 32);
@@ -158,14 +160,19 @@ std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
   return 0;
 }
 
-bool Btf::has_member(const btf_type* type, std::string_view member, int depth) const {
-  auto kind = type ? BTF_INFO_KIND(type->info) : 0;
-  if ((kind != BTF_KIND_STRUCT && kind != BTF_KIND_UNION) || depth > kMostDepth) return false;
-  auto* members = tail<btf_member>(type);
-  for (unsigned i = 0; i < BTF_INFO_VLEN(type->info); i++) {
-    auto word = name(members[i].name_off);
-    if (word == member) return true;
-    if (word.empty() && has_member(this->type(members[i].type), member, depth + 1)) return true;
+bool Btf::has_member(const btf_type* type, std::string_view member) const {
+  std::vector<const btf_type*> inside{type};
+  for (std::size_t at = 0; at < inside.size(); at++) {
+    auto* outer = inside[at];
+    auto kind = outer ? BTF_INFO_KIND(outer->info) : 0;
+    if (kind != BTF_KIND_STRUCT && kind != BTF_KIND_UNION) continue;
+    auto* members = tail<btf_member>(outer);
+    for (unsigned i = 0; i < BTF_INFO_VLEN(outer->info); i++) {
+      auto word = name(members[i].name_off);
+      if (word == member) return true;
+      if (word.empty() && inside.size() < kMostInside)  // one may lead to itself
+        inside.push_back(this->type(members[i].type));
+    }
   }
   return false;
 }

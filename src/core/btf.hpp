@@ -38,7 +38,7 @@ class Btf {
   std::string_view name(std::uint32_t offset) const { return text(offset); }
 
   /// A struct's or union's member, in unnamed members too.
-  bool has_member(const btf_type* type, std::string_view member, int depth = 0) const;
+  bool has_member(const btf_type* type, std::string_view member) const;
   Enumerators enumerators(const btf_type* type) const;
   /// The unnamed enum that has this enumerator; nullptr: none.
   const btf_type* enum_with(std::string_view enumerator) const;

@@ -95,6 +95,8 @@ bool is_modifier(unsigned kind) {
          kind == BTF_KIND_TYPE_TAG;
 }
 
+constexpr int kMostModifiers = 32;  // of one type; damaged ones may lead in a circle
+
 /// Copies types and all that they hold by value. What they point to is left out: a relocation never
 /// follows a pointer.
 class Trimmer {
@@ -209,15 +211,17 @@ bool can_be_asked(unsigned kind) {
 
 std::string trimmed_types(const Btf& kernel, const void* object, std::size_t size) {
   auto sections = find_sections(object, size);
+  const std::string types(sections.types);  // compilers need not align what an object lies in
   Btf local;
-  if (!kernel.is_open() || !local.view(sections.types.data(), sections.types.size())) return {};
+  if (!kernel.is_open() || !local.view(types.data(), types.size())) return {};
 
   std::unordered_set<std::string_view> names;
   bool answerable = true;
   bool whole = each_relocation(sections.relocations, [&](const Relocation& relocation) {
     if (relocation.kind == BPF_CORE_TYPE_ID_TARGET) answerable = false;
     auto* type = local.type(relocation.type_id);
-    while (type && is_modifier(BTF_INFO_KIND(type->info))) type = local.type(type->type);
+    for (int depth = 0; type && is_modifier(BTF_INFO_KIND(type->info)); depth++)
+      type = depth < kMostModifiers ? local.type(type->type) : nullptr;
     auto name = type ? essential(local.name(type->name_off)) : std::string_view();
     if (name.empty())
       answerable = false;

@@ -136,8 +136,9 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
 
 std::string StackLayout::folded(const std::vector<StackParty>& parties) const {
   std::string line;
+  const char* between = "";  // a task may have an empty name
   for (auto& w : path(parties)) {
-    if (!line.empty()) line += ';';
+    line += std::exchange(between, ";");
     line += folded_word(w.text);
   }
   return line;

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <utility>
 
 // Why libelf and not libdwfl: libdwfl maps the files (who truncates one kills the reader by
 // SIGBUS), unpacks .gnu_debugdata without bound, and may ask debuginfod servers.
@@ -20,7 +21,7 @@ constexpr std::size_t kMaxFunctions = 4 << 20;
 constexpr std::size_t kMaxNameBytes = 256 << 20;
 constexpr std::size_t kMaxSegments = 512;
 constexpr std::size_t kMaxDebugdata = 64 << 20;  // unpacked
-constexpr std::uint64_t kMaxNotes = 1 << 20;
+constexpr std::uint64_t kMaxNotes = 1 << 20;     // all of them
 constexpr std::uint64_t kMaxChecksummed = 1ULL << 30;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kEntryBytes = 64;     // of _start
@@ -86,11 +87,13 @@ Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t 
 }
 
 std::string build_id_of(Elf* elf) {
+  std::uint64_t left = kMaxNotes;
   for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
     GElf_Shdr header;
     if (::gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
-    Elf_Data* data = section_data(section, header, kMaxNotes);
+    Elf_Data* data = section_data(section, header, left);
     if (data == nullptr) continue;
+    left -= header.sh_size;
     GElf_Nhdr note;
     std::size_t name_at, text_at;
     for (std::size_t at = 0, next;
@@ -170,17 +173,18 @@ bool is_native(Elf* elf) {
          header.e_machine == kMachine;
 }
 
-/// Nothing if no code of the file has this address.
-std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t address) {
+/// Nothing if no code of the file has this address. Headers may promise more than its `size`.
+std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
   std::size_t count = 0;
   if (::elf_getphdrnum(elf, &count) != 0) return {};
   for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
     GElf_Phdr header;
     if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
-    if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0 && address >= header.p_vaddr &&
-        address - header.p_vaddr < header.p_filesz &&
-        header.p_offset <= kMaxElfSize - (address - header.p_vaddr))
-      return header.p_offset + (address - header.p_vaddr);
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || address < header.p_vaddr)
+      continue;
+    const std::uint64_t into = address - header.p_vaddr;
+    if (into < header.p_filesz && into < size && header.p_offset < size - into)
+      return header.p_offset + into;
   }
   return {};
 }
@@ -224,10 +228,12 @@ FunctionPlace find_function(int fd, std::string_view name) {
   if (!elf) return {};
   if (!is_native(elf.get())) return {.state = FunctionPlace::foreign, .offsets = {}};
   Named found;
+  bool static_table = false, dynamic_table = false;
   for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf.get(), section)) != nullptr;) {
     GElf_Shdr header, names_header;
     if (::gelf_getshdr(section, &header) == nullptr ||
-        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) ||
+        std::exchange(header.sh_type == SHT_SYMTAB ? static_table : dynamic_table, true))
       continue;
     Elf_Scn* names_section = ::elf_getscn(elf.get(), header.sh_link);
     if (names_section == nullptr || ::gelf_getshdr(names_section, &names_header) == nullptr ||
@@ -244,8 +250,10 @@ FunctionPlace find_function(int fd, std::string_view name) {
     return {.state = found.symbols == 0 ? FunctionPlace::stripped : FunctionPlace::absent,
             .offsets = {}};
   FunctionPlace place{.state = FunctionPlace::found, .offsets = {}};
+  const auto file = identity_of(fd);
   for (const auto address : addresses)
-    if (const auto offset = code_offset(elf.get(), address)) place.offsets.push_back(*offset);
+    if (const auto offset = code_offset(elf.get(), file ? file->size : 0, address))
+      place.offsets.push_back(*offset);
   if (place.offsets.empty()) place.state = FunctionPlace::outside;
   return place;
 }
@@ -299,7 +307,8 @@ class ElfReader {
     out.segments_.insert(out.segments_.end(), others.begin(), others.end());
   }
 
-  // True if there was a table of this type with symbols.
+  // True if there was a table of this type with symbols. Files have one of each (gABI): a hostile
+  // one could have thousands that share their bytes, each of which would be read anew.
   bool add_tables(Elf* elf, GElf_Word type, std::uint64_t bias) {
     std::vector<GElf_Shdr> sections;  // for type and end
     std::size_t count = 0;
@@ -309,20 +318,17 @@ class ElfReader {
       Elf_Scn* section = ::elf_getscn(elf, i);
       if (section == nullptr || ::gelf_getshdr(section, &sections[i]) == nullptr) sections[i] = {};
     }
-    bool any = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      const GElf_Shdr& header = sections[i];
-      if (header.sh_type != type || header.sh_link >= count) continue;
-      const GElf_Shdr& names_header = sections[header.sh_link];
-      if (names_header.sh_type != SHT_STRTAB) continue;
-      const Elf_Data* data = section_data(::elf_getscn(elf, i), header, kMaxSection);
-      const Elf_Data* names =
-          section_data(::elf_getscn(elf, header.sh_link), names_header, kMaxSection);
-      if (data == nullptr || names == nullptr || data->d_type != ELF_T_SYM) continue;
-      any = true;
-      add_symbols(elf, const_cast<Elf_Data*>(data), *names, sections, bias);
-    }
-    return any;
+    const auto table = std::ranges::find(sections, type, &GElf_Shdr::sh_type);
+    if (table == sections.end() || table->sh_link >= count) return false;
+    const GElf_Shdr& names_header = sections[table->sh_link];
+    if (names_header.sh_type != SHT_STRTAB) return false;
+    Elf_Scn* section = ::elf_getscn(elf, static_cast<std::size_t>(table - sections.begin()));
+    Elf_Data* data = section_data(section, *table, kMaxSection);
+    const Elf_Data* names =
+        section_data(::elf_getscn(elf, table->sh_link), names_header, kMaxSection);
+    if (data == nullptr || names == nullptr || data->d_type != ELF_T_SYM) return false;
+    add_symbols(elf, data, *names, sections, bias);
+    return true;
   }
 
   void add_symbols(Elf* elf, Elf_Data* data, const Elf_Data& names,

@@ -14,9 +14,11 @@
 namespace coretap::unwind {
 namespace {
 
-// Files may lie. These bound the work; their bytes count as they are read, and again as they are
-// interpreted.
+// Files may lie. These bound the work: bytes count as they are read, and as they are interpreted,
+// which takes far longer. Programs may share bytes, but those of sane files do not.
 constexpr std::uint64_t kMaxBytes = 1ULL << 30;
+constexpr std::uint64_t kMaxPrograms = 128 << 20;
+constexpr std::uint64_t kProgramsBySize = 4;
 constexpr std::uint64_t kMaxFrames = 4 << 20;
 constexpr std::uint64_t kMaxRows = 8 << 20;
 constexpr std::uint64_t kMaxEntry = 256 << 10;  // bytes of an FDE
@@ -116,6 +118,7 @@ class Reader {
       : image_(image),
         elf_(elf),
         rows_(row),
+        programs_(std::min(image.size(), kMaxPrograms / kProgramsBySize) * kProgramsBySize),
         table_(image, elf, kChunk, budget_),
         frames_(image, elf, kChunk, budget_),
         commons_(image, elf, kSmallChunk, budget_),
@@ -384,7 +387,7 @@ class Reader {
     const auto entry = entry_at(frames_, start.address, kMaxEntry);
     const auto function = entry ? function_of(*entry) : std::nullopt;
     if (function && function->begin == start.begin) tell(*function);
-    return rows_.count() < kMaxRows && budget_ > 0;
+    return rows_.count() < kMaxRows && budget_ > 0 && programs_ > 0;
   }
 
   void tell(const Function& function) {
@@ -411,8 +414,8 @@ class Reader {
   }
 
   bool spend(const Bytes& bytes) {
-    const bool enough = budget_ >= bytes.left();
-    budget_ -= std::min<std::uint64_t>(budget_, bytes.left());
+    const bool enough = programs_ >= bytes.left();
+    programs_ -= std::min<std::uint64_t>(programs_, bytes.left());
     return enough;
   }
 
@@ -461,7 +464,8 @@ class Reader {
   const Image& image_;
   const ElfCode& elf_;
   Rows rows_;
-  std::uint64_t budget_ = kMaxBytes;
+  std::uint64_t budget_ = kMaxBytes;  // of reading
+  std::uint64_t programs_;            // of interpreting
   Window table_, frames_, commons_, code_;
   std::vector<Range> executable_;  // sorted, apart from each other
   std::array<Common, kCommons> common_;

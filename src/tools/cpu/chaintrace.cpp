@@ -10,7 +10,6 @@ using Opt = rodata_of<chaintrace_bpf>;
 namespace {
 
 constexpr std::uint64_t kMostWakers = 8, kWakers = 4;
-constexpr std::uint64_t kMaxAgeMs = 1000;
 
 Result<void> check(const Config& config) {
   auto wakers = config.number("chain", kWakers);

@@ -85,6 +85,11 @@ TEST(StackLayout, Styles) {
   EXPECT_EQ(folded(kSamples, {party("idle", {}, {})}), "idle");
 }
 
+TEST(StackLayout, AnEmptyNameKeepsItsPlace) {
+  EXPECT_EQ(folded(kAlone, {party("", {"schedule"}, {"main"})}), ";main;schedule")
+      << "main is no task";
+}
+
 TEST(StackLayout, CutStacksAreMarkedAtTheirOuterEnd) {
   auto task = reader(), waker = writer();
   task.cut = waker.cut = "stack depth";

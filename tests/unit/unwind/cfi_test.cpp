@@ -24,6 +24,7 @@ namespace {
 
 using test::bytes;
 using test::kCode;
+using test::kFrames;
 using test::MadeElf;
 using test::raw;
 using test::read_table;
@@ -320,6 +321,19 @@ TEST(CfiHostile, CommonsThatAreNone) {
 }
 
 // Frames within frames: every four bytes one begins, and each goes on to the end.
+TEST(CfiHostile, ProgramsThatShareTheirBytes) {
+  MadeElf elf;
+  const auto cie = elf.cie();
+  for (std::uint64_t i = 0; i < 200; i++) elf.fde(cie, kCode + 16 * i, 16, kFrame16);
+  elf.fde(cie, kCode + 0xf00, 16, std::string(200 << 10, '\0'));
+  EXPECT_TRUE(read(elf.file()).readable);
+  for (const auto& [start, frame] : elf.table) {  // each as long as all that follow
+    const auto at = frame - kFrames;
+    elf.frames.replace(at, 4, raw(static_cast<std::uint32_t>(elf.frames.size() - at - 4)));
+  }
+  EXPECT_FALSE(read(elf.file()).readable);
+}
+
 TEST(CfiHostile, WorkIsBounded) {
   constexpr std::uint64_t kCount = 60000;
   MadeElf elf;

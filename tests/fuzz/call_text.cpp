@@ -1,0 +1,34 @@
+#include "output/call_text.hpp"
+
+#include "core/recorder.hpp"
+#include "core/syscalls.hpp"
+#include "fuzz.hpp"
+
+using namespace coretap;
+
+/// A recorder's memory as it may be found while it is written, then a format file.
+FUZZ(call_text, bytes) {
+  fuzz::Input input(bytes);
+  constexpr std::uint32_t kSlots = 8;
+  record_head head{};
+  head.next = input.number<std::uint8_t>();
+  head.calls = input.number<std::uint8_t>();
+  std::vector<record_slot> slots(kSlots);
+  for (auto& slot : slots) {
+    slot = input.number<record_slot>();
+    slot.seq &= 0xff;  // near enough to be met
+  }
+  auto arguments = parse_call_format(input.rest());  // the kernel's
+  std::erase_if(arguments, [](auto& a) { return !fuzz::is_plain(a.type + a.name); });
+  RecordSegment segment(slots.data(), kSlots, &head);
+  std::size_t calls = 0;
+  segment.read([&](const std::vector<record_slot>& record) {
+    calls++;
+    const auto call = CallRecord::of(record);
+    MUST(fuzz::is_plain(call_text(call, nullptr)));
+    MUST(fuzz::is_plain(call_text(call, &arguments)));
+    MUST(fuzz::is_plain(result_text(call.call.result)));
+    MUST(fuzz::is_plain(syscall_name(call.call.index)));
+  });
+  MUST(calls <= kSlots);
+}

@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "core/config.hpp"
+#include "coretap/tool.hpp"
+#include "fuzz.hpp"
+
+using namespace coretap;
+
+/// The first byte chooses the tool. Words end at a newline; one that begins with a byte above 127
+/// is, up to there, an option of that number.
+FUZZ(command_line, bytes) {
+  fuzz::Input input(bytes);
+  const auto& entry = registry()[input.number<std::uint8_t>() % registry().size()];
+  static std::map<std::string_view, Tool> tools;
+  auto known = tools.find(entry.name);
+  if (known == tools.end()) known = tools.emplace(entry.name, build(entry)).first;
+  const auto& tool = known->second;
+  const auto options = all_options(tool);
+
+  std::vector<std::string> words;
+  for (auto rest = input.rest(); !rest.empty();) {
+    auto word = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (word.find('\0') != word.npos) return;  // none has
+    const auto number = static_cast<std::uint8_t>(word.empty() ? 0 : word.front()) & 0x7fU;
+    if (!word.empty() && (word.front() & 0x80) != 0)
+      words.push_back(fmt::format("--{}{}", options[number % options.size()].name, word.substr(1)));
+    else
+      words.emplace_back(word);
+  }
+  const auto parsed = parse_command_line(tool, words);
+  if (!parsed) {
+    MUST(!parsed.error().what.empty());
+    MUST(parsed.error().status == kUsage || parsed.error().status == kUnsupported);
+    return;
+  }
+  const auto& config = parsed->config;
+  MUST(config.interval >= 0 && config.duration >= 0);
+  MUST(config.cgroups.size() <= words.size() && config.command.size() <= words.size());
+  chosen_report(tool, config);
+}

@@ -1,0 +1,62 @@
+#include <map>
+
+#include "coretap/tool.hpp"
+#include "fuzz.hpp"
+#include "output/columns.hpp"
+
+using namespace coretap;
+
+namespace {
+
+struct Shape {
+  std::vector<Field> fields;
+  std::size_t size = 0;
+};
+
+Shape shape_of(const Report& report) {
+  if (auto* r = std::get_if<EventReport>(&report)) return {r->fields, r->record_size};
+  if (auto* r = std::get_if<SumReport>(&report)) return {r->fields, r->record_size};
+  if (auto* r = std::get_if<TableReport>(&report)) return {r->fields, r->value_at + r->value_size};
+  if (auto* r = std::get_if<HistogramReport>(&report)) return {r->keys, r->key_size};
+  return {};
+}
+
+const std::vector<Shape>& shapes() {
+  static const auto all = [] {
+    std::vector<Shape> found;
+    for (auto& entry : registry()) {
+      const auto tool = build(entry);
+      found.push_back(shape_of(tool.report));
+      for (auto& other : tool.other_reports) found.push_back(shape_of(other.report));
+    }
+    std::erase_if(found, [](auto& shape) { return shape.size == 0; });
+    return found;
+  }();
+  return all;
+}
+
+}  // namespace
+
+/// The first byte chooses a report. Its record and the texts behind it may hold anything; only
+/// where they stand is the kernel program's, so there is room for wherever that may be.
+FUZZ(records, bytes) {
+  constexpr std::size_t kRoom = 2 << 16;
+  fuzz::Input input(bytes);
+  const auto& shape = shapes()[input.number<std::uint8_t>() % shapes().size()];
+  std::vector<char> record(shape.size + kRoom);
+  const auto content = input.text(record.size());
+  std::memcpy(record.data(), content.data(), content.size());
+
+  const Names names;
+  for (auto format : {OutputFormat::text, OutputFormat::csv, OutputFormat::json}) {
+    Config config;
+    config.format = format;
+    Columns columns;
+    columns.choose(config, shape.fields);
+    MUST(fuzz::is_plain(columns.row(record.data(), names)));
+    MUST(fuzz::is_plain(columns.csv(record.data(), names)));
+    JsonLine line;
+    columns.json(line, record.data(), names);
+    MUST(fuzz::is_json(line.finish()));
+  }
+}
