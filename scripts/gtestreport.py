@@ -11,6 +11,9 @@ ANY_KERNEL = ":".join([f"*CommonTool.{name}/*" for name in (
     "FiltersThatNothingCanMatch", "CommandsAndTheirStatus")] + [f"Common.{name}" for name in (
         "List", "CommandsOfCoretap", "CoretapOnAFullDisk")])
 
+# What hardly differs from one kernel to the next: of several kernels the oldest and the newest run it.
+OF_THE_ENDS = "Unwind*:*CommonTool.*:Common.*:*Hostile*"
+
 
 def tests(report):
     """-> (full name, test) of each; nothing if there is no report"""

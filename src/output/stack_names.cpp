@@ -16,8 +16,7 @@ Frames kernel_frames(Session& s, Stacks& stacks, const stack& found) {
 void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   set_variable(s, "stack_depth", s.stack_depth());
   stacks_ = std::make_unique<Stacks>(style);
-  if (user)
-    s.keeps.add({Right::sys_ptrace, Right::dac_read_search, Right::checkpoint_restore});
+  if (user) s.keeps.add({Right::sys_ptrace, Right::dac_read_search, Right::checkpoint_restore});
   walker_ = make_walker(s.config, user && s.map("unwind_rows"));
   walker_->remapped = [this](pid_t tgid, std::uint32_t image) {
     stacks_->remember(tgid, 0, image);
