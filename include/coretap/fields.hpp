@@ -19,7 +19,7 @@ struct Format {
     number,
     hex,
     pointer,  ///< hexadecimal; the kernel's are shown only to whom the kernel shows its addresses
-    octal,  ///< with at least `digits` digits
+    octal,    ///< with at least `digits` digits
     text,
     error,         ///< errno, by its name; 0: nothing went wrong
     milliseconds,  ///< value in ns, shown as ms with `digits` decimals
