@@ -67,7 +67,7 @@ void Growth::gone(const std::string& key, const Counters& last) {
 }
 
 void forget_idle(const bpf_map* map, Growth& growth) {
-  if (growth.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
+  if (!map || growth.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
   Growth::Counters last(bpf_map__value_size(map) / 8);
   for (auto& key : growth.idle())
     if (take_out(bpf_map__fd(map), key, last)) growth.gone(key, last);
