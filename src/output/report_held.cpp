@@ -102,6 +102,7 @@ class HeldReporter : public Reporter {
         folded[layout_.folded({p})] += sum;
     }
     for (auto& [stack, sum] : folded) s.out.line(fmt::format("{} {}", stack, sum));
+    names_.next_report();
   }
 
   Result<void> finish(Session& s) override {

@@ -7,10 +7,20 @@
 
 namespace coretap {
 
+namespace {
+constexpr std::size_t kManyNames = 2048;  // some megabytes
+}
+
 Frames kernel_frames(Session& s, Stacks& stacks, const stack& found) {
   auto frames = stacks.kernel(found);
   if (auto why = stacks.take_kernel_failure()) s.note("kernel functions have no names", *why);
   return frames;
+}
+
+void StackNames::next_report() {
+  if (known_.size() > kManyNames)
+    std::erase_if(known_, [&](auto& entry) { return entry.second.asked < reports_; });
+  reports_++;
 }
 
 void StackNames::configure(Session& s, Stacks::Style style, bool user) {
@@ -34,6 +44,7 @@ void StackNames::meet(Session& s, const stack_process& process) {
 const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tgid, bool kernel) {
   auto [at, is_new] = known_.try_emplace({id, tgid});
   auto& named = at->second;
+  named.asked = reports_;
   if (!is_new || !id) return named;
   stack found{};
   if (bpf_map_lookup_elem(bpf_map__fd(s.map("stacks")), &id, &found)) {

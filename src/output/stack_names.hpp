@@ -22,6 +22,7 @@ class StackNames {
     std::string_view cut = {};  ///< why a user stack ends too early; empty: it does not
     std::uint32_t guessed = 0;  ///< frames that only a frame pointer led to
     bool missed = false;        ///< the kernel program could not keep it
+    std::uint64_t asked = 0;    ///< for which report, at last
   };
 
   /// Before load. `user`: there are user stacks to be walked.
@@ -37,6 +38,9 @@ class StackNames {
   /// The process is alive and may not be when its symbols are asked for.
   void meet(Session& s, const stack_process& process);
 
+  /// After a report of several: where many stacks have names, those of older reports lose them.
+  void next_report();
+
   const Named& kernel(Session& s, std::uint64_t id) { return find(s, id, 0, true); }
   const Named& user(Session& s, std::uint64_t id, pid_t tgid) { return find(s, id, tgid, false); }
 
@@ -46,6 +50,7 @@ class StackNames {
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<StackWalker> walker_;
   std::map<std::pair<std::uint64_t, pid_t>, Named> known_;
+  std::uint64_t reports_ = 0;
 };
 
 }  // namespace coretap
