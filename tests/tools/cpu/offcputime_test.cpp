@@ -23,7 +23,7 @@ namespace {
 constexpr int kLevels = 11;  // 2^11 ways down
 constexpr char kChildVariable[] = "CORETAP_TOOLTEST_STACKS";
 
-/// Raw and always inlined: the C library has no frame pointers.
+/// Raw and always inlined: the C library has no frame pointers, or none in a function so small.
 __attribute__((always_inline)) inline void short_sleep() {
   timespec t{0, 20'000};
 #if defined(__x86_64__)
@@ -32,6 +32,11 @@ __attribute__((always_inline)) inline void short_sleep() {
                : "=a"(result)
                : "a"(SYS_nanosleep), "D"(&t), "S"(nullptr)
                : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+  register long number asm("x8") = SYS_nanosleep;
+  register long first asm("x0") = reinterpret_cast<long>(&t);
+  register long second asm("x1") = 0;
+  asm volatile("svc 0" : "+r"(first) : "r"(number), "r"(second) : "memory");
 #else
   ::syscall(SYS_nanosleep, &t, nullptr);
 #endif

@@ -175,8 +175,10 @@ SWITCH_TEST(Opensnoop, Callers) {
   EXPECT_EQ(report.lost("stacks_failed"), 0u);
   auto text = run({tool_path("opensnoop"), "--callers", "--", "cat", "/dev/null"});
   EXPECT_TRUE(contains(text.out, "\n        ")) << text.out;
+#ifdef __x86_64__
   // Its first stacks are taken before there are tables.
   EXPECT_TRUE(contains(text.out, "[truncated: unwind tables not ready]")) << text.out;
+#endif
 }
 
 }  // namespace

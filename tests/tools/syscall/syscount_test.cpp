@@ -62,7 +62,12 @@ SWITCH_TEST(Syscount, CountsAreExact) {
   EXPECT_EQ(sum_of(report, "getppid"), seen.truth["calls"].u64());
   EXPECT_EQ(sum_of(report, "unlinkat"), seen.truth["failed"].u64());
   EXPECT_EQ(sum_of(report, "fchdir"), seen.truth["bad_descriptors"].u64());
-  EXPECT_EQ(sum_of(report, "setitimer"), 2u);
+#ifdef __aarch64__
+  constexpr std::uint64_t kAlarms = 1;  // the victim's alarm(), a call of its own elsewhere
+#else
+  constexpr std::uint64_t kAlarms = 0;
+#endif
+  EXPECT_EQ(sum_of(report, "setitimer"), 2 + kAlarms);
   // Once each, although children leave the call as well and stops interrupt it.
   EXPECT_EQ(sum_of(report, "clone"), seen.truth["forks"].u64() + seen.truth["stops"].u64());
   EXPECT_EQ(sum_of(report, "clock_nanosleep"), seen.truth["sleeps"].u64());
