@@ -148,7 +148,7 @@ void expect_data_lost(const Outcome& o) {
 
 /// Once it has been told to end.
 Outcome finish(Scene& scene, Tracer& tracer) {
-  int status = tracer.process().wait();
+  int status = tracer.process().wait(3 * tooltest::kPatience);
   if (status) throw Wrong("exit status " + std::to_string(status) + ": " + tracer.process().err());
   return judge(scene, tracer.process().out());
 }
@@ -310,7 +310,7 @@ std::uint64_t memory_of(pid_t pid) {
 
 Outcome copies(const Row& row) {
   constexpr std::uint64_t kMost = 128 << 20;
-  const int count = slowness() > 3 ? 4 : 24;
+  const int count = slowness() > 3 ? 4 : is_long() ? 24 : row.copies;
   Scene scene(row);
   std::vector<std::unique_ptr<Tracer>> tracers;
   for (int i = 0; i < count; i++)
