@@ -34,7 +34,7 @@ bool in_guest() {
 
 double scale() {
   auto* wanted = ::getenv("CORETAP_STRESS_SCALE");
-  return (wanted ? std::atof(wanted) : 1) / (slowness() > 3 ? 5 : 1);
+  return (wanted ? std::strtod(wanted, nullptr) : 1) / (slowness() > 3 ? 5 : 1);
 }
 bool is_long() { return ::getenv("CORETAP_STRESS_SCALE") != nullptr; }
 
@@ -313,6 +313,7 @@ Outcome copies(const Row& row) {
   const int count = slowness() > 3 ? 4 : is_long() ? 24 : row.copies;
   Scene scene(row);
   std::vector<std::unique_ptr<Tracer>> tracers;
+  tracers.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; i++)
     tracers.push_back(
         std::make_unique<Tracer>(row.tool, scene.options(), Tracer::How{.attached = false}));
