@@ -103,8 +103,9 @@ int on_complete(u64 *ctx)
 	s = rq_slot(rq);
 	if (!s || !s->start) {
 		/* A flush has a request that is never issued; it carries no data. */
-		if (!filter.on && !filter_disk_on && rq->__data_len && tracing_since &&
-		    rq->start_time_ns > tracing_since)
+		if (rq->__data_len &&
+		    ((s && s->wanted) || (!filter.on && !filter_disk_on && tracing_since &&
+					  rq->start_time_ns > tracing_since)))
 			count(LEDGER_UNMATCHED);
 		if (s)
 			s->wanted = 0;
@@ -132,11 +133,14 @@ int on_io_start(u64 *ctx)
 	struct request *rq = (struct request *)ctx[0];
 	struct io fresh = { .wanted = 1 }, *s;
 
+	s = rq_slot(rq);
+	/* Its last end was not seen; of those that only queue it could have been merged. */
+	if (s && s->wanted && s->start && !queued)
+		count(LEDGER_UNMATCHED);
 	if (filter_matches(current_task())) {
 		rq_slot_put(rq, &fresh);
 		return 0;
 	}
-	s = rq_slot(rq);
 	if (s)
 		s->wanted = 0; /* its last life was another task's */
 	return 0;

@@ -61,10 +61,11 @@ SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
-	struct io *s;
+	struct io *s = rq_slot(rq);
 
+	if (s && s->wanted && s->issued) /* its last end was not seen */
+		count(LEDGER_UNMATCHED);
 	if (!keep_disk(rq) || !keep_submission(rq->bio)) {
-		s = rq_slot(rq);
 		if (s)
 			s->wanted = s->issued = s->owner.known = 0;
 		return 0;
@@ -255,8 +256,9 @@ int on_complete(u64 *ctx)
 			s->owner.known = 0;
 	} else {
 		/* A flush has a request that is never issued; it carries no data. */
-		if (!filter.on && !filter_disk_on && rq->__data_len && tracing_since &&
-		    rq->start_time_ns > tracing_since)
+		if (rq->__data_len &&
+		    ((s && s->wanted) || (!filter.on && !filter_disk_on && tracing_since &&
+					  rq->start_time_ns > tracing_since)))
 			count(LEDGER_UNMATCHED);
 		if (s)
 			s->owner.known = 0;

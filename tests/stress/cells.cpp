@@ -1,6 +1,5 @@
 #include "cells.hpp"
 
-#include <dirent.h>
 #include <sched.h>
 
 #include <filesystem>

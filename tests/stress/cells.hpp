@@ -54,14 +54,16 @@ struct Row {
   std::uint64_t (*truth)(Load& load);
   /// The smallest buffers and tables; some of the events must not fit.
   Strings tiny = {};
-  int victims = 2;                        ///< one on each CPU
+  int victims = 2;  ///< one on each CPU
+  /// At once, in the short form: the kernel takes a tenth of a second to take away each of the
+  /// probes of some tools, one after another.
+  int copies = 24;
   bool by_cgroup = false;                 ///< its events are those of its children, too
   Strings (*pids)(Load& load) = nullptr;  ///< whose events are wanted, if not the victim's
   /// Events of its own that a victim cannot know of.
   std::uint64_t slack = 0;
   double tolerance = 0;           ///< samples: a part of the truth
   std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event
-  bool switches = false;  ///< by tracepoints that the kernel may leave out (see SWITCH_TEST)
 };
 
 const std::vector<Row>& rows();

@@ -35,6 +35,10 @@ std::uint64_t slices(Load& load) {
 Strings sleeper(std::uint64_t n) { return {"--sleeps", text(n), "--ms", "0"}; }
 Strings busy(std::uint64_t n) { return {"--threads", "3", "--ms", text(n)}; }
 
+Strings both_ends(Load& load) {
+  return {load.victim().id(), text(load.victim().ready()["server_pid"].u64())};
+}
+
 constexpr std::uint64_t kPeriodNs = 5'000'000;
 
 /// Blocks of a file system that are read to find the file's own.
@@ -68,8 +72,7 @@ std::vector<Row> make_rows() {
        .options = {"--state", "3"},
        .shown = counted,
        .truth = sleeps,
-       .tiny = {"--stack-storage-size", "1"},
-       .switches = true},
+       .tiny = {"--stack-storage-size", "1"}},
       {.tool = "execsnoop",
        .victim = "runner",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -86,8 +89,7 @@ std::vector<Row> make_rows() {
        .events = 3000,
        .shown = counted,
        .truth = all_waits,
-       .tiny = {"--stack-storage-size", "1"},
-       .switches = true},
+       .tiny = {"--stack-storage-size", "1"}},
       {.tool = "offwaketime",
        .victim = "sleeper",
        .arguments = sleeper,
@@ -95,8 +97,7 @@ std::vector<Row> make_rows() {
        .options = {"--state", "3"},
        .shown = counted,
        .truth = sleeps,
-       .tiny = {"--stack-storage-size", "1"},
-       .switches = true},
+       .tiny = {"--stack-storage-size", "1"}},
       {.tool = "profile",
        .victim = "sleeper",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -118,8 +119,7 @@ std::vector<Row> make_rows() {
        .options = {"-L"},
        .shown = counted,
        .truth = slices,
-       .tiny = {"--max-keys", "1"},
-       .switches = true},
+       .tiny = {"--max-keys", "1"}},
       {.tool = "wakeuptime",
        .victim = "sleeper",
        .arguments = sleeper,
@@ -127,8 +127,7 @@ std::vector<Row> make_rows() {
        .options = {"--state", "3"},
        .shown = counted,
        .truth = sleeps,
-       .tiny = {"--stack-storage-size", "1"},
-       .switches = true},
+       .tiny = {"--stack-storage-size", "1"}},
       {.tool = "cachestat",
        .victim = "pagecache",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -192,7 +191,7 @@ std::vector<Row> make_rows() {
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--rounds", "1", "--blocks", text(n), "--block-bytes", "777"};
        },
-       .events = 10000,
+       .events = 2000,
        .options = {"-o", "0", "-i", "1000", "-z", "777", "-Z", "777"},
        .shown = counted,
        .truth =
@@ -202,7 +201,8 @@ std::vector<Row> make_rows() {
                if (place["function"].str() == "leak_blocks") blocks = place["count"].u64();
              return blocks;
            },
-       .tiny = {"--max-keys", "100"}},
+       .tiny = {"--max-keys", "100"},
+       .copies = 3},
       {.tool = "numamove",
        .victim = "numa",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -228,13 +228,13 @@ std::vector<Row> make_rows() {
          return 2 * load.victim().truth()["client_ports"].items().size();
        },
        .tiny = {"--ring-size", "4096"},
-       .pids = [](Load& load) -> Strings {
-         return {load.victim().id(), text(load.victim().ready()["server_pid"].u64())};
-       }},
+       .pids = both_ends},
       {.tool = "tcpretrans",
        .victim = "tcp",
        .arguments = [](std::uint64_t n) -> Strings {
-         return {"--sessions", text(n), "--lost", "1"};
+         // Small, so that each is one segment: those are what the kernel counts.
+         return {"--sessions",     text(n), "--lost",         "1",
+                 "--client-bytes", "10",    "--server-bytes", "10"};
        },
        .events = 4,
        .options = {"-l"},
@@ -242,7 +242,8 @@ std::vector<Row> make_rows() {
          return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
        },
        .truth = says<kRetransmits>,
-       .tiny = {"-c", "--max-keys", "1"}},
+       .tiny = {"-c", "--max-keys", "1"},
+       .pids = both_ends},
       {.tool = "opensnoop",
        .victim = "opener",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -251,7 +252,8 @@ std::vector<Row> make_rows() {
        .events = 20000,
        .shown = one,
        .truth = says<kBulk>,
-       .tiny = {"--ring-size", "4096"}},
+       .tiny = {"--ring-size", "4096"},
+       .copies = 8},
       {.tool = "syscount",
        .victim = "syscalls",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -271,7 +273,8 @@ std::vector<Row> make_rows() {
        .options = {"--dump-on-exit", "-e", "getppid"},
        .shown = [](const Json& line) -> std::uint64_t { return line["type"].str() == "call"; },
        .truth = says<kCalls>,
-       .tiny = {"-s", "64"}},
+       .tiny = {"-s", "64"},
+       .copies = 12},
       {.tool = "bashreadline",
        .victim = "typist",
        .arguments = [](std::uint64_t n) -> Strings {
@@ -281,6 +284,7 @@ std::vector<Row> make_rows() {
        .shown = one,
        .truth = [](Load& load) { return load.truth("lines") + 1; },
        .tiny = {"--ring-size", "4096"},
+       .copies = 12,
        .by_cgroup = true},
       {.tool = "gethostlatency",
        .victim = "resolver",
@@ -297,7 +301,8 @@ std::vector<Row> make_rows() {
                calls += load.truth(function);
              return calls;
            },
-       .tiny = {"--ring-size", "4096"}},
+       .tiny = {"--ring-size", "4096"},
+       .copies = 6},
   };
 }
 

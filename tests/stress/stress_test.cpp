@@ -34,7 +34,7 @@ bool in_guest() {
 
 double scale() {
   auto* wanted = ::getenv("CORETAP_STRESS_SCALE");
-  return (wanted ? std::atof(wanted) : 1) / (slowness() > 3 ? 5 : 1);
+  return (wanted ? std::strtod(wanted, nullptr) : 1) / (slowness() > 3 ? 5 : 1);
 }
 bool is_long() { return ::getenv("CORETAP_STRESS_SCALE") != nullptr; }
 
@@ -148,7 +148,7 @@ void expect_data_lost(const Outcome& o) {
 
 /// Once it has been told to end.
 Outcome finish(Scene& scene, Tracer& tracer) {
-  int status = tracer.process().wait();
+  int status = tracer.process().wait(3 * tooltest::kPatience);
   if (status) throw Wrong("exit status " + std::to_string(status) + ": " + tracer.process().err());
   return judge(scene, tracer.process().out());
 }
@@ -310,9 +310,10 @@ std::uint64_t memory_of(pid_t pid) {
 
 Outcome copies(const Row& row) {
   constexpr std::uint64_t kMost = 128 << 20;
-  const int count = slowness() > 3 ? 4 : 24;
+  const int count = slowness() > 3 ? 4 : is_long() ? 24 : row.copies;
   Scene scene(row);
   std::vector<std::unique_ptr<Tracer>> tracers;
+  tracers.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; i++)
     tracers.push_back(
         std::make_unique<Tracer>(row.tool, scene.options(), Tracer::How{.attached = false}));
