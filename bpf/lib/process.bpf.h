@@ -29,6 +29,7 @@ inline_ void tell_process(struct walk *w, enum stack_process_news news)
 	p->tgid = current_tgid();
 	p->forked_from = 0;
 	p->program = w->program;
+	p->stack_begin = BPF_CORE_READ(current, mm, start_stack);
 	p->news = news;
 	p->pad = 0;
 	/* exec counts up the one and leaves the other, which fork has copied from the parent. */
@@ -78,6 +79,7 @@ int unwind_fork(u64 *ctx)
 	news->tgid = task_tgid(child);
 	news->forked_from = task_tgid(parent);
 	news->program = key;
+	news->stack_begin = BPF_CORE_READ(child, mm, start_stack);
 	news->news = STACK_PROCESS_FORKED;
 	news->pad = 0;
 	bpf_ringbuf_submit(news, 0);

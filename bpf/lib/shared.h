@@ -126,6 +126,7 @@ struct stack_process {
 	__u32 tgid;
 	__u32 forked_from; /* its parent, while it runs the parent's program; else 0 */
 	__u64 program; /* process by its number in the first pid namespace, and count of execs */
+	__u64 stack_begin; /* of the program's memory: /proc/PID/stat tells whether it still runs */
 	__u32 news;
 	__u32 pad;
 };

@@ -112,7 +112,10 @@ class UserSymbols {
   /// `image`: by its exec and by mapping other files a process comes by other code at the same
   /// addresses; the caller tells each by a number. What was mapped earlier under the same number
   /// is still known where nothing else is mapped now.
-  void remember(pid_t tgid, pid_t forked_from = 0, std::uint32_t image = 0);
+  /// `stack_begin`: of the program that is meant (mm_struct.start_stack; 0: not known). Where the
+  /// process runs another one by now, nothing of that is taken for this image's.
+  void remember(pid_t tgid, pid_t forked_from = 0, std::uint32_t image = 0,
+                std::uint64_t stack_begin = 0);
 
   /// The function of process `tgid` that holds `address`. `exact_ip` is true for an instruction
   /// pointer; false for a return address, which may lie behind the end of the caller: the byte

@@ -29,7 +29,7 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   if (user) s.keeps.add({Right::sys_ptrace, Right::dac_read_search, Right::checkpoint_restore});
   walker_ = make_walker(s.config, user && s.map("unwind_rows"));
   walker_->remapped = [this](pid_t tgid, std::uint32_t image) {
-    stacks_->remember(tgid, 0, image);
+    stacks_->remember(tgid, 0, image, 0);
   };
   walker_->configure(s);
 }
@@ -37,7 +37,7 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
 void StackNames::meet(Session& s, const stack_process& process) {
   if (process.news == STACK_PROCESS_MET)
     stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),
-                      walker_->image(process));
+                      walker_->image(process), process.stack_begin);
   walker_->meet(s, process);
 }
 

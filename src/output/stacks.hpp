@@ -32,8 +32,8 @@ class Stacks {
   Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
 
   /// The process is alive now and may not be when its symbols are asked for.
-  void remember(pid_t tgid, pid_t forked_from, std::uint32_t image) {
-    user_symbols().remember(tgid, forked_from, image);
+  void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {
+    user_symbols().remember(tgid, forked_from, image, stack_begin);
   }
 
  private:

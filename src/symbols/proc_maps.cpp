@@ -110,15 +110,27 @@ MapsContent read_mappings(int fd) {
   return content;
 }
 
-std::uint64_t process_started(const std::string& proc_root, pid_t tgid) {
+namespace {
+
+/// Of /proc/PID/stat, counted from 1; the name in field 2 may hold anything.
+std::uint64_t stat_field(const std::string& proc_root, pid_t tgid, int wanted) {
   const std::string text = read_small_file(proc_root + "/" + std::to_string(tgid) + "/stat", 4096);
-  // Field 22; the name in field 2 may hold anything.
   std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22 && at != text.npos; ++field) at = text.find(' ', at + 1);
+  for (int field = 2; field < wanted && at != text.npos; ++field) at = text.find(' ', at + 1);
   if (at == text.npos) return 0;
   std::uint64_t value = 0;
   std::from_chars(text.data() + at + 1, text.data() + text.size(), value);
   return value;
+}
+
+}  // namespace
+
+std::uint64_t process_started(const std::string& proc_root, pid_t tgid) {
+  return stat_field(proc_root, tgid, 22);
+}
+
+std::uint64_t process_stack_begin(const std::string& proc_root, pid_t tgid) {
+  return stat_field(proc_root, tgid, 28);
 }
 
 }  // namespace coretap::symbols

@@ -41,4 +41,8 @@ MapsContent read_mappings(int fd);
 /// When a process began, in clock ticks after boot: tells a reused process id. 0: it is gone.
 std::uint64_t process_started(const std::string& proc_root, pid_t tgid);
 
+/// Where the stack of the program that it runs begins, which exec changes. 0: not known, as without
+/// the right to trace it.
+std::uint64_t process_stack_begin(const std::string& proc_root, pid_t tgid);
+
 }  // namespace coretap::symbols

@@ -133,7 +133,11 @@ struct UserSymbols::Impl {
   UserSymbolOptions options;
   std::uint64_t clock = 0;  // counts uses, for the least recently used
   std::unordered_map<Image, Process, ImageHash> processes;
-  std::unordered_map<pid_t, std::uint32_t> latest;  // images that were remembered last
+  struct Latest {
+    std::uint32_t number = 0;
+    std::uint64_t stack_begin = 0;  // 0: not known
+  };
+  std::unordered_map<pid_t, Latest> latest;  // images that were remembered last
   // Processes that were gone before they could be looked at, and whose memory they had a copy of.
   std::unordered_map<pid_t, pid_t> forked_from;
   std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
@@ -153,6 +157,8 @@ struct UserSymbols::Impl {
   bool snapshot(Image image, std::optional<std::uint64_t> only_if_started);
   bool adopt(Image image, int generations);
   bool is_current(Image image) const;
+  void set_latest(Image image, std::uint64_t stack_begin);
+  bool runs_another(Image image) const;
   Process* process(Image image);
   Symbol find(Image image, std::uint64_t address, bool exact_ip);
 
@@ -207,6 +213,7 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
   if (!maps) return false;
   const auto content = symbols::read_mappings(maps.get());
   if (content.executable.empty()) return false;  // exiting: its memory is gone, not its id
+  if (runs_another(image)) return false;
 
   Process next;
   next.start_time = started;
@@ -248,8 +255,7 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
     keep_gone(next.regions, old->second.regions);
   }
   processes[image] = std::move(next);
-  if (latest.size() >= kMaxOrphans) latest.clear();
-  latest[tgid] = image.number;
+  if (!latest.contains(tgid) || !is_current(image)) set_latest(image, 0);
   // Two: resolving one process' vdso may need our own.
   while (processes.size() > std::max<std::size_t>(2, options.max_processes))
     processes.erase(std::min_element(
@@ -260,7 +266,21 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
 
 bool UserSymbols::Impl::is_current(Image image) const {
   const auto last = latest.find(image.tgid);
-  return last == latest.end() || last->second == image.number;
+  return last == latest.end() || last->second.number == image.number;
+}
+
+void UserSymbols::Impl::set_latest(Image image, std::uint64_t stack_begin) {
+  if (latest.size() >= kMaxOrphans) latest.clear();
+  latest[image.tgid] = {image.number, stack_begin};
+}
+
+// Has the process executed another program since, so that what is mapped now is not the image's?
+bool UserSymbols::Impl::runs_another(Image image) const {
+  const auto last = latest.find(image.tgid);
+  if (last == latest.end() || last->second.number != image.number || !last->second.stack_begin)
+    return false;
+  const auto now = symbols::process_stack_begin(options.proc_root, image.tgid);
+  return now && now != last->second.stack_begin;
 }
 
 Process* UserSymbols::Impl::process(Image image) {
@@ -522,10 +542,12 @@ bool UserSymbols::Impl::adopt(Image image, int generations) {
 UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
 UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
-void UserSymbols::remember(pid_t tgid, pid_t forked_from, std::uint32_t image) {
+void UserSymbols::remember(pid_t tgid, pid_t forked_from, std::uint32_t image,
+                           std::uint64_t stack_begin) {
   const Image own{tgid, image};
   const Image parents{forked_from, image};
   try {
+    if (stack_begin) impl_->set_latest(own, stack_begin);
     if (impl_->snapshot(own, {}) || !forked_from || impl_->processes.contains(own)) return;
     // Gone already. Its parent may be known later: processes are told of as they first wait.
     if (impl_->forked_from.size() >= kMaxOrphans) impl_->forked_from.clear();
