@@ -138,6 +138,11 @@ Outcome judge(Scene& scene, const std::string& out) {
   auto most = truth * (1 + scene.row.tolerance) + (scene.row.tolerance > 0 ? 20 : 0) +
               static_cast<double>(scene.row.slack * static_cast<unsigned>(scene.row.victims));
   auto least = truth * (1 - scene.row.tolerance) - static_cast<double>(o.missed);
+  // An emulated CPU that waits for its host takes several ticks of a clock for one.
+  if (scene.row.tolerance > 0 && slowness() > 3) {
+    least = 1;
+    o.reason = "no lower bound";
+  }
   if (seen < least || seen > most) throw Wrong(o.sum());
   return o;
 }
