@@ -380,7 +380,7 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
     // the address range) and the size are the same.
     const std::uint64_t own = ::getauxval(AT_SYSINFO_EHDR);
     const auto last = latest.find(::getpid());
-    const Image ours{::getpid(), last != latest.end() ? last->second : 0};
+    const Image ours{::getpid(), last != latest.end() ? last->second.number : 0};
     Process* self = own != 0 ? this->process(ours) : nullptr;
     const Region* own_region = self != nullptr ? self->find(own) : nullptr;
     const bool same_abi = (own > UINT32_MAX) == (region.start > UINT32_MAX);
@@ -534,7 +534,7 @@ bool UserSymbols::Impl::adopt(Image image, int generations) {
   child.vdso = parent->second.vdso;
   child.used = ++clock;
   processes.insert_or_assign(image, std::move(child));
-  latest[image.tgid] = image.number;
+  if (!latest.contains(image.tgid) || !is_current(image)) set_latest(image, 0);
   forked_from.erase(image.tgid);
   return true;
 }

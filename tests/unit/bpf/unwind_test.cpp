@@ -728,6 +728,7 @@ TEST_F(Followed, ForksHaveAllOfTheirParents) {
   EXPECT_EQ(host_news.tgid, 70u);
   EXPECT_EQ(host_news.forked_from, static_cast<__u32>(host_program() >> 32));
   EXPECT_EQ(host_news.program, child(70));
+  EXPECT_EQ(host_news.stack_begin, 0x7ffe0000u);
   EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_FORKED));
   EXPECT_EQ(host_news.pad, 0u);
 }

@@ -74,7 +74,7 @@ TEST(Stacks, DepthIsBounded) {
 TEST(Stacks, ProcessesThatAreNot) {
   Stacks stacks({.modules = true});
   for (pid_t pid : {-1, 0, 0x7fffffff}) {
-    stacks.remember(pid, 0, 0);
+    stacks.remember(pid, 0, 0, 0);
     EXPECT_EQ(stacks.user(pid, with({here()})), std::vector<std::string>{"[unknown]"}) << pid;
   }
 }

@@ -20,9 +20,13 @@ struct pt_regs {
 
 #define STACK_BYTES 16384
 
+struct mm_struct {
+	unsigned long start_stack;
+};
+
 struct task_struct {
 	void *stack;
-	void *mm;
+	struct mm_struct *mm;
 	u32 tgid, flags;
 	u64 self_exec_id, parent_exec_id;
 	struct task_struct *real_parent;
@@ -36,6 +40,7 @@ struct stack_process host_news;
 u32 host_news_count;
 bool host_news_full;
 
+static struct mm_struct memory = {.start_stack = 0x7ffe0000};
 static struct task_struct running = {.tgid = 7, .self_exec_id = 3};
 static char running_stack[STACK_BYTES] __attribute__((aligned(16)));
 static u32 reads;
@@ -224,7 +229,7 @@ void host_walk_user(const struct host_task *task, struct host_walk *found)
 	regs->r10 = task->registers.r10;
 	regs->cs = task->cs;
 	running.stack = running_stack;
-	running.mm = task->has_mm ? &running : NULL;
+	running.mm = task->has_mm ? &memory : NULL;
 	running.flags = task->is_kernel_thread ? PF_KTHREAD : 0;
 	/* What a walk before has left must make no difference. */
 	memset(w, 0xa5, sizeof(*w));
@@ -253,7 +258,8 @@ bool host_ask(void)
 
 void host_forked(u32 tgid)
 {
-	struct task_struct child = {.tgid = tgid, .self_exec_id = running.self_exec_id};
+	struct task_struct child = {
+		.mm = &memory, .tgid = tgid, .self_exec_id = running.self_exec_id};
 	u64 ctx[] = {(u64)(unsigned long)&running, (u64)(unsigned long)&child};
 
 	unwind_tables = true;
