@@ -239,20 +239,36 @@ Error attach_error(const Section& section, int error) {
           kUnsupported};
 }
 
+/// Why a perf event was refused, if CAP_PERFMON is not enough. Debian and its relatives have a
+/// value of kernel.perf_event_paranoid that asks for more. Probes on user functions were enough for
+/// it from 5.8 to 6.15 (ba677dbe77af, also in stable kernels of its time).
+std::string perf_right_wanted(int error, bool user_function = false) {
+  if (error != EACCES || own_rights().has(Right::sys_admin)) return {};
+  if (auto paranoid = perf_events_for_admin())
+    return fmt::format(": kernel.perf_event_paranoid is {}, which asks for CAP_SYS_ADMIN",
+                       *paranoid);
+  return user_function ? ": this kernel asks for CAP_SYS_ADMIN" : "";
+}
+
 Result<Link> attach_event(bpf_program* program, const Section& section, perf_event_attr attr,
                           pid_t pid, int cpu) {
   attr.size = sizeof attr;
   Fd event(
       static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (!event) return attach_error(section, errno);
+  if (!event) {
+    auto error = attach_error(section, errno);
+    error.why += perf_right_wanted(errno);
+    return error;
+  }
   auto* link = bpf_program__attach_perf_event(program, event.get());
   if (!link) return attach_error(section, errno);
   event.release();  // the link closes it
   return Link(link);
 }
 
-/// A tick of the CPU's clock, on all CPUs that are there now.
-Result<Links> attach_clock(bpf_program* program, const Section& section, const Config& config) {
+/// A tick of each CPU's clock.
+Result<Links> attach_clock(bpf_program* program, const Section& section, const Config& config,
+                           const std::vector<int>& cpus) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
@@ -263,13 +279,12 @@ Result<Links> attach_clock(bpf_program* program, const Section& section, const C
     attr.sample_freq = config.sample_hz;
   }
   Links links;
-  for (int cpu : online_cpus()) {
+  for (int cpu : cpus) {
     if (config.cpu && static_cast<int>(*config.cpu) != cpu) continue;
     auto link = attach_event(program, section, attr, -1, cpu);
     if (!link) return link.error();
     links.push_back(std::move(*link));
   }
-  if (links.empty()) return attach_error(section, ENODEV);
   return links;
 }
 
@@ -292,15 +307,6 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   return links;
 }
 
-/// Linux 5.8 to 6.15 asked for CAP_PERFMON only; 6.16 and stable kernels of its time do not
-/// (ba677dbe77af).
-std::string probe_failure(int error) {
-  std::string why = strerror(error);
-  if (error == EACCES && !own_rights().has(Right::sys_admin))
-    why += ": this kernel asks for CAP_SYS_ADMIN";
-  return why;
-}
-
 /// All or none: which of several files was left out should depend on nothing but the files. With
 /// --pid no other process pays for the breakpoints; otherwise all have them, also those that start
 /// later, and the program has the filters.
@@ -317,7 +323,7 @@ Result<Links> attach_probes(bpf_program* program, const Section& section, const 
                                                    point.offset, &options);
       if (!link)
         return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-                     probe_failure(errno),
+                     strerror(errno) + perf_right_wanted(errno, true),
                      {},
                      kUnsupported};
       links.emplace_back(link);
@@ -346,7 +352,11 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read
-  if (section.kind == "perf_event") return attach_clock(program, section, config);
+  if (is_clock(program)) {
+    auto links = attach_clock(program, section, config, online_cpus());
+    if (links && links->empty()) return attach_error(section, ENODEV);
+    return links;
+  }
   auto* link = bpf_program__type(program) == BPF_PROG_TYPE_TRACING
                    ? bpf_program__attach_trace(program)  // load() has made it one
                    : bpf_program__attach(program);
@@ -354,6 +364,24 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
   Links links;
   links.emplace_back(link);
   return links;
+}
+
+bool is_clock(const bpf_program* program) {
+  return split_section(bpf_program__section_name(program)).kind == "perf_event";
+}
+
+Result<Links> attach_clocks(bpf_object* object, const Config& config,
+                            const std::vector<int>& cpus) {
+  Links all;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object) {
+    if (!bpf_program__autoload(program) || !is_clock(program)) continue;
+    auto links =
+        attach_clock(program, split_section(bpf_program__section_name(program)), config, cpus);
+    if (!links) return links.error();
+    for (auto& link : *links) all.push_back(std::move(link));
+  }
+  return all;
 }
 
 std::string explain(const Plan& plan, bool losers) {

@@ -84,6 +84,11 @@ using Links = std::vector<Link>;
 /// CPU, or where the plan has found a user function.
 Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan);
 
+/// Does a clock of each CPU run it (section "perf_event/...")?
+bool is_clock(const bpf_program* program);
+/// For CPUs that come online later, or again: one that goes takes its clock with it.
+Result<Links> attach_clocks(bpf_object* object, const Config& config, const std::vector<int>& cpus);
+
 /// The members of such a list, each with its category: "syscalls/sys_exit_open".
 std::vector<std::string> listed_tracepoints(std::string_view target);
 

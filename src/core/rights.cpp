@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/files.hpp"
 #include "core/load.hpp"
 #include "core/session.hpp"
 
@@ -138,6 +139,13 @@ std::string Rights::names() const {
 
 Rights own_rights() { return Rights::of_bits(get_sets().effective); }
 
+std::optional<long long> perf_events_for_admin() {
+  constexpr long long kDistributions = 3;  // the kernel's own values end at 2
+  auto paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
+  return paranoid && *paranoid >= kDistributions ? std::optional<long long>(*paranoid)
+                                                 : std::nullopt;
+}
+
 std::vector<NeededRight> needed_rights(const Tool& tool) {
   std::vector<NeededRight> needed;
   if (!tool.object.bytes || std::holds_alternative<SnapshotReport>(tool.report)) return needed;
@@ -157,6 +165,16 @@ std::vector<NeededRight> needed_rights(const Tool& tool) {
         {Right::sys_admin,
          "from Linux 6.16 on, and on stable kernels of its time, to probe user functions",
          always_attaches(tool, parts, "uprobe")});
+  bool always_perf = false, perf = user_stacks;  // which hear of mappings by one
+  for (auto kind : {"tracepoint", "perf_event", "kprobe", "kretprobe"}) {
+    perf |= attaches(kind);
+    always_perf |= always_attaches(tool, parts, kind);
+  }
+  if (perf)
+    needed.push_back(
+        {Right::sys_admin,
+         "where kernel.perf_event_paranoid is above 2, as Debian has it, for perf events",
+         always_perf});
   needed.push_back({Right::sys_resource,
                     "before Linux 5.11, where maps count as locked memory (ulimit -l)", true});
   if (attaches("tracepoint"))

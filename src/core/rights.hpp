@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,9 @@ struct NeededRight {
 };
 /// What a tool asks for, by what its kernel program and its reports are made of.
 std::vector<NeededRight> needed_rights(const Tool& tool);
+
+/// The value of kernel.perf_event_paranoid, if it lets nobody but CAP_SYS_ADMIN open perf events.
+std::optional<long long> perf_events_for_admin();
 
 /// What this process lacks of the rights without which nothing can be traced: "CAP_BPF and
 /// CAP_PERFMON"; empty: nothing.

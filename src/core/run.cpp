@@ -16,8 +16,10 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/clock.hpp"
 #include "core/filters.hpp"
@@ -33,6 +35,7 @@ namespace coretap {
 
 namespace {
 
+constexpr double kCpuSeconds = 0.2;    // how soon a CPU that has come is noticed
 constexpr double kDrainSeconds = 0.1;  // the latest an event waits before it is shown
 
 bpf_map* data_map(const Session& s, std::string_view suffix) {
@@ -147,6 +150,7 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
+    if (is_clock(program)) s.keeps.add({Right::perfmon, Right::bpf});  // CPUs may come later
     auto links = attach_program(program, s.config, s.plan);
     if (!links) {
       *failed = bpf_program__name(program);
@@ -288,6 +292,39 @@ Result<void> redirect(Session& s) {
   return {};
 }
 
+/// CPUs that come online while clocks are sampled get theirs.
+class ClockWatch {
+ public:
+  explicit ClockWatch(Session& s) : s_(s), online_(online_cpus()) {}
+
+  static bool wanted(const Session& s) {
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, s.object.get()) {
+      if (bpf_program__autoload(program) && is_clock(program)) return true;
+    }
+    return false;
+  }
+
+  void look() {
+    auto now = online_cpus();
+    std::vector<int> came;
+    std::set_difference(now.begin(), now.end(), online_.begin(), online_.end(),
+                        std::back_inserter(came));
+    online_ = std::move(now);
+    if (came.empty()) return;
+    auto links = attach_clocks(s_.object.get(), s_.config, came);
+    if (!links)
+      s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
+              links.error());
+    else
+      for (auto& link : *links) s_.links.push_back(std::move(link));
+  }
+
+ private:
+  Session& s_;
+  std::vector<int> online_;
+};
+
 /// The part between attach and detach.
 Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   Loop loop;
@@ -346,6 +383,8 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
       check_output();
     });
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
+  ClockWatch clocks(s);
+  if (s.object && ClockWatch::wanted(s)) loop.every(kCpuSeconds, [&] { clocks.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
   if (!reporter.keeps_file())

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "coretap/tool.hpp"
@@ -45,7 +46,7 @@ FUZZ(records, bytes) {
   const auto& shape = shapes()[input.number<std::uint8_t>() % shapes().size()];
   std::vector<char> record(shape.size + kRoom);
   const auto content = input.text(record.size());
-  std::memcpy(record.data(), content.data(), content.size());
+  std::copy(content.begin(), content.end(), record.begin());
 
   const Names names;
   for (auto format : {OutputFormat::text, OutputFormat::csv, OutputFormat::json}) {

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 #include "../harness.hpp"
@@ -118,6 +120,34 @@ TOOL_TEST(Profile, IdleAndFolded) {
   EXPECT_TRUE(contains(idle.out, "_[k] ")) << idle.out;
   auto busy = run({tool_path("profile"), "-f", "1"});
   EXPECT_FALSE(contains(busy.out, "swapper")) << busy.out;
+}
+
+TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
+  require_tool("profile");
+  const std::string online = "/sys/devices/system/cpu/cpu1/online";
+  if (!::getenv("CORETAP_GUEST") || ::access(online.c_str(), W_OK))
+    throw Skip("takes a CPU away: only in guests that have a second one");
+  const std::string paranoid = "/proc/sys/kernel/perf_event_paranoid";
+  auto write = [](const std::string& file, const std::string& text) {
+    std::ofstream(file) << text;
+  };
+  auto before = slurp(paranoid);
+  write(paranoid, "2");  // with more, the right is not kept that a clock would need
+  Tracer tracer("profile", {"--json", "-F", "199", "-C", "1"});
+  write(online, "0");
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  write(online, "1");
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  Victim victim("sleeper", {"--sleeps", "1", "--spin", "1500", "--cpu", "1"}, {.linger = true});
+  victim.release();
+  victim.truth();
+  auto report = tracer.stop();
+  std::uint64_t samples = 0;
+  for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
+    samples += line["count"].u64();
+  write(paranoid, before);
+  EXPECT_GT(samples, 20u) << report.err;
+  victim.end_lingering();
 }
 
 }  // namespace

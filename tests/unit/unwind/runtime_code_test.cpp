@@ -106,14 +106,14 @@ TEST(RuntimeCode, WhereTheDynamicSectionSays) {
   elf.fde(elf.cie(), kCode, 0x10, {});
   auto file = elf.file();
   EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+8, 10010 none");
-  elf.dynamic = {{DT_INIT, kCode + 0x18000}, {DT_FINI, kCode + 0x20000}};
+  elf.dynamic = {{DT_INIT, {kCode + 0x18000}}, {DT_FINI, {kCode + 0x20000}}};
   file = elf.file();
   const auto table = test::read_table(MemoryImage(file));
   EXPECT_EQ(test::text(table.at(kCode + 0x18000)), "sp+8");
   EXPECT_EQ(test::text(table.at(kCode + 0x18004)), "sp+16");
   EXPECT_EQ(test::text(table.at(kCode + 0x18017)), "none");
   EXPECT_EQ(test::text(table.at(kCode + 0x20008)), "sp+16");
-  elf.dynamic = {{DT_NULL, 0}, {DT_INIT, kCode + 0x18000}};
+  elf.dynamic = {{DT_NULL, {0}}, {DT_INIT, {kCode + 0x18000}}};
   file = elf.file();
   EXPECT_EQ(test::read_table(MemoryImage(file)).rows.size(), 2u);
 }
