@@ -22,15 +22,12 @@ namespace {
 using namespace std::chrono_literals;
 using tooltest::Cgroup;
 using tooltest::contains;
+using tooltest::in_guest;
+using tooltest::Setting;
 using tooltest::Skip;
 using tooltest::slowness;
 using tooltest::slurp;
 using tooltest::Tracer;
-
-bool in_guest() {
-  auto* guest = ::getenv("CORETAP_GUEST");
-  return guest && !strcmp(guest, "1");
-}
 
 double scale() {
   auto* wanted = ::getenv("CORETAP_STRESS_SCALE");
@@ -196,24 +193,6 @@ class Churn {
 };
 
 /// A number in a file, for the time of this object's life.
-class Setting {
- public:
-  Setting(std::string path, const std::string& value) : path_(std::move(path)), was_(slurp(path_)) {
-    if (!set(value)) throw Skip("read-only");
-  }
-  ~Setting() { set(was_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-  bool set(const std::string& value) const {
-    std::ofstream file(path_);
-    file << value << std::flush;
-    return file.good();
-  }
-
- private:
-  std::string path_, was_;
-};
-
 Outcome saturation(const Row& row) {
   Scene scene(row);
   Tracer tracer(row.tool, scene.options());

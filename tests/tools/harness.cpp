@@ -735,6 +735,22 @@ std::uint64_t diskstats_requests(const std::string& disk) {
   return 0;
 }
 
+bool in_guest() {
+  auto* guest = ::getenv("CORETAP_GUEST");
+  return guest && std::string_view(guest) == "1";
+}
+
+Setting::Setting(std::string path, const std::string& value)
+    : path_(std::move(path)), was_(slurp(path_)) {
+  if (!set(value)) throw Skip(path_ + " cannot be set to " + value);
+}
+
+bool Setting::set(const std::string& value) const {
+  std::ofstream file(path_);
+  file << value << std::flush;
+  return file.good();
+}
+
 std::string slurp(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};

@@ -294,6 +294,22 @@ class Counters {
 std::uint64_t diskstats_requests(const std::string& disk);
 
 std::string slurp(const std::string& path);
+
+/// Is this machine a guest of scripts/vm, ours to change?
+bool in_guest();
+/// A file of /proc or /sys with another content, until the end. For guests.
+class Setting {
+ public:
+  Setting(std::string path, const std::string& value);
+  ~Setting() { set(was_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  bool set(const std::string& value) const;
+
+ private:
+  std::string path_, was_;
+};
+
 bool contains(std::string_view text, std::string_view what);
 /// Nothing that moves a cursor: below 0x20 only newlines and tabs that indent a line, no DEL, valid
 /// UTF-8.

@@ -219,6 +219,8 @@ TOOL_TEST(RightsToNames, OfUserFunctions) {
 
 TOOL_TEST(RightsToNames, OfKernelFunctions) {
   require_tool("offcputime");
+  std::optional<Setting> restricted;
+  if (in_guest()) restricted.emplace("/proc/sys/kernel/kptr_restrict", "1");
   if (!slurp("/proc/sys/kernel/kptr_restrict").starts_with("1"))
     throw Skip("kernel.kptr_restrict is not 1: CAP_SYSLOG makes no difference");
   for (bool syslog : {true, false}) {

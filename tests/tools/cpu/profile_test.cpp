@@ -2,8 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <sstream>
 
 #include "../harness.hpp"
@@ -125,18 +123,15 @@ TOOL_TEST(Profile, IdleAndFolded) {
 TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
   require_tool("profile");
   const std::string online = "/sys/devices/system/cpu/cpu1/online";
-  if (!::getenv("CORETAP_GUEST") || ::access(online.c_str(), W_OK))
+  if (!in_guest() || ::access(online.c_str(), W_OK))
     throw Skip("takes a CPU away: only in guests that have a second one");
-  const std::string paranoid = "/proc/sys/kernel/perf_event_paranoid";
-  auto write = [](const std::string& file, const std::string& text) {
-    std::ofstream(file) << text;
-  };
-  auto before = slurp(paranoid);
-  write(paranoid, "2");  // with more, the right is not kept that a clock would need
+  // With more the right is not kept that a clock would need.
+  Setting paranoid("/proc/sys/kernel/perf_event_paranoid", "2");
   Tracer tracer("profile", {"--json", "-F", "199", "-C", "1"});
-  write(online, "0");
-  std::this_thread::sleep_for(std::chrono::seconds(2));
-  write(online, "1");
+  {
+    Setting away(online, "0");
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+  }
   std::this_thread::sleep_for(std::chrono::seconds(2));
   Victim victim("sleeper", {"--sleeps", "1", "--spin", "1500", "--cpu", "1"}, {.linger = true});
   victim.release();
@@ -145,7 +140,6 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
   std::uint64_t samples = 0;
   for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
     samples += line["count"].u64();
-  write(paranoid, before);
   EXPECT_GT(samples, 20u) << report.err;
   victim.end_lingering();
 }
