@@ -279,8 +279,12 @@ bool UserSymbols::Impl::runs_another(Image image) const {
   const auto last = latest.find(image.tgid);
   if (last == latest.end() || last->second.number != image.number || !last->second.stack_begin)
     return false;
+  const auto then = last->second.stack_begin;
   const auto now = symbols::process_stack_begin(options.proc_root, image.tgid);
-  return now && now != last->second.stack_begin;
+  // While a program is executed its stack begins a little higher: the pointers to its arguments
+  // come last. Another program's is anywhere within gigabytes.
+  constexpr std::uint64_t kPointers = 256 << 10;
+  return now && (now > then ? now - then : then - now) > kPointers;
 }
 
 Process* UserSymbols::Impl::process(Image image) {

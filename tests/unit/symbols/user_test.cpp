@@ -450,23 +450,23 @@ TEST(Images, WhatIsGoneIsNotAnotherProcess) {
 }
 
 TEST(Images, AnotherProgramIsNoneOfIt) {
-  const auto stat = [](int stack_begin) {
+  const auto stat = [](std::uint64_t stack_begin) {
     std::string text = "42 (fake) S";
     for (int field = 4; field < 28; ++field) text += " 9";
     return text + " " + std::to_string(stack_begin) + " 0 0\n";
   };
   FakeProcess process(line("1000", "2000", "/after"));
-  process.scratch().write("42/stat", stat(700));
+  process.scratch().write("42/stat", stat(0x7fff70000000));
   UserSymbols user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
   // Executed before it could be looked at: not a name of the new program for the old one's stacks.
-  user.remember(42, 0, 1, 500);
+  user.remember(42, 0, 1, 0x7fff50000000);
   EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "");
-  user.remember(42, 0, 2, 700);
+  user.remember(42, 0, 2, 0x7fff70000000 + 4096);  // before its arguments were there
   EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "/after");
   EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "");
   // Executed afterwards: what was mapped is known, what is mapped by now is not taken for it.
   process.scratch().write("42/maps", line("5000", "6000", "/later"));
-  process.scratch().write("42/stat", stat(900));
+  process.scratch().write("42/stat", stat(0x7fff90000000));
   EXPECT_EQ(user.find(42, 0x5800, true, 2).module, "");
   EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "/after");
   // Without the right to know it is as if they were the same.
