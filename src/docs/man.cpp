@@ -604,6 +604,23 @@ void see_also(Page& p, const Naming& naming, std::string_view subsystem, std::st
     p.macro(fmt::format("Xr {} 8{}", name, name == names.back() ? "" : " ,"));
 }
 
+/// Items of all tools, in a list for each subsystem.
+template <class Write>
+void each_by_subsystem(Page& p, Write write) {
+  std::string_view subsystem;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    if (tool.subsystem != subsystem) {
+      if (!subsystem.empty()) p.end();
+      subsystem = tool.subsystem;
+      p.macro(fmt::format("Ss {}", inline_words(subsystem)));
+      p.begin("-tag -width Ds -compact");
+    }
+    write(tool);
+  }
+  if (!subsystem.empty()) p.end();
+}
+
 /// Each with the command line that answers it.
 void question_items(Page& p, const Naming& naming, const Tool& tool) {
   for (auto& q : tool.questions) {
@@ -713,32 +730,12 @@ std::string coretap_man_page(const Naming& naming) {
   p.end();
   p.section("WHICH TOOL");
   p.prose("Each question has below it a command line that answers it.");
-  std::string_view subsystem;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
-    if (tool.subsystem != subsystem) {
-      if (!subsystem.empty()) p.end();
-      subsystem = tool.subsystem;
-      p.macro(fmt::format("Ss {}", inline_words(subsystem)));
-      p.begin("-tag -width Ds -compact");
-    }
-    question_items(p, naming, tool);
-  }
-  if (!subsystem.empty()) p.end();
+  each_by_subsystem(p, [&](const Tool& tool) { question_items(p, naming, tool); });
   p.section("TOOLS");
-  subsystem = {};
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
-    if (tool.subsystem != subsystem) {
-      if (!subsystem.empty()) p.end();
-      subsystem = tool.subsystem;
-      p.macro(fmt::format("Ss {}", inline_words(subsystem)));
-      p.begin("-tag -width Ds -compact");
-    }
+  each_by_subsystem(p, [&](const Tool& tool) {
     p.item(fmt::format("Xr {} 8", naming.page(tool.name)));
     p.prose(sentence(tool.summary));
-  }
-  if (!subsystem.empty()) p.end();
+  });
   p.section("RIGHTS");
   p.prose(
       "Tools need root, or the capabilities CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN has both) and, "

@@ -382,19 +382,11 @@ struct DiskCounts {
 };
 /// Without flushes, whose time is that of what waits for them.
 DiskCounts diskstats_of(const std::string& disk) {
-  std::istringstream lines(slurp("/proc/diskstats"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string major, minor, name;
-    words >> major >> minor >> name;
-    if (name != disk) continue;
-    std::uint64_t value[17] = {};
-    for (auto& v : value)
-      if (!(words >> v)) v = 0;
-    return {value[0] + value[4] + value[11], value[2] + value[6] + value[13],
-            value[3] + value[7] + value[14]};
-  }
-  throw std::runtime_error(disk + " is not in /proc/diskstats");
+  auto found = diskstats(disk);
+  if (!found) throw std::runtime_error(disk + " is not in /proc/diskstats");
+  auto& value = *found;
+  return {value[0] + value[4] + value[11], value[2] + value[6] + value[13],
+          value[3] + value[7] + value[14]};
 }
 
 // Reads one at a time of a disk that nobody else uses.

@@ -719,20 +719,25 @@ Strings Trace::lines(std::optional<pid_t> task) const {
 
 // ---- small things ----
 
-std::uint64_t diskstats_requests(const std::string& disk) {
+std::optional<DiskNumbers> diskstats(const std::string& disk) {
   std::istringstream lines(slurp("/proc/diskstats"));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string major, minor, name;
     words >> major >> minor >> name;
     if (name != disk) continue;
-    std::uint64_t value[17] = {};
+    DiskNumbers value{};
     for (auto& v : value)
       if (!(words >> v)) v = 0;
-    // A write with a flush before and behind it is three requests to the device.
-    return value[0] + value[4] + value[11] + 2 * value[15];
+    return value;
   }
-  return 0;
+  return {};
+}
+
+std::uint64_t diskstats_requests(const std::string& disk) {
+  auto value = diskstats(disk).value_or(DiskNumbers{});
+  // A write with a flush before and behind it is three requests to the device.
+  return value[0] + value[4] + value[11] + 2 * value[15];
 }
 
 bool in_guest() {

@@ -5,6 +5,7 @@
 #include <rapidjson/document.h>
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -290,6 +291,10 @@ class Counters {
   std::string path_, before_;
 };
 
+/// Of /proc/diskstats: what stands behind a disk's name; 0 where this kernel has less. None: no
+/// such disk.
+using DiskNumbers = std::array<std::uint64_t, 17>;
+std::optional<DiskNumbers> diskstats(const std::string& disk);
 /// Requests of one disk by the kernel's own count, since it is there.
 std::uint64_t diskstats_requests(const std::string& disk);
 
