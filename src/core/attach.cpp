@@ -15,6 +15,7 @@
 #include "core/config.hpp"
 #include "core/fd.hpp"
 #include "core/kernel.hpp"
+#include "core/probe.hpp"
 #include "core/rights.hpp"
 #include "core/syscalls.hpp"
 #include "docs/help.hpp"
@@ -100,11 +101,6 @@ bool awaits_foreign_syscall(std::string_view section) {
   auto [category, name] = split_section(target);
   return kind == "tracepoint" && category == "syscalls" && name.starts_with(kEntry) &&
          is_foreign_syscall(name.substr(kEntry.size()));
-}
-
-bool is_probe(std::string_view section) {
-  auto kind = split_section(section).kind;
-  return kind == "uprobe" || kind == "uretprobe";
 }
 
 void find_places(WayPlan& plan, std::string_view program, std::string_view target,
@@ -227,8 +223,6 @@ const ProbePoints* Plan::places(std::string_view program) const {
   return nullptr;
 }
 
-void LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
-
 namespace {
 
 Error attach_error(const Section& section, int error) {
@@ -239,17 +233,6 @@ Error attach_error(const Section& section, int error) {
           kUnsupported};
 }
 
-/// Why a perf event was refused, if CAP_PERFMON is not enough. Debian and its relatives have a
-/// value of kernel.perf_event_paranoid that asks for more. Probes on user functions were enough for
-/// it from 5.8 to 6.15 (ba677dbe77af, also in stable kernels of its time).
-std::string perf_right_wanted(int error, bool user_function = false) {
-  if (error != EACCES || own_rights().has(Right::sys_admin)) return {};
-  if (auto paranoid = perf_events_for_admin())
-    return fmt::format(": kernel.perf_event_paranoid is {}, which asks for CAP_SYS_ADMIN",
-                       *paranoid);
-  return user_function ? ": this kernel asks for CAP_SYS_ADMIN" : "";
-}
-
 Result<Link> attach_event(bpf_program* program, const Section& section, perf_event_attr attr,
                           pid_t pid, int cpu) {
   attr.size = sizeof attr;
@@ -257,7 +240,7 @@ Result<Link> attach_event(bpf_program* program, const Section& section, perf_eve
       static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event) {
     auto error = attach_error(section, errno);
-    error.why += perf_right_wanted(errno);
+    error.why += perf_right_missing(errno);
     return error;
   }
   auto* link = bpf_program__attach_perf_event(program, event.get());
@@ -307,31 +290,6 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   return links;
 }
 
-/// All or none: which of several files was left out should depend on nothing but the files. With
-/// --pid no other process pays for the breakpoints; otherwise all have them, also those that start
-/// later, and the program has the filters.
-Result<Links> attach_probes(bpf_program* program, const Section& section, const Config& config,
-                            const ProbePoints& places) {
-  std::set<pid_t> whose(config.pids.begin(), config.pids.end());
-  if (whose.empty()) whose.insert(-1);
-  Links links;
-  for (auto& point : places.points) {
-    for (auto pid : whose) {
-      LIBBPF_OPTS(bpf_uprobe_opts, options);
-      options.retprobe = section.kind == "uretprobe";
-      auto* link = bpf_program__attach_uprobe_opts(program, pid, point.open_path().c_str(),
-                                                   point.offset, &options);
-      if (!link)
-        return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-                     strerror(errno) + perf_right_wanted(errno, true),
-                     {},
-                     kUnsupported};
-      links.emplace_back(link);
-    }
-  }
-  return links;
-}
-
 /// Begin and end of a function lie at the same place.
 std::vector<std::string> place_words(const WayPlan& way) {
   std::vector<std::string> all;
@@ -348,7 +306,7 @@ std::vector<std::string> place_words(const WayPlan& way) {
 Result<Links> attach_program(bpf_program* program, const Config& config, const Plan& plan) {
   auto section = split_section(bpf_program__section_name(program));
   if (auto* places = plan.places(bpf_program__name(program)))
-    return attach_probes(program, section, config, *places);
+    return attach_probes(program, config.pids, *places);
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read

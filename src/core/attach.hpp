@@ -2,19 +2,18 @@
 #pragma once
 #include <array>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/links.hpp"
 #include "core/probe_target.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 
 struct bpf_object;
-struct bpf_link;
 struct bpf_program;
 
 namespace coretap {
@@ -72,12 +71,6 @@ struct Section {
   std::string_view kind, target;
 };
 Section split_section(std::string_view section);
-
-struct LinkDeleter {
-  void operator()(bpf_link* link) const;
-};
-using Link = std::unique_ptr<bpf_link, LinkDeleter>;
-using Links = std::vector<Link>;
 
 /// Attaches one program as its section says: to one thing, to all of a list of tracepoints
 /// ("tracepoint/syscalls/sys_exit_open,sys_exit_openat") that this kernel has, to a clock on each

@@ -14,6 +14,7 @@
 
 #include "core/commands.hpp"
 #include "core/files.hpp"
+#include "core/probe.hpp"
 #include "core/rights.hpp"
 #include "core/run.hpp"
 #include "core/session.hpp"
@@ -88,9 +89,13 @@ std::vector<Finding> examine(Kernel& kernel) {
   auto& kprobe = kernel.kprobe_refusal("vfs_read");
   all.push_back({"kprobes", kprobe.empty() ? "yes" : "no", kprobe});
   auto uprobe = read_number("/sys/bus/event_source/devices/uprobe/type");
-  all.push_back(uprobe ? yes_no("uprobes",
-                                perf_open(static_cast<std::uint32_t>(*uprobe), 0, "/proc/self/exe"))
-                       : Finding{"uprobes", "no", "CONFIG_UPROBES is off"});
+  if (!uprobe)
+    all.push_back({"uprobes", "no", "CONFIG_UPROBES is off"});
+  else
+    all.push_back(yes_no(
+        "uprobes", probes_by_file(kernel)
+                       ? load(BPF_PROG_TYPE_KPROBE, kUprobeMulti, 0)
+                       : perf_open(static_cast<std::uint32_t>(*uprobe), 0, "/proc/self/exe")));
   all.push_back(
       yes_no("software perf events", perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK)));
   all.push_back(yes_no("hardware counters (PMU)",

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/maps.hpp"
+#include "core/probe.hpp"
 #include "core/trim.hpp"
 
 namespace coretap {
@@ -61,7 +62,8 @@ void take_over_tracing() {
   libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);
 }
 
-void find_tracing_ids(Session& s) {
+/// What a program is loaded for, where that is asked of the kernel's types.
+void set_attach_types(Session& s) {
   tracing_ids.clear();
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
@@ -73,6 +75,8 @@ void find_tracing_ids(Session& s) {
       tracing_ids[program] = s.kernel.function_type(target);
     else if (kind == "iter")
       tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
+    else if (is_probe(kind) && probes_by_file(s.kernel))
+      bpf_program__set_expected_attach_type(program, kUprobeMulti);
   }
 }
 
@@ -158,7 +162,7 @@ Result<void> open_object(Session& s) {
 }
 
 Result<void> load(Session& s) {
-  find_tracing_ids(s);
+  set_attach_types(s);
   s.kernel.release();
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());

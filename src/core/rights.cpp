@@ -122,8 +122,6 @@ bool Rights::has(Right right) const {
   }
 }
 
-Rights Rights::and_also(const Rights& others) const { return of_bits(bits_ & others.bits_); }
-
 Rights Rights::of_bits(std::uint64_t bits) {
   Rights all;
   all.bits_ = bits;
@@ -146,6 +144,14 @@ std::optional<long long> perf_events_for_admin() {
                                                  : std::nullopt;
 }
 
+std::string perf_right_missing(int error, bool user_function) {
+  if (error != EACCES || own_rights().has(Right::sys_admin)) return {};
+  if (auto paranoid = perf_events_for_admin())
+    return fmt::format(": kernel.perf_event_paranoid is {}, which asks for CAP_SYS_ADMIN",
+                       *paranoid);
+  return user_function ? ": this kernel asks for CAP_SYS_ADMIN" : "";
+}
+
 std::vector<NeededRight> needed_rights(const Tool& tool) {
   std::vector<NeededRight> needed;
   if (!tool.object.bytes || std::holds_alternative<SnapshotReport>(tool.report)) return needed;
@@ -163,7 +169,8 @@ std::vector<NeededRight> needed_rights(const Tool& tool) {
   if (user_functions)
     needed.push_back(
         {Right::sys_admin,
-         "from Linux 6.16 on, and on stable kernels of its time, to probe user functions",
+         "before Linux 6.10 where kernel.perf_event_paranoid is above 2, and on its stable kernels "
+         "since 2025, to probe user functions",
          always_attaches(tool, parts, "uprobe")});
   bool always_perf = false, perf = user_stacks;  // which hear of mappings by one
   for (auto kind : {"tracepoint", "perf_event", "kprobe", "kretprobe"}) {
@@ -211,7 +218,7 @@ void keep_rights(const Rights& keep) {
   auto sets = get_sets();
   // What CAP_SYS_ADMIN stands for stays by it.
   auto kept = sets.permitted & keep.bits();
-  if (Rights::of_bits(keep.bits() & ~kept).and_also({Right::bpf, Right::perfmon}).bits())
+  if (keep.bits() & ~kept & Rights{Right::bpf, Right::perfmon}.bits())
     kept |= sets.permitted & Rights{Right::sys_admin}.bits();
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   set_sets({sets.effective & kept, kept});

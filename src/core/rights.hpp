@@ -38,7 +38,6 @@ class Rights {
   void add(const Rights& others) { bits_ |= others.bits_; }
   /// CAP_SYS_ADMIN holds what was split off from it (5.8, 5.9).
   bool has(Right right) const;
-  Rights and_also(const Rights& others) const;  ///< what is in both
   bool empty() const { return !bits_; }
   std::string names() const;  ///< "CAP_BPF CAP_PERFMON"
   std::uint64_t bits() const { return bits_; }
@@ -62,6 +61,11 @@ std::vector<NeededRight> needed_rights(const Tool& tool);
 
 /// The value of kernel.perf_event_paranoid, if it lets nobody but CAP_SYS_ADMIN open perf events.
 std::optional<long long> perf_events_for_admin();
+
+/// Why a perf event was refused with this error, if CAP_PERFMON is not enough. Debian and its
+/// relatives have a value of kernel.perf_event_paranoid that asks for more. Perf events on user
+/// functions need more since 6.16 (ba677dbe77af, also in stable kernels of its time).
+std::string perf_right_missing(int error, bool user_function = false);
 
 /// What this process lacks of the rights without which nothing can be traced: "CAP_BPF and
 /// CAP_PERFMON"; empty: nothing.

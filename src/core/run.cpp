@@ -154,7 +154,7 @@ Result<void> attach(Session& s, std::string* failed) {
     auto links = attach_program(program, s.config, s.plan);
     if (!links) {
       *failed = bpf_program__name(program);
-      s.links.clear();
+      detach(s.links);
       return links.error();
     }
     for (auto& link : *links) s.links.push_back(std::move(link));
@@ -416,7 +416,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   // What happened until now belongs to the last report; what happens from here on does not.
   const bool stopped = true;
   set_live(s, "emit_stopped", &stopped, sizeof stopped);
-  s.links.clear();
+  detach(s.links);
   if (wanted()) {
     if (complete)
       drain();

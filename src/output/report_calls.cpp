@@ -190,7 +190,7 @@ class CallReporter : public Reporter {
         bpf_object__find_program_by_name(s.object.get(), std::string(report_.under_way).c_str());
     if (!program || bpf_program__fd(program) < 0) return all;
     Link link(bpf_program__attach_iter(program, nullptr));
-    Fd fd(link ? bpf_iter_create(bpf_link__fd(link.get())) : -1);
+    Fd fd(link.fd() >= 0 ? bpf_iter_create(link.fd()) : -1);
     record_slot slots[2];
     std::string bytes;
     char buffer[16384];

@@ -102,6 +102,9 @@ bool probes_need_admin() {
 bool is_asked_here(const Asked& asked) {
   auto right = asked.number;
   if (right == CAP_SYS_RESOURCE) return slurp("/proc/sys/kernel/osrelease").starts_with("5.10");
+  if (right == CAP_SYS_ADMIN && asked.probes &&
+      contains(slurp("/sys/kernel/btf/vmlinux"), "BPF_TRACE_KPROBE_SESSION"))
+    return false;  // since 6.10 they need no perf events
   if (right == CAP_SYS_ADMIN)
     return std::stoi(slurp("/proc/sys/kernel/perf_event_paranoid")) > 2 ||
            (asked.probes && probes_need_admin());
