@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "coretap/result.hpp"
 
@@ -123,6 +124,10 @@ class UserSymbols {
   /// stays empty.
   /// Of an image that was not remembered nothing is found, if another one was.
   Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip, std::uint32_t image = 0);
+
+  /// Users whose files began to take more than `reading_time` since the last call, so that their
+  /// functions have no names; each user once.
+  std::vector<uid_t> take_given_up();
 
   /// Drops the snapshots and JIT symbols of this process.
   void forget(pid_t tgid);

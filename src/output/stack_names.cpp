@@ -3,6 +3,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include <fmt/format.h>
+
 #include "core/run.hpp"
 
 namespace coretap {
@@ -55,6 +57,9 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
   } else {
     Symbol outermost;
     named.frames = stacks_->user(tgid, found, &outermost);
+    for (auto uid : stacks_->take_given_up())
+      s.note(fmt::format("functions of user {}'s programs have no names", uid),
+             {{}, "reading the files takes too long"});
     named.cut = walk_cut(found, outermost);
     named.guessed = found.guessed;
   }

@@ -28,6 +28,10 @@ class Stacks {
   Frames kernel(const stack& s);
   /// Why kernel functions have no names, if they have none; once.
   std::optional<Error> take_kernel_failure();
+  /// Users whose functions have no names from now on, as their files take too long to read; once.
+  std::vector<uid_t> take_given_up() {
+    return user_ ? user_->take_given_up() : std::vector<uid_t>();
+  }
   /// *outermost: what is known of the last frame.
   Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
 

@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "coretap/symbols.hpp"
@@ -142,7 +143,12 @@ struct UserSymbols::Impl {
   std::unordered_map<pid_t, pid_t> forked_from;
   std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
   const Clock::time_point began = Clock::now();
-  std::unordered_map<uid_t, Clock::duration> reading;  // CPU time, by the owner of processes
+  struct Reading {
+    Clock::duration spent{};  // CPU time
+    bool told = false;
+  };
+  std::unordered_map<uid_t, Reading> reading;  // by the owner of processes
+  std::vector<uid_t> given_up;
   std::unordered_map<std::string, std::weak_ptr<const MappedFile>> interned;
   std::size_t next_purge = 1024;
   std::vector<std::pair<std::string, std::shared_ptr<ElfSymbols>>> vdsos;  // by content
@@ -355,8 +361,11 @@ const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& re
     region.id = id;
     found = files.find(*id);
     if (found == files.end()) {
-      auto& spent = reading[owner];
-      if (spent >= options.reading_time + (Clock::now() - began) / 10) return nullptr;
+      auto& [spent, told] = reading[owner];
+      if (spent >= options.reading_time + (Clock::now() - began) / 10) {
+        if (!std::exchange(told, true)) given_up.push_back(owner);
+        return nullptr;
+      }
       const auto before = cpu_time();
       auto table = read_file(fd.get(), tgid, region.file->path);
       spent += cpu_time() - before;
@@ -573,6 +582,8 @@ Symbol UserSymbols::find(pid_t tgid, std::uint64_t address, bool exact_ip, std::
     return {};
   }
 }
+
+std::vector<uid_t> UserSymbols::take_given_up() { return std::exchange(impl_->given_up, {}); }
 
 void UserSymbols::forget(pid_t tgid) {
   std::erase_if(impl_->processes, [&](const auto& entry) { return entry.first.tgid == tgid; });

@@ -345,7 +345,9 @@ TEST(UserSymbols, ReadsNoLongerThanItMay) {
   const Symbol symbol = none.find(::getpid(), address_of(&known_static_function), true);
   EXPECT_FALSE(symbol.known());
   EXPECT_NE(symbol.module.find("unit_tests"), std::string::npos) << symbol.module;
+  EXPECT_EQ(none.take_given_up(), std::vector<uid_t>{::geteuid()});
   EXPECT_FALSE(none.find(::getpid(), address_of(&::qsort), true).known());
+  EXPECT_TRUE(none.take_given_up().empty()) << "each user once";
   EXPECT_TRUE(UserSymbols().find(::getpid(), address_of(&::qsort), true).known());
 }
 
