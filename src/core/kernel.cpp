@@ -174,15 +174,16 @@ std::vector<int> parse_cpus(std::string_view list) {
   while (!list.empty()) {
     auto range = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), range.size() + 1));
-    int first = 0, last = 0;
+    unsigned first = 0, last = 0;
     auto [end, error] = std::from_chars(range.data(), range.data() + range.size(), first);
     if (error != std::errc()) continue;
     last = first;
     if (end != range.data() + range.size() && *end == '-' &&
         std::from_chars(end + 1, range.data() + range.size(), last).ec != std::errc())
       continue;
-    constexpr int kMost = 1 << 16;
-    for (int cpu = first; cpu <= last && cpu < kMost; cpu++) cpus.push_back(cpu);
+    constexpr unsigned kMost = 1 << 16;
+    for (auto cpu = first; cpu <= last && cpu < kMost && cpus.size() < kMost; cpu++)
+      cpus.push_back(static_cast<int>(cpu));
   }
   return cpus;
 }

@@ -26,7 +26,7 @@ FUZZ(lines, bytes) {
 
 /// Lists of CPUs, numbers, and lines of "Key: value".
 FUZZ(small_files, bytes) {
-  for (const int cpu : parse_cpus(bytes.substr(0, 256))) MUST(cpu < 1 << 16);
+  for (const int cpu : parse_cpus(bytes.substr(0, 256))) MUST(cpu >= 0 && cpu < 1 << 16);
   const fuzz::MemoryFile file(bytes);
   read_number(file.path());
   read_keyed(file.path(), "MemTotal");
