@@ -71,14 +71,6 @@ const std::vector<Asked>& asked_by(const std::string& tool) {
   return all.at(tool);
 }
 
-/// Numbers of all that it asks for and we have to give, except one.
-std::vector<int> asked_numbers(const std::string& tool, int except = -1) {
-  std::vector<int> numbers;
-  for (auto& right : asked_by(tool))
-    if (right.number != except && have(right.number)) numbers.push_back(right.number);
-  return numbers;
-}
-
 /// Asked of the kernel without our code: a probe on a function of this program.
 bool probes_need_admin() {
   auto type = slurp("/sys/bus/event_source/devices/uprobe/type");
@@ -112,6 +104,15 @@ bool is_asked_here(const Asked& asked) {
   if (right == CAP_DAC_READ_SEARCH && ::stat("/sys/kernel/tracing", &tracefs) == 0)
     return !(tracefs.st_mode & S_IXOTH);
   return true;
+}
+
+/// Numbers of all that it asks for on this machine and we have to give, except one.
+std::vector<int> asked_numbers(const std::string& tool, int except = -1) {
+  std::vector<int> numbers;
+  for (auto& right : asked_by(tool))
+    if (right.number != except && have(right.number) && is_asked_here(right))
+      numbers.push_back(right.number);
+  return numbers;
 }
 
 /// Without tracefs only CAP_SYS_ADMIN helps, to mount it.
