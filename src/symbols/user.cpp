@@ -210,6 +210,16 @@ void keep_gone(std::vector<Region>& regions, std::vector<Region>& before) {
             [](const Region& a, const Region& b) { return a.start < b.start; });
 }
 
+// What is mapped as it was; null: nothing.
+const Region* same_region(const std::vector<Region>& before, const Region& now) {
+  const auto found = std::lower_bound(
+      before.begin(), before.end(), now.start,
+      [](const Region& region, std::uint64_t start) { return region.start < start; });
+  const bool same = found != before.end() && found->start == now.start && found->end == now.end &&
+                    found->offset == now.offset && found->file == now.file;
+  return same ? &*found : nullptr;
+}
+
 bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_if_started) {
   const pid_t tgid = image.tgid;
   const std::uint64_t started = symbols::process_started(options.proc_root, tgid);
@@ -232,6 +242,8 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
   next.own_root = ::stat(proc(tgid, "/root").c_str(), &theirs) == 0 && ::stat("/", &ours) == 0 &&
                   theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 
+  const auto old = processes.find(image);
+  const bool known = old != processes.end() && old->second.start_time == started;
   next.regions.reserve(content.executable.size());
   for (const Mapping& map : content.executable) {
     Region region{.start = map.start,
@@ -250,13 +262,15 @@ bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_
       region.kind = Kind::kVdso;
     }
     region.file = intern(std::move(file));
-    if (region.kind == Kind::kFile) region.id = symbols::identity_of(handle_of(tgid, region).get());
+    if (region.kind == Kind::kFile) {
+      const Region* same = known ? same_region(old->second.regions, region) : nullptr;
+      region.id = same && same->id ? same->id : symbols::identity_of(handle_of(tgid, region).get());
+    }
     next.regions.push_back(std::move(region));
   }
   next.next_refresh = Clock::now() + options.refresh_interval;
   next.used = ++clock;
-  if (auto old = processes.find(image);
-      old != processes.end() && old->second.start_time == started) {
+  if (known) {
     next.jit = std::move(old->second.jit);
     keep_gone(next.regions, old->second.regions);
   }

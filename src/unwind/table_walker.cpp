@@ -119,10 +119,8 @@ class TableWalker : public StackWalker {
     while (!met_.empty() && Clock::now() < until) {
       auto [tgid, program] = met_.front();
       met_.pop_front();
-      // Of a new program the names are remembered already, as those of its first generation.
-      if (processes_->look(tgid, program, false) &&
-          processes_->image(tgid, program) != STACK_IMAGE(program, 1))
-        tell_remapped(tgid);
+      // The names were read when it was met; what it has mapped since would have none.
+      if (processes_->look(tgid, program, false)) tell_remapped(tgid);
     }
   }
 

@@ -277,7 +277,9 @@ SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
                              {{"--end", end, "--way", "bare-stack"}}});
     for (auto& one : observed.cases) {
       std::uint64_t marked = 0;
+      std::string seen;
       for (auto& stack : one.stacks) {
+        seen += stack.text() + "\n";
         if (!which(one.truths, stack)) continue;
         if (stack.guessed || stack.cut == "no unwind information") marked += stack.count;
         if (stack.guessed) continue;
@@ -285,7 +287,7 @@ SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
             << stack.text();
         EXPECT_EQ(stack.frames.back(), "bare_call") << stack.text();
       }
-      EXPECT_GT(marked, 0u);
+      EXPECT_GT(marked, 0u) << tool << ":\n" << seen;
     }
     for (auto& stack : observed.cases[1].stacks) EXPECT_EQ(stack.guessed, 0u) << stack.text();
   }
