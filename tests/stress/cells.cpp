@@ -58,21 +58,18 @@ Rest Rest::of(pid_t pid) {
   throw std::runtime_error("a victim does not come to rest");
 }
 
-namespace {
-/// In an emulated guest with many copies of a tool it takes minutes.
-Strings patient(Strings arguments) {
-  arguments.insert(arguments.end(), {"--timeout", "900"});
-  return arguments;
-}
-}  // namespace
-
 Load::Load(const std::string& name, const Strings& arguments, int cpu)
-    : victim_(name, patient(arguments), {.linger = true, .in_child = [cpu] {
-                                           cpu_set_t one;
-                                           CPU_ZERO(&one);
-                                           CPU_SET(cpu, &one);
-                                           ::sched_setaffinity(0, sizeof one, &one);
-                                         }}) {
+    : victim_(name, arguments,
+              {.linger = true,
+               .in_child =
+                   [cpu] {
+                     cpu_set_t one;
+                     CPU_ZERO(&one);
+                     CPU_SET(cpu, &one);
+                     ::sched_setaffinity(0, sizeof one, &one);
+                   },
+               // In an emulated guest with many copies of a tool it takes minutes.
+               .patience = std::chrono::seconds(900)}) {
   before_ = Rest::of(victim_.pid());
 }
 

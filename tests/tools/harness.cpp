@@ -303,8 +303,9 @@ bool Process::reap(bool block) {
   return true;
 }
 
-bool Process::await(const std::function<bool(const std::string&, const std::string&)>& condition) {
-  auto until = Clock::now() + kPatience;
+bool Process::await(const std::function<bool(const std::string&, const std::string&)>& condition,
+                    std::chrono::seconds patience) {
+  auto until = Clock::now() + patience;
   while (true) {
     bool gone = reap(false);
     std::unique_lock lock(mutex_);
@@ -401,8 +402,8 @@ double slowness() {
 // ---- victims ----
 
 Victim::Victim(const std::string& name, Strings arguments, How how)
-    : name_(name), linger_(how.linger) {
-  Strings argv{victim_path(name), "--hold", "--timeout", std::to_string(kPatience.count())};
+    : name_(name), linger_(how.linger), patience_(how.patience) {
+  Strings argv{victim_path(name), "--hold", "--timeout", std::to_string(how.patience.count())};
   if (how.linger) argv.push_back("--linger");
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   process_ = std::make_unique<Process>(
@@ -424,7 +425,7 @@ Json Victim::truth() {
   auto two = [](const std::string& out, auto&) {
     return std::count(out.begin(), out.end(), '\n') >= 2;
   };
-  if (!process_->await(two)) gone();
+  if (!process_->await(two, patience_)) gone();
   if (!linger_ && process_->wait() != 0) gone();
   truth_ = Json::parse(process_->out_lines().at(1));
   return *truth_;

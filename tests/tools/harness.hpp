@@ -93,7 +93,8 @@ class Process {
   Strings out_lines() const;  ///< complete ones only
 
   /// Until the condition holds for (stdout, stderr), or the process is gone: false.
-  bool await(const std::function<bool(const std::string&, const std::string&)>& condition);
+  bool await(const std::function<bool(const std::string&, const std::string&)>& condition,
+             std::chrono::seconds patience = kPatience);
   /// Waits for the end, kills it if that does not come in time (and throws). 128 + n: signal n.
   int wait(std::chrono::milliseconds limit = kPatience);
   bool ended() const;
@@ -140,6 +141,7 @@ class Victim {
   struct How {
     bool linger = false;
     std::function<void()> in_child = {};
+    std::chrono::seconds patience = kPatience;  ///< it ends by itself then
   };
   Victim(const std::string& name, Strings arguments, How how);
   Victim(const std::string& name, Strings arguments) : Victim(name, std::move(arguments), How{}) {}
@@ -157,6 +159,7 @@ class Victim {
 
   std::string name_;
   bool linger_;
+  std::chrono::seconds patience_;
   std::unique_ptr<Process> process_;
   std::optional<Json> ready_, truth_;
 };
