@@ -159,7 +159,7 @@ static uint64_t cg_number(const char *name, const char *key)
 
 	cg_file(name, path, sizeof(path));
 	if (vt_slurp(path, text, sizeof(text)) < 0)
-		return 0;
+		vt_die(VT_FAILED, "%s: %m", path);
 	if (!key)
 		return strtoull(text, NULL, 10);
 	vt_lookup(text, key, &value);
@@ -175,7 +175,9 @@ static void make_memcg(void)
 	if (cg_version == 2) {
 		snprintf(path, sizeof(path), "%s/cgroup.subtree_control", cg_root);
 		if (vt_slurp(path, text, sizeof(text)) >= 0 && !strstr(text, "memory")) {
-			vt_undo(VT_UNDO_WRITE, 0, path, "-memory");
+			/* Another victim's would lose its limit; a guest may keep the controller. */
+			if (!getenv("CORETAP_GUEST"))
+				vt_undo(VT_UNDO_WRITE, 0, path, "-memory");
 			if (!vt_write_file(path, "+memory"))
 				vt_die(VT_CANNOT, "%s: %m", path);
 		}
