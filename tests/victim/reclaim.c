@@ -175,7 +175,8 @@ static void make_memcg(void)
 	if (cg_version == 2) {
 		snprintf(path, sizeof(path), "%s/cgroup.subtree_control", cg_root);
 		if (vt_slurp(path, text, sizeof(text)) >= 0 && !strstr(text, "memory")) {
-			/* Another victim's would lose its limit; a guest may keep the controller. */
+			/* Another victim's would lose its limit; a guest may keep the controller.
+			 */
 			if (!getenv("CORETAP_GUEST"))
 				vt_undo(VT_UNDO_WRITE, 0, path, "-memory");
 			if (!vt_write_file(path, "+memory"))
