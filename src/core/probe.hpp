@@ -17,8 +17,8 @@ class Kernel;
 
 bool is_probe(std::string_view section);
 
-/// Takes this kernel all places in a file by one link? Unlike a perf event for each place that needs
-/// no CAP_SYS_ADMIN, and it goes away in a fraction of the time; a call costs the same.
+/// Takes this kernel all places in a file by one link? Unlike a perf event for each place that
+/// needs no CAP_SYS_ADMIN, and it goes away in a fraction of the time; a call costs the same.
 bool probes_by_file(Kernel& kernel);
 /// How programs for such links are loaded: BPF_TRACE_UPROBE_MULTI (89ae89f53d20 in 6.6), which
 /// older headers do not have.
