@@ -8,18 +8,20 @@ namespace coretap {
 
 void detach(Links& links) {
   constexpr std::size_t kMostAtOnce = 32;
-  std::vector<Links> shares(std::min(links.size(), kMostAtOnce));
-  for (std::size_t i = 0; i < links.size(); i++)
-    shares[i % shares.size()].push_back(std::move(links[i]));
-  links.clear();
-  std::vector<std::jthread> waiting;
-  try {
-    for (auto& share : shares)
-      if (&share != &shares.front()) waiting.emplace_back([&share] { share.clear(); });
-  } catch (const std::system_error&) {
-    // No more threads (ulimit -u): what is left goes one after another with `shares`.
+  const auto at_once = std::min(links.size(), kMostAtOnce);
+  auto end_share = [&](std::size_t first) {
+    for (auto i = first; i < links.size(); i += at_once) links[i] = Link(nullptr);
+  };
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t first = 1; first < at_once; first++) others.emplace_back(end_share, first);
+    } catch (const std::system_error&) {
+      // No more threads (ulimit -u): what they do not end goes one after another below.
+    }
+    end_share(0);
   }
-  if (!shares.empty()) shares.front().clear();
+  links.clear();
 }
 
 }  // namespace coretap

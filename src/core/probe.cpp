@@ -32,11 +32,31 @@ struct UprobeMulti {                    // bpf_attr's link_create
   std::uint32_t count, flags, pid, unused;
 };
 
-Error probe_error(const ProbePoint& point, const std::string& more) {
-  return {fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
-          strerror(errno) + more,
-          {},
-          kUnsupported};
+/// All places in one file. `pid` -1: of all processes.
+Result<Link> attach_file(bpf_program* program, const std::string& path, pid_t pid, bool at_return,
+                         const std::vector<std::uint64_t>& offsets) {
+  UprobeMulti wish{};
+  wish.program = static_cast<std::uint32_t>(bpf_program__fd(program));
+  wish.attach_type = kUprobeMulti;
+  wish.path = reinterpret_cast<std::uintptr_t>(path.c_str());
+  wish.offsets = reinterpret_cast<std::uintptr_t>(offsets.data());
+  wish.count = static_cast<std::uint32_t>(offsets.size());
+  wish.flags = at_return ? kAtReturn : 0;
+  wish.pid = pid > 0 ? static_cast<std::uint32_t>(pid) : 0;
+  Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
+  if (!link) return Error{{}, strerror(errno)};
+  return Link(std::move(link));
+}
+
+/// One place by a perf event.
+Result<Link> attach_place(bpf_program* program, const std::string& path, pid_t pid, bool at_return,
+                          std::uint64_t offset) {
+  LIBBPF_OPTS(bpf_uprobe_opts, options);
+  options.retprobe = at_return;
+  auto* link = bpf_program__attach_uprobe_opts(program, pid, path.c_str(), offset, &options);
+  if (link) return Link(link);
+  const int error = errno;  // which looking for what is missing may change
+  return Error{{}, strerror(error) + perf_right_missing(error, true)};
 }
 
 }  // namespace
@@ -57,34 +77,23 @@ Result<Links> attach_probes(bpf_program* program, const std::vector<std::uint32_
   const bool at_return = split_section(bpf_program__section_name(program)).kind == "uretprobe";
   std::set<pid_t> whose(pids.begin(), pids.end());
   if (whose.empty()) whose.insert(-1);
+  const bool by_file = bpf_program__expected_attach_type(program) == kUprobeMulti;
   std::map<const Fd*, std::vector<std::uint64_t>> offsets;
   for (auto& point : places.points) offsets[point.file.get()].push_back(point.offset);
   Links links;
   for (auto& point : places.points) {
+    auto& in_file = offsets[point.file.get()];
+    if (by_file && point.offset != in_file.front()) continue;  // came with the file's first
     auto path = point.open_path();
-    const auto here = std::exchange(offsets[point.file.get()], {});
     for (auto pid : whose) {
-      if (bpf_program__expected_attach_type(program) == kUprobeMulti) {
-        if (here.empty()) continue;  // they came with the file's first
-        UprobeMulti wish{};
-        wish.program = static_cast<std::uint32_t>(bpf_program__fd(program));
-        wish.attach_type = kUprobeMulti;
-        wish.path = reinterpret_cast<std::uintptr_t>(path.c_str());
-        wish.offsets = reinterpret_cast<std::uintptr_t>(here.data());
-        wish.count = static_cast<std::uint32_t>(here.size());
-        wish.flags = at_return ? kAtReturn : 0;
-        wish.pid = pid > 0 ? static_cast<std::uint32_t>(pid) : 0;
-        Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
-        if (!link) return probe_error(point, {});
-        links.emplace_back(std::move(link));
-      } else {
-        LIBBPF_OPTS(bpf_uprobe_opts, options);
-        options.retprobe = at_return;
-        auto* link =
-            bpf_program__attach_uprobe_opts(program, pid, path.c_str(), point.offset, &options);
-        if (!link) return probe_error(point, perf_right_missing(errno, true));
-        links.emplace_back(link);
-      }
+      auto link = by_file ? attach_file(program, path, pid, at_return, in_file)
+                          : attach_place(program, path, pid, at_return, point.offset);
+      if (!link)
+        return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),
+                     link.error().why,
+                     {},
+                     kUnsupported};
+      links.push_back(std::move(*link));
     }
   }
   return links;

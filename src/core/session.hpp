@@ -57,7 +57,7 @@ struct Session {
   std::vector<std::string> limits;  ///< what else is lost or less true here, in words
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;  ///< what libbpf is to read of the kernel's types, until load
-  std::vector<Link> links;
+  Links links;
   Rights keeps;                ///< what is needed after all is attached
   bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
