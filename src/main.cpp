@@ -4,12 +4,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include "text/errors.hpp"
 
-#include "core/commands.hpp"
-#include "core/link.hpp"
-#include "core/run.hpp"
-#include "core/session.hpp"
 #include "coretap/tool.hpp"
+#include "program/session.hpp"
+#include "run/commands.hpp"
+#include "run/run.hpp"
+#include "run/tool_links.hpp"
 
 int main(int argc, char** argv) {
   using namespace coretap;

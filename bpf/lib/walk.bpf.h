@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk of a user stack; the loader's part of it is src/core/walker.hpp. */
+/* The walk of a user stack; the loader's part of it is src/unwind/walker.hpp. */
 #ifndef CORETAP_WALK_BPF_H
 #define CORETAP_WALK_BPF_H
 

@@ -1,4 +1,4 @@
-// Where a tool attaches: hooks, each with the ways it can be had, best first. Programs on user
+// Where a tool attaches: hooks, each with its candidates, the best first. Programs on user
 // functions have sections "uprobe/LIBRARY:function": the library finds the files
 // (probe_target.hpp).
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// Something a way asks of the running kernel beyond its programs' own attach points.
+/// Something a candidate asks of the running kernel beyond its programs' own attach points.
 struct Need {
   enum Kind { field, function, enum_value, arguments } kind;
   std::string_view type;         ///< struct, function, enum or tracepoint
@@ -25,20 +25,20 @@ inline Need has_arguments(std::string_view tracepoint, int count) {
   return {Need::arguments, tracepoint, {}, count};
 }
 
-/// One way to have a hook: all its programs attach, or it is not taken. None: the kernel tells it
-/// where other hooks are. What each program
-/// attaches to stands in its ELF section name and nowhere else.
-struct Way {
+/// One way to attach a hook: all its programs, or it is rejected. Empty: another hook already
+/// delivers the event on this kernel. The ELF section name of each program says what it attaches
+/// to.
+struct Candidate {
   std::vector<std::string_view> programs;
   std::vector<Need> needs = {};
-  std::string_view limits = {};  ///< what is less true this way; printed when it is taken
+  std::string_view caveat = {};  ///< what is less exact this way; printed when it is chosen
 };
 
 struct Hook {
   std::string_view name;
-  std::vector<Way> ways;           ///< best first
-  std::string_view when = {};      ///< only with this option (long name), "!name": only without
-  std::string_view optional = {};  ///< what is lost without it; empty: the tool needs it
+  std::vector<Candidate> candidates;  ///< the best first
+  std::string_view when = {};         ///< only with this option (long name), "!name": only without
+  std::string_view optional = {};     ///< what is lost without it; empty: the tool needs it
 };
 
 }  // namespace coretap

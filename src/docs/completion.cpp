@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/config.hpp"
+#include "cli/config.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {

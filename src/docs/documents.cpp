@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/help.hpp"
 #include "docs/completion.hpp"
-#include "docs/help.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
 #include "docs/readme.hpp"

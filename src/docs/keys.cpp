@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "core/ledger.hpp"
-#include "docs/help.hpp"
-#include "output/names.hpp"
+#include "cli/help.hpp"
+#include "text/ledger.hpp"
+#include "text/names.hpp"
 
 namespace coretap {
 

@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "core/load.hpp"
-#include "core/rights.hpp"
-#include "core/session.hpp"
-#include "core/walker.hpp"
-#include "docs/help.hpp"
+#include "cli/help.hpp"
 #include "docs/keys.hpp"
+#include "program/load.hpp"
+#include "program/needed_capabilities.hpp"
+#include "program/session.hpp"
+#include "unwind/walker.hpp"
 
 namespace coretap {
 
@@ -283,20 +283,20 @@ void attach_section(Page& p, const Tool& tool) {
     if (auto words = condition_words(hook.when); !words.empty())
       p.prose(fmt::format("Only {}.", words));
     p.begin("-enum -compact");
-    for (auto& way : hook.ways) {
+    for (auto& way : hook.candidates) {
       p.item("");
       for (auto program : way.programs) {
         bool last = program == way.programs.back();
         p.macro(fmt::format("Ql {}{}", parts.section(program),
                             !last                                     ? " ,"
-                            : way.needs.empty() && way.limits.empty() ? ""
+                            : way.needs.empty() && way.caveat.empty() ? ""
                                                                       : " :"));
       }
       std::string needs;
       for (auto& need : way.needs) needs += (needs.empty() ? "where " : " and ") + need_words(need);
       if (way.programs.empty()) needs = "Nothing of its own, " + needs;
       if (!needs.empty()) p.prose(needs + '.');
-      p.prose(sentence(way.limits));
+      p.prose(sentence(way.caveat));
     }
     p.end();
     if (!hook.optional.empty()) p.prose(fmt::format("Where none can be had: {}.", hook.optional));
@@ -572,7 +572,7 @@ void exit_section(Page& p) {
 
 /// What capabilities(7) the tool asks for, and why.
 void rights_section(Page& p, const Tool& tool) {
-  auto needs = needed_rights(tool);
+  auto needs = needed_capabilities(tool);
   p.section("RIGHTS");
   if (needs.empty()) {
     p.prose("None: any user may run it.");
@@ -581,7 +581,7 @@ void rights_section(Page& p, const Tool& tool) {
   p.prose("Root, or these capabilities:");
   p.begin("-tag -width Ds -compact");
   for (auto& need : needs) {
-    p.item(name_of(need.right));
+    p.item(name_of(need.capability));
     p.prose(sentence(fmt::format("{}{}", need.always ? "" : "optional: ", need.purpose)));
   }
   p.end();

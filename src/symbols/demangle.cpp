@@ -1,4 +1,4 @@
-#include "demangle.hpp"
+#include "symbols/demangle.hpp"
 
 #include <cxxabi.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "elf_symbols.hpp"
+#include "symbols/elf_symbols.hpp"
 
 #include <elf.h>
 #include <gelf.h>

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "files.hpp"
+#include "symbols/process_files.hpp"
 
 namespace coretap::symbols {
 

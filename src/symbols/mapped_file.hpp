@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "symbols/files.hpp"
+#include "symbols/process_files.hpp"
 
 namespace coretap::symbols {
 

@@ -1,4 +1,4 @@
-#include "perf_map.hpp"
+#include "symbols/perf_map.hpp"
 
 #include <sys/stat.h>
 

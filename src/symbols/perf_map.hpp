@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "files.hpp"
+#include "symbols/process_files.hpp"
 
 namespace coretap::symbols {
 

@@ -1,9 +1,9 @@
-#include "proc_maps.hpp"
+#include "symbols/proc_maps.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "files.hpp"
+#include "symbols/process_files.hpp"
 
 namespace coretap::symbols {
 namespace {

@@ -1,15 +1,9 @@
 // Call frame information (.eh_frame; System V ABI AMD64, DWARF 5 section 6.4) as rules to walk by.
 #pragma once
-#include <cstdint>
-#include <functional>
-
-#include "lib/unwind.h"
 #include "unwind/elf_code.hpp"
+#include "unwind/row.hpp"
 
 namespace coretap::unwind {
-
-/// From `address` (an ELF virtual address) on, up to the next row, `rule` holds.
-using OnRow = std::function<void(std::uint64_t address, const unwind_rule& rule)>;
 
 /// Calls back for each change of the rule, addresses ascending, no two equal, no two neighbours
 /// with the same rule; a row with UNWIND_NONE closes each gap and the end. Code of the C runtime

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "core/kernel.hpp"
+#include "kernel/kernel.hpp"
 
 namespace coretap::unwind {
 

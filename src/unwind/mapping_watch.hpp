@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap::unwind {

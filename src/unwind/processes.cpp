@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "core/maps.hpp"
 #include "lib/shared.h"
+#include "program/maps.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/mapped_file.hpp"
 #include "unwind/kernel_maps.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "unwind/cfi.hpp"
+#include "unwind/row.hpp"
 
 namespace coretap::unwind {
 

@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "core/files.hpp"
-#include "core/filters.hpp"
-#include "core/maps.hpp"
-#include "core/run.hpp"
+#include "base/files.hpp"
+#include "program/filters.hpp"
+#include "program/maps.hpp"
+#include "program/variables.hpp"
 #include "unwind/mapping_watch.hpp"
 #include "unwind/processes.hpp"
 #include "unwind/tables.hpp"
@@ -45,7 +45,7 @@ class TableWalker : public StackWalker {
   void configure(Session& s) override {
     set_variable(s, "unwind_tables", 1);
     s.unwinds = true;
-    s.keeps.add(Right::bpf);  // tables get more room as processes come
+    s.retained.add(Capability::bpf);  // tables get more room as processes come
   }
 
   Result<void> ready(Session& s) override {

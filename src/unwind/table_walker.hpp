@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "core/walker.hpp"
+#include "unwind/walker.hpp"
 
 namespace coretap::unwind {
 

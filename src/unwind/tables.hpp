@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/fd.hpp"
-#include "symbols/files.hpp"
+#include "base/fd.hpp"
+#include "symbols/process_files.hpp"
 #include "unwind/extents.hpp"
 #include "unwind/table.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "output/flamegraph.hpp"
+#include "stacks/flamegraph.hpp"
 
 using namespace coretap;
 

@@ -1,7 +1,7 @@
-#include "core/btf.hpp"
+#include "kernel/btf.hpp"
 
-#include "core/trim.hpp"
 #include "fuzz.hpp"
+#include "kernel/min_core_btf.hpp"
 
 using namespace coretap;
 

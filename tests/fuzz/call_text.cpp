@@ -1,8 +1,8 @@
-#include "output/call_text.hpp"
+#include "reports/call_text.hpp"
 
-#include "core/recorder.hpp"
-#include "core/syscalls.hpp"
 #include "fuzz.hpp"
+#include "kernel/syscalls.hpp"
+#include "reports/recorder.hpp"
 
 using namespace coretap;
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "core/config.hpp"
+#include "cli/config.hpp"
 #include "coretap/tool.hpp"
 #include "fuzz.hpp"
 

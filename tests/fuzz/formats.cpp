@@ -1,6 +1,6 @@
-#include "core/call_formats.hpp"
 #include "fuzz.hpp"
 #include "lib/record.h"
+#include "reports/call_formats.hpp"
 
 using namespace coretap;
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 
 namespace coretap::fuzz {
 

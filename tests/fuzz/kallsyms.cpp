@@ -2,7 +2,7 @@
 
 #include "coretap/symbols.hpp"
 #include "fuzz.hpp"
-#include "symbols/files.hpp"
+#include "symbols/process_files.hpp"
 
 using namespace coretap;
 

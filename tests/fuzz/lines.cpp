@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "core/files.hpp"
-#include "core/kernel.hpp"
+#include "base/files.hpp"
 #include "fuzz.hpp"
-#include "symbols/files.hpp"
+#include "kernel/kernel.hpp"
+#include "symbols/process_files.hpp"
 
 using namespace coretap;
 

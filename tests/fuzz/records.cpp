@@ -3,7 +3,7 @@
 
 #include "coretap/tool.hpp"
 #include "fuzz.hpp"
-#include "output/columns.hpp"
+#include "text/columns.hpp"
 
 using namespace coretap;
 

@@ -1,9 +1,9 @@
-#include "output/sanitize.hpp"
+#include "text/sanitize.hpp"
 
 #include <algorithm>
 
 #include "fuzz.hpp"
-#include "output/json.hpp"
+#include "text/json.hpp"
 
 using namespace coretap;
 

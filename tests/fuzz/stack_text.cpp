@@ -2,8 +2,8 @@
 #include <array>
 
 #include "fuzz.hpp"
-#include "output/flamegraph.hpp"
-#include "output/stack_layout.hpp"
+#include "stacks/flamegraph.hpp"
+#include "stacks/stack_layout.hpp"
 
 using namespace coretap;
 

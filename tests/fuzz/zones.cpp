@@ -1,7 +1,7 @@
-#include "core/zones.hpp"
+#include "kernel/zones.hpp"
 
-#include "core/fragmentation.hpp"
 #include "fuzz.hpp"
+#include "kernel/fragmentation.hpp"
 
 using namespace coretap;
 

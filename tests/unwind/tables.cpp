@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/fd.hpp"
-#include "symbols/files.hpp"
+#include "base/fd.hpp"
+#include "symbols/process_files.hpp"
 #include "unwind/table.hpp"
 
 using namespace coretap;

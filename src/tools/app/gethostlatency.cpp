@@ -64,7 +64,7 @@ std::string error(const Event& e) {
   return e.result > 0 ? "errno " + std::to_string(e.result) : "not found";
 }
 
-Way way(std::string_view entry, std::string_view end) { return {{entry, end}}; }
+Candidate way(std::string_view entry, std::string_view end) { return {{entry, end}}; }
 
 }  // namespace
 

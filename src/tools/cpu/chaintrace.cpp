@@ -1,6 +1,6 @@
 // chaintrace: in which stack tasks block, who wakes them, who woke that one, and so on.
 #include "chaintrace.skel.h"
-#include "core/config.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "core/config.hpp"
-#include "core/kernel.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "kernel/kernel.hpp"
 #include "profile.skel.h"
 
 using namespace coretap;

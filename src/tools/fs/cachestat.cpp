@@ -1,8 +1,8 @@
 // cachestat: hits and misses of the page cache.
 #include "fs/cachestat.h"
 
+#include "base/files.hpp"
 #include "cachestat.skel.h"
-#include "core/machine.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 
@@ -58,10 +58,10 @@ TOOL(cachestat) {
                   shared::cgroup()},
       .hooks = {{"accesses",
                  {{{"on_read", "on_map", "on_fault"}},
-                  {.programs = {"folio_accessed"}, .limits = kMarks},
-                  {.programs = {"folio_accessed_kprobe"}, .limits = kMarks},
-                  {.programs = {"page_accessed"}, .limits = kMarks},
-                  {.programs = {"page_accessed_kprobe"}, .limits = kMarks}}},
+                  {.programs = {"folio_accessed"}, .caveat = kMarks},
+                  {.programs = {"folio_accessed_kprobe"}, .caveat = kMarks},
+                  {.programs = {"page_accessed"}, .caveat = kMarks},
+                  {.programs = {"page_accessed_kprobe"}, .caveat = kMarks}}},
                 {"pages added", {{{"on_add"}}}},
                 {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
       .report = sums<Sums>(

@@ -2,9 +2,9 @@
 #include "memory/compactsnoop.h"
 
 #include "compactsnoop.skel.h"
-#include "core/fragmentation.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "kernel/fragmentation.hpp"
 
 using namespace coretap;
 using Event = compactsnoop_event;
@@ -53,7 +53,7 @@ TOOL(compactsnoop) {
       .hooks = {{"zone and order",
                  {{{}, {has_arguments("mm_compaction_begin", 4)}},
                   {.programs = {"on_suitable", "on_isolate_migrate", "on_isolate_free"},
-                   .limits = "this kernel does not tell which pages its fast search scanned: MSCAN "
+                   .caveat = "this kernel does not tell which pages its fast search scanned: MSCAN "
                              "and FSCAN are without them"}}},
                 {"compaction", {{{"on_begin", "on_end"}}}},
                 {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},

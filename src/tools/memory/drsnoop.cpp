@@ -1,7 +1,7 @@
 // drsnoop: allocations that had to reclaim memory themselves.
 #include "memory/drsnoop.h"
 
-#include "core/machine.hpp"
+#include "base/files.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "drsnoop.skel.h"

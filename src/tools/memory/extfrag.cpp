@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "core/config.hpp"
-#include "core/files.hpp"
-#include "core/fragmentation.hpp"
+#include "base/files.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "extfrag.skel.h"
+#include "kernel/fragmentation.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<extfrag_bpf>;

@@ -1,7 +1,7 @@
 // memleak: memory that was allocated and not freed, by the stack that allocated it.
 #include "memory/memleak.h"
 
-#include "core/config.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "memleak.skel.h"

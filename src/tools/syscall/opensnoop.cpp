@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/config.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "opensnoop.skel.h"

@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "core/config.hpp"
-#include "core/syscalls.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "output/names.hpp"
+#include "kernel/syscalls.hpp"
 #include "syscount.skel.h"
+#include "text/names.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<syscount_bpf>;

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "core/config.hpp"
+#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "output/call_text.hpp"
+#include "reports/call_text.hpp"
 #include "traceloop.skel.h"
 
 using namespace coretap;

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "output/histogram.hpp"
+#include "reports/histogram.hpp"
 
 #include "bpf/kernel/host.h"  // last: it defines names that others use
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.hpp"
 #include "bpf/kernel/walk.h"
-#include "core/fd.hpp"
-#include "symbols/files.hpp"
 #include "symbols/proc_maps.hpp"
+#include "symbols/process_files.hpp"
 #include "unwind/table.hpp"
 
 namespace coretap::unwind::test {

@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
-#include "core/attach.hpp"
-#include "core/config.hpp"
-#include "core/load.hpp"
-#include "docs/help.hpp"
+#include "cli/config.hpp"
+#include "cli/help.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
 #include "places.hpp"
+#include "program/attach.hpp"
+#include "program/load.hpp"
 
 namespace coretap {
 namespace {
@@ -231,10 +231,10 @@ TEST_P(EveryTool, HasHooksThatItsKernelProgramHas) {
     expect_fragment(hook.name, "hook");
     expect_condition(hook.when);
     if (!hook.optional.empty()) expect_fragment(hook.optional, "optional");
-    EXPECT_FALSE(hook.ways.empty());
-    for (auto& way : hook.ways) {
+    EXPECT_FALSE(hook.candidates.empty());
+    for (auto& way : hook.candidates) {
       EXPECT_FALSE(way.programs.empty() && way.needs.empty()) << "a way of nothing";
-      if (!way.limits.empty()) expect_fragment(way.limits, "limits");
+      if (!way.caveat.empty()) expect_fragment(way.caveat, "caveat");
       for (auto program : way.programs) {
         named.insert(program);
         EXPECT_FALSE(parts.section(program).empty()) << "there is no program " << program;

@@ -10,16 +10,17 @@
 
 #include <fmt/format.h>
 
-#include "core/session.hpp"
+#include "cli/help.hpp"
 #include "docs/completion.hpp"
 #include "docs/documents.hpp"
-#include "docs/help.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
 #include "docs/readme.hpp"
-#include "output/columns.hpp"
-#include "output/histogram.hpp"
 #include "places.hpp"
+#include "program/session.hpp"
+#include "reports/histogram.hpp"
+#include "reports/reporter.hpp"
+#include "text/columns.hpp"
 
 namespace coretap {
 namespace {

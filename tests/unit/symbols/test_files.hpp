@@ -9,7 +9,7 @@
 #include <string>
 
 #include "places.hpp"
-#include "symbols/files.hpp"
+#include "symbols/process_files.hpp"
 
 namespace coretap::symbols::test {
 

@@ -15,7 +15,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "made_elf.hpp"
 #include "rules.hpp"
 

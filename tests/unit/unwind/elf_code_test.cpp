@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "made_elf.hpp"
 
 namespace coretap::unwind {

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/files.hpp"
+#include "base/files.hpp"
 
 namespace coretap::unwind {
 namespace {

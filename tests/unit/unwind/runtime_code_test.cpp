@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "made_elf.hpp"
 #include "rules.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "unwind/made_elf.hpp"
 #include "unwind/rules.hpp"
 

@@ -1,0 +1,66 @@
+#include "base/clock.hpp"
+
+#include <cstdlib>
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+std::int64_t nanoseconds(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+/// The wall clock may be set while a tool runs; but for moments close together it is asked once, as
+/// where clocks are system calls a tool that traces those would hear itself.
+std::int64_t to_wall(std::uint64_t monotonic) {
+  constexpr std::int64_t kClose = 100'000'000;
+  static std::int64_t between = 0, asked_for = -1;
+  auto moment = static_cast<std::int64_t>(monotonic);
+  if (asked_for < 0 || std::abs(moment - asked_for) > kClose) {
+    between = nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
+    asked_for = moment;
+  }
+  return moment + between;
+}
+
+tm local_time(std::int64_t wall_ns) {
+  time_t seconds = wall_ns / 1'000'000'000;
+  tm local{};
+  localtime_r(&seconds, &local);
+  return local;
+}
+
+}  // namespace
+
+std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC)); }
+
+std::string wall_time() {
+  time_t now = time(nullptr);
+  tm local{};
+  localtime_r(&now, &local);
+  return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+std::string wall_time(std::uint64_t monotonic) {
+  auto wall = to_wall(monotonic);
+  auto local = local_time(wall);
+  return fmt::format("{:02}:{:02}:{:02}.{:03}", local.tm_hour, local.tm_min, local.tm_sec,
+                     wall / 1'000'000 % 1000);
+}
+
+std::string iso_time(std::uint64_t monotonic) {
+  auto wall = to_wall(monotonic);
+  auto local = local_time(wall);
+  long zone = local.tm_gmtoff / 60;
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}{}{:02}:{:02}", local.tm_year + 1900,
+                     local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                     wall / 1'000'000 % 1000, zone < 0 ? '-' : '+', (zone < 0 ? -zone : zone) / 60,
+                     (zone < 0 ? -zone : zone) % 60);
+}
+
+}  // namespace coretap

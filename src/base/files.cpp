@@ -1,0 +1,56 @@
+#include "base/files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace coretap {
+
+std::optional<std::string> read_file(const std::string& path, std::size_t limit) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::string text;
+  char buffer[4096];
+  ssize_t n = 0;
+  while (text.size() < limit && (n = read(fd, buffer, sizeof buffer)) > 0)
+    text.append(buffer, static_cast<std::size_t>(n));
+  close(fd);
+  if (n < 0) return std::nullopt;
+  if (text.size() > limit) text.resize(limit);
+  return text;
+}
+
+std::optional<long long> read_number(const std::string& path) {
+  auto text = read_file(path, 64);
+  if (!text || text->empty()) return std::nullopt;
+  char* end = nullptr;
+  long long value = strtoll(text->c_str(), &end, 10);
+  if (end == text->c_str()) return std::nullopt;
+  return value;
+}
+
+std::optional<long long> read_keyed(const std::string& path, std::string_view key) {
+  auto text = read_file(path);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    auto line = rest.substr(0, rest.find('\n'));
+    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':') {
+      std::string value(line.substr(key.size() + 1));
+      char* end = nullptr;
+      auto number = strtoll(value.c_str(), &end, 10);
+      if (end == value.c_str()) return std::nullopt;
+      return number;
+    }
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  }
+  return std::nullopt;
+}
+
+std::uint64_t memory_kb(std::string_view name) {
+  return static_cast<std::uint64_t>(read_keyed("/proc/meminfo", name).value_or(0));
+}
+
+}  // namespace coretap

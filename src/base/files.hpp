@@ -1,0 +1,22 @@
+// Small files of /proc and /sys.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace coretap {
+
+/// The first `limit` bytes of a file; nothing if it cannot be read.
+std::optional<std::string> read_file(const std::string& path, std::size_t limit = 1 << 20);
+
+/// A number alone in a file, such as /proc/sys/kernel/pid_max.
+std::optional<long long> read_number(const std::string& path);
+
+/// The value behind "Key:" in a file of such lines, such as /proc/meminfo (kB there).
+std::optional<long long> read_keyed(const std::string& path, std::string_view key);
+
+/// A line of /proc/meminfo, in kB; 0 if there is none of that name.
+std::uint64_t memory_kb(std::string_view name);
+
+}  // namespace coretap

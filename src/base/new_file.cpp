@@ -1,0 +1,87 @@
+#include "base/new_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+Error failure(const std::string& path, int error) {
+  auto hint = error == ENOSPC   ? "make room, or write elsewhere"
+              : error == ENXIO  ? "a named pipe needs one who reads it"
+              : error == ENOENT ? "its directory must be there"
+              : error == EISDIR ? "name a file"
+                                : "name a file in a directory that can be written";
+  return {fmt::format("cannot write {}", path), strerror(error), hint};
+}
+
+}  // namespace
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      beside_(std::exchange(other.beside_, {})),
+      fd_(std::move(other.fd_)) {}
+
+NewFile& NewFile::operator=(NewFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(beside_, other.beside_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+NewFile::~NewFile() {
+  if (!beside_.empty()) unlink(beside_.c_str());
+}
+
+Result<NewFile> NewFile::create(const std::string& path) {
+  NewFile file;
+  file.path_ = path;
+  struct stat there {};
+  if (lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    // A pipe that nobody reads would hold us here.
+    file.fd_.reset(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+    if (!file.fd_) return failure(path, errno);
+    fcntl(file.fd_.get(), F_SETFL, 0);
+    return file;
+  }
+  for (int attempt = 0; attempt < 100 && !file.fd_; attempt++) {
+    auto name = fmt::format("{}.{}.{}", path, getpid(), attempt);
+    file.fd_.reset(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.fd_) file.beside_ = name;
+    if (!file.fd_ && errno != EEXIST) return failure(path, errno);
+  }
+  if (!file.fd_) return failure(path, EEXIST);
+  return file;
+}
+
+Result<void> NewFile::write(std::string_view text) {
+  struct stat there {};
+  // What lies behind a link may be longer.
+  if (beside_.empty() && fstat(fd_.get(), &there) == 0 && S_ISREG(there.st_mode) &&
+      ftruncate(fd_.get(), 0))
+    return failure(path_, errno);
+  while (!text.empty()) {
+    auto n = ::write(fd_.get(), text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failure(path_, errno);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  // Some file systems tell only here that there was no room.
+  if (close(fd_.release())) return failure(path_, errno);
+  if (beside_.empty()) return {};
+  if (rename(beside_.c_str(), path_.c_str())) return failure(path_, errno);
+  beside_.clear();
+  return {};
+}
+
+}  // namespace coretap

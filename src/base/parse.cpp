@@ -1,0 +1,58 @@
+#include "base/parse.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace coretap {
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+  std::uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_seconds(std::string_view text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !std::isfinite(value) || value < 0) return std::nullopt;
+  std::string_view unit(end, text.data() + text.size() - end);
+  if (unit == "ms")
+    value /= 1e3;
+  else if (unit == "m")
+    value *= 60;
+  else if (unit == "h")
+    value *= 3600;
+  else if (!unit.empty() && unit != "s")
+    return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  int shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        break;
+    }
+  }
+  if (shift) text.remove_suffix(1);
+  auto value = parse_unsigned(text);
+  if (!value || *value > (UINT64_MAX >> shift)) return std::nullopt;
+  return *value << shift;
+}
+
+}  // namespace coretap

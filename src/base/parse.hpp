@@ -1,0 +1,15 @@
+// Text to numbers; the whole text must be one.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace coretap {
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+/// Seconds: "2", "0.5", "100ms", "2m", "1h".
+std::optional<double> parse_seconds(std::string_view text);
+/// Bytes or another count, with a binary suffix: "64K", "8M", "1G".
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+}  // namespace coretap

@@ -1,0 +1,109 @@
+// What the command line asked for, checked.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/parse.hpp"
+#include "coretap/options.hpp"
+#include "coretap/reports.hpp"
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+struct Tool;
+
+struct Cgroup {
+  std::uint64_t id = 0;
+  std::string name;         ///< as given, or below one that was
+  std::uint32_t level = 0;  ///< below the root of the mount
+};
+
+enum class OutputFormat { text, json, csv };
+
+class Config {
+ public:
+  /// Was this option (long name) given? "a|b": either; "!a|b": neither; "": always true;
+  /// "task-filter": any of the shared filters, or a command.
+  bool holds(std::string_view condition) const;
+  bool given(std::string_view option) const { return given_.contains(option); }
+  bool filters_tasks() const;
+  /// The value of a number option.
+  std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
+  /// The value of an option as it was given; empty: it was not.
+  std::string_view text(std::string_view option) const;
+  void give(std::string_view option, std::string_view value, bool adds_up = false);
+
+  /// Puts a value into the kernel program's read-only data, before it is loaded.
+  void set(Setting target, std::uint64_t value);
+  struct Edit {
+    Setting target;
+    std::uint64_t value;
+  };
+  const std::vector<Edit>& edits() const { return edits_; }
+
+  /// Options as given, for the JSON header.
+  const std::map<std::string, std::string, std::less<>>& given_options() const { return given_; }
+
+  OutputFormat format = OutputFormat::text;
+  double interval = 0;      ///< seconds; 0: one report at the end
+  std::uint64_t count = 0;  ///< reports; 0: no limit
+  double duration = 0;      ///< seconds; 0: no limit
+  std::vector<std::uint32_t> pids, tids;
+  std::optional<std::uint32_t> uid;
+  std::string comm;
+  std::string cgroup;           ///< path or id, as given
+  std::vector<Cgroup> cgroups;  ///< to be told apart, where a tool does that
+  int dump_signal = 0;          ///< by which the user asks for a report; 0: by none
+  std::string library;          ///< path or name of what is probed instead of the usual file
+  std::string symbols_prefix;   ///< of the functions that are probed
+  std::vector<std::string> command;
+  std::vector<std::uint32_t> local_ports, remote_ports;
+  std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
+  std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
+  std::optional<std::uint32_t> node;  ///< only memory of this NUMA node
+  std::string zone;                   ///< and of zones of this name; empty: of all
+  std::uint64_t max_keys = 0;
+  std::uint64_t max_stacks = 0;
+  std::uint64_t max_tasks = 0;
+  std::uint64_t top = 0;  ///< rows of a table; 0: all
+  std::string sort;       ///< key of the field that rows come by; empty: the tool's
+  std::uint64_t ring_bytes = 0;
+  std::uint32_t stack_depth = 0;
+  std::uint64_t sample_hz = 49;     ///< ticks of a profile; not in step with what runs at 50 or 100
+  std::uint64_t sample_period = 0;  ///< events between two samples, instead of a frequency
+  std::optional<std::uint32_t> cpu;
+  std::string delimiter;
+  enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
+  std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
+  std::string svg;                         ///< file for a flame graph; "-": standard output
+
+ private:
+  std::map<std::string, std::string, std::less<>> given_;
+  std::vector<Edit> edits_;
+};
+
+/// What a command line leads to, before anything is done.
+struct Invocation {
+  Config config;
+  enum { run, help, version } what = run;
+};
+
+/// All options of a tool: its own and those that every tool has.
+std::vector<Option> all_options(const Tool& tool);
+
+/// The report that these options ask for.
+const Report& chosen_report(const Tool& tool, const Config& config);
+
+Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
+
+/// An option whose value, read by one of the above, lies between 1 and `most`.
+Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+               std::uint64_t Config::*member, std::uint64_t most,
+               std::optional<std::uint64_t> (*parse)(std::string_view) = parse_unsigned);
+
+}  // namespace coretap

@@ -1,0 +1,198 @@
+#include "cli/help.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr int kColumns = 80;
+constexpr int kDocColumn = 28;              // where the text beside options and arguments begins
+constexpr std::size_t kWidestExample = 42;  // a longer command has its meaning below
+
+/// Where an option that the library spells is looked for; any other shared one comes last.
+constexpr std::string_view kOwn = "Options";
+constexpr std::string_view kOther = "Other";
+struct Place {
+  std::string_view title;
+  std::array<std::string_view, 12> names;
+};
+constexpr Place kPlaces[] = {
+    {"Filters",
+     {"pid", "tid", "uid", "comm", "cgroup", "disk", "node", "zone", "ipv4", "ipv6", "localport",
+      "remoteport"}},
+    {"Time", {"interval", "duration"}},
+    {"Output",
+     {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
+      "wide", "callers", "json", "csv"}},
+    {"Stacks",
+     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
+      "annotations", "perf-max-stack-depth", "stack-storage-size"}},
+    {"Trust", {"strict", "exit-status", "explain", "verbose"}},
+    {"Limits", {"max-keys", "ring-size"}},
+};
+
+std::string_view title_of(const Option& o) {
+  if (!o.shared) return kOwn;
+  for (auto& place : kPlaces)
+    if (std::find(place.names.begin(), place.names.end(), o.name) != place.names.end())
+      return place.title;
+  return kOther;
+}
+
+std::string row(std::string words, std::string_view doc) {
+  words = "  " + words;
+  auto text = wrap(doc, kDocColumn, kColumns);
+  if (words.size() < kDocColumn) return text.replace(0, words.size(), words);
+  return words + '\n' + text;
+}
+
+std::string examples(const Tool& tool) {
+  std::size_t widest = 0;
+  for (auto& e : tool.examples)
+    if (e.command.size() <= kWidestExample) widest = std::max(widest, e.command.size());
+  std::string text;
+  for (auto& e : tool.examples) {
+    auto column = widest + 4;
+    auto meaning = wrap(e.meaning, static_cast<int>(column), kColumns);
+    if (e.command.size() <= kWidestExample)
+      text += meaning.replace(0, e.command.size() + 2, fmt::format("  {}", e.command));
+    else
+      text += fmt::format("  {}\n{}", e.command, meaning);
+  }
+  return text;
+}
+
+/// A paragraph that begins with its title.
+std::string titled(std::string_view title, std::string_view words) {
+  return wrap(fmt::format("{}: {}", title, words), 0, kColumns);
+}
+
+}  // namespace
+
+std::string wrap(std::string_view text, int indent, int columns) {
+  std::string out, line;
+  auto flush = [&] {
+    if (!line.empty()) out += std::string(indent, ' ') + line + '\n';
+    line.clear();
+  };
+  while (!text.empty()) {
+    auto paragraph = text.substr(0, text.find("\n\n"));
+    text.remove_prefix(std::min(text.size(), paragraph.size() + 2));
+    while (!paragraph.empty()) {
+      auto word = paragraph.substr(0, paragraph.find_first_of(" \n"));
+      paragraph.remove_prefix(std::min(paragraph.size(), word.size() + 1));
+      if (word.empty()) continue;
+      if (!line.empty() &&
+          indent + line.size() + 1 + word.size() > static_cast<std::size_t>(columns))
+        flush();
+      if (!line.empty()) line += ' ';
+      line += word;
+    }
+    flush();
+    if (!text.empty()) out += '\n';
+  }
+  return out;
+}
+
+std::string option_words(const Option& o) {
+  auto words = o.letter ? fmt::format("-{}, ", o.letter) : "    ";
+  words += fmt::format("--{}", o.name);
+  if (!o.metavar.empty()) words += fmt::format(" {}", o.metavar);
+  return words;
+}
+
+std::string synopsis(const Tool& tool) {
+  std::string text = "[OPTIONS]";
+  if (tool.positionals == Positionals::interval_count) text += " [INTERVAL [COUNT]]";
+  if (tool.positionals == Positionals::duration) text += " [DURATION]";
+  if (tool.positionals == Positionals::cgroups) text += " [CGROUP...]";
+  return text + " [-- COMMAND ARGS...]";
+}
+
+std::string condition_words(std::string_view when) {
+  if (when.empty()) return {};
+  std::string text = when.front() == '!' ? "without " : "with ";
+  if (when.front() == '!') when.remove_prefix(1);
+  while (true) {
+    auto bar = when.find('|');
+    auto word = when.substr(0, bar);
+    text += word == "task-filter" ? "a filter by task" : fmt::format("--{}", word);
+    if (bar == std::string_view::npos) return text;
+    when.remove_prefix(bar + 1);
+    text += " or ";
+  }
+}
+
+std::vector<Argument> arguments(const Tool& tool) {
+  std::vector<Argument> all;
+  if (tool.positionals == Positionals::interval_count) {
+    all.push_back(
+        {"INTERVAL",
+         fmt::format("a report every so many seconds (or 100ms, 2m, 1h); without it {}",
+                     tool.default_interval > 0 ? fmt::format("every {:g} s", tool.default_interval)
+                                               : "one report at the end")});
+    all.push_back({"COUNT", "end after so many reports; without it Ctrl-C ends"});
+  } else if (tool.positionals == Positionals::cgroups) {
+    all.push_back({"CGROUP", "the same as --cgroup CGROUP"});
+  } else if (tool.positionals == Positionals::duration) {
+    all.push_back(
+        {"DURATION", "end after so many seconds (or 100ms, 2m, 1h); without it Ctrl-C ends"});
+  }
+  // As the parser has it: a command is a filter where the tool can filter by process.
+  bool filters = std::any_of(tool.options.begin(), tool.options.end(),
+                             [](auto& o) { return o.name == "pid"; });
+  all.push_back(
+      {"-- COMMAND", filters ? "run this command, trace it and its children, and end with it"
+                             : "run this command and end with it; the whole system is traced"});
+  return all;
+}
+
+std::vector<OptionGroup> option_groups(const Tool& tool) {
+  std::vector<OptionGroup> groups = {{kOwn, {}}};
+  for (auto& place : kPlaces) groups.push_back({place.title, {}});
+  groups.push_back({kOther, {}});
+  for (auto& option : all_options(tool))
+    for (auto& group : groups)
+      if (group.title == title_of(option)) group.options.push_back(option);
+  std::erase_if(groups, [](auto& group) { return group.options.empty(); });
+  return groups;
+}
+
+const std::vector<ExitStatus>& exit_statuses() {
+  static const std::vector<ExitStatus> all = {
+      {kOk, "fine"},
+      {kFailed, "failed while running"},
+      {kUsage, "the command line is wrong"},
+      {kUnsupported, "this kernel or these rights cannot run it"},
+      {kDataLost, "data was lost, under --strict"},
+  };
+  return all;
+}
+
+std::string help_text(const Tool& tool) {
+  auto text =
+      fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary, tool.name, synopsis(tool));
+  text += wrap(tool.description, 0, kColumns);
+  text += "\nExamples:\n" + examples(tool);
+  text += "\nArguments:\n";
+  for (auto& a : arguments(tool)) text += row(std::string(a.words), a.doc);
+  for (auto& group : option_groups(tool)) {
+    text += fmt::format("\n{}:\n", group.title);
+    for (auto& o : group.options) text += row(option_words(o), o.doc);
+  }
+  text += '\n' + titled("Overhead", tool.overhead);
+  std::string statuses;
+  for (auto& s : exit_statuses())
+    statuses += fmt::format("{}{} {}", statuses.empty() ? "" : "; ", s.status, s.meaning);
+  text += titled("Exit status", statuses);
+  text += titled("More", fmt::format("man 8 {}; coretap list; coretap doctor", tool.name));
+  return text;
+}
+
+}  // namespace coretap

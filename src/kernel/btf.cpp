@@ -1,0 +1,212 @@
+#include "kernel/btf.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace coretap {
+
+namespace {
+
+constexpr std::size_t kMostBytes = 256 << 20;
+constexpr std::size_t kMostInside = 1024;
+
+template <class T>
+const T* tail(const btf_type* type) {
+  return reinterpret_cast<const T*>(type + 1);
+}
+
+}  // namespace
+
+std::size_t Btf::tail_bytes(const btf_type& type) {
+  std::size_t n = BTF_INFO_VLEN(type.info);
+  switch (BTF_INFO_KIND(type.info)) {
+    case BTF_KIND_INT:
+    case BTF_KIND_VAR:
+    case BTF_KIND_DECL_TAG:
+      return 4;
+    case BTF_KIND_ARRAY:
+      return sizeof(btf_array);
+    case BTF_KIND_STRUCT:
+    case BTF_KIND_UNION:
+      return n * sizeof(btf_member);
+    case BTF_KIND_ENUM:
+      return n * sizeof(btf_enum);
+    case BTF_KIND_ENUM64:
+      return n * sizeof(btf_enum64);
+    case BTF_KIND_FUNC_PROTO:
+      return n * sizeof(btf_param);
+    case BTF_KIND_DATASEC:
+      return n * sizeof(btf_var_secinfo);
+    case BTF_KIND_PTR:
+    case BTF_KIND_FWD:
+    case BTF_KIND_TYPEDEF:
+    case BTF_KIND_VOLATILE:
+    case BTF_KIND_CONST:
+    case BTF_KIND_RESTRICT:
+    case BTF_KIND_FUNC:
+    case BTF_KIND_FLOAT:
+    case BTF_KIND_TYPE_TAG:
+      return 0;
+    default:
+      return SIZE_MAX;  // more than any file has
+  }
+}
+
+Btf::~Btf() { close(); }
+
+void Btf::close() {
+  if (mapped_)
+    munmap(data_, size_);
+  else
+    free(data_);
+  data_ = nullptr;
+  types_ = nullptr;
+  mapped_ = false;
+  std::vector<std::uint32_t>().swap(offsets_);  // clear() would keep the memory
+}
+
+bool Btf::open(const char* path) {
+  close();
+  int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  struct stat st {};
+  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < static_cast<off_t>(sizeof(btf_header)) ||
+      static_cast<std::size_t>(st.st_size) > kMostBytes) {
+    if (fd >= 0) ::close(fd);
+    return false;
+  }
+  size_ = static_cast<std::size_t>(st.st_size);
+  // Kernels since 6.16 let it be mapped (a539e2a6d51d).
+  data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  mapped_ = data_ != MAP_FAILED;
+  if (!mapped_) {
+    data_ = malloc(size_);
+    std::size_t have = 0;
+    ssize_t n = 0;
+    while (data_ && have < size_ &&
+           (n = read(fd, static_cast<char*>(data_) + have, size_ - have)) > 0)
+      have += static_cast<std::size_t>(n);
+    if (have != size_) size_ = 0;
+  }
+  ::close(fd);
+  return view(data_, size_);
+}
+
+bool Btf::view(const void* data, std::size_t size) {
+  types_ = nullptr;
+  offsets_.clear();
+  btf_header header{};
+  if (!data || size < sizeof header) return false;
+  memcpy(&header, data, sizeof header);
+  auto inside = [&](std::uint64_t offset, std::uint64_t length) {
+    return header.hdr_len + offset + length <= size;
+  };
+  if (header.magic != BTF_MAGIC || !inside(header.type_off, header.type_len) ||
+      !inside(header.str_off, header.str_len) || header.str_len == 0)
+    return false;
+  auto* base = static_cast<const char*>(data) + header.hdr_len;
+  if (reinterpret_cast<std::uintptr_t>(base + header.type_off) % alignof(btf_type) != 0)
+    return false;  // the kernel refuses it too
+  strings_ = {base + header.str_off, header.str_len};
+  if (strings_.back() != '\0') return false;
+  offsets_.reserve(header.type_len / 32);
+  offsets_.push_back(0);  // id 0 is void
+  for (std::uint32_t at = 0; at < header.type_len;) {
+    if (header.type_len - at < sizeof(btf_type)) return false;
+    auto bytes = tail_bytes(*reinterpret_cast<const btf_type*>(base + header.type_off + at));
+    if (bytes > header.type_len - at - sizeof(btf_type)) return false;
+    offsets_.push_back(at);
+    at += static_cast<std::uint32_t>(sizeof(btf_type) + bytes);
+  }
+  types_ = base + header.type_off;
+  return true;
+}
+
+const btf_type* Btf::type(std::uint32_t id) const {
+  if (!types_ || id == 0 || id >= offsets_.size()) return nullptr;
+  return reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
+}
+
+const char* Btf::text(std::uint32_t offset) const {
+  // The last string is terminated, so each is.
+  return offset < strings_.size() ? strings_.data() + offset : "";
+}
+
+std::uint32_t Btf::name_offset(std::string_view name) const {
+  std::string word;
+  word += '\0';
+  word += name;
+  word += '\0';
+  // Each name stands once, and every name has a terminated one before it.
+  auto* found =
+      static_cast<const char*>(memmem(strings_.data(), strings_.size(), word.data(), word.size()));
+  return found ? static_cast<std::uint32_t>(found - strings_.data()) + 1 : 0;
+}
+
+std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
+  if (!types_ || name.empty() || name.size() >= strings_.size()) return 0;
+  auto last = strings_.size() - name.size() - 1;
+  for (std::uint32_t id = 1; id < offsets_.size(); id++) {
+    auto* t = reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
+    if (BTF_INFO_KIND(t->info) != kind || t->name_off > last) continue;
+    auto* word = strings_.data() + t->name_off;
+    if (word[0] == name[0] && word[name.size()] == '\0' && !memcmp(word, name.data(), name.size()))
+      return id;
+  }
+  return 0;
+}
+
+bool Btf::has_member(const btf_type* type, std::string_view member) const {
+  std::vector<const btf_type*> inside{type};
+  for (std::size_t at = 0; at < inside.size(); at++) {
+    auto* outer = inside[at];
+    auto kind = outer ? BTF_INFO_KIND(outer->info) : 0;
+    if (kind != BTF_KIND_STRUCT && kind != BTF_KIND_UNION) continue;
+    auto* members = tail<btf_member>(outer);
+    for (unsigned i = 0; i < BTF_INFO_VLEN(outer->info); i++) {
+      auto word = name(members[i].name_off);
+      if (word == member) return true;
+      if (word.empty() && inside.size() < kMostInside)  // one may lead to itself
+        inside.push_back(this->type(members[i].type));
+    }
+  }
+  return false;
+}
+
+Btf::Enumerators Btf::enumerators(const btf_type* type) const {
+  Enumerators all;
+  if (!type) return all;
+  unsigned n = BTF_INFO_VLEN(type->info);
+  if (BTF_INFO_KIND(type->info) == BTF_KIND_ENUM) {
+    bool is_signed = BTF_INFO_KFLAG(type->info);
+    for (auto* v = tail<btf_enum>(type); v != tail<btf_enum>(type) + n; v++)
+      all.emplace_back(
+          name(v->name_off),
+          is_signed ? v->val : static_cast<std::int64_t>(static_cast<std::uint32_t>(v->val)));
+  } else if (BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64) {
+    for (auto* v = tail<btf_enum64>(type); v != tail<btf_enum64>(type) + n; v++)
+      all.emplace_back(
+          name(v->name_off),
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(v->val_hi32) << 32 | v->val_lo32));
+  }
+  return all;
+}
+
+const btf_type* Btf::enum_with(std::string_view enumerator) const {
+  auto offset = types_ ? name_offset(enumerator) : 0;
+  if (!offset) return nullptr;
+  for (std::uint32_t id = 1; id < offsets_.size(); id++) {
+    auto* t = reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
+    if (t->name_off || BTF_INFO_KIND(t->info) != BTF_KIND_ENUM) continue;
+    auto* values = tail<btf_enum>(t);
+    for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++)
+      if (values[i].name_off == offset) return t;
+  }
+  return nullptr;
+}
+
+}  // namespace coretap

@@ -1,0 +1,138 @@
+#include "kernel/capabilities.hpp"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+
+namespace coretap {
+
+namespace {
+
+struct Name {
+  Capability capability;
+  std::string_view words;
+};
+constexpr std::array<Name, 10> kNames = {
+    {{Capability::dac_override, "CAP_DAC_OVERRIDE"},
+     {Capability::dac_read_search, "CAP_DAC_READ_SEARCH"},
+     {Capability::fowner, "CAP_FOWNER"},
+     {Capability::sys_ptrace, "CAP_SYS_PTRACE"},
+     {Capability::sys_admin, "CAP_SYS_ADMIN"},
+     {Capability::sys_resource, "CAP_SYS_RESOURCE"},
+     {Capability::syslog, "CAP_SYSLOG"},
+     {Capability::perfmon, "CAP_PERFMON"},
+     {Capability::bpf, "CAP_BPF"},
+     {Capability::checkpoint_restore, "CAP_CHECKPOINT_RESTORE"}}};
+
+struct Sets {
+  std::uint64_t effective = 0, permitted = 0;
+};
+
+Sets get_sets() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data)) return {};
+  return {data[0].effective | std::uint64_t{data[1].effective} << 32,
+          data[0].permitted | std::uint64_t{data[1].permitted} << 32};
+}
+
+void set_sets(const Sets& sets) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  for (int half = 0; half < 2; half++) {
+    data[half].effective = static_cast<__u32>(sets.effective >> 32 * half);
+    data[half].permitted = static_cast<__u32>(sets.permitted >> 32 * half);
+  }
+  syscall(SYS_capset, &header, data);
+}
+
+}  // namespace
+
+std::string_view name_of(Capability capability) {
+  for (auto& name : kNames)
+    if (name.capability == capability) return name.words;
+  return {};
+}
+
+bool CapabilitySet::has(Capability capability) const {
+  if (bits_ & bit(capability)) return true;
+  switch (capability) {
+    case Capability::bpf:
+    case Capability::perfmon:
+    case Capability::syslog:
+    case Capability::checkpoint_restore:
+      return bits_ & bit(Capability::sys_admin);
+    default:
+      return false;
+  }
+}
+
+CapabilitySet CapabilitySet::of_bits(std::uint64_t bits) {
+  CapabilitySet all;
+  all.bits_ = bits;
+  return all;
+}
+
+std::string CapabilitySet::names() const {
+  std::string text;
+  for (auto& name : kNames)
+    if (bits_ & bit(name.capability)) text += (text.empty() ? "" : " ") + std::string(name.words);
+  return text;
+}
+
+CapabilitySet own_capabilities() { return CapabilitySet::of_bits(get_sets().effective); }
+
+std::optional<long long> perf_events_for_admin() {
+  constexpr long long kDistributions = 3;  // the kernel's own values end at 2
+  auto paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
+  return paranoid && *paranoid >= kDistributions ? std::optional<long long>(*paranoid)
+                                                 : std::nullopt;
+}
+
+std::string perf_capability_missing(int error, bool user_function) {
+  if (error != EACCES || own_capabilities().has(Capability::sys_admin)) return {};
+  if (auto paranoid = perf_events_for_admin())
+    return fmt::format(": kernel.perf_event_paranoid is {}, which asks for CAP_SYS_ADMIN",
+                       *paranoid);
+  return user_function ? ": this kernel asks for CAP_SYS_ADMIN" : "";
+}
+
+std::string missing_capabilities() {
+  auto mine = own_capabilities();
+  std::string missing;
+  for (auto capability : {Capability::bpf, Capability::perfmon})
+    if (!mine.has(capability))
+      missing += (missing.empty() ? "" : " and ") + std::string(name_of(capability));
+  return missing;
+}
+
+void retain_capabilities(const CapabilitySet& keep) {
+  auto sets = get_sets();
+  // What CAP_SYS_ADMIN stands for stays by it.
+  auto kept = sets.permitted & keep.bits();
+  if (keep.bits() & ~kept & CapabilitySet{Capability::bpf, Capability::perfmon}.bits())
+    kept |= sets.permitted & CapabilitySet{Capability::sys_admin}.bits();
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  set_sets({sets.effective & kept, kept});
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+EffectiveOnly::EffectiveOnly(const CapabilitySet& keep) {
+  auto sets = get_sets();
+  effective_ = sets.effective;
+  permitted_ = sets.permitted;
+  // Only the effective set: what is permitted can be taken back.
+  set_sets({effective_ & keep.bits(), permitted_});
+}
+
+EffectiveOnly::~EffectiveOnly() { set_sets({effective_, permitted_}); }
+
+}  // namespace coretap

@@ -1,0 +1,80 @@
+// Capabilities (capabilities(7)) of this process: which it has, which are missing, giving up the
+// rest.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace coretap {
+
+/// Numbers as in linux/capability.h.
+enum class Capability : int {
+  dac_override = 1,
+  dac_read_search = 2,
+  fowner = 3,
+  sys_ptrace = 19,
+  sys_admin = 21,
+  sys_resource = 24,
+  syslog = 34,
+  perfmon = 38,
+  bpf = 39,
+  checkpoint_restore = 40,
+};
+std::string_view name_of(Capability capability);  ///< "CAP_BPF"
+
+class CapabilitySet {
+ public:
+  CapabilitySet() = default;
+  CapabilitySet(std::initializer_list<Capability> all) {
+    for (auto capability : all) add(capability);
+  }
+  void add(Capability capability) { bits_ |= bit(capability); }
+  void add(const CapabilitySet& others) { bits_ |= others.bits_; }
+  /// CAP_SYS_ADMIN holds what was split off from it (5.8, 5.9).
+  bool has(Capability capability) const;
+  bool empty() const { return !bits_; }
+  std::string names() const;  ///< "CAP_BPF CAP_PERFMON"
+  std::uint64_t bits() const { return bits_; }
+  static CapabilitySet of_bits(std::uint64_t bits);
+
+ private:
+  static constexpr std::uint64_t bit(Capability capability) {
+    return 1ULL << static_cast<int>(capability);
+  }
+  std::uint64_t bits_ = 0;
+};
+
+/// Those in effect for this process.
+CapabilitySet own_capabilities();
+
+/// The value of kernel.perf_event_paranoid, if it lets nobody but CAP_SYS_ADMIN open perf events.
+std::optional<long long> perf_events_for_admin();
+
+/// Why a perf event was refused with this error, if CAP_PERFMON is not enough. Debian and its
+/// relatives have a value of kernel.perf_event_paranoid that asks for more. Perf events on user
+/// functions need more since 6.16 (ba677dbe77af, also in stable kernels of its time).
+std::string perf_capability_missing(int error, bool user_function = false);
+
+/// Which of the capabilities without which nothing can be traced this process lacks: "CAP_BPF and
+/// CAP_PERFMON"; empty: nothing.
+std::string missing_capabilities();
+
+/// Keeps those capabilities of this process that `keep` names and gives up the others for good;
+/// programs that it starts get none.
+void retain_capabilities(const CapabilitySet& keep);
+
+/// While it lives only these capabilities are effective.
+class EffectiveOnly {
+ public:
+  explicit EffectiveOnly(const CapabilitySet& keep);
+  ~EffectiveOnly();
+  EffectiveOnly(const EffectiveOnly&) = delete;
+  EffectiveOnly& operator=(const EffectiveOnly&) = delete;
+
+ private:
+  std::uint64_t effective_, permitted_;
+};
+
+}  // namespace coretap

@@ -1,0 +1,107 @@
+#include "kernel/disks.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "base/parse.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::uint32_t device_number(unsigned major, unsigned minor) {
+  return major << 20 | minor;
+}
+
+std::optional<std::uint32_t> parse_numbers(const std::string& text) {
+  std::string_view words = text;
+  while (words.ends_with('\n')) words.remove_suffix(1);
+  auto colon = words.find(':');
+  if (colon == words.npos) return std::nullopt;
+  auto major = parse_unsigned(words.substr(0, colon)),
+       minor = parse_unsigned(words.substr(colon + 1));
+  if (!major || !minor || *major >= 1u << 12 || *minor >= 1u << 20) return std::nullopt;
+  return device_number(static_cast<unsigned>(*major), static_cast<unsigned>(*minor));
+}
+
+Error partition(std::string_view name) {
+  return {fmt::format("'{}' is a partition, not a disk", name),
+          {},
+          "requests belong to whole disks: name the disk",
+          kUsage};
+}
+
+template <class Visit>
+void each_disk(Visit visit) {
+  DIR* dir = opendir("/sys/block");
+  if (!dir) return;
+  while (auto* entry = readdir(dir))
+    if (entry->d_name[0] != '.') visit(std::string(entry->d_name));
+  closedir(dir);
+}
+
+}  // namespace
+
+Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
+  std::string name(name_or_numbers);
+  if (name.starts_with("/dev/")) name.erase(0, 5);
+  std::replace(name.begin(), name.end(), '/', '!');  // as sysfs writes cciss/c0d0
+  if (auto number = parse_numbers(name)) {
+    auto device = fmt::format("/sys/dev/block/{}", name);
+    if (access((device + "/partition").c_str(), F_OK) == 0) return partition(name_or_numbers);
+    if (access(device.c_str(), F_OK) == 0) return *number;
+  } else if (!name.empty() && name.find("..") == std::string::npos) {
+    if (auto text = read_file("/sys/block/" + name + "/dev", 64))
+      if (auto found = parse_numbers(*text)) return *found;
+    if (access(("/sys/class/block/" + name + "/partition").c_str(), F_OK) == 0)
+      return partition(name_or_numbers);
+  }
+  std::string disks;
+  each_disk([&](const std::string& disk) { disks += (disks.empty() ? "" : ", ") + disk; });
+  return Error{fmt::format("there is no disk '{}'", name_or_numbers),
+               {},
+               disks.empty() ? "/sys/block is empty" : "there are: " + disks,
+               kUsage};
+}
+
+std::string disk_name(std::uint32_t device) {
+  auto numbers = fmt::format("{}:{}", device >> 20, device & 0xfffff);
+  char target[PATH_MAX];
+  auto n = readlink(("/sys/dev/block/" + numbers).c_str(), target, sizeof target - 1);
+  if (n <= 0) return numbers;
+  std::string_view path(target, static_cast<std::size_t>(n));
+  std::string name(path.substr(path.rfind('/') + 1));
+  std::replace(name.begin(), name.end(), '!', '/');
+  return name;
+}
+
+std::uint64_t disks() {
+  std::uint64_t count = 0;
+  each_disk([&](const std::string&) { count++; });
+  return count;
+}
+
+std::uint64_t block_requests() {
+  std::uint64_t sum = 0;
+  each_disk([&](const std::string& disk) {
+    auto base = "/sys/block/" + disk;
+    auto per_queue = read_number(base + "/queue/nr_requests").value_or(0);
+    std::uint64_t queues = 0;
+    if (DIR* dir = opendir((base + "/mq").c_str())) {
+      while (auto* entry = readdir(dir)) queues += entry->d_name[0] != '.';
+      closedir(dir);
+    }
+    // A scheduler has tags of its own beside the driver's.
+    sum += 2 * static_cast<std::uint64_t>(per_queue) * std::max<std::uint64_t>(queues, 1);
+  });
+  return sum;
+}
+
+}  // namespace coretap

@@ -1,0 +1,294 @@
+#include "kernel/kernel.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/magic.h>
+#include <linux/perf_event.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "base/files.hpp"
+#include "base/parse.hpp"
+
+namespace coretap {
+
+namespace {
+
+std::string reason(int error) {
+  constexpr int kNotSupported = 524;  // ENOTSUPP, which only the kernel knows
+  error = error < 0 ? -error : error;
+  return error == kNotSupported ? "not supported" : strerror(error);
+}
+
+/// The kernel writes spaces and the like in mountinfo as \040.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); i++) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
+                               (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void Kernel::release() {
+  btf_.close();
+  tried_ = false;
+}
+
+bool Kernel::types() {
+  if (!tried_) btf_.open();
+  tried_ = true;
+  return btf_.is_open();
+}
+
+bool Kernel::has_btf() { return types(); }
+
+const Btf& Kernel::all_types() {
+  types();
+  return btf_;
+}
+
+std::uint32_t Kernel::tracepoint_type(std::string_view tracepoint) {
+  return types() ? btf_.find(fmt::format("btf_trace_{}", tracepoint), BTF_KIND_TYPEDEF) : 0;
+}
+
+std::uint32_t Kernel::function_type(std::string_view function) {
+  return types() ? btf_.find(function, BTF_KIND_FUNC) : 0;
+}
+
+const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {
+  auto* type = btf_.type(tracepoint_type(tracepoint));
+  type = type ? btf_.type(type->type) : nullptr;
+  if (!type || BTF_INFO_KIND(type->info) != BTF_KIND_PTR) return nullptr;
+  type = btf_.type(type->type);
+  return type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO ? type : nullptr;
+}
+
+int Kernel::tracepoint_args(std::string_view tracepoint) {
+  auto* prototype = tracepoint_prototype(tracepoint);
+  // The first parameter is the tracepoint's own data.
+  return prototype ? static_cast<int>(BTF_INFO_VLEN(prototype->info)) - 1 : -1;
+}
+
+bool Kernel::has_function(std::string_view function) { return function_type(function) != 0; }
+
+bool Kernel::has_field(std::string_view type, std::string_view member) {
+  return types() && btf_.has_member(btf_.type(btf_.find(type, BTF_KIND_STRUCT)), member);
+}
+
+Btf::Enumerators Kernel::enumerators(std::string_view type) {
+  if (!types()) return {};
+  auto id = btf_.find(type, BTF_KIND_ENUM);
+  return btf_.enumerators(btf_.type(id ? id : btf_.find(type, BTF_KIND_ENUM64)));
+}
+
+Btf::Enumerators Kernel::enumerators_beside(std::string_view name) {
+  return types() ? btf_.enumerators(btf_.enum_with(name)) : Btf::Enumerators{};
+}
+
+bool Kernel::has_enumerator(std::string_view type, std::string_view name) {
+  for (auto& [known, value] : enumerators(type))
+    if (known == name) return true;
+  return false;
+}
+
+const std::string& Kernel::fentry_refusal() {
+  if (fentry_) return *fentry_;
+  fentry_ = "";
+  // A function that every kernel has and may be traced.
+  auto id = function_type("vfs_read");
+  if (!id) return *(fentry_ = "no kernel type information");
+  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.expected_attach_type = BPF_TRACE_FENTRY;
+  options.attach_btf_id = id;
+  Fd fd(bpf_prog_load(BPF_PROG_TYPE_TRACING, "coretap_probe", "GPL", program, 2, &options));
+  if (fd.get() < 0) {
+    fentry_ = fmt::format("the kernel refuses to load it ({})", reason(errno));
+    return *fentry_;
+  }
+  Fd link(bpf_raw_tracepoint_open(nullptr, fd.get()));
+  if (link.get() < 0) fentry_ = fmt::format("the kernel refuses to attach it ({})", reason(errno));
+  return *fentry_;
+}
+
+const std::string& Kernel::kprobe_refusal(std::string_view function) {
+  if (kprobe_ && (kprobe_function_ == function || kprobe_->starts_with("this kernel")))
+    return *kprobe_;
+  kprobe_ = "";
+  kprobe_function_ = function;
+  auto type = read_number("/sys/bus/event_source/devices/kprobe/type");
+  if (!type) return *(kprobe_ = "this kernel has no kprobes (CONFIG_KPROBES)");
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = static_cast<__u32>(*type);
+  attr.kprobe_func = reinterpret_cast<__u64>(kprobe_function_.c_str());
+  Fd fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (fd.get() < 0) kprobe_ = fmt::format("no such probe point ({})", reason(errno));
+  return *kprobe_;
+}
+
+std::string lockdown() {
+  auto text = read_file("/sys/kernel/security/lockdown", 128);
+  if (!text) return "";
+  auto open = text->find('['), close = text->find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return "";
+  return text->substr(open + 1, close - open - 1);
+}
+
+std::string kernel_release() {
+  utsname u{};
+  uname(&u);
+  return u.release;
+}
+
+int possible_cpus() {
+  int n = libbpf_num_possible_cpus();
+  return n > 0 ? n : 1;
+}
+
+std::vector<int> parse_cpus(std::string_view list) {
+  std::vector<int> cpus;
+  while (!list.empty()) {
+    auto range = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), range.size() + 1));
+    unsigned first = 0, last = 0;
+    auto [end, error] = std::from_chars(range.data(), range.data() + range.size(), first);
+    if (error != std::errc()) continue;
+    last = first;
+    if (end != range.data() + range.size() && *end == '-' &&
+        std::from_chars(end + 1, range.data() + range.size(), last).ec != std::errc())
+      continue;
+    constexpr unsigned kMost = 1 << 16;
+    for (auto cpu = first; cpu <= last && cpu < kMost && cpus.size() < kMost; cpu++)
+      cpus.push_back(static_cast<int>(cpu));
+  }
+  return cpus;
+}
+
+std::vector<int> online_cpus() {
+  auto cpus = parse_cpus(read_file("/sys/devices/system/cpu/online").value_or("0"));
+  return cpus.empty() ? std::vector<int>{0} : cpus;
+}
+
+std::uint64_t max_tasks() {
+  auto pids = read_number("/proc/sys/kernel/pid_max").value_or(32768);
+  auto threads = read_number("/proc/sys/kernel/threads-max").value_or(pids);
+  return static_cast<std::uint64_t>(std::max(1024LL, std::min(pids, threads)));
+}
+
+Result<int> tracefs() {
+  static int fd = -1;
+  if (fd >= 0) return fd;
+  for (auto* path : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
+    struct statfs fs {};
+    if (statfs(path, &fs) == 0 && fs.f_type == TRACEFS_MAGIC) {
+      fd = open(path, O_DIRECTORY | O_PATH | O_CLOEXEC);
+      if (fd >= 0) return fd;
+    }
+  }
+  // Not attached anywhere: seen by this process only, gone with it.
+  Fd context(static_cast<int>(syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
+  if (context.get() >= 0 &&
+      syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
+    fd = static_cast<int>(syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, 0));
+  if (fd >= 0) return fd;
+  return Error{"cannot read the kernel's tracepoints",
+               "tracefs is not mounted, and mounting it failed: " + reason(errno),
+               "mount -t tracefs tracefs /sys/kernel/tracing (needs CAP_SYS_ADMIN)", kUnsupported};
+}
+
+Result<int> tracepoint_id(std::string_view category, std::string_view name) {
+  auto dir = tracefs();
+  if (!dir) return dir.error();
+  auto path = fmt::format("events/{}/{}/id", category, name);
+  Fd fd(openat(*dir, path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[32] = {};
+  if (fd.get() < 0 || read(fd.get(), text, sizeof text - 1) <= 0)
+    return Error{fmt::format("no tracepoint {}:{}", category, name),
+                 reason(errno) + (errno == EACCES ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
+                 {},
+                 kUnsupported};
+  std::string_view digits = text;
+  while (digits.ends_with('\n')) digits.remove_suffix(1);
+  auto id = parse_unsigned(digits);
+  if (!id || *id > INT32_MAX)
+    return Error{fmt::format("tracepoint {}:{} has no usable id", category, name), {}, {}, kFailed};
+  return static_cast<int>(*id);
+}
+
+Result<std::string> cgroup2_mount() {
+  auto mounts = read_file("/proc/self/mountinfo", 4 << 20);
+  std::string_view rest = mounts ? std::string_view(*mounts) : "";
+  while (!rest.empty()) {
+    auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
+    for (int skip = 0; skip < 4; skip++) line.remove_prefix(line.find(' ') + 1);
+    return unescaped(line.substr(0, line.find(' ')));
+  }
+  return Error{"cannot filter by cgroup", "no cgroup version 2 hierarchy is mounted",
+               "mount -t cgroup2 none /some/directory, or filter by --pid", kUnsupported};
+}
+
+Result<std::string> cgroup_directory(std::string_view path) {
+  std::string directory(path);
+  struct statfs fs {};
+  if (statfs(directory.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC) {
+    auto mount = cgroup2_mount();
+    if (!mount) return mount.error();
+    auto below = *mount + (path.starts_with('/') ? "" : "/") + directory;
+    if (statfs(below.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+      return Error{fmt::format("'{}' is not a cgroup", path),
+                   fmt::format("no such directory in the version 2 hierarchy at {}", *mount),
+                   "give the path as in /proc/PID/cgroup behind 0::, or a directory of that mount",
+                   kUsage};
+    directory = below;
+  }
+  struct stat st {};
+  if (stat(directory.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
+    return Error{fmt::format("'{}' is not a cgroup", path), "not a directory",
+                 "a cgroup is a directory, not a file in it", kUsage};
+  return directory;
+}
+
+Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
+  if (auto id = parse_unsigned(path_or_id)) return *id;
+  auto directory = cgroup_directory(path_or_id);
+  if (!directory) return directory.error();
+  // The inode number is the id; name_to_handle_at agrees but needs more.
+  struct stat st {};
+  if (stat(directory->c_str(), &st) != 0)
+    return Error{fmt::format("'{}' is not a cgroup", path_or_id), strerror(errno)};
+  return static_cast<std::uint64_t>(st.st_ino);
+}
+
+bool in_first_cgroup_namespace() {
+  constexpr ino_t kFirst = 0xEFFFFFFB;  // PROC_CGROUP_INIT_INO
+  struct stat st {};
+  return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == kFirst;
+}
+
+}  // namespace coretap

@@ -1,0 +1,77 @@
+// Questions to the running kernel. Decisions are made by what it says, never by its version.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "kernel/btf.hpp"
+
+namespace coretap {
+
+class Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  bool has_btf();
+  /// Arguments of a tracepoint's prototype; -1: no such tracepoint.
+  int tracepoint_args(std::string_view tracepoint);
+  bool has_function(std::string_view function);
+  /// What a program of type tracing names to attach to; 0: this kernel does not have it.
+  std::uint32_t tracepoint_type(std::string_view tracepoint);
+  std::uint32_t function_type(std::string_view function);
+  bool has_field(std::string_view type, std::string_view member);
+  bool has_enumerator(std::string_view type, std::string_view name);
+  /// Names and values of an enum; empty if this kernel has none of that name.
+  std::vector<std::pair<std::string, std::int64_t>> enumerators(std::string_view type);
+
+  /// Empty: allowed. Otherwise why a program on a function's entry is refused; found out by loading
+  /// one.
+  const std::string& fentry_refusal();
+  const std::string& kprobe_refusal(std::string_view function);
+
+  /// The same of the unnamed enum that has this enumerator.
+  std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
+
+  /// All types; closed if there are none.
+  const Btf& all_types();
+  /// Gives the memory of the type information back.
+  void release();
+
+ private:
+  bool types();  ///< loaded on the first question
+  const btf_type* tracepoint_prototype(std::string_view tracepoint);
+
+  Btf btf_;
+  bool tried_ = false;
+  std::optional<std::string> fentry_, kprobe_;
+  std::string kprobe_function_;
+};
+
+std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
+std::string kernel_release();  ///< uname -r
+int possible_cpus();
+std::vector<int> online_cpus();
+/// Of a list such as "0-3,8"; what is not a number is left out.
+std::vector<int> parse_cpus(std::string_view list);
+std::uint64_t max_tasks();  ///< how many threads there can be
+
+/// A directory with tracefs, mounted for this process alone if it is mounted nowhere.
+Result<int> tracefs();
+Result<int> tracepoint_id(std::string_view category, std::string_view name);
+
+/// Where the version 2 hierarchy is mounted (also beside version 1).
+Result<std::string> cgroup2_mount();
+/// The directory of a cgroup: its path, or its path below that mount.
+Result<std::string> cgroup_directory(std::string_view path);
+/// The id that the kernel uses for a cgroup given as path or number.
+Result<std::uint64_t> cgroup_id(std::string_view path_or_id);
+/// Is the root of the mounted hierarchy the kernel's own?
+bool in_first_cgroup_namespace();
+
+}  // namespace coretap

@@ -1,0 +1,26 @@
+// The shared filters and the followed command, from the command line into the kernel program.
+#pragma once
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+class Config;
+struct Session;
+
+/// The pid namespace by which this process sees others; nothing if that is the first one.
+std::optional<ino_t> own_pid_namespace();
+
+/// Looks the cgroups up that are told apart; --recursive: those below them too.
+Result<void> find_cgroups(Config& config);
+/// Before load: the filter's constants and the sizes of its maps. Refuses what can match nothing.
+Result<void> configure_filters(Session& session, pid_t command);
+/// After load: the ids.
+Result<void> fill_filters(Session& session, pid_t command);
+
+}  // namespace coretap

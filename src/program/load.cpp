@@ -1,0 +1,176 @@
+#include "program/load.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "kernel/min_core_btf.hpp"
+#include "program/maps.hpp"
+#include "program/probe.hpp"
+#include "program/section.hpp"
+
+namespace coretap {
+
+namespace {
+
+bool libbpf_talks = false;
+
+int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
+  if (!libbpf_talks || level == LIBBPF_DEBUG) return 0;
+  return vfprintf(stderr, format, arguments);
+}
+
+/// Programs of type tracing name what they attach to by its id among the kernel's types, which
+/// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before its
+/// load such a program passes for one that needs no ids.
+std::map<const bpf_program*, std::uint32_t> tracing_ids;
+
+int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
+  auto id = tracing_ids.find(program);
+  if (id == tracing_ids.end()) return -ESRCH;
+  options->attach_btf_id = id->second;
+  options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
+  bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+  return 0;
+}
+
+void take_over_tracing() {
+  static bool done = false;
+  if (done) return;
+  done = true;
+  libbpf_set_print(libbpf_print);
+  const std::pair<const char*, bpf_attach_type> kinds[] = {{"tp_btf+", BPF_TRACE_RAW_TP},
+                                                           {"fentry+", BPF_TRACE_FENTRY},
+                                                           {"fexit+", BPF_TRACE_FEXIT},
+                                                           {"iter+", BPF_TRACE_ITER}};
+  for (auto [section, attach_type] : kinds) {
+    LIBBPF_OPTS(libbpf_prog_handler_opts, options);
+    options.cookie = attach_type;
+    options.prog_prepare_load_fn = make_tracing;
+    libbpf_register_prog_handler(section, BPF_PROG_TYPE_RAW_TRACEPOINT, attach_type, &options);
+  }
+  // libbpf has no target behind it; users shall read which clock it is.
+  libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);
+}
+
+/// What a program is loaded for, where that is asked of the kernel's types.
+void set_attach_types(Session& s) {
+  tracing_ids.clear();
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    if (!bpf_program__autoload(program)) continue;
+    auto [kind, target] = split_section(bpf_program__section_name(program));
+    if (kind == "tp_btf")
+      tracing_ids[program] = s.kernel.tracepoint_type(target);
+    else if (kind == "fentry" || kind == "fexit")
+      tracing_ids[program] = s.kernel.function_type(target);
+    else if (kind == "iter")
+      tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
+    else if (is_probe(kind) && probes_by_file(s.kernel))
+      bpf_program__set_expected_attach_type(program, kUprobeMulti);
+  }
+}
+
+/// A file that lasts as long as its descriptor; -1: none can be had.
+int memory_file(const std::string& bytes) {
+  int fd = memfd_create("coretap-types", MFD_CLOEXEC);
+  for (std::size_t done = 0; fd >= 0 && done < bytes.size();) {
+    auto n = write(fd, bytes.data() + done, bytes.size() - done);
+    if (n <= 0) {
+      close(fd);
+      fd = -1;
+    } else {
+      done += static_cast<std::size_t>(n);
+    }
+  }
+  return fd;
+}
+
+/// Since 5.11 the memory of maps belongs to the cgroup (80ee81e0403c).
+bool counts_locked_memory(Kernel& kernel) { return kernel.has_field("bpf_map", "memory"); }
+
+Error load_error(Session& s, int error) {
+  error = error < 0 ? -error : error;
+  Error e{"the kernel refuses the program", strerror(error), "see its reasons with --verbose",
+          kUnsupported};
+  auto state = lockdown();
+  if (error == EPERM && state == "confidentiality") {
+    e.why = "kernel lockdown is 'confidentiality', which forbids BPF to read kernel memory";
+    e.hint = "boot with lockdown=integrity or none";
+  } else if (error == EPERM && counts_locked_memory(s.kernel) &&
+             !own_capabilities().has(Capability::sys_resource)) {
+    e.why = "maps count as locked memory on this kernel, and missing CAP_SYS_RESOURCE";
+    e.hint = "run as root, give that capability, or raise ulimit -l";
+  } else if (error == EPERM) {
+    e.hint = "a security policy (LSM, seccomp) may forbid bpf(); coretap doctor tells more";
+  } else if (error == ENOMEM || error == E2BIG) {
+    e.hint = "give smaller limits: --max-keys, --stack-storage-size";
+  }
+  return e;
+}
+
+}  // namespace
+
+std::string KernelParts::section(std::string_view program) const {
+  for (auto& p : programs)
+    if (p.name == program) return p.section;
+  return {};
+}
+
+KernelParts kernel_parts(const Tool& tool) {
+  KernelParts parts;
+  std::size_t size = 0;
+  auto* bytes = tool.object.bytes ? tool.object.bytes(&size) : nullptr;
+  if (!bytes) return parts;
+  auto before = libbpf_set_print(nullptr);
+  std::unique_ptr<bpf_object, ObjectDeleter> object(bpf_object__open_mem(bytes, size, nullptr));
+  libbpf_set_print(before);
+  if (!object) return parts;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get())
+      parts.programs.push_back({bpf_program__name(program), bpf_program__section_name(program)});
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object.get()) parts.maps.emplace_back(bpf_map__name(map));
+  return parts;
+}
+
+Result<void> open_object(Session& s) {
+  libbpf_talks = s.config.given("verbose");
+  take_over_tracing();
+  std::size_t size = 0;
+  auto* bytes = s.tool.object.bytes(&size);
+  LIBBPF_OPTS(bpf_object_open_opts, options);
+  auto name = std::string(s.tool.name);
+  options.object_name = name.c_str();
+  // Where this fails libbpf reads all types, as it would have.
+  auto types = trimmed_types(s.kernel.all_types(), bytes, size);
+  s.types.reset(types.empty() ? -1 : memory_file(types));
+  auto path = fmt::format("/proc/self/fd/{}", s.types.get());
+  if (s.types.get() >= 0 && access(path.c_str(), R_OK) == 0) options.btf_custom_path = path.c_str();
+  s.object.reset(bpf_object__open_mem(bytes, size, &options));
+  if (!s.object) return Error{"cannot open the kernel program", strerror(errno)};
+  return {};
+}
+
+Result<void> load(Session& s) {
+  set_attach_types(s);
+  s.kernel.release();
+  // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
+  int error = bpf_object__load(s.object.get());
+  s.types.reset(-1);
+  if (error) return load_error(s, error);
+  fill_stocks(s);
+  return {};
+}
+
+}  // namespace coretap

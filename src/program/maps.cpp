@@ -1,0 +1,229 @@
+#include "program/maps.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "kernel/disks.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::uint64_t kDefaultRing = 128 << 10;
+constexpr std::uint64_t kRingWithStacks = 1 << 20;
+// What a process makes while the reader waits for a CPU.
+constexpr std::uint64_t kRingOfFrequent = 2 << 20;
+constexpr std::uint64_t kReadyStacks = 1 << 14;
+constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there are any
+
+/// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
+bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
+
+}  // namespace
+
+void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated) {
+  if (safe_without_prealloc(s)) {
+    bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+    bpf_map__set_max_entries(map, static_cast<__u32>(most));
+  } else {
+    bpf_map__set_max_entries(map, static_cast<__u32>(std::min(most, preallocated)));
+  }
+}
+
+namespace {
+
+/// One for each 64 KB of memory, which is more than a socket in use takes.
+__u32 most_sockets() {
+  return static_cast<__u32>(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 64, 4096, 1 << 18));
+}
+
+/// What is traced must not be what the map itself does.
+void at_once(bpf_map* map, std::uint64_t entries) {
+  bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
+  bpf_map__set_max_entries(map, static_cast<__u32>(entries));
+}
+
+void size_by(Session& s, bpf_map* map, MapSize::By by) {
+  auto& c = s.config;
+  switch (by) {
+    case MapSize::cpus:
+      bpf_map__set_max_entries(map, static_cast<__u32>(possible_cpus()));
+      break;
+    case MapSize::tasks:
+      on_demand(s, map, max_tasks(), max_tasks());
+      break;
+    case MapSize::block_requests:
+      // Requests come from fixed sets of tags; disks that appear later bring theirs.
+      bpf_map__set_max_entries(
+          map, static_cast<__u32>(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20)));
+      break;
+    case MapSize::cached_pages: {
+      on_demand(s, map, std::clamp<std::uint64_t>(memory_kb("MemTotal") / 16, 1 << 14, 1 << 20),
+                1 << 15);
+      break;
+    }
+    case MapSize::block_bios:
+      if (s.kernel.tracepoint_args("block_io_start") <= 0) size_by(s, map, MapSize::block_requests);
+      break;
+    case MapSize::disks:
+      bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
+      break;
+    case MapSize::keys:
+      if (c.max_keys)
+        bpf_map__set_max_entries(map, static_cast<__u32>(c.max_keys));
+      else
+        on_demand(s, map, max_tasks(), 8192);
+      break;
+    case MapSize::stacks:
+      if (c.max_stacks) {
+        bpf_map__set_max_entries(map, static_cast<__u32>(c.max_stacks));
+      } else {
+        // Never more than a 64th of the memory, were it ever full.
+        auto fits = memory_kb("MemTotal") * 1024 / 64 /
+                    std::max<std::uint64_t>(bpf_map__value_size(map), 64);
+        on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 17), 8192);
+      }
+      break;
+    case MapSize::stacks_ready:
+      at_once(map, c.max_stacks ? c.max_stacks : kReadyStacks);
+      break;
+    case MapSize::held:
+    case MapSize::held_ready: {
+      // A block of it takes an eighth of a kilobyte; never more than a 16th of the memory at once.
+      auto ready = std::clamp<std::uint64_t>(memory_kb("MemTotal") / 2, 1 << 15, 1 << 20);
+      auto most = c.max_keys ? c.max_keys : kHeld;
+      if (by == MapSize::held)
+        on_demand(s, map, most, c.max_keys ? most : ready);
+      else
+        bpf_map__set_max_entries(map,
+                                 static_cast<__u32>(c.max_keys ? most : std::min(most, ready)));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void fill_stocks(Session& s) {
+  cpu_set_t before;
+  if (sched_getaffinity(0, sizeof before, &before)) return;
+  for (int cpu : online_cpus()) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one)) continue;
+    for (auto* name : {"stacks", "stack_counts", "hist_keys", "table", "held", "held_sums"}) {
+      auto* map = s.map(name);
+      if (!map || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)) continue;
+      std::string key(bpf_map__key_size(map), '\0'), value(bpf_map__value_size(map), '\0');
+      int fd = bpf_map__fd(map);
+      if (bpf_map_update_elem(fd, key.data(), value.data(), BPF_NOEXIST) == 0)
+        bpf_map_delete_elem(fd, key.data());
+    }
+  }
+  sched_setaffinity(0, sizeof before, &before);
+}
+
+namespace {
+
+/// Whole buckets of a hash map at once: none twice and none left out, whatever is deleted
+/// meanwhile. False: nothing could be read so.
+bool each_batch(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
+  if (bpf_map__type(map) != BPF_MAP_TYPE_HASH) return false;
+  std::size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
+  std::uint32_t in = 0, out = 0, room = 1024;
+  for (bool first = true;;) {
+    std::string keys(room * key_size, '\0'), values(room * value_size, '\0');
+    std::uint32_t count = room;
+    LIBBPF_OPTS(bpf_map_batch_opts, options);
+    int error = bpf_map_lookup_batch(bpf_map__fd(map), first ? nullptr : &in, &out, keys.data(),
+                                     values.data(), &count, &options);
+    if (error == -ENOSPC && room < 1 << 20) {  // a bucket with more than that
+      room *= 4;
+      continue;
+    }
+    if (error && error != -ENOENT) return !first;
+    for (std::uint32_t i = 0; i < count; i++)
+      visit(keys.data() + i * key_size, values.data() + i * value_size);
+    if (error) return true;
+    in = out;
+    first = false;
+  }
+}
+
+}  // namespace
+
+void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
+  if (!map || each_batch(map, visit)) return;
+  int fd = bpf_map__fd(map);
+  std::string key(bpf_map__key_size(map), '\0'), next = key, value(bpf_map__value_size(map), '\0');
+  const void* at = nullptr;
+  while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
+    key.swap(next);
+    at = key.data();
+    if (bpf_map_lookup_elem(fd, key.data(), value.data()) == 0) visit(key.data(), value.data());
+  }
+}
+
+void size_maps(Session& s) {
+  bpf_map* slots = nullptr;
+  bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS
+      if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
+          bpf_map__max_entries(slots) == 1) size_by(s, slots, MapSize::cpus);
+  if (auto* map = s.map("hist_keys")) {
+    bool keyed = false;
+    if (auto* report = std::get_if<HistogramReport>(&s.tool.report))
+      for (auto& key : report->keys) keyed |= s.config.holds(key.when);
+    if (keyed) size_by(s, map, MapSize::keys);
+  }
+  if (auto* map = s.map("table"))
+    if (auto* report = std::get_if<TableReport>(&s.tool.report);
+        report && s.config.holds(report->keyed_when))
+      size_by(s, map, MapSize::keys);
+  auto* events = std::get_if<EventReport>(&s.tool.report);
+  if (!events || (!events->callers_when.empty() && s.config.given(events->callers_when)))
+    if (auto* map = s.map("stacks")) size_by(s, map, MapSize::stacks);
+  if (auto* map = s.map("stack_counts"); map && !events) size_by(s, map, MapSize::stacks);
+  if (auto* map = s.map("task_slots")) {
+    bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
+    bpf_map__set_autocreate(map, storage);
+    if (!storage) size_by(s, s.map("task_slots_hash"), MapSize::tasks);
+  }
+  if (auto* map = s.map("task_walks"))
+    bpf_map__set_autocreate(map,
+                            s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get"));
+  if (auto* map = s.map("sock_slots")) {
+    bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
+    bpf_map__set_autocreate(map, storage);
+    if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
+  }
+  if (auto* map = s.map("events")) {
+    auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    auto* report = std::get_if<EventReport>(&s.tool.report);
+    auto room = report && report->frequent       ? kRingOfFrequent
+                : s.config.given("kernel-stack") ? kRingWithStacks
+                                                 : kDefaultRing;
+    auto bytes = s.config.ring_bytes ? s.config.ring_bytes : room;
+    bytes = std::bit_ceil(std::max(bytes, page));
+    bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
+    // The reader comes by itself ten times a second; it is woken earlier when half is full.
+    set_variable(s, "emit_wake_bytes", bytes / 2);
+  }
+  for (auto& size : s.tool.maps)
+    if (auto* map = s.map(size.map); map && s.config.holds(size.when)) size_by(s, map, size.by);
+}
+
+}  // namespace coretap

@@ -1,0 +1,242 @@
+#include "program/plan.hpp"
+
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/config.hpp"
+#include "cli/help.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/syscalls.hpp"
+#include "program/probe.hpp"
+#include "program/section.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+/// Why this kernel cannot attach a program with this section; empty if it can.
+std::string refusal(std::string_view section, Kernel& kernel) {
+  auto [kind, target] = split_section(section);
+  if (kind == "tp_btf" || kind == "raw_tp") {
+    if (kernel.tracepoint_args(target) < 0) return fmt::format("no tracepoint {}", target);
+  } else if (kind == "tracepoint" || kind == "tp") {
+    std::string why;
+    for (auto& name : listed_tracepoints(target)) {
+      auto id = listed_tracepoint_id(name);
+      if (id) return {};
+      why = fmt::format("{}: {}", id.error().what, id.error().why);
+    }
+    return why;
+  } else if (kind == "iter") {
+    if (!kernel.has_function(fmt::format("bpf_iter_{}", target)))
+      return fmt::format("no iterator over each {}", target);
+  } else if (kind == "fentry" || kind == "fexit") {
+    if (!kernel.has_function(target)) return fmt::format("no function {} (or inlined)", target);
+    if (auto& why = kernel.fentry_refusal(); !why.empty()) return why;
+  } else if (kind == "kprobe" || kind == "kretprobe") {
+    if (auto& why = kernel.kprobe_refusal(target); !why.empty())
+      return fmt::format("{}: {}", target, why);
+  }
+  return {};
+}
+
+std::string refusal(const Need& need, Kernel& kernel) {
+  switch (need.kind) {
+    case Need::field:
+      if (!kernel.has_field(need.type, need.member))
+        return fmt::format("no field {} in struct {}", need.member, need.type);
+      break;
+    case Need::function:
+      if (!kernel.has_function(need.type)) return fmt::format("no function {}", need.type);
+      break;
+    case Need::arguments:
+      if (int n = kernel.tracepoint_args(need.type); n != need.count)
+        return n < 0 ? fmt::format("no tracepoint {}", need.type)
+                     : fmt::format("tracepoint {} has {} arguments, not {}", need.type, n,
+                                   need.count);
+      break;
+    case Need::enum_value:
+      if (!kernel.has_enumerator(need.type, need.member))
+        return fmt::format("no {} in enum {}", need.member, need.type);
+      break;
+  }
+  return {};
+}
+
+/// Nobody can make the call that this program waits for.
+bool awaits_foreign_syscall(std::string_view section) {
+  constexpr std::string_view kEntry = "sys_enter_";
+  auto [kind, target] = split_section(section);
+  auto [category, name] = split_section(target);
+  return kind == "tracepoint" && category == "syscalls" && name.starts_with(kEntry) &&
+         is_foreign_syscall(name.substr(kEntry.size()));
+}
+
+void find_places(CandidatePlan& plan, std::string_view program, std::string_view target,
+                 ProbeFinder& finder) {
+  plan.rejected_because = uprobe_refusal();
+  if (!plan.rejected_because.empty()) return;
+  auto [library, symbol] = split_target(target);
+  auto found = finder.find(library, symbol);
+  if (found) {
+    plan.places.emplace(program, std::move(*found));
+    return;
+  }
+  auto& error = found.error();
+  plan.rejected_because = error.what + (error.why.empty() ? "" : ": " + error.why);
+  plan.missing_symbol = error;
+}
+
+CandidatePlan judge(const Candidate& way, Kernel& kernel, bpf_object* object,
+                    const Refused& refused, ProbeFinder& finder) {
+  CandidatePlan plan{&way, {}, {}};
+  for (auto& need : way.needs)
+    if (plan.rejected_because.empty()) plan.rejected_because = refusal(need, kernel);
+  for (auto name : way.programs) {
+    auto* program = bpf_object__find_program_by_name(object, std::string(name).c_str());
+    if (!program) {
+      plan.rejected_because = fmt::format("the executable has no program {}", name);
+      break;
+    }
+    std::string_view section = bpf_program__section_name(program);
+    plan.targets.emplace_back(section);
+    if (!plan.rejected_because.empty()) continue;
+    if (auto known = refused.find(name); known != refused.end())
+      plan.rejected_because = known->second;
+    else if (is_probe(section))
+      find_places(plan, name, split_section(section).target, finder);
+    else
+      plan.rejected_because = refusal(section, kernel);
+  }
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, bpf_object* object,
+                       const Refused& refused) {
+  Plan plan;
+  ProbeFinder finder(config);
+  auto limit = [&](std::string words) {
+    if (std::find(plan.limits.begin(), plan.limits.end(), words) == plan.limits.end())
+      plan.limits.push_back(std::move(words));
+  };
+  for (auto& hook : tool.hooks) {
+    HookPlan h{&hook, config.holds(hook.when), -1, {}};
+    for (auto& way : hook.candidates) {
+      // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
+      // all.
+      if (h.chosen >= 0 && !config.given("explain")) break;
+      h.candidates.push_back(judge(way, kernel, object, refused, finder));
+      if (h.wanted && h.chosen < 0 && h.candidates.back().rejected_because.empty())
+        h.chosen = static_cast<int>(h.candidates.size()) - 1;
+    }
+    if (h.wanted && h.chosen < 0) {
+      std::string tried;
+      for (auto& w : h.candidates)
+        tried += fmt::format("{}{} ({})", tried.empty() ? "tried " : "; ",
+                             fmt::join(w.targets, " + "), w.rejected_because);
+      if (hook.optional.empty() && !h.candidates.empty() && h.candidates.front().missing_symbol) {
+        auto& e = *h.candidates.front().missing_symbol;
+        return Error{fmt::format("nothing to trace: {}", e.what), e.why, e.hint, e.status};
+      }
+      if (hook.optional.empty())
+        return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
+                     "coretap doctor tells what this kernel can do and which tools run",
+                     kUnsupported};
+      const bool lost =
+          std::none_of(h.candidates.begin(), h.candidates.end(), [](const CandidatePlan& w) {
+            return std::any_of(w.targets.begin(), w.targets.end(), awaits_foreign_syscall);
+          });
+      if (lost) plan.limits.push_back(fmt::format("{} ({})", hook.optional, tried));
+    }
+    if (h.chosen >= 0) {
+      auto& chosen = h.candidates[h.chosen];
+      if (!chosen.way->caveat.empty()) plan.limits.emplace_back(chosen.way->caveat);
+      for (auto& [program, places] : chosen.places)
+        for (auto& file : places.left_out) limit("not traced: " + file);
+    }
+    plan.hooks.push_back(std::move(h));
+  }
+  return plan;
+}
+
+void select_programs(const Plan& plan, bpf_object* object, const std::set<std::string_view>& own) {
+  std::set<std::string_view> wanted = own;
+  for (auto& hook : plan.hooks)
+    if (hook.chosen >= 0)
+      wanted.insert(hook.candidates[hook.chosen].way->programs.begin(),
+                    hook.candidates[hook.chosen].way->programs.end());
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object)
+      bpf_program__set_autoload(program, wanted.contains(bpf_program__name(program)));
+}
+
+const std::vector<LibraryProgram>& library_programs() {
+  static const std::vector<LibraryProgram> all = {
+      {kFollowProgram, "children of the command", "with -- COMMAND"},
+      {kTaskFreeProgram, "ends of tasks",
+       "on kernels without task storage for tracing (before 5.12)"},
+      {kUnwindPrograms[0], "processes that fork", "with user stacks, unless --unwind is fp or off"},
+      {kUnwindPrograms[1], "processes that execute a program", "likewise"},
+      {kUnwindPrograms[2], "processes that end", "likewise"},
+  };
+  return all;
+}
+
+const ProbePoints* Plan::places(std::string_view program) const {
+  for (auto& hook : hooks) {
+    if (hook.chosen < 0) continue;
+    auto& all = hook.candidates[hook.chosen].places;
+    if (auto found = all.find(program); found != all.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+namespace {
+
+/// Begin and end of a function lie at the same place.
+std::vector<std::string> place_words(const CandidatePlan& way) {
+  std::vector<std::string> all;
+  for (auto& [program, places] : way.places)
+    for (auto& p : places.points) {
+      auto words = fmt::format("{}:{} at {:#x}", printable(p.path), p.symbol, p.offset);
+      if (std::find(all.begin(), all.end(), words) == all.end()) all.push_back(std::move(words));
+    }
+  return all;
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan, bool losers) {
+  std::string text;
+  for (auto& h : plan.hooks) {
+    if (!h.wanted) {
+      if (losers)
+        text += fmt::format("{}: not asked for (only {})\n", h.hook->name,
+                            condition_words(h.hook->when));
+      continue;
+    }
+    text += fmt::format("{}:\n", h.hook->name);
+    for (std::size_t i = 0; i < h.candidates.size(); i++) {
+      auto& w = h.candidates[i];
+      bool chosen = static_cast<int>(i) == h.chosen;
+      if (!chosen && !losers) continue;
+      text += fmt::format("  {} {}{}\n", chosen ? "*" : "-", fmt::join(w.targets, " + "),
+                          chosen                       ? ""
+                          : w.rejected_because.empty() ? ": possible, not needed"
+                                                       : ": " + w.rejected_because);
+      if (w.rejected_because.empty())
+        for (auto& place : place_words(w)) text += fmt::format("      {}\n", place);
+    }
+    if (h.chosen < 0) text += fmt::format("  without: {}\n", h.hook->optional);
+  }
+  return text;
+}
+
+}  // namespace coretap

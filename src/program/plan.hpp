@@ -1,0 +1,70 @@
+// Chooses, for each hook, the first candidate that this kernel can attach, and explains the choice.
+#pragma once
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "coretap/tool.hpp"
+#include "program/probe_target.hpp"
+
+struct bpf_object;
+
+namespace coretap {
+
+class Config;
+class Kernel;
+
+/// What one way came to.
+struct CandidatePlan {
+  const Candidate* way;
+  std::vector<std::string> targets;                     ///< sections: "tp_btf/sched_switch"
+  std::string rejected_because;                         ///< empty: usable
+  std::map<std::string_view, ProbePoints> places = {};  ///< of programs on user functions
+  std::optional<Error> missing_symbol = {};             ///< no file has such a function
+};
+
+struct HookPlan {
+  const Hook* hook;
+  bool wanted = true;  ///< its condition holds
+  int chosen = -1;     ///< index in `ways`
+  std::vector<CandidatePlan> candidates;
+};
+
+struct Plan {
+  std::vector<HookPlan> hooks;
+  std::vector<std::string> limits;  ///< what is lost or less true here, in words
+
+  /// Where a chosen program on a user function goes; null: it is none.
+  const ProbePoints* places(std::string_view program) const;
+};
+
+/// Ways that turned out not to attach although they looked well: "program" -> reason.
+using Refused = std::map<std::string, std::string, std::less<>>;
+
+/// Fails (exit status 3) if a hook that the tool needs has no way on this kernel.
+Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, bpf_object* object,
+                       const Refused& refused);
+
+/// Turns on what the plan has chosen, and nothing else; the library's own programs by `own`.
+void select_programs(const Plan& plan, bpf_object* object, const std::set<std::string_view>& own);
+
+/// Programs that bpf/lib brings along; the library turns them on by itself, without a tool's hook.
+inline constexpr std::string_view kFollowProgram = "filter_follow";
+inline constexpr std::string_view kTaskFreeProgram = "task_slot_free";
+/// They keep the tables of processes that fork, execute another program or end.
+inline constexpr std::array<std::string_view, 3> kUnwindPrograms = {"unwind_fork", "unwind_exec",
+                                                                    "unwind_exit"};
+struct LibraryProgram {
+  std::string_view name, purpose, when;
+};
+const std::vector<LibraryProgram>& library_programs();
+
+/// The plan in words, for --explain and -v.
+std::string explain(const Plan& plan, bool losers);
+
+}  // namespace coretap

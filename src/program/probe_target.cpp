@@ -1,0 +1,275 @@
+#include "program/probe_target.hpp"
+
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "symbols/elf_symbols.hpp"
+#include "symbols/proc_maps.hpp"
+#include "symbols/process_files.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+using symbols::FunctionPlace;
+
+// Each costs a probe per symbol; a machine with more containers of different images is told.
+constexpr std::size_t kMaxFiles = 256;
+
+std::string_view file_name(std::string_view path) {
+  auto slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+bool is_shared(std::string_view library) {
+  return library == "libc" || library.find(".so") != library.npos;
+}
+
+std::vector<std::string> library_directories() {
+  std::vector<std::string> all;
+#ifdef __aarch64__
+  constexpr const char* kMachine = "aarch64-linux-gnu";
+#else
+  constexpr const char* kMachine = "x86_64-linux-gnu";
+#endif
+  for (auto* root : {"", "/usr"}) {
+    all.push_back(fmt::format("{}/lib/{}", root, kMachine));
+    all.push_back(fmt::format("{}/lib64", root));
+    all.push_back(fmt::format("{}/lib", root));
+  }
+  all.emplace_back("/usr/local/lib");
+  return all;
+}
+
+std::string reason(FunctionPlace::State state, std::string_view symbol) {
+  switch (state) {
+    case FunctionPlace::found:
+      break;
+    case FunctionPlace::no_elf:
+      return "is no program or library";
+    case FunctionPlace::foreign:
+      return "is for another processor, or 32-bit";
+    case FunctionPlace::stripped:
+      return "has no symbols (stripped)";
+    case FunctionPlace::absent:
+      return fmt::format("has no function {}", symbol);
+    case FunctionPlace::indirect:
+      return fmt::format("chooses its {} at run time (IFUNC)", symbol);
+    case FunctionPlace::outside:
+      return fmt::format("has no code at its symbol {}", symbol);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string ProbePoint::open_path() const {
+  return fmt::format("/proc/self/fd/{}", file ? file->get() : -1);
+}
+
+ProbeTarget split_target(std::string_view target) {
+  auto colon = target.rfind(':');
+  if (colon == target.npos) return {target, {}};
+  return {target.substr(0, colon), target.substr(colon + 1)};
+}
+
+bool is_library(std::string_view name, std::string_view library) {
+  if (library == "libc")
+    return is_library(name, "libc.so.6") ||
+           ((name.starts_with("ld-musl-") || name.starts_with("libc.musl-")) &&
+            name.ends_with(".so.1"));
+  if (name == library) return true;
+  return is_shared(library) && name.size() > library.size() && name.starts_with(library) &&
+         name[library.size()] == '.' &&
+         name.find_first_not_of("0123456789.", library.size()) == name.npos;
+}
+
+std::string uprobe_refusal() {
+  if (read_number("/sys/bus/event_source/devices/uprobe/type")) return {};
+  return "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)";
+}
+
+ProbeFinder::ProbeFinder(const Config& config, std::string proc,
+                         std::vector<std::string> directories)
+    : config_(config), proc_(std::move(proc)), directories_(std::move(directories)) {
+  if (directories_.empty()) directories_ = library_directories();
+}
+
+void ProbeFinder::add(Fd handle, std::string path, Files& files) {
+  auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
+  auto id = symbols::identity_of(fd.get());
+  if (!id) return;
+  for (auto& known : files.files)
+    if (auto other = symbols::identity_of(known.fd->get());
+        other && other->device == id->device && other->inode == id->inode)
+      return;
+  if (files.files.size() >= kMaxFiles) {
+    files.beyond++;
+    return;
+  }
+  files.files.push_back({std::make_shared<Fd>(std::move(fd)), std::move(path)});
+}
+
+bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Files& files) {
+  auto directory = fmt::format("{}/{}", proc_, pid);
+  Fd maps(open((directory + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!maps) {
+    if (errno == EACCES || errno == EPERM) files.unreadable++;
+    return false;
+  }
+  bool any = false;
+  for (auto& map : symbols::read_mappings(maps.get()).executable) {
+    if (!map.has_file() || !is_library(file_name(map.path), library)) continue;
+    any = true;
+    // The mapped file itself, whatever its name and mount namespace; by its name where that is not
+    // allowed.
+    auto handle = symbols::open_handle(
+        fmt::format("{}/map_files/{:x}-{:x}", directory, map.start, map.end), true);
+    if (!symbols::identity_of(handle.get()) && !map.path_cut && !map.deleted) {
+      handle = symbols::open_handle_in(symbols::open_handle(directory + "/root", true).get(),
+                                       map.path, false);
+      auto id = symbols::identity_of(handle.get());
+      if (!id || id->inode != map.inode ||
+          id->device != makedev(map.device_major, map.device_minor))
+        handle.reset();
+    }
+    if (handle)
+      add(std::move(handle), map.path, files);
+    else
+      files.left_out.push_back(
+          fmt::format("{} of process {} cannot be opened", printable(map.path), pid));
+  }
+  return any;
+}
+
+void ProbeFinder::add_program(std::uint32_t pid, Files& files) {
+  auto link = fmt::format("{}/{}/exe", proc_, pid);
+  std::error_code error;
+  auto path = std::filesystem::read_symlink(link, error);
+  add(symbols::open_handle(link, true), error ? link : path.string(), files);
+}
+
+/// What a program that starts now would be given.
+void ProbeFinder::add_installed(std::string_view library, Files& files) {
+  if (!is_shared(library)) {
+    const char* given = getenv("PATH");
+    std::string_view path = given ? given : "/usr/bin:/bin";
+    for (bool last = false; !last;) {
+      auto colon = path.find(':');
+      auto file = fmt::format("{}/{}", path.substr(0, colon), library);
+      if (file.front() == '/' && access(file.c_str(), X_OK) == 0)
+        return add(symbols::open_handle(file, true), file, files);
+      last = colon == path.npos;
+      if (!last) path.remove_prefix(colon + 1);
+    }
+    return;
+  }
+  // The kinds of C libraries can be installed side by side; of others the first one is taken.
+  for (auto& directory : directories_) {
+    auto before = files.files.size();
+    std::error_code error;
+    std::vector<std::string> names;
+    for (std::filesystem::directory_iterator i(directory, error), end; !error && i != end;
+         i.increment(error))
+      if (auto name = i->path().filename().string(); is_library(name, library))
+        names.push_back(name);
+    std::sort(names.begin(), names.end());
+    for (auto& name : names) {
+      auto file = directory + "/" + name;
+      add(symbols::open_handle(file, true), file, files);
+    }
+    if (files.files.size() > before && library != "libc") return;
+  }
+}
+
+Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
+  Files found;
+  auto& override = config_.library;
+  if (override.find('/') != override.npos) {
+    add(symbols::open_handle(override, true), override, found);
+    if (!found.files.empty()) return found;
+    bool there = access(override.c_str(), R_OK) == 0;
+    return Error{fmt::format("cannot probe '{}'", printable(override)),
+                 there ? "it is not a regular file" : strerror(errno),
+                 "give the path of a library or program", kUsage};
+  }
+  if (!override.empty()) library = override;
+  for (auto pid : config_.pids) {
+    if (add_mapped(std::to_string(pid), library, found)) continue;
+    if (is_shared(library)) {
+      add_program(pid, found);  // linked statically: the function may be in the program
+    } else {
+      add_installed(library, found);  // it may become that program yet
+      found.left_out.push_back(fmt::format("process {} as long as it does not run {}", pid,
+                                           printable(std::string(library))));
+    }
+  }
+  if (config_.pids.empty() || !config_.command.empty()) {
+    add_installed(library, found);
+    std::error_code error;
+    for (std::filesystem::directory_iterator i(proc_, error), end; !error && i != end;
+         i.increment(error))
+      if (auto pid = i->path().filename().string(); is_number(pid)) add_mapped(pid, library, found);
+    if (found.unreadable)
+      found.left_out.push_back(
+          fmt::format("files that only {} process{} may use, whose maps are hidden",
+                      found.unreadable, found.unreadable == 1 ? "" : "es"));
+  }
+  if (found.beyond)
+    found.left_out.push_back(fmt::format("{} more mappings of such files, beyond {} different ones",
+                                         found.beyond, kMaxFiles));
+  if (!found.files.empty()) return found;
+  return Error{fmt::format("there is no {} here", printable(std::string(library))),
+               config_.pids.empty() ? "it is not installed, and no running process uses it"
+                                    : "the processes of --pid do not use it",
+               "give its path with --library", kUnsupported};
+}
+
+const Result<ProbeFinder::Files>& ProbeFinder::files(std::string_view library) {
+  auto known = known_.find(library);
+  if (known == known_.end()) known = known_.emplace(std::string(library), look_up(library)).first;
+  return known->second;
+}
+
+Result<ProbePoints> ProbeFinder::find(std::string_view library, std::string_view function) {
+  auto symbol = config_.symbols_prefix + std::string(function);
+  auto& candidates = files(library);
+  if (!candidates) return candidates.error();
+  ProbePoints found;
+  found.left_out = candidates->left_out;
+  std::string lacking;
+  bool stripped = false;
+  for (auto& file : candidates->files) {
+    auto place = symbols::find_function(file.fd->get(), symbol);
+    for (auto offset : place.offsets) found.points.push_back({file.fd, file.path, symbol, offset});
+    if (place.state == FunctionPlace::found) continue;
+    auto why = fmt::format("{} {}", printable(file.path), reason(place.state, symbol));
+    stripped |= place.state == FunctionPlace::stripped;
+    lacking += fmt::format("{}{}", lacking.empty() ? "" : "; ", why);
+    found.left_out.push_back(std::move(why));
+  }
+  if (!found.points.empty()) return found;
+  return Error{fmt::format("{} is nowhere to be found", symbol), lacking,
+               stripped ? "a program that is linked statically and stripped cannot be probed by "
+                          "name: use one with symbols"
+                        : "give the path of the library or program that has it with --library",
+               kUnsupported};
+}
+
+}  // namespace coretap

@@ -1,0 +1,23 @@
+// The ELF section of a kernel program: what it attaches to.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+/// A program's section in its parts: "tp_btf", "sched_switch".
+struct Section {
+  std::string_view kind, target;
+};
+Section split_section(std::string_view section);
+
+/// The members of a list of tracepoints ("syscalls/sys_exit_open,sys_exit_openat"), each with its
+/// category: "syscalls/sys_exit_open".
+std::vector<std::string> listed_tracepoints(std::string_view target);
+/// The id that tracefs gives to one of them.
+Result<int> listed_tracepoint_id(std::string_view name);
+
+}  // namespace coretap

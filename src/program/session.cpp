@@ -1,0 +1,63 @@
+#include "program/session.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+void ObjectDeleter::operator()(bpf_object* object) const { bpf_object__close(object); }
+
+CpuSlots::~CpuSlots() {
+  if (data_) munmap(data_, size_);
+}
+
+Result<void> CpuSlots::open(bpf_map* map) {
+  auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  slot_ = (bpf_map__value_size(map) + 7) / 8 * 8;
+  cpus_ = bpf_map__max_entries(map);
+  size_ = (slot_ * cpus_ + page - 1) / page * page;
+  data_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+  if (data_ == MAP_FAILED) {
+    data_ = nullptr;
+    return Error{fmt::format("cannot read the map {}", bpf_map__name(map)), strerror(errno)};
+  }
+  return {};
+}
+
+void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
+  for (std::uint32_t cpu = 0; cpu < cpus_; cpu++) {
+    auto* slot =
+        reinterpret_cast<const std::uint64_t*>(static_cast<const char*>(data_) + slot_ * cpu);
+    for (std::size_t i = 0; i < counters; i++)
+      sum[i] += __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
+  }
+}
+
+bpf_map* Session::map(std::string_view name) const {
+  return object ? bpf_object__find_map_by_name(object.get(), std::string(name).c_str()) : nullptr;
+}
+
+void Session::say(std::string_view message) const {
+  auto text = fmt::format("{}: {}\n", tool.name, message);
+  fputs(text.c_str(), stderr);
+}
+
+void Session::note(std::string_view what, const Error& why) const {
+  say(fmt::format("note: {}: {}{}{}", what, why.why, why.hint.empty() ? "" : "; ", why.hint));
+}
+
+void Session::verbose(std::string_view message) const {
+  if (config.given("verbose")) say(message);
+}
+
+}  // namespace coretap

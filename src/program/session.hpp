@@ -1,0 +1,75 @@
+// One run of one tool: what its parts share.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "cli/config.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/capabilities.hpp"
+#include "kernel/kernel.hpp"
+#include "program/links.hpp"
+#include "program/plan.hpp"
+#include "text/ledger.hpp"
+#include "text/names.hpp"
+#include "text/sink.hpp"
+
+struct bpf_map;
+struct bpf_object;
+
+namespace coretap {
+
+/// An array map of per-CPU slots (CPU_SLOTS), read through mmap without a system call.
+class CpuSlots {
+ public:
+  CpuSlots() = default;
+  ~CpuSlots();
+  CpuSlots(const CpuSlots&) = delete;
+  CpuSlots& operator=(const CpuSlots&) = delete;
+
+  Result<void> open(bpf_map* map);
+  bool is_open() const { return data_; }
+  /// Adds all CPUs' slots, as arrays of 64-bit counters, into `sum`.
+  void sum(std::uint64_t* sum, std::size_t counters) const;
+  std::size_t size() const { return slot_; }  ///< bytes of one slot
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0, slot_ = 0;
+  std::uint32_t cpus_ = 0;
+};
+
+struct ObjectDeleter {
+  void operator()(bpf_object* object) const;
+};
+
+struct Session {
+  const Tool& tool;
+  const Config& config;
+  Kernel kernel;
+  Names names;
+  Sink out;
+  Fd file;  ///< where it writes, if not to standard output
+  Ledger ledger;
+  Plan plan;
+  std::vector<std::string> limits;  ///< what else is lost or less true here, in words
+  std::unique_ptr<bpf_object, ObjectDeleter> object;
+  Fd types;  ///< what libbpf is to read of the kernel's types, until load
+  Links links;
+  CapabilitySet retained;      ///< what is needed after all is attached
+  bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
+  std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
+
+  Session(const Tool& t, const Config& c) : tool(t), config(c) {}
+
+  bpf_map* map(std::string_view name) const;  ///< nullptr: the tool has none
+  void say(std::string_view message) const;   ///< to stderr, with the tool's name
+  void verbose(std::string_view message) const;
+  void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
+  std::uint32_t stack_depth() const { return config.stack_depth ? config.stack_depth : 127; }
+};
+
+}  // namespace coretap

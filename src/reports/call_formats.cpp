@@ -1,0 +1,108 @@
+#include "reports/call_formats.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/syscalls.hpp"
+#include "lib/record.h"
+
+namespace coretap {
+
+namespace {
+
+/// Where the tracepoint has the name of the kernel's function rather than that of the call; the
+/// second half are calls of the table for 32-bit programs.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"stat", "newstat"},
+    {"lstat", "newlstat"},
+    {"fstat", "newfstat"},
+    {"uname", "newuname"},
+    {"sendfile", "sendfile64"},
+    {"umount2", "umount"},
+    {"stat64", "newstat"},
+    {"lstat64", "newlstat"},
+    {"fstat64", "newfstat"},
+    {"fstatat64", "newfstatat"},
+    {"mmap2", "mmap_pgoff"},
+    {"_newselect", "select"},
+    {"_llseek", "llseek"},
+    {"ugetrlimit", "getrlimit"},
+    {"getuid32", "getuid"},
+    {"getgid32", "getgid"},
+    {"geteuid32", "geteuid"},
+    {"getegid32", "getegid"},
+    {"chown32", "chown"},
+    {"lchown32", "lchown"},
+    {"fchown32", "fchown"},
+    {"futex_time64", "futex"},
+    {"clock_gettime64", "clock_gettime"},
+    {"fcntl64", "fcntl"},
+    {"statfs64", "statfs"},
+};
+
+std::string read_format(int tracefs, std::string_view call) {
+  auto path = fmt::format("events/syscalls/sys_enter_{}/format", call);
+  Fd fd(openat(tracefs, path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(8192, '\0');
+  auto n = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+}  // namespace
+
+bool CallArgument::is_text() const {
+  if (type != "char *" && type != "const char *") return false;
+  constexpr std::string_view kBuffers[] = {"buf",     "ubuf",  "u_msg_ptr", "optval",
+                                           "shmaddr", "list",  "_payload",  "vec",
+                                           "addr",    "value", "buffer",    "rmtp"};
+  return std::find(std::begin(kBuffers), std::end(kBuffers), name) == std::end(kBuffers);
+}
+
+CallArguments parse_call_format(std::string_view format) {
+  CallArguments all;
+  while (!format.empty() && all.size() < CALL_ARGS) {
+    auto line = format.substr(0, format.find('\n'));
+    format.remove_prefix(std::min(format.size(), line.size() + 1));
+    constexpr std::string_view kField = "field:";
+    auto at = line.find(kField);
+    if (at == line.npos) continue;
+    line.remove_prefix(at + kField.size());
+    line = line.substr(0, line.find(';'));
+    auto space = line.rfind(' ');
+    if (space == line.npos) continue;
+    auto type = line.substr(0, space), name = line.substr(space + 1);
+    // The call's own number; and what newer kernels add of the strings' contents.
+    if (name.starts_with("common_") || name.starts_with("__")) continue;
+    all.push_back({std::string(type), std::string(name)});
+  }
+  return all;
+}
+
+bool CallFormats::read() {
+  auto directory = tracefs();
+  if (!directory) return false;
+  for (auto& call : all_syscalls()) {
+    std::string_view name = call.name;
+    for (auto& [ours, theirs] : kOtherNames)
+      if (name == ours) name = theirs;
+    auto format = read_format(*directory, name);
+    if (format.empty()) continue;
+    known_[static_cast<std::uint32_t>(call.number) + (call.compat ? CALLS_COMPAT : 0)] =
+        parse_call_format(format);
+  }
+  return !known_.empty();
+}
+
+const CallArguments* CallFormats::find(std::uint32_t index) const {
+  auto found = known_.find(index);
+  return found == known_.end() ? nullptr : &found->second;
+}
+
+}  // namespace coretap

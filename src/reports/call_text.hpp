@@ -1,0 +1,51 @@
+// System calls as strace writes them: arguments by name and type, results, errors.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/record.h"
+#include "reports/call_formats.hpp"
+
+namespace coretap {
+
+/// A string that was taken from the caller.
+struct CallText {
+  std::string bytes;
+  bool cut = false;      ///< there is more
+  bool readable = true;  ///< false: only its address is known
+};
+
+/// A recorded call and what belongs to it.
+struct CallRecord {
+  recorded_call call = {};
+  std::uint8_t flags = 0;  ///< enum record_flag
+  std::array<std::optional<CallText>, CALL_ARGS> texts;
+
+  /// Of a call and the texts that follow it.
+  static CallRecord of(const std::vector<record_slot>& slots);
+  bool unfinished() const { return flags & RECORD_UNFINISHED; }
+  bool headless() const { return flags & RECORD_HEADLESS; }
+};
+
+/// "filename=\"/etc/passwd\""; numbers by their type, some by name.
+std::string argument_text(std::string_view call, const CallArgument& argument, std::uint64_t value,
+                          const std::optional<CallText>& text);
+/// "openat(dfd=AT_FDCWD, filename=\"/etc/passwd\", flags=O_RDONLY|O_CLOEXEC, mode=0)". Without
+/// arguments' names (nullptr) their values alone.
+std::string call_text(const CallRecord& record, const CallArguments* arguments);
+/// "3", "-1 ENOENT (No such file or directory)", "0x7f3a5c000000"
+std::string result_text(std::int64_t result);
+/// errno of a result; 0: it is none
+int result_error(std::int64_t result);
+/// "SIGSEGV"
+std::string signal_name(int number);
+/// SEGV, SIGSEGV or 11; 0: no such
+int signal_number(std::string_view name);
+/// "O_WRONLY|O_CREAT|O_TRUNC"; what has no name as octal number
+std::string open_flags(std::uint64_t flags);
+
+}  // namespace coretap

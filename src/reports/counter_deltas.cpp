@@ -1,0 +1,76 @@
+#include "reports/counter_deltas.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace coretap {
+
+namespace {
+
+constexpr std::size_t kMany = 1024;
+
+void subtract(Growth::Counters& from, const Growth::Counters& what) {
+  for (std::size_t i = 0; i < from.size(); i++) from[i] -= what[i];
+}
+
+bool all_zero(const Growth::Counters& counters) {
+  return std::all_of(counters.begin(), counters.end(), [](auto c) { return c == 0; });
+}
+
+/// False: it was not there.
+bool take_out(int fd, const std::string& key, Growth::Counters& value) {
+  // Hash maps do both at once since 5.14 (3e87f192b405).
+  if (bpf_map_lookup_and_delete_elem(fd, key.data(), value.data()) == 0) return true;
+  return bpf_map_lookup_elem(fd, key.data(), value.data()) == 0 &&
+         bpf_map_delete_elem(fd, key.data()) == 0;
+}
+
+}  // namespace
+
+bool Growth::any_events(const Counters& delta) const {
+  return std::any_of(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(counts_),
+                     [](auto c) { return c != 0; });
+}
+
+Growth::Reading Growth::since_last(Reading now) {
+  Reading grown = std::exchange(late_, {});
+  idle_.clear();
+  for (auto& [key, counters] : now) {
+    auto known = before_.find(key);
+    auto before = known == before_.end() ? Counters(counters.size()) : known->second;
+    auto delta = counters;
+    subtract(delta, before);
+    if (!any_events(delta)) {
+      // What is new may be made at this moment, and counted in the next.
+      if (known != before_.end() && all_zero(delta)) idle_.push_back(key);
+      // Read between an event's count and its other counters: these come with the next one.
+      counters = std::move(before);
+      continue;
+    }
+    auto& sum = grown.try_emplace(key, delta.size()).first->second;
+    for (std::size_t i = 0; i < sum.size(); i++) sum[i] += delta[i];
+  }
+  before_ = std::move(now);
+  return grown;
+}
+
+void Growth::gone(const std::string& key, const Counters& last) {
+  auto known = before_.find(key);
+  if (known == before_.end()) return;
+  auto delta = last;
+  subtract(delta, known->second);
+  before_.erase(known);
+  if (any_events(delta)) late_.emplace(key, std::move(delta));
+}
+
+void forget_idle(const bpf_map* map, Growth& growth) {
+  if (!map || growth.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
+  Growth::Counters last(bpf_map__value_size(map) / 8);
+  for (auto& key : growth.idle())
+    if (take_out(bpf_map__fd(map), key, last)) growth.gone(key, last);
+}
+
+}  // namespace coretap

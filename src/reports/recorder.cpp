@@ -1,0 +1,117 @@
+#include "reports/recorder.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace coretap {
+
+namespace {
+/// The kernel program never writes more for one call.
+constexpr std::uint64_t kMostSlots = 32;
+}  // namespace
+
+bool RecordSegment::copy(std::uint64_t at, record_slot& to) const {
+  auto& from = slots_[at & (size_ - 1)];
+  if (__atomic_load_n(&from.seq, __ATOMIC_ACQUIRE) != at + 1) return false;
+  memcpy(&to, &from, sizeof to);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  return __atomic_load_n(&from.seq, __ATOMIC_RELAXED) == at + 1;
+}
+
+void RecordSegment::read(const Visit& visit) {
+  auto next = __atomic_load_n(&head_->next, __ATOMIC_ACQUIRE);
+  if (next - at_ > size_) at_ = next - size_;
+  std::vector<record_slot> record;
+  while (at_ < next) {
+    record.resize(1);
+    auto begin = at_++;
+    if (!copy(begin, record[0]) || record[0].kind != RECORD_CALL) continue;
+    auto slots = std::clamp<std::uint64_t>(record[0].slots, 1, kMostSlots);
+    bool whole = true;
+    for (std::uint64_t i = 1; i < slots && whole; i++) {
+      record_slot text;
+      whole = copy(begin + i, text) && text.kind == RECORD_TEXT;
+      record.push_back(text);
+    }
+    if (!whole) continue;
+    at_ = begin + slots;
+    // Calls are numbered by 32 bits: more than that are never between two readings.
+    auto number = (calls_ & ~0xffffffffULL) | record[0].bytes;
+    if (number < calls_) number += 1ULL << 32;
+    overwritten_ += number - calls_;
+    calls_ = number + 1;
+    visit(record);
+  }
+}
+
+Recorder& Recorder::operator=(Recorder&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(segments_, other.segments_);
+  return *this;
+}
+
+Recorder::~Recorder() {
+  if (data_) munmap(data_, bytes_);
+}
+
+namespace {
+
+Error cannot_make(int error) {
+  return {"cannot make the recorder", strerror(error),
+          error == ENOMEM ? "give a smaller --size" : ""};
+}
+
+Result<Fd> make_map(std::uint32_t slots, std::uint32_t cpus) {
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  options.map_flags = BPF_F_MMAPABLE;
+  Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "recorder", sizeof(__u32), sizeof(record_slot),
+                        cpus * (slots + 1), &options));
+  if (!map) return cannot_make(errno);
+  return map;
+}
+
+}  // namespace
+
+Result<Fd> Recorder::configure(bpf_map* recorders, std::size_t keys, std::uint32_t slots,
+                               std::uint32_t cpus) {
+  bpf_map__set_max_entries(recorders, static_cast<__u32>(keys));
+  auto sample = make_map(slots, cpus);
+  if (sample) bpf_map__set_inner_map_fd(recorders, sample->get());
+  return sample;
+}
+
+Result<void> Recorder::open(bpf_map* recorders, std::uint64_t key, std::uint32_t slots,
+                            std::uint32_t cpus) {
+  auto map = make_map(slots, cpus);
+  if (!map) return map.error();
+  auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  bytes_ = (sizeof(record_slot) * cpus * (slots + 1) + page - 1) / page * page;
+  data_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, map->get(), 0);
+  if (data_ == MAP_FAILED) {
+    data_ = nullptr;
+    return cannot_make(errno);
+  }
+  auto* first = static_cast<const record_slot*>(data_);
+  for (std::uint32_t cpu = 0; cpu < cpus; cpu++)
+    segments_.emplace_back(first + std::size_t{cpu} * slots, slots,
+                           &first[std::size_t{cpus} * slots + cpu].head);
+  int fd = map->get();
+  if (bpf_map_update_elem(bpf_map__fd(recorders), &key, &fd, BPF_ANY)) return cannot_make(errno);
+  return {};
+}
+
+std::uint64_t Recorder::overwritten() const {
+  std::uint64_t n = 0;
+  for (auto& s : segments_) n += s.overwritten();
+  return n;
+}
+
+}  // namespace coretap

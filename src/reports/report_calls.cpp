@@ -1,0 +1,351 @@
+// Flight recorders of system calls: what they hold, in the order in which the calls began.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/syscalls.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/call_formats.hpp"
+#include "reports/call_text.hpp"
+#include "reports/recorder.hpp"
+#include "reports/reporters.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr double kPoll = 0.1;
+
+struct Call {
+  int cpu;  ///< -1: not known
+  CallRecord record;
+
+  std::uint64_t begin() const {
+    return record.call.start_ns ? record.call.start_ns : record.call.end_ns;
+  }
+};
+
+/// "42:07.123456789"
+std::string since_start(const Session& s, std::uint64_t at) {
+  auto ns = at - std::min(at, s.began_ns);
+  auto seconds = ns / 1'000'000'000;
+  return fmt::format("{:02}:{:02}.{:09}", seconds / 60, seconds % 60, ns % 1'000'000'000);
+}
+
+/// Depths of these cgroups, each once. In a cgroup namespace of its own nobody knows how deep that
+/// lies: all are tried.
+std::vector<std::uint32_t> cgroup_levels(const std::vector<Cgroup>& cgroups) {
+  std::vector<std::uint32_t> levels;
+  levels.reserve(cgroups.size());
+  for (auto& c : cgroups) levels.push_back(c.level);
+  if (std::any_of(levels.begin(), levels.end(), [](auto l) { return l >= RECORD_LEVELS; }) ||
+      !in_first_cgroup_namespace()) {
+    levels.resize(RECORD_LEVELS);
+    std::iota(levels.begin(), levels.end(), 0);
+  }
+  std::sort(levels.begin(), levels.end(), std::greater<>());
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  return levels;
+}
+
+std::string end_words(const record_process_end& end) {
+  if (end.oom) return "killed for lack of memory (OOM)";
+  auto signal = static_cast<int>(end.code & 0x7f);
+  if (signal)
+    return fmt::format("killed by {}{}", signal_name(signal),
+                       end.code & 0x80 ? " (core dumped)" : "");
+  return fmt::format("exit status {}", end.code >> 8 & 0xff);
+}
+
+class CallReporter : public Reporter {
+ public:
+  explicit CallReporter(const CallReport& report) : report_(report) {}
+
+  void configure(Session& s) override {
+    slots_ = std::bit_ceil(static_cast<std::uint32_t>(s.config.number("size", report_.slots)));
+    cpus_ = static_cast<std::uint32_t>(possible_cpus());
+    set_variable(s, "record_slots", slots_);
+    set_variable(s, "record_cpus", cpus_);
+    for (auto& c : s.config.cgroups) names_.insert_or_assign(c.id, c.name);
+    if (names_.empty()) names_.emplace(0, "");
+    if (auto* map = s.map("recorders"))
+      if (auto sample = Recorder::configure(map, names_.size(), slots_, cpus_))
+        sample_ = std::move(*sample);
+    choose_cgroups(s);
+    if (s.config.cgroups.empty() && !s.config.filters_tasks())
+      set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
+    tell_texts(s);
+    keeps_ = report_.keeps(s.config);
+  }
+
+  Result<void> open(Session& s) override {
+    sample_.reset();
+    for (auto& [key, name] : names_)
+      if (auto r = recorders_[key].open(s.map("recorders"), key, slots_, cpus_); !r) return r;
+    return {};
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv)
+      s.out.line(
+          "time,monotonic_ns,cgroup,cpu,pid,tid,comm,syscall,abi,arguments,result,error,latency_ns");
+  }
+
+  bool periodic() const override { return false; }
+  double poll_seconds() const override { return keeps_ ? 0 : kPoll; }
+  void poll(Session& s) override {
+    if (!keeps_) show_new(s);
+  }
+  void asked(Session& s) override { dump_all(s, "asked for"); }
+
+  // The only records are ends of processes that were asked for.
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (size < sizeof(record_process_end)) return;
+    auto& end = *static_cast<const record_process_end*>(data);
+    if (recorders_.contains(end.recorder))
+      dump(s, end.recorder, under_way(s)[end.recorder], end_words(end), &end);
+  }
+
+  void report(Session& s) override {
+    if (!keeps_)
+      show_new(s);
+    else if (s.config.given("dump-on-exit"))
+      dump_all(s, "tracing ends");
+  }
+
+ private:
+  static void choose_cgroups(Session& s) {
+    if (s.config.cgroups.empty()) return;
+    set_variable(s, "by_cgroup", 1);
+    auto levels = cgroup_levels(s.config.cgroups);
+    set_variable(s, "cgroup_levels", levels.size());
+    set_variable(s, "cgroup_level", levels.data(), levels.size() * sizeof levels[0]);
+  }
+
+  void tell_texts(Session& s) {
+    if (!formats_.read())
+      s.limits.emplace_back("arguments are numbers: there is no tracefs that names them");
+    std::uint8_t texts[CALLS] = {};
+    for (std::uint32_t index = 0; index < CALLS; index++) {
+      auto* arguments = formats_.find(index);
+      if (!arguments) continue;
+      for (std::size_t i = 0; i < std::min<std::size_t>(arguments->size(), CALL_ARGS); i++)
+        if ((*arguments)[i].is_text()) texts[index] |= static_cast<std::uint8_t>(1 << i);
+      auto name = syscall_name(index);
+      if (texts[index] && (name == "execve" || name == "execveat")) texts[index] |= CALL_TEXT_EARLY;
+    }
+    set_variable(s, "call_texts", texts, sizeof texts);
+  }
+
+  static void by_begin(std::vector<Call>& calls) {
+    std::stable_sort(calls.begin(), calls.end(),
+                     [](auto& a, auto& b) { return a.begin() < b.begin(); });
+  }
+
+  std::vector<Call> take(Recorder& recorder) {
+    std::vector<Call> calls;
+    int cpu = 0;
+    for (auto& segment : recorder.segments()) {
+      segment.read([&](auto& slots) { calls.push_back({cpu, CallRecord::of(slots)}); });
+      cpu++;
+    }
+    return calls;
+  }
+
+  /// Continuous: what was overwritten before it could be read is lost.
+  void show_new(Session& s) {
+    for (auto& [key, recorder] : recorders_) {
+      auto calls = take(recorder);
+      by_begin(calls);
+      count_overwritten(s, key, LEDGER_LOST);
+      for (auto& c : calls) line(s, key, c);
+    }
+  }
+
+  std::uint64_t count_overwritten(Session& s, std::uint64_t key, ledger_cause cause) {
+    auto now = recorders_[key].overwritten();
+    auto since = now - overwritten_[key];
+    overwritten_[key] = now;
+    s.ledger.count[cause] += since;
+    return since;
+  }
+
+  /// Of all recorders.
+  std::map<std::uint64_t, std::vector<Call>> under_way(const Session& s) const {
+    std::map<std::uint64_t, std::vector<Call>> all;
+    auto* program =
+        bpf_object__find_program_by_name(s.object.get(), std::string(report_.under_way).c_str());
+    if (!program || bpf_program__fd(program) < 0) return all;
+    Link link(bpf_program__attach_iter(program, nullptr));
+    Fd fd(link.fd() >= 0 ? bpf_iter_create(link.fd()) : -1);
+    record_slot slots[2];
+    std::string bytes;
+    char buffer[16384];
+    for (ssize_t n; fd && (n = read(fd.get(), buffer, sizeof buffer)) > 0;)
+      bytes.append(buffer, static_cast<std::size_t>(n));
+    for (std::size_t at = 0; at + sizeof slots <= bytes.size(); at += sizeof slots) {
+      memcpy(slots, bytes.data() + at, sizeof slots);
+      all[slots[0].seq].push_back(
+          {-1, CallRecord::of({slots, slots + (slots[0].slots > 1 ? 2 : 1)})});
+    }
+    return all;
+  }
+
+  void dump_all(Session& s, const std::string& why) {
+    auto unfinished = under_way(s);
+    for (auto& [key, recorder] : recorders_) dump(s, key, unfinished[key], why, nullptr);
+  }
+
+  void dump(Session& s, std::uint64_t key, const std::vector<Call>& unfinished,
+            const std::string& why, const record_process_end* end) {
+    auto calls = take(recorders_[key]);
+    calls.insert(calls.end(), unfinished.begin(), unfinished.end());
+    by_begin(calls);
+    auto overwritten = count_overwritten(s, key, LEDGER_OVERWRITTEN);
+    auto now = end ? end->head.time_ns : monotonic_ns();
+    std::string comm = end ? std::string(end->comm, strnlen(end->comm, COMM_LEN)) : "";
+    if (s.config.format == OutputFormat::json) {
+      JsonLine line;
+      line.text("type", "dump").text("time", iso_time(now)).number("monotonic_ns", now);
+      text_or_null(line, "cgroup", names_[key]);
+      line.text("reason", why);
+      if (end)
+        line.number("pid", end->tgid).text("comm", comm);
+      else
+        line.key("pid").null().key("comm").null();
+      line.number("calls", calls.size()).number("overwritten", overwritten);
+      s.out.line(line.finish());
+    } else if (s.config.format == OutputFormat::text) {
+      auto who = end ? fmt::format("{}[{}]: ", printable(comm), end->tgid) : "";
+      auto where = names_[key].empty() ? "" : printable(names_[key]) + ": ";
+      s.out.line(fmt::format(
+          "==> {} {}{}{}: {} calls{} <==", since_start(s, now), where, who, why, calls.size(),
+          overwritten ? fmt::format(", {} older ones overwritten", overwritten) : ""));
+    }
+    for (auto& c : calls) line(s, key, c);
+    s.out.flush();
+  }
+
+  static void text_or_null(JsonLine& line, std::string_view key, const std::string& text) {
+    line.key(key);
+    if (text.empty())
+      line.null();
+    else
+      line.text(text);
+  }
+
+  void line(Session& s, std::uint64_t key, const Call& c) {
+    s.ledger.shown++;
+    if (s.config.format == OutputFormat::json)
+      json(s, key, c);
+    else if (s.config.format == OutputFormat::csv)
+      csv(s, key, c);
+    else
+      text(s, c);
+  }
+
+  static std::string name_of(const recorded_call& c) {
+    return {c.comm, strnlen(c.comm, sizeof c.comm)};
+  }
+
+  void text(Session& s, const Call& c) const {
+    auto& call = c.record.call;
+    auto cpu = c.cpu < 0 ? std::string("cpu#-") : fmt::format("cpu#{}", c.cpu);
+    auto thread = call.tid == call.tgid ? "" : fmt::format(" tid {}", call.tid);
+    auto words = call_text(c.record, formats_.find(call.index));
+    std::string end;
+    if (c.record.unfinished())
+      end = " ...";
+    else if (c.record.headless())
+      end = fmt::format(" = {}", result_text(call.result));
+    else
+      end = fmt::format(" = {} <{:.6f}>", result_text(call.result),
+                        static_cast<double>(call.end_ns - call.start_ns) / 1e9);
+    s.out.line(fmt::format("{} {} pid {}{} [{}] {}{}{}", since_start(s, c.begin()), cpu, call.tgid,
+                           thread, printable(name_of(call)), c.record.headless() ? "..." : "",
+                           words, end));
+  }
+
+  void json(Session& s, std::uint64_t key, const Call& c) {
+    auto& call = c.record.call;
+    JsonLine line;
+    line.text("type", "call").text("time", iso_time(c.begin())).number("monotonic_ns", c.begin());
+    text_or_null(line, "cgroup", names_[key]);
+    line.key("cpu");
+    if (c.cpu < 0)
+      line.null();
+    else
+      line.integer(c.cpu);
+    line.number("pid", call.tgid).number("tid", call.tid).text("comm", name_of(call));
+    line.text("syscall", syscall_name(call.index)).text("abi", syscall_abi(call.index));
+    line.key("arguments").begin_object();
+    auto* arguments = formats_.find(call.index);
+    auto count = arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS;
+    for (std::size_t i = 0; i < count; i++) {
+      auto name = arguments ? (*arguments)[i].name : fmt::format("arg{}", i);
+      auto& text = c.record.texts[i];
+      if (text && text->readable)
+        line.text(name, text->bytes);
+      else
+        line.number(name, call.args[i]);
+    }
+    line.end_object();
+    bool ended = !c.record.unfinished(), timed = ended && !c.record.headless();
+    auto error = ended ? result_error(call.result) : 0;
+    line.key("result");
+    if (ended)
+      line.integer(call.result);
+    else
+      line.null();
+    text_or_null(line, "error", error ? error_name(error) : "");
+    line.key("latency_ns");
+    if (timed)
+      line.number(call.end_ns - call.start_ns);
+    else
+      line.null();
+    s.out.line(line.finish());
+  }
+
+  void csv(Session& s, std::uint64_t key, const Call& c) {
+    auto& call = c.record.call;
+    bool ended = !c.record.unfinished(), timed = ended && !c.record.headless();
+    auto error = ended ? result_error(call.result) : 0;
+    s.out.line(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", iso_time(c.begin()), c.begin(),
+                           csv_field(names_[key]), c.cpu < 0 ? "" : std::to_string(c.cpu),
+                           call.tgid, call.tid, csv_field(name_of(call)), syscall_name(call.index),
+                           syscall_abi(call.index),
+                           csv_field(call_text(c.record, formats_.find(call.index))),
+                           ended ? std::to_string(call.result) : "", error ? error_name(error) : "",
+                           timed ? std::to_string(call.end_ns - call.start_ns) : ""));
+  }
+
+  const CallReport& report_;
+  CallFormats formats_;
+  std::uint32_t slots_ = 0, cpus_ = 0;
+  Fd sample_;  ///< of a recorder's map, until the program is loaded
+  std::map<std::uint64_t, std::string> names_;  ///< of recorders
+  std::map<std::uint64_t, Recorder> recorders_;
+  std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< told already
+  bool keeps_ = false;  ///< shows calls when asked to, rather than as they come
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make(const CallReport& report) {
+  return std::make_unique<CallReporter>(report);
+}
+
+}  // namespace coretap

@@ -1,0 +1,251 @@
+// Stack tools that show what is held: the largest stacks of each interval, ascending.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "program/maps.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/held.hpp"
+#include "reports/reporters.hpp"
+#include "stacks/stack_layout.hpp"
+#include "stacks/stack_names.hpp"
+#include "stacks/svg_report.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::uint64_t kTop = 10;        // stacks in text where --top does not say
+constexpr std::uint64_t kYoungest = 500;  // ms; what is younger may be freed in a moment
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+const std::string kSeveral = "[several]";  // in place of a process' name
+
+class HeldReporter : public Reporter {
+ public:
+  explicit HeldReporter(const StackReport& report) : report_(report), layout_(report, {}) {}
+
+  void configure(Session& s) override {
+    if (s.config.given("show-allocs")) s.names.ask_hidden();
+    auto& c = s.config;
+    sums_ = c.given("combined-only");
+    by_count_ = c.sort == "count";
+    one_in_ = std::max<std::uint64_t>(1, c.number("sample-rate", 1));
+    text_ = c.format == OutputFormat::text && !c.given("folded") && c.svg.empty();
+    top_ = c.top ? c.top : text_ ? kTop : UINT64_MAX;
+    names_.configure(s,
+                     {.offsets = c.given("offset"), .modules = c.given("verbose"), .places = text_},
+                     c.holds("task-filter"));
+    std::uint64_t salt = 0;
+    if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
+    set_variable(s, "held_salt", salt);
+  }
+
+  void size_maps(Session& s) override { StackNames::size_maps(s); }
+  Result<void> ready(Session& s) override { return names_.ready(s); }
+  Result<void> open(Session& s) override { return svg_.open(s); }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv)
+      s.out.line("time,comm,pid,exited,bytes,count,oldest_age_ns,newest_age_ns,stack");
+  }
+
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (size == sizeof(stack_process)) {
+      names_.meet(s, *static_cast<const stack_process*>(data));
+    } else if (size == sizeof(held_note)) {
+      auto& note = *static_cast<const held_note*>(data);
+      book_.note(note);
+      if (book_.crowded()) forget_notes(s);
+    }
+  }
+
+  double poll_seconds() const override { return names_.poll_seconds(); }
+  void poll(Session& s) override { names_.poll(s); }
+  std::vector<int> wakes() const override { return names_.wakes(); }
+
+  void report(Session& s) override {
+    auto now = monotonic_ns();
+    auto rows = read(s, now);
+    auto measure = [&](const HeldRow& r) {
+      return by_count_ ? std::pair(r.count, r.bytes) : std::pair(r.bytes, r.count);
+    };
+    std::sort(rows.begin(), rows.end(), [&](auto& a, auto& b) {
+      return measure(a) != measure(b) ? measure(a) < measure(b) : a.stack < b.stack;
+    });
+    if (rows.size() > top_)
+      rows.erase(rows.begin(), rows.end() - static_cast<std::ptrdiff_t>(top_));
+    if (text_) title(s, rows.size());
+    svg_.begin(1);
+    std::map<std::string, std::uint64_t> folded;
+    for (auto& r : rows) {
+      s.ledger.shown += r.count;
+      auto p = party(s, r);
+      auto sum = (by_count_ ? r.count : r.bytes) * one_in_;
+      if (svg_.wanted()) svg_.add(layout_.path({p}), sum);
+      if (s.config.format == OutputFormat::json)
+        json(s, r, p, now);
+      else if (s.config.format == OutputFormat::csv)
+        csv(s, r, p, now);
+      else if (text_)
+        text(s, r, p);
+      else if (s.config.given("folded"))
+        folded[layout_.folded({p})] += sum;
+    }
+    for (auto& [stack, sum] : folded) s.out.line(fmt::format("{} {}", stack, sum));
+    names_.next_report();
+  }
+
+  Result<void> finish(Session& s) override {
+    return svg_.finish(s, by_count_ ? "allocations" : report_.value_title);
+  }
+  bool keeps_file() const override { return svg_.keeps_file(); }
+
+ private:
+  template <class Key, class Value, class Visit>
+  static std::vector<Key> visit(bpf_map* map, Visit visit) {
+    std::vector<Key> unwanted;
+    each_entry(map, [&](const char* k, const char* v) {
+      Key key;
+      Value value;
+      memcpy(&key, k, sizeof key);
+      memcpy(&value, v, sizeof value);
+      if (!visit(key, value)) unwanted.push_back(key);
+    });
+    return unwanted;
+  }
+
+  template <class Key>
+  static void drop(bpf_map* map, const std::vector<Key>& keys) {
+    for (auto& key : keys) bpf_map_delete_elem(bpf_map__fd(map), &key);
+  }
+
+  std::vector<HeldRow> read(Session& s, std::uint64_t now) {
+    auto youngest = s.config.number("older", kYoungest);
+    youngest = youngest > now / kMillisecond ? now : youngest * kMillisecond;
+    book_.begin({.until_ns = sums_ ? 0 : now - youngest, .blocks = s.config.given("show-allocs")});
+    auto* blocks = s.map("held");
+    if (blocks && (!sums_ || book_.owners_gone()))
+      drop(blocks, visit<held_key, held>(
+                       blocks, [&](auto& key, auto& value) { return book_.add(key, value); }));
+    if (auto* sums = s.map("held_sums"); sums && sums_)
+      drop(sums, visit<held_place, held_sum>(
+                     sums, [&](auto& place, auto& sum) { return book_.add(place, sum); }));
+    return book_.finish();
+  }
+
+  void forget_notes(Session& s) {
+    book_.begin_to_forget();
+    visit<held_key, held>(s.map("held"), [&](auto& key, auto& value) {
+      book_.keep_notes_of(key, value);
+      return true;
+    });
+    book_.forget_notes();
+  }
+
+  StackParty party(Session& s, const HeldRow& r) {
+    StackParty p;
+    p.who.tgid = p.who.tid = r.tgid;
+    auto& comm = r.tgid ? r.comm : kSeveral;
+    memcpy(p.who.comm, comm.data(), std::min(comm.size(), sizeof p.who.comm));
+    auto& named =
+        r.owner ? names_.user(s, r.stack, static_cast<pid_t>(r.tgid)) : names_.kernel(s, r.stack);
+    (r.owner ? p.user : p.kernel) = named.frames;
+    p.cut = named.cut;
+    p.guessed = named.guessed;
+    if (named.missed) s.ledger.count[LEDGER_STACK_FAILED] += r.count;
+    s.ledger.user_stack(named.cut, named.guessed, r.count);
+    return p;
+  }
+
+  void title(Session& s, std::size_t rows) const {
+    s.out.line(fmt::format(
+        "[{}] Top {} stacks with outstanding allocations{}:", wall_time(), rows,
+        one_in_ > 1 ? fmt::format(" (estimates, from 1 of {} addresses)", one_in_) : ""));
+  }
+
+  void text(Session& s, const HeldRow& r, const StackParty& p) const {
+    std::string whose;
+    if (r.owner && (s.config.pids.size() != 1 || r.exited))
+      whose = fmt::format(" [{} {}{}]", printable(r.comm), r.tgid, r.exited ? ", has ended" : "");
+    s.out.line(fmt::format("\t{} bytes in {} allocations from stack{}", r.bytes * one_in_,
+                           r.count * one_in_, whose));
+    for (auto& b : r.blocks)
+      s.out.line(s.names.hides(b.address)
+                     ? fmt::format("\t\taddr = {} size = {}", kHiddenAddress, b.bytes)
+                     : fmt::format("\t\taddr = {:#x} size = {}", b.address, b.bytes));
+    for (auto* frames : {&p.kernel, &p.user})
+      for (auto& f : *frames) s.out.line("\t\t" + printable(f));
+    if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) s.out.line("\t\t" + marks);
+  }
+
+  static std::uint64_t age(std::uint64_t then, std::uint64_t now) {
+    return now > then ? now - then : 0;
+  }
+
+  void json(Session& s, const HeldRow& r, const StackParty& p, std::uint64_t now) const {
+    JsonLine line;
+    line.text("type", "stack").text("time", iso_time(now)).key("comm");
+    if (r.tgid) {
+      line.text(r.comm).number("pid", r.tgid);
+    } else {
+      line.null().key("pid").null();
+    }
+    line.boolean("exited", r.exited).number("bytes", r.bytes * one_in_);
+    line.number("count", r.count * one_in_).number("sample_rate", one_in_);
+    line.key("oldest_age_ns");
+    if (r.oldest_ns)
+      line.number(age(r.oldest_ns, now));
+    else
+      line.null();
+    line.number("newest_age_ns", age(r.newest_ns, now));
+    json_frames(line, p);
+    if (s.config.given("show-allocs")) {
+      line.key("allocations").begin_array();
+      for (auto& b : r.blocks) {
+        line.begin_object().key("address");
+        if (s.names.hides(b.address))
+          line.null();
+        else
+          line.text(fmt::format("{:#x}", b.address));
+        line.number("bytes", b.bytes).number("age_ns", age(b.time_ns, now)).end_object();
+      }
+      line.end_array();
+    }
+    s.out.line(line.finish());
+  }
+
+  void csv(Session& s, const HeldRow& r, const StackParty& p, std::uint64_t now) const {
+    s.out.line(fmt::format("{},{},{},{},{},{},{},{},{}", iso_time(now), csv_field(r.comm),
+                           r.tgid ? std::to_string(r.tgid) : "", r.exited, r.bytes * one_in_,
+                           r.count * one_in_,
+                           r.oldest_ns ? std::to_string(age(r.oldest_ns, now)) : "",
+                           age(r.newest_ns, now), csv_field(layout_.folded({p}))));
+  }
+
+  const StackReport& report_;
+  SvgReport svg_;
+  HeldBook book_;
+  StackLayout layout_;
+  StackNames names_;
+  std::uint64_t top_ = 0, one_in_ = 1;
+  bool sums_ = false, by_count_ = false, text_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make_held(const StackReport& report) {
+  return std::make_unique<HeldReporter>(report);
+}
+
+}  // namespace coretap

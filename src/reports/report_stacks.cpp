@@ -1,0 +1,161 @@
+// Stack tools: totals by kernel and user stack, as text, flame graphs, folded, or as data.
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "program/maps.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/reporters.hpp"
+#include "stacks/stack_layout.hpp"
+#include "stacks/stack_names.hpp"
+#include "stacks/svg_report.hpp"
+
+namespace coretap {
+
+namespace {
+
+struct Entry {
+  stack_sum sum;
+  std::vector<stack_party> parties;
+};
+
+class StackReporter : public Reporter {
+ public:
+  explicit StackReporter(const StackReport& report) : report_(report) {}
+
+  void configure(Session& s) override {
+    set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
+    // By the names of tasks there is no process to ask for its functions.
+    bool user = report_.layout == StackReport::waker ? s.config.given("user-stacks")
+                                                     : !s.config.given("kernel-stacks-only");
+    set_variable(s, "stack_user", user);
+    names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
+                     user);
+    layout_.emplace(report_,
+                    StackLayout::Style{s.config.given("annotations"), s.config.given("delimited")});
+    if (report_.layout != StackReport::alone) tell_interrupts(s);
+  }
+
+  void size_maps(Session& s) override { StackNames::size_maps(s); }
+  Result<void> ready(Session& s) override { return names_.ready(s); }
+  Result<void> open(Session& s) override { return svg_.open(s); }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());
+  }
+
+  // The only records are processes whose user stack was seen for the first time.
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (size < sizeof(stack_process)) return;
+    names_.meet(s, *static_cast<const stack_process*>(data));
+  }
+
+  void report(Session& s) override {
+    auto entries = read(s);
+    svg_.begin(layout_->scale());
+    std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
+      if (layout_->value(a.sum) != layout_->value(b.sum))
+        return layout_->value(a.sum) < layout_->value(b.sum);
+      return memcmp(a.parties.data(), b.parties.data(), a.parties.size() * sizeof(stack_party)) < 0;
+    });
+    for (auto& e : entries) {
+      s.ledger.shown += e.sum.count;
+      show(s, e);
+    }
+    for (auto& [stack, sum] : folded_) s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
+  }
+
+  double poll_seconds() const override { return names_.poll_seconds(); }
+  void poll(Session& s) override { names_.poll(s); }
+  std::vector<int> wakes() const override { return names_.wakes(); }
+
+  Result<void> finish(Session& s) override { return svg_.finish(s, report_.value_title); }
+  bool keeps_file() const override { return svg_.keeps_file(); }
+
+ private:
+  static void tell_interrupts(Session& s) {
+    auto code = interrupt_code();
+    set_variable(s, "irq_code_begin", code.irq_begin);
+    set_variable(s, "irq_code_end", code.irq_end);
+    set_variable(s, "softirq_code_begin", code.softirq_begin);
+    set_variable(s, "softirq_code_end", code.softirq_end);
+    if (!code.irq_end)
+      s.limits.emplace_back(
+          "interrupts that wake cannot be told from the tasks they interrupt (/proc/kallsyms hides "
+          "addresses; CAP_SYSLOG or root sees them)");
+  }
+
+  static std::vector<Entry> read(Session& s) {
+    std::vector<Entry> entries;
+    auto* map = s.map("stack_counts");
+    if (!map) return entries;
+    std::size_t most = (bpf_map__value_size(map) - sizeof(stack_sum)) / sizeof(stack_party);
+    each_entry(map, [&](const char*, const char* value) {
+      Entry e{{}, std::vector<stack_party>(most)};
+      memcpy(&e.sum, value, sizeof e.sum);
+      memcpy(e.parties.data(), value + sizeof e.sum, most * sizeof(stack_party));
+      // The first is the task itself; a waker has a name, or is no task.
+      while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
+             e.parties.back().state == STACK_TASK)
+        e.parties.pop_back();
+      if (e.sum.count) entries.push_back(std::move(e));
+    });
+    return entries;
+  }
+
+  std::vector<StackParty> parties(Session& s, const Entry& e) {
+    std::vector<StackParty> all;
+    bool missed = false;
+    std::string_view cut;
+    std::uint32_t guessed = 0;
+    for (auto& p : e.parties) {
+      auto& kernel = names_.kernel(s, p.kernel);
+      auto& user = names_.user(s, p.user, static_cast<pid_t>(p.tgid));
+      all.push_back({p, kernel.frames, user.frames, user.cut, user.guessed});
+      missed |= kernel.missed || user.missed;
+      if (cut.empty()) cut = user.cut;
+      guessed += user.guessed;
+    }
+    s.ledger.user_stack(cut, guessed, e.sum.count);
+    if (missed) s.ledger.count[LEDGER_STACK_FAILED] += e.sum.count;
+    return all;
+  }
+
+  void show(Session& s, const Entry& e) {
+    auto all = parties(s, e);
+    if (svg_.wanted()) svg_.add(layout_->path(all), layout_->value(e.sum));
+    if (s.config.format == OutputFormat::json) {
+      s.out.line(layout_->json(all, e.sum));
+    } else if (s.config.format == OutputFormat::csv) {
+      s.out.line(layout_->csv(all, e.sum));
+    } else if (s.config.given("folded")) {
+      // Threads of one name with one stack are one line.
+      folded_[layout_->folded(all)] += layout_->value(e.sum);
+    } else if (!svg_.wanted()) {
+      for (auto& line : layout_->lines(all)) s.out.line(line);
+      s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
+    }
+  }
+
+  const StackReport& report_;
+  StackNames names_;
+  std::optional<StackLayout> layout_;
+  std::map<std::string, std::uint64_t> folded_;
+  SvgReport svg_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make(const StackReport& report) {
+  if (report.measure == StackReport::held) return make_held(report);
+  return std::make_unique<StackReporter>(report);
+}
+
+}  // namespace coretap

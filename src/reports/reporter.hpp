@@ -1,0 +1,49 @@
+// How the run drives a report; one class per kind of report.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "program/session.hpp"
+
+namespace coretap {
+
+/// Shows what a tool reports; one class per kind of report, each in src/output/.
+class Reporter {
+ public:
+  virtual ~Reporter() = default;
+  /// Before load: what the kernel program must know.
+  virtual void configure(Session&) {}
+  /// Before load: how large the maps of its kind are.
+  virtual void size_maps(Session&) {}
+  /// After load, before anything is attached: what takes long.
+  virtual Result<void> ready(Session&) { return {}; }
+  /// When all is attached.
+  virtual Result<void> open(Session&) { return {}; }
+  /// Before the first line: titles.
+  virtual void begin(Session&) {}
+  /// A record came through the ring buffer.
+  virtual void record(Session&, const void*, std::size_t) {}
+  /// An interval has passed, or the end has come.
+  virtual void report(Session&) {}
+  /// When all has been counted: what losses belong to.
+  virtual Result<void> finish(Session&) { return {}; }
+  /// Writes elsewhere too: does not end when standard output's reader goes.
+  virtual bool keeps_file() const { return false; }
+  /// Prints at intervals and at the end, rather than as events come.
+  virtual bool periodic() const { return true; }
+  /// poll() is called so often at least, for what comes by no ring buffer; 0: whenever records are
+  /// read.
+  virtual double poll_seconds() const { return 0; }
+  virtual void poll(Session&) {}
+  /// Descriptors that can be read when poll() should be called at once.
+  virtual std::vector<int> wakes() const { return {}; }
+  /// The signal by which the user asks for a report (Config::dump_signal) has come.
+  virtual void asked(Session&) {}
+  /// Tells what is rather than what was since the report before: the first comes at once, none at
+  /// the end.
+  virtual bool at_once() const { return false; }
+};
+
+std::unique_ptr<Reporter> make_reporter(const Tool& tool);
+
+}  // namespace coretap

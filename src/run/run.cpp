@@ -1,0 +1,523 @@
+#include "run/run.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include "text/errors.hpp"
+
+#include "base/clock.hpp"
+#include "base/loop.hpp"
+#include "cli/help.hpp"
+#include "coretap/version.hpp"
+#include "program/attach.hpp"
+#include "program/filters.hpp"
+#include "program/load.hpp"
+#include "program/maps.hpp"
+#include "program/needed_capabilities.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "reports/reporter.hpp"
+#include "run/command.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr double kCpuSeconds = 0.2;    // how soon a CPU that has come is noticed
+constexpr double kDrainSeconds = 0.1;  // the latest an event waits before it is shown
+
+Result<void> check_rights(Kernel& kernel) {
+  if (auto missing = missing_capabilities(); !missing.empty())
+    return Error{"not allowed to trace", fmt::format("missing {}", missing),
+                 "run as root (sudo), or give those capabilities", kUnsupported};
+  if (!kernel.has_btf())
+    return Error{"this kernel does not describe its types",
+                 "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
+                 "use a kernel built with BTF, as all current distributions' are", kUnsupported};
+  return {};
+}
+
+void configure(Session& s, Reporter& reporter) {
+  for (auto& edit : s.config.edits())
+    edit_rodata(s, edit.target.offset, &edit.value, std::min<std::size_t>(edit.target.size, 8));
+  // Facts about this kernel's tracepoints that the program asks for by the variable's name.
+  constexpr std::string_view kArgs = "tp_args_";
+  each_constant(s, [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
+    if (!name.starts_with(kArgs)) return;
+    auto fact = static_cast<std::uint64_t>(
+        std::max(0, s.kernel.tracepoint_args(name.substr(kArgs.size()))));
+    edit_rodata(s, offset, &fact, size);
+  });
+  if (s.config.disk) {
+    set_variable(s, "filter_disk", *s.config.disk);
+    set_variable(s, "filter_disk_on", 1);
+  }
+  set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
+  set_variable(s, "page_bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
+  reporter.configure(s);
+}
+
+std::set<std::string_view> own_programs(const Session& s) {
+  std::set<std::string_view> own;
+  if (!s.config.command.empty()) own.insert(kFollowProgram);
+  if (auto* storage = s.map("task_slots"); storage && !bpf_map__autocreate(storage))
+    own.insert(kTaskFreeProgram);
+  if (s.unwinds) own.insert(kUnwindPrograms.begin(), kUnwindPrograms.end());
+  return own;
+}
+
+void learn_names(Session& s) {
+  s.names.tell_hidden = [&s](const Error& why) {
+    s.note("addresses of the kernel are not shown", why);
+  };
+  auto learn = [&](const std::vector<Field>& fields) {
+    for (auto& f : fields) s.names.learn(f.format, s.kernel);
+  };
+  if (auto* r = std::get_if<HistogramReport>(&s.tool.report)) learn(r->keys);
+  if (auto* r = std::get_if<EventReport>(&s.tool.report)) learn(r->fields);
+  if (auto* r = std::get_if<SumReport>(&s.tool.report)) learn(r->fields);
+  if (auto* r = std::get_if<TableReport>(&s.tool.report)) learn(r->fields);
+}
+
+Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
+  if (auto r = open_object(s); !r) return r;
+  s.limits.clear();
+  s.unwinds = false;
+  configure(s, reporter);
+  if (auto r = configure_filters(s, command); !r) return r;
+  size_maps(s);
+  reporter.size_maps(s);
+  auto plan = make_plan(s.tool, s.config, s.kernel, s.object.get(), refused);
+  if (!plan) return plan.error();
+  s.plan = std::move(*plan);
+  s.plan.limits.insert(s.plan.limits.end(), s.limits.begin(), s.limits.end());
+  select_programs(s.plan, s.object.get(), own_programs(s));
+  return {};
+}
+
+Result<void> load_with_names(Session& s) {
+  learn_names(s);  // load() closes the kernel's types
+  return load(s);
+}
+
+/// Attaches all that is loaded; on failure names the program that failed.
+Result<void> attach(Session& s, std::string* failed) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    if (!bpf_program__autoload(program)) continue;
+    if (is_clock(program))
+      s.retained.add({Capability::perfmon, Capability::bpf});  // CPUs may come later
+    auto links = attach_program(program, s.config, s.plan);
+    if (!links) {
+      *failed = bpf_program__name(program);
+      detach(s.links);
+      return links.error();
+    }
+    for (auto& link : *links) s.links.push_back(std::move(link));
+  }
+  return {};
+}
+
+/// Tells the programs from when on an end without its begin is a loss.
+void set_tracing_since(Session& s) {
+  s.began_ns = monotonic_ns();
+  set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
+}
+
+/// Of programs and libraries that are probed.
+std::set<std::string> files_of(const CandidatePlan& way) {
+  std::set<std::string> files;
+  for (auto& [program, places] : way.places)
+    for (auto& point : places.points) files.insert(point.path);
+  return files;
+}
+
+void print_header(Session& s) {
+  if (s.config.format != OutputFormat::json) return;
+  JsonLine line;
+  line.text("type", "header").text("tool", s.tool.name).text("version", kVersion);
+  line.text("kernel", kernel_release())
+      .text("time", iso_time(s.began_ns))
+      .number("monotonic_ns", s.began_ns);
+  line.key("options").begin_object();
+  for (auto& [name, value] : s.config.given_options()) line.text(name, value);
+  line.end_object().key("hooks").begin_array();
+  for (auto& h : s.plan.hooks) {
+    if (!h.wanted) continue;
+    line.begin_object().text("hook", h.hook->name).key("attached").begin_array();
+    if (h.chosen >= 0)
+      for (auto& target : h.candidates[h.chosen].targets) line.text(target);
+    line.end_array();
+    if (h.chosen >= 0 && !h.candidates[h.chosen].places.empty()) {
+      line.key("files").begin_array();
+      for (auto& file : files_of(h.candidates[h.chosen])) line.text(file);
+      line.end_array();
+    }
+    line.end_object();
+  }
+  line.end_array().key("limits").begin_array();
+  for (auto& l : s.plan.limits) line.text(l);
+  line.end_array();
+  s.out.line(line.finish());
+}
+
+void read_ledger(Session& s, const CpuSlots& slots) {
+  ledger sum{};
+  slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
+  for (int i = 0; i < LEDGER_CAUSES; i++) s.ledger.count[i] += sum.count[i];
+  // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    bpf_prog_info info{};
+    __u32 size = sizeof info;
+    if (bpf_program__fd(program) >= 0 &&
+        bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0)
+      s.ledger.count[LEDGER_MISSED] += info.recursion_misses;
+  }
+}
+
+void print_ledger(Session& s) {
+  if (s.config.format == OutputFormat::json) {
+    JsonLine line;
+    s.ledger.json(line);
+    s.out.line(line.finish());
+    s.out.flush();
+  }
+  auto text = s.ledger.text(s.config.given("verbose"));
+  if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.name, text).c_str(), stderr);
+}
+
+void print_sizes(Session& s) {
+  std::string text = "maps:\n";
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, s.object.get()) {
+    if (!bpf_map__autocreate(map)) continue;
+    text +=
+        fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
+                    bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
+  }
+  s.out.write(text);
+}
+
+void print_plan(Session& s) {
+  s.out.write(explain(s.plan, true));
+  for (auto& l : s.plan.limits) s.out.line("limit: " + l);
+  print_sizes(s);
+}
+
+/// What only the start has touched goes: heap, and pages of programs that are mapped with their
+/// neighbours and come back by themselves.
+void give_memory_back() {
+  malloc_trim(0);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void*) {
+        auto page = static_cast<std::uintptr_t>(getpagesize());
+        for (int i = 0; i < info->dlpi_phnum; i++) {
+          auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || segment.p_flags & PF_W) continue;
+          auto begin = (info->dlpi_addr + segment.p_vaddr) & ~(page - 1);
+          auto end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+          madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+        }
+        return 0;
+      },
+      nullptr);
+}
+
+/// What is recorded may be secret: for the file's owner only.
+Result<void> redirect(Session& s) {
+  if (!s.config.given("output") || s.config.given("explain")) return {};
+  std::string path(s.config.text("output"));
+  s.file.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!s.file) return Error{fmt::format("cannot write to {}", path), strerror(errno)};
+  s.out = Sink(s.file.get());
+  return {};
+}
+
+/// CPUs that come online while clocks are sampled get theirs.
+class ClockWatch {
+ public:
+  explicit ClockWatch(Session& s) : s_(s), online_(online_cpus()) {}
+
+  static bool wanted(const Session& s) {
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, s.object.get()) {
+      if (bpf_program__autoload(program) && is_clock(program)) return true;
+    }
+    return false;
+  }
+
+  void look() {
+    auto now = online_cpus();
+    std::vector<int> came;
+    std::set_difference(now.begin(), now.end(), online_.begin(), online_.end(),
+                        std::back_inserter(came));
+    online_ = std::move(now);
+    if (came.empty()) return;
+    auto links = attach_clocks(s_.object.get(), s_.config, came);
+    if (!links)
+      s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
+              links.error());
+    else
+      for (auto& link : *links) s_.links.push_back(std::move(link));
+  }
+
+ private:
+  Session& s_;
+  std::vector<int> online_;
+};
+
+/// The part between attach and detach.
+Result<void> trace(Session& s, Reporter& reporter, Command& command) {
+  Loop loop;
+  if (auto r = loop.open(); !r) return r;
+  s.out.give_up_on(loop.signals());
+
+  std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> ring(nullptr, ring_buffer__free);
+  struct Context {
+    Session* s;
+    Reporter* reporter;
+  } context{&s, &reporter};
+  if (auto* events = s.map("events")) {
+    ring.reset(ring_buffer__new(
+        bpf_map__fd(events),
+        [](void* c, void* data, std::size_t size) {
+          auto* context = static_cast<Context*>(c);
+          context->reporter->record(*context->s, data, size);
+          return 0;
+        },
+        &context, nullptr));
+    if (!ring) return Error{"cannot read the ring buffer", strerror(errno)};
+  }
+  auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
+  auto check_output = [&] {
+    if (!wanted() || s.out.failed()) loop.stop();
+  };
+  auto drain = [&] {
+    if (ring) ring_buffer__consume(ring.get());
+    reporter.poll(s);
+    s.out.flush();
+    check_output();
+  };
+  auto report = [&] {
+    drain();
+    reporter.report(s);
+    s.out.flush();
+    check_output();
+  };
+
+  std::uint64_t reports = 0;
+  auto next_report = [&] {
+    report();
+    if (s.config.count && ++reports >= s.config.count) loop.stop();
+  };
+  if (ring) {
+    loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
+  }
+  if (double poll = reporter.poll_seconds(); ring || poll > 0)
+    loop.every(poll > 0 ? poll : kDrainSeconds, drain);
+  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
+  if (s.config.dump_signal)
+    loop.on_signal(s.config.dump_signal, [&] {
+      drain();
+      reporter.asked(s);
+      s.out.flush();
+      check_output();
+    });
+  if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
+  ClockWatch clocks(s);
+  if (s.object && ClockWatch::wanted(s)) loop.every(kCpuSeconds, [&] { clocks.look(); });
+  if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
+  // A reader that has gone is noticed although there is nothing to write.
+  if (!reporter.keeps_file())
+    loop.watch(STDOUT_FILENO, 0, [&] {
+      s.out.reader_has_gone();
+      loop.stop();
+    });
+  if (command.pid() > 0) {
+    loop.watch(command.pidfd(), EPOLLIN, [&] {
+      if (command.status() >= 0) loop.stop();
+    });
+  }
+
+  reporter.begin(s);
+  if (reporter.at_once()) {
+    next_report();
+    if (s.config.interval <= 0) loop.stop();
+  }
+  s.out.flush();  // before a command's first words
+  check_output();
+  if (command.pid() > 0 && wanted() && !s.out.failed())
+    if (auto r = command.start(); !r) return r;
+  loop.run();
+
+  if (loop.signal()) s.out.ending();
+  bool complete = reporter.at_once() || (s.config.count && reports >= s.config.count);
+  if (command.pid() > 0 && command.status() < 0)
+    s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
+  // What happened until now belongs to the last report; what happens from here on does not.
+  const bool stopped = true;
+  set_live(s, "emit_stopped", &stopped, sizeof stopped);
+  detach(s.links);
+  if (wanted()) {
+    if (complete)
+      drain();
+    else
+      report();
+  }
+  s.out.give_up_on(-1);
+  return {};
+}
+
+int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
+  if (!s.out.closed()) let_signals_kill();  // all that is left is to print
+  read_ledger(s, ledger);
+  auto finished = reporter.finish(s);
+  if (!finished) print_error(s.tool.name, finished.error());
+  if (s.out.closed()) return finished ? kOk : kFailed;
+  print_ledger(s);
+  s.out.flush();
+  if (!finished) return kFailed;
+  if (s.out.failed()) {
+    print_error(s.tool.name, s.out.error());
+    return kFailed;
+  }
+  if (s.config.given("strict") && s.ledger.data_lost()) return kDataLost;
+  if (s.config.given("exit-status") && command.status() >= 0) return command.status();
+  return kOk;
+}
+
+void announce(Session& s) {
+  for (auto& l : s.plan.limits) s.say("note: " + l);
+  s.verbose("attached:\n" + explain(s.plan, false));
+  if (s.config.format != OutputFormat::text) return;
+  auto text = std::string(s.tool.announce);
+  if (!s.config.command.empty())
+    text += " until the command ends";
+  else if (s.config.duration > 0)
+    text += fmt::format(" for {:g} s", s.config.duration);
+  fputs((text + "... Hit Ctrl-C to end.\n").c_str(), stderr);
+}
+
+/// A run without any kernel program.
+Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
+  if (s.config.given("explain")) {
+    s.out.line(fmt::format("reads {}, attaches nothing", report.source));
+    return {};
+  }
+  Command none;
+  auto reporter = make_reporter(s.tool);
+  reporter->configure(s);
+  if (auto r = reporter->open(s); !r) return r;
+  s.began_ns = monotonic_ns();
+  drop_capabilities(s);
+  print_header(s);
+  if (auto r = trace(s, *reporter, none); !r) return r;
+  if (s.out.closed()) return {};
+  let_signals_kill();
+  print_ledger(s);
+  return {};
+}
+
+}  // namespace
+
+Result<void> prepare(Session& s) {
+  if (std::holds_alternative<SnapshotReport>(s.tool.report)) return {};
+  if (auto r = check_rights(s.kernel); !r) return r;
+  auto reporter = make_reporter(s.tool);
+  if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
+  return load_with_names(s);
+}
+
+int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
+  auto parsed = parse_command_line(declared, arguments);
+  auto tool = declared;
+  if (parsed) tool.report = chosen_report(declared, parsed->config);
+  auto fail = [&](const Error& e) {
+    print_error(tool.name, e);
+    return e.status;
+  };
+  if (!parsed) return fail(parsed.error());
+  Session s(tool, parsed->config);
+  auto end_of_output = [&] {
+    s.out.flush();
+    return s.out.failed() ? fail(s.out.error()) : static_cast<int>(kOk);
+  };
+  if (parsed->what == Invocation::help) {
+    s.out.write(help_text(tool));
+    return end_of_output();
+  }
+  if (parsed->what == Invocation::version) {
+    s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
+    return end_of_output();
+  }
+  if (tool.list && s.config.given("list")) {
+    s.out.write(tool.list());
+    return end_of_output();
+  }
+
+  if (auto r = find_cgroups(parsed->config); !r) return fail(r.error());
+  if (auto r = redirect(s); !r) return fail(r.error());
+  block_signals();
+  if (auto* snapshot = std::get_if<SnapshotReport>(&tool.report)) {
+    if (auto r = show_snapshots(s, *snapshot); !r) return fail(r.error());
+    return end_of_output();
+  }
+  if (s.config.dump_signal) block_signal(s.config.dump_signal);
+  if (auto r = check_rights(s.kernel); !r) return fail(r.error());
+
+  Command command;
+  bool explain_plan = s.config.given("explain");
+  if (!s.config.command.empty() && !explain_plan)
+    if (auto r = command.prepare(s.config.command); !r) return fail(r.error());
+
+  std::unique_ptr<Reporter> reporter;
+  Refused refused;
+  while (true) {
+    reporter = make_reporter(tool);
+    auto prepared = prepare_with(s, *reporter, command.pid(), refused);
+    if (explain_plan && prepared) {
+      print_plan(s);
+      return end_of_output();
+    }
+    if (!prepared) return fail(prepared.error());
+    if (auto r = load_with_names(s); !r) return fail(r.error());
+    if (auto r = fill_filters(s, command.pid()); !r) return fail(r.error());
+    if (auto r = reporter->ready(s); !r) return fail(r.error());
+    std::string failed;
+    auto attached = attach(s, &failed);
+    if (attached) break;
+    // Only trying told: what looked well goes, and the next way has its turn.
+    if (failed.empty() || !refused.emplace(failed, attached.error().why).second)
+      return fail(attached.error());
+  }
+  CpuSlots ledger;
+  if (auto r = ledger.open(s.map("ledger")); !r) return fail(r.error());
+  if (auto r = reporter->open(s); !r) return fail(r.error());
+  set_tracing_since(s);
+  drop_capabilities(s);
+  announce(s);
+  print_header(s);
+  give_memory_back();
+  if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
+  return finish(s, *reporter, command, ledger);
+}
+
+}  // namespace coretap

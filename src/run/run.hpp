@@ -1,0 +1,21 @@
+// The steps that every tool's run takes, always in the same order.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "coretap/tool.hpp"
+
+namespace coretap {
+
+struct Session;
+
+/// Runs a tool with its arguments; returns the exit status.
+int run_tool(const Tool& tool, const std::vector<std::string>& arguments);
+
+/// Opens, configures, plans and loads, without attaching: what `doctor` asks of each tool.
+Result<void> prepare(Session& session);
+
+}  // namespace coretap

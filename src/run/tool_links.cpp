@@ -1,0 +1,184 @@
+#include "run/tool_links.hpp"
+
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include "text/errors.hpp"
+
+#include "program/session.hpp"
+#include "text/sanitize.hpp"
+#include "text/sink.hpp"
+
+namespace coretap {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kUsageText[] =
+    "Usage: coretap link [--prefix PREFIX] [--remove] [DIRECTORY]\n\n"
+    "Makes a link to this executable for each tool, so that it runs by its own name.\n"
+    "Nothing is overwritten: where a name is something else already, no link is made.\n\n"
+    "  --prefix PREFIX  names begin with this, which ends in '-': with ct- they are ct-NAME\n"
+    "  --remove         remove such links instead; without --prefix, those of any prefix\n"
+    "  DIRECTORY        where to (default: the directory of the executable)\n";
+
+Error failure(std::string_view action, const fs::path& path, std::error_code why) {
+  return {fmt::format("{} {}", action, printable(path.native())), why.message()};
+}
+
+/// By /proc, or where that is not mounted as the kernel was asked to run it.
+Result<fs::path> this_executable() {
+  std::error_code error;
+  auto path = fs::canonical("/proc/self/exe", error);
+  auto* asked = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (error && asked) path = fs::canonical(asked, error);
+  if (error) return failure("cannot find the executable", "/proc/self/exe", error);
+  return path;
+}
+
+bool leads_to(const fs::path& name, const fs::path& executable) {
+  std::error_code error;
+  return fs::equivalent(name, executable, error) && !error;
+}
+
+/// Of a prefix with which tool_called() finds the tool again, and which is no trouble in shells.
+bool fit_prefix(std::string_view prefix) {
+  if (prefix.empty()) return true;
+  return isalnum(static_cast<unsigned char>(prefix.front())) && prefix.back() == '-' &&
+         std::all_of(prefix.begin(), prefix.end(), [](unsigned char c) {
+           return isalnum(c) || c == '-' || c == '_' || c == '.' || c == '+';
+         });
+}
+
+}  // namespace
+
+const Registered* tool_called(std::string_view name) {
+  if (auto* whole = find_tool(name)) return whole;
+  auto dash = name.rfind('-');
+  return dash == name.npos || dash == 0 ? nullptr : find_tool(name.substr(dash + 1));
+}
+
+Result<LinkCounts> make_links(const fs::path& executable, const fs::path& directory,
+                              std::string_view prefix) {
+  std::error_code error;
+  auto target = fs::canonical(executable, error);
+  if (error) return failure("cannot find", executable, error);
+  auto home = fs::canonical(directory, error);
+  if (!error && !fs::is_directory(home)) error = std::make_error_code(std::errc::not_a_directory);
+  if (error) return failure("cannot make links in", directory, error);
+
+  LinkCounts counts;
+  std::vector<fs::path> wanted;
+  std::vector<std::string> taken;
+  for (auto& entry : registry()) {
+    auto name = home / fmt::format("{}{}", prefix, entry.name);
+    if (leads_to(name, target))
+      counts.there++;
+    else if (fs::symlink_status(name, error).type() != fs::file_type::not_found)
+      taken.push_back(name.filename());
+    else
+      wanted.push_back(name);
+  }
+  if (!taken.empty())
+    return Error{
+        fmt::format("no link was made: {} has {} that {} not ours", printable(home.native()),
+                    fmt::join(taken, ", "), taken.size() == 1 ? "is" : "are"),
+        {},
+        "choose other names with --prefix, such as --prefix ct-, or another directory"};
+
+  for (auto& name : wanted) {
+    fs::create_symlink(target.lexically_relative(home), name, error);
+    if (error) {
+      std::error_code ignored;
+      for (auto& made : wanted) {
+        if (made == name) break;
+        fs::remove(made, ignored);
+      }
+      return failure("no link was made: cannot make", name, error);
+    }
+  }
+  counts.made = wanted.size();
+  return counts;
+}
+
+Result<std::size_t> remove_links(const fs::path& executable, const fs::path& directory,
+                                 std::optional<std::string_view> prefix) {
+  std::error_code error;
+  std::vector<fs::path> ours;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    auto name = at->path().filename().native();
+    auto* tool = tool_called(name);
+    std::error_code ignored;
+    if (tool && (!prefix || name == fmt::format("{}{}", *prefix, tool->name)) &&
+        at->is_symlink(ignored) && leads_to(at->path(), executable))
+      ours.push_back(at->path());
+  }
+  if (error) return failure("cannot read", directory, error);
+  for (auto& link : ours)
+    if (!fs::remove(link, error) && error) return failure("cannot remove", link, error);
+  return ours.size();
+}
+
+int link_command(const std::vector<std::string>& arguments) {
+  auto wrong = [](std::string what) {
+    print_error("coretap", {"link: " + std::move(what), {}, "coretap link --help shows the usage"});
+    return kUsage;
+  };
+  std::optional<std::string> prefix, directory;
+  bool remove = false;
+  Sink out;
+  for (auto at = arguments.begin(); at != arguments.end(); ++at) {
+    if (*at == "--help" || *at == "-h") {
+      out.write(kUsageText);
+      return end_of(out);
+    }
+    if (*at == "--remove") {
+      remove = true;
+    } else if (at->starts_with("--prefix=")) {
+      prefix = at->substr(at->find('=') + 1);
+    } else if (*at == "--prefix") {
+      if (++at == arguments.end()) return wrong("--prefix needs a value");
+      prefix = *at;
+    } else if (at->starts_with('-') || at->empty() || directory) {
+      return wrong(fmt::format("unexpected '{}'", printable(*at)));
+    } else {
+      directory = *at;
+    }
+  }
+  if (prefix && !fit_prefix(*prefix))
+    return wrong(
+        fmt::format("--prefix '{}': want letters, digits and . _ + -, a '-' last, as in ct-",
+                    printable(*prefix)));
+
+  auto executable = this_executable();
+  if (!executable) {
+    print_error("coretap", executable.error());
+    return kFailed;
+  }
+  fs::path home = directory ? fs::path(*directory) : executable->parent_path();
+  auto shown = printable(home.native());
+  if (remove) {
+    auto removed = remove_links(*executable, home, prefix);
+    if (!removed) {
+      print_error("coretap", removed.error());
+      return kFailed;
+    }
+    out.line(fmt::format("{}: {} links removed", shown, *removed));
+  } else {
+    auto counts = make_links(*executable, home, prefix.value_or(""));
+    if (!counts) {
+      print_error("coretap", counts.error());
+      return kFailed;
+    }
+    out.line(fmt::format("{}: {} links made, {} were there", shown, counts->made, counts->there));
+  }
+  return end_of(out);
+}
+
+}  // namespace coretap

@@ -1,0 +1,301 @@
+#include "stacks/flamegraph.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "stacks/flamegraph_script.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+// Pixels, until the script fits the picture to the window.
+constexpr int kWidth = 1200, kMargin = 10, kRow = 17, kBox = 16;
+constexpr int kLine = 18;         // of text in the head
+constexpr double kLetter = 7.25;  // width of one, about
+constexpr double kNarrowest = 0.1;
+constexpr int kInner = kWidth - 2 * kMargin;
+
+constexpr unsigned kShades = 6;
+struct Palette {
+  const char* style;
+  const char* meaning;
+  int hue, saturation, lightness;  ///< of the darkest shade
+};
+// Warm is user code, cold is the kernel's, whoever's it is; readable to the colour-blind.
+constexpr Palette kPalettes[] = {
+    {"t", "task", 45, 8, 76},
+    {"u", "user", 26, 90, 62},
+    {"k", "kernel", 208, 72, 66},
+    {"m", "mark", 54, 75, 74},
+    {"wt", "waker", 320, 14, 80},
+    {"wu", "waker's user", 344, 82, 76},
+    {"wk", "waker's kernel", 166, 46, 60},
+};
+
+std::size_t palette_of(StackWord::Kind kind, bool waker) {
+  return kind == StackWord::mark || !waker ? kind : 4 + kind;
+}
+
+/// FNV-1a: the same name has the same shade everywhere.
+unsigned shade_of(std::string_view name) {
+  std::uint32_t hash = 2166136261U;
+  for (unsigned char c : name) hash = (hash ^ c) * 16777619U;
+  return (hash >> 16) % kShades;
+}
+
+/// 1234567 as 1,234,567.
+std::string grouped(std::uint64_t value) {
+  auto digits = std::to_string(value);
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<std::size_t>(i), 1, ',');
+  return digits;
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+/// The beginning of a name, whole characters.
+std::string_view bounded(std::string_view name) {
+  if (name.size() <= FlameGraph::kLongestName) return name;
+  auto end = FlameGraph::kLongestName;
+  while (end > FlameGraph::kLongestName - 4 &&
+         (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
+    end--;
+  return name.substr(0, end);
+}
+
+/// What fits into so many columns of a printable name; the script does the same.
+std::string cut(std::string_view name, std::size_t columns) {
+  if (columns < 3) return {};
+  std::size_t used = 0, kept = 0, i = 0;
+  while (i < name.size()) {
+    auto first = static_cast<unsigned char>(name[i]);
+    std::size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    used += first < 0xe1 ? 1 : 2;  // from U+1000 on letters may be twice as wide
+    if (used > columns) return std::string(name.substr(0, kept)) + "\xe2\x80\xa6";
+    i += length;
+    if (used < columns) kept = i;
+  }
+  return std::string(name);
+}
+
+template <class... Arguments>
+void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
+}
+
+void put_style(std::string& out) {
+  out += "<style><![CDATA[";
+  out += kFlameStyle;
+  for (auto& p : kPalettes)
+    for (unsigned shade = 0; shade < kShades; shade++)
+      put(out, ".{}{} {{ fill: hsl({},{}%,{}%); }}\n", p.style, shade, p.hue + 3 * shade,
+          p.saturation, p.lightness + 2 * shade);
+  out += "]]></style>\n";
+}
+
+/// Colours that occur, each with its meaning.
+void put_legend(std::string& out, const bool (&used)[std::size(kPalettes)], int y) {
+  double x = kMargin;
+  for (std::size_t i = 0; i < std::size(kPalettes); i++) {
+    if (!used[i]) continue;
+    std::string_view meaning = kPalettes[i].meaning;
+    put(out,
+        "<rect class=\"{}2\" x=\"{:.0f}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"2\"/>"
+        "<text class=\"ink\" x=\"{:.0f}\" y=\"{}\">{}</text>\n",
+        kPalettes[i].style, x, y - 10, x + 17, y, xml_text(meaning));
+    x += 17 + static_cast<double>(meaning.size() + 2) * kLetter;
+  }
+}
+
+}  // namespace
+
+/// What is drawn: children in the order of their names, sums, and what is too narrow.
+struct FlameGraph::Tree {
+  struct Box {
+    std::uint32_t node, level;
+    std::uint64_t start;
+  };
+
+  explicit Tree(const FlameGraph& graph);
+
+  std::vector<std::uint64_t> sum;  ///< of each node and all above it
+  std::vector<Box> boxes;          ///< parents first, each followed by all that lies above it
+  std::uint64_t left_out = 0;
+  std::uint32_t levels = 1;
+};
+
+FlameGraph::Tree::Tree(const FlameGraph& graph) {
+  auto& nodes = graph.nodes_;
+  auto count = static_cast<std::uint32_t>(nodes.size());
+  std::vector<std::uint32_t> size(count, 1);
+  for (auto& n : nodes) sum.push_back(n.own);
+  for (auto i = count; --i > 0;) {
+    sum[nodes[i].parent] += sum[i];
+    size[nodes[i].parent] += size[i];
+  }
+
+  std::vector<std::uint32_t> by_name(graph.names_.size()), rank(graph.names_.size());
+  std::iota(by_name.begin(), by_name.end(), 0U);
+  std::sort(by_name.begin(), by_name.end(),
+            [&](auto a, auto b) { return *graph.names_[a] < *graph.names_[b]; });
+  for (std::uint32_t i = 0; i < by_name.size(); i++) rank[by_name[i]] = i;
+
+  // All children of the first node, then of the second one, ...; the last name first, as they are
+  // taken from a stack's top.
+  std::vector<std::uint32_t> children(count - 1), first(count + 1);
+  std::iota(children.begin(), children.end(), 1U);
+  auto place = [&](std::uint32_t i) {
+    auto& n = nodes[i];
+    return std::tuple(n.parent, ~rank[n.name], n.kind, n.waker);
+  };
+  std::sort(children.begin(), children.end(), [&](auto a, auto b) { return place(a) < place(b); });
+  for (auto child : children) first[nodes[child].parent + 1]++;
+  std::partial_sum(first.begin(), first.end(), first.begin());
+
+  auto narrowest = static_cast<double>(sum[0]) * kNarrowest / kInner;
+  std::vector<Box> waiting{{0, 0, 0}};
+  while (!waiting.empty()) {
+    auto box = waiting.back();
+    waiting.pop_back();
+    boxes.push_back(box);
+    levels = std::max(levels, box.level + 1);
+    auto begin = first[box.node], end = first[box.node + 1];
+    auto start = box.start;
+    for (auto i = begin; i < end; i++) start += sum[children[i]];
+    // What ends in a frame itself lies behind its children.
+    for (auto i = begin; i < end; i++) {
+      auto child = children[i];
+      start -= sum[child];
+      if (sum[child] && static_cast<double>(sum[child]) >= narrowest)
+        waiting.push_back({child, box.level + 1, start});
+      else
+        left_out += size[child];
+    }
+  }
+}
+
+std::uint32_t FlameGraph::child(std::uint32_t parent, const StackWord& frame) {
+  bool full = nodes_.size() >= kMostFrames || name_bytes_ >= kMostNameBytes;
+  std::string name(bounded(frame.text));
+  auto id = ids_.find(name);
+  if (id == ids_.end()) {
+    if (full) return 0;
+    id = ids_.emplace(std::move(name), static_cast<std::uint32_t>(ids_.size())).first;
+    names_.push_back(&id->first);
+    name_bytes_ += id->first.size();
+  }
+  auto key = static_cast<std::uint64_t>(parent) << 32 | id->second << 3 |
+             static_cast<std::uint32_t>(frame.kind) << 1 | (frame.waker ? 1U : 0U);
+  auto known = children_.find(key);
+  if (known != children_.end()) return known->second;
+  if (full) return 0;
+  auto node = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back({parent, id->second, frame.kind, frame.waker});
+  children_.emplace(key, node);
+  return node;
+}
+
+void FlameGraph::add(std::span<const StackWord> path, std::uint64_t value) {
+  std::uint32_t node = 0;
+  for (auto& frame : path) {
+    auto next = child(node, frame);
+    if (!next) {
+      shortened_++;
+      break;
+    }
+    node = next;
+  }
+  nodes_[node].own += value;
+  total_ += value;
+}
+
+std::string FlameGraph::svg(const FlameTitle& title) const {
+  Tree tree(*this);
+  bool used[std::size(kPalettes)] = {};
+  for (auto& box : tree.boxes)
+    if (box.node) used[palette_of(nodes_[box.node].kind, nodes_[box.node].waker)] = true;
+
+  std::vector<std::string> notes{fmt::format("total: {} {}", grouped(total_ / scale_), title.unit)};
+  if (tree.left_out)
+    notes.back() += fmt::format("; {} {} narrower than a tenth of a pixel left out",
+                                grouped(tree.left_out), tree.left_out == 1 ? "frame" : "frames");
+  if (shortened_)
+    notes.push_back(fmt::format("{} stacks are cut: there are more than {} different frames",
+                                grouped(shortened_), grouped(kMostFrames)));
+  notes.insert(notes.end(), title.notes.begin(), title.notes.end());
+
+  auto lines = static_cast<int>(notes.size());
+  int legend = 28 + kLine * (lines + 1), head = legend + 2 * kLine;
+  int rows = static_cast<int>(tree.levels) * kRow, height = head + rows + kMargin;
+
+  std::string out;
+  out.reserve(64 * 1024 + tree.boxes.size() * 256);
+  put(out,
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n",
+      kWidth, height, xml_text(title.title));
+  put_style(out);
+  put(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+
+  put(out, "<svg class=\"graph\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-unit=\"{}\">\n",
+      kMargin, head, kInner, rows, xml_text(title.unit));
+  for (auto& box : tree.boxes) {
+    auto& node = nodes_[box.node];
+    auto name = box.node ? printable(*names_[node.name]) : std::string("all");
+    auto width = box.node ? percent(tree.sum[box.node], total_) : 100;
+    auto value = tree.sum[box.node] / scale_;
+    put(out,
+        "<svg class=\"f\" x=\"{:.9g}%\" y=\"{}\" width=\"{:.9g}%\" height=\"{}\" data-v=\"{}\">"
+        "<title>{}\n{} ({:.2f}%)</title><rect class=\"{}{}\" width=\"100%\" height=\"100%\"/>",
+        percent(box.start, total_), rows - static_cast<int>(box.level + 1) * kRow, width, kBox,
+        value, xml_text(name), grouped(value), width,
+        kPalettes[box.node ? palette_of(node.kind, node.waker) : 0].style, shade_of(name));
+    auto columns = (width / 100 * kInner - 6) / kLetter;
+    auto words = cut(name, columns > 0 ? static_cast<std::size_t>(columns) : 0);
+    if (!words.empty()) put(out, "<text x=\"3\" y=\"12\">{}</text>", xml_text(words));
+    out += "</svg>\n";
+  }
+  out += "</svg>\n";
+
+  // Over the frames, as it stays in sight when they are scrolled.
+  put(out, "<g class=\"head\"><rect class=\"bg\" width=\"100%\" height=\"{}\" fill=\"#fff\"/>\n",
+      head - 3);
+  put(out,
+      "<svg class=\"left\" width=\"{}\" height=\"32\"><text class=\"ink title\" x=\"{}\" "
+      "y=\"24\">{}</text></svg>\n",
+      kWidth - 260, kMargin, xml_text(title.title));
+  for (int i = 0; i < lines; i++)
+    put(out, "<text class=\"dim\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, 28 + kLine * (i + 1),
+        xml_text(notes[static_cast<std::size_t>(i)]));
+  put_legend(out, used, legend);
+  put(out,
+      "<g class=\"script\"><foreignObject x=\"100%\" y=\"8\" width=\"230\" height=\"24\" "
+      "transform=\"translate(-{0} 0)\"><input xmlns=\"http://www.w3.org/1999/xhtml\" "
+      "type=\"text\" placeholder=\"search (Ctrl-F)\" aria-label=\"search\" spellcheck=\"false\"/>"
+      "</foreignObject>\n"
+      "<text class=\"ink found\" x=\"100%\" y=\"{1}\" text-anchor=\"end\" "
+      "transform=\"translate(-{2} 0)\"/>\n"
+      "<svg class=\"left\" y=\"{3}\" width=\"{4}\" height=\"{5}\">"
+      "<text class=\"ink detail\" x=\"{2}\" y=\"13\"/></svg>\n"
+      "<text class=\"ink reset\" x=\"100%\" y=\"{6}\" text-anchor=\"end\" role=\"button\" "
+      "tabindex=\"0\" visibility=\"hidden\" transform=\"translate(-{2} 0)\">reset zoom</text></g>\n"
+      "</g>\n",
+      230 + kMargin, legend, kMargin, legend + kLine - 13, kWidth - 260, kLine, legend + kLine);
+
+  out += "<script><![CDATA[";
+  out += kFlameScript;
+  out += "]]></script>\n</svg>\n";
+  return out;
+}
+
+}  // namespace coretap

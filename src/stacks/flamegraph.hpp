@@ -1,0 +1,59 @@
+// Flame graphs: weighted stacks merged into a tree, drawn as one interactive SVG file.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stacks/stack_word.hpp"
+
+namespace coretap {
+
+struct FlameTitle {
+  std::string title;
+  std::string unit;                ///< what values count: "samples"
+  std::vector<std::string> notes;  ///< a line each: what is lost or less true
+};
+
+class FlameGraph {
+ public:
+  static constexpr std::size_t kMostFrames = 1 << 20;
+  static constexpr std::size_t kMostNameBytes = 128 << 20;  ///< of all names together
+  static constexpr std::size_t kLongestName = 1024;         ///< bytes; the rest is cut
+
+  /// Values are shown divided by `scale`: 1000 for nanoseconds that are shown as microseconds.
+  explicit FlameGraph(std::uint64_t scale = 1) : scale_(scale) { nodes_.emplace_back(); }
+  FlameGraph(FlameGraph&&) = default;  // a copy's names would be the original's
+
+  /// A path, the outermost frame first. Where there is no room for another frame the value counts
+  /// for the frames below it.
+  void add(std::span<const StackWord> path, std::uint64_t value);
+
+  std::uint64_t total() const { return total_; }  ///< not scaled
+
+  /// The whole file. Frames narrower than a tenth of a pixel are left out, and counted in a note.
+  std::string svg(const FlameTitle& title) const;
+
+ private:
+  struct Node {
+    std::uint32_t parent = 0, name = 0;
+    StackWord::Kind kind = StackWord::mark;
+    bool waker = false;
+    std::uint64_t own = 0;  ///< of stacks that end here
+  };
+  struct Tree;
+
+  /// 0: there is no room for another one.
+  std::uint32_t child(std::uint32_t parent, const StackWord& frame);
+
+  std::uint64_t scale_, total_ = 0, shortened_ = 0;
+  std::vector<Node> nodes_;  ///< parents before children; the first is the root
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::vector<const std::string*> names_;  ///< keys of ids_
+  std::size_t name_bytes_ = 0;
+};
+
+}  // namespace coretap

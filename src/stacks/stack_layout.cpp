@@ -1,0 +1,219 @@
+#include "stacks/stack_layout.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "text/json.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr char kRunnable[] = "[runnable]";  // preempted: waits for a CPU, not for an event
+constexpr char kApart[] = "--";             // between one party's stack and the next one's
+
+const char* context(std::uint32_t state) {
+  switch (state) {
+    case STACK_IDLE:
+      return "idle";
+    case STACK_IRQ:
+      return "irq";
+    case STACK_SOFTIRQ:
+      return "softirq";
+    default:
+      return "task";
+  }
+}
+
+/// Null where only a name is kept, or where it was no task.
+void json_ids(JsonLine& line, const stack_party& who) {
+  for (auto [name, id] : {std::pair{"pid", who.tgid}, std::pair{"tid", who.tid}}) {
+    line.key(name);
+    if (who.tid)
+      line.number(id);
+    else
+      line.null();
+  }
+}
+
+/// "    waker:           bash 1234"
+std::string title(std::string_view role, const StackParty& p, bool with_id) {
+  auto line = fmt::format("    {:<16} {}", role, printable(p.name()));
+  return with_id && p.who.tid ? fmt::format("{} {}", line, p.who.tid) : line;
+}
+
+}  // namespace
+
+std::string cut_mark(std::string_view why) { return fmt::format("[truncated: {}]", why); }
+
+std::string stack_marks(std::string_view cut, std::uint32_t guessed) {
+  std::string marks = cut.empty() ? "" : cut_mark(cut);
+  if (guessed) marks += fmt::format("{}[guessed frames: {}]", marks.empty() ? "" : " ", guessed);
+  return marks;
+}
+
+void json_user_stack(JsonLine& line, const Frames& frames, std::string_view cut,
+                     std::uint32_t guessed) {
+  line.key("user_stack").begin_array();
+  for (auto& f : frames) line.text(f);
+  line.end_array().key("user_stack_truncated");
+  if (cut.empty())
+    line.null();
+  else
+    line.text(cut);
+  line.number("user_stack_guessed", guessed);
+}
+
+void json_frames(JsonLine& line, const StackParty& p) {
+  line.key("kernel_stack").begin_array();
+  for (auto& f : p.kernel) line.text(f);
+  line.end_array();
+  json_user_stack(line, p.user, p.cut, p.guessed);
+}
+
+std::string StackParty::name() const {
+  switch (who.state) {
+    case STACK_IDLE:
+      return "[idle]";
+    case STACK_IRQ:
+      return "[irq]";
+    case STACK_SOFTIRQ:
+      return "[softirq]";
+    default:
+      return {who.comm, strnlen(who.comm, sizeof who.comm)};
+  }
+}
+
+std::uint64_t StackLayout::value(const stack_sum& sum) const {
+  return report_.measure == StackReport::time ? sum.total_ns : sum.count;
+}
+
+std::uint64_t StackLayout::scale() const { return report_.measure == StackReport::time ? 1000 : 1; }
+
+std::string StackLayout::word(const std::string& frame) const {
+  return style_.annotated ? frame + "_[k]" : frame;
+}
+
+/// Frames from the outermost to the leaf.
+void StackLayout::down(std::vector<StackWord>& path, const StackParty& p, bool waker) const {
+  if (!p.cut.empty()) path.push_back({StackWord::mark, waker, cut_mark(p.cut)});
+  for (auto f = p.user.rbegin(); f != p.user.rend(); ++f)
+    path.push_back({StackWord::user, waker, *f});
+  if (style_.delimited && !p.user.empty() && !p.kernel.empty())
+    path.push_back({StackWord::mark, waker, "-"});
+  for (auto f = p.kernel.rbegin(); f != p.kernel.rend(); ++f)
+    path.push_back({StackWord::kernel, waker, word(*f)});
+}
+
+std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties) const {
+  auto& task = parties.front();
+  std::vector<StackWord> path;
+  if (report_.layout == StackReport::waker) {
+    if (parties.size() > 1) {
+      path.push_back({StackWord::task, true, parties[1].name()});
+      down(path, parties[1], true);
+    }
+    path.push_back({StackWord::task, false, task.name()});
+    return path;
+  }
+  path.push_back({StackWord::task, false, task.name()});
+  down(path, task, false);
+  if (task.who.state == STACK_RUNNABLE) path.push_back({StackWord::mark, false, kRunnable});
+  // From here on the other way: what woke lies above what it woke.
+  for (std::size_t i = 1; i < parties.size(); i++) {
+    auto& p = parties[i];
+    path.push_back({StackWord::mark, true, kApart});
+    for (auto& f : p.kernel) path.push_back({StackWord::kernel, true, word(f)});
+    for (auto& f : p.user) path.push_back({StackWord::user, true, f});
+    if (!p.cut.empty()) path.push_back({StackWord::mark, true, cut_mark(p.cut)});
+    path.push_back({StackWord::task, true, p.name()});
+  }
+  return path;
+}
+
+std::string StackLayout::folded(const std::vector<StackParty>& parties) const {
+  std::string line;
+  const char* between = "";  // a task may have an empty name
+  for (auto& w : path(parties)) {
+    line += std::exchange(between, ";");
+    line += folded_word(w.text);
+  }
+  return line;
+}
+
+std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parties) const {
+  std::vector<std::string> out;
+  auto up = [&](const StackParty& p) {  // leaf first
+    for (auto& f : p.kernel) out.push_back("    " + printable(word(f)));
+    if (style_.delimited && !p.kernel.empty() && !p.user.empty()) out.emplace_back("    --");
+    for (auto& f : p.user) out.push_back("    " + printable(f));
+    if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
+  };
+  auto& task = parties.front();
+  if (report_.layout == StackReport::waker) {
+    out.push_back(title("target:", task, false));
+    if (parties.size() < 2) return out;
+    up(parties[1]);
+    out.push_back(title("waker:", parties[1], false));
+    return out;
+  }
+  for (std::size_t i = parties.size() - 1; i > 0; i--) {
+    auto& p = parties[i];
+    out.push_back(title(parties.size() > 2 ? fmt::format("waker{}:", i) : "waker:", p, true));
+    if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
+    for (auto f = p.user.rbegin(); f != p.user.rend(); ++f) out.push_back("    " + printable(*f));
+    for (auto f = p.kernel.rbegin(); f != p.kernel.rend(); ++f)
+      out.push_back("    " + printable(word(*f)));
+    out.push_back(fmt::format("    {:<16} {}", kApart, kApart));
+  }
+  if (task.who.state == STACK_RUNNABLE) out.push_back(fmt::format("    {}", kRunnable));
+  up(task);
+  if (report_.layout == StackReport::chain)
+    out.push_back(title("target:", task, true));
+  else
+    out.push_back(fmt::format("    {:<16} {} ({})", "-", printable(task.name()), task.who.tid));
+  return out;
+}
+
+std::string StackLayout::json(const std::vector<StackParty>& parties, const stack_sum& sum) const {
+  auto& task = parties.front();
+  JsonLine line;
+  line.text("type", "stack").text("comm", task.name());
+  json_ids(line, task.who);
+  if (report_.measure == StackReport::time)
+    line.boolean("runnable", task.who.state == STACK_RUNNABLE);
+  json_frames(line, task);
+  if (report_.layout != StackReport::alone) {
+    line.key("wakers").begin_array();
+    for (std::size_t i = 1; i < parties.size(); i++) {
+      line.begin_object()
+          .text("context", context(parties[i].who.state))
+          .text("comm", parties[i].name());
+      json_ids(line, parties[i].who);
+      json_frames(line, parties[i]);
+      line.end_object();
+    }
+    line.end_array();
+  }
+  if (report_.measure == StackReport::time) line.number("total_ns", sum.total_ns);
+  line.number("count", sum.count);
+  return std::string(line.finish());
+}
+
+std::string StackLayout::csv_keys() const {
+  return report_.measure == StackReport::time ? "comm,pid,tid,runnable,total_ns,count,stack"
+                                              : "comm,pid,tid,count,stack";
+}
+
+std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack_sum& sum) const {
+  auto& task = parties.front();
+  auto row = fmt::format("{},{},{},", csv_field(task.name()), task.who.tgid, task.who.tid);
+  if (report_.measure == StackReport::time)
+    row += fmt::format("{},{},", task.who.state == STACK_RUNNABLE, sum.total_ns);
+  return row + fmt::format("{},{}", sum.count, csv_field(folded(parties)));
+}
+
+}  // namespace coretap

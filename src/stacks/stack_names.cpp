@@ -1,0 +1,73 @@
+#include "stacks/stack_names.hpp"
+
+#include "unwind/walkers.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <fmt/format.h>
+
+#include "program/variables.hpp"
+
+namespace coretap {
+
+namespace {
+constexpr std::size_t kManyNames = 2048;  // some megabytes
+}
+
+Frames kernel_frames(Session& s, Stacks& stacks, const stack& found) {
+  auto frames = stacks.kernel(found);
+  if (auto why = stacks.take_kernel_failure()) s.note("kernel functions have no names", *why);
+  return frames;
+}
+
+void StackNames::next_report() {
+  if (known_.size() > kManyNames)
+    std::erase_if(known_, [&](auto& entry) { return entry.second.asked < reports_; });
+  reports_++;
+}
+
+void StackNames::configure(Session& s, Stacks::Style style, bool user) {
+  set_variable(s, "stack_depth", s.stack_depth());
+  stacks_ = std::make_unique<Stacks>(style);
+  if (user)
+    s.retained.add(
+        {Capability::sys_ptrace, Capability::dac_read_search, Capability::checkpoint_restore});
+  walker_ = make_walker(s.config, user && s.map("unwind_rows"));
+  walker_->remapped = [this](pid_t tgid, std::uint32_t image) {
+    stacks_->remember(tgid, 0, image, 0);
+  };
+  walker_->configure(s);
+}
+
+void StackNames::meet(Session& s, const stack_process& process) {
+  if (process.news == STACK_PROCESS_MET)
+    stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),
+                      walker_->image(process), process.stack_begin);
+  walker_->meet(s, process);
+}
+
+const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tgid, bool kernel) {
+  auto [at, is_new] = known_.try_emplace({id, tgid});
+  auto& named = at->second;
+  named.asked = reports_;
+  if (!is_new || !id) return named;
+  stack found{};
+  if (bpf_map_lookup_elem(bpf_map__fd(s.map("stacks")), &id, &found)) {
+    named.missed = true;
+    named.frames = {kernel ? "[Missed Kernel Stack]" : "[Missed User Stack]"};
+  } else if (kernel) {
+    named.frames = kernel_frames(s, *stacks_, found);
+  } else {
+    Symbol outermost;
+    named.frames = stacks_->user(tgid, found, &outermost);
+    for (auto uid : stacks_->take_given_up())
+      s.note(fmt::format("functions of user {}'s programs have no names", uid),
+             {{}, "reading the files takes too long"});
+    named.cut = walk_cut(found, outermost);
+    named.guessed = found.guessed;
+  }
+  return named;
+}
+
+}  // namespace coretap

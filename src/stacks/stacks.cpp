@@ -1,0 +1,80 @@
+#include "stacks/stacks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+/// Our own program and what the kernel calls it through; not what the user asked about.
+bool is_tracing(std::string_view name) {
+  for (std::string_view own : {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
+                               "bpf_trampoline_", "bpf_get_stack", "trace_call_bpf"})
+    if (name.starts_with(own)) return true;
+  return false;
+}
+
+/// As bcc's tools show it; of a path the last part.
+std::string place(const Symbol& symbol) {
+  auto module = symbol.module.substr(symbol.module.rfind('/') + 1);
+  if (!module.empty() && module.front() == '[') module = module.substr(1, module.size() - 2);
+  auto text = symbol.known()   ? fmt::format("{}+{:#x}", symbol.name, symbol.offset)
+              : module.empty() ? std::string("[unknown]")
+                               : fmt::format("[unknown]+{:#x}", symbol.module_offset);
+  return module.empty() ? text : fmt::format("{} [{}]", text, module);
+}
+
+}  // namespace
+
+UserSymbols& Stacks::user_symbols() {
+  if (!user_) user_ = std::make_unique<UserSymbols>();
+  return *user_;
+}
+
+std::string Stacks::word(const Symbol& symbol, bool user) const {
+  if (style_.places) return place(symbol);
+  if (!symbol.known()) {
+    if (style_.modules && !symbol.module.empty())
+      return fmt::format("[unknown] ({}+{:#x})", symbol.module, symbol.module_offset);
+    return "[unknown]";
+  }
+  auto text = symbol.name;
+  if (style_.offsets) text += fmt::format("+{:#x}", symbol.offset);
+  if (user && style_.modules && !symbol.module.empty()) text += fmt::format(" ({})", symbol.module);
+  return text;
+}
+
+Frames Stacks::kernel(const stack& s) {
+  Frames frames;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
+    auto symbol = kernel_->find(s.ip[i]);
+    if (frames.empty() && is_tracing(symbol.name)) continue;
+    frames.push_back(word(symbol, false));
+  }
+  return frames;
+}
+
+std::optional<Error> Stacks::take_kernel_failure() {
+  if (!kernel_ || std::exchange(kernel_failure_taken_, true)) return {};
+  auto loaded = kernel_->load();
+  return loaded ? std::nullopt : std::optional(loaded.error());
+}
+
+Frames Stacks::user(pid_t tgid, const stack& s, Symbol* outermost) {
+  Frames frames;
+  // Only the leaf, and what a signal came upon, is where the task stood; the others are return
+  // addresses.
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
+    bool interrupted = s.ip[i] & STACK_EXACT;
+    if (interrupted && !frames.empty()) frames.back() = "<signal handler>";
+    auto symbol = user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, i == 0 || interrupted, s.image);
+    frames.push_back(word(symbol, true));
+    if (outermost) *outermost = std::move(symbol);
+  }
+  return frames;
+}
+
+}  // namespace coretap

@@ -1,0 +1,53 @@
+// Stacks as text, folded and JSON, with symbols looked up only when one is printed.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coretap/symbols.hpp"
+#include "lib/shared.h"
+#include "text/json.hpp"
+
+namespace coretap {
+
+using Frames = std::vector<std::string>;
+
+class Stacks {
+ public:
+  struct Style {
+    bool offsets = false;  ///< within functions
+    bool modules = false;  ///< behind the names of user functions, in parentheses
+    bool places = false;   ///< "function+0x1f [module]", of kernel functions too
+  };
+  explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {}
+
+  /// Leaf first, as the kernel walks.
+  Frames kernel(const stack& s);
+  /// Why kernel functions have no names, if they have none; once.
+  std::optional<Error> take_kernel_failure();
+  /// Users whose functions have no names from now on, as their files take too long to read; once.
+  std::vector<uid_t> take_given_up() {
+    return user_ ? user_->take_given_up() : std::vector<uid_t>();
+  }
+  /// *outermost: what is known of the last frame.
+  Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
+
+  /// The process is alive now and may not be when its symbols are asked for.
+  void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {
+    user_symbols().remember(tgid, forked_from, image, stack_begin);
+  }
+
+ private:
+  UserSymbols& user_symbols();
+  std::string word(const Symbol& symbol, bool user) const;
+
+  Style style_;
+  std::unique_ptr<KernelSymbols> kernel_;
+  bool kernel_failure_taken_ = false;
+  std::unique_ptr<UserSymbols> user_;
+};
+
+}  // namespace coretap

@@ -1,0 +1,255 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "coretap/symbols.hpp"
+#include "symbols/process_files.hpp"
+
+namespace coretap {
+namespace {
+
+using symbols::LineReader;
+using symbols::NameArena;
+
+constexpr std::size_t kMaxLine = 1024;  // the kernel's names have at most 511 bytes
+constexpr std::uint64_t kMaxBytes = 1ULL << 30;
+constexpr std::size_t kMaxSymbols = 8 << 20;
+constexpr std::size_t kMaxModules = UINT16_MAX;
+constexpr std::uint64_t kMaxDistance = 16 << 20;
+
+// Best first. kData marks where code ends; it is no symbol.
+enum Rank : std::uint8_t { kGlobal, kLocal, kDecoyGlobal, kDecoyLocal, kData };
+
+struct Entry {
+  std::uint64_t address;
+  std::uint32_t name;
+  std::uint16_t module;
+  Rank rank;
+};
+
+struct Line {
+  std::uint64_t address;
+  char type;
+  std::string_view name;
+  std::string_view module;
+};
+
+// "ffffffff81000000 T name\t[module]"
+bool parse(std::string_view text, Line& line) {
+  if (!symbols::take_hex(text, line.address)) return false;
+  if (text.size() < 4 || text[0] != ' ' || text[2] != ' ') return false;
+  line.type = text[1];
+  text.remove_prefix(3);
+  const std::size_t end = std::min(text.find_first_of("\t "), text.size());
+  line.name = text.substr(0, end);
+  text.remove_prefix(end);
+  line.module = "kernel";
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.find(']');
+  if (open != text.npos && close != text.npos && close > open + 1)
+    line.module = text.substr(open + 1, close - open - 1);
+  return !line.name.empty() && line.name.front() != '\0' && line.name.find('\0') == line.name.npos;
+}
+
+bool is_code(char type) { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
+bool is_data(char type) { return ::strchr("bBdDrRgGsSnN", type) != nullptr && type != '\0'; }
+
+Rank rank_of(const Line& line) {
+  const bool decoy = line.name.starts_with("__pfx_") || line.name.starts_with("__cfi_");
+  const bool global = line.type == 'T' || line.type == 'W';
+  if (decoy) return global ? kDecoyGlobal : kDecoyLocal;
+  return global ? kGlobal : kLocal;
+}
+
+Fd open_symbols(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+Error hidden_addresses() {
+  Error error{.what = "kernel symbols are not available", .status = kUnsupported};
+  std::string setting = symbols::read_small_file("/proc/sys/kernel/kptr_restrict", 16);
+  if (setting.starts_with('2')) {
+    error.why = "sysctl kernel.kptr_restrict=2 hides the kernel's addresses from everybody";
+    error.hint = "run: sysctl kernel.kptr_restrict=1";
+  } else {
+    error.why = "the kernel hides its addresses: /proc/kallsyms shows only zeros";
+    error.hint = "run as root or with CAP_SYSLOG";
+  }
+  return error;
+}
+
+}  // namespace
+
+struct KernelSymbols::Impl {
+  std::string path;
+  Fd file;  // until it is read
+  int refused = 0;
+  bool loaded = false;
+  std::optional<Error> failure;
+  std::vector<Entry> entries;  // by address, one for each
+  std::size_t functions = 0;
+  NameArena names;
+  std::vector<std::string> modules;
+
+  std::optional<Error> read();
+  void sort();
+};
+
+std::optional<Error> KernelSymbols::Impl::read() {
+  const Fd fd = std::move(file);
+  if (!fd) {
+    return Error{.what = "kernel symbols are not available",
+                 .why = "cannot open " + path + ": " + ::strerror(refused),
+                 .hint = refused == ENOENT ? "the kernel needs CONFIG_KALLSYMS and a mounted /proc"
+                                           : "run as root",
+                 .status = kUnsupported};
+  }
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  std::unordered_map<std::string, std::uint16_t> module_numbers;
+  std::string last_module;
+  std::uint16_t last_number = 0;
+  std::size_t zeros = 0;
+  std::uint64_t last_code = 0;  // of the line before, 0 if that was not code
+  for (std::string_view text; lines.next(text) && entries.size() < kMaxSymbols;) {
+    Line line{};
+    if (lines.truncated() || !parse(text, line)) continue;
+    if (line.address == 0) {
+      ++zeros;
+      continue;
+    }
+    if (!is_code(line.type)) {
+      // The end of a run of code: a later address is in data, not in the last function.
+      if (last_code != 0 && is_data(line.type) && line.address > last_code)
+        entries.push_back({line.address, 0, 0, kData});
+      last_code = 0;
+      continue;
+    }
+    last_code = line.address;
+    if (modules.empty() || line.module != last_module) {
+      last_module = line.module;
+      auto found = module_numbers.find(last_module);
+      if (found == module_numbers.end()) {
+        if (modules.size() == kMaxModules) continue;
+        found = module_numbers.emplace(last_module, modules.size()).first;
+        modules.push_back(last_module);
+      }
+      last_number = found->second;
+    }
+    entries.push_back({line.address, names.add(line.name), last_number, rank_of(line)});
+    ++functions;
+  }
+  if (functions > 0) return {};
+  if (zeros > 0) return hidden_addresses();
+  return Error{.what = "kernel symbols are not available",
+               .why = path + (lines.error() != 0 ? std::string(": ") + ::strerror(lines.error())
+                                                 : std::string(" holds no function")),
+               .hint = "the kernel needs CONFIG_KALLSYMS",
+               .status = kUnsupported};
+}
+
+void KernelSymbols::Impl::sort() {
+  // Among equals the kernel's first choice is the better one; names are numbered in its order.
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.address, a.rank, a.name) < std::tie(b.address, b.rank, b.name);
+  });
+  bool in_data = true;
+  std::uint64_t last = 0;
+  std::erase_if(entries, [&](const Entry& entry) {
+    const bool superfluous =
+        entry.address == last || (entry.rank == kData && std::exchange(in_data, true));
+    if (entry.address != last && entry.rank != kData) in_data = false;
+    last = entry.address;
+    return superfluous;
+  });
+  entries.shrink_to_fit();
+  functions = static_cast<std::size_t>(std::count_if(
+      entries.begin(), entries.end(), [](const Entry& entry) { return entry.rank != kData; }));
+}
+
+KernelSymbols::KernelSymbols(std::string path) : impl_(std::make_unique<Impl>()) {
+  impl_->path = std::move(path);
+  impl_->file = open_symbols(impl_->path);
+  if (!impl_->file) impl_->refused = errno;
+}
+KernelSymbols::~KernelSymbols() = default;
+KernelSymbols::KernelSymbols(KernelSymbols&&) noexcept = default;
+KernelSymbols& KernelSymbols::operator=(KernelSymbols&&) noexcept = default;
+
+Result<void> KernelSymbols::load() {
+  if (!std::exchange(impl_->loaded, true)) {
+    try {
+      impl_->failure = impl_->read();
+      if (!impl_->failure) impl_->sort();
+    } catch (const std::bad_alloc&) {
+      impl_->failure = Error{.what = "kernel symbols are not available", .why = "out of memory"};
+    }
+    if (impl_->failure) {
+      impl_->entries = {};
+      impl_->names = {};
+      impl_->functions = 0;
+    }
+  }
+  if (impl_->failure) return *impl_->failure;
+  return {};
+}
+
+Symbol KernelSymbols::find(std::uint64_t address) {
+  Symbol symbol;
+  if (!load()) return symbol;
+  auto it = std::upper_bound(impl_->entries.begin(), impl_->entries.end(), address,
+                             [](std::uint64_t a, const Entry& entry) { return a < entry.address; });
+  if (it == impl_->entries.begin()) return symbol;
+  --it;
+  if (it->rank == kData || address - it->address > kMaxDistance) return symbol;
+  symbol.name = impl_->names.get(it->name);
+  symbol.module = impl_->modules[it->module];
+  symbol.offset = address - it->address;
+  return symbol;
+}
+
+std::optional<Error> kernel_addresses_hidden(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  for (std::string_view text; fd && lines.next(text);) {
+    Line line{};
+    if (lines.truncated() || !parse(text, line)) continue;
+    if (line.address != 0) return {};
+    if (is_code(line.type)) break;  // data of each CPU may well begin at 0
+  }
+  return hidden_addresses();
+}
+
+InterruptCode interrupt_code(const std::string& path) {
+  InterruptCode code;
+  const Fd fd = open_symbols(path);
+  if (!fd) return code;
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  std::uint64_t outer = 0;  // __do_softirq, while the function after it has not come
+  for (std::string_view text; lines.next(text);) {
+    Line line{};
+    if (lines.truncated() || !parse(text, line) || line.address == 0) continue;
+    for (auto* open : {&code.softirq_begin, &outer}) {
+      if (*open == 0 || code.softirq_end != 0 || line.address <= *open) continue;
+      code.softirq_begin = *open;
+      code.softirq_end = line.address;
+    }
+    if (line.name == "__irqentry_text_start") code.irq_begin = line.address;
+    if (line.name == "__irqentry_text_end") code.irq_end = line.address;
+    // 6.10 moved the work out of __do_softirq (1dd1eff161bd).
+    if (line.name == "handle_softirqs") code.softirq_begin = line.address, code.softirq_end = 0;
+    if (line.name == "__do_softirq" && code.softirq_begin == 0) outer = line.address;
+    if (code.irq_end != 0 && code.softirq_end != 0) break;
+  }
+  return code;
+}
+
+std::size_t KernelSymbols::size() const { return impl_->functions; }
+
+}  // namespace coretap

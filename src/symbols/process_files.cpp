@@ -1,0 +1,189 @@
+#include "symbols/process_files.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+namespace coretap::symbols {
+
+std::size_t FileIdentityHash::operator()(const FileIdentity& id) const {
+  std::uint64_t hash = id.inode * 0x9e3779b97f4a7c15U;
+  hash ^= (id.device + (hash << 6) + (hash >> 2)) * 0xc2b2ae3d27d4eb4fU;
+  hash ^= static_cast<std::uint64_t>(id.modified_ns) + id.size;
+  return hash;
+}
+
+std::optional<FileIdentity> identity_of(int fd) {
+  struct stat st;
+  if (fd < 0 || ::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 0) return {};
+  return FileIdentity{.device = st.st_dev,
+                      .inode = st.st_ino,
+                      .size = static_cast<std::uint64_t>(st.st_size),
+                      .modified_ns = st.st_mtim.tv_sec * 1'000'000'000LL + st.st_mtim.tv_nsec};
+}
+
+Fd open_handle(const std::string& path, bool follow_last_link) {
+  return Fd(::open(path.c_str(), O_PATH | O_CLOEXEC | (follow_last_link ? 0 : O_NOFOLLOW)));
+}
+
+Fd open_handle_in(int root_fd, const std::string& path, bool follow_last_link) {
+  if (root_fd < 0) return {};
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(O_PATH | O_CLOEXEC | (follow_last_link ? 0 : O_NOFOLLOW));
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  for (int tries = 0; tries < 4; ++tries) {
+    const long fd = ::syscall(SYS_openat2, root_fd, path.c_str(), &how, sizeof how);
+    if (fd >= 0) return Fd(static_cast<int>(fd));
+    if (errno != EAGAIN && errno != EINTR) break;  // EAGAIN: a rename raced with ".."
+  }
+  return {};
+}
+
+Fd open_regular(const Fd& handle, std::uint64_t max_size) {
+  const auto id = identity_of(handle.get());
+  if (!id || id->size > max_size) return {};
+  char path[32];
+  ::snprintf(path, sizeof path, "/proc/self/fd/%d", handle.get());
+  return Fd(::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+LineReader::LineReader(int fd, std::size_t max_line, std::uint64_t max_total)
+    : fd_(fd),
+      max_line_(max_line),
+      left_(max_total),
+      buffer_(std::max<std::size_t>(64 << 10, max_line * 2)) {}
+
+bool LineReader::fill() {
+  if (ended_) return false;
+  if (begin_ > 0) {
+    ::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  const std::size_t room =
+      static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size() - end_, left_));
+  ssize_t got = 0;
+  if (room > 0) {
+    do got = ::read(fd_, buffer_.data() + end_, room);
+    while (got < 0 && errno == EINTR);
+  }
+  if (got <= 0) {
+    if (got < 0) error_ = errno;
+    ended_ = true;
+    return false;
+  }
+  end_ += static_cast<std::size_t>(got);
+  left_ -= static_cast<std::size_t>(got);
+  return true;
+}
+
+bool LineReader::next(std::string_view& line) {
+  std::size_t searched = 0;
+  for (;;) {
+    const char* start = buffer_.data() + begin_;
+    const std::size_t have = end_ - begin_;
+    const void* newline =
+        have > searched ? ::memchr(start + searched, '\n', have - searched) : nullptr;
+    if (newline != nullptr) {
+      const auto length = static_cast<std::size_t>(static_cast<const char*>(newline) - start);
+      begin_ += length + 1;
+      if (std::exchange(skipping_, false)) {  // this was the rest of a line that was cut
+        searched = 0;
+        continue;
+      }
+      truncated_ = length > max_line_;
+      terminated_ = true;
+      line = {start, std::min(length, max_line_)};
+      return true;
+    }
+    if (skipping_) {
+      begin_ = end_;
+      searched = 0;
+    } else if (have > max_line_) {
+      line = {start, max_line_};
+      begin_ = end_;
+      skipping_ = true;
+      truncated_ = true;
+      terminated_ = false;
+      return true;
+    } else {
+      searched = have;
+    }
+    if (fill()) continue;
+    if (skipping_ || begin_ == end_) return false;
+    line = {buffer_.data() + begin_, end_ - begin_};
+    begin_ = end_;
+    truncated_ = false;
+    terminated_ = false;
+    return true;
+  }
+}
+
+std::uint32_t NameArena::add(std::string_view name) {
+  name = name.substr(0, std::min(name.find('\0'), kMaxName));
+  if (used_ + name.size() + 1 > kBlock) {
+    // Handles are 32 bits: 4 GiB of names, far above every bound of the callers.
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(kBlock));
+    used_ = 0;
+  }
+  char* to = blocks_.back().get() + used_;
+  name.copy(to, name.size());
+  to[name.size()] = '\0';
+  const auto handle = static_cast<std::uint32_t>((blocks_.size() - 1) * kBlock + used_);
+  used_ += name.size() + 1;
+  return handle;
+}
+
+bool take_hex(std::string_view& text, std::uint64_t& value) {
+  value = 0;
+  std::size_t digits = 0;
+  for (; digits < text.size(); ++digits) {
+    const auto c = static_cast<unsigned char>(text[digits]);
+    unsigned digit = c - '0';
+    if (digit > 9) {
+      digit = (c | 0x20U) - 'a' + 10U;
+      if (digit < 10 || digit > 15) break;
+    }
+    if (digits == 16) return false;
+    value = value << 4 | digit;
+  }
+  text.remove_prefix(digits);
+  return digits > 0;
+}
+
+std::string read_at(int fd, std::uint64_t offset, std::uint64_t size) {
+  std::string bytes(size, '\0');
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got =
+        ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+std::string read_small_file(const std::string& path, std::size_t max_size) {
+  const Fd fd = open_regular(open_handle(path, false), max_size);
+  std::string text;
+  if (!fd) return text;
+  text.resize(max_size);
+  std::size_t size = 0;
+  while (size < max_size) {
+    const ssize_t got = ::read(fd.get(), text.data() + size, max_size - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+}  // namespace coretap::symbols

@@ -1,0 +1,104 @@
+// Opening files that others control: no devices, no FIFOs, no escapes from a process' root.
+#pragma once
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/fd.hpp"
+
+namespace coretap::symbols {
+
+/// Tells one file from all others; size and modification time tell a reused inode apart. (The
+/// change time would not do: deleting or renaming the file changes it.)
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size = 0;
+  std::int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+struct FileIdentityHash {
+  std::size_t operator()(const FileIdentity& id) const;
+};
+
+/// The identity if `fd` (O_PATH will do) is a regular file.
+std::optional<FileIdentity> identity_of(int fd);
+
+/// O_PATH handles: they have no side effects on devices and FIFOs and never block on them.
+Fd open_handle(const std::string& path, bool follow_last_link);
+/// Like chroot: no link, "..", or magic link leads out of `root_fd`. The last part may not be a
+/// link unless `follow_last_link`.
+Fd open_handle_in(int root_fd, const std::string& path, bool follow_last_link);
+
+/// Opens a handle's file for reading, if it is regular and at most `max_size` bytes. The check and
+/// the opening see the same inode, whatever happens to names meanwhile.
+Fd open_regular(const Fd& handle, std::uint64_t max_size);
+
+/// Lines of a file, in a bounded buffer. Longer lines are cut, their rest is skipped.
+class LineReader {
+ public:
+  LineReader(int fd, std::size_t max_line, std::uint64_t max_total);
+  /// The next line without its newline, valid until the next call.
+  bool next(std::string_view& line);
+  bool truncated() const { return truncated_; }    ///< the line was cut
+  bool terminated() const { return terminated_; }  ///< the line ended with a newline
+  int error() const { return error_; }             ///< errno of a failed read, else 0
+
+ private:
+  bool fill();
+  int fd_;
+  std::size_t max_line_;
+  std::uint64_t left_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool skipping_ = false;
+  bool truncated_ = false;
+  bool terminated_ = true;
+  bool ended_ = false;
+  int error_ = 0;
+};
+
+/// Many names packed into few blocks, without the slack of one growing buffer.
+class NameArena {
+ public:
+  static constexpr std::size_t kMaxName = 4096;  // longer ones are cut
+
+  NameArena() = default;
+  NameArena(NameArena&&) = default;
+  NameArena& operator=(NameArena&&) = default;
+  NameArena(const NameArena&) = delete;
+  NameArena& operator=(const NameArena&) = delete;
+
+  /// A handle for get(). Names end at their first NUL.
+  std::uint32_t add(std::string_view name);
+  const char* get(std::uint32_t handle) const {
+    return blocks_[handle / kBlock].get() + handle % kBlock;
+  }
+  std::size_t bytes() const { return blocks_.size() * kBlock; }
+
+ private:
+  static constexpr std::size_t kBlock = 64 << 10;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::size_t used_ = kBlock;
+};
+
+/// Reads hexadecimal digits off the front of `text`; false if there is none or more than 16.
+bool take_hex(std::string_view& text, std::uint64_t& value);
+
+/// At most `max_size` bytes of a small file; empty if it cannot be read.
+std::string read_small_file(const std::string& path, std::size_t max_size);
+
+/// Bytes from `offset` on, as many of `size` as can be read: of a file, or of a process' memory.
+std::string read_at(int fd, std::uint64_t offset, std::uint64_t size);
+
+}  // namespace coretap::symbols

@@ -1,0 +1,608 @@
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "coretap/symbols.hpp"
+#include "symbols/demangle.hpp"
+#include "symbols/elf_symbols.hpp"
+#include "symbols/mapped_file.hpp"
+#include "symbols/perf_map.hpp"
+#include "symbols/proc_maps.hpp"
+#include "symbols/process_files.hpp"
+
+namespace coretap {
+namespace {
+
+using symbols::DebugFileKey;
+using symbols::ElfSymbols;
+using symbols::FileIdentity;
+using symbols::MappedFile;
+using symbols::Mapping;
+using symbols::PerfMap;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMaxVdso = 1 << 20;
+constexpr std::size_t kMaxVdsos = 8;
+constexpr std::size_t kMaxOrphans = 1 << 16;
+constexpr std::size_t kMostRegions = 1 << 17;  // of one process, those that are gone too
+constexpr int kMostGenerations = 8;
+constexpr std::size_t kMaxDemangledBytes = 4 << 20;
+
+// A process while its addresses mean the same.
+struct Image {
+  pid_t tgid;
+  std::uint32_t number;
+  bool operator==(const Image&) const = default;
+};
+
+struct ImageHash {
+  std::size_t operator()(const Image& image) const {
+    return (std::uint64_t{static_cast<std::uint32_t>(image.tgid)} << 32 | image.number) *
+           0x9e3779b97f4a7c15U;
+  }
+};
+
+enum class Kind { kFile, kVdso, kOther };
+
+struct Region {
+  std::uint64_t start;
+  std::uint64_t end;
+  std::uint64_t offset;
+  Kind kind;
+  bool unreadable = false;                 // do not try again for each address
+  std::shared_ptr<const MappedFile> file;  // other kinds: its path is the module's name
+  std::optional<FileIdentity> id;          // unknown if it could not be reached at the snapshot
+};
+
+struct JitMap {
+  PerfMap map;
+  std::optional<FileIdentity> id;  // of what was read
+  Clock::time_point next_try{};
+};
+
+struct Process {
+  std::vector<Region> regions;   // sorted, disjoint
+  std::uint64_t start_time = 0;  // clock ticks after boot; tells a reused process id
+  pid_t inner_pid = 0;           // in its own pid namespace
+  uid_t owner = 0;               // effective
+  bool own_root = false;         // its root directory is ours
+  std::shared_ptr<ElfSymbols> vdso;
+  std::unique_ptr<JitMap> jit;
+  Clock::time_point next_refresh{};
+  std::uint64_t used = 0;
+
+  Region* find(std::uint64_t address) {
+    auto it = std::upper_bound(regions.begin(), regions.end(), address,
+                               [](std::uint64_t a, const Region& r) { return a < r.start; });
+    if (it == regions.begin() || address >= (--it)->end) return nullptr;
+    return &*it;
+  }
+};
+
+struct File {
+  std::shared_ptr<ElfSymbols> table;  // null: nothing to be had from it
+  std::uint64_t used = 0;
+};
+
+// The number behind the n-th blank-separated word of a "Name:\t1\t2" line; n = -1: the last one.
+std::optional<std::uint64_t> status_number(std::string_view status, std::string_view label, int n) {
+  std::size_t at = status.find(label);
+  if (at == status.npos) return {};
+  std::string_view line = status.substr(at + label.size());
+  line = line.substr(0, line.find('\n'));
+  std::optional<std::uint64_t> value;
+  for (int i = 0; n < 0 || i <= n; ++i) {
+    const std::size_t begin = line.find_first_of("0123456789");
+    if (begin == line.npos) return n < 0 ? value : std::nullopt;
+    std::uint64_t number = 0;
+    const char* last = line.data() + line.size();
+    const auto [end, error] = std::from_chars(line.data() + begin, last, number);
+    if (error != std::errc()) return {};
+    value = number;
+    line = {end, static_cast<std::size_t>(last - end)};
+  }
+  return value;
+}
+
+Clock::duration cpu_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+// Names in memory that a compiler may have written code to.
+std::string label_of(const Mapping& map) {
+  if (map.path.empty() || map.path.starts_with("//")) return "[anon]";
+  return map.path;
+}
+
+}  // namespace
+
+struct UserSymbols::Impl {
+  explicit Impl(UserSymbolOptions given) : options(std::move(given)) {}
+
+  UserSymbolOptions options;
+  std::uint64_t clock = 0;  // counts uses, for the least recently used
+  std::unordered_map<Image, Process, ImageHash> processes;
+  struct Latest {
+    std::uint32_t number = 0;
+    std::uint64_t stack_begin = 0;  // 0: not known
+  };
+  std::unordered_map<pid_t, Latest> latest;  // images that were remembered last
+  // Processes that were gone before they could be looked at, and whose memory they had a copy of.
+  std::unordered_map<pid_t, pid_t> forked_from;
+  std::unordered_map<FileIdentity, File, symbols::FileIdentityHash> files;
+  const Clock::time_point began = Clock::now();
+  struct Reading {
+    Clock::duration spent{};  // CPU time
+    bool told = false;
+  };
+  std::unordered_map<uid_t, Reading> reading;  // by the owner of processes
+  std::vector<uid_t> given_up;
+  std::unordered_map<std::string, std::weak_ptr<const MappedFile>> interned;
+  std::size_t next_purge = 1024;
+  std::vector<std::pair<std::string, std::shared_ptr<ElfSymbols>>> vdsos;  // by content
+  std::unordered_map<const char*, std::string> demangled;  // by place of the mangled name
+  std::size_t demangled_bytes = 0;
+
+  std::string proc(pid_t tgid, const char* rest) const {
+    return options.proc_root + "/" + std::to_string(tgid) + rest;
+  }
+  Fd root_of(pid_t tgid) const { return symbols::open_handle(proc(tgid, "/root"), true); }
+
+  bool snapshot(Image image, std::optional<std::uint64_t> only_if_started);
+  bool adopt(Image image, int generations);
+  bool is_current(Image image) const;
+  void set_latest(Image image, std::uint64_t stack_begin);
+  bool runs_another(Image image) const;
+  Process* process(Image image);
+  Symbol find(Image image, std::uint64_t address, bool exact_ip);
+
+  std::shared_ptr<const MappedFile> intern(MappedFile file);
+  Fd handle_of(pid_t tgid, const Region& region) const {
+    return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
+                                region.id);
+  }
+  const ElfSymbols* file_of(pid_t tgid, uid_t owner, Region& region);
+  std::shared_ptr<ElfSymbols> read_file(int fd, pid_t tgid, const std::string& path) const;
+  void trim_files(const FileIdentity& keep);
+  ElfSymbols* vdso_of(pid_t tgid, Process& process, Region& region);
+
+  const PerfMap* jit_of(pid_t tgid, Process& process, bool unknown);
+  void trim_jit(pid_t keep);
+  std::string text_of(const char* name, bool keep);
+};
+
+std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
+  std::string key = file.path;
+  const std::uint64_t numbers[] = {file.device, file.inode, std::uint64_t{file.path_cut}};
+  key.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  auto& slot = interned[key];
+  auto shared = slot.lock();
+  if (!shared) slot = shared = std::make_shared<const MappedFile>(std::move(file));
+  if (interned.size() > next_purge) {
+    std::erase_if(interned, [](const auto& entry) { return entry.second.expired(); });
+    next_purge = std::max<std::size_t>(1024, interned.size() * 2);
+  }
+  return shared;
+}
+
+// What was mapped before, where nothing is now: stacks that were taken then may still be shown.
+void keep_gone(std::vector<Region>& regions, std::vector<Region>& before) {
+  const auto now = regions.size();
+  std::size_t at = 0;
+  for (Region& old : before) {
+    while (at < now && regions[at].end <= old.start) ++at;
+    if (at == now || regions[at].start >= old.end) regions.push_back(std::move(old));
+    if (regions.size() >= kMostRegions) break;
+  }
+  std::sort(regions.begin(), regions.end(),
+            [](const Region& a, const Region& b) { return a.start < b.start; });
+}
+
+// What is mapped as it was; null: nothing.
+const Region* same_region(const std::vector<Region>& before, const Region& now) {
+  const auto found = std::lower_bound(
+      before.begin(), before.end(), now.start,
+      [](const Region& region, std::uint64_t start) { return region.start < start; });
+  const bool same = found != before.end() && found->start == now.start && found->end == now.end &&
+                    found->offset == now.offset && found->file == now.file;
+  return same ? &*found : nullptr;
+}
+
+bool UserSymbols::Impl::snapshot(Image image, std::optional<std::uint64_t> only_if_started) {
+  const pid_t tgid = image.tgid;
+  const std::uint64_t started = symbols::process_started(options.proc_root, tgid);
+  if (only_if_started && *only_if_started != started) return false;
+  const Fd maps =
+      symbols::open_regular(symbols::open_handle(proc(tgid, "/maps"), false), UINT64_MAX);
+  if (!maps) return false;
+  const auto content = symbols::read_mappings(maps.get());
+  if (content.executable.empty()) return false;  // exiting: its memory is gone, not its id
+  if (runs_another(image)) return false;
+
+  Process next;
+  next.start_time = started;
+  const std::string status = symbols::read_small_file(proc(tgid, "/status"), 16384);
+  next.inner_pid = static_cast<pid_t>(
+      status_number(status, "\nNSpid:", -1).value_or(static_cast<std::uint64_t>(tgid)));
+  // Without its user only root's files are trusted.
+  next.owner = static_cast<uid_t>(status_number(status, "\nUid:", 1).value_or(0));
+  struct stat theirs, ours;
+  next.own_root = ::stat(proc(tgid, "/root").c_str(), &theirs) == 0 && ::stat("/", &ours) == 0 &&
+                  theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+
+  const auto old = processes.find(image);
+  const bool known = old != processes.end() && old->second.start_time == started;
+  next.regions.reserve(content.executable.size());
+  for (const Mapping& map : content.executable) {
+    Region region{.start = map.start,
+                  .end = map.end,
+                  .offset = map.offset,
+                  .kind = Kind::kOther,
+                  .file = {},
+                  .id = {}};
+    MappedFile file{.path = label_of(map)};
+    if (map.has_file()) {
+      region.kind = Kind::kFile;
+      file.device = ::makedev(map.device_major, map.device_minor);
+      file.inode = map.inode;
+      file.path_cut = map.path_cut;
+    } else if (map.path == "[vdso]") {
+      region.kind = Kind::kVdso;
+    }
+    region.file = intern(std::move(file));
+    if (region.kind == Kind::kFile) {
+      const Region* same = known ? same_region(old->second.regions, region) : nullptr;
+      region.id = same && same->id ? same->id : symbols::identity_of(handle_of(tgid, region).get());
+    }
+    next.regions.push_back(std::move(region));
+  }
+  next.next_refresh = Clock::now() + options.refresh_interval;
+  next.used = ++clock;
+  if (known) {
+    next.jit = std::move(old->second.jit);
+    keep_gone(next.regions, old->second.regions);
+  }
+  processes[image] = std::move(next);
+  if (!latest.contains(tgid) || !is_current(image)) set_latest(image, 0);
+  // Two: resolving one process' vdso may need our own.
+  while (processes.size() > std::max<std::size_t>(2, options.max_processes))
+    processes.erase(std::min_element(
+        processes.begin(), processes.end(),
+        [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  return true;
+}
+
+bool UserSymbols::Impl::is_current(Image image) const {
+  const auto last = latest.find(image.tgid);
+  return last == latest.end() || last->second.number == image.number;
+}
+
+void UserSymbols::Impl::set_latest(Image image, std::uint64_t stack_begin) {
+  if (latest.size() >= kMaxOrphans) latest.clear();
+  latest[image.tgid] = {image.number, stack_begin};
+}
+
+// Has the process executed another program since, so that what is mapped now is not the image's?
+bool UserSymbols::Impl::runs_another(Image image) const {
+  const auto last = latest.find(image.tgid);
+  if (last == latest.end() || last->second.number != image.number || !last->second.stack_begin)
+    return false;
+  const auto then = last->second.stack_begin;
+  const auto now = symbols::process_stack_begin(options.proc_root, image.tgid);
+  // While a program is executed its stack begins a little higher: the pointers to its arguments
+  // come last. Another program's is anywhere within gigabytes.
+  constexpr std::uint64_t kPointers = 256 << 10;
+  return now && (now > then ? now - then : then - now) > kPointers;
+}
+
+Process* UserSymbols::Impl::process(Image image) {
+  auto found = processes.find(image);
+  if (found == processes.end()) {
+    if (!is_current(image) || !snapshot(image, {})) return nullptr;
+    found = processes.find(image);
+    if (found == processes.end()) return nullptr;
+  }
+  found->second.used = ++clock;
+  return &found->second;
+}
+
+std::shared_ptr<ElfSymbols> UserSymbols::Impl::read_file(int fd, pid_t tgid,
+                                                         const std::string& path) const {
+  const auto find_debug_file = [&](const DebugFileKey& key,
+                                   const std::function<bool(int)>& accept) {
+    std::vector<std::string> candidates;
+    if (!key.build_id.empty())
+      candidates.push_back(options.debug_root + "/.build-id/" + key.build_id.substr(0, 2) + "/" +
+                           key.build_id.substr(2) + ".debug");
+    if (!key.debuglink.empty() && path.starts_with('/')) {
+      const std::string directory = path.substr(0, path.rfind('/'));
+      candidates.push_back(options.debug_root + directory + "/" + key.debuglink);
+      candidates.push_back(directory + "/.debug/" + key.debuglink);
+      candidates.push_back(directory + "/" + key.debuglink);
+    }
+    const Fd their_root = root_of(tgid);
+    const Fd own_root = symbols::open_handle("/", true);
+    for (const Fd* root : {&their_root, &own_root})
+      for (const std::string& candidate : candidates) {
+        // Distributions link .build-id/xx/yyy.debug to the named file.
+        const Fd debug = symbols::open_regular(
+            symbols::open_handle_in(root->get(), candidate, true), symbols::kMaxElfSize);
+        if (debug && accept(debug.get())) return;
+      }
+  };
+  return ElfSymbols::read(fd, find_debug_file);
+}
+
+void UserSymbols::Impl::trim_files(const FileIdentity& keep) {
+  std::size_t bytes = 0;
+  for (const auto& [id, file] : files) bytes += file.table ? file.table->bytes() : 0;
+  // Files without a table are remembered too, but cost little.
+  while (files.size() > 1 && (files.size() > options.max_files || bytes > options.max_bytes)) {
+    auto oldest = files.end();
+    for (auto it = files.begin(); it != files.end(); ++it)
+      if (!(it->first == keep) && (oldest == files.end() || it->second.used < oldest->second.used))
+        oldest = it;
+    bytes -= oldest->second.table ? oldest->second.table->bytes() : 0;
+    files.erase(oldest);
+    demangled.clear();  // its keys point into the tables
+    demangled_bytes = 0;
+  }
+}
+
+// Null if the file cannot be opened any more or is no ELF file.
+const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& region) {
+  auto found = region.id ? files.find(*region.id) : files.end();
+  if (found == files.end()) {
+    if (region.unreadable) return nullptr;
+    const Fd fd = symbols::open_regular(handle_of(tgid, region), symbols::kMaxElfSize);
+    const auto id = symbols::identity_of(fd.get());
+    if (!id) {
+      region.unreadable = true;
+      return nullptr;
+    }
+    region.id = id;
+    found = files.find(*id);
+    if (found == files.end()) {
+      auto& [spent, told] = reading[owner];
+      if (spent >= options.reading_time + (Clock::now() - began) / 10) {
+        if (!std::exchange(told, true)) given_up.push_back(owner);
+        return nullptr;
+      }
+      const auto before = cpu_time();
+      auto table = read_file(fd.get(), tgid, region.file->path);
+      spent += cpu_time() - before;
+      found = files.emplace(*id, File{std::move(table), 0}).first;
+      trim_files(*id);
+    }
+  }
+  found->second.used = ++clock;
+  return found->second.table.get();
+}
+
+ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& region) {
+  const std::uint64_t size = region.end - region.start;
+  if (process.vdso || region.unreadable || size > kMaxVdso) return process.vdso.get();
+  region.unreadable = true;  // one try
+  std::string image;
+  const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
+  if (alive) {
+    const Fd memory(
+        ::open(proc(tgid, "/mem").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (memory) image = symbols::read_at(memory.get(), region.start, size);
+  }
+  if (image.size() != size) {
+    // Exited or not to be read. One kernel has one vdso per ABI: ours serves if the ABI (known by
+    // the address range) and the size are the same.
+    const std::uint64_t own = ::getauxval(AT_SYSINFO_EHDR);
+    const auto last = latest.find(::getpid());
+    const Image ours{::getpid(), last != latest.end() ? last->second.number : 0};
+    Process* self = own != 0 ? this->process(ours) : nullptr;
+    const Region* own_region = self != nullptr ? self->find(own) : nullptr;
+    const bool same_abi = (own > UINT32_MAX) == (region.start > UINT32_MAX);
+    if (own_region == nullptr || own_region->kind != Kind::kVdso || own_region->start != own ||
+        !same_abi || own_region->end - own_region->start != size)
+      return nullptr;
+    image.assign(reinterpret_cast<const char*>(own), size);
+  }
+  const auto known = std::find_if(vdsos.begin(), vdsos.end(),
+                                  [&](const auto& vdso) { return vdso.first == image; });
+  if (known != vdsos.end()) return (process.vdso = known->second).get();
+  process.vdso = ElfSymbols::read(image);
+  if (vdsos.size() >= kMaxVdsos) vdsos.clear();  // only hostile processes bring so many
+  vdsos.emplace_back(std::move(image), process.vdso);
+  return process.vdso.get();
+}
+
+// The demangled form, remembered: stacks name the same functions again and again.
+std::string UserSymbols::Impl::text_of(const char* name, bool keep) {
+  if (!options.demangle || ::strncmp(name, "_Z", 2) != 0) return name;
+  if (!keep) return symbols::demangle(name);
+  if (const auto known = demangled.find(name); known != demangled.end()) return known->second;
+  std::string text = symbols::demangle(name);
+  if (demangled_bytes > kMaxDemangledBytes) {
+    demangled.clear();
+    demangled_bytes = 0;
+  }
+  demangled.emplace(name, text);
+  demangled_bytes += text.size() + 64;
+  return text;
+}
+
+void UserSymbols::Impl::trim_jit(pid_t keep) {
+  std::size_t bytes = 0;
+  for (const auto& [image, process] : processes)
+    bytes += process.jit ? process.jit->map.bytes() : 0;
+  while (bytes > options.max_bytes) {
+    Process* oldest = nullptr;
+    for (auto& [image, process] : processes)
+      if (process.jit && image.tgid != keep && process.jit->map.bytes() > 0 &&
+          (oldest == nullptr || process.used < oldest->used))
+        oldest = &process;
+    if (oldest == nullptr) return;
+    bytes -= oldest->jit->map.bytes();
+    oldest->jit->map = {};  // its time of the next try stays
+    oldest->jit->id.reset();
+  }
+}
+
+// Reads the map when first asked for, and again if an address is `unknown` and the file changed.
+const PerfMap* UserSymbols::Impl::jit_of(pid_t tgid, Process& process, bool unknown) {
+  if (process.jit && !unknown) return &process.jit->map;
+  const auto now = Clock::now();
+  if (process.jit && now < process.jit->next_try) return nullptr;
+  if (!process.jit) process.jit = std::make_unique<JitMap>();
+  JitMap& jit = *process.jit;
+
+  Fd root = root_of(tgid);
+  const bool alive = symbols::process_started(options.proc_root, tgid) == process.start_time;
+  if (!alive || !root) root = process.own_root ? symbols::open_handle("/", true) : Fd();
+  const Fd fd = symbols::open_perf_map(root.get(), process.inner_pid, process.owner);
+  const auto id = symbols::identity_of(fd.get());
+  const bool changed = id && (!jit.id || id->inode != jit.id->inode ||
+                              id->device != jit.id->device || id->size != jit.id->size);
+  if (changed) {
+    jit.map = PerfMap::read(fd.get());
+    jit.id = id;
+    trim_jit(tgid);
+  }
+  // Large maps are read less often: a tenth of the time at most.
+  jit.next_try =
+      now + std::max<Clock::duration>(options.refresh_interval, (Clock::now() - now) * 10);
+  return &jit.map;
+}
+
+Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip) {
+  const pid_t tgid = image.tgid;
+  Symbol symbol;
+  Process* process = this->process(image);
+  if (process == nullptr) return symbol;
+  const std::uint64_t wanted = exact_ip || address == 0 ? address : address - 1;
+  const std::uint64_t behind = address - wanted;  // of the place that is looked up
+  Region* region = process->find(wanted);
+  if (region == nullptr) {
+    // Loaded since the snapshot, or garbage from a stack without frame pointers.
+    const auto now = Clock::now();
+    if (now < process->next_refresh || !is_current(image)) return symbol;
+    process->next_refresh = now + options.refresh_interval;
+    if (!snapshot(image, process->start_time)) return symbol;
+    process = this->process(image);
+    region = process != nullptr ? process->find(wanted) : nullptr;
+    if (region == nullptr) return symbol;
+  }
+  symbol.module = region->file->path;
+  symbol.module_offset = address - region->start;
+
+  if (region->kind != Kind::kOther) {
+    const ElfSymbols* table = nullptr;
+    const std::uint64_t file_offset = wanted - region->start + region->offset;
+    if (region->kind == Kind::kVdso) {
+      table = vdso_of(tgid, *process, *region);
+    } else {
+      table = file_of(tgid, process->owner, *region);
+      symbol.module_offset = file_offset + behind;
+    }
+    if (const auto place =
+            table != nullptr ? table->address_of_offset(file_offset) : std::nullopt) {
+      symbol.module_offset = *place + behind;
+      symbol.entry = table->is_entry(*place);
+      if (const ElfSymbols::Function* function = table->find(*place)) {
+        symbol.offset = *place + behind - function->start;
+        symbol.name = text_of(table->name(*function), region->kind == Kind::kFile);
+        return symbol;
+      }
+    }
+    // Only memory files may hold code that a compiler wrote.
+    if (region->kind != Kind::kFile || !symbol.module.starts_with("/memfd:")) return symbol;
+  }
+
+  const PerfMap* jit = jit_of(tgid, *process, false);
+  PerfMap::Hit hit = jit != nullptr ? jit->find(wanted) : PerfMap::Hit{};
+  if (hit.name == nullptr) {
+    jit = jit_of(tgid, *process, true);
+    if (jit != nullptr) hit = jit->find(wanted);
+  }
+  if (hit.name != nullptr) {
+    symbol.name = text_of(hit.name, false);
+    symbol.offset = address - hit.start;
+  }
+  return symbol;
+}
+
+UserSymbols::UserSymbols(UserSymbolOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+UserSymbols::~UserSymbols() = default;
+// Until it would have executed another program, a process had its parent's memory.
+bool UserSymbols::Impl::adopt(Image image, int generations) {
+  if (processes.contains(image)) return true;
+  const auto entry = forked_from.find(image.tgid);
+  if (entry == forked_from.end() || generations == 0) return false;
+  const Image parent_id{entry->second, image.number};
+  if (!adopt(parent_id, generations - 1)) return false;
+  const auto parent = processes.find(parent_id);
+  if (parent == processes.end()) return false;
+  Process child;
+  child.regions = parent->second.regions;
+  child.start_time = parent->second.start_time;
+  child.inner_pid = parent->second.inner_pid;
+  child.owner = parent->second.owner;
+  child.own_root = parent->second.own_root;
+  child.vdso = parent->second.vdso;
+  child.used = ++clock;
+  processes.insert_or_assign(image, std::move(child));
+  if (!latest.contains(image.tgid) || !is_current(image)) set_latest(image, 0);
+  forked_from.erase(image.tgid);
+  return true;
+}
+
+UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
+UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
+
+void UserSymbols::remember(pid_t tgid, pid_t forked_from, std::uint32_t image,
+                           std::uint64_t stack_begin) {
+  const Image own{tgid, image};
+  const Image parents{forked_from, image};
+  try {
+    if (stack_begin) impl_->set_latest(own, stack_begin);
+    if (impl_->snapshot(own, {}) || !forked_from || impl_->processes.contains(own)) return;
+    // Gone already. Its parent may be known later: processes are told of as they first wait.
+    if (impl_->forked_from.size() >= kMaxOrphans) impl_->forked_from.clear();
+    impl_->forked_from.insert_or_assign(tgid, forked_from);
+    // Now its parent's number is surely still its parent's; later it might be another's.
+    if (!impl_->processes.contains(parents) && impl_->is_current(parents))
+      (void)impl_->snapshot(parents, {});
+    impl_->adopt(own, kMostGenerations);
+  } catch (const std::bad_alloc&) {
+    impl_->processes.erase(own);
+  }
+}
+
+Symbol UserSymbols::find(pid_t tgid, std::uint64_t address, bool exact_ip, std::uint32_t image) {
+  try {
+    impl_->adopt({tgid, image}, kMostGenerations);
+    return impl_->find({tgid, image}, address, exact_ip);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+std::vector<uid_t> UserSymbols::take_given_up() { return std::exchange(impl_->given_up, {}); }
+
+void UserSymbols::forget(pid_t tgid) {
+  std::erase_if(impl_->processes, [&](const auto& entry) { return entry.first.tgid == tgid; });
+  impl_->latest.erase(tgid);
+  impl_->forked_from.erase(tgid);
+}
+
+}  // namespace coretap

@@ -1,0 +1,82 @@
+#include "text/ledger.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+struct Cause {
+  std::string_view name, meaning;
+  bool loss = true;  ///< --strict does not forgive it
+};
+constexpr Cause kCauses[LEDGER_CAUSES] = {
+    {"filtered", "not wanted by the filters", false},
+    {"lost", "lost: the buffer was full (a larger --ring-size, of a recorder --size, helps)"},
+    {"untracked", "not tracked: a map was full (a larger --max-keys helps)"},
+    {"unmatched", "whose begin or end was not seen"},
+    {"truncated", "shown, but shortened"},
+    {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
+    {"stacks_truncated", "shown with a truncated user stack", false},
+    {"stacks_guessed", "shown with user frames that were guessed by frame pointers", false},
+    {"overwritten",
+     "overwritten in the recorder before it was asked for (a larger --size keeps more)", false},
+    {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
+};
+
+}  // namespace
+
+void Ledger::user_stack(std::string_view cut, std::uint32_t guessed, std::uint64_t times) {
+  if (guessed) count[LEDGER_STACK_GUESSED] += times;
+  if (cut.empty()) return;
+  count[LEDGER_STACK_CUT] += times;
+  cut_by[cut] += times;
+}
+
+/// ": 12 no mapping, 3 exiting", the most frequent first.
+std::string Ledger::reasons() const {
+  std::vector<std::pair<std::uint64_t, std::string_view>> all;
+  for (auto& [reason, times] : cut_by) all.emplace_back(times, reason);
+  std::sort(all.rbegin(), all.rend());
+  std::string text;
+  for (auto& [times, reason] : all)
+    text += fmt::format("{}{} {}", text.empty() ? ": " : ", ", times, reason);
+  return text;
+}
+
+bool Ledger::data_lost() const {
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (kCauses[i].loss && count[i]) return true;
+  return false;
+}
+
+std::string Ledger::text(bool verbose) const {
+  std::string text;
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (count[i])
+      text += fmt::format("  {:>12}  {}{}\n", count[i], kCauses[i].meaning,
+                          i == LEDGER_STACK_CUT ? reasons() : "");
+  if (text.empty() && !verbose) return {};
+  return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
+}
+
+std::vector<std::string> Ledger::losses() const {
+  std::vector<std::string> words;
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (i != LEDGER_FILTERED && count[i])
+      words.push_back(fmt::format("{} {} {}", count[i], count[i] == 1 ? "event" : "events",
+                                  kCauses[i].meaning));
+  return words;
+}
+
+void Ledger::json(JsonLine& line) const {
+  line.text("type", "ledger").number("seen", seen()).number("shown", shown);
+  for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
+  line.key("stacks_truncated_by").begin_object();
+  for (auto& [reason, times] : cut_by) line.number(reason, times);
+  line.end_object().boolean("data_lost", data_lost());
+}
+
+}  // namespace coretap

@@ -1,0 +1,38 @@
+// Counts of what is not in the output, and of what is.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/shared.h"
+#include "text/json.hpp"
+
+namespace coretap {
+
+struct Ledger {
+  std::uint64_t shown = 0;
+  std::uint64_t count[LEDGER_CAUSES] = {};
+  std::map<std::string_view, std::uint64_t> cut_by;  ///< of LEDGER_STACK_CUT, by reason
+
+  std::uint64_t seen() const {
+    return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
+           count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED];
+  }
+  /// A user stack is shown so many times; `cut`: why it ends too early, empty: it does not;
+  /// `guessed`: frames of it that only a frame pointer led to.
+  void user_stack(std::string_view cut, std::uint32_t guessed, std::uint64_t times);
+  /// Anything that --strict does not forgive.
+  bool data_lost() const;
+  /// One line of words; empty if there is nothing to tell beyond seen and shown.
+  std::string text(bool verbose) const;
+  /// What is lost or less true, in words; empty if nothing is.
+  std::vector<std::string> losses() const;
+  void json(JsonLine& line) const;
+
+ private:
+  std::string reasons() const;
+};
+
+}  // namespace coretap

@@ -1,0 +1,424 @@
+#include "text/names.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/symbols.hpp"
+#include "kernel/disks.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/syscalls.hpp"
+#include "lib/shared.h"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kGfpBits = "gfp bits";  // unnamed in the kernel
+constexpr int kOpBits = 8;                         // REQ_OP_BITS since 4.10; the flags begin above
+
+/// Names that users of biolatency -F know, where they differ from the kernel's enumerators.
+constexpr std::pair<std::string_view, std::string_view> kBlockWords[] = {
+    {"META", "Metadata"},     {"PRIO", "Priority"},   {"FUA", "ForcedUnitAccess"},
+    {"RAHEAD", "ReadAhead"},  {"NOMERGE", "NoMerge"}, {"NOWAIT", "NoWait"},
+    {"PREFLUSH", "PreFlush"}, {"DRV_IN", "DriverIn"}, {"DRV_OUT", "DriverOut"},
+};
+
+struct Letters {
+  std::string_view name, letters;
+};
+/// What blktrace writes for operations; any other is N, for none of these.
+constexpr Letters kOperations[] = {
+    {"READ", "R"},         {"WRITE", "W"},         {"FLUSH", "F"},
+    {"DISCARD", "D"},      {"SECURE_ERASE", "DE"}, {"WRITE_ZEROES", "WZ"},
+    {"ZONE_APPEND", "ZA"}, {"ZONE_OPEN", "ZO"},    {"ZONE_CLOSE", "ZC"},
+    {"ZONE_FINISH", "ZF"}, {"ZONE_RESET", "ZR"},   {"ZONE_RESET_ALL", "ZRA"},
+};
+/// And for flags, in this order, behind the operation.
+constexpr Letters kFlags[] = {
+    {"FUA", "F"}, {"RAHEAD", "A"}, {"SYNC", "S"}, {"META", "M"}, {"ATOMIC", "U"}};
+
+/// REQ_OP_ZONE_APPEND -> ZoneAppend
+std::string camel(std::string_view name) {
+  for (auto& [kernel, word] : kBlockWords)
+    if (kernel == name) return std::string(word);
+  std::string out;
+  bool start = true;
+  for (char c : name) {
+    if (c == '_') {
+      start = true;
+      continue;
+    }
+    out += static_cast<char>(start ? toupper(c) : tolower(c));
+    start = false;
+  }
+  return out;
+}
+
+/// Bits of gfp_t before 6.10 gave them an enum (772dd0342727); the same from 5.10 to 6.9.
+constexpr std::string_view kOldGfp[] = {
+    "DMA",   "HIGHMEM",    "DMA32",         "MOVABLE",  "RECLAIMABLE",    "HIGH",
+    "IO",    "FS",         "ZERO",          "ATOMIC",   "DIRECT_RECLAIM", "KSWAPD_RECLAIM",
+    "WRITE", "NOWARN",     "RETRY_MAYFAIL", "NOFAIL",   "NORETRY",        "MEMALLOC",
+    "COMP",  "NOMEMALLOC", "HARDWALL",      "THISNODE", "ACCOUNT"};
+
+/// Sets of flags that have a name in the kernel (include/linux/gfp_types.h), the largest first.
+struct GfpSet {
+  std::string_view name;
+  std::vector<std::string_view> flags;
+};
+const std::vector<GfpSet>& gfp_sets() {
+  static const std::vector<GfpSet> sets = {
+      {"GFP_TRANSHUGE",
+       {"DIRECT_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC",
+        "NOWARN"}},
+      {"GFP_TRANSHUGE_LIGHT",
+       {"IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE", "COMP", "NOMEMALLOC", "NOWARN"}},
+      {"GFP_HIGHUSER_MOVABLE",
+       {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM", "MOVABLE"}},
+      {"GFP_HIGHUSER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL", "HIGHMEM"}},
+      {"GFP_USER", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "HARDWALL"}},
+      {"GFP_KERNEL_ACCOUNT", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS", "ACCOUNT"}},
+      {"GFP_KERNEL", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO", "FS"}},
+      {"GFP_NOFS", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM", "IO"}},
+      {"GFP_NOIO", {"DIRECT_RECLAIM", "KSWAPD_RECLAIM"}},
+      {"GFP_ATOMIC", {"HIGH", "KSWAPD_RECLAIM"}},
+      {"GFP_NOWAIT", {"KSWAPD_RECLAIM"}},
+  };
+  return sets;
+}
+
+/// As the kernel's own trace output writes enumerators.
+std::string lower(std::string_view word) {
+  std::string out(word);
+  for (auto& c : out) c = static_cast<char>(tolower(c));
+  return out;
+}
+
+void join(std::string& list, std::string_view word, char separator) {
+  if (!list.empty()) list += separator;
+  list += word;
+}
+
+}  // namespace
+
+void Names::learn(std::string_view type, Enumerators values) {
+  enums_.insert_or_assign(std::string(type), std::move(values));
+}
+
+void Names::learn(const Format& format, Kernel& kernel) {
+  auto ask = [&](std::string_view type) {
+    if (!type.empty() && !enums_.contains(type)) learn(type, kernel.enumerators(type));
+  };
+  ask(format.type);
+  if (format.kind == Format::pointer) ask_hidden();
+  if (format.kind == Format::block_flags || format.kind == Format::rwbs) {
+    ask("req_op");
+    ask("req_opf");  // its name until 6.0 (ff07a02e9e8e)
+    ask("req_flag_bits");
+  }
+  if (format.kind == Format::gfp && !enums_.contains(kGfpBits))
+    learn(kGfpBits, kernel.enumerators_beside("___GFP_DMA_BIT"));
+}
+
+std::string Names::enumerator(const Format& format, std::uint64_t value) const {
+  if (auto known = enums_.find(format.type); known != enums_.end())
+    for (auto& [name, number] : known->second)
+      if (static_cast<std::uint64_t>(number) == value) {
+        std::string_view word = name;
+        if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
+        return lower(word);
+      }
+  return std::to_string(value);
+}
+
+std::string Names::bits(const Format& format, std::uint64_t value) const {
+  std::string text;
+  if (auto known = enums_.find(format.type); known != enums_.end())
+    for (auto& [name, bit] : known->second) {
+      if (bit < 0 || bit > 63 || !(value >> bit & 1)) continue;
+      std::string_view word = name;
+      if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
+      value &= ~(1ULL << bit);
+      join(text, lower(word), '|');
+    }
+  if (value || text.empty()) join(text, fmt::format("{:#x}", value), '|');
+  return text;
+}
+
+std::string Names::gfp(std::uint64_t flags) const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> bits;
+  auto known = enums_.find(kGfpBits);
+  if (known != enums_.end() && !known->second.empty()) {
+    for (auto& [name, bit] : known->second) {
+      std::string_view word = name;  // ___GFP_DMA32_BIT
+      if (!word.starts_with("___GFP_") || !word.ends_with("_BIT") || word.ends_with("_LAST_BIT"))
+        continue;
+      bits.emplace_back(word.substr(7, word.size() - 11), 1ULL << bit);
+    }
+  } else {
+    for (std::size_t i = 0; i < std::size(kOldGfp); i++) bits.emplace_back(kOldGfp[i], 1ULL << i);
+  }
+  std::string text;
+  auto rest = flags;
+  for (auto& set : gfp_sets()) {
+    std::uint64_t mask = 0;
+    bool complete = true;
+    for (auto flag : set.flags) {
+      auto bit = std::find_if(bits.begin(), bits.end(), [&](auto& b) { return b.first == flag; });
+      if (bit == bits.end())
+        complete = false;
+      else
+        mask |= bit->second;
+    }
+    if (complete && mask && (rest & mask) == mask) {
+      text = set.name;
+      rest &= ~mask;
+      // Up to 6.2 a flag of its own went with it (2973d8229b78).
+      for (auto& [name, bit] : bits)
+        if (set.name == "GFP_ATOMIC" && name == "ATOMIC") rest &= ~bit;
+      break;
+    }
+  }
+  for (auto& [name, bit] : bits)
+    if (rest & bit) {
+      join(text, fmt::format("__GFP_{}", name), '|');
+      rest &= ~bit;
+    }
+  if (rest || text.empty()) join(text, fmt::format("{:#x}", rest), '|');
+  return text;
+}
+
+std::string Names::block_flags(std::uint64_t flags) const {
+  std::string text;
+  auto rest = flags >> kOpBits;
+  if (auto known = enums_.find("req_flag_bits"); known != enums_.end()) {
+    bool read_ahead = false;
+    for (auto& [name, bit] : known->second)
+      read_ahead |= name == "__REQ_RAHEAD" && bit >= kOpBits && bit < 63 && flags >> bit & 1;
+    for (auto& [name, bit] : known->second) {
+      std::string_view word = name;  // __REQ_SYNC
+      if (!word.starts_with("__REQ_") || word == "__REQ_NR_BITS" || bit < kOpBits || bit > 62 ||
+          !(flags >> bit & 1))
+        continue;
+      if (!(rest & 1ULL << (bit - kOpBits))) continue;  // an alias of a bit already named
+      rest &= ~(1ULL << (bit - kOpBits));
+      // The block layer lets all read-ahead fail fast; that says nothing more.
+      if (!read_ahead || !word.starts_with("__REQ_FAILFAST"))
+        text = text.empty() ? camel(word.substr(6)) : camel(word.substr(6)) + '-' + text;
+    }
+  }
+  // As users know it: the highest flag first, the operation last.
+  if (rest) text = fmt::format("{:#x}{}{}", rest << kOpBits, text.empty() ? "" : "-", text);
+  for (auto* type : {"req_op", "req_opf"})
+    if (auto known = enums_.find(type); known != enums_.end())
+      for (auto& [name, op] : known->second)
+        if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1))) {
+          std::string_view word = name;
+          if (word.starts_with("REQ_OP_")) word.remove_prefix(7);
+          join(text, camel(word), '-');
+          return text;
+        }
+  join(text, fmt::format("Op{}", flags & ((1 << kOpBits) - 1)), '-');
+  return text;
+}
+
+std::string_view restart_name(int error) {
+  constexpr std::pair<int, std::string_view> kRestarts[] = {{512, "ERESTARTSYS"},
+                                                            {513, "ERESTARTNOINTR"},
+                                                            {514, "ERESTARTNOHAND"},
+                                                            {516, "ERESTART_RESTARTBLOCK"}};
+  for (auto& [number, name] : kRestarts)
+    if (error == number) return name;
+  return {};
+}
+
+std::string error_name(int error) {
+  if (error == 0) return "0";
+  if (auto name = restart_name(std::abs(error)); !name.empty()) return std::string(name);
+  auto* name = strerrorname_np(error < 0 ? -error : error);
+  return name ? name : std::to_string(error);
+}
+
+std::optional<int> error_number(std::string_view text) {
+  constexpr int kMost = 4095;  // MAX_ERRNO of the kernel
+  if (auto number = parse_unsigned(text))
+    return *number >= 1 && *number <= kMost ? std::optional(static_cast<int>(*number))
+                                            : std::nullopt;
+  std::string name;
+  for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
+  constexpr std::pair<std::string_view, int> kOtherNames[] = {
+      {"EWOULDBLOCK", EWOULDBLOCK}, {"EDEADLOCK", EDEADLOCK}, {"ENOTSUP", ENOTSUP}};
+  for (auto& [other, number] : kOtherNames)
+    if (other == name) return number;
+  for (int number = 1; number <= kMost; number++)
+    if (auto* known = strerrorname_np(number); known && name == known) return number;
+  return std::nullopt;
+}
+
+std::string Names::rwbs(std::uint64_t flags) const {
+  auto is_set = [&](std::string_view flag) {
+    if (auto known = enums_.find("req_flag_bits"); known != enums_.end())
+      for (auto& [name, bit] : known->second)
+        if (name.starts_with("__REQ_") && std::string_view(name).substr(6) == flag)
+          return bit >= kOpBits && bit < 63 && (flags >> bit & 1) != 0;
+    return false;
+  };
+  std::string_view operation = "N";
+  for (auto* type : {"req_op", "req_opf"})
+    if (auto known = enums_.find(type); known != enums_.end())
+      for (auto& [name, op] : known->second)
+        for (auto& [word, letters] : kOperations)
+          if (static_cast<std::uint64_t>(op) == (flags & ((1 << kOpBits) - 1)) &&
+              name.starts_with("REQ_OP_") && std::string_view(name).substr(7) == word)
+            operation = letters;
+  std::string text(is_set("PREFLUSH") ? "F" : "");
+  text += operation;
+  for (auto& [flag, letters] : kFlags)
+    if (is_set(flag)) text += letters;
+  return text;
+}
+
+bool names_things(const Format& format) {
+  switch (format.kind) {
+    case Format::disk:
+    case Format::enumerator:
+    case Format::bits:
+    case Format::gfp:
+    case Format::block_flags:
+    case Format::rwbs:
+    case Format::error:
+    case Format::syscall:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Names::Names() : why_hidden([] { return kernel_addresses_hidden(); }) {}
+
+bool Names::hides(std::uint64_t address) const {
+  if (!(address >> 63)) return false;  // a program's own
+  ask_hidden();
+  auto& why = *hidden_;
+  if (why && tell_hidden && !std::exchange(told_, true)) tell_hidden(*why);
+  return why.has_value();
+}
+
+void Names::ask_hidden() const {
+  if (!hidden_) hidden_ = why_hidden();
+}
+
+std::string Names::name(const Format& format, std::uint64_t value) const {
+  switch (format.kind) {
+    case Format::disk:
+      return value ? disk_name(static_cast<std::uint32_t>(value)) : "-";
+    case Format::enumerator:
+      return enumerator(format, value);
+    case Format::gfp:
+      return gfp(value);
+    case Format::block_flags:
+      return block_flags(value);
+    case Format::rwbs:
+      return rwbs(value);
+    case Format::bits:
+      return bits(format, value);
+    case Format::error:
+      return error_name(static_cast<int>(value));
+    case Format::syscall:
+      return syscall_name(static_cast<std::uint32_t>(value));
+    default:
+      return std::to_string(value);
+  }
+}
+
+namespace {
+
+/// Numbers go without a format string: a line of a frequent event costs no more than it must.
+void decimal(std::string& line, std::uint64_t value) {
+  fmt::format_int text(value);
+  line.append(text.data(), text.size());
+}
+
+void show_unsigned(std::string& line, const Format& format, std::uint64_t n, const Names& names) {
+  auto out = std::back_inserter(line);
+  if (names_things(format)) {
+    line += names.name(format, n);
+    // Two tables have the same name for different calls.
+    if (format.kind == Format::syscall && n >= CALLS_COMPAT)
+      fmt::format_to(out, " ({})", syscall_abi(static_cast<std::uint32_t>(n)));
+  } else if (format.kind == Format::milliseconds)
+    fmt::format_to(out, "{:.{}f}", static_cast<double>(n) / 1e6, format.digits);
+  else if (format.kind == Format::microseconds)
+    fmt::format_to(out, "{:.3f}", static_cast<double>(n) / 1e3);
+  else if (format.kind == Format::octal)
+    fmt::format_to(out, "{:0{}o}", n, format.digits);
+  else if (hidden(format, n, names))
+    line += kHiddenAddress;
+  else if (format.kind == Format::hex || format.kind == Format::pointer)
+    fmt::format_to(out, "{:#x}", n);
+  else if (format.kind == Format::kilobytes)
+    decimal(line, n / 1024);
+  else
+    decimal(line, n);
+}
+
+void show_signed(std::string& line, const Format& format, std::int64_t n, const Names& names) {
+  if (names_things(format)) {
+    line += names.name(format, static_cast<std::uint64_t>(n));
+  } else if (format.kind == Format::thousandths) {
+    fmt::format_to(std::back_inserter(line), "{:.3f}", static_cast<double>(n) / 1e3);
+  } else {
+    if (n < 0) line += '-';
+    decimal(line, n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n));
+  }
+}
+
+bool ascii(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return c & 0x80; });
+}
+
+}  // namespace
+
+void show(std::string& line, const Format& format, const Value& value, const Names& names) {
+  auto begin = line.size();
+  if (auto* n = std::get_if<std::uint64_t>(&value))
+    show_unsigned(line, format, *n, names);
+  else if (auto* i = std::get_if<std::int64_t>(&value))
+    show_signed(line, format, *i, names);
+  else if (auto* d = std::get_if<double>(&value))
+    line += format.kind == Format::percent ? fmt::format("{:.2f}%", *d * 100)
+                                           : fmt::format("{:.2f}", *d);
+  else if (auto* s = std::get_if<std::string>(&value))
+    append_printable(line, *s);
+  else if (auto* b = std::get_if<bool>(&value))
+    line += *b ? "yes" : "no";
+  else
+    line += '-';
+  auto wanted = static_cast<std::size_t>(std::abs(format.width));
+  auto is = line.size() - begin;
+  if (!ascii(std::string_view(line).substr(begin))) {
+    auto text = line.substr(begin);  // characters may be of no column, or of two
+    line.resize(begin);
+    line += format.width < 0 ? fmt::format("{:<{}}", text, wanted)
+                             : fmt::format("{:>{}}", text, wanted);
+  } else if (is < wanted && format.width < 0) {
+    line.append(wanted - is, ' ');
+  } else if (is < wanted) {
+    line.insert(begin, wanted - is, ' ');
+  }
+}
+
+std::string show(const Format& format, const Value& value, const Names& names) {
+  std::string text;
+  show(text, format, value, names);
+  return text;
+}
+
+}  // namespace coretap

@@ -1,0 +1,171 @@
+#include "text/sanitize.hpp"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+struct Decoded {
+  std::uint32_t code = 0;
+  int length = 0;  ///< 0: not UTF-8 here
+};
+
+Decoded decode(std::string_view s) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  auto first = byte(0);
+  if (first < 0x80) return {first, 1};
+  int length = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+  if (first >= 0xf5 || !length || s.size() < static_cast<std::size_t>(length)) return {};
+  std::uint32_t code = first & (0xff >> (length + 1));
+  for (int i = 1; i < length; i++) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return overlong || surrogate || code > 0x10ffff ? Decoded{} : Decoded{code, length};
+}
+
+/// Moves the cursor, reverses the line or hides text: nothing that a name may do to a terminal.
+bool dangerous(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+         c == 0xad || c == 0x180e || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
+}
+
+/// Bytes of ordinary ASCII at the beginning: most texts are nothing else.
+std::size_t plain_prefix(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && text[n] >= 0x20 && text[n] < 0x7f) n++;
+  return n;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  append_printable(out, text);
+  return out;
+}
+
+void append_printable(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    auto plain = plain_prefix(text);
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    auto [code, length] = decode(text);
+    if (!length || (dangerous(code) && code < 0x80)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      length = 1;
+    } else if (dangerous(code)) {
+      out += fmt::format("\\u{{{:x}}}", code);
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    auto plain = plain_prefix(text);
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    int length = decode(text).length;
+    if (length)
+      out.append(text.substr(0, length));
+    else
+      out += "\xef\xbf\xbd";
+    text.remove_prefix(length ? length : 1);
+  }
+  return out;
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  out.reserve(text.size() + 2);
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && text[plain] >= 0x20 && text[plain] < 0x7f && text[plain] != '"' &&
+           text[plain] != '\\')
+      plain++;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    auto [code, length] = decode(text);
+    if (!length)
+      out += "\xef\xbf\xbd";
+    else if (code == '"' || code == '\\')
+      out.append({'\\', text[0]});
+    else if (dangerous(code) && code > 0xffff)  // as JSON has it: two halves
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((code - 0x10000) >> 10),
+                         0xdc00 + (code & 0x3ff));
+    else if (dangerous(code))
+      out += fmt::format("\\u{:04x}", code);
+    else
+      out.append(text.substr(0, length));
+    text.remove_prefix(length ? length : 1);
+  }
+  return out + '"';
+}
+
+std::string folded_word(std::string_view text) {
+  auto out = printable(text);
+  for (auto& c : out)
+    if (c == ';') c = ':';
+  return out;
+}
+
+std::string xml_text(std::string_view text) {
+  auto plain = printable(text);
+  std::string out;
+  out.reserve(plain.size());
+  for (std::size_t i = 0; i < plain.size(); i++) {
+    // U+FFFE and U+FFFF are valid UTF-8, but no characters of XML.
+    if (plain.compare(i, 2, "\xef\xbf") == 0 && static_cast<unsigned char>(plain[i + 2]) >= 0xbe) {
+      out += "\xef\xbf\xbd";
+      i += 2;
+      continue;
+    }
+    switch (plain[i]) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += plain[i];
+    }
+  }
+  return out;
+}
+
+std::string csv_field(std::string_view text) {
+  auto out = printable(text);
+  if (out.find_first_of(",\"") == std::string::npos) return out;
+  std::string quoted = "\"";
+  for (char c : out) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace coretap

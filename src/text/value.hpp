@@ -1,0 +1,16 @@
+// One value of a field as JSON and CSV write it.
+#pragma once
+#include <string>
+
+#include "coretap/fields.hpp"
+#include "text/json.hpp"
+#include "text/names.hpp"
+
+namespace coretap {
+
+/// JSON for one value of a field.
+void json_value(JsonLine& line, const Field& field, const Value& value, const Names& names);
+/// CSV for the same.
+std::string csv_value(const Field& field, const Value& value, const Names& names);
+
+}  // namespace coretap

@@ -1,0 +1,13 @@
+// Which walker a run takes.
+#pragma once
+#include <memory>
+
+#include "cli/config.hpp"
+#include "unwind/walker.hpp"
+
+namespace coretap {
+
+/// `by_tables`: there are user stacks, and the program can walk by unwind tables.
+std::unique_ptr<StackWalker> make_walker(const Config& config, bool by_tables);
+
+}  // namespace coretap

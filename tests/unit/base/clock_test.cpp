@@ -1,0 +1,100 @@
+#include "base/clock.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <optional>
+#include <regex>
+#include <string>
+
+namespace coretap {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+/// The zone for one test, as a POSIX rule, so that no zone files are needed.
+class Zone {
+ public:
+  explicit Zone(const char* rule) {
+    if (auto* old = getenv("TZ")) before_ = old;
+    setenv("TZ", rule, 1);
+    tzset();
+  }
+  ~Zone() {
+    before_ ? setenv("TZ", before_->c_str(), 1) : unsetenv("TZ");
+    tzset();
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST(Clock, MonotonicGoesOn) {
+  auto a = monotonic_ns();
+  EXPECT_GT(a, 0u);
+  timespec t{0, 2'000'000};
+  nanosleep(&t, nullptr);
+  auto b = monotonic_ns();
+  EXPECT_GE(b, a + 2'000'000);
+  EXPECT_LT(b, a + 60 * kSecond);
+}
+
+TEST(Clock, WallTimeIsLocal) {
+  EXPECT_TRUE(
+      std::regex_match(wall_time(), std::regex("([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)")));
+  int here = 0, there = 0;
+  {
+    Zone utc("UTC0");
+    here = std::stoi(wall_time().substr(0, 2));
+  }
+  {
+    Zone east("XXX-3");
+    there = std::stoi(wall_time().substr(0, 2));
+  }
+  EXPECT_TRUE((there - here + 24) % 24 == 3 || (there - here + 24) % 24 == 4)
+      << "an hour may begin between";
+}
+
+TEST(Clock, IsoTime) {
+  for (auto [rule, suffix] : {std::pair{"UTC0", "+00:00"},
+                              {"XXX-5:30", "+05:30"},
+                              {"XXX+3:30", "-03:30"},
+                              {"XXX+0:30", "-00:30"},
+                              {"XXX-14", "+14:00"}}) {
+    Zone zone(rule);
+    auto text = iso_time(monotonic_ns());
+    EXPECT_TRUE(text.ends_with(suffix)) << text;
+    EXPECT_TRUE(std::regex_match(text.substr(0, 23),
+                                 std::regex("2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:"
+                                            "[0-6][0-9][.][0-9]{3}")))
+        << text;
+  }
+}
+
+/// Milliseconds since 1970 of a text in UTC.
+std::int64_t milliseconds(const std::string& text) {
+  tm t{};
+  auto* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &t);
+  if (!rest) return 0;
+  return timegm(&t) * 1000LL + std::stoi(rest + 1);
+}
+
+TEST(Clock, IsoTimeIsThatMomentOfTheWallClock) {
+  Zone utc("UTC0");
+  timespec before{}, after{};
+  clock_gettime(CLOCK_REALTIME, &before);
+  auto now = monotonic_ns();
+  auto shown = milliseconds(iso_time(now));
+  clock_gettime(CLOCK_REALTIME, &after);
+  EXPECT_GE(shown, before.tv_sec * 1000LL + before.tv_nsec / 1'000'000 - 1);
+  EXPECT_LE(shown, after.tv_sec * 1000LL + after.tv_nsec / 1'000'000 + 1);
+  // Moments before and after now, as events have them.
+  EXPECT_NEAR(static_cast<double>(milliseconds(iso_time(now - 1500 * 1'000'000))),
+              static_cast<double>(shown - 1500), 50);
+  EXPECT_NEAR(static_cast<double>(milliseconds(iso_time(now + 86400 * kSecond))),
+              static_cast<double>(shown + 86'400'000), 50);
+}
+
+}  // namespace
+}  // namespace coretap

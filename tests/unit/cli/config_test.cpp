@@ -1,0 +1,441 @@
+#include "cli/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "coretap/tool.hpp"
+
+namespace coretap {
+namespace {
+
+using Words = std::vector<std::string>;
+using Ids = std::vector<std::uint32_t>;
+
+Result<Invocation> parse(std::string_view tool, const Words& words) {
+  auto* entry = find_tool(tool);
+  if (!entry) return Error{"no tool " + std::string(tool)};
+  return parse_command_line(build(*entry), words);
+}
+
+Config accepted(std::string_view tool, const Words& words) {
+  auto result = parse(tool, words);
+  if (!result) {
+    ADD_FAILURE() << tool << ": " << result.error().what;
+    return {};
+  }
+  return result->config;
+}
+
+/// The message of a refusal, with its hint: what the user sees.
+std::string refused(std::string_view tool, const Words& words) {
+  auto result = parse(tool, words);
+  if (result) {
+    ADD_FAILURE() << tool << " took it: " << ::testing::PrintToString(words);
+    return {};
+  }
+  EXPECT_EQ(result.error().status, kUsage) << result.error().what;
+  return result.error().what + " | " + result.error().hint;
+}
+
+testing::AssertionResult says(const std::string& message, std::string_view part) {
+  if (message.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << message << "' does not say '" << part << "'";
+}
+
+TEST(CommandLine, EmptyMeansDefaults) {
+  auto c = accepted("biolatency", {});
+  EXPECT_EQ(c.format, OutputFormat::text);
+  EXPECT_EQ(c.interval, 0);
+  EXPECT_EQ(c.count, 0u);
+  EXPECT_EQ(c.duration, 0);
+  EXPECT_FALSE(c.filters_tasks());
+  EXPECT_TRUE(c.edits().empty());
+  EXPECT_TRUE(c.given_options().empty());
+  EXPECT_EQ(accepted("cachestat", {}).interval, 1);
+}
+
+TEST(CommandLine, BundledLetters) {
+  auto c = accepted("biolatency", {"-mT"});
+  EXPECT_TRUE(c.given("milliseconds"));
+  EXPECT_TRUE(c.given("timestamp"));
+  c = accepted("biolatency", {"-mTp1,2", "5"});
+  EXPECT_TRUE(c.given("timestamp"));
+  EXPECT_EQ(c.pids, (Ids{1, 2}));
+  EXPECT_EQ(c.interval, 5);
+  c = accepted("offcputime", {"-df", "-p", "1234", "30"});
+  EXPECT_TRUE(c.given("delimited"));
+  EXPECT_TRUE(c.given("folded"));
+  EXPECT_EQ(c.duration, 30);
+}
+
+TEST(CommandLine, ListsAndRepetition) {
+  EXPECT_EQ(accepted("runqlat", {"-p1,2"}).pids, (Ids{1, 2}));
+  EXPECT_EQ(accepted("runqlat", {"--pid=1,2", "-p", "3"}).pids, (Ids{1, 2, 3}));
+  EXPECT_EQ(accepted("runqlat", {"-t7", "--tid", "8"}).tids, (Ids{7, 8}));
+  EXPECT_EQ(accepted("runqlat", {"-p2147483647"}).pids, (Ids{2147483647}));
+  for (auto* bad : {"", "0", "-1", "+1", "1,", ",1", "1,,2", "1 2", " 1", "1x", "0x10",
+                    "2147483648", "99999999999999999999", "1,2\n", "abc", "1;2"})
+    EXPECT_TRUE(says(refused("runqlat", {"--pid", bad}), "--pid")) << bad;
+  EXPECT_TRUE(says(refused("runqlat", {"-t", "x"}), "--tid"));
+}
+
+TEST(CommandLine, LastOfRepeatedValuesWins) {
+  auto c = accepted("offcputime", {"-m5", "-m", "7"});
+  EXPECT_EQ(c.number("min-block-time", 0), 7u);
+  ASSERT_FALSE(c.edits().empty());
+  EXPECT_EQ(c.edits().back().value, 7000u);
+  EXPECT_EQ(accepted("runqlat", {"--comm", "a", "--comm=b"}).comm, "b");
+}
+
+// The JSON header repeats the options; one that forgets what is traced would mislead.
+TEST(CommandLine, RepeatedListsAreRememberedWhole) {
+  auto c = accepted("runqlat", {"-p1", "-p2,3"});
+  auto pid = c.given_options().find("pid");
+  ASSERT_NE(pid, c.given_options().end());
+  EXPECT_EQ(pid->second, "1,2,3");
+}
+
+TEST(CommandLine, IntervalAndCount) {
+  auto c = accepted("biolatency", {"1", "10"});
+  EXPECT_EQ(c.interval, 1);
+  EXPECT_EQ(c.count, 10u);
+  c = accepted("biolatency", {"-D", "100ms", "-T", "3"});  // options may stand between
+  EXPECT_DOUBLE_EQ(c.interval, 0.1);
+  EXPECT_EQ(c.count, 3u);
+  EXPECT_EQ(accepted("cachestat", {"5"}).interval, 5);
+  EXPECT_EQ(accepted("cachestat", {"-i", "2s"}).interval, 2);
+  for (auto* bad : {"", "0", "0.0", "x", "1x", "nan", "inf", "1e400", "2000000000", "1 ", "0x1"})
+    EXPECT_TRUE(says(refused("biolatency", {bad}), "interval")) << bad;
+  for (auto* bad : {"", "0", "1.5", "x", "1s", "18446744073709551616"})
+    EXPECT_TRUE(says(refused("biolatency", {"1", bad}), "number of reports")) << bad;
+  EXPECT_TRUE(says(refused("biolatency", {"1", "2", "3"}), "unexpected argument '3'"));
+  // A dash makes it an option, not an interval.
+  EXPECT_TRUE(says(refused("biolatency", {"-5"}), "-5"));
+}
+
+// A report each nanosecond is a slip of the fingers that would keep a CPU busy.
+TEST(CommandLine, RefusesIntervalsThatNobodyCanRead) {
+  for (auto* tiny : {"1e-300", "0.000000001", "1e-9ms"}) {
+    EXPECT_FALSE(parse("biolatency", {tiny})) << tiny;
+    EXPECT_FALSE(parse("biolatency", {"-i", tiny})) << tiny;
+  }
+}
+
+TEST(CommandLine, Duration) {
+  EXPECT_EQ(accepted("offcputime", {"5"}).duration, 5);
+  EXPECT_EQ(accepted("offcputime", {"--duration", "2m"}).duration, 120);
+  EXPECT_EQ(accepted("drsnoop", {"-d10"}).duration, 10);
+  EXPECT_EQ(accepted("biolatency", {"--duration=1h"}).duration, 3600);
+  EXPECT_TRUE(says(refused("offcputime", {"1", "2"}), "unexpected argument '2'"));
+  EXPECT_TRUE(says(refused("offcputime", {"x"}), "duration"));
+  EXPECT_TRUE(says(refused("drsnoop", {"5"}), "unexpected argument '5'"));
+  EXPECT_TRUE(says(refused("drsnoop", {"-d", "soon"}), "--duration"));
+  EXPECT_TRUE(says(refused("drsnoop", {"-d0"}), "--duration"));
+}
+
+TEST(CommandLine, CommandBehindTwoDashes) {
+  auto c = accepted("biolatency", {"-T", "--", "dd", "-m", "--", "if=big"});
+  EXPECT_EQ(c.command, (Words{"dd", "-m", "--", "if=big"}));
+  EXPECT_FALSE(c.given("milliseconds")) << "the command's options are its own";
+  EXPECT_TRUE(c.filters_tasks());
+  EXPECT_FALSE(c.given("whole-system"));
+  c = accepted("runqlat", {"1", "--", "--help"});
+  EXPECT_EQ(c.interval, 1);
+  EXPECT_EQ(c.command, (Words{"--help"}));
+  EXPECT_TRUE(says(refused("runqlat", {"--"}), "command"));
+  EXPECT_TRUE(says(refused("runqlat", {"-p1", "--", "true"}), "--pid"));
+  EXPECT_TRUE(says(refused("runqlat", {"-t1", "--", "true"}), "--tid"));
+  EXPECT_TRUE(accepted("runqlat", {"--exit-status", "--", "true"}).given("exit-status"));
+  EXPECT_TRUE(says(refused("runqlat", {"--exit-status"}), "--"));
+}
+
+TEST(CommandLine, AliasesAndAbbreviations) {
+  EXPECT_TRUE(accepted("drsnoop", {"--extended"}).given("extended"));
+  EXPECT_TRUE(accepted("drsnoop", {"--extended_fields"}).given("extended"));
+  EXPECT_TRUE(accepted("drsnoop", {"--ext"}).given("extended"))
+      << "its alias does not make it ambiguous";
+  EXPECT_TRUE(accepted("biolatency", {"--milli"}).given("milliseconds"));
+  EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--m"));
+}
+
+TEST(CommandLine, BadOptionsAreNamed) {
+  EXPECT_TRUE(says(refused("biolatency", {"--nonsense"}), "--nonsense"));
+  EXPECT_TRUE(says(refused("biolatency", {"--nonsense=1"}), "--nonsense"));
+  EXPECT_TRUE(says(refused("biolatency", {"-mX"}), "-X"));
+  EXPECT_TRUE(says(refused("biolatency", {"-m", "1", "-X"}), "-X"));
+  EXPECT_TRUE(says(refused("biolatency", {"--pid"}), "--pid needs a value"));
+  EXPECT_TRUE(says(refused("biolatency", {"1", "--pid"}), "--pid needs a value"));
+  EXPECT_TRUE(says(refused("biolatency", {"-p"}), "-p needs a value"));
+  EXPECT_TRUE(says(refused("biolatency", {"--json=1"}), "--json takes no value"));
+  EXPECT_TRUE(says(refused("biolatency", {"--nonsense"}), "biolatency --help"));
+  // Hostile letters: refused, whatever they are.
+  for (auto* bad : {"-:", "-;", "-?", "-\xff", "-\x1b", "---", "--=", "-W", "-Wfoo"})
+    refused("biolatency", {bad});
+}
+
+TEST(CommandLine, ParsesTwice) {
+  // getopt keeps state between calls; a failure half-way through a bundle must not leak.
+  refused("biolatency", {"-mXT"});
+  auto c = accepted("biolatency", {"-D", "1"});
+  EXPECT_TRUE(c.given("disks"));
+  EXPECT_FALSE(c.given("timestamp"));
+  EXPECT_EQ(c.interval, 1);
+}
+
+TEST(CommandLine, HelpAndVersionAskForNothingElse) {
+  auto r = parse("biolatency", {"--help", "these", "are", "not", "read"});
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->what, Invocation::help);
+  r = parse("biolatency", {"-V"});
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->what, Invocation::version);
+  r = parse("biolatency", {"-h", "--json", "--csv"});
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->what, Invocation::help);
+}
+
+TEST(CommandLine, Formats) {
+  EXPECT_EQ(accepted("biolatency", {"-j"}).format, OutputFormat::json);
+  EXPECT_EQ(accepted("biolatency", {"--csv"}).format, OutputFormat::csv);
+  EXPECT_TRUE(says(refused("biolatency", {"--csv", "--json"}), "--json and --csv"));
+}
+
+TEST(CommandLine, ExclusiveOptions) {
+  EXPECT_TRUE(says(refused("offcputime", {"-u", "-k"}), "--kernel-threads-only"));
+  EXPECT_TRUE(says(refused("offcputime", {"-UK"}), "exclude each other"));
+  EXPECT_TRUE(says(refused("offcputime", {"-f", "--json"}), "--folded"));
+  EXPECT_TRUE(says(refused("offcputime", {"-f", "--csv"}), "--folded"));
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto options = all_options(tool);
+    for (auto& [one, other] : tool.exclusive)
+      for (auto name : {one, other}) {
+        bool known = false;
+        for (auto& o : options) known |= o.name == name;
+        EXPECT_TRUE(known) << entry.name << ": no option --" << name;
+      }
+  }
+}
+
+TEST(CommandLine, FlameGraphs) {
+  EXPECT_EQ(accepted("profile", {"--svg", "a.svg"}).svg, "a.svg");
+  EXPECT_EQ(accepted("profile", {"--svg=-"}).svg, "-");
+  EXPECT_EQ(accepted("profile", {"--svg", "a.svg", "--json"}).format, OutputFormat::json);
+  EXPECT_TRUE(says(refused("profile", {"--svg", ""}), "--svg"));
+  for (auto* other : {"-f", "--json", "--csv"})
+    EXPECT_TRUE(says(refused("profile", {"--svg", "-", other}), "standard output"));
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    bool draws = false;
+    for (auto& o : all_options(tool)) draws |= o.name == "svg";
+    EXPECT_EQ(draws, std::holds_alternative<StackReport>(tool.report)) << entry.name;
+  }
+}
+
+TEST(CommandLine, ToolsJudgeCombinations) {
+  EXPECT_TRUE(says(refused("offcputime", {"-m", "5", "-M", "4"}), "--min-block-time"));
+  accepted("offcputime", {"-m", "5", "-M", "5"});
+  accepted("offcputime", {"-m", "5"});
+}
+
+TEST(CommandLine, NumbersAreScaledAndBounded) {
+  auto c = accepted("offcputime", {"-m", "1000"});
+  ASSERT_EQ(c.edits().size(), 1u);
+  EXPECT_EQ(c.edits()[0].value, 1'000'000u);
+  EXPECT_EQ(c.edits()[0].target.size, 8u);
+  // 0 is a value that differs from none, and says so in a second variable.
+  c = accepted("offcputime", {"--state", "0"});
+  ASSERT_EQ(c.edits().size(), 2u);
+  EXPECT_EQ(c.edits()[0].value, 0u);
+  EXPECT_EQ(c.edits()[1].value, 1u);
+  accepted("offcputime", {"-m", "18446744073709551"});
+  for (auto* bad : {"18446744073709552", "18446744073709551615", "18446744073709551616", "-1",
+                    "1.5", "", "1k", " 1", "1 "})
+    EXPECT_TRUE(says(refused("offcputime", {"-m", bad}), "--min-block-time")) << bad;
+  EXPECT_TRUE(says(refused("offcputime", {"--state", "4294967296"}), "--state"));
+}
+
+// A number that only the loader reads has no place in the kernel program.
+TEST(CommandLine, NumberWithoutSetting) {
+  auto option = number('n', "lines", "N", "lines", {});
+  Config c;
+  EXPECT_TRUE(option.apply(c, "5"));
+  EXPECT_TRUE(c.edits().empty());
+}
+
+TEST(CommandLine, FlagsSetTheirVariable) {
+  auto c = accepted("biolatency", {"-D"});
+  ASSERT_EQ(c.edits().size(), 1u);
+  EXPECT_EQ(c.edits()[0].value, 1u);
+  EXPECT_EQ(c.edits()[0].target.size, 1u);
+  EXPECT_TRUE(accepted("biolatency", {"-T"}).edits().empty()) << "of no interest to the kernel";
+}
+
+TEST(CommandLine, Users) {
+  EXPECT_EQ(accepted("runqlat", {"-u", "1000"}).uid, 1000u);
+  EXPECT_EQ(accepted("runqlat", {"-u", "0"}).uid, 0u);
+  EXPECT_EQ(accepted("runqlat", {"--uid=root"}).uid, 0u);
+  for (auto* bad : {"", "4294967295", "4294967296", "-1", "no such user", "1:2", "../root"})
+    EXPECT_TRUE(says(refused("runqlat", {"-u", bad}), "user")) << bad;
+}
+
+TEST(CommandLine, CommIsCutAsTheKernelDoes) {
+  EXPECT_EQ(accepted("runqlat", {"--comm", "kworker/u16:flush"}).comm, "kworker/u16:flu");
+  EXPECT_EQ(accepted("drsnoop", {"-n", "nginx"}).comm, "nginx");
+  EXPECT_TRUE(says(refused("runqlat", {"--comm", ""}), "--comm"));
+}
+
+TEST(CommandLine, LimitsTakeSuffixes) {
+  EXPECT_EQ(accepted("drsnoop", {"--ring-size", "8M"}).ring_bytes, 8u << 20);
+  EXPECT_EQ(accepted("drsnoop", {"--ring-size", "1g"}).ring_bytes, 1u << 30);
+  EXPECT_EQ(accepted("biolatency", {"--max-keys", "64K"}).max_keys, 65536u);
+  for (auto* bad : {"0", "2G", "-1", "", "K", "16777217T", "18446744073709551615G"})
+    EXPECT_TRUE(says(refused("drsnoop", {"--ring-size", bad}), "--ring-size")) << bad;
+  EXPECT_TRUE(says(refused("biolatency", {"--max-keys", "16777217"}), "--max-keys"));
+  EXPECT_EQ(accepted("offcputime", {"--perf-max-stack-depth", "127"}).stack_depth, 127u);
+  for (auto* bad : {"0", "128", "x"})
+    EXPECT_TRUE(says(refused("offcputime", {"--perf-max-stack-depth", bad}), "127")) << bad;
+}
+
+TEST(CommandLine, OtherToolsOptionsAreUnknown) {
+  EXPECT_TRUE(says(refused("biolatency", {"--ring-size", "1M"}), "--ring-size"));
+  EXPECT_TRUE(says(refused("drsnoop", {"-i", "1"}), "-i"));
+}
+
+TEST(CommandLine, UnknownDisk) {
+  EXPECT_TRUE(says(refused("biolatency", {"-d", "no such disk"}), "no such disk"));
+}
+
+TEST(CommandLine, LettersMeanOneThing) {
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    std::string letters;
+    std::vector<std::string_view> names;
+    for (auto& o : all_options(tool)) {
+      if (o.letter) {
+        EXPECT_EQ(letters.find(o.letter), std::string::npos) << entry.name << " -" << o.letter;
+        letters += o.letter;
+      }
+      EXPECT_EQ(std::count(names.begin(), names.end(), o.name), 0) << entry.name << " --" << o.name;
+      names.push_back(o.name);
+    }
+  }
+}
+
+TEST(ParseUnsigned, WholeTextOrNothing) {
+  EXPECT_EQ(parse_unsigned("0"), 0u);
+  EXPECT_EQ(parse_unsigned("007"), 7u);
+  EXPECT_EQ(parse_unsigned("18446744073709551615"), UINT64_MAX);
+  using namespace std::string_view_literals;
+  for (auto bad : {""sv, " "sv, " 1"sv, "1 "sv, "-1"sv, "+1"sv, "1.0"sv, "1e3"sv, "0x1"sv, "1\0"sv,
+                   "\0001"sv, "18446744073709551616"sv, "\xd9\xa1"sv, "1,000"sv})
+    EXPECT_FALSE(parse_unsigned(bad)) << bad;
+  EXPECT_FALSE(parse_unsigned(std::string(100000, '9')));
+}
+
+TEST(ParseSeconds, Units) {
+  EXPECT_EQ(parse_seconds("2"), 2);
+  EXPECT_EQ(parse_seconds("0.5"), 0.5);
+  EXPECT_EQ(parse_seconds("100ms"), 0.1);
+  EXPECT_EQ(parse_seconds("3s"), 3);
+  EXPECT_EQ(parse_seconds("2m"), 120);
+  EXPECT_EQ(parse_seconds("1.5h"), 5400);
+  EXPECT_EQ(parse_seconds("0"), 0);
+  using namespace std::string_view_literals;
+  for (auto bad : {""sv,      "s"sv,     "ms"sv,  " 1"sv,    "1 s"sv, "1S"sv,   "-1"sv,
+                   "+1"sv,    "1d"sv,    "1us"sv, "nan"sv,   "inf"sv, "-inf"sv, "infinity"sv,
+                   "1e999"sv, "0x1p3"sv, "1,5"sv, "1.2.3"sv, "1\0"sv, "1m "sv})
+    EXPECT_FALSE(parse_seconds(bad)) << bad;
+  auto huge = parse_seconds("1e308h");
+  EXPECT_TRUE(!huge || std::isfinite(*huge)) << "a time, or none";
+}
+
+TEST(ParseSize, Suffixes) {
+  EXPECT_EQ(parse_size("0"), 0u);
+  EXPECT_EQ(parse_size("64K"), 65536u);
+  EXPECT_EQ(parse_size("64k"), 65536u);
+  EXPECT_EQ(parse_size("8M"), 8u << 20);
+  EXPECT_EQ(parse_size("3g"), 3ull << 30);
+  EXPECT_EQ(parse_size("17179869183G"), 17179869183ull << 30);
+  for (auto* bad : {"", "K", "M", "1KK", "1 K", "1.5M", "-1K", "1T", "1B", "17179869184G",
+                    "18014398509481984K", "18446744073709551616", "0x10K"})
+    EXPECT_FALSE(parse_size(bad)) << bad;
+}
+
+TEST(ConfigConditions, OptionsAndNegation) {
+  Config c;
+  c.give("json", "");
+  EXPECT_TRUE(c.holds(""));
+  EXPECT_TRUE(c.holds("json"));
+  EXPECT_FALSE(c.holds("!json"));
+  EXPECT_FALSE(c.holds("csv"));
+  EXPECT_TRUE(c.holds("!csv"));
+  EXPECT_TRUE(c.holds("csv|json"));
+  EXPECT_TRUE(c.holds("json|csv"));
+  EXPECT_FALSE(c.holds("csv|strict"));
+  EXPECT_FALSE(c.holds("jso"));
+}
+
+TEST(ConfigConditions, TaskFilter) {
+  EXPECT_FALSE(Config().holds("task-filter"));
+  EXPECT_TRUE(Config().holds("!task-filter"));
+  for (auto& words :
+       {Words{"-p1"}, {"-t1"}, {"-u0"}, {"--comm", "x"}, {"-c", "1"}, {"--", "true"}}) {
+    auto c = accepted("biolatency", words);
+    EXPECT_TRUE(c.holds("task-filter")) << words[0];
+    EXPECT_TRUE(c.holds("queued|task-filter")) << words[0];
+    EXPECT_FALSE(c.holds("!task-filter")) << words[0];
+  }
+  EXPECT_FALSE(accepted("biolatency", {"-D", "-T", "1"}).filters_tasks());
+}
+
+// A condition that names no option would silently never hold.
+TEST(ConfigConditions, OfAllToolsNameTheirOptions) {
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto options = all_options(tool);
+    auto check = [&](std::string_view condition) {
+      if (condition.starts_with('!')) condition.remove_prefix(1);
+      while (!condition.empty()) {
+        auto word = condition.substr(0, condition.find('|'));
+        condition.remove_prefix(std::min(condition.size(), word.size() + 1));
+        bool known = word == "task-filter";
+        for (auto& o : options) known |= o.name == word;
+        EXPECT_TRUE(known) << entry.name << ": " << word;
+      }
+    };
+    for (auto& hook : tool.hooks) check(hook.when);
+    auto fields = [&](const std::vector<Field>& all) {
+      for (auto& f : all) check(f.when);
+    };
+    if (auto* r = std::get_if<HistogramReport>(&tool.report)) fields(r->keys), check(r->extension);
+    if (auto* r = std::get_if<EventReport>(&tool.report)) fields(r->fields), check(r->stack_when);
+    if (auto* r = std::get_if<SumReport>(&tool.report)) fields(r->fields);
+    if (auto* r = std::get_if<TableReport>(&tool.report)) fields(r->fields), check(r->keyed_when);
+  }
+}
+
+TEST(Flows, PortsAndVersions) {
+  auto c = accepted("tcplife", {"-L", "80,443", "-L", "8080", "-D", "65535", "-6", "-6"});
+  EXPECT_EQ(c.local_ports, (Ids{80, 443, 8080}));
+  EXPECT_EQ(c.remote_ports, (Ids{65535}));
+  EXPECT_EQ(c.ip, 6u);
+  EXPECT_EQ(accepted("tcplife", {}).ip, 0u);
+  for (auto* bad : {"0", "65536", "80,", "http", "-1", ""})
+    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "list of ports")) << bad;
+  EXPECT_TRUE(says(refused("tcplife", {"-4", "-6"}), "exclude"));
+}
+
+TEST(Reports, AreChosenByAnOption) {
+  auto tool = build(*find_tool("tcpretrans"));
+  EXPECT_TRUE(std::holds_alternative<EventReport>(chosen_report(tool, accepted("tcpretrans", {}))));
+  EXPECT_TRUE(
+      std::holds_alternative<TableReport>(chosen_report(tool, accepted("tcpretrans", {"-c"}))));
+}
+
+}  // namespace
+}  // namespace coretap

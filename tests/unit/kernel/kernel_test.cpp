@@ -1,0 +1,208 @@
+#include "kernel/kernel.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace coretap {
+namespace {
+
+/// Questions to the type information of the running kernel, where it can be read.
+class KernelTypes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kernel.has_btf()) GTEST_SKIP() << "no readable /sys/kernel/btf/vmlinux";
+  }
+  Kernel kernel;
+};
+
+TEST_F(KernelTypes, Tracepoints) {
+  EXPECT_GE(kernel.tracepoint_args("sched_switch"), 3);
+  EXPECT_EQ(kernel.tracepoint_args("sched_process_fork"), 2);
+  for (auto* unknown :
+       {"", "no_such_tracepoint", "sched_switc", "btf_trace_sched_switch", "task_struct"}) {
+    EXPECT_EQ(kernel.tracepoint_args(unknown), -1) << unknown;
+  }
+}
+
+TEST_F(KernelTypes, Fields) {
+  EXPECT_TRUE(kernel.has_field("task_struct", "pid"));
+  EXPECT_FALSE(kernel.has_field("task_struct", "no_such_field"));
+  EXPECT_FALSE(kernel.has_field("task_struct", ""));
+  EXPECT_FALSE(kernel.has_field("no_such_struct", "pid"));
+  EXPECT_FALSE(kernel.has_field("", ""));
+  // In an unnamed struct or union of the struct.
+  EXPECT_TRUE(kernel.has_field("page", "mapping"));
+  EXPECT_TRUE(kernel.has_field("page", "lru"));
+}
+
+TEST_F(KernelTypes, Functions) {
+  EXPECT_TRUE(kernel.has_function("vfs_read"));
+  EXPECT_FALSE(kernel.has_function("no_such_function"));
+  EXPECT_FALSE(kernel.has_function("task_struct")) << "another kind of name";
+  EXPECT_FALSE(kernel.has_function(""));
+}
+
+TEST_F(KernelTypes, Enumerators) {
+  EXPECT_TRUE(kernel.has_enumerator("bpf_map_type", "BPF_MAP_TYPE_RINGBUF"));
+  EXPECT_FALSE(kernel.has_enumerator("bpf_map_type", "BPF_MAP_TYPE_RINGBU"));
+  EXPECT_FALSE(kernel.has_enumerator("no_such_enum", "BPF_MAP_TYPE_RINGBUF"));
+  auto types = kernel.enumerators("bpf_map_type");
+  ASSERT_GT(types.size(), 20u);
+  EXPECT_EQ(types[0].first, "BPF_MAP_TYPE_UNSPEC");
+  EXPECT_EQ(types[0].second, 0);
+  EXPECT_TRUE(kernel.enumerators("task_struct").empty());
+  EXPECT_TRUE(kernel.enumerators("no_such_enum").empty());
+}
+
+TEST_F(KernelTypes, UnnamedEnumsByOneOfTheirs) {
+  auto beside = kernel.enumerators_beside("BPF_F_NO_PREALLOC");
+  ASSERT_FALSE(beside.empty());
+  auto found = std::find(beside.begin(), beside.end(),
+                         std::pair<std::string, std::int64_t>("BPF_F_NO_PREALLOC", 1));
+  EXPECT_NE(found, beside.end());
+  EXPECT_TRUE(kernel.enumerators_beside("no_such_enumerator").empty());
+  EXPECT_TRUE(kernel.enumerators_beside("BPF_MAP_TYPE_RINGBUF").empty()) << "of a named enum";
+}
+
+TEST_F(KernelTypes, AnswersAgainAfterRelease) {
+  kernel.release();
+  EXPECT_TRUE(kernel.has_field("task_struct", "pid"));
+  kernel.release();
+  kernel.release();
+}
+
+TEST(Kernel, HostileNames) {
+  Kernel kernel;
+  for (auto& name : {std::string(100000, 'a'), std::string("\0task_struct", 12),
+                     std::string("%s%n"), std::string("../../etc/passwd")}) {
+    EXPECT_EQ(kernel.tracepoint_args(name), -1);
+    EXPECT_FALSE(kernel.has_function(name));
+    EXPECT_FALSE(kernel.has_field(name, name));
+    EXPECT_FALSE(kernel.has_enumerator(name, name));
+  }
+}
+
+// Without rights the answers are reasons; with them they are empty or reasons.
+TEST(Kernel, RefusalsAreKept) {
+  Kernel kernel;
+  auto& first = kernel.fentry_refusal();
+  EXPECT_EQ(first, kernel.fentry_refusal());
+  EXPECT_FALSE(kernel.kprobe_refusal("no_such_function_at_all").empty());
+  EXPECT_EQ(kernel.kprobe_refusal("no_such_function_at_all"),
+            kernel.kprobe_refusal("no_such_function_at_all"));
+}
+
+// The file names one state in brackets; kernels without lockdown have no file.
+TEST(Kernel, Lockdown) {
+  auto state = lockdown();
+  std::ifstream in("/sys/kernel/security/lockdown");
+  if (!in) {
+    EXPECT_EQ(state, "");
+    return;
+  }
+  std::string text;
+  std::getline(in, text);
+  EXPECT_NE(text.find("[" + state + "]"), std::string::npos) << text;
+  EXPECT_TRUE(state == "none" || state == "integrity" || state == "confidentiality") << state;
+}
+
+TEST(Kernel, SizesOfThisMachine) {
+  EXPECT_GE(possible_cpus(), sysconf(_SC_NPROCESSORS_ONLN));
+  EXPECT_GE(max_tasks(), 1024u);
+  EXPECT_LE(max_tasks(), 1u << 22) << "PID_MAX_LIMIT";
+  std::ifstream in("/proc/sys/kernel/osrelease");
+  std::string release;
+  std::getline(in, release);
+  EXPECT_EQ(kernel_release(), release);
+}
+
+/// Mount point of the first cgroup2 in mountinfo whose path needs no decoding; empty: none.
+std::string cgroup2_of_mountinfo() {
+  std::ifstream in("/proc/self/mountinfo");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string word, root, point, type;
+    words >> word >> word >> word >> root >> point;
+    while (words >> word && word != "-") {
+    }
+    words >> type;
+    if (type == "cgroup2" && point.find('\\') == std::string::npos) return point;
+  }
+  return {};
+}
+
+TEST(Cgroups, Mount) {
+  auto mount = cgroup2_mount();
+  if (auto expected = cgroup2_of_mountinfo(); !expected.empty()) {
+    ASSERT_TRUE(mount) << mount.error().what;
+    EXPECT_EQ(*mount, expected);
+    EXPECT_TRUE(std::filesystem::exists(*mount + "/cgroup.procs"));
+  } else if (!mount) {
+    EXPECT_EQ(mount.error().status, kUnsupported);
+    EXPECT_FALSE(mount.error().hint.empty());
+  }
+}
+
+TEST(Cgroups, NumbersAreIds) {
+  auto id = cgroup_id("1234");
+  ASSERT_TRUE(id);
+  EXPECT_EQ(*id, 1234u);
+}
+
+TEST(Cgroups, RootByAnySpelling) {
+  auto mount = cgroup2_mount();
+  if (!mount) GTEST_SKIP() << "no cgroup2 here";
+  struct stat st {};
+  ASSERT_EQ(stat(mount->c_str(), &st), 0);
+  for (auto& spelling :
+       {*mount, *mount + "/", std::string("/"), std::string("."), std::string("./")}) {
+    auto id = cgroup_id(spelling);
+    ASSERT_TRUE(id) << spelling << ": " << id.error().what << ": " << id.error().why;
+    EXPECT_EQ(*id, st.st_ino) << spelling;
+  }
+}
+
+TEST(Cgroups, OthersAreRefusedWithAHint) {
+  auto mount = cgroup2_mount();
+  for (auto* bad :
+       {"no/such/cgroup", "/no/such/cgroup", "/proc/self", "-1", "0x1", "%s", "\x1b[2J"}) {
+    auto id = cgroup_id(bad);
+    ASSERT_FALSE(id) << bad;
+    EXPECT_EQ(id.error().status, mount ? kUsage : kUnsupported) << bad;
+    EXPECT_FALSE(id.error().hint.empty()) << bad;
+  }
+}
+
+// A file of a cgroup has a number too, but no task is in it.
+TEST(Cgroups, FilesAreNoCgroups) {
+  auto mount = cgroup2_mount();
+  if (!mount) GTEST_SKIP() << "no cgroup2 here";
+  EXPECT_FALSE(cgroup_id(*mount + "/cgroup.procs"));
+  EXPECT_FALSE(cgroup_id("cgroup.procs"));
+}
+
+TEST(Tracepoints, IdsOrReasons) {
+  auto id = tracepoint_id("sched", "sched_switch");
+  if (id) {
+    EXPECT_GT(*id, 0);
+  } else {
+    EXPECT_EQ(id.error().status, kUnsupported);
+    EXPECT_FALSE(id.error().why.empty());
+  }
+  for (auto [category, name] :
+       {std::pair{"sched", "no_such"}, {"no_such", "sched_switch"}, {"", ""}, {"sched", ""}}) {
+    auto none = tracepoint_id(category, name);
+    ASSERT_FALSE(none) << category << ":" << name;
+    EXPECT_EQ(none.error().status, kUnsupported);
+  }
+}
+
+}  // namespace
+}  // namespace coretap

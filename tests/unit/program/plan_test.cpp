@@ -1,0 +1,258 @@
+#include "program/attach.hpp"
+#include "program/section.hpp"
+
+#include <bpf/libbpf.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/config.hpp"
+#include "kernel/kernel.hpp"
+#include "program/session.hpp"
+
+namespace coretap {
+namespace {
+
+using Object = std::unique_ptr<bpf_object, ObjectDeleter>;
+
+/// Opened only: no rights are needed for that.
+Object open_object(const Tool& tool) {
+  libbpf_set_print(nullptr);
+  std::size_t size = 0;
+  auto* bytes = tool.object.bytes(&size);
+  return Object(bpf_object__open_mem(bytes, size, nullptr));
+}
+
+/// Plans on the program of runqlat with hooks of the test's own.
+class Plans : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kernel.has_btf()) GTEST_SKIP() << "no readable /sys/kernel/btf/vmlinux";
+    tool = build(*find_tool("runqlat"));
+    object = open_object(tool);
+    ASSERT_TRUE(object);
+    tool.hooks.clear();
+  }
+  Result<Plan> plan(std::vector<Hook> hooks, const Refused& refused = {}) {
+    tool.hooks = std::move(hooks);
+    return make_plan(tool, config, kernel, object.get(), refused);
+  }
+
+  Tool tool;
+  Config config;
+  Kernel kernel;
+  Object object;
+};
+
+const Candidate kGood{{"switch_by_delay"}};
+const Candidate kNeedy{{"switch_by_delay"}, {has_field("task_struct", "no_such_field")}};
+const Candidate kOther{{"on_wakeup", "switch_by_wakeup"}};
+
+TEST_F(Plans, TheFirstUsableWay) {
+  auto p = plan({{"switches", {kNeedy, kOther, kGood}}});
+  ASSERT_TRUE(p) << p.error().why;
+  ASSERT_EQ(p->hooks.size(), 1u);
+  auto& h = p->hooks[0];
+  EXPECT_EQ(h.chosen, 1);
+  ASSERT_EQ(h.candidates.size(), 2u) << "ways behind the chosen one are not asked about";
+  EXPECT_EQ(h.candidates[0].rejected_because, "no field no_such_field in struct task_struct");
+  EXPECT_EQ(h.candidates[1].rejected_because, "");
+  EXPECT_EQ(h.candidates[1].targets,
+            (std::vector<std::string>{"tp_btf/sched_wakeup", "tp_btf/sched_switch"}));
+  EXPECT_TRUE(p->limits.empty());
+}
+
+TEST_F(Plans, ExplainAsksAboutAllWays) {
+  config.give("explain", "");
+  auto p = plan({{"switches", {kNeedy, kGood, kOther}}});
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->hooks[0].chosen, 1);
+  EXPECT_EQ(p->hooks[0].candidates.size(), 3u);
+  EXPECT_EQ(explain(*p, true),
+            "switches:\n"
+            "  - tp_btf/sched_switch: no field no_such_field in struct task_struct\n"
+            "  * tp_btf/sched_switch\n"
+            "  - tp_btf/sched_wakeup + tp_btf/sched_switch: possible, not needed\n");
+  EXPECT_EQ(explain(*p, false), "switches:\n  * tp_btf/sched_switch\n");
+}
+
+TEST_F(Plans, NoWayIsAnErrorThatTellsWhatWasTried) {
+  auto p = plan({{"switches", {kNeedy, {{"no_such_program"}}}}});
+  ASSERT_FALSE(p);
+  EXPECT_EQ(p.error().status, kUnsupported);
+  EXPECT_NE(p.error().what.find("switches"), std::string::npos);
+  EXPECT_NE(p.error().why.find("no_such_field"), std::string::npos) << p.error().why;
+  EXPECT_NE(p.error().why.find("no_such_program"), std::string::npos) << p.error().why;
+  EXPECT_FALSE(p.error().hint.empty());
+  EXPECT_FALSE(plan({{"switches", {}}})) << "a hook without candidates";
+}
+
+TEST_F(Plans, OptionalHooksAreLimits) {
+  auto p = plan({{"switches", {kGood}}, {"more", {kNeedy}, {}, "more is not seen"}});
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->hooks[1].chosen, -1);
+  ASSERT_EQ(p->limits.size(), 1u);
+  EXPECT_TRUE(p->limits[0].starts_with("more is not seen (tried tp_btf/sched_switch (no field"))
+      << p->limits[0];
+  EXPECT_NE(explain(*p, false).find("  without: more is not seen\n"), std::string::npos)
+      << explain(*p, false);
+}
+
+TEST_F(Plans, LimitsOfTheChosenWayOnly) {
+  Candidate less = kGood;
+  less.caveat = "less true";
+  auto p = plan({{"switches", {less, kOther}}});
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->limits, (std::vector<std::string>{"less true"}));
+  p = plan({{"switches", {kOther, less}}});
+  ASSERT_TRUE(p);
+  EXPECT_TRUE(p->limits.empty());
+}
+
+TEST_F(Plans, ConditionsDecideWhatIsWanted) {
+  auto hooks = std::vector<Hook>{
+      {"switches", {kGood}}, {"by pid", {kNeedy}, "pids"}, {"always", {kOther}, "!pids"}};
+  auto p = plan(hooks);
+  ASSERT_TRUE(p) << "what is not asked for need not be possible";
+  EXPECT_FALSE(p->hooks[1].wanted);
+  EXPECT_EQ(p->hooks[1].chosen, -1);
+  EXPECT_EQ(p->hooks[2].chosen, 0);
+  EXPECT_NE(explain(*p, true).find("by pid: not asked for (only with --pids)\n"),
+            std::string::npos);
+  EXPECT_EQ(explain(*p, false).find("by pid"), std::string::npos);
+  hooks[1].candidates = {kGood};
+  config.give("pids", "");
+  p = plan(hooks);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->hooks[1].chosen, 0);
+  EXPECT_FALSE(p->hooks[2].wanted);
+  EXPECT_NE(explain(*p, true).find("always: not asked for (only without --pids)\n"),
+            std::string::npos);
+}
+
+TEST_F(Plans, RefusedProgramsGiveWayToTheNext) {
+  auto p = plan({{"switches", {kGood, kOther}}}, {{"switch_by_delay", "Operation not permitted"}});
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->hooks[0].chosen, 1);
+  EXPECT_EQ(p->hooks[0].candidates[0].rejected_because, "Operation not permitted");
+  EXPECT_FALSE(
+      plan({{"switches", {kGood, kOther}}}, {{"switch_by_delay", "no"}, {"on_wakeup", "no"}}));
+}
+
+TEST_F(Plans, Needs) {
+  struct {
+    Need need;
+    std::string_view refusal;
+  } cases[] = {
+      {has_field("task_struct", "pid"), ""},
+      {has_field("no_such_struct", "pid"), "no field pid in struct no_such_struct"},
+      {has_enumerator("bpf_map_type", "BPF_MAP_TYPE_HASH"), ""},
+      {has_enumerator("bpf_map_type", "BPF_NONE"), "no BPF_NONE in enum bpf_map_type"},
+      {{Need::function, "vfs_read"}, ""},
+      {{Need::function, "no_such_function"}, "no function no_such_function"},
+      {has_arguments("sched_process_fork", 2), ""},
+      {has_arguments("sched_process_fork", 3),
+       "tracepoint sched_process_fork has 2 arguments, not 3"},
+      {has_arguments("no_such_tracepoint", 1), "no tracepoint no_such_tracepoint"},
+  };
+  for (auto& c : cases) {
+    // A way without programs: the needs alone decide.
+    auto p = plan({{"hook", {{{}, {c.need}}}, {}, "optional"}});
+    ASSERT_TRUE(p);
+    EXPECT_EQ(p->hooks[0].candidates.at(0).rejected_because, c.refusal);
+    EXPECT_EQ(p->hooks[0].chosen, c.refusal.empty() ? 0 : -1);
+  }
+}
+
+TEST_F(Plans, SelectTurnsOnWhatIsChosenAndNothingElse) {
+  auto p = plan({{"switches", {kNeedy, kOther}}, {"never", {{{"on_wakeup_new"}}}, "pids"}});
+  ASSERT_TRUE(p);
+  select_programs(*p, object.get(), {"filter_follow"});
+  std::set<std::string> loaded;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    if (bpf_program__autoload(program)) loaded.insert(bpf_program__name(program));
+  }
+  EXPECT_EQ(loaded, (std::set<std::string>{"filter_follow", "on_wakeup", "switch_by_wakeup"}));
+}
+
+std::vector<std::string> tool_names() {
+  std::vector<std::string> names;
+  for (auto& entry : registry()) names.emplace_back(entry.name);
+  return names;
+}
+
+class ToolPlans : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(object); }
+  Tool tool = build(*find_tool(GetParam()));
+  Object object = open_object(tool);
+};
+INSTANTIATE_TEST_SUITE_P(All, ToolPlans, testing::ValuesIn(tool_names()),
+                         [](auto& info) { return info.param; });
+
+TEST_P(ToolPlans, MapsExist) {
+  for (auto& size : tool.maps)
+    EXPECT_TRUE(bpf_object__find_map_by_name(object.get(), std::string(size.map).c_str()))
+        << size.map;
+}
+
+// A program that no hook names would never be attached, and one that is not there never can.
+TEST_P(ToolPlans, HooksAndProgramsAgree) {
+  std::set<std::string> named, there;
+  for (auto& program : library_programs()) named.emplace(program.name);
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) there.insert(bpf_program__name(program));
+  for (auto& hook : tool.hooks)
+    for (auto& way : hook.candidates)
+      for (auto name : way.programs) {
+        EXPECT_TRUE(there.contains(std::string(name))) << name;
+        named.insert(std::string(name));
+      }
+  for (auto& name : there) EXPECT_TRUE(named.contains(name)) << name << " belongs to no hook";
+}
+
+TEST_P(ToolPlans, PlanOrReasons) {
+  Kernel kernel;
+  Config config;
+  config.give("explain", "");
+  auto p = make_plan(tool, config, kernel, object.get(), {});
+  if (!p) {
+    EXPECT_EQ(p.error().status, kUnsupported);
+    EXPECT_NE(p.error().why.find("tried"), std::string::npos) << p.error().why;
+    return;
+  }
+  EXPECT_EQ(p->hooks.size(), tool.hooks.size());
+  auto text = explain(*p, true);
+  EXPECT_TRUE(text.ends_with('\n'));
+  EXPECT_EQ(text.find("the executable has no program"), std::string::npos) << text;
+  for (auto& hook : tool.hooks)
+    EXPECT_NE(text.find(std::string(hook.name) + ":"), std::string::npos) << text;
+}
+
+// What --explain tells to try must be there to be tried.
+TEST_P(ToolPlans, ExplainNamesOptionsThatExist) {
+  Kernel kernel;
+  Config config;
+  auto p = make_plan(tool, config, kernel, object.get(), {});
+  if (!p) GTEST_SKIP() << p.error().why;
+  auto text = explain(*p, true);
+  auto options = all_options(tool);
+  for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
+    auto name = text.substr(at + 2, text.find_first_of(" ),:\n", at) - at - 2);
+    EXPECT_TRUE(
+        std::any_of(options.begin(), options.end(), [&](auto& o) { return o.name == name; }))
+        << "--" << name << " in: " << text;
+  }
+}
+
+TEST(Section, ListOfTracepoints) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open"), (Names{"syscalls/sys_exit_open"}));
+  EXPECT_EQ(listed_tracepoints("syscalls/sys_exit_open,sys_exit_creat"),
+            (Names{"syscalls/sys_exit_open", "syscalls/sys_exit_creat"}));
+  EXPECT_EQ(listed_tracepoints(""), (Names{""}));
+}
+
+}  // namespace
+}  // namespace coretap

@@ -1,0 +1,108 @@
+#include "reports/call_text.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstring>
+
+#include "kernel/syscalls.hpp"
+
+namespace coretap {
+namespace {
+
+std::string shown(std::string_view type, std::string_view name, std::uint64_t value,
+                  std::string_view call = "some") {
+  return argument_text(call, {std::string(type), std::string(name)}, value, {});
+}
+
+TEST(CallText, NumbersByTheirType) {
+  EXPECT_EQ(shown("int", "n", 0xffffffff), "-1");
+  EXPECT_EQ(shown("unsigned int", "n", 0xffffffff), "4294967295");
+  EXPECT_EQ(shown("long", "n", UINT64_MAX), "-1");
+  EXPECT_EQ(shown("size_t", "count", 4096), "4096");
+  EXPECT_EQ(shown("unsigned long", "addr", 0x7f0000000000), "0x7f0000000000");
+  EXPECT_EQ(shown("void *", "p", 0), "NULL");
+  EXPECT_EQ(shown("void *", "p", 0x1000), "0x1000");
+}
+
+TEST(CallText, SomeByName) {
+  EXPECT_EQ(shown("int", "dfd", static_cast<std::uint32_t>(AT_FDCWD)), "AT_FDCWD");
+  EXPECT_EQ(shown("unsigned long", "fd", UINT32_MAX), "-1");
+  EXPECT_EQ(shown("umode_t", "mode", 0644), "0644");
+  EXPECT_EQ(shown("int", "sig", SIGTERM), "SIGTERM");
+  EXPECT_EQ(shown("int", "sig", 0), "0");
+  EXPECT_EQ(shown("int", "sig", 1'000'000), "1000000");
+  EXPECT_EQ(shown("int", "flags", O_WRONLY | O_CREAT | O_CLOEXEC, "openat"),
+            "O_WRONLY|O_CREAT|O_CLOEXEC");
+  EXPECT_EQ(shown("int", "flags", 0x80), "0x80");
+}
+
+TEST(CallText, OpenFlags) {
+  EXPECT_EQ(open_flags(0), "O_RDONLY");
+  EXPECT_EQ(open_flags(O_RDWR | O_SYNC), "O_RDWR|O_SYNC");
+  EXPECT_EQ(open_flags(O_TMPFILE | O_RDWR), "O_RDWR|O_TMPFILE");
+  EXPECT_EQ(open_flags(1U << 30), "O_RDONLY|010000000000");
+}
+
+TEST(CallText, Results) {
+  EXPECT_EQ(result_text(3), "3");
+  EXPECT_EQ(result_text(-2), "-1 ENOENT (No such file or directory)");
+  EXPECT_EQ(result_text(static_cast<std::int64_t>(0x7f0000000000)), "0x7f0000000000");
+  EXPECT_TRUE(result_text(-512).starts_with("? ERESTARTSYS")) << result_text(-512);
+  EXPECT_EQ(result_error(-4096), 0);
+  EXPECT_EQ(result_error(-4095), 4095);
+}
+
+TEST(CallText, Signals) {
+  EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
+  EXPECT_EQ(signal_name(64), "signal 64");
+  EXPECT_EQ(signal_number("SEGV"), SIGSEGV);
+  EXPECT_EQ(signal_number("SIGSEGV"), SIGSEGV);
+  EXPECT_EQ(signal_number("11"), SIGSEGV);
+  EXPECT_EQ(signal_number("SIGNONSENSE"), 0);
+  EXPECT_EQ(signal_number(""), 0);
+  EXPECT_EQ(signal_number("99"), 0);
+}
+
+record_slot text_slot(std::uint8_t arg, std::string_view text, std::uint8_t flags = 0) {
+  record_slot slot{};
+  slot.kind = RECORD_TEXT;
+  slot.arg = arg;
+  slot.flags = flags;
+  slot.bytes = static_cast<std::uint32_t>(text.size());
+  memcpy(slot.text, text.data(), text.size());
+  return slot;
+}
+
+TEST(CallText, WholeCalls) {
+  record_slot first{};
+  first.call.index = syscall_indices("renameat2").front();
+  first.call.args[0] = first.call.args[2] = static_cast<std::uint32_t>(AT_FDCWD);
+  CallArguments names = {{"int", "olddfd"},
+                         {"const char *", "oldname"},
+                         {"int", "newdfd"},
+                         {"const char *", "newname"},
+                         {"unsigned int", "flags"}};
+  auto record =
+      CallRecord::of({first, text_slot(1, "/tmp/a \"b\"\n\x1b["),
+                      text_slot(3, "/long", RECORD_MORE), text_slot(3, "er", RECORD_CUT)});
+  EXPECT_EQ(call_text(record, &names),
+            "renameat2(olddfd=AT_FDCWD, oldname=\"/tmp/a \\\"b\\\"\\x0a\\x1b[\", newdfd=AT_FDCWD, "
+            "newname=\"/longer\"..., flags=0)");
+  EXPECT_EQ(call_text(record, nullptr), "renameat2(0xffffff9c, 0x0, 0xffffff9c, 0x0, 0x0, 0x0)");
+}
+
+// An address that could not be read; numbers of arguments that there are not.
+TEST(CallText, WithoutItsText) {
+  record_slot first{};
+  first.call.index = syscall_indices("chdir").front();
+  first.call.args[0] = 0x10;
+  CallArguments names = {{"const char *", "filename"}};
+  auto record = CallRecord::of({first, text_slot(0, "", RECORD_CUT), text_slot(200, "x")});
+  EXPECT_EQ(call_text(record, &names), "chdir(filename=0x10)");
+  EXPECT_TRUE(CallRecord::of({}).call.index == 0);
+}
+
+}  // namespace
+}  // namespace coretap

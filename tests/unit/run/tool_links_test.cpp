@@ -1,0 +1,126 @@
+#include "run/tool_links.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <set>
+
+namespace coretap {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Link : public testing::Test {
+ protected:
+  Link() {
+    auto name = (fs::temp_directory_path() / "coretap-link-XXXXXX").string();
+    if (!mkdtemp(name.data())) abort();
+    root_ = name;
+    fs::create_directories(root_ / "usr/sbin");
+    fs::create_directories(root_ / "usr/local/bin");
+    executable_ = file(root_ / "usr/sbin/coretap");
+  }
+  ~Link() override {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+  static fs::path file(const fs::path& path) {
+    std::ofstream(path) << "text";
+    return path;
+  }
+  static std::set<std::string> names(const fs::path& directory) {
+    std::set<std::string> all;
+    for (auto& entry : fs::directory_iterator(directory)) all.insert(entry.path().filename());
+    return all;
+  }
+
+  std::size_t tools_ = registry().size();
+  fs::path root_, executable_;
+};
+
+TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
+  EXPECT_EQ(tool_called("runqlat"), find_tool("runqlat"));
+  EXPECT_EQ(tool_called("ct-runqlat"), find_tool("runqlat"));
+  EXPECT_EQ(tool_called("my-own-runqlat"), find_tool("runqlat"));
+  ASSERT_TRUE(find_tool("runqlat"));
+  // A login shell's name begins with a dash.
+  for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", ""})
+    EXPECT_EQ(tool_called(name), nullptr) << name;
+}
+
+TEST_F(Link, MakesANameForEachTool) {
+  auto made = make_links(executable_, root_ / "usr/sbin", "");
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->made, tools_);
+  EXPECT_EQ(made->there, 0u);
+  EXPECT_EQ(names(root_ / "usr/sbin").size(), tools_ + 1);
+  EXPECT_EQ(fs::read_symlink(root_ / "usr/sbin/runqlat"), "coretap");
+}
+
+TEST_F(Link, LeadsThereFromAnyDirectoryWhereverTheTreeIs) {
+  ASSERT_TRUE(make_links(executable_, root_ / "usr/local/bin", "ct-"));
+  auto link = root_ / "usr/local/bin/ct-runqlat";
+  EXPECT_EQ(fs::read_symlink(link), "../../sbin/coretap");
+  EXPECT_TRUE(fs::equivalent(link, executable_));
+}
+
+TEST_F(Link, ADirectoryThatIsALinkItself) {
+  fs::create_directory_symlink("local/bin", root_ / "usr/names");
+  ASSERT_TRUE(make_links(executable_, root_ / "usr/names", ""));
+  EXPECT_TRUE(fs::equivalent(root_ / "usr/names/runqlat", executable_));
+}
+
+TEST_F(Link, ASecondTimeNothingIsLeftToDo) {
+  ASSERT_TRUE(make_links(executable_, root_ / "usr/sbin", ""));
+  fs::remove(root_ / "usr/sbin/runqlat");
+  auto again = make_links(executable_, root_ / "usr/sbin", "");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->made, 1u);
+  EXPECT_EQ(again->there, tools_ - 1);
+}
+
+TEST_F(Link, WhatIsNotOursStaysAndNothingIsMade) {
+  auto bin = root_ / "usr/local/bin";
+  file(bin / "runqlat");
+  fs::create_symlink("nowhere", bin / "biolatency");
+  auto before = names(bin);
+  auto made = make_links(executable_, bin, "");
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().what.find("biolatency, runqlat"), std::string::npos) << made.error().what;
+  EXPECT_EQ(names(bin), before);
+  EXPECT_EQ(fs::file_size(bin / "runqlat"), 4u);
+  EXPECT_TRUE(make_links(executable_, bin, "ct-"));
+}
+
+TEST_F(Link, NoSuchDirectory) {
+  EXPECT_FALSE(make_links(executable_, root_ / "none", ""));
+  EXPECT_FALSE(make_links(executable_, executable_, ""));
+  EXPECT_FALSE(remove_links(executable_, root_ / "none", {}));
+}
+
+TEST_F(Link, RemovesOnlyLinksToTheExecutableThatAreCalledAfterTools) {
+  auto bin = root_ / "usr/local/bin";
+  ASSERT_TRUE(make_links(executable_, bin, ""));
+  ASSERT_TRUE(make_links(executable_, bin, "ct-"));
+  auto other = file(root_ / "usr/sbin/other");
+  for (auto name : {"opensnoop", "ct-opensnoop"}) {
+    fs::remove(bin / name);
+    fs::create_symlink(other, bin / name);
+  }
+  fs::remove(bin / "runqlat");
+  file(bin / "runqlat");
+  fs::create_symlink(executable_, bin / "tap");
+
+  auto prefixed = remove_links(executable_, bin, "ct-");
+  ASSERT_TRUE(prefixed);
+  EXPECT_EQ(*prefixed, tools_ - 1);
+  auto removed = remove_links(executable_, bin, {});
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(*removed, tools_ - 2);
+  EXPECT_EQ(names(bin), (std::set<std::string>{"opensnoop", "ct-opensnoop", "runqlat", "tap"}));
+  EXPECT_TRUE(fs::exists(executable_));
+}
+
+}  // namespace
+}  // namespace coretap

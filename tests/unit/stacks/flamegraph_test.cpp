@@ -1,0 +1,398 @@
+#include "stacks/flamegraph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+
+#include "stacks/flamegraph_script.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+namespace {
+
+using namespace std::string_literals;
+using namespace std::string_view_literals;
+using Path = std::vector<StackWord>;
+
+/// A frame as it stands in the file.
+struct Box {
+  std::string name, style;  // the name as XML writes it
+  double x = 0, width = 0;  // per cent
+  int y = 0;
+  std::uint64_t value = 0;
+};
+
+std::string between(std::string_view text, std::string_view begin, std::string_view end) {
+  auto at = text.find(begin);
+  if (at == text.npos) return "(none)";
+  text.remove_prefix(at + begin.size());
+  return std::string(text.substr(0, text.find(end)));
+}
+
+std::vector<Box> boxes(const std::string& svg) {
+  constexpr auto kBegin = "<svg class=\"f\""sv;
+  std::vector<Box> all;
+  for (auto at = svg.find(kBegin); at != svg.npos; at = svg.find(kBegin, at + 1)) {
+    auto text = svg.substr(at, svg.find("</svg>", at) - at);
+    auto title = between(text, "<title>", "</title>");
+    all.push_back({title.substr(0, title.find('\n')), between(text, "<rect class=\"", "\""),
+                   strtod(between(text, " x=\"", "\"").c_str(), nullptr),
+                   strtod(between(text, " width=\"", "\"").c_str(), nullptr),
+                   atoi(between(text, " y=\"", "\"").c_str()),
+                   strtoull(between(text, "data-v=\"", "\"").c_str(), nullptr, 10)});
+  }
+  return all;
+}
+
+Box box(const std::string& svg, std::string_view name) {
+  for (auto& b : boxes(svg))
+    if (b.name == name) return b;
+  ADD_FAILURE() << "no frame " << name;
+  return {};
+}
+
+/// Every tag that the file may hold; whatever a name adds is not among them.
+void expect_only_our_tags(const std::string& svg) {
+  auto text = svg;
+  for (auto* part : {"style", "script"}) {  // CDATA
+    auto begin = text.find(std::string("<") + part + "><![CDATA["),
+         end = text.find("]]></" + std::string(part) + ">");
+    ASSERT_TRUE(begin < end && end != text.npos) << part;
+    text.erase(begin, end - begin + 3);
+  }
+  const std::set<std::string, std::less<>> ours{
+      "?xml", "svg",   "/svg",          "title",          "/title", "rect",   "g",      "/g",
+      "text", "/text", "foreignObject", "/foreignObject", "input",  "/style", "/script"};
+  for (auto at = text.find('<'); at != text.npos; at = text.find('<', at + 1)) {
+    auto tag = text.substr(at + 1, text.find_first_of(" />", at + 2) - at - 1);
+    ASSERT_TRUE(ours.contains(tag)) << tag;
+  }
+  for (auto at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
+    auto entity = text.substr(at, text.find(';', at) - at + 1);
+    ASSERT_TRUE(entity == "&amp;" || entity == "&lt;" || entity == "&gt;" || entity == "&quot;" ||
+                entity == "&#39;")
+        << entity;
+  }
+  for (unsigned char c : text) ASSERT_TRUE(c >= 0x20 || c == '\n') << static_cast<int>(c);
+  ASSERT_EQ(text, valid_utf8(text));
+}
+
+Path user(std::initializer_list<std::string_view> names) {
+  Path path;
+  for (auto name : names) path.push_back({StackWord::user, false, std::string(name)});
+  return path;
+}
+
+FlameTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
+
+TEST(FlameGraph, EqualFramesMergeAndSum) {
+  FlameGraph graph;
+  graph.add(user({"main", "a", "b"}), 30);
+  graph.add(user({"main", "a"}), 20);
+  graph.add(user({"main", "c"}), 10);
+  graph.add(user({"main", "a", "b"}), 40);
+  EXPECT_EQ(graph.total(), 100u);
+  auto svg = graph.svg(titled("t"));
+  auto all = boxes(svg);
+  ASSERT_EQ(all.size(), 5u) << "all, main, a, b, c";
+  EXPECT_EQ(all[0].name, "all");
+  EXPECT_EQ(box(svg, "all").value, 100u);
+  EXPECT_EQ(box(svg, "main").value, 100u);
+  EXPECT_EQ(box(svg, "a").value, 90u);
+  EXPECT_EQ(box(svg, "b").value, 70u);
+  EXPECT_EQ(box(svg, "c").value, 10u);
+  // By name from the left; what ends in a frame itself is its right end.
+  EXPECT_DOUBLE_EQ(box(svg, "a").x, 0);
+  EXPECT_DOUBLE_EQ(box(svg, "b").x, 0);
+  EXPECT_DOUBLE_EQ(box(svg, "b").width, 70);
+  EXPECT_DOUBLE_EQ(box(svg, "c").x, 90);
+  EXPECT_DOUBLE_EQ(box(svg, "c").width, 10);
+  EXPECT_GT(box(svg, "all").y, box(svg, "main").y) << "the root is at the bottom";
+  EXPECT_EQ(box(svg, "a").y, box(svg, "c").y);
+}
+
+TEST(FlameGraph, KindsAndWakersAreApart) {
+  FlameGraph graph;
+  for (auto kind : {StackWord::task, StackWord::user, StackWord::kernel, StackWord::mark})
+    for (bool waker : {false, true}) graph.add(Path{{kind, waker, "same"}}, 1);
+  auto svg = graph.svg(titled("t"));
+  std::set<std::string> styles;
+  std::set<char> shades;
+  for (auto& b : boxes(svg)) {
+    if (b.name != "same") continue;
+    styles.insert(b.style.substr(0, b.style.size() - 1));
+    shades.insert(b.style.back());
+  }
+  EXPECT_EQ(styles, (std::set<std::string>{"t", "u", "k", "m", "wt", "wu", "wk"}));
+  EXPECT_EQ(shades.size(), 1u) << "equal names look equal";
+  for (auto* meaning : {">task<", ">user<", ">kernel<", ">mark<", ">waker<", ">waker&#39;s user<",
+                        ">waker&#39;s kernel<"})
+    EXPECT_NE(svg.find(meaning), svg.npos) << meaning;
+}
+
+TEST(FlameGraph, TheLegendHasOnlyWhatOccurs) {
+  FlameGraph graph;
+  graph.add(user({"main"}), 1);
+  auto svg = graph.svg(titled("t"));
+  EXPECT_NE(svg.find(">user</text>"), svg.npos);
+  EXPECT_EQ(svg.find(">kernel</text>"), svg.npos);
+  EXPECT_EQ(svg.find(">waker</text>"), svg.npos);
+}
+
+TEST(FlameGraph, ValuesAreScaled) {
+  FlameGraph graph(1000);
+  for (int i = 0; i < 4; i++) graph.add(user({"a"}), 999);
+  graph.add(user({"b"}), 6004);
+  auto svg = graph.svg({"t", "microseconds", {}});
+  EXPECT_EQ(box(svg, "all").value, 10u);
+  EXPECT_EQ(box(svg, "a").value, 3u) << "parts of a microsecond add up";
+  EXPECT_DOUBLE_EQ(box(svg, "b").width, 60.04);
+  EXPECT_NE(svg.find(">total: 10 microseconds<"), svg.npos);
+}
+
+TEST(FlameGraph, TitleAndNotes) {
+  FlameGraph graph;
+  graph.add(user({"a"}), 1'234'567);
+  auto svg = graph.svg({"tool <&> --comm '\"'", "samples", {"12 lost & gone", "<b>"}});
+  EXPECT_NE(svg.find("<title>tool &lt;&amp;&gt; --comm &#39;&quot;&#39;</title>"), svg.npos);
+  EXPECT_NE(svg.find(">total: 1,234,567 samples<"), svg.npos);
+  EXPECT_NE(svg.find(">12 lost &amp; gone<"), svg.npos);
+  EXPECT_NE(svg.find(">&lt;b&gt;<"), svg.npos);
+  expect_only_our_tags(svg);
+}
+
+TEST(FlameGraph, NothingAtAll) {
+  FlameGraph graph;
+  auto svg = graph.svg(titled("t"));
+  EXPECT_EQ(boxes(svg).size(), 1u);
+  EXPECT_EQ(svg.find("nan"), svg.npos);
+  FlameGraph zeros;
+  zeros.add(user({"a"}), 0);
+  EXPECT_EQ(boxes(zeros.svg(titled("t"))).size(), 1u);
+  FlameGraph pathless;
+  pathless.add({}, 5);
+  EXPECT_EQ(box(pathless.svg(titled("t")), "all").value, 5u);
+}
+
+TEST(FlameGraph, HostileNames) {
+  const std::vector<std::string> names = {
+      "</title><script>alert(1)</script>",
+      "]]><script>alert(1)</script><![CDATA[",
+      "\" onload=\"alert(1)",
+      "' onclick='alert(1)",
+      "<!--",
+      "&lt;&#60;&unknown;",
+      "<!ENTITY x SYSTEM \"file:///etc/passwd\">",
+      "javascript:alert(1)",
+      "\x1b[2J\x07\r\n\t",
+      "a\0b"s,
+      "\xff\xfe\xc0\x80",
+      "\xef\xbf\xbe\xef\xbf\xbf\xed\xa0\x80",
+      "\xe2\x80\xae"
+      "txt.exe",
+      "{}%s%n${x}",
+      std::string(5000, 'x'),
+      std::string(5000, '\xff'),
+      "",
+  };
+  FlameGraph graph;
+  for (auto& name : names)
+    graph.add(Path{{StackWord::task, false, "comm"}, {StackWord::user, false, name}}, 10);
+  auto svg = graph.svg(titled("t"));
+  expect_only_our_tags(svg);
+  EXPECT_EQ(boxes(svg).size(), names.size() + 2);
+  EXPECT_EQ(box(svg, "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;").value, 10u);
+  EXPECT_EQ(box(svg, "\\x1b[2J\\x07\\x0d\\x0a\\x09").value, 10u);
+  EXPECT_EQ(box(svg, std::string(FlameGraph::kLongestName, 'x')).value, 10u);
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; round++) {
+    FlameGraph any;
+    for (int i = 0; i < 20; i++) {
+      std::string name;
+      for (auto n = random() % 12; n; n--) name += static_cast<char>(random());
+      any.add(user({name, "<\"" + name}), 1 + random() % 9);
+    }
+    expect_only_our_tags(any.svg(titled("t")));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(FlameGraph, LongNamesAreCutBetweenCharacters) {
+  std::string name(FlameGraph::kLongestName - 1, 'x');
+  FlameGraph graph;
+  graph.add(user({name + "\xe6\x97\xa5"}), 1);
+  EXPECT_EQ(box(graph.svg(titled("t")), name).value, 1u);
+}
+
+TEST(FlameGraph, LabelsFitTheirBoxes) {
+  FlameGraph graph;
+  std::string wide = "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e";  // three letters, each two columns
+  graph.add(user({"abcdefghijklmnopqrstuvwxyz"}), 5);
+  graph.add(user({wide + wide + wide + wide}), 5);
+  graph.add(user({"z"}), 990);
+  auto svg = graph.svg(titled("t"));
+  // 0.5 % are 5.9 pixels: no letter; 100 % have room.
+  EXPECT_EQ(svg.find(">abc"), svg.find(">abcdefghijklmnopqrstuvwxyz\n")) << "only in the title";
+  EXPECT_NE(svg.find(">z</text>"), svg.npos);
+  FlameGraph half;
+  half.add(user({std::string(300, 'q')}), 1);
+  half.add(user({wide + std::string(300, 'q')}), 1);
+  auto cut = half.svg(titled("t"));
+  auto label = between(cut, "<text x=\"3\" y=\"12\">q", "</text>");
+  EXPECT_TRUE(label.ends_with("q\xe2\x80\xa6")) << label;
+  // 590 pixels at 7.25, less the margins: 80 letters, the last one the dots.
+  EXPECT_EQ(label.size(), 78u + 3);
+  auto other = between(cut, "<text x=\"3\" y=\"12\">\xe6", "</text>");
+  EXPECT_EQ(other.size(), 8u + 80 - 6 - 1 + 3);
+}
+
+TEST(FlameGraph, NarrowFramesAreCountedNotDrawn) {
+  FlameGraph graph;
+  graph.add(user({"wide"}), 1'000'000);
+  for (int i = 0; i < 7; i++) graph.add(user({"narrow" + std::to_string(i), "leaf"}), 1);
+  auto svg = graph.svg(titled("t"));
+  EXPECT_EQ(boxes(svg).size(), 2u);
+  EXPECT_NE(svg.find("14 frames narrower"), svg.npos) << between(svg, "total:", "<");
+  EXPECT_EQ(box(svg, "all").value, 1'000'007u) << "their time still counts";
+}
+
+/// Sums, places and order agree with one another.
+void expect_consistent(const std::string& svg, bool complete) {
+  auto all = boxes(svg);
+  std::map<int, double> end;  // of what is drawn in each row
+  std::vector<Box> below;
+  std::vector<std::uint64_t> above;  // sums of the children of what is in `below`
+  auto close = [&] {
+    EXPECT_LE(above.back(), below.back().value) << below.back().name;
+    above.pop_back();
+    below.pop_back();
+  };
+  for (auto& b : all) {
+    ASSERT_GE(b.x, end[b.y] - 1e-6) << b.name << " overlaps";
+    end[b.y] = b.x + b.width;
+    ASSERT_NEAR(b.width, 100.0 * static_cast<double>(b.value) / static_cast<double>(all[0].value),
+                1e-6);
+    while (!below.empty() && below.back().y <= b.y) close();
+    if (!below.empty()) {
+      auto& parent = below.back();
+      ASSERT_GE(b.x, parent.x - 1e-6);
+      ASSERT_LE(b.x + b.width, parent.x + parent.width + 1e-6);
+      above.back() += b.value;
+    }
+    below.push_back(b);
+    above.push_back(0);
+  }
+  while (!below.empty()) close();
+  EXPECT_EQ(svg.find("left out") == svg.npos, complete);
+}
+
+TEST(FlameGraph, RandomTreesAreConsistentAndDoNotDependOnOrder) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 30; round++) {
+    std::vector<std::pair<std::vector<std::string>, std::uint64_t>> stacks;
+    for (int i = 0; i < 60; i++) {
+      std::vector<std::string> names;
+      for (auto depth = random() % 9; depth; depth--)
+        names.push_back(std::string(1, static_cast<char>('a' + random() % 4)));
+      stacks.emplace_back(names, 1 + random() % 100);
+    }
+    auto draw = [&] {
+      FlameGraph graph;
+      for (auto& [names, value] : stacks) {
+        Path path;
+        for (auto& n : names) path.push_back({StackWord::user, false, n});
+        graph.add(path, value);
+      }
+      return graph.svg(titled("t"));
+    };
+    auto one = draw();
+    std::shuffle(stacks.begin(), stacks.end(), random);
+    ASSERT_EQ(one, draw());
+    expect_consistent(one, true);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(FlameGraph, HundredThousandStacks) {
+  std::mt19937 random(5);
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; i++) names.push_back("namespace::function_" + std::to_string(i));
+  FlameGraph graph;
+  std::uint64_t total = 0;
+  Path path(20);
+  for (int i = 0; i < 100'000; i++) {
+    auto turns = random();  // one of two callees in each frame
+    for (std::size_t d = 0; d < path.size(); d++)
+      path[d] = {StackWord::user, false, names[2 * d + (turns >> d & 1)]};
+    graph.add(path, i % 50);
+    total += static_cast<std::uint64_t>(i) % 50;
+  }
+  auto svg = graph.svg(titled("t"));
+  EXPECT_EQ(box(svg, "all").value, total);
+  EXPECT_LT(svg.size(), 64u << 20);
+  EXPECT_GT(boxes(svg).size(), 1000u);
+  expect_consistent(svg, false);
+}
+
+// Nine parties with a kernel and a user stack of 127 frames each.
+TEST(FlameGraph, DeepStacks) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 9 * 256; i++) names.push_back("f" + std::to_string(i));
+  Path path;
+  for (auto& n : names) path.push_back({StackWord::kernel, true, n});
+  FlameGraph graph;
+  graph.add(path, 3);
+  auto svg = graph.svg(titled("t"));
+  EXPECT_EQ(boxes(svg).size(), names.size() + 1);
+  EXPECT_EQ(box(svg, "f2303").y, 0) << "the top row is within the picture";
+}
+
+TEST(FlameGraph, MemoryIsBounded) {
+  constexpr auto kMost = FlameGraph::kMostFrames;
+  FlameGraph graph;
+  graph.add(user({"known", "frames"}), kMost);
+  std::string name;
+  for (std::uint32_t i = 0; i < kMost; i++) {
+    name.assign(reinterpret_cast<const char*>(&i), sizeof i);
+    graph.add(user({name}), 1);
+  }
+  graph.add(user({"known", "frames", "and more"}), kMost);
+  auto svg = graph.svg(titled("t"));
+  EXPECT_NE(svg.find(">4 stacks are cut"), svg.npos) << "the root, two frames, the last stack";
+  EXPECT_EQ(box(svg, "all").value, 3 * kMost) << "all of it counts";
+  EXPECT_EQ(box(svg, "frames").value, 2 * kMost);
+}
+
+// The parts that every file has.
+TEST(FlameGraph, ScriptAndStyle) {
+  std::string_view script = kFlameScript, style = kFlameStyle;
+  EXPECT_LT(script.size(), 8u << 10);
+  for (auto text : {script, style}) {
+    EXPECT_EQ(text.find("]]>"), text.npos) << "it would end its CDATA";
+    // Nothing from elsewhere, and no way from text to markup or code.
+    for (auto word : {"http", "//www", "url(", "@import", "href", "src", "fetch(", "XMLHttp",
+                      "import(", "innerHTML", "outerHTML", "insertAdjacent", "document.write",
+                      "eval(", "Function(", "DOMParser", "setTimeout"})
+      EXPECT_EQ(text.find(word), text.npos) << word;
+  }
+}
+
+TEST(FlameGraph, RefersToNothingOutside) {
+  FlameGraph graph;
+  graph.add(user({"main"}), 1);
+  auto svg = graph.svg(titled("t"));
+  std::set<std::string> found;
+  for (auto at = svg.find("http"); at != svg.npos; at = svg.find("http", at + 1))
+    found.insert(svg.substr(at, svg.find('"', at) - at));
+  EXPECT_EQ(found,
+            (std::set<std::string>{"http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg"}))
+      << "the names of the two languages";
+  EXPECT_EQ(svg.find("href"), svg.npos);
+}
+
+}  // namespace
+}  // namespace coretap

@@ -1,0 +1,216 @@
+#include "stacks/stack_layout.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace coretap {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+StackParty party(std::string_view comm, Frames kernel, Frames user, std::uint32_t tid = 7) {
+  StackParty p;
+  p.kernel = std::move(kernel);
+  p.user = std::move(user);
+  p.who.tid = tid;
+  p.who.tgid = tid ? 5 : 0;
+  memcpy(p.who.comm, comm.data(), std::min(comm.size(), sizeof p.who.comm));
+  return p;
+}
+
+/// A task that reads from a pipe; frames are leaf first.
+StackParty reader() { return party("reader", {"schedule", "pipe_read"}, {"read", "main"}); }
+StackParty writer() { return party("writer", {"wake", "pipe_write"}, {"write", "main"}, 8); }
+StackParty in_state(stack_state state, StackParty p) {
+  p.who.state = state;
+  return p;
+}
+
+const StackReport kAlone{"microseconds off the CPU"};
+const StackReport kSamples{"samples", StackReport::samples};
+const StackReport kWaker{"microseconds", StackReport::time, StackReport::waker};
+const StackReport kChain{"microseconds", StackReport::time, StackReport::chain};
+
+std::string folded(const StackReport& report, const std::vector<StackParty>& parties,
+                   StackLayout::Style style = {}) {
+  return StackLayout(report, style).folded(parties);
+}
+
+/// "main" as "u:main", "wu:main" where it is a waker's.
+Lines kinds(const StackReport& report, const std::vector<StackParty>& parties) {
+  Lines all;
+  for (auto& w : StackLayout(report, {}).path(parties))
+    all.push_back((w.waker ? "w" : "") + std::string(1, "tukm"[w.kind]) + ":" + w.text);
+  return all;
+}
+
+struct Parsed {
+  rapidjson::Document document;
+  explicit Parsed(const std::string& text) { document.Parse(text.c_str(), text.size()); }
+  const rapidjson::Value& operator[](const char* key) const { return document[key]; }
+};
+
+Lines strings(const rapidjson::Value& array) {
+  Lines all;
+  for (auto& v : array.GetArray()) all.emplace_back(v.GetString(), v.GetStringLength());
+  return all;
+}
+
+TEST(StackLayout, AloneIsFromTheTaskToTheLeaf) {
+  EXPECT_EQ(folded(kAlone, {reader()}), "reader;main;read;pipe_read;schedule");
+  EXPECT_EQ(kinds(kAlone, {reader()}),
+            (Lines{"t:reader", "u:main", "u:read", "k:pipe_read", "k:schedule"}));
+  EXPECT_EQ(StackLayout(kAlone, {}).lines({reader()}),
+            (Lines{"    schedule", "    pipe_read", "    read", "    main",
+                   "    -                reader (7)"}));
+}
+
+TEST(StackLayout, Preempted) {
+  auto task = in_state(STACK_RUNNABLE, reader());
+  EXPECT_EQ(kinds(kAlone, {task}).back(), "m:[runnable]") << "above all that it was called from";
+  EXPECT_EQ(StackLayout(kAlone, {}).lines({task}).front(), "    [runnable]");
+}
+
+TEST(StackLayout, Styles) {
+  EXPECT_EQ(folded(kSamples, {reader()}, {.annotated = true}),
+            "reader;main;read;pipe_read_[k];schedule_[k]");
+  EXPECT_EQ(folded(kSamples, {reader()}, {.delimited = true}),
+            "reader;main;read;-;pipe_read;schedule");
+  EXPECT_EQ(folded(kSamples, {party("kthreadd", {"schedule"}, {})}, {.delimited = true}),
+            "kthreadd;schedule")
+      << "nothing to keep apart";
+  EXPECT_EQ(folded(kSamples, {party("idle", {}, {})}), "idle");
+}
+
+TEST(StackLayout, AnEmptyNameKeepsItsPlace) {
+  EXPECT_EQ(folded(kAlone, {party("", {"schedule"}, {"main"})}), ";main;schedule")
+      << "main is no task";
+}
+
+TEST(StackLayout, CutStacksAreMarkedAtTheirOuterEnd) {
+  auto task = reader(), waker = writer();
+  task.cut = waker.cut = "stack depth";
+  EXPECT_EQ(kinds(kAlone, {task}), (Lines{"t:reader", "m:[truncated: stack depth]", "u:main",
+                                          "u:read", "k:pipe_read", "k:schedule"}));
+  auto chain = kinds(kChain, {reader(), waker});
+  EXPECT_EQ(chain[chain.size() - 2], "wm:[truncated: stack depth]");
+  EXPECT_EQ(chain.back(), "wt:writer");
+  auto lines = StackLayout(kAlone, {}).lines({task});
+  EXPECT_EQ(lines[lines.size() - 2], "    [truncated: stack depth]");
+}
+
+TEST(StackLayout, WakerComesFirstOfTheTaskOnlyTheName) {
+  EXPECT_EQ(kinds(kWaker, {reader(), writer()}),
+            (Lines{"wt:writer", "wu:main", "wu:write", "wk:pipe_write", "wk:wake", "t:reader"}));
+  EXPECT_EQ(folded(kWaker, {reader()}), "reader") << "who woke it is not known";
+  EXPECT_EQ(StackLayout(kWaker, {}).lines({reader(), party("swapper", {"wake"}, {}, 0)}),
+            (Lines{"    target:          reader", "    wake", "    waker:           swapper"}));
+}
+
+TEST(StackLayout, ChainsGoUpFromWhoWaitsToWhoWoke) {
+  auto disk = in_state(STACK_IRQ, party("", {"complete", "disk_irq"}, {}, 0));
+  EXPECT_EQ(kinds(kChain, {reader(), writer(), disk}),
+            (Lines{"t:reader", "u:main", "u:read", "k:pipe_read", "k:schedule", "wm:--", "wk:wake",
+                   "wk:pipe_write", "wu:write", "wu:main", "wt:writer", "wm:--", "wk:complete",
+                   "wk:disk_irq", "wt:[irq]"}));
+  EXPECT_EQ(folded(kChain, {reader(), writer(), disk}),
+            "reader;main;read;pipe_read;schedule;--;wake;pipe_write;write;main;writer;--;"
+            "complete;disk_irq;[irq]");
+  EXPECT_EQ(
+      StackLayout(kChain, {}).lines({reader(), writer(), disk}),
+      (Lines{"    waker2:          [irq]", "    disk_irq", "    complete",
+             "    --               --", "    waker1:          writer 8", "    main", "    write",
+             "    pipe_write", "    wake", "    --               --", "    schedule",
+             "    pipe_read", "    read", "    main", "    target:          reader 7"}));
+  EXPECT_EQ(StackLayout(kChain, {}).lines({reader(), writer()}).front(),
+            "    waker:           writer 8")
+      << "a single one has no number";
+}
+
+TEST(StackLayout, WhatIsNoTaskHasANameOfItsOwn) {
+  for (auto [state, name] : {std::pair{STACK_IDLE, "[idle]"},
+                             {STACK_IRQ, "[irq]"},
+                             {STACK_SOFTIRQ, "[softirq]"},
+                             {STACK_TASK, "0123456789abcdef"},
+                             {STACK_RUNNABLE, "0123456789abcdef"}})
+    EXPECT_EQ(in_state(state, party("0123456789abcdef", {}, {})).name(), name);
+}
+
+TEST(StackLayout, HostileNames) {
+  auto p = party("a;b\n\x1b[2J", {"k;1"}, {"u\n2;3", "\xff"});
+  EXPECT_EQ(folded(kAlone, {p}), "a:b\\x0a\\x1b[2J;\\xff;u\\x0a2:3;k:1");
+  for (auto& line : StackLayout(kAlone, {}).lines({p}))
+    EXPECT_EQ(line.find_first_of("\n\x1b\xff"), line.npos) << line;
+  Parsed json(StackLayout(kAlone, {}).json({p}, {1, 1}));
+  ASSERT_FALSE(json.document.HasParseError());
+  EXPECT_STREQ(json["comm"].GetString(), "a;b\n\x1b[2J") << "data is not made printable";
+  EXPECT_EQ(strings(json["user_stack"]), (Lines{"u\n2;3", "\xef\xbf\xbd"}));
+  EXPECT_EQ(StackLayout(kSamples, {}).csv({party("a,\"b", {}, {})}, {0, 3}),
+            "\"a,\"\"b\",5,7,3,\"a,\"\"b\"");
+}
+
+TEST(StackLayout, Json) {
+  auto task = in_state(STACK_RUNNABLE, reader());
+  Parsed json(StackLayout(kAlone, {}).json({task}, {123'456'789, 4}));
+  ASSERT_FALSE(json.document.HasParseError());
+  EXPECT_STREQ(json["type"].GetString(), "stack");
+  EXPECT_STREQ(json["comm"].GetString(), "reader");
+  EXPECT_EQ(json["pid"].GetUint(), 5u);
+  EXPECT_EQ(json["tid"].GetUint(), 7u);
+  EXPECT_TRUE(json["runnable"].GetBool());
+  EXPECT_EQ(strings(json["kernel_stack"]), (Lines{"schedule", "pipe_read"}));
+  EXPECT_EQ(strings(json["user_stack"]), (Lines{"read", "main"})) << "leaf first";
+  EXPECT_TRUE(json["user_stack_truncated"].IsNull());
+  EXPECT_EQ(json["total_ns"].GetUint64(), 123'456'789u) << "not scaled";
+  EXPECT_EQ(json["count"].GetUint64(), 4u);
+  EXPECT_FALSE(json.document.HasMember("wakers"));
+}
+
+TEST(StackLayout, JsonOfSamples) {
+  Parsed json(StackLayout(kSamples, {}).json({reader()}, {0, 4}));
+  EXPECT_FALSE(json.document.HasMember("total_ns"));
+  EXPECT_FALSE(json.document.HasMember("runnable"));
+  EXPECT_EQ(json["count"].GetUint64(), 4u);
+}
+
+TEST(StackLayout, JsonOfChains) {
+  auto cut = writer();
+  cut.cut = "no frame pointers";
+  auto irq = in_state(STACK_SOFTIRQ, party("", {"complete"}, {}, 0));
+  Parsed json(StackLayout(kChain, {}).json({reader(), cut, irq}, {5000, 1}));
+  auto wakers = json["wakers"].GetArray();
+  ASSERT_EQ(wakers.Size(), 2u);
+  EXPECT_STREQ(wakers[0]["context"].GetString(), "task");
+  EXPECT_STREQ(wakers[0]["comm"].GetString(), "writer");
+  EXPECT_EQ(wakers[0]["tid"].GetUint(), 8u);
+  EXPECT_STREQ(wakers[0]["user_stack_truncated"].GetString(), "no frame pointers");
+  EXPECT_EQ(strings(wakers[0]["user_stack"]), (Lines{"write", "main"}));
+  EXPECT_STREQ(wakers[1]["context"].GetString(), "softirq");
+  EXPECT_STREQ(wakers[1]["comm"].GetString(), "[softirq]");
+  EXPECT_TRUE(wakers[1]["pid"].IsNull()) << "it is no process";
+  Parsed none(StackLayout(kChain, {}).json({reader()}, {5000, 1}));
+  EXPECT_EQ(none["wakers"].Size(), 0u);
+}
+
+TEST(StackLayout, Csv) {
+  StackLayout time(kAlone, {}), samples(kSamples, {});
+  EXPECT_EQ(time.csv_keys(), "comm,pid,tid,runnable,total_ns,count,stack");
+  EXPECT_EQ(time.csv({reader()}, {5000, 2}),
+            "reader,5,7,false,5000,2,reader;main;read;pipe_read;schedule");
+  EXPECT_EQ(samples.csv_keys(), "comm,pid,tid,count,stack");
+  EXPECT_EQ(samples.csv({reader()}, {5000, 2}), "reader,5,7,2,reader;main;read;pipe_read;schedule");
+}
+
+TEST(StackLayout, Measures) {
+  StackLayout time(kAlone, {}), samples(kSamples, {});
+  EXPECT_EQ(time.value({5999, 2}), 5999u);
+  EXPECT_EQ(time.shown(5999), 5u) << "microseconds";
+  EXPECT_EQ(samples.value({5999, 2}), 2u);
+  EXPECT_EQ(samples.shown(2), 2u);
+}
+
+}  // namespace
+}  // namespace coretap

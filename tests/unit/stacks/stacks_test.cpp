@@ -1,0 +1,115 @@
+#include "stacks/stacks.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int n) {
+  return n * 3 + 1;
+}
+
+namespace coretap {
+namespace {
+
+constexpr std::uint64_t kNowhere = 0x10;  // in the first page, which nobody has
+
+stack with(std::initializer_list<std::uint64_t> addresses) {
+  stack s{};
+  for (auto a : addresses) s.ip[s.depth++] = a;
+  return s;
+}
+
+std::uint64_t here() { return reinterpret_cast<std::uint64_t>(&coretap_stacks_test_function); }
+
+TEST(Stacks, UserFrames) {
+  Stacks stacks({});
+  auto frames = stacks.user(getpid(), with({here(), here() + 2, kNowhere}));
+  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function",
+                                              "coretap_stacks_test_function", "[unknown]"}));
+}
+
+// Callers' addresses are those behind the call: a function may end with one.
+TEST(Stacks, OnlyTheLeafIsWhereItStands) {
+  Stacks stacks({.offsets = true});
+  auto frames = stacks.user(getpid(), with({here(), here()}));
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0], "coretap_stacks_test_function+0x0");
+  EXPECT_FALSE(frames[1].starts_with("coretap_stacks_test_function")) << frames[1];
+}
+
+TEST(Stacks, Offsets) {
+  Stacks stacks({.offsets = true});
+  auto frames = stacks.user(getpid(), with({here() + 1, here() + 1}));
+  EXPECT_EQ(frames, (std::vector<std::string>{"coretap_stacks_test_function+0x1",
+                                              "coretap_stacks_test_function+0x1"}));
+}
+
+TEST(Stacks, Modules) {
+  Stacks stacks({.offsets = true, .modules = true});
+  auto frames = stacks.user(getpid(), with({here(), kNowhere}));
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_TRUE(frames[0].starts_with("coretap_stacks_test_function+0x0 (") &&
+              frames[0].ends_with(")"))
+      << frames[0];
+  EXPECT_EQ(frames[1], "[unknown]") << "in no module";
+}
+
+TEST(Stacks, Empty) {
+  Stacks stacks({});
+  EXPECT_TRUE(stacks.user(getpid(), stack{}).empty());
+  EXPECT_TRUE(stacks.kernel(stack{}).empty());
+}
+
+// The depth comes from a map: not beyond the array, whatever it says.
+TEST(Stacks, DepthIsBounded) {
+  Stacks stacks({});
+  stack s{};
+  s.depth = UINT16_MAX;
+  EXPECT_EQ(stacks.user(getpid(), s).size(), static_cast<std::size_t>(STACK_DEPTH));
+  EXPECT_LE(stacks.kernel(s).size(), static_cast<std::size_t>(STACK_DEPTH));
+}
+
+TEST(Stacks, ProcessesThatAreNot) {
+  Stacks stacks({.modules = true});
+  for (pid_t pid : {-1, 0, 0x7fffffff}) {
+    stacks.remember(pid, 0, 0, 0);
+    EXPECT_EQ(stacks.user(pid, with({here()})), std::vector<std::string>{"[unknown]"}) << pid;
+  }
+}
+
+/// Addresses of kernel functions, where this process may see them; 0: none.
+std::uint64_t kernel_address(std::string_view wanted) {
+  std::ifstream in("/proc/kallsyms");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::uint64_t address = 0;
+    std::string type, name;
+    words >> std::hex >> address >> type >> name;
+    if (name == wanted) return address;
+  }
+  return 0;
+}
+
+TEST(Stacks, KernelFrames) {
+  auto read = kernel_address("vfs_read"), run = kernel_address("bpf_trace_run1");
+  if (!read) GTEST_SKIP() << "kernel addresses are hidden here";
+  Stacks plain({}), offsets({.offsets = true});
+  EXPECT_EQ(plain.kernel(with({read + 8, kNowhere})),
+            (std::vector<std::string>{"vfs_read", "[unknown]"}));
+  EXPECT_EQ(offsets.kernel(with({read + 8})), std::vector<std::string>{"vfs_read+0x8"});
+  if (!run) return;
+  // How our own program came to run is no part of the answer; further up it is the user's business.
+  EXPECT_EQ(plain.kernel(with({run + 8, read + 8, run + 8})),
+            (std::vector<std::string>{"vfs_read", "bpf_trace_run1"}));
+  EXPECT_TRUE(plain.kernel(with({run + 8})).empty());
+}
+
+TEST(Stacks, KernelFramesWithoutSymbols) {
+  Stacks stacks({});
+  EXPECT_EQ(stacks.kernel(with({kNowhere})), std::vector<std::string>{"[unknown]"});
+}
+
+}  // namespace
+}  // namespace coretap

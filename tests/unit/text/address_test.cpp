@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+
+#include "coretap/net.hpp"
+#include "text/columns.hpp"
+
+namespace coretap {
+namespace {
+
+constexpr std::uint8_t kDocumentation[16] = {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0,
+                                             0,    0,    0,    0,    0, 0, 0, 1};
+
+TEST(Address, OfBothVersions) {
+  EXPECT_EQ(ip_address(4, "\xc0\0\2\1"), "192.0.2.1");
+  EXPECT_EQ(ip_address(6, kDocumentation), "2001:db8::1");
+  EXPECT_EQ(ip_endpoint(4, "\x7f\0\0\1", 80), "127.0.0.1:80");
+  EXPECT_EQ(ip_endpoint(6, kDocumentation, 65535), "[2001:db8::1]:65535");
+}
+
+TEST(TcpState, Names) {
+  EXPECT_EQ(tcp_state(1), "ESTABLISHED");
+  EXPECT_EQ(tcp_state(12), "NEW_SYN_RECV");
+  EXPECT_EQ(tcp_state(0), "0");
+  EXPECT_EQ(tcp_state(13), "13");
+}
+
+struct Record {
+  std::uint64_t before;
+  flow ends;
+};
+
+TEST(Address, FieldsOfAFlow) {
+  Record r{};
+  memcpy(r.ends.local, kDocumentation, 16);
+  r.ends.ip = 6;
+  r.ends.lport = 443;
+  r.ends.rport = 51000;
+  auto text = [&](const Field& f) { return std::get<std::string>(f.read(&r)); };
+  auto number = [&](const Field& f) { return std::get<std::uint64_t>(f.read(&r)); };
+  EXPECT_EQ(text(net::local_address<&Record::ends>()), "2001:db8::1");
+  EXPECT_EQ(text(net::remote_address<&Record::ends>()), "::");
+  EXPECT_EQ(number(net::local_port<&Record::ends>()), 443u);
+  EXPECT_EQ(number(net::remote_port<&Record::ends>()), 51000u);
+  EXPECT_EQ(number(net::ip_version<&Record::ends>()), 6u);
+}
+
+TEST(Address, WideColumns) {
+  Record r{};
+  r.ends.ip = 4;
+  for (bool wide : {false, true}) {
+    Config config;
+    if (wide) config.give("wide", "");
+    Columns columns;
+    columns.choose(config, {net::local_address<&Record::ends>(), net::local_port<&Record::ends>()});
+    EXPECT_EQ(columns.titles().find("LPORT"), wide ? 40u : 16u);
+    EXPECT_EQ(columns.row(&r, {}).find_last_of('0'), wide ? 40u : 16u);
+  }
+}
+
+TEST(Kilobytes, AreWhole) {
+  EXPECT_EQ(show(as::kilobytes, std::uint64_t{1023}, {}), "    0");
+  EXPECT_EQ(show(as::kilobytes, std::uint64_t{70000}, {}), "   68");
+}
+
+}  // namespace
+}  // namespace coretap

@@ -1,0 +1,114 @@
+#include "text/ledger.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <set>
+
+namespace coretap {
+namespace {
+
+Ledger example() {
+  Ledger l;
+  l.shown = 100;
+  l.count[LEDGER_FILTERED] = 20;
+  l.count[LEDGER_LOST] = 3;
+  l.count[LEDGER_UNTRACKED] = 4;
+  l.count[LEDGER_UNMATCHED] = 5;
+  l.count[LEDGER_TRUNCATED] = 6;
+  l.count[LEDGER_STACK_FAILED] = 7;
+  l.user_stack("no mapping", 0, 3);
+  l.user_stack("exiting", 2, 6);
+  l.user_stack("", 1, 5);
+  l.count[LEDGER_OVERWRITTEN] = 10;
+  return l;
+}
+
+TEST(Ledger, SeenIsWhatIsShownAndWhatIsNot) {
+  // Shortened ones and those without their stack are shown: not counted twice.
+  EXPECT_EQ(example().seen(), 142u);
+  EXPECT_EQ(Ledger().seen(), 0u);
+}
+
+TEST(Ledger, WhatIsFilteredMarkedOrForgottenIsNotLost) {
+  Ledger l;
+  EXPECT_FALSE(l.data_lost());
+  l.shown = 1;
+  const std::set<int> forgiven = {LEDGER_FILTERED, LEDGER_STACK_CUT, LEDGER_STACK_GUESSED,
+                                  LEDGER_OVERWRITTEN};
+  for (int cause : forgiven) l.count[cause] = 1'000'000;
+  EXPECT_FALSE(l.data_lost());
+  for (int cause = 0; cause < LEDGER_CAUSES; cause++) {
+    if (forgiven.contains(cause)) continue;
+    Ledger other;
+    other.count[cause] = 1;
+    EXPECT_TRUE(other.data_lost()) << cause;
+  }
+}
+
+TEST(Ledger, SilentWithoutCauses) {
+  Ledger l;
+  l.shown = 5;
+  EXPECT_EQ(l.text(false), "");
+  EXPECT_EQ(l.text(true), "events: 5 seen, 5 shown\n");
+}
+
+TEST(Ledger, TextTellsEachCauseThatCounted) {
+  Ledger l;
+  l.shown = 5;
+  l.count[LEDGER_LOST] = 2;
+  auto text = l.text(false);
+  EXPECT_TRUE(text.starts_with("events: 7 seen, 5 shown\n")) << text;
+  EXPECT_NE(text.find("           2  lost"), std::string::npos) << text;
+  EXPECT_NE(text.find("--ring-size"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_EQ(text.back(), '\n');
+  auto all = example().text(false);
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), LEDGER_CAUSES) << all;
+  EXPECT_NE(all.find("           9  shown with a truncated user stack: 6 exiting, 3 no mapping\n"),
+            std::string::npos)
+      << all;
+}
+
+TEST(Ledger, LossesInWords) {
+  Ledger l;
+  l.shown = 5;
+  l.count[LEDGER_FILTERED] = 9;
+  EXPECT_TRUE(l.losses().empty()) << "what nobody wanted is none";
+  l.count[LEDGER_LOST] = 2;
+  l.count[LEDGER_UNMATCHED] = 1;
+  EXPECT_EQ(
+      l.losses(),
+      (std::vector<std::string>{
+          "2 events lost: the buffer was full (a larger --ring-size, of a recorder --size, helps)",
+          "1 event whose begin or end was not seen"}));
+}
+
+TEST(Ledger, JsonHasEveryCause) {
+  JsonLine line;
+  example().json(line);
+  rapidjson::Document d;
+  std::string text(line.finish());
+  d.Parse(text.c_str());
+  ASSERT_FALSE(d.HasParseError()) << text;
+  EXPECT_STREQ(d["type"].GetString(), "ledger");
+  EXPECT_EQ(d["seen"].GetUint64(), 142u);
+  EXPECT_EQ(d["shown"].GetUint64(), 100u);
+  EXPECT_EQ(d["filtered"].GetUint64(), 20u);
+  EXPECT_EQ(d["lost"].GetUint64(), 3u);
+  EXPECT_EQ(d["untracked"].GetUint64(), 4u);
+  EXPECT_EQ(d["unmatched"].GetUint64(), 5u);
+  EXPECT_EQ(d["truncated"].GetUint64(), 6u);
+  EXPECT_EQ(d["stacks_failed"].GetUint64(), 7u);
+  EXPECT_EQ(d["stacks_truncated"].GetUint64(), 9u);
+  EXPECT_EQ(d["stacks_truncated_by"]["exiting"].GetUint64(), 6u);
+  EXPECT_EQ(d["stacks_truncated_by"].MemberCount(), 2u);
+  EXPECT_EQ(d["stacks_guessed"].GetUint64(), 11u);
+  EXPECT_EQ(d["overwritten"].GetUint64(), 10u);
+  EXPECT_TRUE(d["data_lost"].GetBool());
+  EXPECT_EQ(d.MemberCount(), 5u + LEDGER_CAUSES);
+}
+
+}  // namespace
+}  // namespace coretap

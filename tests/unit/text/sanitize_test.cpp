@@ -1,0 +1,271 @@
+#include "text/sanitize.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace coretap {
+namespace {
+
+using namespace std::string_view_literals;
+
+// A decoder of its own, by the table of well-formed sequences in the Unicode standard (3-7), so
+// that the tested one is not judged by itself.
+bool well_formed(std::string_view s, std::vector<std::uint32_t>* codes = nullptr) {
+  auto at = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
+  auto within = [](unsigned b, unsigned low, unsigned high) { return b >= low && b <= high; };
+  while (!s.empty()) {
+    unsigned a = at(0), b = at(1), c = at(2), d = at(3);
+    std::size_t n = 0;
+    std::uint32_t code = 0;
+    bool rest3 = within(c, 0x80, 0xbf), rest4 = rest3 && within(d, 0x80, 0xbf);
+    if (a < 0x80) {
+      n = 1, code = a;
+    } else if (within(a, 0xc2, 0xdf) && within(b, 0x80, 0xbf)) {
+      n = 2, code = (a & 31) << 6 | (b & 63);
+    } else if (rest3 &&
+               ((a == 0xe0 && within(b, 0xa0, 0xbf)) || (a == 0xed && within(b, 0x80, 0x9f)) ||
+                (a != 0xe0 && a != 0xed && within(a, 0xe1, 0xef) && within(b, 0x80, 0xbf)))) {
+      n = 3, code = (a & 15) << 12 | (b & 63) << 6 | (c & 63);
+    } else if (rest4 && ((a == 0xf0 && within(b, 0x90, 0xbf)) ||
+                         (within(a, 0xf1, 0xf3) && within(b, 0x80, 0xbf)) ||
+                         (a == 0xf4 && within(b, 0x80, 0x8f)))) {
+      n = 4, code = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63);
+    } else {
+      return false;
+    }
+    if (codes) codes->push_back(code);
+    s.remove_prefix(n);
+  }
+  return true;
+}
+
+std::string utf8(std::uint32_t c) {
+  std::string s;
+  auto add = [&](std::uint32_t b) { s += static_cast<char>(b); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xc0 | c >> 6), add(0x80 | (c & 63));
+  } else if (c < 0x10000) {
+    add(0xe0 | c >> 12), add(0x80 | (c >> 6 & 63)), add(0x80 | (c & 63));
+  } else {
+    add(0xf0 | c >> 18), add(0x80 | (c >> 12 & 63)), add(0x80 | (c >> 6 & 63)),
+        add(0x80 | (c & 63));
+  }
+  return s;
+}
+
+TEST(Sanitize, OrdinaryTextStays) {
+  for (auto text : {""sv, "nginx"sv, "kworker/u16:2-events"sv, "a b\\c"sv, "~!@#$%^&*()"sv,
+                    "\xc3\xa9t\xc3\xa9"sv, "\xe6\x97\xa5\xe6\x9c\xac"sv, "\xf0\x9f\x90\xa7"sv,
+                    "\xef\xbf\xbd"sv}) {
+    EXPECT_EQ(printable(text), text);
+    EXPECT_EQ(valid_utf8(text), text);
+  }
+}
+
+TEST(Sanitize, EscapeSequences) {
+  EXPECT_EQ(printable("\x1b[2J"), "\\x1b[2J");
+  EXPECT_EQ(printable("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
+  EXPECT_EQ(printable("a\r\n\tb\x7f"), "a\\x0d\\x0a\\x09b\\x7f");
+  EXPECT_EQ(printable("a\0b"sv), "a\\x00b");
+}
+
+// C1: \x9b is an escape sequence's beginning for terminals in 8-bit mode, encoded or not.
+TEST(Sanitize, C1Controls) {
+  EXPECT_EQ(printable("\x9b"
+                      "31m"),
+            "\\x9b31m");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\u{9b}31m");
+  EXPECT_EQ(printable("\xc2\x80\xc2\x9f\xc2\xa0"), "\\u{80}\\u{9f}\xc2\xa0");
+}
+
+TEST(Sanitize, NotUtf8) {
+  struct {
+    std::string_view text, shown;
+  } cases[] = {
+      {"\xff\xfe", "\\xff\\xfe"},
+      {"\x80", "\\x80"},
+      {"\xc0\x9b", "\\xc0\\x9b"},                    // overlong ESC-like
+      {"\xc1\xbf", "\\xc1\\xbf"},                    // overlong DEL
+      {"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},           // overlong, three bytes
+      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},           // the last overlong one
+      {"\xf0\x80\x80\x9b", "\\xf0\\x80\\x80\\x9b"},  // overlong, four bytes
+      {"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},  // surrogates
+      {"\xed\xbf\xbf", "\\xed\\xbf\\xbf"},
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // beyond U+10FFFF
+      {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
+      {"\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80"},
+      {"\xc3", "\\xc3"},  // cut short
+      {"\xe2\x82", "\\xe2\\x82"},
+      {"\xf0\x9f\x90", "\\xf0\\x9f\\x90"},
+      {"\xc3(", "\\xc3("},  // the next byte is not eaten
+      {"\xe2\x82(", "\\xe2\\x82("},
+      {"\xe2\x1b[2J", "\\xe2\\x1b[2J"},
+      {"\xf0\x9f\x90\x1b", "\\xf0\\x9f\\x90\\x1b"},
+  };
+  for (auto& c : cases) {
+    EXPECT_EQ(printable(c.text), c.shown);
+    EXPECT_FALSE(well_formed(c.text)) << c.shown;
+  }
+}
+
+TEST(Sanitize, DirectionAndInvisibleMarks) {
+  for (std::uint32_t c : {0x61cu, 0x200bu, 0x200du, 0x200eu, 0x200fu, 0x2028u, 0x2029u, 0x202au,
+                          0x202eu, 0x2060u, 0x2066u, 0x2069u, 0xfeffu, 0xe0001u, 0xe007fu}) {
+    auto shown = printable("a" + utf8(c) + "b");
+    EXPECT_TRUE(shown.starts_with("a\\u{") && shown.ends_with("}b")) << shown;
+  }
+  EXPECT_EQ(printable("\xe2\x80\xae"), "\\u{202e}");
+  // Annotations that hide text between them.
+  for (std::uint32_t c : {0xfff9u, 0xfffau, 0xfffbu})
+    EXPECT_TRUE(printable(utf8(c)).starts_with("\\u{")) << c;
+}
+
+TEST(Sanitize, EveryCharacter) {
+  for (std::uint32_t c = 0; c <= 0x10ffff; c++) {
+    if (c == 0xd800) c = 0xe000;
+    auto text = utf8(c);
+    ASSERT_EQ(valid_utf8(text), text) << c;
+    auto shown = printable(text);
+    ASSERT_TRUE(shown == text || shown.starts_with("\\u{") || shown.starts_with("\\x")) << c;
+  }
+}
+
+TEST(Sanitize, ValidUtf8ReplacesEachBadByte) {
+  EXPECT_EQ(valid_utf8("a\xff\xfe"
+                       "b"),
+            "a\xef\xbf\xbd\xef\xbf\xbd"
+            "b");
+  EXPECT_EQ(valid_utf8("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(valid_utf8("\x1b\0"sv), "\x1b\0"sv) << "JSON has escapes of its own";
+}
+
+/// Bytes as an attacker would choose them: random ones and pieces of sequences.
+std::string hostile(std::mt19937& random) {
+  static const std::vector<std::string> pieces = {
+      "\x1b[", "\xc2", "\x9b", "\xe2\x80", "\xae", "\xed\xa0", "\xf0\x9f", "\xf4\x8f\xbf",
+      "\xbf",  ";",    ",",    "\"",       "\n",   "\r",       "a",        std::string(1, '\0')};
+  std::string text;
+  auto n = random() % 24;
+  for (unsigned i = 0; i < n; i++) {
+    if (random() % 2)
+      text += static_cast<char>(random());
+    else
+      text += pieces[random() % pieces.size()];
+  }
+  return text;
+}
+
+void expect_harmless(const std::string& shown, const std::string& text) {
+  std::vector<std::uint32_t> codes;
+  ASSERT_TRUE(well_formed(shown, &codes)) << testing::PrintToString(text);
+  for (auto c : codes) {
+    ASSERT_GE(c, 0x20u) << testing::PrintToString(text);
+    ASSERT_FALSE(c >= 0x7f && c < 0xa0) << testing::PrintToString(text);
+    ASSERT_FALSE((c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+        << testing::PrintToString(text);
+  }
+}
+
+TEST(Sanitize, RandomBytes) {
+  std::mt19937 random(20240511);
+  for (int i = 0; i < 50000; i++) {
+    auto text = hostile(random);
+    ASSERT_TRUE(well_formed(valid_utf8(text))) << testing::PrintToString(text);
+    if (well_formed(text)) {
+      ASSERT_EQ(valid_utf8(text), text);
+    }
+    expect_harmless(printable(text), text);
+    expect_harmless(folded_word(text), text);
+    ASSERT_EQ(folded_word(text).find(';'), std::string::npos);
+    expect_harmless(csv_field(text), text);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Sanitize, FoldedWords) {
+  EXPECT_EQ(folded_word("a;b"), "a:b");
+  EXPECT_EQ(folded_word("operator new(unsigned long)"), "operator new(unsigned long)");
+  EXPECT_EQ(folded_word("a\nb 5"), "a\\x0ab 5");
+}
+
+/// What a reader of XML makes of it; nothing but text may be there.
+std::string from_xml(const std::string& text) {
+  constexpr std::pair<std::string_view, char> kEntities[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}};
+  EXPECT_EQ(text.find_first_of("<>\"'"), text.npos) << text;
+  std::string plain;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t length = 1;
+    char c = text[i];
+    if (c == '&') {
+      length = 0;
+      for (auto& [entity, meaning] : kEntities)
+        if (text.compare(i, entity.size(), entity) == 0) c = meaning, length = entity.size();
+      EXPECT_NE(length, 0u) << text;
+      if (!length) return {};
+    }
+    plain += c;
+    i += length;
+  }
+  return plain;
+}
+
+TEST(Sanitize, XmlText) {
+  EXPECT_EQ(xml_text("operator<<(A&&, \"x\", 'y')"),
+            "operator&lt;&lt;(A&amp;&amp;, &quot;x&quot;, &#39;y&#39;)");
+  EXPECT_EQ(xml_text("]]>"), "]]&gt;");
+  EXPECT_EQ(xml_text("a\x01\xff"), "a\\x01\\xff");
+  // Valid UTF-8, but no characters of XML 1.0.
+  EXPECT_EQ(xml_text("\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd"),
+            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  std::mt19937 random(9);
+  for (int i = 0; i < 20000; i++) {
+    auto text = hostile(random);
+    if (text.find("\xef\xbf") != text.npos) continue;
+    ASSERT_EQ(from_xml(xml_text(text)), printable(text));
+  }
+}
+
+/// Reads a CSV field back (RFC 4180); nothing but the field may be there.
+std::string unquote(const std::string& field) {
+  if (field.empty() || field[0] != '"') {
+    EXPECT_EQ(field.find_first_of(",\"\r\n"), std::string::npos) << field;
+    return field;
+  }
+  EXPECT_TRUE(field.size() >= 2 && field.back() == '"') << field;
+  std::string text;
+  for (std::size_t i = 1; i + 1 < field.size(); i++) {
+    if (field[i] == '"') {
+      EXPECT_EQ(field[i + 1], '"') << field;
+      i++;
+    }
+    text += field[i];
+  }
+  return text;
+}
+
+TEST(Sanitize, CsvFields) {
+  EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(csv_field(""), "");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(csv_field("\""), "\"\"\"\"");
+  EXPECT_EQ(csv_field("a\nb"), "a\\x0ab");
+  std::mt19937 random(7);
+  for (int i = 0; i < 20000; i++) {
+    auto text = hostile(random);
+    ASSERT_EQ(unquote(csv_field(text)), printable(text));
+  }
+}
+
+}  // namespace
+}  // namespace coretap
