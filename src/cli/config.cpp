@@ -546,12 +546,12 @@ std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
 
 namespace {
 
-/// The report of events that the tool has, by whatever option; nullptr: none.
-const EventReport* event_report(const Tool& tool) {
-  auto* report = std::get_if<EventReport>(&tool.report);
+/// What --ring-size says, if any of the tool's reports has it.
+std::string_view ring_doc(const Tool& tool) {
+  auto doc = tool.report->ring_doc();
   for (auto& other : tool.other_reports)
-    if (!report) report = std::get_if<EventReport>(&other.report);
-  return report;
+    if (doc.empty()) doc = other.report->ring_doc();
+  return doc;
 }
 
 /// Options that the library gives to every tool.
@@ -568,12 +568,8 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(csv());
   all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
-  if (auto* report = event_report(tool))
-    all.push_back(limit("ring-size", "BYTES",
-                        report->frequent
-                            ? "room for events on their way (default: 2M)"
-                            : "room for events on their way (default: 128K, 1M with stacks)",
-                        &Config::ring_bytes, 1 << 30));
+  if (auto doc = ring_doc(tool); !doc.empty())
+    all.push_back(limit("ring-size", "BYTES", doc, &Config::ring_bytes, 1 << 30));
   all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
   all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));
   all.push_back(simple('h', "help", "print this help"));
@@ -629,18 +625,6 @@ std::vector<Option> all_options(const Tool& tool) {
     if (!has) all.push_back(std::move(o));
   }
   return all;
-}
-
-Result<void> check_sort(const TableReport& table, const Config& c) {
-  std::string known;
-  for (auto& f : table.fields) {
-    if (!c.holds(f.exists)) continue;
-    if (f.key == c.sort) return {};
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", f.key);
-  }
-  if (c.sort.empty()) return {};
-  return usage(fmt::format("--sort: there is no key '{}'", c.sort),
-               fmt::format("there are: {}", known));
 }
 
 const Report& chosen_report(const Tool& tool, const Config& config) {
@@ -728,10 +712,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
                               : OutputFormat::text;
-  if (auto* table = std::get_if<TableReport>(&chosen_report(tool, c))) {
-    if (auto r = check_sort(*table, c); !r) return r.error();
-    if (!c.given("top") && c.format == OutputFormat::text) c.top = table->top;
-  }
+  if (auto r = chosen_report(tool, c)->check(c); !r) return r.error();
   if (c.svg == "-" && c.holds("folded|json|csv"))
     return usage("--svg -: standard output is for one thing only", "name a file");
   if (c.given("exit-status") && c.command.empty())
@@ -744,9 +725,6 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
                    "the command and its children are what is traced");
     if (!filters) c.give("whole-system", "");
   }
-  if (std::holds_alternative<SnapshotReport>(chosen_report(tool, c)) && c.filters_tasks())
-    return usage("this report is about the whole machine",
-                 "leave out the command and the filters by task");
   if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
     return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)

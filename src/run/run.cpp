@@ -87,13 +87,7 @@ void learn_names(Session& s) {
   s.names.tell_hidden = [&s](const Error& why) {
     s.note("addresses of the kernel are not shown", why);
   };
-  auto learn = [&](const std::vector<Field>& fields) {
-    for (auto& f : fields) s.names.learn(f.format, s.kernel);
-  };
-  if (auto* r = std::get_if<HistogramReport>(&s.tool.report)) learn(r->keys);
-  if (auto* r = std::get_if<EventReport>(&s.tool.report)) learn(r->fields);
-  if (auto* r = std::get_if<SumReport>(&s.tool.report)) learn(r->fields);
-  if (auto* r = std::get_if<TableReport>(&s.tool.report)) learn(r->fields);
+  for (auto& f : s.tool.report->fields()) s.names.learn(f.format, s.kernel);
 }
 
 Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
@@ -102,8 +96,8 @@ Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const R
   s.unwinds = false;
   configure(s, reporter);
   if (auto r = configure_filters(s, command); !r) return r;
-  size_maps(s);
   reporter.size_maps(s);
+  size_maps(s);
   auto plan = make_plan(s.tool, s.config, s.kernel, s.object.get(), refused);
   if (!plan) return plan.error();
   s.plan = std::move(*plan);
@@ -308,7 +302,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
   auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
   auto check_output = [&] {
-    if (!wanted() || s.out.failed()) loop.stop();
+    if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
   };
   auto drain = [&] {
     if (ring) ring_buffer__consume(ring.get());
@@ -333,14 +327,6 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
   if (double poll = reporter.poll_seconds(); ring || poll > 0)
     loop.every(poll > 0 ? poll : kDrainSeconds, drain);
-  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
-  if (s.config.dump_signal)
-    loop.on_signal(s.config.dump_signal, [&] {
-      drain();
-      reporter.asked(s);
-      s.out.flush();
-      check_output();
-    });
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
   ClockWatch clocks(s);
   if (s.object && ClockWatch::wanted(s)) loop.every(kCpuSeconds, [&] { clocks.look(); });
@@ -358,7 +344,16 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
 
   reporter.begin(s);
-  if (reporter.at_once()) {
+  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
+  for (int number : reporter.signals()) {
+    block_signal(number);
+    loop.on_signal(number, [&, number] {
+      drain();
+      reporter.signalled(s, number);
+      check_output();
+    });
+  }
+  if (reporter.immediate()) {
     next_report();
     if (s.config.interval <= 0) loop.stop();
   }
@@ -369,7 +364,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   loop.run();
 
   if (loop.signal()) s.out.ending();
-  bool complete = reporter.at_once() || (s.config.count && reports >= s.config.count);
+  bool complete = reporter.immediate() || (s.config.count && reports >= s.config.count);
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
@@ -417,13 +412,13 @@ void announce(Session& s) {
 }
 
 /// A run without any kernel program.
-Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
+Result<void> run_without_program(Session& s) {
   if (s.config.given("explain")) {
-    s.out.line(fmt::format("reads {}, attaches nothing", report.source));
+    s.out.line(fmt::format("reads {}, attaches nothing", s.tool.report->source()));
     return {};
   }
   Command none;
-  auto reporter = make_reporter(s.tool);
+  auto reporter = s.tool.report->reporter();
   reporter->configure(s);
   if (auto r = reporter->open(s); !r) return r;
   s.began_ns = monotonic_ns();
@@ -439,9 +434,9 @@ Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
 }  // namespace
 
 Result<void> prepare(Session& s) {
-  if (std::holds_alternative<SnapshotReport>(s.tool.report)) return {};
+  if (!s.tool.report->has_program()) return {};
   if (auto r = check_rights(s.kernel); !r) return r;
-  auto reporter = make_reporter(s.tool);
+  auto reporter = s.tool.report->reporter();
   if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
   return load_with_names(s);
 }
@@ -476,8 +471,8 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   if (auto r = find_cgroups(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
-  if (auto* snapshot = std::get_if<SnapshotReport>(&tool.report)) {
-    if (auto r = show_snapshots(s, *snapshot); !r) return fail(r.error());
+  if (!tool.report->has_program()) {
+    if (auto r = run_without_program(s); !r) return fail(r.error());
     return end_of_output();
   }
   if (s.config.dump_signal) block_signal(s.config.dump_signal);
@@ -491,7 +486,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   std::unique_ptr<Reporter> reporter;
   Refused refused;
   while (true) {
-    reporter = make_reporter(tool);
+    reporter = tool.report->reporter();
     auto prepared = prepare_with(s, *reporter, command.pid(), refused);
     if (explain_plan && prepared) {
       print_plan(s);

@@ -47,7 +47,7 @@ TOOL(biolatency) {
                 {"completion", {{{"on_complete"}}}}},
       .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
       .report = histogram<Key>(
-          "latency",
+          "latency", "latency",
           {field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks"),
            field<&Key::flags>("flags", "flags", as::block_flags, "operation and flags")
                .with("flags")},

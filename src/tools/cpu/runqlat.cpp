@@ -43,7 +43,7 @@ TOOL(runqlat) {
                     has_field("sched_entity", "cfs_rq")}},
                   {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
       .report = histogram<Key>(
-          "run queue latency",
+          "delays", "run queue latency",
           {field<&Key::pidns>("pid_namespace", "pidns", as::number, "pid namespace").with("pidnss"),
            field<&Key::pid>("pid", "pid", as::pid, "process").with("pids"),
            field<&Key::tid>("tid", "tid", as::pid, "thread").with("tids"),

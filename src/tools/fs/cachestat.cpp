@@ -65,6 +65,7 @@ TOOL(cachestat) {
                 {"pages added", {{{"on_add"}}}},
                 {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
       .report = sums<Sums>(
+          "pages",
           {derived<Sums, hits>("hits", "HITS", as::number, "pages wanted and found"),
            derived<Sums, misses>("misses", "MISSES", as::number, "pages read in"),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),

@@ -59,15 +59,18 @@ TOOL(readahead) {
                   {{"page_used", "in_map", "in_fault"}},
                   {{"page_used_kprobe", "in_map_kprobe", "in_fault_kprobe"}}}}},
       .maps = {{"unused", MapSize::cached_pages}},
-      .report = histogram<Sums>("age", {}).in_milliseconds().with_totals<Sums>(
-          "Readahead unused/total pages",
-          {derived<Sums, still_unused>("unused_pages", "UNUSED", as::pages,
-                                       "pages not used so far"),
-           field<&Sums::read>("read_pages", "READ", as::pages, "pages read ahead"),
-           field<&Sums::used>("used_pages", "USED", as::pages, "pages used since").with("json"),
-           field<&Sums::dropped>("dropped_pages", "DROPPED", as::pages,
-                                 "pages dropped before they were used")
-               .with("json")}),
+      .report = histogram<Sums>("ages", "age", {})
+                    .in_milliseconds()
+                    .with_totals<Sums>(
+                        "pages_cpus", "Readahead unused/total pages",
+                        {derived<Sums, still_unused>("unused_pages", "UNUSED", as::pages,
+                                                     "pages not used so far"),
+                         field<&Sums::read>("read_pages", "READ", as::pages, "pages read ahead"),
+                         field<&Sums::used>("used_pages", "USED", as::pages, "pages used since")
+                             .with("json"),
+                         field<&Sums::dropped>("dropped_pages", "DROPPED", as::pages,
+                                               "pages dropped before they were used")
+                             .with("json")}),
       .announce = "Tracing read-ahead",
   };
 }

@@ -174,7 +174,7 @@ TOOL(memleak) {
                {"stacks", MapSize::stacks_ready, kKernel},
                {"held_sums", MapSize::stacks, "combined-only"},
                {"held_sums", MapSize::stacks_ready, kKernel}},
-      .report = StackReport{"bytes held", StackReport::held},
+      .report = OutstandingReport{"bytes outstanding"},
       .other_reports =
           {{"trace",
             events<Event>(
@@ -191,7 +191,7 @@ TOOL(memleak) {
                                         "of the memory; 0: there was none to be had; null: the "
                                         "kernel's, and not to be seen")})
                 .timed({{TimeColumn::wall, "TIME", 12, ""}})
-                .often()}},
+                .high_rate()}},
       .announce = "Tracing outstanding memory allocations",
       .exclusive =
           [] {

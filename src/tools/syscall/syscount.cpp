@@ -127,6 +127,7 @@ TOOL(syscount) {
                  {},
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = table<syscount_key, syscount_counts>(
+          "calls",
           {derived<Line, id>("syscall", "SYSCALL", as::syscall, "name of the system call")
                .only("!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),

@@ -1,5 +1,5 @@
 // Rows of counters by key: order, top, and what one interval has beyond the last.
-#include "reports/table.hpp"
+#include "reports/aggregate_rows.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,8 +26,9 @@ std::uint64_t id(const Line& l) { return l.key.id; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
 
-TableReport report() {
+AggregateReport report() {
   return table<Key, Value>(
+      "rows",
       {derived<Line, id>("id", "ID", as::small, "key"),
        derived<Line, count>("count", "COUNT", as::pages, "events"),
        derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16), "time")
@@ -39,9 +40,9 @@ TableReport report() {
 std::string key(std::uint32_t id) { return {reinterpret_cast<const char*>(&id), sizeof id}; }
 
 using Seen = std::vector<std::vector<std::uint64_t>>;
-Seen seen(TableRows& rows, const TableRows::Reading& now) {
+Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
   Seen all;
-  for (auto& row : rows.since_last(now)) {
+  for (auto& row : rows.since_last(now, {})) {
     Line line;
     EXPECT_EQ(row.size(), sizeof line);
     memcpy(&line, row.data(), sizeof line);
@@ -52,29 +53,29 @@ Seen seen(TableRows& rows, const TableRows::Reading& now) {
 
 TEST(Table, RowsAreSorted) {
   auto r = report();
-  TableRows rows;
-  rows.order(r, r.sort, 0);
+  AggregateRows rows(r);
+  rows.order(r.sort);
   EXPECT_EQ(seen(rows, {{key(1), {5, 10}}, {key(2), {1, 30}}, {key(3), {7, 10}}}),
             (Seen{{2, 1, 30}, {3, 7, 10}, {1, 5, 10}}));
-  TableRows by_count;
-  by_count.order(r, "count", 0);
+  AggregateRows by_count(r);
+  by_count.order("count");
   EXPECT_EQ(seen(by_count, {{key(1), {5, 10}}, {key(2), {1, 30}}, {key(3), {7, 10}}}),
             (Seen{{3, 7, 10}, {1, 5, 10}, {2, 1, 30}}));
 }
 
-TEST(Table, TopHidesRowsButCountsTheirEvents) {
+TEST(Table, EventsOfAllRowsCount) {
   auto r = report();
-  TableRows rows;
-  rows.order(r, r.sort, 2);
+  AggregateRows rows(r);
+  rows.order(r.sort);
   EXPECT_EQ(seen(rows, {{key(1), {5, 0}}, {key(2), {1, 0}}, {key(3), {7, 0}}}),
-            (Seen{{3, 7, 0}, {1, 5, 0}}));
+            (Seen{{3, 7, 0}, {1, 5, 0}, {2, 1, 0}}));
   EXPECT_EQ(rows.events(), 13u);
 }
 
 TEST(Table, IntervalsAreDifferences) {
   auto r = report();
-  TableRows rows;
-  rows.order(r, r.sort, 0);
+  AggregateRows rows(r);
+  rows.order(r.sort);
   EXPECT_EQ(seen(rows, {{key(1), {5, 50}}}), (Seen{{1, 5, 50}}));
   EXPECT_EQ(seen(rows, {{key(1), {5, 50}}, {key(2), {2, 3}}}), (Seen{{2, 2, 3}}));
   EXPECT_EQ(seen(rows, {{key(1), {9, 51}}, {key(2), {2, 3}}}), (Seen{{1, 4, 1}}));
@@ -85,8 +86,8 @@ TEST(Table, IntervalsAreDifferences) {
 // The kernel counts an event before it adds its time, and a reading may fall between the two.
 TEST(Table, TimeThatComesAfterItsEventIsNotLost) {
   auto r = report();
-  TableRows rows;
-  rows.order(r, r.sort, 0);
+  AggregateRows rows(r);
+  rows.order(r.sort);
   EXPECT_EQ(seen(rows, {{key(1), {1, 10}}, {key(2), {0, 4}}}), (Seen{{1, 1, 10}}));
   EXPECT_EQ(seen(rows, {{key(1), {1, 30}}, {key(2), {0, 4}}}), Seen{});
   EXPECT_EQ(seen(rows, {{key(1), {2, 40}}, {key(2), {1, 4}}}), (Seen{{1, 1, 30}, {2, 1, 4}}));

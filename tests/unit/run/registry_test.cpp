@@ -42,13 +42,7 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
     }
   }
 
-  static std::vector<Field> fields(const Report& report) {
-    if (auto* r = std::get_if<HistogramReport>(&report)) return r->keys;
-    if (auto* r = std::get_if<EventReport>(&report)) return r->fields;
-    if (auto* r = std::get_if<SumReport>(&report)) return r->fields;
-    if (auto* r = std::get_if<TableReport>(&report)) return r->fields;
-    return {};
-  }
+  static std::vector<Field> fields(const Report& report) { return report->fields(); }
 
   std::vector<Report> reports() const {
     std::vector<Report> all{tool.report};
@@ -270,9 +264,9 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
     EXPECT_TRUE(snake_case(f.key));
     expect_fragment(f.doc, "doc");
     EXPECT_TRUE(f.read);
-    expect_condition(f.when);
-    expect_condition(f.exists);
-    if (!f.in_ms.empty()) {
+    expect_condition(f.shown_with);
+    expect_condition(f.only_with);
+    if (!f.millisecond_title.empty()) {
       EXPECT_TRUE(has_option("milliseconds"));
       EXPECT_EQ(f.format.kind, Format::microseconds);
     }
@@ -290,7 +284,7 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
     if (f.title.find("KB") != f.title.npos || f.title.find("MB") != f.title.npos) {
       EXPECT_TRUE(ends_with_any(f.key, {"_kb", "_mb", "_bytes", "_pages"}));
     }
-    if (f.format.kind == Format::enumerator || f.format.kind == Format::bits) {
+    if (f.format.kind == Format::enumerator) {
       EXPECT_FALSE(f.format.type.empty());
     }
   }
@@ -309,7 +303,7 @@ TEST_P(EveryTool, WritesEachKeyOnce) {
     for (auto& k : kind.keys) EXPECT_TRUE(keys.insert(k.name).second) << k.name << " twice";
   }
   std::set<std::string> columns;
-  for (auto& k : csv_columns(tool.report))
+  for (auto& k : tool.report->csv())
     EXPECT_TRUE(columns.insert(k.name).second) << k.name << " twice";
   for (auto& report : reports()) {
     std::set<std::string_view> titles;
@@ -322,31 +316,19 @@ TEST_P(EveryTool, WritesEachKeyOnce) {
 
 TEST_P(EveryTool, HasAReportThatIsComplete) {
   for (auto& other : tool.other_reports) EXPECT_TRUE(has_option(other.when)) << other.when;
-  if (auto* r = std::get_if<HistogramReport>(&tool.report)) {
-    expect_fragment(r->what, "what");
-    if (!r->extension.empty()) {
-      EXPECT_TRUE(has_option(r->extension)) << r->extension;
+  for (auto& report : reports()) {
+    EXPECT_FALSE(report->name().empty());
+    EXPECT_FALSE(report->json().empty());
+    EXPECT_FALSE(report->csv().empty());
+    for (auto condition : report->conditions()) expect_condition(condition);
+    // Tables name the keys that they sort by.
+    Config config;
+    config.sort = "no such key";
+    auto checked = report->check(config);
+    if (!checked) {
+      EXPECT_EQ(checked.error().status, kUsage);
+      EXPECT_FALSE(checked.error().hint.empty());
     }
-  } else if (auto* r = std::get_if<EventReport>(&tool.report)) {
-    EXPECT_FALSE(r->fields.empty());
-    if (!r->stack_when.empty()) {
-      EXPECT_TRUE(has_option(r->stack_when)) << r->stack_when;
-    }
-  } else if (auto* r = std::get_if<SumReport>(&tool.report)) {
-    EXPECT_FALSE(r->fields.empty());
-    EXPECT_EQ(r->record_size % 8, 0u) << "sums are 64-bit counters";
-  } else if (auto* r = std::get_if<TableReport>(&tool.report)) {
-    for (auto sort = r->sort; !sort.empty();) {
-      auto key = sort.substr(0, sort.find(','));
-      bool known = false;
-      for (auto& f : r->fields) known |= f.key == key;
-      EXPECT_TRUE(known) << r->sort;
-      sort.remove_prefix(std::min(sort.size(), key.size() + 1));
-    }
-    EXPECT_FALSE(r->sort.empty());
-    EXPECT_EQ(r->value_size % 8, 0u) << "counters are 64 bits";
-  } else if (auto* r = std::get_if<StackReport>(&tool.report)) {
-    EXPECT_FALSE(r->value_title.empty());
   }
 }
 
