@@ -154,7 +154,8 @@ std::string perf_right_missing(int error, bool user_function) {
 
 std::vector<NeededRight> needed_rights(const Tool& tool) {
   std::vector<NeededRight> needed;
-  if (!tool.object.bytes || std::holds_alternative<SnapshotReport>(tool.report)) return needed;
+  if (tool.object.compressed.empty() || std::holds_alternative<SnapshotReport>(tool.report))
+    return needed;
   auto parts = kernel_parts(tool);
   auto attaches = [&](std::string_view kind) {
     return std::any_of(parts.programs.begin(), parts.programs.end(), [&](auto& program) {

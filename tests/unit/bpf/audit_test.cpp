@@ -28,8 +28,7 @@ struct Code {
 
 std::vector<Code> functions_of(const Tool& tool) {
   std::vector<Code> all;
-  std::size_t size = 0;
-  auto* bytes = tool.object.bytes(&size);
+  auto bytes = tool.object.bytes();
   std::vector<std::uint64_t> copy((size + 7) / 8);  // aligned and writable, as libelf wants
   std::memcpy(copy.data(), bytes, size);
   elf_version(EV_CURRENT);
@@ -451,8 +450,7 @@ std::string holes(const btf* types, __u32 id, std::size_t size) {
 // Keys and values without padding are copied whole. That those which programs keep on their stack
 // are written whole is what verifiers before 6.3 demand (6715df8d5d24 allowed the rest).
 TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
-  std::size_t size = 0;
-  auto* bytes = tool.object.bytes(&size);
+  auto bytes = tool.object.bytes();
   std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(
       bpf_object__open_mem(bytes, size, nullptr), bpf_object__close);
   ASSERT_TRUE(object);
