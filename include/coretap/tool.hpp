@@ -27,12 +27,15 @@ struct Question {
 
 /// The compiled kernel program that lies in the executable.
 struct KernelObject {
-  const void* (*bytes)(std::size_t* size) = nullptr;
+  std::string_view compressed;  ///< by zstd; empty: the tool has none
+
+  /// The ELF file, decompressed anew by each call; empty if that fails.
+  std::string bytes() const;
 };
 
 template <class Skeleton>
 KernelObject skeleton() {
-  return {[](std::size_t* size) -> const void* { return Skeleton::elf_bytes(size); }};
+  return {Skeleton::compressed()};
 }
 
 /// How many entries a map gets; never a constant that silently drops.

@@ -57,7 +57,7 @@ bool maps_need_bpf(const Session& s) {
 
 std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   std::vector<NeededCapability> needed;
-  if (!tool.object.bytes || !tool.report->has_program()) return needed;
+  if (tool.object.compressed.empty() || !tool.report->has_program()) return needed;
   auto parts = kernel_parts(tool);
   auto attaches = [&](std::string_view kind) {
     return std::any_of(parts.programs.begin(), parts.programs.end(), [&](auto& program) {
