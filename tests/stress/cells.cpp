@@ -55,27 +55,27 @@ Rest Rest::of(pid_t pid) {
     last = now;
     std::this_thread::sleep_for(10ms);
   }
-  throw std::runtime_error("a victim does not come to rest");
+  throw std::runtime_error("a workload does not come to rest");
 }
 
 Load::Load(const std::string& name, const Strings& arguments, int cpu)
-    : victim_(name, arguments,
-              {.linger = true,
-               .in_child =
-                   [cpu] {
-                     cpu_set_t one;
-                     CPU_ZERO(&one);
-                     CPU_SET(cpu, &one);
-                     ::sched_setaffinity(0, sizeof one, &one);
-                   },
-               // In an emulated guest with many copies of a tool it takes minutes.
-               .patience = std::chrono::seconds(900)}) {
-  before_ = Rest::of(victim_.pid());
+    : workload_(name, arguments,
+                {.linger = true,
+                 .in_child =
+                     [cpu] {
+                       cpu_set_t one;
+                       CPU_ZERO(&one);
+                       CPU_SET(cpu, &one);
+                       ::sched_setaffinity(0, sizeof one, &one);
+                     },
+                 // In an emulated guest with many copies of a tool it takes minutes.
+                 .patience = std::chrono::seconds(900)}) {
+  before_ = Rest::of(workload_.pid());
 }
 
 void Load::finish() {
-  victim_.truth();
-  after_ = Rest::of(victim_.pid());
+  workload_.truth();
+  after_ = Rest::of(workload_.pid());
 }
 
 std::uint64_t Load::grown(const std::function<std::uint64_t(const Rest::Thread&)>& count) const {

@@ -1,5 +1,5 @@
 // A tool in trouble is still to tell the truth: what it shows and what it counts as not shown are
-// all that its victims say they did. A row for each tool, a cell for each kind of trouble.
+// all that its workloads say they did. A row for each tool, a cell for each kind of trouble.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,42 +25,42 @@ struct Rest {
   static Rest of(pid_t pid);
 };
 
-/// A victim: held, then released, then at rest again.
+/// A workload: held, then released, then at rest again.
 class Load {
  public:
   Load(const std::string& name, const Strings& arguments, int cpu);
 
-  void release() { victim_.release(); }
+  void release() { workload_.release(); }
   void finish();  ///< until it has said its truth
-  tooltest::Victim& victim() { return victim_; }
-  std::uint64_t truth(const char* key) { return victim_.truth()[key].u64(); }
+  tooltest::Workload& workload() { return workload_; }
+  std::uint64_t truth(const char* key) { return workload_.truth()[key].u64(); }
   /// Summed over the threads, of each what `count` makes of its growth while it was loose.
   std::uint64_t grown(const std::function<std::uint64_t(const Rest::Thread&)>& count) const;
 
  private:
-  tooltest::Victim victim_;
+  tooltest::Workload workload_;
   Rest before_, after_;
 };
 
 struct Row {
-  std::string tool, victim;
-  /// The victim's arguments for so many events.
+  std::string tool, workload;
+  /// The workload's arguments for so many events.
   Strings (*arguments)(std::uint64_t events);
-  std::uint64_t events;  ///< of each victim, on a usual machine
+  std::uint64_t events;  ///< of each workload, on a usual machine
   Strings options = {};  ///< of the tool
   /// What a line stands for.
   std::uint64_t (*shown)(const Json& line);
-  /// What the victim knows, or the kernel of the victim.
+  /// What the workload knows, or the kernel of the workload.
   std::uint64_t (*truth)(Load& load);
   /// The smallest buffers and tables; some of the events must not fit.
   Strings tiny = {};
-  int victims = 2;  ///< one on each CPU
+  int workloads = 2;  ///< one on each CPU
   /// At once, in the short form: the kernel takes a tenth of a second to take away each of the
   /// probes of some tools, one after another.
   int copies = 24;
   bool by_cgroup = false;                 ///< its events are those of its children, too
-  Strings (*pids)(Load& load) = nullptr;  ///< whose events are wanted, if not the victim's
-  /// Events of its own that a victim cannot know of.
+  Strings (*pids)(Load& load) = nullptr;  ///< whose events are wanted, if not the workload's
+  /// Events of its own that a workload cannot know of.
   std::uint64_t slack = 0;
   double tolerance = 0;           ///< samples: a part of the truth
   std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event

@@ -1,4 +1,5 @@
-// The tools: which victim makes their events, how they are called, and what their lines stand for.
+// The tools: which workload makes their events, how they are called, and what their lines stand
+// for.
 #include "cells.hpp"
 
 namespace coretap::stress {
@@ -39,7 +40,7 @@ Strings sleeper(std::uint64_t n) {
 Strings busy(std::uint64_t n) { return {"--threads", "3", "--ms", text(n)}; }
 
 Strings both_ends(Load& load) {
-  return {load.victim().id(), text(load.victim().ready()["server_pid"].u64())};
+  return {load.workload().id(), text(load.workload().ready()["server_pid"].u64())};
 }
 
 constexpr std::uint64_t kPeriodNs = 5'000'000;
@@ -50,7 +51,7 @@ constexpr std::uint64_t kFew = 64;
 std::vector<Row> make_rows() {
   return {
       {.tool = "biolatency",
-       .victim = "blockio",
+       .workload = "blockio",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--make", "loop", "--count", text(n), "--span", "4m"};
        },
@@ -60,7 +61,7 @@ std::vector<Row> make_rows() {
        .truth = says<kCount>,
        .tiny = {"--max-keys", "1"}},
       {.tool = "biosnoop",
-       .victim = "blockio",
+       .workload = "blockio",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--make", "loop", "--count", text(n), "--span", "4m"};
        },
@@ -69,7 +70,7 @@ std::vector<Row> make_rows() {
        .truth = says<kCount>,
        .tiny = {"--ring-size", "4096"}},
       {.tool = "chaintrace",
-       .victim = "sleeper",
+       .workload = "sleeper",
        .arguments = sleeper,
        .events = 3000,
        .options = {"--state", "3"},
@@ -77,7 +78,7 @@ std::vector<Row> make_rows() {
        .truth = sleeps,
        .tiny = {"--stack-storage-size", "1"}},
       {.tool = "execsnoop",
-       .victim = "runner",
+       .workload = "runner",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--count", text(n)};
        },
@@ -87,14 +88,14 @@ std::vector<Row> make_rows() {
        .tiny = {"--ring-size", "4096"},
        .by_cgroup = true},
       {.tool = "offcputime",
-       .victim = "sleeper",
+       .workload = "sleeper",
        .arguments = sleeper,
        .events = 3000,
        .shown = counted,
        .truth = all_waits,
        .tiny = {"--stack-storage-size", "1"}},
       {.tool = "offwaketime",
-       .victim = "sleeper",
+       .workload = "sleeper",
        .arguments = sleeper,
        .events = 3000,
        .options = {"--state", "3"},
@@ -102,7 +103,7 @@ std::vector<Row> make_rows() {
        .truth = sleeps,
        .tiny = {"--stack-storage-size", "1"}},
       {.tool = "profile",
-       .victim = "sleeper",
+       .workload = "sleeper",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--sleeps", "1", "--spin", text(n)};
        },
@@ -116,7 +117,7 @@ std::vector<Row> make_rows() {
        .tiny = {"--stack-storage-size", "1"},
        .tolerance = 0.25},
       {.tool = "runqlat",
-       .victim = "runqueue",
+       .workload = "runqueue",
        .arguments = busy,
        .events = 600,
        .options = {"-L"},
@@ -127,7 +128,7 @@ std::vector<Row> make_rows() {
        // (sched_info_depart).
        .slack = 1},
       {.tool = "wakeuptime",
-       .victim = "sleeper",
+       .workload = "sleeper",
        .arguments = sleeper,
        .events = 3000,
        .options = {"--state", "3"},
@@ -135,7 +136,7 @@ std::vector<Row> make_rows() {
        .truth = sleeps,
        .tiny = {"--stack-storage-size", "1"}},
       {.tool = "cachestat",
-       .victim = "pagecache",
+       .workload = "pagecache",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--phase", "warm", "--rounds", text(n)};
        },
@@ -144,7 +145,7 @@ std::vector<Row> make_rows() {
        .truth = [](Load& load) { return 2 * load.truth("page_accesses"); },
        .slack = kFew},
       {.tool = "readahead",
-       .victim = "pagecache",
+       .workload = "pagecache",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--phase", "cold", "--rounds", text(n)};
        },
@@ -153,7 +154,7 @@ std::vector<Row> make_rows() {
        .truth = [](Load& load) { return load.truth("page_accesses"); },
        .slack = kFew},
       {.tool = "compactsnoop",
-       .victim = "compaction",
+       .workload = "compaction",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--manual", "--rounds", text(n)};
        },
@@ -161,9 +162,9 @@ std::vector<Row> make_rows() {
        .shown = one,
        .truth = says<kBegins>,
        .tiny = {"--ring-size", "4096"},
-       .victims = 1},
+       .workloads = 1},
       {.tool = "drsnoop",
-       .victim = "reclaim",
+       .workload = "reclaim",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--memcg", "--events", text(n)};
        },
@@ -172,16 +173,16 @@ std::vector<Row> make_rows() {
        .shown = one,
        .truth =
            [](Load& load) {
-             auto memcg = load.victim().truth()["memcg"];
+             auto memcg = load.workload().truth()["memcg"];
              if (memcg["version"].u64() != 2) throw tooltest::Skip("cgroup-1");
              return memcg["max_events"].u64();
            },
        .tiny = {"--ring-size", "4096"},
        .pids = [](Load& load) -> Strings {
-         return {text(load.victim().ready()["worker_pid"].u64())};
+         return {text(load.workload().ready()["worker_pid"].u64())};
        }},
       {.tool = "extfrag",
-       .victim = "compaction",
+       .workload = "compaction",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--unmovable", text(n), "--order", "8", "--whole"};
        },
@@ -190,10 +191,10 @@ std::vector<Row> make_rows() {
        .shown = counted,
        .truth = nullptr,
        .tiny = {"--max-keys", "1"},
-       .victims = 1,
+       .workloads = 1,
        .kernel_event = "kmem/mm_page_alloc_extfrag"},
       {.tool = "memleak",
-       .victim = "leaker",
+       .workload = "leaker",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--rounds", "1", "--blocks", text(n), "--block-bytes", "777"};
        },
@@ -203,14 +204,14 @@ std::vector<Row> make_rows() {
        .truth =
            [](Load& load) {
              std::uint64_t blocks = 0;
-             for (auto& place : load.victim().truth()["holds"].items())
+             for (auto& place : load.workload().truth()["holds"].items())
                if (place["function"].str() == "leak_blocks") blocks = place["count"].u64();
              return blocks;
            },
        .tiny = {"--max-keys", "100"},
        .copies = 3},
       {.tool = "numamove",
-       .victim = "numa",
+       .workload = "numa",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--pages", text(n)};
        },
@@ -221,22 +222,22 @@ std::vector<Row> make_rows() {
              if (load.truth("moved") != load.truth("pages")) throw tooltest::Skip("unbalanced");
              return load.truth("moved");
            },
-       .victims = 1,
+       .workloads = 1,
        .slack = 1024},  // the process's other pages
       {.tool = "tcplife",
-       .victim = "tcp",
+       .workload = "tcp",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--sessions", text(n), "--client-bytes", "10", "--server-bytes", "10"};
        },
        .events = 200,
        .shown = one,
        .truth = [](Load& load) -> std::uint64_t {
-         return 2 * load.victim().truth()["client_ports"].items().size();
+         return 2 * load.workload().truth()["client_ports"].items().size();
        },
        .tiny = {"--ring-size", "4096"},
        .pids = both_ends},
       {.tool = "tcpretrans",
-       .victim = "tcp",
+       .workload = "tcp",
        .arguments = [](std::uint64_t n) -> Strings {
          // Small, so that each is one segment: those are what the kernel counts.
          return {"--sessions",     text(n), "--lost",         "1",
@@ -251,7 +252,7 @@ std::vector<Row> make_rows() {
        .tiny = {"-c", "--max-keys", "1"},
        .pids = both_ends},
       {.tool = "opensnoop",
-       .victim = "opener",
+       .workload = "opener",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--count", text(n)};
        },
@@ -261,7 +262,7 @@ std::vector<Row> make_rows() {
        .tiny = {"--ring-size", "4096"},
        .copies = 8},
       {.tool = "syscount",
-       .victim = "syscalls",
+       .workload = "syscalls",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--calls", text(n), "--restarts", "0"};
        },
@@ -271,7 +272,7 @@ std::vector<Row> make_rows() {
        .truth = says<kCalls>,
        .tiny = {"--max-keys", "1"}},
       {.tool = "traceloop",
-       .victim = "syscalls",
+       .workload = "syscalls",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--calls", text(n), "--restarts", "0"};
        },
@@ -282,7 +283,7 @@ std::vector<Row> make_rows() {
        .tiny = {"-s", "64"},
        .copies = 12},
       {.tool = "bashreadline",
-       .victim = "typist",
+       .workload = "typist",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--lines", text(n)};
        },
@@ -293,7 +294,7 @@ std::vector<Row> make_rows() {
        .copies = 12,
        .by_cgroup = true},
       {.tool = "gethostlatency",
-       .victim = "resolver",
+       .workload = "resolver",
        .arguments = [](std::uint64_t n) -> Strings {
          return {"--count", text(n)};
        },

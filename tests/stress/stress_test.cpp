@@ -46,16 +46,16 @@ std::uint64_t now_ns() {
 
 // ---- one cell ----
 
-/// The victims, held, and how a tool is told of them.
+/// The workloads, held, and how a tool is told of them.
 struct Scene {
   explicit Scene(const Row& of) : row(of) {
     if (row.by_cgroup) cgroup.emplace();
     if (!row.kernel_event.empty()) trace.emplace(row.kernel_event);
     auto events = std::max<std::uint64_t>(
         2, static_cast<std::uint64_t>(std::llround(static_cast<double>(row.events) * scale())));
-    for (int i = 0; i < row.victims; i++) {
-      loads.push_back(std::make_unique<Load>(row.victim, row.arguments(events), i % cpus()));
-      if (cgroup) cgroup->add(loads.back()->victim().pid());
+    for (int i = 0; i < row.workloads; i++) {
+      loads.push_back(std::make_unique<Load>(row.workload, row.arguments(events), i % cpus()));
+      if (cgroup) cgroup->add(loads.back()->workload().pid());
     }
   }
   static int cpus() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
@@ -70,7 +70,7 @@ struct Scene {
     }
     std::string pids;
     for (auto& load : loads)
-      for (auto& pid : row.pids ? row.pids(*load) : Strings{load->victim().id()})
+      for (auto& pid : row.pids ? row.pids(*load) : Strings{load->workload().id()})
         pids += (pids.empty() ? "" : ",") + pid;
     all.insert(all.end(), {"-p", pids});
     return all;
@@ -88,7 +88,7 @@ struct Scene {
   std::uint64_t truth() {
     std::uint64_t sum = 0;
     for (auto& load : loads)
-      sum += trace ? trace->lines(load->victim().pid()).size() : row.truth(*load);
+      sum += trace ? trace->lines(load->workload().pid()).size() : row.truth(*load);
     if (!sum) throw Skip("none-here");
     return sum;
   }
@@ -104,7 +104,7 @@ struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Nothing happened before the victims were released, nor took longer than they did.
+/// Nothing happened before the workloads were released, nor took longer than they did.
 void check_times(const Scene& scene, const Json& line) {
   constexpr std::uint64_t kSlack = 5'000'000'000;  // what still went on when they had ended
   auto last = (scene.ended_ns ? scene.ended_ns : now_ns()) + kSlack, span = last - scene.began_ns;
@@ -133,7 +133,7 @@ Outcome judge(Scene& scene, const std::string& out) {
   auto seen = static_cast<double>(o.seen()), truth = static_cast<double>(o.truth);
   // The kernel counts what it skipped for all tasks.
   auto most = truth * (1 + scene.row.tolerance) + (scene.row.tolerance > 0 ? 20 : 0) +
-              static_cast<double>(scene.row.slack * static_cast<unsigned>(scene.row.victims));
+              static_cast<double>(scene.row.slack * static_cast<unsigned>(scene.row.workloads));
   auto least = truth * (1 - scene.row.tolerance) - static_cast<double>(o.missed);
   // An emulated CPU that waits for its host takes several ticks of a clock for one.
   if (scene.row.tolerance > 0 && slowness() > 3) {

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Escaped for the victims; ESC, BEL, newline, both quotes' trouble and a byte that is no UTF-8.
+/// Escaped for the workloads; ESC, BEL, newline, both quotes' trouble and a byte that is no UTF-8.
 constexpr char kHostile[] = "\\x1b]0;x\\x07\\x0a\"\\\\\\xff";
 constexpr char kHostileJson[] = "\x1b]0;x\x07\n\"\\\xef\xbf\xbd";
 constexpr char kHostileText[] = "\\x1b]0;x\\x07\\x0a\"\\\\xff";
@@ -62,8 +62,8 @@ Strings whole(const std::string& tool, Strings options = {}) {
 }
 
 /// A process that does nothing until it is released.
-struct Idle : Victim {
-  Idle() : Victim("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
+struct Idle : Workload {
+  Idle() : Workload("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
 };
 
 /// A pipe with a name that nobody reads unless told to.
@@ -172,14 +172,14 @@ void expect_complete(const std::string& tool, const Report& report) {
                                       ledger["missed"].u64());
 }
 
-/// -- COMMAND that is `hostile`, then the victim that suits the tool; both say nothing.
+/// -- COMMAND that is `hostile`, then the workload that suits the tool; both say nothing.
 Strings hostile_command(const Events& events, const std::string& directory) {
   Strings words{"--",
                 "sh",
                 "-c",
                 "\"$0\" --name \"$1\" --dir \"$2\" --count 3 >/dev/null && shift 2 && exec \"$@\" "
                 ">/dev/null",
-                victim_path("hostile"),
+                workload_path("hostile"),
                 kHostile,
                 directory};
   words.insert(words.end(), events.command.begin(), events.command.end());
@@ -464,7 +464,7 @@ EVERY_TOOL(HostileNames) {
 
 TOOL_TEST(Common, StrictTellsOfLostStacks) {
   require_tool("offcputime");
-  auto forker = victim_path("forker");
+  auto forker = workload_path("forker");
   Strings command{"--", forker, "--children", "4", "--depth", "2"};
   Strings strict{"--json", "--strict", "--stack-storage-size", "2"}, lenient = strict;
   lenient.erase(lenient.begin() + 1);
@@ -481,10 +481,10 @@ TOOL_TEST(Common, StrictTellsOfLostStacks) {
 
 TOOL_TEST(Common, StrictTellsOfLostKeys) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "4", "--ms", "100"}, {.linger = true});
-  Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("runqueue", {"--threads", "4", "--ms", "100"}, {.linger = true});
+  Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   tracer.process().signal(SIGINT);
   auto report = tracer.finish(4);
   EXPECT_GT(report.lost("untracked"), 0u);
@@ -497,11 +497,11 @@ TOOL_TEST(Common, StrictTellsOfLostKeys) {
 
 TOOL_TEST(Common, StalledReaderOfManyReports) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "16", "--ms", "60000"});
+  Workload workload("runqueue", {"--threads", "16", "--ms", "60000"});
   UnreadPipe pipe;
   auto process = start("runqlat", {"--json", "-L", "0.05"}, pipe.path());
   ASSERT_TRUE(await_programs(process->pid()));
-  victim.release();
+  workload.release();
   ASSERT_TRUE(until([&] { return pipe.full(); })) << process->err();
   std::this_thread::sleep_for(1s);  // now it waits in the midst of a report
   auto held = bpf_ids(process->pid());
@@ -517,13 +517,13 @@ TOOL_TEST(Common, StalledReaderOfManyReports) {
 // The last report waits for who reads slowly, such as a pager.
 TOOL_TEST(Common, SlowReaderGetsTheLastReport) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "16", "--ms", "100"}, {.linger = true});
+  Workload workload("runqueue", {"--threads", "16", "--ms", "100"}, {.linger = true});
   UnreadPipe pipe;
   pipe.shrink();
-  auto process = start("runqlat", {"-L", "-p", victim.id()}, pipe.path());
+  auto process = start("runqlat", {"-L", "-p", workload.id()}, pipe.path());
   ASSERT_TRUE(process->await([](auto&, auto& err) { return contains(err, "Tracing "); }));
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   process->signal(SIGINT);
   ASSERT_TRUE(until([&] { return pipe.full(); }));
   std::this_thread::sleep_for(1s);

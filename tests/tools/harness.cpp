@@ -197,7 +197,7 @@ Process::Process(const Spawn& spawn) {
 
 Process::~Process() {
   if (!ended()) {
-    // Victims undo what they changed on SIGTERM.
+    // Workloads undo what they changed on SIGTERM.
     signal(SIGTERM);
     auto until = Clock::now() + 5s;
     while (!reap(false) && Clock::now() < until) nap(10ms);
@@ -350,8 +350,8 @@ std::string bin_directory() {
                      std::filesystem::read_symlink("/proc/self/exe").parent_path().string());
 }
 std::string tool_path(const std::string& name) { return bin_directory() + "/" + name; }
-std::string victim_path(const std::string& name) {
-  return environment("CORETAP_VICTIMS", bin_directory() + "/victims") + "/" + name;
+std::string workload_path(const std::string& name) {
+  return environment("CORETAP_WORKLOADS", bin_directory() + "/workloads") + "/" + name;
 }
 
 std::vector<std::string> tool_names() {
@@ -399,11 +399,11 @@ double slowness() {
   return factor;
 }
 
-// ---- victims ----
+// ---- workloads ----
 
-Victim::Victim(const std::string& name, Strings arguments, How how)
+Workload::Workload(const std::string& name, Strings arguments, How how)
     : name_(name), linger_(how.linger), patience_(how.patience) {
-  Strings argv{victim_path(name), "--hold", "--timeout", std::to_string(how.patience.count())};
+  Strings argv{workload_path(name), "--hold", "--timeout", std::to_string(how.patience.count())};
   if (how.linger) argv.push_back("--linger");
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   process_ = std::make_unique<Process>(
@@ -413,14 +413,14 @@ Victim::Victim(const std::string& name, Strings arguments, How how)
   ready_ = Json::parse(process_->out_lines().at(0));
 }
 
-void Victim::gone() {
+void Workload::gone() {
   int status = process_->wait();
   if (status == 77) throw Skip(process_->err());
-  throw failed("victim " + name_ + " ended with " + std::to_string(status) + ": " +
+  throw failed("workload " + name_ + " ended with " + std::to_string(status) + ": " +
                process_->err());
 }
 
-Json Victim::truth() {
+Json Workload::truth() {
   if (truth_) return *truth_;
   auto two = [](const std::string& out, auto&) {
     return std::count(out.begin(), out.end(), '\n') >= 2;
@@ -431,7 +431,7 @@ Json Victim::truth() {
   return *truth_;
 }
 
-void Victim::end_lingering() {
+void Workload::end_lingering() {
   process_->write_stdin("x");
   if (process_->wait() != 0) gone();
 }
@@ -458,7 +458,7 @@ Report parse_report(const std::string& out, const std::string& err) {
   if (!out.empty() && out.back() != '\n') throw failed("the last line is not complete: " + out);
   for (auto& line : lines_of(out)) {
     auto json = Json::parse(line);
-    if (json.has("victim"))
+    if (json.has("workload"))
       report.truth = json;
     else
       own.push_back(json);
@@ -570,8 +570,8 @@ Report Tracer::finish(int expected_status) {
 
 // ---- cgroups ----
 
-Report follow(const std::string& tool, const std::string& victim, const Strings& arguments) {
-  Strings options{"--json", "--", victim_path(victim)};
+Report follow(const std::string& tool, const std::string& workload, const Strings& arguments) {
+  Strings options{"--json", "--", workload_path(workload)};
   options.insert(options.end(), arguments.begin(), arguments.end());
   auto report = Tracer(tool, options, {.attached = false}).finish();
   if (!report.truth) throw Skip(report.err);
@@ -603,7 +603,7 @@ Events events_for(const std::string& tool) {
   };
   auto found = known.find(tool);
   Events e = found == known.end() ? Events{{}, {"sleeper", "--sleeps", "3"}} : found->second;
-  e.command[0] = victim_path(e.command[0]);
+  e.command[0] = workload_path(e.command[0]);
   return e;
 }
 

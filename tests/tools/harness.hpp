@@ -1,4 +1,4 @@
-// Runs the real executables: a tool and a victim that makes a known number of events, and reads
+// Runs the real executables: a tool and a workload that makes a known number of events, and reads
 // the JSON of both. Whatever is started here is bounded in time and ends with the test.
 #pragma once
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ Result run(const Strings& argv, const std::function<void()>& in_child = {},
 
 std::string bin_directory();
 std::string tool_path(const std::string& name);
-std::string victim_path(const std::string& name);
+std::string workload_path(const std::string& name);
 std::vector<std::string> tool_names();  ///< by `coretap list --json`
 
 /// Why the expectation file (CORETAP_EXPECT) says that this tool may be missing here.
@@ -136,15 +136,16 @@ void require_tool(const std::string& tool);
 double slowness();
 
 /// A program that waits, ready, until the tracer is attached.
-class Victim {
+class Workload {
  public:
   struct How {
     bool linger = false;
     std::function<void()> in_child = {};
     std::chrono::seconds patience = kPatience;  ///< it ends by itself then
   };
-  Victim(const std::string& name, Strings arguments, How how);
-  Victim(const std::string& name, Strings arguments) : Victim(name, std::move(arguments), How{}) {}
+  Workload(const std::string& name, Strings arguments, How how);
+  Workload(const std::string& name, Strings arguments)
+      : Workload(name, std::move(arguments), How{}) {}
 
   pid_t pid() const { return process_->pid(); }
   std::string id() const { return std::to_string(pid()); }
@@ -168,7 +169,7 @@ class Victim {
 struct Report {
   Json header, ledger;
   std::vector<Json> body;
-  std::optional<Json> truth;  ///< last line of a victim that ran as the tool's command
+  std::optional<Json> truth;  ///< last line of a workload that ran as the tool's command
   std::string err;
 
   std::uint64_t sum(const char* key) const;
@@ -205,10 +206,10 @@ class Tracer {
   std::unique_ptr<Process> process_;
 };
 
-/// What a tool says with --json of a victim that is its command; skips where the victim cannot.
-Report follow(const std::string& tool, const std::string& victim, const Strings& arguments);
+/// What a tool says with --json of a workload that is its command; skips where the workload cannot.
+Report follow(const std::string& tool, const std::string& workload, const Strings& arguments);
 
-/// A victim that makes events for this tool, and options that show names.
+/// A workload that makes events for this tool, and options that show names.
 struct Events {
   Strings options, command;
   bool in_turns = false;  ///< the command presses for the machine's memory: one at a time
@@ -220,7 +221,7 @@ Strings words(const std::string& text);
 /// The words of the header that a tool prints when nothing happens.
 Strings header_of(const std::string& tool, Strings options);
 
-/// Bytes as victims write them where they may be no UTF-8.
+/// Bytes as workloads write them where they may be no UTF-8.
 std::string unhex(const std::string& hex);
 
 /// Gone with this object, and all that is in it.

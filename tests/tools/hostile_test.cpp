@@ -187,10 +187,10 @@ std::unique_ptr<Watch> watch(const std::string& tool, const Strings& options,
   return w;
 }
 
-/// The victims of a load: who they are, and under which names.
+/// The workloads of a load: who they are, and under which names.
 struct Load {
   std::map<std::uint64_t, std::set<std::string>> names;
-  std::set<std::string> made;  ///< tools whose victim could make its events
+  std::set<std::string> made;  ///< tools whose workload could make its events
 };
 
 void check(Watch& w, const Load& load) {
@@ -299,8 +299,8 @@ void watch_load(const std::string& subsystem) {
       .symbols = {{"evil_decoy", 0x1000, 0xffffff},
                   {"evil_decoy", 0x401000, 0xffffff}}}.bytes();
   std::filesystem::permissions(strange + "/decoy", std::filesystem::perms::all);
-  begin({victim_path("unruly"), "--dir", strange}, {});
-  begin({victim_path("hostile"), "--dir", directory.path(), "--count", "3"}, {});
+  begin({workload_path("unruly"), "--dir", strange}, {});
+  begin({workload_path("hostile"), "--dir", directory.path(), "--count", "3"}, {});
   for (auto& [command, whose] : at_once) begin(command, whose);
   finish();
   for (auto& [command, whose] : in_turns) {
@@ -457,7 +457,7 @@ TOOL_TEST(Hostile, PerfMaps) {
   std::string place;
   auto start = [&](const std::string& name) {
     auto process = std::make_unique<Process>(
-        Spawn{.argv = {victim_path("unruly"), "--jit", "--timeout", "100"}});
+        Spawn{.argv = {workload_path("unruly"), "--jit", "--timeout", "100"}});
     if (!process->await([](auto& out, auto&) { return contains(out, "\n"); }))
       throw Skip(process->err());
     std::ostringstream line;

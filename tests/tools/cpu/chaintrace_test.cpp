@@ -10,7 +10,7 @@ SWITCH_TEST(Chaintrace, EndsInTheTimer) {
                  auto wakers = line["wakers"].items();
                  return line["tid"].i64() == run.target && wakers.size() == 2 &&
                         wakers[0]["tid"].i64() == run.waker &&
-                        has_frame(wakers[0], "user_stack", "victim_wake") &&
+                        has_frame(wakers[0], "user_stack", "workload_wake") &&
                         wakers[1]["context"].str() != "task" &&
                         has_frame(wakers[1], "kernel_stack", "hrtimer_wakeup");
                }));
@@ -31,7 +31,8 @@ TOOL_TEST(Chaintrace, FoldedAndText) {
   for (int i = 0; i < 2; i++) {
     Strings words{tool_path("chaintrace")};
     if (i == 0) words.push_back("-f");
-    for (auto& word : Strings{"--", victim_path("sleeper"), "--sleeps", "5", "--block-on", "pipe"})
+    for (auto& word :
+         Strings{"--", workload_path("sleeper"), "--sleeps", "5", "--block-on", "pipe"})
       words.push_back(word);
     auto done = run(words);
     EXPECT_EQ(done.status, 0) << done.err;

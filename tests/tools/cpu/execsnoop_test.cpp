@@ -29,13 +29,13 @@ std::vector<Json> children_of(const Report& report, std::uint64_t pid) {
 
 SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
   require_tool("execsnoop");
-  Victim victim("runner", {"--count", "0"});
+  Workload workload("runner", {"--count", "0"});
   Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
   Tracer named("execsnoop", {"--json", "-l", "two words"});
   Tracer few("execsnoop", {"--json", "--max-args", "2", "-q"});
   Tracer text("execsnoop", {"-T", "-t", "-U", "-P", "-n", "runner"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto pid = truth["pid"].u64();
   auto tries = truth["tries"].items();
   auto report = all.stop();
@@ -78,11 +78,11 @@ SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
 SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
   require_tool("execsnoop");
   const std::uint64_t count = slowness() > 3 ? 100 : 600;
-  Victim victim("runner", {"--count", std::to_string(count)});
+  Workload workload("runner", {"--count", std::to_string(count)});
   Tracer tracer("execsnoop", {"--json"});
   Tracer nobody("execsnoop", {"--json", "--strict", "-u", "54321"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   EXPECT_EQ(report.lost("lost"), 0u);
   auto events = children_of(report, truth["pid"].u64());
@@ -94,7 +94,7 @@ SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
 
 SWITCH_TEST(Execsnoop, FollowsACommand) {
   require_tool("execsnoop");
-  Tracer tracer("execsnoop", {"--json", "--", victim_path("runner"), "--count", "3"},
+  Tracer tracer("execsnoop", {"--json", "--", workload_path("runner"), "--count", "3"},
                 {.attached = false});
   ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   auto report = parse_report(tracer.process().out(), tracer.process().err());

@@ -9,10 +9,10 @@ SWITCH_TEST(Offwaketime, BothStacks) {
   expect_reads(run, sum_of(run, [&](auto& line) {
                  auto wakers = line["wakers"].items();
                  return line["tid"].i64() == run.target &&
-                        has_frame(line, "user_stack", "victim_middle") &&
+                        has_frame(line, "user_stack", "workload_middle") &&
                         has_frame(line, "kernel_stack", "pipe_read") && wakers.size() == 1 &&
                         wakers[0]["tid"].i64() == run.waker &&
-                        has_frame(wakers[0], "user_stack", "victim_wake") &&
+                        has_frame(wakers[0], "user_stack", "workload_wake") &&
                         has_frame(wakers[0], "kernel_stack", "pipe_write");
                }));
   for (auto& line : run.report.body) {
@@ -32,7 +32,7 @@ SWITCH_TEST(Offwaketime, PartsOfTheStacks) {
                  auto wakers = line["wakers"].items();
                  return line["kernel_stack"].strings().empty() && wakers.size() == 1 &&
                         wakers[0]["tid"].is_null() == false &&
-                        has_frame(wakers[0], "user_stack", "victim_wake");
+                        has_frame(wakers[0], "user_stack", "workload_wake");
                }));
 }
 

@@ -14,17 +14,17 @@ struct Run {
   double cpu_seconds;
 };
 
-Run profile(Strings options, Strings victim_options = {}) {
+Run profile(Strings options, Strings workload_options = {}) {
   require_tool("profile");
   Strings arguments{"--sleeps", "1", "--spin", "800"};
-  arguments.insert(arguments.end(), victim_options.begin(), victim_options.end());
-  Victim victim("sleeper", arguments, {.linger = true});
-  options.insert(options.end(), {"--json", "--strict", "-p", victim.id()});
+  arguments.insert(arguments.end(), workload_options.begin(), workload_options.end());
+  Workload workload("sleeper", arguments, {.linger = true});
+  options.insert(options.end(), {"--json", "--strict", "-p", workload.id()});
   Tracer tracer("profile", options);
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
-  victim.end_lingering();
+  workload.end_lingering();
   return {std::move(report),
           static_cast<double>(truth["threads"].items().at(0)["spun_cpu_ns"].u64()) / 1e9};
 }
@@ -56,7 +56,7 @@ TOOL_TEST(Profile, SamplesAreCpuTime) {
   auto expected = run.cpu_seconds * 199;
   auto all = samples(run, [](auto&) { return true; });
   auto in_spin =
-      samples(run, [](auto& line) { return has_frame(line, "user_stack", "victim_spin"); });
+      samples(run, [](auto& line) { return has_frame(line, "user_stack", "workload_spin"); });
   EXPECT_GT(all, expected * 0.75);
   EXPECT_LT(all, expected * 1.25 + 10);
   // Where the clock needs a system call its library function hides the caller.
@@ -133,15 +133,15 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
     std::this_thread::sleep_for(std::chrono::seconds(2));
   }
   std::this_thread::sleep_for(std::chrono::seconds(2));
-  Victim victim("sleeper", {"--sleeps", "1", "--spin", "1500", "--cpu", "1"}, {.linger = true});
-  victim.release();
-  victim.truth();
+  Workload workload("sleeper", {"--sleeps", "1", "--spin", "1500", "--cpu", "1"}, {.linger = true});
+  workload.release();
+  workload.truth();
   auto report = tracer.stop();
   std::uint64_t samples = 0;
-  for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
+  for (auto& line : report.of_process(static_cast<std::uint64_t>(workload.pid())))
     samples += line["count"].u64();
   EXPECT_GT(samples, 20u) << report.err;
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 }  // namespace

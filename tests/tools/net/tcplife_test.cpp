@@ -11,8 +11,8 @@ namespace coretap::tooltest {
 namespace {
 
 /// Its pid is the client's; a child of it serves.
-struct Pair : Victim {
-  explicit Pair(Strings options) : Victim("tcp", std::move(options)) {
+struct Pair : Workload {
+  explicit Pair(Strings options) : Workload("tcp", std::move(options)) {
     struct stat st {};
     if (::stat(("/proc/" + id() + "/ns/net").c_str(), &st)) throw Skip("no network namespaces");
     netns = st.st_ino;
@@ -153,7 +153,7 @@ TOOL_TEST(Tcplife, Filters) {
 
 TOOL_TEST(Tcplife, FollowsACommand) {
   require_tool("tcplife");
-  Tracer tracer("tcplife", {"--json", "--strict", "--", victim_path("tcp"), "--sessions", "2"},
+  Tracer tracer("tcplife", {"--json", "--strict", "--", workload_path("tcp"), "--sessions", "2"},
                 {.attached = false});
   ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   auto report = parse_report(tracer.process().out(), tracer.process().err());

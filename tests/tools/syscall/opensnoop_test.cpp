@@ -20,8 +20,8 @@ std::string in_json(std::string text) {
 bool is_null(const Json& event, const char* key) { return event[key].value().IsNull(); }
 
 struct Scene {
-  Victim victim{"opener", {"--scene", "--count", "20"}};
-  std::string pid = victim.id();
+  Workload workload{"opener", {"--scene", "--count", "20"}};
+  std::string pid = workload.id();
   std::unique_ptr<Tracer> with(Strings options) const {
     options.insert(options.begin(), {"--json", "--strict", "-p", pid});
     return std::make_unique<Tracer>("opensnoop", options);
@@ -65,8 +65,8 @@ SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
   auto writers = scene.with({"-f", "O_WRONLY", "-f", "O_EXCL"});
   auto text =
       std::make_unique<Tracer>("opensnoop", Strings{"-T", "-U", "-e", "-L", "-n", "opener"});
-  scene.victim.release();
-  auto truth = scene.victim.truth();
+  scene.workload.release();
+  auto truth = scene.workload.truth();
   auto calls = truth["scene"].items();
   auto bulk = truth["bulk"].u64(), pid = truth["pid"].u64();
   ASSERT_EQ(calls.size(), truth["scene_opens"].u64());
@@ -112,11 +112,11 @@ SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
 SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
   require_tool("opensnoop");
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
-  Victim victim("opener", {"--count", std::to_string(count)});
-  Tracer tracer("opensnoop", {"--strict", "-p", victim.id()}, {.stdout_path = "/dev/null"});
-  Tracer other("opensnoop", {"--json", "--strict", "-f", "O_TMPFILE", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("opener", {"--count", std::to_string(count)});
+  Tracer tracer("opensnoop", {"--strict", "-p", workload.id()}, {.stdout_path = "/dev/null"});
+  Tracer other("opensnoop", {"--json", "--strict", "-f", "O_TMPFILE", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   auto err = [&] {
     tracer.process().signal(2);
     EXPECT_EQ(tracer.process().wait(), 0) << tracer.process().err();
@@ -130,7 +130,7 @@ SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
 
 SWITCH_TEST(Opensnoop, Filters) {
   require_tool("opensnoop");
-  Victim wanted("opener", {"--count", "7"}),
+  Workload wanted("opener", {"--count", "7"}),
       other("opener", {"--comm", "op-other", "--count", "3"});
   auto with = [](Strings options) {
     options.insert(options.begin(), {"--json", "--strict"});
@@ -157,13 +157,13 @@ TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
   EXPECT_TRUE(safe_for_terminals(result.err));
 }
 
-// The victim's calls come from its main(), through syscall(), which keeps no frame pointer.
+// The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
 SWITCH_TEST(Opensnoop, Callers) {
   require_tool("opensnoop");
-  Victim victim("opener", {"--count", "20"});
-  Tracer tracer("opensnoop", {"--json", "--callers", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("opener", {"--count", "20"});
+  Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   std::uint64_t cut = 0;
   for (auto& event : report.body) {

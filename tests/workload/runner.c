@@ -1,8 +1,8 @@
 /* Runs programs, and fails to, with arguments that are known. */
-#include "victim.h"
+#include "workload.h"
 
 static uint64_t count = 5;
-static char self[VT_PATH];
+static char self[WL_PATH];
 static uint64_t execs, fails;
 
 extern char **environ;
@@ -19,30 +19,30 @@ tries[8];
 
 static void tell(const struct try *t)
 {
-	vt_open(NULL, '{');
-	vt_i64("pid", t->pid);
-	vt_hex("file_hex", t->file, strlen(t->file));
-	vt_i64("error", t->error);
-	vt_open("args_hex", '[');
+	wl_open(NULL, '{');
+	wl_i64("pid", t->pid);
+	wl_hex("file_hex", t->file, strlen(t->file));
+	wl_i64("error", t->error);
+	wl_open("args_hex", '[');
 	for (size_t i = 0; t->argv[i]; i++)
-		vt_hex(NULL, t->argv[i], strlen(t->argv[i]));
-	vt_close(']');
-	vt_close('}');
+		wl_hex(NULL, t->argv[i], strlen(t->argv[i]));
+	wl_close(']');
+	wl_close('}');
 }
 
 /* In a child: one try, and what it was. */
 static void attempt(const char *file, char *const argv[], bool works)
 {
-	pid_t pid = vt_fork();
+	pid_t pid = wl_fork();
 	int status;
 
 	if (pid == 0) {
 		execve(file, argv, environ);
 		_exit(errno);
 	}
-	status = vt_reap(pid);
+	status = wl_reap(pid);
 	if (!WIFEXITED(status) || !WEXITSTATUS(status) != works)
-		vt_die(VT_FAILED, "%s: status %#x", file, status);
+		wl_die(WL_FAILED, "%s: status %#x", file, status);
 	tries[execs + fails] = (struct try){pid, WEXITSTATUS(status), file, argv};
 	execs += works;
 	fails += !works;
@@ -50,8 +50,8 @@ static void attempt(const char *file, char *const argv[], bool works)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"count", VT_NUM, &count, "N", "more programs, several at a time"},
+	const struct wl_opt opts[] = {
+		{"count", WL_NUM, &count, "N", "more programs, several at a time"},
 		{0},
 	};
 	static char long_arg[3000], longer_arg[6000];
@@ -62,16 +62,16 @@ int main(int argc, char **argv)
 	ssize_t n;
 
 	if (argc > 0 && !strcmp(argv[0], "--child"))
-		return VT_OK;
-	vt_start(argc, argv, "runner", "Runs programs with known arguments.", opts);
+		return WL_OK;
+	wl_start(argc, argv, "runner", "Runs programs with known arguments.", opts);
 	if (count > 100000)
-		vt_die(VT_USAGE, "--count: at most 100000");
+		wl_die(WL_USAGE, "--count: at most 100000");
 	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (n < 0)
-		vt_die(VT_FAILED, "/proc/self/exe: %m");
+		wl_die(WL_FAILED, "/proc/self/exe: %m");
 	memset(long_arg, 'l', sizeof(long_arg) - 1);
 	memset(longer_arg, 'm', sizeof(longer_arg) - 1);
-	vt_ready();
+	wl_ready();
 
 	attempt(self, known, true);
 	attempt(self, two_long, true);
@@ -84,25 +84,25 @@ int main(int argc, char **argv)
 		uint64_t now = count - i < 4 ? count - i : 4;
 
 		for (uint64_t j = 0; j < now; j++) {
-			pids[j] = vt_fork();
+			pids[j] = wl_fork();
 			if (pids[j] == 0) {
 				execve(self, (char *[]){"--child", "storm", NULL}, environ);
 				_exit(127);
 			}
 		}
 		for (uint64_t j = 0; j < now; j++)
-			if (pids[j] < 0 || vt_reap(pids[j]))
-				vt_die(VT_FAILED, "a program of the storm failed");
+			if (pids[j] < 0 || wl_reap(pids[j]))
+				wl_die(WL_FAILED, "a program of the storm failed");
 	}
-	vt_line_begin();
-	vt_u64("pid", (uint64_t)getpid());
-	vt_open("tries", '[');
+	wl_line_begin();
+	wl_u64("pid", (uint64_t)getpid());
+	wl_open("tries", '[');
 	for (uint64_t i = 0; i < execs + fails; i++)
 		tell(&tries[i]);
-	vt_close(']');
-	vt_u64("storm", count);
-	vt_u64("execs", execs);
-	vt_u64("fails", fails);
-	vt_finish();
-	return VT_OK;
+	wl_close(']');
+	wl_u64("storm", count);
+	wl_u64("execs", execs);
+	wl_u64("fails", fails);
+	wl_finish();
+	return WL_OK;
 }

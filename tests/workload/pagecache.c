@@ -1,9 +1,9 @@
 /* Reads, maps and writes a file of known size, cold and warm, to move the page cache by known
  * amounts. */
-#include "victim.h"
+#include "workload.h"
 
 static const char *dir, *phases = "cold,warm,write,mmap";
-static uint64_t size = 4 * VT_MIB, read_size = 65536, rounds = 1;
+static uint64_t size = 4 * WL_MIB, read_size = 65536, rounds = 1;
 static bool random_access;
 static uint64_t page;
 
@@ -15,7 +15,7 @@ struct phase {
 	uint64_t calls, bytes, page_accesses, took_ns;
 	uint64_t resident_before, resident_after;
 	uint64_t minor_faults, major_faults;
-	struct vt_counters before, after;
+	struct wl_counters before, after;
 };
 
 /* What mincore() says of a mapping of our own; mapping alone brings no page in. */
@@ -26,7 +26,7 @@ static uint64_t resident(int fd)
 	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (!map || at == MAP_FAILED || mincore(at, size, map))
-		vt_die(VT_FAILED, "mincore: %m");
+		wl_die(WL_FAILED, "mincore: %m");
 	for (uint64_t i = 0; i < pages; i++)
 		found += map[i] & 1;
 	munmap(at, size);
@@ -41,14 +41,14 @@ static void drop(int fd)
 
 	for (int i = 0; i < 50; i++) {
 		if (fsync(fd))
-			vt_die(VT_FAILED, "fsync: %m");
+			wl_die(WL_FAILED, "fsync: %m");
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 		left = resident(fd);
 		if (!left)
 			return;
-		vt_nap_ms(10);
+		wl_nap_ms(10);
 	}
-	vt_die(VT_CANNOT, "%llu pages cannot be dropped from the cache", (unsigned long long)left);
+	wl_die(WL_CANNOT, "%llu pages cannot be dropped from the cache", (unsigned long long)left);
 }
 
 static uint64_t spanned(uint64_t at, uint64_t bytes)
@@ -64,7 +64,7 @@ static void transfer(struct phase *p, int fd, char *buffer, bool writing)
 				      : pread(fd, buffer, want, (off_t)at);
 
 		if (got != (ssize_t)want)
-			vt_die(errno == ENOSPC ? VT_CANNOT : VT_FAILED, "%s: %s", p->name,
+			wl_die(errno == ENOSPC ? WL_CANNOT : WL_FAILED, "%s: %s", p->name,
 			       got < 0 ? strerror(errno) : "short");
 		p->calls++;
 		p->bytes += want;
@@ -77,7 +77,7 @@ static void touch(struct phase *p, int fd)
 	volatile char *at = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED)
-		vt_die(VT_FAILED, "mmap: %m");
+		wl_die(WL_FAILED, "mmap: %m");
 	if (random_access)
 		madvise((void *)at, size, MADV_RANDOM);
 	for (uint64_t i = 0; i < size; i += page) {
@@ -94,7 +94,7 @@ static void run(struct phase *p, int file_fd, char *buffer)
 	bool cold = !strcmp(p->name, "cold") || !strcmp(p->name, "mmap-cold");
 	bool map = !strncmp(p->name, "mmap", 4), writing = !strcmp(p->name, "write");
 	struct rusage before, after;
-	char path[VT_PATH];
+	char path[WL_PATH];
 	int file = file_fd;
 
 	if (cold)
@@ -102,24 +102,24 @@ static void run(struct phase *p, int file_fd, char *buffer)
 	else if (!writing)
 		transfer(&(struct phase){.name = "warm-up"}, file, buffer, false);
 	if (writing) {
-		file = vt_temp_file(dir, 0, path, sizeof(path));
+		file = wl_temp_file(dir, 0, path, sizeof(path));
 		unlink(path);
-		vt_undo_count = vt_undo_count - 1;
+		wl_undo_count = wl_undo_count - 1;
 	} else {
 		p->resident_before = resident(file);
 		if (!cold && p->resident_before != (size + page - 1) / page)
-			vt_die(VT_CANNOT, "the cache does not keep the file");
+			wl_die(WL_CANNOT, "the cache does not keep the file");
 	}
-	vt_count(&p->before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
+	wl_count(&p->before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
 	getrusage(RUSAGE_SELF, &before);
-	p->took_ns = vt_now();
+	p->took_ns = wl_now();
 	if (map)
 		touch(p, file);
 	else
 		transfer(p, file, buffer, writing);
-	p->took_ns = vt_now() - p->took_ns;
+	p->took_ns = wl_now() - p->took_ns;
 	getrusage(RUSAGE_SELF, &after);
-	vt_count(&p->after, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
+	wl_count(&p->after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
 	p->resident_after = resident(file);
 	p->minor_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
 	p->major_faults = (uint64_t)(after.ru_majflt - before.ru_majflt);
@@ -129,28 +129,28 @@ static void run(struct phase *p, int file_fd, char *buffer)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"dir", VT_STR, &dir, "D", "where the file is made (default: one on a disk)"},
-		{"size", VT_NUM, &size, "BYTES", "size of the file"},
-		{"read-size", VT_NUM, &read_size, "S", "bytes of each read or write"},
-		{"rounds", VT_NUM, &rounds, "M", "how often all phases are done"},
-		{"phase", VT_STR, &phases, "LIST", "of cold, warm, write, mmap, mmap-cold"},
-		{"random", VT_FLAG, &random_access, NULL, "advise against read-ahead"},
+	const struct wl_opt opts[] = {
+		{"dir", WL_STR, &dir, "D", "where the file is made (default: one on a disk)"},
+		{"size", WL_NUM, &size, "BYTES", "size of the file"},
+		{"read-size", WL_NUM, &read_size, "S", "bytes of each read or write"},
+		{"rounds", WL_NUM, &rounds, "M", "how often all phases are done"},
+		{"phase", WL_STR, &phases, "LIST", "of cold, warm, write, mmap, mmap-cold"},
+		{"random", WL_FLAG, &random_access, NULL, "advise against read-ahead"},
 		{0},
 	};
-	char path[VT_PATH], *list, *save, *word, *buffer;
+	char path[WL_PATH], *list, *save, *word, *buffer;
 	struct phase *all;
 	size_t n = 0, room;
 	uint64_t accesses = 0;
 	struct stat st;
 	int fd;
 
-	vt_start(argc, argv, "pagecache", "Accesses a known number of pages of a file's cache.",
+	wl_start(argc, argv, "pagecache", "Accesses a known number of pages of a file's cache.",
 		 opts);
 	page = (uint64_t)sysconf(_SC_PAGESIZE);
-	if (!size || size > VT_GIB || !read_size || read_size > 64 * VT_MIB || rounds < 1 ||
+	if (!size || size > WL_GIB || !read_size || read_size > 64 * WL_MIB || rounds < 1 ||
 	    rounds > 1000)
-		vt_die(VT_USAGE, "want a size up to 1g, a read size up to 64m, 1 to 1000 rounds");
+		wl_die(WL_USAGE, "want a size up to 1g, a read size up to 64m, 1 to 1000 rounds");
 	list = strdup(phases);
 	room = (strlen(list) / 2 + 1) * rounds;
 	all = calloc(room, sizeof(*all));
@@ -158,68 +158,68 @@ int main(int argc, char **argv)
 		static const char *const known[] = {"cold", "warm", "write", "mmap", "mmap-cold"};
 		size_t i = 0;
 
-		while (i < VT_COUNT(known) && strcmp(known[i], word))
+		while (i < WL_COUNT(known) && strcmp(known[i], word))
 			i++;
-		if (i == VT_COUNT(known))
-			vt_die(VT_USAGE, "--phase: %s", word);
+		if (i == WL_COUNT(known))
+			wl_die(WL_USAGE, "--phase: %s", word);
 		snprintf(all[n++].name, sizeof(all[0].name), "%s", word);
 	}
 	if (!n)
-		vt_die(VT_USAGE, "--phase: which?");
+		wl_die(WL_USAGE, "--phase: which?");
 	for (size_t i = n; i < n * rounds; i++)
 		all[i] = all[i - n];
 	n *= rounds;
 
 	if (!dir)
-		dir = vt_disk_dir(NULL);
+		dir = wl_disk_dir(NULL);
 	buffer = malloc(read_size);
 	memset(buffer, 0x5a, read_size);
-	fd = vt_temp_file(dir, 0, path, sizeof(path));
+	fd = wl_temp_file(dir, 0, path, sizeof(path));
 	transfer(&(struct phase){.name = "making the file"}, fd, buffer, true);
 	if (fsync(fd) || fstat(fd, &st))
-		vt_die(VT_FAILED, "%s: %m", path);
+		wl_die(WL_FAILED, "%s: %m", path);
 	if (random_access)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	if (!strncmp(phases, "cold", 4) || !strncmp(phases, "mmap-cold", 9))
 		drop(fd);
 
-	vt_ready_begin();
-	vt_str("path", path);
-	vt_u64("ino", st.st_ino);
-	vt_u64("dev_major", major(st.st_dev));
-	vt_u64("dev_minor", minor(st.st_dev));
-	vt_ready_end();
+	wl_ready_begin();
+	wl_str("path", path);
+	wl_u64("ino", st.st_ino);
+	wl_u64("dev_major", major(st.st_dev));
+	wl_u64("dev_minor", minor(st.st_dev));
+	wl_ready_end();
 
 	for (size_t i = 0; i < n; i++)
 		run(&all[i], fd, buffer);
 
-	vt_line_begin();
-	vt_str("path", path);
-	vt_u64("page_size", page);
-	vt_u64("file_bytes", size);
-	vt_u64("file_pages", (size + page - 1) / page);
-	vt_u64("read_size", read_size);
-	vt_open("phases", '[');
+	wl_line_begin();
+	wl_str("path", path);
+	wl_u64("page_size", page);
+	wl_u64("file_bytes", size);
+	wl_u64("file_pages", (size + page - 1) / page);
+	wl_u64("read_size", read_size);
+	wl_open("phases", '[');
 	for (size_t i = 0; i < n; i++) {
 		struct phase *p = &all[i];
 
-		vt_open(NULL, '{');
-		vt_str("phase", p->name);
-		vt_u64("calls", p->calls);
-		vt_u64("bytes", p->bytes);
-		vt_u64("page_accesses", p->page_accesses);
-		vt_u64("resident_before", p->resident_before);
-		vt_u64("resident_after", p->resident_after);
-		vt_u64("pages_added", p->resident_after - p->resident_before);
-		vt_u64("minor_faults", p->minor_faults);
-		vt_u64("major_faults", p->major_faults);
-		vt_u64("took_ns", p->took_ns);
-		vt_growth("vmstat", &p->before, &p->after);
-		vt_close('}');
+		wl_open(NULL, '{');
+		wl_str("phase", p->name);
+		wl_u64("calls", p->calls);
+		wl_u64("bytes", p->bytes);
+		wl_u64("page_accesses", p->page_accesses);
+		wl_u64("resident_before", p->resident_before);
+		wl_u64("resident_after", p->resident_after);
+		wl_u64("pages_added", p->resident_after - p->resident_before);
+		wl_u64("minor_faults", p->minor_faults);
+		wl_u64("major_faults", p->major_faults);
+		wl_u64("took_ns", p->took_ns);
+		wl_growth("vmstat", &p->before, &p->after);
+		wl_close('}');
 		accesses += p->page_accesses;
 	}
-	vt_close(']');
-	vt_u64("page_accesses", accesses);
-	vt_finish();
-	return VT_OK;
+	wl_close(']');
+	wl_u64("page_accesses", accesses);
+	wl_finish();
+	return WL_OK;
 }

@@ -34,15 +34,15 @@ FRAME void narrow_call(void)
 	__asm__ volatile("");
 }
 
-/* With --hold and --linger, as all victims understand them. */
+/* With --hold and --linger, as all workloads understand them. */
 void _start(void)
 {
 	static char byte;
 
-	say("{\"victim\":\"narrow\",\"ready\":true}\n");
+	say("{\"workload\":\"narrow\",\"ready\":true}\n");
 	call(3, 0, &byte, 1);
 	narrow_call();
-	say("{\"victim\":\"narrow\"}\n");
+	say("{\"workload\":\"narrow\"}\n");
 	call(3, 0, &byte, 1);
 	call(1, 0, 0, 0);
 }

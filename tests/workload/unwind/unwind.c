@@ -1,7 +1,7 @@
 /* Runs in call chains of known names without frame pointers: what happens at the innermost END is
  * reached by 44 functions of all kinds of frames, and these by one of several WAYs.
  * The truth: "stacks", leaf first; "..." stands for any frames, "?" for one. */
-#include "../victim.h"
+#include "../workload.h"
 
 #include <dlfcn.h>
 #include <linux/sched.h>
@@ -11,7 +11,7 @@ static uint64_t ms = 300, times = 100;
 static const char *end_wanted = "spin", *way_wanted = "main", *then, *first, *libraries;
 static const char *place = "here";
 static bool placed, ibt;
-static char self[VT_PATH];
+static char self[WL_PATH];
 static uint64_t ticks_per_ms, deadline;
 
 typedef void work(void);
@@ -38,14 +38,14 @@ static void begin(uint64_t for_ms)
 
 static void measure_ticks(void)
 {
-	uint64_t start = vt_now(), from = ticks();
+	uint64_t start = wl_now(), from = ticks();
 
-	while (vt_now() - start < VT_NSEC / 100)
+	while (wl_now() - start < WL_NSEC / 100)
 		;
-	ticks_per_ms = (ticks() - from) * (VT_NSEC / 1000) / (vt_now() - start);
+	ticks_per_ms = (ticks() - from) * (WL_NSEC / 1000) / (wl_now() - start);
 }
 
-VT_FRAME void spin(void)
+WL_FRAME void spin(void)
 {
 	while (!over())
 		;
@@ -73,7 +73,7 @@ static volatile size_t hidden = 100;
 	USE(more)
 
 #define DEFINE(kind, name, next)                                                                   \
-	VT_FRAME void name(work *end)                                                              \
+	WL_FRAME void name(work *end)                                                              \
 	{                                                                                          \
 		BODY_##kind;                                                                       \
 		next(end);                                                                         \
@@ -99,7 +99,7 @@ static volatile size_t hidden = 100;
 	GROUP(LINK, j, both_i)                                                                     \
 	GROUP(LINK, k, both_j)
 
-VT_FRAME void call_end(work *end)
+WL_FRAME void call_end(work *end)
 {
 	end();
 	__asm__ volatile("");
@@ -119,13 +119,13 @@ static inline __attribute__((always_inline)) void chain(work *end)
 #ifndef UNWIND_STATIC
 static void *open_library(const char *name)
 {
-	char path[VT_PATH + 64];
+	char path[WL_PATH + 64];
 	void *library;
 
 	snprintf(path, sizeof(path), "%s/%s", libraries, name);
 	library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!library)
-		vt_die(VT_FAILED, "%s", dlerror());
+		wl_die(WL_FAILED, "%s", dlerror());
 	return library;
 }
 
@@ -134,7 +134,7 @@ static void *function_of(void *library, const char *name)
 	void *function = dlsym(library, name);
 
 	if (!function)
-		vt_die(VT_FAILED, "%s", dlerror());
+		wl_die(WL_FAILED, "%s", dlerror());
 	return function;
 }
 #endif
@@ -145,13 +145,13 @@ static char buffer[1 << 20];
 static int wake_pipe[2];
 static void *volatile sink;
 
-VT_FRAME void end_sleep(void)
+WL_FRAME void end_sleep(void)
 {
 	for (uint64_t i = 0; i < times; i++)
-		vt_nap_ms(2);
+		wl_nap_ms(2);
 }
 
-VT_FRAME void end_memset(void)
+WL_FRAME void end_memset(void)
 {
 	for (int byte = 0; !over(); byte++) {
 		memset(buffer, byte, sizeof(buffer));
@@ -159,7 +159,7 @@ VT_FRAME void end_memset(void)
 	}
 }
 
-VT_FRAME void end_strlen(void)
+WL_FRAME void end_strlen(void)
 {
 	memset(buffer, 'x', sizeof(buffer) - 1);
 	while (!over()) {
@@ -168,7 +168,7 @@ VT_FRAME void end_strlen(void)
 	}
 }
 
-VT_FRAME void end_vdso(void)
+WL_FRAME void end_vdso(void)
 {
 	struct timespec t;
 
@@ -183,16 +183,16 @@ static void handle(int number, void (*handler)(int, siginfo_t *, void *), int fl
 	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
 
 	if (sigaction(number, &action, NULL))
-		vt_die(VT_FAILED, "sigaction: %m");
+		wl_die(WL_FAILED, "sigaction: %m");
 }
 
-VT_FRAME void on_raise(int number, siginfo_t *info, void *context)
+WL_FRAME void on_raise(int number, siginfo_t *info, void *context)
 {
 	spin();
 	(void)number, (void)info, (void)context;
 }
 
-VT_FRAME void end_raise(void)
+WL_FRAME void end_raise(void)
 {
 	handle(SIGUSR1, on_raise, 0);
 	raise(SIGUSR1);
@@ -217,7 +217,7 @@ __asm__(".text\n"
 	".size trap_at_start, . - trap_at_start\n");
 void trap_at_start(void);
 
-VT_FRAME void on_trap(int number, siginfo_t *info, void *context)
+WL_FRAME void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
 
@@ -226,7 +226,7 @@ VT_FRAME void on_trap(int number, siginfo_t *info, void *context)
 	(void)number, (void)info;
 }
 
-VT_FRAME void end_trap(void)
+WL_FRAME void end_trap(void)
 {
 	handle(SIGILL, on_trap, 0);
 	trap_at_start();
@@ -236,14 +236,14 @@ VT_FRAME void end_trap(void)
 static volatile sig_atomic_t timer_fired;
 static timer_t timer;
 
-VT_FRAME void on_timer(int number, siginfo_t *info, void *context)
+WL_FRAME void on_timer(int number, siginfo_t *info, void *context)
 {
 	spin();
 	timer_fired = 1;
 	(void)number, (void)info, (void)context;
 }
 
-VT_FRAME void on_first(int number, siginfo_t *info, void *context)
+WL_FRAME void on_first(int number, siginfo_t *info, void *context)
 {
 	struct itimerspec soon = {.it_value.tv_nsec = 1000000};
 
@@ -253,35 +253,35 @@ VT_FRAME void on_first(int number, siginfo_t *info, void *context)
 	(void)number, (void)info, (void)context;
 }
 
-VT_FRAME void end_altstack(void)
+WL_FRAME void end_altstack(void)
 {
 	static char other[1 << 16];
 	stack_t stack = {.ss_sp = other, .ss_size = sizeof(other)};
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
 
-	event._sigev_un._tid = vt_tid();
+	event._sigev_un._tid = wl_tid();
 	if (sigaltstack(&stack, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer))
-		vt_die(VT_FAILED, "timer or stack: %m");
+		wl_die(WL_FAILED, "timer or stack: %m");
 	handle(SIGUSR2, on_timer, SA_ONSTACK);
 	handle(SIGUSR1, on_first, 0);
 	raise(SIGUSR1);
 	__asm__ volatile("");
 }
 
-VT_FRAME void on_nothing(int number, siginfo_t *info, void *context)
+WL_FRAME void on_nothing(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)info, (void)context;
 	__asm__ volatile("");
 }
 
 /* Much of its time is the return from a signal. */
-VT_FRAME void end_returns(void)
+WL_FRAME void end_returns(void)
 {
-	long pid = getpid(), tid = vt_tid();
+	long pid = getpid(), tid = wl_tid();
 
 	handle(SIGUSR1, on_nothing, 0);
 	while (!over())
-		vt_syscall3(SYS_tgkill, pid, tid, SIGUSR1);
+		wl_syscall3(SYS_tgkill, pid, tid, SIGUSR1);
 }
 
 #ifndef UNWIND_STATIC
@@ -291,7 +291,7 @@ static const char *lazy_library(void)
 }
 
 /* All calls of one function, by its entry of the procedure linkage table. */
-VT_FRAME void end_plt(void)
+WL_FRAME void end_plt(void)
 {
 	void *library = open_library(lazy_library());
 	void (*plt_calls)(int) = function_of(library, "plt_calls");
@@ -301,7 +301,7 @@ VT_FRAME void end_plt(void)
 }
 
 /* One call each of many functions, which the dynamic linker looks up at that call. */
-VT_FRAME void end_lazy(void)
+WL_FRAME void end_lazy(void)
 {
 	for (;;) {
 		void *library = open_library(lazy_library());
@@ -315,47 +315,47 @@ VT_FRAME void end_lazy(void)
 }
 #endif
 
-VT_FRAME void end_wake(void)
+WL_FRAME void end_wake(void)
 {
 	for (uint64_t i = 0; i < times; i++) {
-		vt_nap_ms(2);
+		wl_nap_ms(2);
 		if (write(wake_pipe[1], "x", 1) != 1)
-			vt_die(VT_FAILED, "pipe: %m");
+			wl_die(WL_FAILED, "pipe: %m");
 	}
 }
 
-VT_FRAME void end_malloc(void)
+WL_FRAME void end_malloc(void)
 {
 	for (uint64_t i = 0; i < times; i++) {
-		vt_nap_ms(2);
+		wl_nap_ms(2);
 		sink = malloc(1000);
 	}
 }
 
-VT_FRAME void end_open(void)
+WL_FRAME void end_open(void)
 {
 	for (uint64_t i = 0; i < times; i++) {
-		vt_nap_ms(2);
+		wl_nap_ms(2);
 		close(open("/dev/null", O_RDONLY | O_CLOEXEC));
 	}
 }
 
-VT_FRAME void child_spin(void)
+WL_FRAME void child_spin(void)
 {
 	begin(ms);
 	spin();
 	_exit(0);
 }
 
-VT_FRAME void end_fork(void)
+WL_FRAME void end_fork(void)
 {
 	for (uint64_t i = 0; i < times; i++) {
-		pid_t pid = vt_fork();
+		pid_t pid = wl_fork();
 
 		if (pid == 0)
 			child_spin();
-		if (vt_reap(pid))
-			vt_die(VT_FAILED, "a child failed");
+		if (wl_reap(pid))
+			wl_die(WL_FAILED, "a child failed");
 	}
 }
 
@@ -395,13 +395,13 @@ static const struct step ends[] = {
 
 /* ---- ways: what calls the chain ---- */
 
-VT_FRAME void by_main(work *end)
+WL_FRAME void by_main(work *end)
 {
 	chain(end);
 	__asm__ volatile("");
 }
 
-VT_FRAME void deep(work *end, int levels)
+WL_FRAME void deep(work *end, int levels)
 {
 	if (levels)
 		deep(end, levels - 1);
@@ -410,7 +410,7 @@ VT_FRAME void deep(work *end, int levels)
 	__asm__ volatile("");
 }
 
-VT_FRAME void by_deep(work *end)
+WL_FRAME void by_deep(work *end)
 {
 	deep(end, 200);
 	__asm__ volatile("");
@@ -418,7 +418,7 @@ VT_FRAME void by_deep(work *end)
 
 static work *compare_end;
 
-VT_FRAME int compare(const void *one, const void *other)
+WL_FRAME int compare(const void *one, const void *other)
 {
 	work *end = compare_end;
 
@@ -428,30 +428,30 @@ VT_FRAME int compare(const void *one, const void *other)
 	return *(const int *)one - *(const int *)other;
 }
 
-VT_FRAME void by_qsort(work *end)
+WL_FRAME void by_qsort(work *end)
 {
 	int numbers[] = {3, 1, 4, 1, 5, 9, 2, 6};
 
 	compare_end = end;
-	qsort(numbers, VT_COUNT(numbers), sizeof(numbers[0]), compare);
+	qsort(numbers, WL_COUNT(numbers), sizeof(numbers[0]), compare);
 }
 
-VT_FRAME void *thread_main(void *end)
+WL_FRAME void *thread_main(void *end)
 {
 	chain((work *)end);
 	return NULL;
 }
 
-VT_FRAME void by_thread(work *end)
+WL_FRAME void by_thread(work *end)
 {
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, thread_main, (void *)end) || pthread_join(thread, NULL))
-		vt_die(VT_FAILED, "cannot make a thread");
+		wl_die(WL_FAILED, "cannot make a thread");
 }
 
 /* A thread that the C library knows nothing of: it ends where the tables say so. */
-VT_FRAME void raw_main(work *end)
+WL_FRAME void raw_main(work *end)
 {
 	chain(end);
 	__asm__ volatile("");
@@ -484,7 +484,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size raw_thread, . - raw_thread\n");
 
-VT_FRAME void by_clone3(work *end)
+WL_FRAME void by_clone3(work *end)
 {
 	static _Alignas(64) char stack[1 << 18];
 	static volatile int alive = 1;
@@ -498,14 +498,14 @@ VT_FRAME void by_clone3(work *end)
 	long tid = raw_clone(&args, sizeof(args), end);
 
 	if (tid < 0)
-		vt_die(tid == -ENOSYS ? VT_CANNOT : VT_FAILED, "clone3: %s", strerror((int)-tid));
+		wl_die(tid == -ENOSYS ? WL_CANNOT : WL_FAILED, "clone3: %s", strerror((int)-tid));
 	while (alive)
-		vt_nap_ms(5);
+		wl_nap_ms(5);
 }
 
 /* Calls with this value in the register of frame pointers, by the tables' rules. */
 void call_with(void (*to)(void (*)(work *), work *), work *end, uintptr_t rbp);
-VT_FRAME void chain_again(work *end)
+WL_FRAME void chain_again(work *end)
 {
 	chain(end);
 	__asm__ volatile("");
@@ -557,7 +557,7 @@ static void by_bare_stack(work *end)
 	USE(frame);
 }
 
-VT_FRAME void by_framed(work *end)
+WL_FRAME void by_framed(work *end)
 {
 	void *library = open_library("unwind_framed.so");
 
@@ -565,7 +565,7 @@ VT_FRAME void by_framed(work *end)
 }
 
 /* Each is mapped where the one before it was, and has frames of another size. */
-VT_FRAME void by_dlopen(work *end)
+WL_FRAME void by_dlopen(work *end)
 {
 	for (int i = 0; i < 6; i++) {
 		char name[32];
@@ -582,7 +582,7 @@ VT_FRAME void by_dlopen(work *end)
 #endif
 
 /* As a just-in-time compiler writes it: frame pointers, and no tables. */
-VT_FRAME void by_jit(work *end)
+WL_FRAME void by_jit(work *end)
 {
 	static const unsigned char code[] = {
 		0x55,		  /* push %rbp */
@@ -596,10 +596,10 @@ VT_FRAME void by_jit(work *end)
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		vt_die(VT_FAILED, "mmap: %m");
+		wl_die(WL_FAILED, "mmap: %m");
 	memcpy(page, code, sizeof(code));
 	if (mprotect(page, 4096, PROT_READ | PROT_EXEC))
-		vt_die(VT_CANNOT, "executable memory: %m");
+		wl_die(WL_CANNOT, "executable memory: %m");
 	((void (*)(void (*)(work *), work *))page)(chain_again, end);
 	munmap(page, 4096);
 }
@@ -627,7 +627,7 @@ static const struct step *find(const struct step *all, const char *name)
 	for (const struct step *s = all; s->name; s++)
 		if (!strcmp(s->name, name))
 			return s;
-	vt_die(VT_USAGE, "not known here: %s", name);
+	wl_die(WL_USAGE, "not known here: %s", name);
 }
 
 /* ---- other places of the same program ---- */
@@ -639,10 +639,10 @@ static void copy_self(const char *to)
 	ssize_t got;
 
 	if (from_fd < 0 || to_fd < 0)
-		vt_die(VT_FAILED, "%s: %m", to);
+		wl_die(WL_FAILED, "%s: %m", to);
 	while ((got = read(from_fd, buffer, sizeof(buffer))) > 0)
 		if (write(to_fd, buffer, (size_t)got) != got)
-			vt_die(VT_FAILED, "%s: %m", to);
+			wl_die(WL_FAILED, "%s: %m", to);
 	close(from_fd);
 	close(to_fd);
 }
@@ -650,23 +650,23 @@ static void copy_self(const char *to)
 /* Becomes the copy; it finds this directory by its own name. */
 static void move_to_place(int argc, char **argv)
 {
-	char directory[] = "/tmp/victim-unwind-XXXXXX", copy[VT_PATH];
+	char directory[] = "/tmp/workload-unwind-XXXXXX", copy[WL_PATH];
 	char **more = calloc((size_t)argc + 4, sizeof(*more));
 	int n = 0;
 
 	if (!mkdtemp(directory))
-		vt_die(VT_FAILED, "%s: %m", directory);
-	vt_undo(VT_UNDO_RMDIR, 0, directory, NULL);
+		wl_die(WL_FAILED, "%s: %m", directory);
+	wl_undo(WL_UNDO_RMDIR, 0, directory, NULL);
 	if (!strcmp(place, "namespace")) {
 		if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 		    mount("none", directory, "tmpfs", 0, NULL))
-			vt_die(VT_CANNOT, "mount namespace: %m");
-		vt_undo(VT_UNDO_UMOUNT, 0, directory, NULL);
+			wl_die(WL_CANNOT, "mount namespace: %m");
+		wl_undo(WL_UNDO_UMOUNT, 0, directory, NULL);
 	} else if (strcmp(place, "deleted")) {
-		vt_die(VT_USAGE, "--place: here, namespace or deleted");
+		wl_die(WL_USAGE, "--place: here, namespace or deleted");
 	}
 	snprintf(copy, sizeof(copy), "%s/unwind", directory);
-	vt_undo(VT_UNDO_UNLINK, 0, copy, NULL);
+	wl_undo(WL_UNDO_UNLINK, 0, copy, NULL);
 	copy_self(copy);
 	for (; n < argc; n++)
 		more[n] = argv[n];
@@ -674,20 +674,20 @@ static void move_to_place(int argc, char **argv)
 	more[n++] = "--libraries";
 	more[n++] = (char *)libraries;
 	execv(copy, more);
-	vt_die(VT_FAILED, "%s: %m", copy);
+	wl_die(WL_FAILED, "%s: %m", copy);
 }
 
 static void settle(void)
 {
-	char directory[VT_PATH];
+	char directory[WL_PATH];
 
 	snprintf(directory, sizeof(directory), "%s", self);
 	*strrchr(directory, '/') = '\0';
 	if (!strcmp(place, "namespace")) {
-		vt_undo(VT_UNDO_RMDIR, 0, directory, NULL);
-		vt_undo(VT_UNDO_UMOUNT, 0, directory, NULL);
+		wl_undo(WL_UNDO_RMDIR, 0, directory, NULL);
+		wl_undo(WL_UNDO_UMOUNT, 0, directory, NULL);
 	} else if (unlink(self) || rmdir(directory)) {
-		vt_die(VT_FAILED, "%s: %m", self);
+		wl_die(WL_FAILED, "%s: %m", self);
 	}
 }
 
@@ -701,10 +701,10 @@ static void become_second(void)
 
 	snprintf(ms_text, sizeof(ms_text), "%llu", (unsigned long long)ms);
 	snprintf(times_text, sizeof(times_text), "%llu", (unsigned long long)times);
-	if (vt_linger_wanted)
-		more[VT_COUNT(more) - 2] = "--linger";
+	if (wl_linger_wanted)
+		more[WL_COUNT(more) - 2] = "--linger";
 	execv("/proc/self/exe", (char **)more);
-	vt_die(VT_FAILED, "exec: %m");
+	wl_die(WL_FAILED, "exec: %m");
 }
 
 /* ---- the truth ---- */
@@ -715,24 +715,24 @@ static void tell_names(const char *const *names, size_t count, unsigned int vari
 		char name[64];
 
 		snprintf(name, sizeof(name), names[i], variant);
-		vt_str(NULL, name);
+		wl_str(NULL, name);
 	}
 }
 
 static void tell_stacks(const struct step *end, const struct step *way)
 {
 	for (unsigned int i = 0; i < (way->variants ? way->variants : 1); i++) {
-		vt_open(NULL, '[');
-		tell_names(end->names, VT_COUNT(end->names), 0);
-		tell_names(chain_names, VT_COUNT(chain_names), 0);
+		wl_open(NULL, '[');
+		tell_names(end->names, WL_COUNT(end->names), 0);
+		tell_names(chain_names, WL_COUNT(chain_names), 0);
 		for (int n = 0; way->go == by_deep && n < 200; n++)
 			tell_names(way->names, 1, 0);
-		tell_names(way->names, VT_COUNT(way->names), i);
-		vt_close(']');
+		tell_names(way->names, WL_COUNT(way->names), i);
+		wl_close(']');
 	}
 }
 
-VT_FRAME void *reader_main(void *arg)
+WL_FRAME void *reader_main(void *arg)
 {
 	char byte;
 
@@ -743,27 +743,27 @@ VT_FRAME void *reader_main(void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"end", VT_STR, &end_wanted, "END", "what happens innermost"},
-		{"way", VT_STR, &way_wanted, "WAY", "how the chain is called"},
-		{"ms", VT_NUM, &ms, "MS", "time of an end that runs"},
-		{"times", VT_NUM, &times, "N", "number of events of an end that counts them"},
-		{"place", VT_STR, &place, "PLACE",
+	const struct wl_opt opts[] = {
+		{"end", WL_STR, &end_wanted, "END", "what happens innermost"},
+		{"way", WL_STR, &way_wanted, "WAY", "how the chain is called"},
+		{"ms", WL_NUM, &ms, "MS", "time of an end that runs"},
+		{"times", WL_NUM, &times, "N", "number of events of an end that counts them"},
+		{"place", WL_STR, &place, "PLACE",
 		 "where the program is: here, namespace (a copy seen only there), deleted"},
-		{"then", VT_STR, &then, "WAY", "afterwards execute the program again, with this"},
-		{"ibt", VT_FLAG, &ibt, NULL, "a library made for indirect branch tracking"},
-		{"placed", VT_FLAG, &placed, NULL, "given by itself: it is the copy"},
-		{"first", VT_STR, &first, "WAY", "given by itself: it was executed again"},
-		{"libraries", VT_STR, &libraries, "DIR", "of the program by default"},
+		{"then", WL_STR, &then, "WAY", "afterwards execute the program again, with this"},
+		{"ibt", WL_FLAG, &ibt, NULL, "a library made for indirect branch tracking"},
+		{"placed", WL_FLAG, &placed, NULL, "given by itself: it is the copy"},
+		{"first", WL_STR, &first, "WAY", "given by itself: it was executed again"},
+		{"libraries", WL_STR, &libraries, "DIR", "of the program by default"},
 		{0},
 	};
-	static char directory[VT_PATH];
+	static char directory[WL_PATH];
 	const struct step *end, *way;
 	pthread_t reader;
 
-	vt_start(argc, argv, "unwind", "Runs in known chains without frame pointers.", opts);
+	wl_start(argc, argv, "unwind", "Runs in known chains without frame pointers.", opts);
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		vt_die(VT_FAILED, "/proc/self/exe: %m");
+		wl_die(WL_FAILED, "/proc/self/exe: %m");
 	if (!libraries) {
 		snprintf(directory, sizeof(directory), "%s", self);
 		*strrchr(directory, '/') = '\0';
@@ -779,21 +779,21 @@ int main(int argc, char **argv)
 	measure_ticks();
 	if (end->end == end_wake &&
 	    (pipe2(wake_pipe, O_CLOEXEC) || pthread_create(&reader, NULL, reader_main, NULL)))
-		vt_die(VT_FAILED, "cannot make a thread with a pipe");
+		wl_die(WL_FAILED, "cannot make a thread with a pipe");
 	if (!first)
-		vt_ready();
+		wl_ready();
 
 	begin(ms);
 	way->go(end->end);
 	if (then)
 		become_second();
 
-	vt_line_begin();
-	vt_open("stacks", '[');
+	wl_line_begin();
+	wl_open("stacks", '[');
 	tell_stacks(end, way);
 	if (first)
 		tell_stacks(end, find(ways, first));
-	vt_close(']');
-	vt_finish();
-	return VT_OK;
+	wl_close(']');
+	wl_finish();
+	return WL_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Spins in a known chain of a process whose mappings, or whose stack's pages, are unusual. */
-#include "victim.h"
+#include "workload.h"
 
 #include <ucontext.h>
 
@@ -17,19 +17,19 @@ static ucontext_t caller, callee;
 
 static char *map_stack(void)
 {
-	char name[] = "/tmp/victim-mapper-XXXXXX";
+	char name[] = "/tmp/workload-mapper-XXXXXX";
 	int file = -1, flags = MAP_PRIVATE | MAP_ANONYMOUS;
 	char *at;
 
 	if (!strcmp(stack_wanted, "file")) {
 		file = mkstemp(name);
 		if (file < 0 || unlink(name) || ftruncate(file, STACK_BYTES))
-			vt_die(VT_FAILED, "%s: %m", name);
+			wl_die(WL_FAILED, "%s: %m", name);
 		flags = MAP_SHARED;
 	}
 	at = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, flags, file, 0);
 	if (at == MAP_FAILED)
-		vt_die(VT_FAILED, "mmap: %m");
+		wl_die(WL_FAILED, "mmap: %m");
 	return at;
 }
 
@@ -38,10 +38,10 @@ static void map_code(void)
 {
 	code = mmap(NULL, (mappings + 1) * 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code == MAP_FAILED)
-		vt_die(VT_CANNOT, "mmap: %m");
+		wl_die(WL_CANNOT, "mmap: %m");
 	for (uint64_t i = 0; i < mappings; i++)
 		if (mprotect(code + i * 8192, 4096, PROT_READ | PROT_EXEC))
-			vt_die(VT_CANNOT, "%llu mappings: %m", (unsigned long long)i);
+			wl_die(WL_CANNOT, "%llu mappings: %m", (unsigned long long)i);
 }
 
 /* The pages of the callers' frames, from the second one above on, are taken away. */
@@ -52,22 +52,22 @@ static void drop_callers(void)
 	size_t size = (size_t)(stack + STACK_BYTES - from);
 
 	if (!strcmp(stack_wanted, "dropped") && madvise(from, size, MADV_DONTNEED))
-		vt_die(VT_FAILED, "MADV_DONTNEED: %m");
+		wl_die(WL_FAILED, "MADV_DONTNEED: %m");
 	if (!strcmp(stack_wanted, "file")) {
 		unsigned char resident[STACK_BYTES / 4096];
 
 		if (msync(stack, STACK_BYTES, MS_SYNC) || madvise(from, size, MADV_PAGEOUT) ||
 		    mincore(from, size, resident))
-			vt_die(VT_CANNOT, "MADV_PAGEOUT: %m");
+			wl_die(WL_CANNOT, "MADV_PAGEOUT: %m");
 	}
 }
 
-VT_FRAME void mapper_spin(void)
+WL_FRAME void mapper_spin(void)
 {
-	uint64_t end = vt_now() + ms * 1000000;
+	uint64_t end = wl_now() + ms * 1000000;
 
-	for (uint64_t i = 0; vt_now() < end; i++) {
-		victim_spin(1000000);
+	for (uint64_t i = 0; wl_now() < end; i++) {
+		workload_spin(1000000);
 		if (remap && mappings) {
 			mprotect(code + i % mappings * 8192, 4096, PROT_READ);
 			mprotect(code + i % mappings * 8192, 4096, PROT_READ | PROT_EXEC);
@@ -75,7 +75,7 @@ VT_FRAME void mapper_spin(void)
 	}
 }
 
-VT_FRAME void mapper_inner(int n)
+WL_FRAME void mapper_inner(int n)
 {
 	char room[700];
 
@@ -87,15 +87,15 @@ VT_FRAME void mapper_inner(int n)
 			drop_callers();
 		mapper_spin();
 		if (stack) { /* the way back is gone */
-			vt_line_begin();
-			vt_finish();
-			_exit(VT_OK);
+			wl_line_begin();
+			wl_finish();
+			_exit(WL_OK);
 		}
 	}
 	USE(room);
 }
 
-VT_FRAME void mapper_outer(int n)
+WL_FRAME void mapper_outer(int n)
 {
 	char room[700];
 
@@ -115,29 +115,29 @@ static void begin_chain(void)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"ms", VT_NUM, &ms, "MS", "time in the chain"},
-		{"mappings", VT_NUM, &mappings, "N", "executable mappings"},
-		{"remap", VT_FLAG, &remap, NULL, "and one of them changes every millisecond"},
-		{"stack", VT_STR, &stack_wanted, "KIND",
+	const struct wl_opt opts[] = {
+		{"ms", WL_NUM, &ms, "MS", "time in the chain"},
+		{"mappings", WL_NUM, &mappings, "N", "executable mappings"},
+		{"remap", WL_FLAG, &remap, NULL, "and one of them changes every millisecond"},
+		{"stack", WL_STR, &stack_wanted, "KIND",
 		 "own; dropped (its pages deep in the chain are gone), file (they are swapped "
 		 "out)"},
-		{"children", VT_NUM, &children, "N", "fork so many that each go through the chain"},
+		{"children", WL_NUM, &children, "N", "fork so many that each go through the chain"},
 		{0},
 	};
 
-	vt_start(argc, argv, "mapper", "Spins in a process with unusual mappings or stacks.", opts);
+	wl_start(argc, argv, "mapper", "Spins in a process with unusual mappings or stacks.", opts);
 	if (mappings)
 		map_code();
-	vt_ready();
+	wl_ready();
 	for (uint64_t i = 0; i < children; i++) {
-		pid_t pid = vt_fork();
+		pid_t pid = wl_fork();
 
 		if (!pid) {
 			begin_chain();
-			_exit(VT_OK);
+			_exit(WL_OK);
 		}
-		vt_reap(pid);
+		wl_reap(pid);
 	}
 	if (!strcmp(stack_wanted, "own")) {
 		begin_chain();
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 		makecontext(&callee, begin_chain, 0);
 		swapcontext(&caller, &callee);
 	}
-	vt_line_begin();
-	vt_finish();
-	return VT_OK;
+	wl_line_begin();
+	wl_finish();
+	return WL_OK;
 }

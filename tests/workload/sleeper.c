@@ -1,7 +1,7 @@
-/* Blocks a known number of times in victim_outer -> victim_middle -> victim_sleep. */
-#include "victim.h"
+/* Blocks a known number of times in workload_outer -> workload_middle -> workload_sleep. */
+#include "workload.h"
 
-static uint64_t sleeps = 50, sleep_ms = 2, threads = 1, spin_ms, cpu = VT_UNSET;
+static uint64_t sleeps = 50, sleep_ms = 2, threads = 1, spin_ms, cpu = WL_UNSET;
 static const char *block_on = "nanosleep";
 static sem_t arrived, go;
 
@@ -10,33 +10,33 @@ struct worker {
 	pid_t tid, waker_tid;
 	int pipe[2];
 	uint64_t slept_ns, longest_ns, spun_cpu_ns;
-	struct vt_switches switches;
+	struct wl_switches switches;
 };
 
 static void work(struct worker *w)
 {
-	struct vt_switches before = vt_switches_of(w->tid), after;
+	struct wl_switches before = wl_switches_of(w->tid), after;
 	uint64_t cpu_ns;
 
 	for (uint64_t i = 0; i < sleeps; i++) {
-		uint64_t ns = victim_outer(w->pipe[0], sleep_ms * 1000000);
+		uint64_t ns = workload_outer(w->pipe[0], sleep_ms * 1000000);
 
 		w->slept_ns += ns;
 		if (ns > w->longest_ns)
 			w->longest_ns = ns;
 	}
-	cpu_ns = vt_clock(CLOCK_THREAD_CPUTIME_ID);
+	cpu_ns = wl_clock(CLOCK_THREAD_CPUTIME_ID);
 	if (spin_ms)
-		victim_spin(spin_ms * 1000000);
-	w->spun_cpu_ns = vt_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
-	after = vt_switches_of(w->tid);
+		workload_spin(spin_ms * 1000000);
+	w->spun_cpu_ns = wl_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	after = wl_switches_of(w->tid);
 	w->switches.voluntary = after.voluntary - before.voluntary;
 	w->switches.nonvoluntary = after.nonvoluntary - before.nonvoluntary;
 }
 
 static void arrive(pid_t *tid)
 {
-	*tid = vt_tid();
+	*tid = wl_tid();
 	sem_post(&arrived);
 	while (sem_wait(&go))
 		;
@@ -57,36 +57,36 @@ static void *waker_main(void *arg)
 
 	arrive(&w->waker_tid);
 	for (uint64_t i = 0; i < sleeps; i++) {
-		victim_sleep(sleep_ms * 1000000);
-		victim_wake(w->pipe[1]);
+		workload_sleep(sleep_ms * 1000000);
+		workload_wake(w->pipe[1]);
 	}
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"sleeps", VT_NUM, &sleeps, "N", "times each thread blocks"},
-		{"ms", VT_NUM, &sleep_ms, "T", "milliseconds of each"},
-		{"threads", VT_NUM, &threads, "K", "with 1 the main thread does it"},
-		{"block-on", VT_STR, &block_on, "WHAT",
+	const struct wl_opt opts[] = {
+		{"sleeps", WL_NUM, &sleeps, "N", "times each thread blocks"},
+		{"ms", WL_NUM, &sleep_ms, "T", "milliseconds of each"},
+		{"threads", WL_NUM, &threads, "K", "with 1 the main thread does it"},
+		{"block-on", WL_STR, &block_on, "WHAT",
 		 "nanosleep, or pipe: read what another thread writes"},
-		{"spin", VT_NUM, &spin_ms, "MS", "burn CPU afterwards, to be preempted"},
-		{"cpu", VT_NUM, &cpu, "N", "pin all threads to this CPU"},
+		{"spin", WL_NUM, &spin_ms, "MS", "burn CPU afterwards, to be preempted"},
+		{"cpu", WL_NUM, &cpu, "N", "pin all threads to this CPU"},
 		{0},
 	};
 	bool on_pipe;
 	uint64_t expected = 0, slept_ns = 0, voluntary = 0, nonvoluntary = 0;
 	struct worker *workers;
 
-	vt_start(argc, argv, "sleeper", "Blocks N times T milliseconds in known functions.", opts);
+	wl_start(argc, argv, "sleeper", "Blocks N times T milliseconds in known functions.", opts);
 	on_pipe = !strcmp(block_on, "pipe");
 	if (!on_pipe && strcmp(block_on, "nanosleep"))
-		vt_die(VT_USAGE, "--block-on: nanosleep or pipe");
+		wl_die(WL_USAGE, "--block-on: nanosleep or pipe");
 	if (threads < 1 || threads > 1000 || sleep_ms > 60000 || spin_ms > 60000)
-		vt_die(VT_USAGE, "want 1 to 1000 threads and at most 60000 ms");
-	if (cpu != VT_UNSET)
-		vt_pin((int)cpu);
+		wl_die(WL_USAGE, "want 1 to 1000 threads and at most 60000 ms");
+	if (cpu != WL_UNSET)
+		wl_pin((int)cpu);
 	workers = calloc(threads, sizeof(*workers));
 	sem_init(&arrived, 0, 0);
 	sem_init(&go, 0, 0);
@@ -94,24 +94,24 @@ int main(int argc, char **argv)
 		struct worker *w = &workers[i];
 
 		w->pipe[0] = w->pipe[1] = -1;
-		w->tid = vt_tid();
+		w->tid = wl_tid();
 		if (on_pipe && pipe2(w->pipe, O_CLOEXEC))
-			vt_die(VT_FAILED, "pipe: %m");
+			wl_die(WL_FAILED, "pipe: %m");
 		if (threads > 1 && ++expected && pthread_create(&w->thread, NULL, worker_main, w))
-			vt_die(VT_FAILED, "cannot make thread %llu", (unsigned long long)i);
+			wl_die(WL_FAILED, "cannot make thread %llu", (unsigned long long)i);
 		if (on_pipe && ++expected && pthread_create(&w->waker_thread, NULL, waker_main, w))
-			vt_die(VT_FAILED, "cannot make waker %llu", (unsigned long long)i);
+			wl_die(WL_FAILED, "cannot make waker %llu", (unsigned long long)i);
 	}
 	for (uint64_t i = 0; i < expected; i++)
 		while (sem_wait(&arrived))
 			;
 
-	vt_ready_begin();
-	vt_open("tids", '[');
+	wl_ready_begin();
+	wl_open("tids", '[');
 	for (uint64_t i = 0; i < threads; i++)
-		vt_i64(NULL, workers[i].tid);
-	vt_close(']');
-	vt_ready_end();
+		wl_i64(NULL, workers[i].tid);
+	wl_close(']');
+	wl_ready_end();
 
 	for (uint64_t i = 0; i < expected; i++)
 		sem_post(&go);
@@ -124,32 +124,32 @@ int main(int argc, char **argv)
 			pthread_join(workers[i].waker_thread, NULL);
 	}
 
-	vt_line_begin();
-	vt_str("block_on", block_on);
-	vt_open("threads", '[');
+	wl_line_begin();
+	wl_str("block_on", block_on);
+	wl_open("threads", '[');
 	for (uint64_t i = 0; i < threads; i++) {
 		struct worker *w = &workers[i];
 
-		vt_open(NULL, '{');
-		vt_i64("tid", w->tid);
-		vt_u64("sleeps", sleeps);
-		vt_u64("slept_ns", w->slept_ns);
-		vt_u64("longest_ns", w->longest_ns);
-		vt_u64("spun_cpu_ns", w->spun_cpu_ns);
-		vt_u64("voluntary", w->switches.voluntary);
-		vt_u64("nonvoluntary", w->switches.nonvoluntary);
+		wl_open(NULL, '{');
+		wl_i64("tid", w->tid);
+		wl_u64("sleeps", sleeps);
+		wl_u64("slept_ns", w->slept_ns);
+		wl_u64("longest_ns", w->longest_ns);
+		wl_u64("spun_cpu_ns", w->spun_cpu_ns);
+		wl_u64("voluntary", w->switches.voluntary);
+		wl_u64("nonvoluntary", w->switches.nonvoluntary);
 		if (on_pipe)
-			vt_i64("waker_tid", w->waker_tid);
-		vt_close('}');
+			wl_i64("waker_tid", w->waker_tid);
+		wl_close('}');
 		slept_ns += w->slept_ns;
 		voluntary += w->switches.voluntary;
 		nonvoluntary += w->switches.nonvoluntary;
 	}
-	vt_close(']');
-	vt_u64("sleeps", sleeps * threads);
-	vt_u64("slept_ns", slept_ns);
-	vt_u64("voluntary", voluntary);
-	vt_u64("nonvoluntary", nonvoluntary);
-	vt_finish();
-	return VT_OK;
+	wl_close(']');
+	wl_u64("sleeps", sleeps * threads);
+	wl_u64("slept_ns", slept_ns);
+	wl_u64("voluntary", voluntary);
+	wl_u64("nonvoluntary", nonvoluntary);
+	wl_finish();
+	return WL_OK;
 }

@@ -1,5 +1,5 @@
 /* Has NUMA balancing, or move_pages(), move a known number of pages to another node. */
-#include "victim.h"
+#include "workload.h"
 #include <linux/mempolicy.h>
 
 static uint64_t pages = 512, seconds = 40, rounds = 1;
@@ -16,7 +16,7 @@ static bool online(const char *path, int number, int *first)
 {
 	char text[256];
 
-	if (vt_slurp(path, text, sizeof(text)) < 0)
+	if (wl_slurp(path, text, sizeof(text)) < 0)
 		return false;
 	for (char *at = text; *at >= '0' && *at <= '9';) {
 		long from = strtol(at, &at, 10), to = from;
@@ -51,7 +51,7 @@ static void find_nodes(void)
 		cpu_there = first;
 	}
 	if (found < 2)
-		vt_die(VT_CANNOT, "this machine has one NUMA node");
+		wl_die(WL_CANNOT, "this machine has one NUMA node");
 }
 
 static void tune(const char *name, const char *value)
@@ -61,11 +61,11 @@ static void tune(const char *name, const char *value)
 	snprintf(path, sizeof(path), "/proc/sys/kernel/numa_balancing%s%s", *name ? "_" : "", name);
 	if (access(path, W_OK)) /* 5.13 moved all but the switch */
 		snprintf(path, sizeof(path), "/sys/kernel/debug/sched/numa_balancing/%s", name);
-	if (vt_slurp(path, before, sizeof(before)) < 0)
-		vt_die(VT_CANNOT, "%s: %m", path);
-	vt_undo(VT_UNDO_WRITE, 0, path, before);
-	if (!vt_write_file(path, value))
-		vt_die(VT_CANNOT, "%s: %m", path);
+	if (wl_slurp(path, before, sizeof(before)) < 0)
+		wl_die(WL_CANNOT, "%s: %m", path);
+	wl_undo(WL_UNDO_WRITE, 0, path, before);
+	if (!wl_write_file(path, value))
+		wl_die(WL_CANNOT, "%s: %m", path);
 }
 
 /* How many of the pages lie on the node; with a target they are moved there first. */
@@ -81,7 +81,7 @@ static uint64_t pages_on(char *at, int node, const int *target)
 	}
 	if (syscall(SYS_move_pages, 0, pages, addresses, target ? wanted : NULL, where,
 		    target ? MPOL_MF_MOVE : 0) < 0)
-		vt_die(VT_FAILED, "move_pages: %m");
+		wl_die(WL_FAILED, "move_pages: %m");
 	for (uint64_t i = 0; i < pages; i++)
 		n += where[i] == node;
 	return n;
@@ -89,38 +89,38 @@ static uint64_t pages_on(char *at, int node, const int *target)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"pages", VT_NUM, &pages, "N", "how many pages"},
-		{"rounds", VT_NUM, &rounds, "M", "how often they are moved, with --call"},
-		{"seconds", VT_NUM, &seconds, "S", "longest wait for NUMA balancing"},
-		{"call", VT_FLAG, &by_call, NULL, "by move_pages(), not by NUMA balancing"},
-		{"huge", VT_FLAG, &huge, NULL, "transparent huge pages"},
+	const struct wl_opt opts[] = {
+		{"pages", WL_NUM, &pages, "N", "how many pages"},
+		{"rounds", WL_NUM, &rounds, "M", "how often they are moved, with --call"},
+		{"seconds", WL_NUM, &seconds, "S", "longest wait for NUMA balancing"},
+		{"call", WL_FLAG, &by_call, NULL, "by move_pages(), not by NUMA balancing"},
+		{"huge", WL_FLAG, &huge, NULL, "transparent huge pages"},
 		{0},
 	};
-	const uint64_t two_mib = 2 * VT_MIB;
-	struct vt_counters before, after;
+	const uint64_t two_mib = 2 * WL_MIB;
+	struct wl_counters before, after;
 	unsigned long mask;
 	uint64_t size, arrived = 0, deadline, moved = 0, took;
 	char *at;
 
-	vt_start(argc, argv, "numa", "Has a known number of pages moved to another NUMA node.",
+	wl_start(argc, argv, "numa", "Has a known number of pages moved to another NUMA node.",
 		 opts);
 	page = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (!pages || pages > 1 << 16 || rounds < 1 || rounds > 1000)
-		vt_die(VT_USAGE, "want 1 to 65536 pages, 1 to 1000 rounds");
+		wl_die(WL_USAGE, "want 1 to 65536 pages, 1 to 1000 rounds");
 	find_nodes();
 	/* Nothing of the tests' own shall move, before or beside what is counted. */
 	tune("", "0");
 	size = (pages * page + two_mib - 1) / two_mib * two_mib;
 	at = mmap(NULL, size + two_mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
-		vt_die(VT_FAILED, "mmap: %m");
+		wl_die(WL_FAILED, "mmap: %m");
 	at += -(uintptr_t)at & (two_mib - 1);
 	if (madvise(at, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE))
-		vt_die(VT_CANNOT, "madvise: %m");
+		wl_die(WL_CANNOT, "madvise: %m");
 	mask = 1UL << nodes[0];
 	if (syscall(SYS_mbind, at, size, MPOL_BIND, &mask, 64, 0))
-		vt_die(VT_CANNOT, "mbind: %m");
+		wl_die(WL_CANNOT, "mbind: %m");
 	for (uint64_t i = 0; i < pages; i++)
 		at[i * page] = 1;
 	if (huge) {
@@ -128,24 +128,24 @@ int main(int argc, char **argv)
 		uint64_t kib;
 
 		/* The largest alone is ours: the C library has none. */
-		vt_slurp("/proc/self/smaps_rollup", smaps, sizeof(smaps));
-		if (!vt_lookup(smaps, "AnonHugePages", &kib) || kib << 10 < size)
-			vt_die(VT_CANNOT, "there are no huge pages to be had");
+		wl_slurp("/proc/self/smaps_rollup", smaps, sizeof(smaps));
+		if (!wl_lookup(smaps, "AnonHugePages", &kib) || kib << 10 < size)
+			wl_die(WL_CANNOT, "there are no huge pages to be had");
 	}
 	if (syscall(SYS_mbind, at, size, MPOL_DEFAULT, NULL, 0, 0))
-		vt_die(VT_FAILED, "mbind: %m");
+		wl_die(WL_FAILED, "mbind: %m");
 	if (pages_on(at, nodes[0], NULL) != pages)
-		vt_die(VT_FAILED, "the pages are not on node %d", nodes[0]);
-	vt_pin(cpu_there);
-	vt_ready();
+		wl_die(WL_FAILED, "the pages are not on node %d", nodes[0]);
+	wl_pin(cpu_there);
+	wl_ready();
 
 	if (!by_call) {
 		tune("scan_delay_ms", "10");
 		tune("scan_period_min_ms", "10");
 		tune("scan_period_max_ms", "20");
 	}
-	vt_count(&before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
-	took = vt_now();
+	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	took = wl_now();
 	if (by_call) {
 		for (uint64_t i = 0; i < rounds; i++) {
 			arrived = pages_on(at, nodes[(i + 1) % 2], &nodes[(i + 1) % 2]);
@@ -153,26 +153,26 @@ int main(int argc, char **argv)
 		}
 	} else {
 		tune("", "1");
-		deadline = vt_now() + seconds * VT_NSEC;
-		while (arrived < pages && vt_now() < deadline) {
-			uint64_t end = vt_now() + VT_NSEC / 10;
+		deadline = wl_now() + seconds * WL_NSEC;
+		while (arrived < pages && wl_now() < deadline) {
+			uint64_t end = wl_now() + WL_NSEC / 10;
 
 			/* Processor time is what makes the kernel look at a task's pages. */
-			while (vt_now() < end)
+			while (wl_now() < end)
 				for (uint64_t i = 0; i < pages; i++)
 					((volatile char *)at)[i * page]++;
 			arrived = pages_on(at, nodes[1], NULL);
 		}
-		vt_write_file("/proc/sys/kernel/numa_balancing", "0");
+		wl_write_file("/proc/sys/kernel/numa_balancing", "0");
 		moved = arrived;
 	}
-	took = vt_now() - took;
-	vt_count(&after, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
-	vt_line_begin();
-	vt_u64("pages", pages);
-	vt_u64("moved", moved);
-	vt_u64("took_ns", took);
-	vt_growth("vmstat", &before, &after);
-	vt_finish();
-	return VT_OK;
+	took = wl_now() - took;
+	wl_count(&after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	wl_line_begin();
+	wl_u64("pages", pages);
+	wl_u64("moved", moved);
+	wl_u64("took_ns", took);
+	wl_growth("vmstat", &before, &after);
+	wl_finish();
+	return WL_OK;
 }

@@ -1,9 +1,9 @@
 /* Makes tasks reclaim memory themselves: of the whole machine, or of a memory cgroup. */
-#include "victim.h"
+#include "workload.h"
 #include <dirent.h>
 
 static const char *dir;
-static uint64_t threads = 3, wanted = 20, seconds = 20, limit = 16 * VT_MIB;
+static uint64_t threads = 3, wanted = 20, seconds = 20, limit = 16 * WL_MIB;
 static bool memcg, force;
 
 /* An event of the small zone is as good as one of the big. */
@@ -18,19 +18,19 @@ static struct {
 	volatile uint32_t stop, boosts;
 } * shared;
 
-static char file_path[VT_PATH];
-static uint64_t file_bytes, anon_bytes, window = 8 * VT_MIB;
+static char file_path[WL_PATH];
+static uint64_t file_bytes, anon_bytes, window = 8 * WL_MIB;
 
 static bool time_is_out(void)
 {
-	return shared->stop || vt_now() > shared->deadline;
+	return shared->stop || wl_now() > shared->deadline;
 }
 
 static uint64_t vmstat(const char *key)
 {
-	struct vt_counters c;
+	struct wl_counters c;
 
-	vt_count(&c, "/proc/vmstat", &key, 1);
+	wl_count(&c, "/proc/vmstat", &key, 1);
 	return c.value[0];
 }
 
@@ -42,12 +42,12 @@ static void *read_file(void *unused)
 
 	(void)unused;
 	if (fd < 0)
-		_exit(VT_FAILED);
+		_exit(WL_FAILED);
 	while (!time_is_out()) {
 		ssize_t got = read(fd, buffer, sizeof(buffer));
 
 		if (got < 0)
-			_exit(VT_FAILED);
+			_exit(WL_FAILED);
 		if (got == 0)
 			lseek(fd, 0, SEEK_SET);
 		shared->read_bytes += (uint64_t)got;
@@ -62,7 +62,7 @@ static volatile char *map_anonymous(uint64_t size)
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
-		_exit(VT_FAILED);
+		_exit(WL_FAILED);
 	madvise((void *)at, size, MADV_NOHUGEPAGE);
 	return at;
 }
@@ -96,7 +96,7 @@ static void hold_anonymous(void)
 static void start_thread(pthread_t *thread, void *(*run)(void *))
 {
 	if (pthread_create(thread, NULL, run, NULL))
-		_exit(VT_FAILED);
+		_exit(WL_FAILED);
 }
 
 static void child_main(int gate)
@@ -106,7 +106,7 @@ static void child_main(int gate)
 	char byte;
 
 	/* If memory runs out after all, the kernel shall take this process and no other. */
-	vt_write_file("/proc/self/oom_score_adj", "1000");
+	wl_write_file("/proc/self/oom_score_adj", "1000");
 	(void)!read(gate, &byte, 1);
 	if (!memcg)
 		hold_anonymous();
@@ -115,18 +115,18 @@ static void child_main(int gate)
 		start_thread(&all[n++], touch_anonymous);
 	while (n)
 		pthread_join(all[--n], NULL);
-	_exit(VT_OK);
+	_exit(WL_OK);
 }
 
 /* ---- memory cgroup ---- */
 
 static int cg_version;
-static char cg_root[VT_PATH], cg_dir[VT_PATH + 64];
+static char cg_root[WL_PATH], cg_dir[WL_PATH + 64];
 
 static bool find_memcg(void)
 {
 	FILE *mounts = fopen("/proc/self/mounts", "re");
-	char line[2048], where[VT_PATH], type[32], opts[512], path[VT_PATH + 64], text[512];
+	char line[2048], where[WL_PATH], type[32], opts[512], path[WL_PATH + 64], text[512];
 
 	while (mounts && !cg_version && fgets(line, sizeof(line), mounts)) {
 		if (sscanf(line, "%*s %1023s %31s %511s", where, type, opts) != 3)
@@ -135,7 +135,7 @@ static bool find_memcg(void)
 			cg_version = 1;
 		if (!strcmp(type, "cgroup2")) {
 			snprintf(path, sizeof(path), "%s/cgroup.controllers", where);
-			if (vt_slurp(path, text, sizeof(text)) > 0 && strstr(text, "memory"))
+			if (wl_slurp(path, text, sizeof(text)) > 0 && strstr(text, "memory"))
 				cg_version = 2;
 		}
 		if (cg_version)
@@ -149,58 +149,58 @@ static bool find_memcg(void)
 static void cg_file(const char *name, char *path, size_t room)
 {
 	if ((size_t)snprintf(path, room, "%s/%s", cg_dir, name) >= room)
-		vt_die(VT_FAILED, "%s: too long", cg_dir);
+		wl_die(WL_FAILED, "%s: too long", cg_dir);
 }
 
 static uint64_t cg_number(const char *name, const char *key)
 {
-	char path[VT_PATH + 128], text[8192];
+	char path[WL_PATH + 128], text[8192];
 	uint64_t value = 0;
 
 	cg_file(name, path, sizeof(path));
-	if (vt_slurp(path, text, sizeof(text)) < 0)
-		vt_die(VT_FAILED, "%s: %m", path);
+	if (wl_slurp(path, text, sizeof(text)) < 0)
+		wl_die(WL_FAILED, "%s: %m", path);
 	if (!key)
 		return strtoull(text, NULL, 10);
-	vt_lookup(text, key, &value);
+	wl_lookup(text, key, &value);
 	return value;
 }
 
 static void make_memcg(void)
 {
-	char path[VT_PATH + 128], text[512];
+	char path[WL_PATH + 128], text[512];
 
 	if (!find_memcg())
-		vt_die(VT_CANNOT, "no memory cgroup controller is mounted");
+		wl_die(WL_CANNOT, "no memory cgroup controller is mounted");
 	if (cg_version == 2) {
 		snprintf(path, sizeof(path), "%s/cgroup.subtree_control", cg_root);
-		if (vt_slurp(path, text, sizeof(text)) >= 0 && !strstr(text, "memory")) {
-			/* Another victim's would lose its limit; a guest may keep the controller.
+		if (wl_slurp(path, text, sizeof(text)) >= 0 && !strstr(text, "memory")) {
+			/* Another workload's would lose its limit; a guest may keep the controller.
 			 */
 			if (!getenv("CORETAP_GUEST"))
-				vt_undo(VT_UNDO_WRITE, 0, path, "-memory");
-			if (!vt_write_file(path, "+memory"))
-				vt_die(VT_CANNOT, "%s: %m", path);
+				wl_undo(WL_UNDO_WRITE, 0, path, "-memory");
+			if (!wl_write_file(path, "+memory"))
+				wl_die(WL_CANNOT, "%s: %m", path);
 		}
 	}
-	snprintf(cg_dir, sizeof(cg_dir), "%s/victim-%d", cg_root, getpid());
-	vt_undo(VT_UNDO_RMDIR, 0, cg_dir, NULL);
+	snprintf(cg_dir, sizeof(cg_dir), "%s/workload-%d", cg_root, getpid());
+	wl_undo(WL_UNDO_RMDIR, 0, cg_dir, NULL);
 	if (mkdir(cg_dir, 0755))
-		vt_die(VT_CANNOT, "%s: %m", cg_dir);
+		wl_die(WL_CANNOT, "%s: %m", cg_dir);
 	cg_file(cg_version == 2 ? "memory.max" : "memory.limit_in_bytes", path, sizeof(path));
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
-	if (!vt_write_file(path, text))
-		vt_die(VT_CANNOT, "%s: %m", path);
+	if (!wl_write_file(path, text))
+		wl_die(WL_CANNOT, "%s: %m", path);
 }
 
 static void enter_memcg(pid_t pid)
 {
-	char path[VT_PATH + 128], text[32];
+	char path[WL_PATH + 128], text[32];
 
 	cg_file("cgroup.procs", path, sizeof(path));
 	snprintf(text, sizeof(text), "%d", pid);
-	if (!vt_write_file(path, text))
-		vt_die(VT_CANNOT, "%s: %m", path);
+	if (!wl_write_file(path, text))
+		wl_die(WL_CANNOT, "%s: %m", path);
 }
 
 /* v2 counts each time the limit made a task reclaim; v1 each charge that did not fit, which is
@@ -213,25 +213,25 @@ static uint64_t memcg_events(void)
 
 static void print_memcg(void)
 {
-	vt_open("memcg", '{');
-	vt_i64("version", cg_version);
-	vt_str("path", cg_dir);
-	vt_u64("limit_bytes", limit);
+	wl_open("memcg", '{');
+	wl_i64("version", cg_version);
+	wl_str("path", cg_dir);
+	wl_u64("limit_bytes", limit);
 	if (cg_version == 2) {
-		vt_u64("max_events", memcg_events());
-		vt_u64("pgscan", cg_number("memory.stat", "pgscan"));
-		vt_u64("pgsteal", cg_number("memory.stat", "pgsteal"));
-		vt_u64("oom_kill", cg_number("memory.events", "oom_kill"));
+		wl_u64("max_events", memcg_events());
+		wl_u64("pgscan", cg_number("memory.stat", "pgscan"));
+		wl_u64("pgsteal", cg_number("memory.stat", "pgsteal"));
+		wl_u64("oom_kill", cg_number("memory.events", "oom_kill"));
 	} else {
 		uint64_t in = cg_number("memory.stat", "pgpgin");
 		uint64_t out = cg_number("memory.stat", "pgpgout");
 
-		vt_u64("failcnt", memcg_events());
-		vt_u64("pgpgin", in);
-		vt_u64("pgpgout", out);
-		vt_u64("oom_kill", cg_number("memory.oom_control", "oom_kill"));
+		wl_u64("failcnt", memcg_events());
+		wl_u64("pgpgin", in);
+		wl_u64("pgpgout", out);
+		wl_u64("oom_kill", cg_number("memory.oom_control", "oom_kill"));
 	}
-	vt_close('}');
+	wl_close('}');
 }
 
 /* ---- whole machine ---- */
@@ -249,11 +249,11 @@ static unsigned int idle_kswapd(void)
 		int pid = atoi(entry->d_name);
 
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (pid <= 0 || vt_slurp(path, comm, sizeof(comm)) < 0 ||
+		if (pid <= 0 || wl_slurp(path, comm, sizeof(comm)) < 0 ||
 		    strncmp(comm, "kswapd", 6) || getpgid(pid) != 0 ||
 		    sched_getscheduler(pid) != SCHED_OTHER)
 			continue;
-		vt_undo(VT_UNDO_IDLE, pid, NULL, NULL);
+		wl_undo(WL_UNDO_IDLE, pid, NULL, NULL);
 		if (!sched_setscheduler(pid, SCHED_IDLE, &none))
 			found++;
 	}
@@ -266,70 +266,70 @@ static unsigned int idle_kswapd(void)
 static void boost(void)
 {
 	static const char path[] = "/proc/sys/vm/min_free_kbytes";
-	uint64_t raised = vt_meminfo("MemFree") + 64 * VT_MIB, most = vt_meminfo("MemTotal") / 4;
+	uint64_t raised = wl_meminfo("MemFree") + 64 * WL_MIB, most = wl_meminfo("MemTotal") / 4;
 	static char old[32];
 	char text[32];
 
 	if (raised > most)
 		return;
 	if (!shared->boosts) {
-		if (vt_slurp(path, old, sizeof(old)) < 0)
+		if (wl_slurp(path, old, sizeof(old)) < 0)
 			return;
-		vt_undo(VT_UNDO_WRITE, 0, path, old);
+		wl_undo(WL_UNDO_WRITE, 0, path, old);
 	}
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)(raised >> 10));
-	if (!vt_write_file(path, text))
+	if (!wl_write_file(path, text))
 		return;
 	shared->boosts++;
-	vt_nap_ms(100);
-	vt_write_file(path, old);
+	wl_nap_ms(100);
+	wl_write_file(path, old);
 }
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"memcg", VT_FLAG, &memcg, NULL, "reclaim in a memory cgroup of our own"},
-		{"limit", VT_NUM, &limit, "BYTES", "of that cgroup"},
-		{"events", VT_NUM, &wanted, "N", "go on until the count of stalls grew so much"},
-		{"seconds", VT_NUM, &seconds, "S", "give up (77) after so long"},
-		{"threads", VT_NUM, &threads, "K", "threads that allocate (not --memcg)"},
-		{"dir", VT_STR, &dir, "D",
+	const struct wl_opt opts[] = {
+		{"memcg", WL_FLAG, &memcg, NULL, "reclaim in a memory cgroup of our own"},
+		{"limit", WL_NUM, &limit, "BYTES", "of that cgroup"},
+		{"events", WL_NUM, &wanted, "N", "go on until the count of stalls grew so much"},
+		{"seconds", WL_NUM, &seconds, "S", "give up (77) after so long"},
+		{"threads", WL_NUM, &threads, "K", "threads that allocate (not --memcg)"},
+		{"dir", WL_STR, &dir, "D",
 		 "where the sparse file is made (default: one on a disk)"},
-		{"force", VT_FLAG, &force, NULL,
+		{"force", WL_FLAG, &force, NULL,
 		 "whole-machine reclaim even above 4 GiB of memory"},
 		{0},
 	};
-	struct vt_counters before, after;
+	struct wl_counters before, after;
 	uint64_t start, took, grown = 0, available, cache, full = 0;
 	int fd, gate[2], status;
 	unsigned int idle = 0;
 	bool killed;
 	pid_t child;
 
-	vt_start(argc, argv, "reclaim", "Makes tasks stall in direct reclaim or memcg reclaim.",
+	wl_start(argc, argv, "reclaim", "Makes tasks stall in direct reclaim or memcg reclaim.",
 		 opts);
-	if (threads < 1 || threads > 64 || seconds < 1 || seconds > 600 || limit < 4 * VT_MIB)
-		vt_die(VT_USAGE, "want 1 to 64 threads, 1 to 600 seconds, a limit of 4m or more");
-	if (!memcg && vt_meminfo("MemTotal") > 4 * VT_GIB && !force)
-		vt_die(VT_CANNOT, "more than 4 GiB of memory to fill: --memcg, a guest or --force");
+	if (threads < 1 || threads > 64 || seconds < 1 || seconds > 600 || limit < 4 * WL_MIB)
+		wl_die(WL_USAGE, "want 1 to 64 threads, 1 to 600 seconds, a limit of 4m or more");
+	if (!memcg && wl_meminfo("MemTotal") > 4 * WL_GIB && !force)
+		wl_die(WL_CANNOT, "more than 4 GiB of memory to fill: --memcg, a guest or --force");
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || pipe2(gate, O_CLOEXEC))
-		vt_die(VT_FAILED, "%m");
-	available = vt_meminfo("MemAvailable");
-	cache = vt_meminfo("MemTotal") / 4;
+		wl_die(WL_FAILED, "%m");
+	available = wl_meminfo("MemAvailable");
+	cache = wl_meminfo("MemTotal") / 4;
 	if (!memcg && available < 2 * cache)
-		vt_die(VT_CANNOT, "too little memory is available");
+		wl_die(WL_CANNOT, "too little memory is available");
 	/* What stays is for the page cache that is to be reclaimed, so that memory never runs out.
 	 */
 	anon_bytes = available - cache - threads * window;
 	file_bytes = memcg ? limit * 4 : 2 * cache;
-	fd = vt_temp_file(vt_disk_dir(dir), 0, file_path, sizeof(file_path));
+	fd = wl_temp_file(wl_disk_dir(dir), 0, file_path, sizeof(file_path));
 	if (ftruncate(fd, (off_t)file_bytes))
-		vt_die(VT_CANNOT, "%s: %m", file_path);
+		wl_die(WL_CANNOT, "%s: %m", file_path);
 	shared->deadline = UINT64_MAX;
 	if (memcg)
 		make_memcg();
-	child = vt_fork();
+	child = wl_fork();
 	if (child == 0) {
 		close(gate[1]);
 		child_main(gate[0]);
@@ -338,13 +338,13 @@ int main(int argc, char **argv)
 	if (memcg)
 		enter_memcg(child);
 
-	vt_ready_begin();
-	vt_i64("worker_pid", child);
-	vt_ready_end();
+	wl_ready_begin();
+	wl_i64("worker_pid", child);
+	wl_ready_end();
 
-	vt_count(&before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
-	start = vt_now();
-	shared->deadline = start + seconds * VT_NSEC;
+	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	start = wl_now();
+	shared->deadline = start + seconds * WL_NSEC;
 	if (!memcg)
 		idle = idle_kswapd();
 	(void)!write(gate[1], "x", 1);
@@ -357,41 +357,41 @@ int main(int argc, char **argv)
 		if (grown >= wanted)
 			break;
 		/* kswapd is given two seconds to fall behind by itself. */
-		if (!full && vt_meminfo("MemFree") < cache / 2)
-			full = vt_now();
-		if (!memcg && full && vt_now() > full + 2 * VT_NSEC)
+		if (!full && wl_meminfo("MemFree") < cache / 2)
+			full = wl_now();
+		if (!memcg && full && wl_now() > full + 2 * WL_NSEC)
 			boost();
-		vt_nap_ms(10);
+		wl_nap_ms(10);
 	}
 	shared->stop = 1;
-	status = vt_reap(child);
-	took = vt_now() - start;
-	vt_count(&after, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
+	status = wl_reap(child);
+	took = wl_now() - start;
+	wl_count(&after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
 	grown = memcg ? memcg_events() : after.value[0] - before.value[0];
 	killed = WIFSIGNALED(status);
 	if (!killed && WEXITSTATUS(status))
-		vt_die(VT_FAILED, "the worker failed: %d", WEXITSTATUS(status));
+		wl_die(WL_FAILED, "the worker failed: %d", WEXITSTATUS(status));
 
-	vt_line_begin();
-	vt_i64("worker_pid", child);
-	vt_str("mode", memcg ? "memcg" : "global");
-	vt_u64("stalls", grown);
-	vt_u64("wanted", wanted);
-	vt_u64("idled_kswapds", idle);
-	vt_u64("boosts", shared->boosts);
-	vt_bool("worker_killed", killed);
-	vt_u64("read_bytes", shared->read_bytes);
-	vt_u64("touched_bytes", shared->touched_bytes);
-	vt_u64("took_ns", took);
-	vt_growth("vmstat", &before, &after);
+	wl_line_begin();
+	wl_i64("worker_pid", child);
+	wl_str("mode", memcg ? "memcg" : "global");
+	wl_u64("stalls", grown);
+	wl_u64("wanted", wanted);
+	wl_u64("idled_kswapds", idle);
+	wl_u64("boosts", shared->boosts);
+	wl_bool("worker_killed", killed);
+	wl_u64("read_bytes", shared->read_bytes);
+	wl_u64("touched_bytes", shared->touched_bytes);
+	wl_u64("took_ns", took);
+	wl_growth("vmstat", &before, &after);
 	if (memcg)
 		print_memcg();
 	/* The machine is as before when the truth is out, not when --linger ends. */
-	vt_undo_all();
-	vt_finish();
+	wl_undo_all();
+	wl_finish();
 	if (killed)
-		vt_die(VT_FAILED, "the worker was killed: out of memory?");
+		wl_die(WL_FAILED, "the worker was killed: out of memory?");
 	if (!grown)
-		vt_die(VT_CANNOT, "nothing was reclaimed in %llu s", (unsigned long long)seconds);
-	return VT_OK;
+		wl_die(WL_CANNOT, "nothing was reclaimed in %llu s", (unsigned long long)seconds);
+	return WL_OK;
 }

@@ -1,6 +1,6 @@
 /* TCP over the loopback of a network namespace of its own: known sessions, known bytes, and
  * segments that are lost on purpose. */
-#include "victim.h"
+#include "workload.h"
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <net/if.h>
@@ -23,13 +23,13 @@ static void lo_up(void)
 	int fd;
 
 	if (unshare(CLONE_NEWNET))
-		vt_die(VT_CANNOT, "no network namespace: %m");
+		wl_die(WL_CANNOT, "no network namespace: %m");
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &r))
-		vt_die(VT_CANNOT, "no loopback: %m");
+		wl_die(WL_CANNOT, "no loopback: %m");
 	r.ifr_flags |= IFF_UP;
 	if (ioctl(fd, SIOCSIFFLAGS, &r))
-		vt_die(VT_CANNOT, "no loopback: %m");
+		wl_die(WL_CANNOT, "no loopback: %m");
 	close(fd);
 }
 
@@ -57,7 +57,7 @@ static in_port_t port_of(int fd)
 	socklen_t size = sizeof(name);
 
 	if (getsockname(fd, (struct sockaddr *)&name, &size))
-		vt_die(VT_FAILED, "getsockname: %m");
+		wl_die(WL_FAILED, "getsockname: %m");
 	return ((struct sockaddr_in *)&name)->sin_port; /* at the same place in both */
 }
 
@@ -68,9 +68,9 @@ static int bound(void)
 	socklen_t size = loopback(&address, 0);
 
 	if (fd < 0)
-		vt_die(VT_CANNOT, "no TCP: %m");
+		wl_die(WL_CANNOT, "no TCP: %m");
 	if (bind(fd, (struct sockaddr *)&address, size))
-		vt_die(VT_CANNOT, "bind: %m");
+		wl_die(WL_CANNOT, "bind: %m");
 	return fd;
 }
 
@@ -81,7 +81,7 @@ static void send_all(int fd, uint64_t bytes)
 				 MSG_NOSIGNAL);
 
 		if (n < 0)
-			vt_die(VT_FAILED, "send: %m");
+			wl_die(WL_FAILED, "send: %m");
 		bytes -= n;
 	}
 }
@@ -92,7 +92,7 @@ static void receive(int fd, uint64_t bytes)
 		ssize_t n = recv(fd, buffer, bytes < sizeof(buffer) ? bytes : sizeof(buffer), 0);
 
 		if (n <= 0)
-			vt_die(VT_FAILED, "recv: %m");
+			wl_die(WL_FAILED, "recv: %m");
 		bytes -= n;
 	}
 }
@@ -119,13 +119,13 @@ static void deaf(int fd, bool on)
 
 	if (on ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program))
 	       : setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &program, sizeof(program)))
-		vt_die(VT_FAILED, "socket filter: %m");
+		wl_die(WL_FAILED, "socket filter: %m");
 }
 
 static void pass(const int *pipe, char what)
 {
 	if (write(pipe[1], &what, 1) != 1)
-		vt_die(VT_FAILED, "pipe: %m");
+		wl_die(WL_FAILED, "pipe: %m");
 }
 
 static void await(const int *pipe)
@@ -133,7 +133,7 @@ static void await(const int *pipe)
 	char what;
 
 	if (read(pipe[0], &what, 1) != 1)
-		vt_die(VT_FAILED, "pipe: %m");
+		wl_die(WL_FAILED, "pipe: %m");
 }
 
 /* Each end has its turn, so that who closes first is no race. */
@@ -143,7 +143,7 @@ static void serve(int listener)
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd < 0)
-			vt_die(VT_FAILED, "accept: %m");
+			wl_die(WL_FAILED, "accept: %m");
 		if (lost) {
 			deaf(fd, true);
 			pass(to_client, 'd');
@@ -175,9 +175,9 @@ static uint64_t retransmits(void)
 	uint64_t values[16] = {0};
 	int n = 0;
 
-	if (vt_slurp("/proc/thread-self/net/snmp", text, sizeof(text)) < 0 ||
+	if (wl_slurp("/proc/thread-self/net/snmp", text, sizeof(text)) < 0 ||
 	    !(line = strstr(text, "\nTcp: ")) || !(second = strstr(line + 1, "\nTcp: ")))
-		vt_die(VT_FAILED, "no /proc/net/snmp");
+		wl_die(WL_FAILED, "no /proc/net/snmp");
 	for (char *at = strtok(second + 6, " \n"); at && n < 16; at = strtok(NULL, " \n"))
 		values[n++] = strtoull(at, NULL, 10);
 	return values[11]; /* RetransSegs */
@@ -189,7 +189,7 @@ static void connect_to(int fd, in_port_t port)
 	socklen_t size = loopback(&address, port);
 
 	if (connect(fd, (struct sockaddr *)&address, size))
-		vt_die(VT_FAILED, "connect: %m");
+		wl_die(WL_FAILED, "connect: %m");
 }
 
 static void talk(int fd, in_port_t port, bool begin)
@@ -203,7 +203,7 @@ static void talk(int fd, in_port_t port, bool begin)
 			uint64_t before = retransmits();
 
 			while (retransmits() < before + lost)
-				vt_nap_ms(5);
+				wl_nap_ms(5);
 			pass(to_server, 'h');
 		}
 		receive(fd, server_bytes);
@@ -238,9 +238,9 @@ static void lose_answer(int fd, int listener, in_port_t port)
 	deaf(fd, true);
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) || !connect(fd, (struct sockaddr *)&address, size) ||
 	    errno != EINPROGRESS)
-		vt_die(VT_FAILED, "connect: %m");
+		wl_die(WL_FAILED, "connect: %m");
 	while (retransmits() < before + 2)
-		vt_nap_ms(5);
+		wl_nap_ms(5);
 	/* Neither end is left to send again after the last count. */
 	close(fd);
 	close(listener);
@@ -248,47 +248,47 @@ static void lose_answer(int fd, int listener, in_port_t port)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"sessions", VT_NUM, &sessions, "N", "one after the other"},
-		{"family", VT_STR, &family, "F", "4, 6, or mapped: IPv4 by IPv6 sockets"},
-		{"client-bytes", VT_NUM, &client_bytes, "N", "that the client sends"},
-		{"server-bytes", VT_NUM, &server_bytes, "N", "that the server sends"},
-		{"closer", VT_STR, &closer, "WHO",
+	const struct wl_opt opts[] = {
+		{"sessions", WL_NUM, &sessions, "N", "one after the other"},
+		{"family", WL_STR, &family, "F", "4, 6, or mapped: IPv4 by IPv6 sockets"},
+		{"client-bytes", WL_NUM, &client_bytes, "N", "that the client sends"},
+		{"server-bytes", WL_NUM, &server_bytes, "N", "that the server sends"},
+		{"closer", WL_STR, &closer, "WHO",
 		 "client, server, or reset: the client, by a reset"},
-		{"older", VT_FLAG, &older, NULL, "one session, that begins before the ready line"},
-		{"refused", VT_FLAG, &refused, NULL, "connect where nobody listens"},
-		{"handshake", VT_FLAG, &handshake, NULL,
+		{"older", WL_FLAG, &older, NULL, "one session, that begins before the ready line"},
+		{"refused", WL_FLAG, &refused, NULL, "connect where nobody listens"},
+		{"handshake", WL_FLAG, &handshake, NULL,
 		 "lose the answer to one SYN, for a second"},
-		{"lost", VT_NUM, &lost, "N", "of each session's segments are sent again, at least"},
+		{"lost", WL_NUM, &lost, "N", "of each session's segments are sent again, at least"},
 		{0},
 	};
 	in_port_t port, *ports;
 	int listener, fd = -1;
 	uint64_t before;
 
-	vt_start(argc, argv, "tcp", "Makes known TCP sessions over the loopback.", opts);
+	wl_start(argc, argv, "tcp", "Makes known TCP sessions over the loopback.", opts);
 	if (strcmp(family, "4") && strcmp(family, "6") && strcmp(family, "mapped"))
-		vt_die(VT_USAGE, "--family: 4, 6 or mapped");
+		wl_die(WL_USAGE, "--family: 4, 6 or mapped");
 	if (strcmp(closer, "client") && strcmp(closer, "server") && strcmp(closer, "reset"))
-		vt_die(VT_USAGE, "--closer: client, server or reset");
+		wl_die(WL_USAGE, "--closer: client, server or reset");
 	if (older || handshake)
 		sessions = 1;
 	if (sessions < 1 || sessions > 10000)
-		vt_die(VT_USAGE, "want 1 to 10000 sessions");
+		wl_die(WL_USAGE, "want 1 to 10000 sessions");
 	ip_family = strcmp(family, "4") ? AF_INET6 : AF_INET;
 	ports = calloc(sessions, sizeof(*ports));
 	lo_up();
 	listener = bound();
 	if (!refused && listen(listener, 128))
-		vt_die(VT_FAILED, "listen: %m");
+		wl_die(WL_FAILED, "listen: %m");
 	port = port_of(listener);
 	if (pipe2(to_server, O_CLOEXEC) || pipe2(to_client, O_CLOEXEC))
-		vt_die(VT_FAILED, "pipe: %m");
+		wl_die(WL_FAILED, "pipe: %m");
 	if (!refused && !handshake) {
-		server = vt_fork();
+		server = wl_fork();
 		if (!server) {
 			serve(listener);
-			_exit(VT_OK);
+			_exit(WL_OK);
 		}
 		close(listener);
 	}
@@ -298,10 +298,10 @@ int main(int argc, char **argv)
 		talk(fd, port, true);
 	}
 
-	vt_ready_begin();
-	vt_i64("server_pid", server);
-	vt_u64("server_port", ntohs(port));
-	vt_ready_end();
+	wl_ready_begin();
+	wl_i64("server_pid", server);
+	wl_u64("server_port", ntohs(port));
+	wl_ready_end();
 
 	before = retransmits();
 	for (uint64_t i = 0; i < sessions; i++) {
@@ -321,26 +321,26 @@ int main(int argc, char **argv)
 
 			if (!connect(fd, (struct sockaddr *)&address, size) ||
 			    errno != ECONNREFUSED)
-				vt_die(VT_FAILED, "connect: %m");
+				wl_die(WL_FAILED, "connect: %m");
 			close(fd);
 			continue;
 		}
 		talk(fd, port, true);
 	}
 	if (server)
-		vt_reap(server);
+		wl_reap(server);
 
-	vt_line_begin();
-	vt_i64("client_pid", getpid());
-	vt_i64("server_pid", server);
-	vt_u64("server_port", ntohs(port));
-	vt_open("client_ports", '[');
+	wl_line_begin();
+	wl_i64("client_pid", getpid());
+	wl_i64("server_pid", server);
+	wl_u64("server_port", ntohs(port));
+	wl_open("client_ports", '[');
 	for (uint64_t i = 0; i < sessions; i++)
-		vt_u64(NULL, ntohs(ports[i]));
-	vt_close(']');
-	vt_u64("client_bytes", client_bytes);
-	vt_u64("server_bytes", server_bytes);
-	vt_u64("retransmits", retransmits() - before);
-	vt_finish();
-	return VT_OK;
+		wl_u64(NULL, ntohs(ports[i]));
+	wl_close(']');
+	wl_u64("client_bytes", client_bytes);
+	wl_u64("server_bytes", server_bytes);
+	wl_u64("retransmits", retransmits() - before);
+	wl_finish();
+	return WL_OK;
 }

@@ -1,6 +1,6 @@
 /* Makes direct compaction (huge pages out of fragmented memory), compaction by hand, or page
  * allocations that fall back on another migrate type. */
-#include "victim.h"
+#include "workload.h"
 
 #include <linux/if_packet.h>
 #include <sys/file.h>
@@ -28,9 +28,9 @@ static struct {
 
 static uint64_t vmstat(const char *key)
 {
-	struct vt_counters c;
+	struct wl_counters c;
 
-	vt_count(&c, "/proc/vmstat", &key, 1);
+	wl_count(&c, "/proc/vmstat", &key, 1);
 	return c.value[0];
 }
 
@@ -44,21 +44,21 @@ static uint64_t print_zones(void)
 	int node = 0;
 
 	if (!info)
-		vt_die(VT_CANNOT, "/proc/zoneinfo: %m");
-	vt_open("zones", '[');
+		wl_die(WL_CANNOT, "/proc/zoneinfo: %m");
+	wl_open("zones", '[');
 	while (fgets(line, sizeof(line), info)) {
 		if (sscanf(line, "Node %d, zone %31s", &node, zone) == 2)
 			continue;
 		if (sscanf(line, " present %llu", &present) == 1 && present) {
-			vt_open(NULL, '{');
-			vt_i64("node", node);
-			vt_str("zone", zone);
-			vt_u64("present_pages", present);
-			vt_close('}');
+			wl_open(NULL, '{');
+			wl_i64("node", node);
+			wl_str("zone", zone);
+			wl_u64("present_pages", present);
+			wl_close('}');
 			count++;
 		}
 	}
-	vt_close(']');
+	wl_close(']');
 	fclose(info);
 	return count;
 }
@@ -70,12 +70,12 @@ static void child_main(uint64_t size, uint64_t reserve)
 	volatile char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	vt_write_file("/proc/self/oom_score_adj", "1000");
+	wl_write_file("/proc/self/oom_score_adj", "1000");
 	if (at == MAP_FAILED)
-		_exit(VT_FAILED);
+		_exit(WL_FAILED);
 	madvise((void *)at, size, MADV_NOHUGEPAGE);
 	while (done < size) {
-		if (done % (2 * VT_MIB) == 0 && vt_meminfo("MemFree") < reserve)
+		if (done % (2 * WL_MIB) == 0 && wl_meminfo("MemFree") < reserve)
 			break;
 		at[done] = 1;
 		done += page;
@@ -90,36 +90,36 @@ static void child_main(uint64_t size, uint64_t reserve)
 		pause();
 }
 
-static void report(const struct vt_counters *before, uint64_t took)
+static void report(const struct wl_counters *before, uint64_t took)
 {
-	struct vt_counters after;
+	struct wl_counters after;
 
-	vt_count(&after, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
-	vt_str("mode", manual ? "manual" : "direct");
-	vt_u64("took_ns", took);
-	vt_growth("vmstat", before, &after);
+	wl_count(&after, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	wl_str("mode", manual ? "manual" : "direct");
+	wl_u64("took_ns", took);
+	wl_growth("vmstat", before, &after);
 }
 
 static void by_hand(void)
 {
-	struct vt_counters before;
+	struct wl_counters before;
 	uint64_t start, zones;
 
 	if (access(compact_path, W_OK))
-		vt_die(VT_CANNOT, "%s: %m", compact_path);
-	vt_ready();
-	vt_count(&before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
-	start = vt_now();
+		wl_die(WL_CANNOT, "%s: %m", compact_path);
+	wl_ready();
+	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	start = wl_now();
 	for (uint64_t i = 0; i < rounds; i++)
-		if (!vt_write_file(compact_path, "1"))
-			vt_die(VT_FAILED, "%s: %m", compact_path);
-	start = vt_now() - start;
-	vt_line_begin();
+		if (!wl_write_file(compact_path, "1"))
+			wl_die(WL_FAILED, "%s: %m", compact_path);
+	start = wl_now() - start;
+	wl_line_begin();
 	report(&before, start);
 	zones = print_zones();
-	vt_u64("rounds", rounds);
-	vt_u64("begins_expected", zones * rounds);
-	vt_finish();
+	wl_u64("rounds", rounds);
+	wl_u64("begins_expected", zones * rounds);
+	wl_finish();
 }
 
 static bool child_ended(pid_t child)
@@ -132,35 +132,35 @@ static bool child_ended(pid_t child)
 /* Returns the process that holds every other page. */
 static pid_t fragment_memory(uint64_t *took)
 {
-	uint64_t start, deadline, total = vt_meminfo("MemTotal");
+	uint64_t start, deadline, total = wl_meminfo("MemTotal");
 	char text[64];
 	pid_t child;
 
-	if (total > 4 * VT_GIB && !force)
-		vt_die(VT_CANNOT,
+	if (total > 4 * WL_GIB && !force)
+		wl_die(WL_CANNOT,
 		       "more than 4 GiB of memory to fragment: --manual, --whole, a guest or "
 		       "--force");
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
-		vt_die(VT_FAILED, "%m");
-	start = vt_now();
-	deadline = start + seconds * VT_NSEC;
+		wl_die(WL_FAILED, "%m");
+	start = wl_now();
+	deadline = start + seconds * WL_NSEC;
 	/* kcompactd would mend the fragments before anybody needs to stall for them. */
-	if (vt_slurp(proactive_path, text, sizeof(text)) > 0) {
-		vt_undo(VT_UNDO_WRITE, 0, proactive_path, text);
-		vt_write_file(proactive_path, "0");
+	if (wl_slurp(proactive_path, text, sizeof(text)) > 0) {
+		wl_undo(WL_UNDO_WRITE, 0, proactive_path, text);
+		wl_write_file(proactive_path, "0");
 	}
-	child = vt_fork();
+	child = wl_fork();
 	if (child == 0)
-		child_main(vt_meminfo("MemAvailable"), total / 20);
+		child_main(wl_meminfo("MemAvailable"), total / 20);
 	while (!shared->fragmented && !child_ended(child)) {
-		if (vt_now() > deadline)
-			vt_die(VT_CANNOT, "memory was not fragmented in time");
-		vt_nap_ms(10);
+		if (wl_now() > deadline)
+			wl_die(WL_CANNOT, "memory was not fragmented in time");
+		wl_nap_ms(10);
 	}
 	if (!shared->fragmented)
-		vt_die(VT_CANNOT, "the process that fragments memory was killed");
-	*took = vt_now() - start;
+		wl_die(WL_CANNOT, "the process that fragments memory was killed");
+	*took = wl_now() - start;
 	return child;
 }
 
@@ -177,7 +177,7 @@ static uint64_t free_unmovable(void)
 	char line[1024];
 
 	if (!info)
-		vt_die(VT_CANNOT, "%s: %m", types_path);
+		wl_die(WL_CANNOT, "%s: %m", types_path);
 	while (fgets(line, sizeof(line), info)) {
 		char *at = strstr(line, ", type    Unmovable"), *end;
 
@@ -204,19 +204,19 @@ static uint64_t take_unmovable(uint64_t bytes)
 {
 	uint64_t block = (uint64_t)sysconf(_SC_PAGESIZE) << order, taken = 0;
 
-	while (taken < bytes && ring_count < VT_COUNT(rings)) {
+	while (taken < bytes && ring_count < WL_COUNT(rings)) {
 		uint64_t blocks = (bytes - taken + block - 1) / block;
 		struct tpacket_req ring = {.tp_block_size = (unsigned int)block,
 					   .tp_frame_size = 2048};
 		int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
-			vt_die(VT_CANNOT, "a packet socket: %m");
+			wl_die(WL_CANNOT, "a packet socket: %m");
 		rings[ring_count++] = fd;
 		ring.tp_block_nr = blocks < 256 ? (unsigned int)blocks : 256;
 		ring.tp_frame_nr = ring.tp_block_nr * (unsigned int)(block / ring.tp_frame_size);
 		if (setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
-			vt_die(VT_CANNOT, "a packet ring: %m");
+			wl_die(WL_CANNOT, "a packet ring: %m");
 		taken += ring.tp_block_nr * block;
 	}
 	return taken;
@@ -228,23 +228,23 @@ static void by_fallbacks(void)
 	pid_t child = whole ? 0 : fragment_memory(&frag_ns);
 	int one_at_a_time;
 
-	vt_ready();
+	wl_ready();
 	/* What another of us gives back would be there to be taken. */
 	one_at_a_time = open(types_path, O_RDONLY | O_CLOEXEC);
 	if (one_at_a_time < 0 || flock(one_at_a_time, LOCK_EX))
-		vt_die(VT_CANNOT, "%s: %m", types_path);
+		wl_die(WL_CANNOT, "%s: %m", types_path);
 	bytes += free_unmovable();
-	if (bytes > vt_meminfo("MemAvailable") / 2)
-		vt_die(VT_CANNOT, "%llu MiB of unmovable memory: too much",
+	if (bytes > wl_meminfo("MemAvailable") / 2)
+		wl_die(WL_CANNOT, "%llu MiB of unmovable memory: too much",
 		       (unsigned long long)bytes >> 20);
 	taken = take_unmovable(bytes);
-	vt_line_begin();
-	vt_str("mode", whole ? "whole" : "fragmented");
-	vt_u64("taken_bytes", taken);
-	vt_u64("order", order);
-	vt_u64("fragmenting_ns", frag_ns);
-	vt_i64("holder_pid", child);
-	vt_finish(); /* with --linger memory stays as it is */
+	wl_line_begin();
+	wl_str("mode", whole ? "whole" : "fragmented");
+	wl_u64("taken_bytes", taken);
+	wl_u64("order", order);
+	wl_u64("fragmenting_ns", frag_ns);
+	wl_i64("holder_pid", child);
+	wl_finish(); /* with --linger memory stays as it is */
 	while (ring_count)
 		close(rings[--ring_count]);
 	close(one_at_a_time);
@@ -253,81 +253,81 @@ static void by_fallbacks(void)
 static void by_huge_pages(void)
 {
 	uint64_t start, frag_ns, deadline, old, pages, grown = 0, got = 0;
-	struct vt_counters before;
+	struct wl_counters before;
 	char text[64];
 	pid_t child;
 
-	if (vt_slurp(huge_path, text, sizeof(text)) < 0 || access(huge_path, W_OK))
-		vt_die(VT_CANNOT, "%s: %m", huge_path);
+	if (wl_slurp(huge_path, text, sizeof(text)) < 0 || access(huge_path, W_OK))
+		wl_die(WL_CANNOT, "%s: %m", huge_path);
 	old = strtoull(text, NULL, 10);
 	child = fragment_memory(&frag_ns);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)old);
-	vt_undo(VT_UNDO_WRITE, 0, huge_path, text);
+	wl_undo(WL_UNDO_WRITE, 0, huge_path, text);
 
-	vt_ready();
+	wl_ready();
 
-	vt_count(&before, "/proc/vmstat", vm_keys, VT_COUNT(vm_keys));
-	start = vt_now();
-	deadline = start + seconds * VT_NSEC;
+	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
+	start = wl_now();
+	deadline = start + seconds * WL_NSEC;
 	/* At most half of what was freed is taken, so that the machine keeps breathing. */
-	for (pages = old + step; (pages - old) * 2 * VT_MIB < shared->freed_bytes / 2;
+	for (pages = old + step; (pages - old) * 2 * WL_MIB < shared->freed_bytes / 2;
 	     pages += step) {
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)pages);
-		if (!vt_write_file(huge_path, text))
+		if (!wl_write_file(huge_path, text))
 			break;
 		grown = vmstat("compact_stall") - before.value[0];
-		if (grown >= wanted || vt_now() > deadline || child_ended(child))
+		if (grown >= wanted || wl_now() > deadline || child_ended(child))
 			break;
 	}
-	start = vt_now() - start;
-	if (vt_slurp(huge_path, text, sizeof(text)) > 0)
+	start = wl_now() - start;
+	if (wl_slurp(huge_path, text, sizeof(text)) > 0)
 		got = strtoull(text, NULL, 10) - old;
 
-	vt_line_begin();
+	wl_line_begin();
 	report(&before, start);
-	vt_u64("stalls", grown);
-	vt_u64("wanted", wanted);
-	vt_u64("huge_pages_got", got);
-	vt_u64("touched_bytes", shared->touched_bytes);
-	vt_u64("freed_bytes", shared->freed_bytes);
-	vt_u64("fragmenting_ns", frag_ns);
-	vt_i64("holder_pid", child);
+	wl_u64("stalls", grown);
+	wl_u64("wanted", wanted);
+	wl_u64("huge_pages_got", got);
+	wl_u64("touched_bytes", shared->touched_bytes);
+	wl_u64("freed_bytes", shared->freed_bytes);
+	wl_u64("fragmenting_ns", frag_ns);
+	wl_i64("holder_pid", child);
 	print_zones();
 	/* Huge pages back and memory free before the truth is out, not when --linger ends. */
-	vt_undo_all();
-	vt_finish();
+	wl_undo_all();
+	wl_finish();
 	if (!grown)
-		vt_die(VT_CANNOT, "no direct compaction happened");
+		wl_die(WL_CANNOT, "no direct compaction happened");
 }
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"manual", VT_FLAG, &manual, NULL, "write 1 to vm.compact_memory instead"},
-		{"rounds", VT_NUM, &rounds, "M", "so many times (--manual)"},
-		{"events", VT_NUM, &wanted, "N", "go on until compact_stall grew so much"},
-		{"step", VT_NUM, &step, "N", "huge pages asked for at a time"},
-		{"seconds", VT_NUM, &seconds, "S", "bound for fragmenting, and for compacting"},
-		{"unmovable", VT_NUM, &unmovable, "MIB",
+	const struct wl_opt opts[] = {
+		{"manual", WL_FLAG, &manual, NULL, "write 1 to vm.compact_memory instead"},
+		{"rounds", WL_NUM, &rounds, "M", "so many times (--manual)"},
+		{"events", WL_NUM, &wanted, "N", "go on until compact_stall grew so much"},
+		{"step", WL_NUM, &step, "N", "huge pages asked for at a time"},
+		{"seconds", WL_NUM, &seconds, "S", "bound for fragmenting, and for compacting"},
+		{"unmovable", WL_NUM, &unmovable, "MIB",
 		 "take so much unmovable memory instead, and what is free"},
-		{"order", VT_NUM, &order, "N", "2^N pages at a time (--unmovable)"},
-		{"whole", VT_FLAG, &whole, NULL, "do not fragment memory first (--unmovable)"},
-		{"force", VT_FLAG, &force, NULL, "fragment memory even above 4 GiB"},
+		{"order", WL_NUM, &order, "N", "2^N pages at a time (--unmovable)"},
+		{"whole", WL_FLAG, &whole, NULL, "do not fragment memory first (--unmovable)"},
+		{"force", WL_FLAG, &force, NULL, "fragment memory even above 4 GiB"},
 		{0},
 	};
 
-	vt_start(argc, argv, "compaction",
+	wl_start(argc, argv, "compaction",
 		 "Makes the kernel compact memory in this process, or fall back on other memory.",
 		 opts);
 	if (seconds < 1 || seconds > 600 || step < 1 || step > 1000 || rounds < 1 || rounds > 1000)
-		vt_die(VT_USAGE, "want 1 to 600 seconds, steps and rounds of 1 to 1000");
+		wl_die(WL_USAGE, "want 1 to 600 seconds, steps and rounds of 1 to 1000");
 	if (unmovable > 4096 || order > 10)
-		vt_die(VT_USAGE, "want 4096 MiB and order 10 at most");
+		wl_die(WL_USAGE, "want 4096 MiB and order 10 at most");
 	if (manual)
 		by_hand();
 	else if (unmovable)
 		by_fallbacks();
 	else
 		by_huge_pages();
-	return VT_OK;
+	return WL_OK;
 }

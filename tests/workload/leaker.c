@@ -1,5 +1,5 @@
 /* Allocates and frees in known functions, and tells what it still holds by each of them. */
-#include "victim.h"
+#include "workload.h"
 
 #include <linux/bpf.h>
 #include <sys/eventfd.h>
@@ -60,7 +60,7 @@ static size_t hide(size_t n)
 static void hold(enum place place, void *block, uint64_t bytes, uint64_t count)
 {
 	if (!block || block == MAP_FAILED)
-		vt_die(VT_FAILED, "%s: %m", names[place]);
+		wl_die(WL_FAILED, "%s: %m", names[place]);
 	sink = block;
 	__atomic_add_fetch(&holds[place].bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&holds[place].count, count, __ATOMIC_RELAXED);
@@ -81,7 +81,7 @@ static FRAMED void leak_calloc(size_t n)
 	hold(CALLOC, calloc(3, hide(n)), 3 * n, 1);
 	sink = calloc(hide(SIZE_MAX / 2), 4);
 	if (sink)
-		vt_die(VT_FAILED, "calloc gave what it cannot have");
+		wl_die(WL_FAILED, "calloc gave what it cannot have");
 }
 
 static FRAMED void leak_grown(size_t n)
@@ -107,7 +107,7 @@ static FRAMED void leak_failed_realloc(size_t n)
 	hold(FAILED_REALLOC, block, n, 1);
 	sink = realloc(block, hide(SIZE_MAX / 2 - 4096));
 	if (sink)
-		vt_die(VT_FAILED, "realloc gave what it cannot have");
+		wl_die(WL_FAILED, "realloc gave what it cannot have");
 }
 
 /* The product is 0, but for its overflow. */
@@ -118,7 +118,7 @@ static FRAMED void leak_failed_array(size_t n)
 	hold(FAILED_ARRAY, block, n, 1);
 	sink = reallocarray(block, hide(SIZE_MAX / 2 + 1), 2);
 	if (sink)
-		vt_die(VT_FAILED, "reallocarray gave what it cannot have");
+		wl_die(WL_FAILED, "reallocarray gave what it cannot have");
 }
 
 static FRAMED void leak_reallocarray(size_t n)
@@ -136,7 +136,7 @@ static FRAMED void leak_posix_memalign(size_t n)
 	hold(POSIX_MEMALIGN, block, n, 1);
 	if (!posix_memalign(&block, 3, hide(n)) ||
 	    !posix_memalign(&block, 64, hide(SIZE_MAX / 2 - 8192)))
-		vt_die(VT_FAILED, "posix_memalign gave what it cannot have");
+		wl_die(WL_FAILED, "posix_memalign gave what it cannot have");
 }
 
 static FRAMED void leak_aligned_alloc(size_t n)
@@ -203,7 +203,7 @@ static FRAMED void *map(size_t pages)
 static void unmap(void *at, size_t pages)
 {
 	if (munmap(at, hide(pages * 4096)))
-		vt_die(VT_FAILED, "munmap: %m");
+		wl_die(WL_FAILED, "munmap: %m");
 }
 
 static FRAMED void leak_mapped(void)
@@ -211,7 +211,7 @@ static FRAMED void leak_mapped(void)
 	hold(MAPPED, map(3), 3 * 4096, 1);
 	unmap(map(5), 5);
 	if (!munmap((void *)hide(1), 4096))
-		vt_die(VT_FAILED, "munmap took a crooked address");
+		wl_die(WL_FAILED, "munmap took a crooked address");
 }
 
 static FRAMED void leak_cut_head(void)
@@ -256,7 +256,7 @@ static FRAMED void leak_remapped(void)
 	at = mremap(at, 4 * 4096, hide(40 * 4096), MREMAP_MAYMOVE);
 	hold(REMAPPED, at, 40 * 4096, 1);
 	if (mremap(at, 40 * 4096, hide(SIZE_MAX / 2), 0) != MAP_FAILED)
-		vt_die(VT_FAILED, "mremap gave what it cannot have");
+		wl_die(WL_FAILED, "mremap gave what it cannot have");
 }
 
 /* ---- who calls ---- */
@@ -303,14 +303,14 @@ static void *handed[1000];
 
 static FRAMED void leak_handed_over(void)
 {
-	for (size_t i = 0; i < VT_COUNT(handed); i++)
+	for (size_t i = 0; i < WL_COUNT(handed); i++)
 		handed[i] = malloc(hide(48));
 }
 
 static void *free_half(void *arg)
 {
 	(void)arg;
-	for (size_t i = 0; i < VT_COUNT(handed); i += 2)
+	for (size_t i = 0; i < WL_COUNT(handed); i += 2)
 		free(handed[i]);
 	return NULL;
 }
@@ -355,7 +355,7 @@ static void consume_kernel(void)
 		int fd = eventfd(0, EFD_CLOEXEC);
 
 		if (fd < 0)
-			vt_die(VT_CANNOT, "eventfd: %m");
+			wl_die(WL_CANNOT, "eventfd: %m");
 		if (i < closed)
 			close(fd);
 	}
@@ -363,7 +363,7 @@ static void consume_kernel(void)
 		int fd[2];
 
 		if (pipe2(fd, O_CLOEXEC) || write(fd[1], "x", 1) != 1)
-			vt_die(VT_CANNOT, "pipe: %m");
+			wl_die(WL_CANNOT, "pipe: %m");
 	}
 	for (uint64_t i = 0; i < percpu_maps; i++) {
 		union bpf_attr attr = {.map_type = BPF_MAP_TYPE_PERCPU_ARRAY,
@@ -372,88 +372,88 @@ static void consume_kernel(void)
 				       .max_entries = 1};
 
 		if (syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)) < 0)
-			vt_die(VT_CANNOT, "percpu array: %m");
+			wl_die(WL_CANNOT, "percpu array: %m");
 	}
 }
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"rounds", VT_NUM, &rounds, "N", "of all kinds of allocations, in each thread"},
-		{"threads", VT_NUM, &threads, "K", "with 1 the main thread does it"},
-		{"no-mappings", VT_FLAG, &no_mappings, NULL, "no mmap in the rounds"},
-		{"blocks", VT_NUM, &blocks, "N", "blocks of one size, by malloc"},
-		{"block-bytes", VT_NUM, &block_bytes, "BYTES", "that size"},
-		{"churn", VT_NUM, &churn, "N", "blocks that each thread frees again"},
-		{"children", VT_NUM, &children, "N", "processes that leak the same and end"},
-		{"eventfds", VT_NUM, &eventfds, "N", "kernel memory: event counters"},
-		{"closed", VT_NUM, &closed, "N", "so many of them are closed at once"},
-		{"pipes", VT_NUM, &pipes, "N", "kernel memory: a page each"},
-		{"percpu-maps", VT_NUM, &percpu_maps, "N", "kernel memory: per-CPU arrays"},
+	const struct wl_opt opts[] = {
+		{"rounds", WL_NUM, &rounds, "N", "of all kinds of allocations, in each thread"},
+		{"threads", WL_NUM, &threads, "K", "with 1 the main thread does it"},
+		{"no-mappings", WL_FLAG, &no_mappings, NULL, "no mmap in the rounds"},
+		{"blocks", WL_NUM, &blocks, "N", "blocks of one size, by malloc"},
+		{"block-bytes", WL_NUM, &block_bytes, "BYTES", "that size"},
+		{"churn", WL_NUM, &churn, "N", "blocks that each thread frees again"},
+		{"children", WL_NUM, &children, "N", "processes that leak the same and end"},
+		{"eventfds", WL_NUM, &eventfds, "N", "kernel memory: event counters"},
+		{"closed", WL_NUM, &closed, "N", "so many of them are closed at once"},
+		{"pipes", WL_NUM, &pipes, "N", "kernel memory: a page each"},
+		{"percpu-maps", WL_NUM, &percpu_maps, "N", "kernel memory: per-CPU arrays"},
 		{0},
 	};
 	uint64_t bytes = 0, count = 0, began, took;
 	pthread_t thread[64], freer;
 	pid_t pid[64];
 
-	vt_start(argc, argv, "leaker", "Holds a known amount of memory from known functions.",
+	wl_start(argc, argv, "leaker", "Holds a known amount of memory from known functions.",
 		 opts);
-	if (threads < 1 || threads > VT_COUNT(thread) || children > VT_COUNT(pid))
-		vt_die(VT_USAGE, "want 1 to 64 threads and at most 64 children");
+	if (threads < 1 || threads > WL_COUNT(thread) || children > WL_COUNT(pid))
+		wl_die(WL_USAGE, "want 1 to 64 threads and at most 64 children");
 	/* What the machinery itself needs is there before it begins. */
 	if (pthread_create(&freer, NULL, free_half, NULL) || pthread_join(freer, NULL))
-		vt_die(VT_FAILED, "cannot make a thread");
+		wl_die(WL_FAILED, "cannot make a thread");
 	memset(handed, 0, sizeof(handed));
-	vt_ready();
+	wl_ready();
 
-	began = vt_now();
+	began = wl_now();
 	if (threads == 1)
 		thread_main(NULL);
 	for (uint64_t i = 0; threads > 1 && i < threads; i++)
 		if (pthread_create(&thread[i], NULL, thread_main, NULL))
-			vt_die(VT_FAILED, "cannot make a thread");
+			wl_die(WL_FAILED, "cannot make a thread");
 	for (uint64_t i = 0; threads > 1 && i < threads; i++)
 		pthread_join(thread[i], NULL);
 	leak_blocks();
 	if (rounds) {
 		leak_handed_over();
 		if (pthread_create(&freer, NULL, free_half, NULL))
-			vt_die(VT_FAILED, "cannot make a thread");
+			wl_die(WL_FAILED, "cannot make a thread");
 		pthread_join(freer, NULL);
-		hold(HANDED_OVER, handed, 48 * VT_COUNT(handed) / 2, VT_COUNT(handed) / 2);
+		hold(HANDED_OVER, handed, 48 * WL_COUNT(handed) / 2, WL_COUNT(handed) / 2);
 	}
 	for (uint64_t i = 0; i < children; i++) {
-		pid[i] = vt_fork();
+		pid[i] = wl_fork();
 		if (pid[i] == 0)
 			child(handed[1]);
 	}
 	for (uint64_t i = 0; i < children; i++)
-		if (vt_reap(pid[i]))
-			vt_die(VT_FAILED, "a child failed");
+		if (wl_reap(pid[i]))
+			wl_die(WL_FAILED, "a child failed");
 	consume_kernel();
-	took = vt_now() - began;
+	took = wl_now() - began;
 
-	vt_line_begin();
-	vt_open("holds", '[');
+	wl_line_begin();
+	wl_open("holds", '[');
 	for (int i = 0; i < PLACES; i++) {
 		if (!holds[i].count)
 			continue;
-		vt_open(NULL, '{');
-		vt_str("function", names[i]);
-		vt_u64("bytes", holds[i].bytes);
-		vt_u64("count", holds[i].count);
-		vt_close('}');
+		wl_open(NULL, '{');
+		wl_str("function", names[i]);
+		wl_u64("bytes", holds[i].bytes);
+		wl_u64("count", holds[i].count);
+		wl_close('}');
 		bytes += holds[i].bytes;
 		count += holds[i].count;
 	}
-	vt_close(']');
-	vt_open("children", '[');
+	wl_close(']');
+	wl_open("children", '[');
 	for (uint64_t i = 0; i < children; i++)
-		vt_i64(NULL, pid[i]);
-	vt_close(']');
-	vt_u64("bytes", bytes);
-	vt_u64("count", count);
-	vt_u64("took_ns", took);
-	vt_finish();
-	return VT_OK;
+		wl_i64(NULL, pid[i]);
+	wl_close(']');
+	wl_u64("bytes", bytes);
+	wl_u64("count", count);
+	wl_u64("took_ns", took);
+	wl_finish();
+	return WL_OK;
 }

@@ -1,7 +1,7 @@
 /* Opens files in known ways, each with its own result, and some of them many times over. */
 #include <linux/openat2.h>
 
-#include "victim.h"
+#include "workload.h"
 
 #ifndef __NR_openat2
 #define __NR_openat2 437
@@ -18,15 +18,15 @@ static uint64_t opens, failures;
 static void done(const char *call, const char *given, const char *full, long fd, int error,
 		 uint64_t flags, unsigned int mode)
 {
-	vt_open(NULL, '{');
-	vt_str("call", call);
-	vt_hex("given_hex", given, strlen(given));
-	vt_hex("full_hex", full, strlen(full));
-	vt_i64("fd", fd);
-	vt_i64("error", fd < 0 ? error : 0);
-	vt_u64("flags", flags);
-	vt_u64("mode", mode);
-	vt_close('}');
+	wl_open(NULL, '{');
+	wl_str("call", call);
+	wl_hex("given_hex", given, strlen(given));
+	wl_hex("full_hex", full, strlen(full));
+	wl_i64("fd", fd);
+	wl_i64("error", fd < 0 ? error : 0);
+	wl_u64("flags", flags);
+	wl_u64("mode", mode);
+	wl_close('}');
 	opens++;
 	failures += fd < 0;
 	if (fd >= 0)
@@ -35,7 +35,7 @@ static void done(const char *call, const char *given, const char *full, long fd,
 
 static const char *in(const char *directory, const char *name)
 {
-	static char paths[4][3 * VT_PATH + 4096];
+	static char paths[4][3 * WL_PATH + 4096];
 	static unsigned int next;
 	char *path = paths[next++ % 4];
 
@@ -54,25 +54,25 @@ static void by_openat(int at, const char *given, const char *full, int flags, un
 static void set_up(void)
 {
 	static const char *const names[] = {"made", "one", "two", hostile};
-	char file[VT_PATH];
+	char file[WL_PATH];
 	int backing;
 
 	snprintf(sub, sizeof(sub), "%s/sub", dir);
 	snprintf(renamed, sizeof(renamed), "%s/renamed", dir);
 	if (mkdir(sub, 0700))
-		vt_die(VT_FAILED, "%s: %m", sub);
-	vt_undo(VT_UNDO_RMDIR, 0, renamed, NULL);
-	for (size_t i = 0; i < VT_COUNT(names); i++)
-		vt_undo(VT_UNDO_UNLINK, 0, in(renamed, names[i]), NULL);
+		wl_die(WL_FAILED, "%s: %m", sub);
+	wl_undo(WL_UNDO_RMDIR, 0, renamed, NULL);
+	for (size_t i = 0; i < WL_COUNT(names); i++)
+		wl_undo(WL_UNDO_UNLINK, 0, in(renamed, names[i]), NULL);
 	at = open(sub, O_RDONLY | O_DIRECTORY);
 	if (at < 0 || chdir(sub))
-		vt_die(VT_FAILED, "%s: %m", sub);
-	backing = vt_temp_file(dir, 0, file, sizeof(file));
+		wl_die(WL_FAILED, "%s: %m", sub);
+	backing = wl_temp_file(dir, 0, file, sizeof(file));
 	if (write(backing, "made", 5) != 5)
-		vt_die(VT_FAILED, "%s: %m", file);
+		wl_die(WL_FAILED, "%s: %m", file);
 	late = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, backing, 0);
 	if (late == MAP_FAILED)
-		vt_die(VT_FAILED, "mmap: %m");
+		wl_die(WL_FAILED, "mmap: %m");
 	close(backing);
 }
 
@@ -90,7 +90,7 @@ static void scene(void)
 	by_openat(AT_FDCWD, hostile, in(sub, hostile), O_RDWR | O_CREAT | O_EXCL, 0600);
 	by_openat(AT_FDCWD, "", sub, O_RDONLY, 0);
 	if (rename(sub, renamed))
-		vt_die(VT_FAILED, "%s: %m", renamed);
+		wl_die(WL_FAILED, "%s: %m", renamed);
 	by_openat(AT_FDCWD, "made", in(renamed, "made"), O_RDONLY | O_NOFOLLOW, 0);
 	by_openat(at, "gone", in(renamed, "gone"), O_WRONLY | O_APPEND, 0);
 	by_openat(12345, "nowhere", "nowhere", O_RDONLY, 0);
@@ -117,50 +117,50 @@ static void scene(void)
 	fd = syscall(SYS_openat, AT_FDCWD, (void *)8, O_RDONLY, 0);
 	done("openat", "?", "?", fd, errno, O_RDONLY, 0);
 	if (chdir("/"))
-		vt_die(VT_FAILED, "/: %m");
+		wl_die(WL_FAILED, "/: %m");
 	close(at);
 }
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"count", VT_NUM, &count, "N", "opens of /proc/self/comm in a row"},
-		{"scene", VT_FLAG, &scene_wanted, NULL, "also one open of each sort"},
+	const struct wl_opt opts[] = {
+		{"count", WL_NUM, &count, "N", "opens of /proc/self/comm in a row"},
+		{"scene", WL_FLAG, &scene_wanted, NULL, "also one open of each sort"},
 		{0},
 	};
 	struct timespec begun, ended;
 
-	vt_start(argc, argv, "opener", "Opens files in known ways.", opts);
+	wl_start(argc, argv, "opener", "Opens files in known ways.", opts);
 	/* Below a path without symbolic links, in memory. */
 	snprintf(dir, sizeof(dir), "%s/opener-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
 		 getpid());
 	if (mkdir(dir, 0700))
-		vt_die(VT_FAILED, "%s: %m", dir);
-	vt_undo(VT_UNDO_RMDIR, 0, dir, NULL);
+		wl_die(WL_FAILED, "%s: %m", dir);
+	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
 	if (scene_wanted)
 		set_up();
-	vt_ready();
+	wl_ready();
 
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	for (uint64_t i = 0; i < count; i++) {
 		long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY, 0);
 
 		if (fd < 0)
-			vt_die(VT_FAILED, "/proc/self/comm: %m");
+			wl_die(WL_FAILED, "/proc/self/comm: %m");
 		close((int)fd);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &ended);
-	vt_line_begin();
-	vt_u64("pid", (uint64_t)getpid());
-	vt_u64("bulk", count);
-	vt_u64("bulk_ns", (uint64_t)((ended.tv_sec - begun.tv_sec) * 1000000000LL + ended.tv_nsec -
+	wl_line_begin();
+	wl_u64("pid", (uint64_t)getpid());
+	wl_u64("bulk", count);
+	wl_u64("bulk_ns", (uint64_t)((ended.tv_sec - begun.tv_sec) * 1000000000LL + ended.tv_nsec -
 				     begun.tv_nsec));
-	vt_open("scene", '[');
+	wl_open("scene", '[');
 	if (scene_wanted)
 		scene();
-	vt_close(']');
-	vt_u64("scene_opens", opens);
-	vt_u64("failures", failures);
-	vt_finish();
-	return VT_OK;
+	wl_close(']');
+	wl_u64("scene_opens", opens);
+	wl_u64("failures", failures);
+	wl_finish();
+	return WL_OK;
 }

@@ -1,5 +1,5 @@
 /* Makes a known number of system calls, some of which fail with a known error. */
-#include "victim.h"
+#include "workload.h"
 
 #include <sys/time.h>
 
@@ -31,16 +31,16 @@ static void interrupted_reads(uint64_t count)
 	if (!count)
 		return;
 	if (pipe2(ends, O_CLOEXEC))
-		vt_die(VT_FAILED, "pipe: %m");
+		wl_die(WL_FAILED, "pipe: %m");
 	sigaction(SIGALRM, &action, &old);
 	alarms(5);
 	for (uint64_t i = 0; i < count; i++) {
 		if (syscall(SYS_read, ends[0], &byte, 1) != -1 || errno != EINTR)
-			vt_die(VT_FAILED, "a read was not interrupted: %m");
+			wl_die(WL_FAILED, "a read was not interrupted: %m");
 	}
 	alarms(0);
 	sigaction(SIGALRM, &old, NULL);
-	alarm((unsigned int)vt_timeout_s);
+	alarm((unsigned int)wl_timeout_s);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -53,19 +53,19 @@ static uint64_t restarted_sleeps(uint64_t count, unsigned int ms)
 	uint64_t slept = 0, before;
 
 	for (uint64_t i = 0; i < count; i++) {
-		child = vt_fork();
+		child = wl_fork();
 		if (!child) {
-			vt_nap_ms(ms / 4);
+			wl_nap_ms(ms / 4);
 			kill(self, SIGSTOP);
-			vt_nap_ms(ms / 4);
+			wl_nap_ms(ms / 4);
 			kill(self, SIGCONT);
 			_exit(0);
 		}
-		before = vt_now();
+		before = wl_now();
 		if (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL))
-			vt_die(VT_FAILED, "clock_nanosleep: %m");
-		slept += vt_now() - before;
-		vt_reap(child);
+			wl_die(WL_FAILED, "clock_nanosleep: %m");
+		slept += wl_now() - before;
+		wl_reap(child);
 	}
 	return slept;
 }
@@ -89,26 +89,26 @@ static long call32(long number)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"calls", VT_NUM, &calls, "N", "getppid() so often"},
-		{"failing", VT_NUM, &failing, "N",
+	const struct wl_opt opts[] = {
+		{"calls", WL_NUM, &calls, "N", "getppid() so often"},
+		{"failing", WL_NUM, &failing, "N",
 		 "rmdir() of nothing: ENOENT; half as many: EBADF"},
-		{"sleeps", VT_NUM, &sleeps, "N", "clock_nanosleep() so often"},
-		{"ms", VT_NUM, &sleep_ms, "T", "milliseconds of each"},
-		{"forks", VT_NUM, &forks, "N", "children"},
-		{"signals", VT_NUM, &signals, "N", "reads that a signal ends"},
-		{"restarts", VT_NUM, &restarts, "N", "sleeps that are stopped in between"},
-		{"rounds", VT_NUM, &rounds, "N", "all of this so often, without stops"},
-		{"compat", VT_FLAG, &compat, NULL, "getppid of the 32-bit table as often"},
+		{"sleeps", WL_NUM, &sleeps, "N", "clock_nanosleep() so often"},
+		{"ms", WL_NUM, &sleep_ms, "T", "milliseconds of each"},
+		{"forks", WL_NUM, &forks, "N", "children"},
+		{"signals", WL_NUM, &signals, "N", "reads that a signal ends"},
+		{"restarts", WL_NUM, &restarts, "N", "sleeps that are stopped in between"},
+		{"rounds", WL_NUM, &rounds, "N", "all of this so often, without stops"},
+		{"compat", WL_FLAG, &compat, NULL, "getppid of the 32-bit table as often"},
 		{0},
 	};
 	struct timespec t;
 	uint64_t slept = 0, before;
 
-	vt_start(argc, argv, "syscalls", "Makes a known number of system calls.", opts);
+	wl_start(argc, argv, "syscalls", "Makes a known number of system calls.", opts);
 	if (compat && call32(64) != getppid())
-		vt_die(VT_CANNOT, "no table for 32-bit programs here");
-	vt_ready();
+		wl_die(WL_CANNOT, "no table for 32-bit programs here");
+	wl_ready();
 
 	for (uint64_t round = 0; round < rounds; round++) {
 		for (uint64_t i = 0; i < calls; i++)
@@ -118,16 +118,16 @@ int main(int argc, char **argv)
 		for (uint64_t i = 0; i < failing; i++)
 			if (syscall(SYS_unlinkat, AT_FDCWD, "/no/such/directory", AT_REMOVEDIR) !=
 			    -1)
-				vt_die(VT_FAILED, "unlinkat did not fail");
+				wl_die(WL_FAILED, "unlinkat did not fail");
 		for (uint64_t i = 0; i < failing / 2; i++)
 			if (syscall(SYS_fchdir, -1) != -1)
-				vt_die(VT_FAILED, "fchdir did not fail");
+				wl_die(WL_FAILED, "fchdir did not fail");
 		t = (struct timespec){.tv_sec = (time_t)(sleep_ms / 1000),
 				      .tv_nsec = (long)(sleep_ms % 1000) * 1000000};
 		for (uint64_t i = 0; i < sleeps; i++) {
-			before = vt_now();
+			before = wl_now();
 			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
-			slept += vt_now() - before;
+			slept += wl_now() - before;
 		}
 		for (uint64_t i = 0; i < forks; i++) {
 			pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -140,16 +140,16 @@ int main(int argc, char **argv)
 	}
 	slept += restarted_sleeps(restarts, 40);
 
-	vt_line_begin();
-	vt_u64("calls", rounds * calls);
-	vt_u64("failed", rounds * failing);
-	vt_u64("bad_descriptors", rounds * (failing / 2));
-	vt_u64("forks", rounds * forks);
-	vt_u64("sleeps", rounds * sleeps + restarts);
-	vt_u64("asked_ns", (rounds * sleeps * sleep_ms + restarts * 40) * 1000000);
-	vt_u64("slept_ns", slept);
-	vt_u64("interrupted", rounds * signals);
-	vt_u64("stops", restarts);
-	vt_finish();
-	return VT_OK;
+	wl_line_begin();
+	wl_u64("calls", rounds * calls);
+	wl_u64("failed", rounds * failing);
+	wl_u64("bad_descriptors", rounds * (failing / 2));
+	wl_u64("forks", rounds * forks);
+	wl_u64("sleeps", rounds * sleeps + restarts);
+	wl_u64("asked_ns", (rounds * sleeps * sleep_ms + restarts * 40) * 1000000);
+	wl_u64("slept_ns", slept);
+	wl_u64("interrupted", rounds * signals);
+	wl_u64("stops", restarts);
+	wl_finish();
+	return WL_OK;
 }

@@ -1,11 +1,11 @@
 /* Types known lines into an interactive bash on a terminal of its own. */
-#include "victim.h"
+#include "workload.h"
 
 #include <pty.h>
 
 static uint64_t lines = 5, length = 20;
 static const char *shell = "/bin/bash", *last_wanted = ": \\\"\\xc3\\xa9\\xff\\\"";
-static char typed[8192], seen[1 << 16], link_path[VT_PATH];
+static char typed[8192], seen[1 << 16], link_path[WL_PATH];
 static size_t seen_size;
 
 #define PROMPT "<ready>"
@@ -27,7 +27,7 @@ static void await_prompt(int terminal)
 			seen_size = 0;
 		n = read(terminal, seen + seen_size, sizeof(seen) - seen_size - 1);
 		if (n <= 0)
-			vt_die(VT_FAILED, "the shell has gone: %m");
+			wl_die(WL_FAILED, "the shell has gone: %m");
 		for (ssize_t i = 0; i < n; i++)
 			if (!seen[seen_size + i])
 				seen[seen_size + i] = '?';
@@ -43,7 +43,7 @@ static void type(int terminal, const char *text)
 		ssize_t n = write(terminal, text + done, size - done);
 
 		if (n < 0)
-			vt_die(VT_FAILED, "the terminal: %m");
+			wl_die(WL_FAILED, "the terminal: %m");
 		done += n;
 	}
 }
@@ -60,37 +60,37 @@ static void become_shell(const char *name)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"lines", VT_NUM, &lines, "N", "lines of the form \": line N xxx\""},
-		{"length", VT_NUM, &length, "BYTES", "of each of them"},
-		{"last", VT_STR, &last_wanted, "LINE", "typed after them; \\xNN gives any byte"},
-		{"shell", VT_STR, &shell, "PATH", "the program; with --comm under that name"},
+	const struct wl_opt opts[] = {
+		{"lines", WL_NUM, &lines, "N", "lines of the form \": line N xxx\""},
+		{"length", WL_NUM, &length, "BYTES", "of each of them"},
+		{"last", WL_STR, &last_wanted, "LINE", "typed after them; \\xNN gives any byte"},
+		{"shell", WL_STR, &shell, "PATH", "the program; with --comm under that name"},
 		{0},
 	};
 	char last[512];
 	int terminal;
 	pid_t pid;
 
-	vt_start(argc, argv, "typist", "Types lines into bash.", opts);
+	wl_start(argc, argv, "typist", "Types lines into bash.", opts);
 	if (length < 20 || length > sizeof(typed) - 2)
-		vt_die(VT_USAGE, "--length: 20 to %zu", sizeof(typed) - 2);
+		wl_die(WL_USAGE, "--length: 20 to %zu", sizeof(typed) - 2);
 	if (access(shell, X_OK))
-		vt_die(VT_CANNOT, "%s: %m", shell);
-	vt_unescape(last_wanted, last, sizeof(last) - 1);
-	if (vt_comm_wanted) {
+		wl_die(WL_CANNOT, "%s: %m", shell);
+	wl_unescape(last_wanted, last, sizeof(last) - 1);
+	if (wl_comm_wanted) {
 		char name[64];
 
-		vt_unescape(vt_comm_wanted, name, sizeof(name));
-		vt_alias(shell, "/tmp", name, link_path, sizeof(link_path));
+		wl_unescape(wl_comm_wanted, name, sizeof(name));
+		wl_alias(shell, "/tmp", name, link_path, sizeof(link_path));
 	}
-	vt_ready();
+	wl_ready();
 
 	pid = forkpty(&terminal, NULL, NULL, NULL);
 	if (pid < 0)
-		vt_die(VT_CANNOT, "forkpty: %m");
+		wl_die(WL_CANNOT, "forkpty: %m");
 	if (pid == 0)
 		become_shell(link_path[0] ? link_path : shell);
-	vt_undo(VT_UNDO_KILL, pid, NULL, NULL);
+	wl_undo(WL_UNDO_KILL, pid, NULL, NULL);
 	await_prompt(terminal);
 	for (uint64_t i = 0; i < lines; i++) {
 		int n = snprintf(typed, sizeof(typed), ": line %llu ", (unsigned long long)i);
@@ -106,13 +106,13 @@ int main(int argc, char **argv)
 	type(terminal, "\004"); /* no line: the end */
 	while (read(terminal, seen, sizeof(seen)) > 0)
 		;
-	vt_reap(pid);
+	wl_reap(pid);
 
-	vt_line_begin();
-	vt_i64("shell_pid", pid);
-	vt_u64("lines", lines);
-	vt_u64("length", length);
-	vt_hex("last_hex", last, strlen(last));
-	vt_finish();
-	return VT_OK;
+	wl_line_begin();
+	wl_i64("shell_pid", pid);
+	wl_u64("lines", lines);
+	wl_u64("length", length);
+	wl_hex("last_hex", last, strlen(last));
+	wl_finish();
+	return WL_OK;
 }

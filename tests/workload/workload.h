@@ -1,7 +1,7 @@
-/* What all victims share: options, the ready/hold/linger handshake, JSON on stdout,
+/* What all workloads share: options, the ready/hold/linger handshake, JSON on stdout,
  * /proc readers, and undoing changes to the machine on every way out but SIGKILL. */
-#ifndef VICTIM_H
-#define VICTIM_H
+#ifndef WORKLOAD_H
+#define WORKLOAD_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,28 +33,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VT_OK = 0, VT_FAILED = 1, VT_USAGE = 2, VT_CANNOT = 77 };
+enum { WL_OK = 0, WL_FAILED = 1, WL_USAGE = 2, WL_CANNOT = 77 };
 
-#define VT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define VT_MIB (UINT64_C(1) << 20)
-#define VT_GIB (UINT64_C(1) << 30)
-#define VT_NSEC UINT64_C(1000000000)
-#define VT_PATH 1024
-#define VT_UNSET UINT64_MAX
+#define WL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define WL_MIB (UINT64_C(1) << 20)
+#define WL_GIB (UINT64_C(1) << 30)
+#define WL_NSEC UINT64_C(1000000000)
+#define WL_PATH 1024
+#define WL_UNSET UINT64_MAX
 
-static const char *vt_name = "victim";
-static bool vt_hold_wanted, vt_linger_wanted;
-static uint64_t vt_timeout_s = 120;
+static const char *wl_name = "workload";
+static bool wl_hold_wanted, wl_linger_wanted;
+static uint64_t wl_timeout_s = 120;
 
 /* ---- ways out ---- */
 
-static inline __attribute__((noreturn, format(printf, 2, 3))) void vt_die(int status,
+static inline __attribute__((noreturn, format(printf, 2, 3))) void wl_die(int status,
 									  const char *format, ...)
 {
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "%s: ", vt_name);
+	fprintf(stderr, "%s: ", wl_name);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -62,51 +62,51 @@ static inline __attribute__((noreturn, format(printf, 2, 3))) void vt_die(int st
 	exit(status);
 }
 
-enum vt_undo_kind {
-	VT_UNDO_UNLINK,
-	VT_UNDO_RMDIR,
-	VT_UNDO_WRITE,
-	VT_UNDO_KILL,
-	VT_UNDO_CLOSE,
-	VT_UNDO_LOOP,
-	VT_UNDO_UMOUNT,
-	VT_UNDO_RMMOD,
-	VT_UNDO_IDLE,
+enum wl_undo_kind {
+	WL_UNDO_UNLINK,
+	WL_UNDO_RMDIR,
+	WL_UNDO_WRITE,
+	WL_UNDO_KILL,
+	WL_UNDO_CLOSE,
+	WL_UNDO_LOOP,
+	WL_UNDO_UMOUNT,
+	WL_UNDO_RMMOD,
+	WL_UNDO_IDLE,
 };
 
-struct vt_undo {
-	enum vt_undo_kind kind;
+struct wl_undo {
+	enum wl_undo_kind kind;
 	int number;
-	char path[VT_PATH];
+	char path[WL_PATH];
 	char value[64];
 };
 
-static struct vt_undo vt_undos[1100];
-static volatile sig_atomic_t vt_undo_count;
+static struct wl_undo wl_undos[1100];
+static volatile sig_atomic_t wl_undo_count;
 
 /* Runs in signal handlers too: system calls only. */
-static inline void vt_undo_all(void)
+static inline void wl_undo_all(void)
 {
-	while (vt_undo_count > 0) {
-		struct vt_undo *u = &vt_undos[--vt_undo_count];
+	while (wl_undo_count > 0) {
+		struct wl_undo *u = &wl_undos[--wl_undo_count];
 		struct timespec pause = {.tv_nsec = 20000000};
 		struct sched_param normal = {0};
 		int fd;
 
 		switch (u->kind) {
-		case VT_UNDO_UNLINK:
+		case WL_UNDO_UNLINK:
 			unlink(u->path);
 			break;
-		case VT_UNDO_RMDIR:
+		case WL_UNDO_RMDIR:
 			/* A cgroup stays busy for a moment after its last process. */
 			for (int i = 0; i < 100 && rmdir(u->path) && errno == EBUSY; i++)
 				nanosleep(&pause, NULL);
 			break;
-		case VT_UNDO_WRITE:
+		case WL_UNDO_WRITE:
 			fd = open(u->path, O_WRONLY | O_CLOEXEC);
 			if (fd >= 0) {
 				if (write(fd, u->value, strlen(u->value)) < 0) {
-					static const char what[] = "victim: not restored: ";
+					static const char what[] = "workload: not restored: ";
 
 					(void)!write(2, what, sizeof(what) - 1);
 					(void)!write(2, u->path, strlen(u->path));
@@ -115,24 +115,24 @@ static inline void vt_undo_all(void)
 				close(fd);
 			}
 			break;
-		case VT_UNDO_KILL:
+		case WL_UNDO_KILL:
 			if (kill(u->number, SIGKILL) == 0)
 				waitpid(u->number, NULL, 0);
 			break;
-		case VT_UNDO_CLOSE:
+		case WL_UNDO_CLOSE:
 			close(u->number);
 			break;
-		case VT_UNDO_LOOP:
+		case WL_UNDO_LOOP:
 			ioctl(u->number, LOOP_CLR_FD, 0);
 			close(u->number);
 			break;
-		case VT_UNDO_UMOUNT:
+		case WL_UNDO_UMOUNT:
 			umount2(u->path, MNT_DETACH);
 			break;
-		case VT_UNDO_RMMOD:
+		case WL_UNDO_RMMOD:
 			syscall(SYS_delete_module, u->path, O_NONBLOCK);
 			break;
-		case VT_UNDO_IDLE:
+		case WL_UNDO_IDLE:
 			sched_setscheduler(u->number, SCHED_OTHER, &normal);
 			break;
 		}
@@ -140,33 +140,33 @@ static inline void vt_undo_all(void)
 }
 
 /* Register before the change is made, so that no signal falls in between. */
-static inline void vt_undo(enum vt_undo_kind kind, int number, const char *path, const char *value)
+static inline void wl_undo(enum wl_undo_kind kind, int number, const char *path, const char *value)
 {
-	struct vt_undo *u = &vt_undos[vt_undo_count];
+	struct wl_undo *u = &wl_undos[wl_undo_count];
 
-	if ((size_t)vt_undo_count >= VT_COUNT(vt_undos))
-		vt_die(VT_FAILED, "too many changes to undo");
+	if ((size_t)wl_undo_count >= WL_COUNT(wl_undos))
+		wl_die(WL_FAILED, "too many changes to undo");
 	u->kind = kind;
 	u->number = number;
 	snprintf(u->path, sizeof(u->path), "%s", path ? path : "");
 	snprintf(u->value, sizeof(u->value), "%s", value ? value : "");
-	vt_undo_count = vt_undo_count + 1;
+	wl_undo_count = wl_undo_count + 1;
 }
 
-static inline void vt_on_signal(int number)
+static inline void wl_on_signal(int number)
 {
 	static const char late[] = ": took longer than --timeout\n";
 
-	vt_undo_all();
+	wl_undo_all();
 	if (number == SIGALRM) {
-		(void)!write(2, vt_name, strlen(vt_name));
+		(void)!write(2, wl_name, strlen(wl_name));
 		(void)!write(2, late, sizeof(late) - 1);
 	}
-	_exit(VT_FAILED);
+	_exit(WL_FAILED);
 }
 
 /* The child owns none of its parent's changes, and never outlives it. */
-static inline pid_t vt_fork(void)
+static inline pid_t wl_fork(void)
 {
 	pid_t pid, parent = getpid();
 	sigset_t all, old;
@@ -176,33 +176,33 @@ static inline pid_t vt_fork(void)
 	sigprocmask(SIG_BLOCK, &all, &old);
 	pid = fork();
 	if (pid == 0) {
-		vt_undo_count = 0;
+		wl_undo_count = 0;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
-			_exit(VT_FAILED);
-		alarm(vt_timeout_s);
+			_exit(WL_FAILED);
+		alarm(wl_timeout_s);
 	} else if (pid > 0) {
-		vt_undo(VT_UNDO_KILL, pid, NULL, NULL);
+		wl_undo(WL_UNDO_KILL, pid, NULL, NULL);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
-		vt_die(VT_FAILED, "fork: %m");
+		wl_die(WL_FAILED, "fork: %m");
 	return pid;
 }
 
-/* Waits for a child of vt_fork() and forgets it, so that its reused id is not killed. */
-static inline int vt_reap(pid_t pid)
+/* Waits for a child of wl_fork() and forgets it, so that its reused id is not killed. */
+static inline int wl_reap(pid_t pid)
 {
 	int status = 0;
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			vt_die(VT_FAILED, "waitpid: %m");
-	for (int i = 0; i < vt_undo_count; i++)
-		if (vt_undos[i].kind == VT_UNDO_KILL && vt_undos[i].number == pid) {
-			memmove(&vt_undos[i], &vt_undos[i + 1],
-				(vt_undo_count - i - 1) * sizeof(vt_undos[0]));
-			vt_undo_count = vt_undo_count - 1;
+			wl_die(WL_FAILED, "waitpid: %m");
+	for (int i = 0; i < wl_undo_count; i++)
+		if (wl_undos[i].kind == WL_UNDO_KILL && wl_undos[i].number == pid) {
+			memmove(&wl_undos[i], &wl_undos[i + 1],
+				(wl_undo_count - i - 1) * sizeof(wl_undos[0]));
+			wl_undo_count = wl_undo_count - 1;
 			break;
 		}
 	return status;
@@ -210,52 +210,52 @@ static inline int vt_reap(pid_t pid)
 
 /* ---- JSON ---- */
 
-static bool vt_comma;
+static bool wl_comma;
 
-static inline void vt_key(const char *key)
+static inline void wl_key(const char *key)
 {
-	if (vt_comma)
+	if (wl_comma)
 		putchar(',');
 	if (key)
 		printf("\"%s\":", key);
-	vt_comma = true;
+	wl_comma = true;
 }
 
-static inline void vt_open(const char *key, char bracket)
+static inline void wl_open(const char *key, char bracket)
 {
-	vt_key(key);
+	wl_key(key);
 	putchar(bracket);
-	vt_comma = false;
+	wl_comma = false;
 }
 
-static inline void vt_close(char bracket)
+static inline void wl_close(char bracket)
 {
 	putchar(bracket);
-	vt_comma = true;
+	wl_comma = true;
 }
 
-static inline void vt_u64(const char *key, uint64_t value)
+static inline void wl_u64(const char *key, uint64_t value)
 {
-	vt_key(key);
+	wl_key(key);
 	printf("%llu", (unsigned long long)value);
 }
 
-static inline void vt_i64(const char *key, int64_t value)
+static inline void wl_i64(const char *key, int64_t value)
 {
-	vt_key(key);
+	wl_key(key);
 	printf("%lld", (long long)value);
 }
 
-static inline void vt_bool(const char *key, bool value)
+static inline void wl_bool(const char *key, bool value)
 {
-	vt_key(key);
+	wl_key(key);
 	fputs(value ? "true" : "false", stdout);
 }
 
 /* Bytes above ASCII become the code point of that number: valid JSON for any bytes. */
-static inline void vt_str(const char *key, const char *text)
+static inline void wl_str(const char *key, const char *text)
 {
-	vt_key(key);
+	wl_key(key);
 	putchar('"');
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
 		if (*p == '"' || *p == '\\')
@@ -268,39 +268,39 @@ static inline void vt_str(const char *key, const char *text)
 	putchar('"');
 }
 
-static inline void vt_hex(const char *key, const void *bytes, size_t size)
+static inline void wl_hex(const char *key, const void *bytes, size_t size)
 {
-	vt_key(key);
+	wl_key(key);
 	putchar('"');
 	for (size_t i = 0; i < size; i++)
 		printf("%02x", ((const unsigned char *)bytes)[i]);
 	putchar('"');
 }
 
-static inline pid_t vt_tid(void)
+static inline pid_t wl_tid(void)
 {
 	return (pid_t)syscall(SYS_gettid);
 }
 
-static inline void vt_line_begin(void)
+static inline void wl_line_begin(void)
 {
-	vt_comma = false;
-	vt_open(NULL, '{');
-	vt_str("victim", vt_name);
-	vt_i64("pid", getpid());
-	vt_i64("tid", vt_tid());
+	wl_comma = false;
+	wl_open(NULL, '{');
+	wl_str("workload", wl_name);
+	wl_i64("pid", getpid());
+	wl_i64("tid", wl_tid());
 }
 
-static inline void vt_line_end(void)
+static inline void wl_line_end(void)
 {
 	puts("}");
 	if (fflush(stdout))
-		vt_die(VT_FAILED, "stdout: %m");
+		wl_die(WL_FAILED, "stdout: %m");
 }
 
 /* ---- handshake ---- */
 
-static inline void vt_await_stdin(void)
+static inline void wl_await_stdin(void)
 {
 	char byte;
 
@@ -308,49 +308,49 @@ static inline void vt_await_stdin(void)
 		;
 }
 
-/* Between these two a victim adds fields to its ready line. */
-static inline void vt_ready_begin(void)
+/* Between these two a workload adds fields to its ready line. */
+static inline void wl_ready_begin(void)
 {
-	vt_line_begin();
-	vt_bool("ready", true);
+	wl_line_begin();
+	wl_bool("ready", true);
 }
 
-static inline void vt_ready_end(void)
+static inline void wl_ready_end(void)
 {
-	vt_line_end();
-	if (vt_hold_wanted)
-		vt_await_stdin();
+	wl_line_end();
+	if (wl_hold_wanted)
+		wl_await_stdin();
 }
 
-static inline void vt_ready(void)
+static inline void wl_ready(void)
 {
-	vt_ready_begin();
-	vt_ready_end();
+	wl_ready_begin();
+	wl_ready_end();
 }
 
-static inline void vt_finish(void)
+static inline void wl_finish(void)
 {
-	vt_line_end();
-	if (vt_linger_wanted)
-		vt_await_stdin();
+	wl_line_end();
+	if (wl_linger_wanted)
+		wl_await_stdin();
 }
 
 /* ---- options ---- */
 
-enum vt_kind { VT_FLAG, VT_NUM, VT_STR };
+enum wl_kind { WL_FLAG, WL_NUM, WL_STR };
 
-struct vt_opt {
+struct wl_opt {
 	const char *name;
-	enum vt_kind kind;
+	enum wl_kind kind;
 	void *to;
 	const char *arg;
 	const char *help;
 };
 
-static const char *vt_comm_wanted;
+static const char *wl_comm_wanted;
 
 /* Turns \xNN and \\ into bytes; returns the length.  A NUL cannot be meant and is refused. */
-static inline size_t vt_unescape(const char *from, char *to, size_t room)
+static inline size_t wl_unescape(const char *from, char *to, size_t room)
 {
 	size_t n = 0;
 
@@ -361,7 +361,7 @@ static inline size_t vt_unescape(const char *from, char *to, size_t room)
 			int used = 0;
 
 			if (sscanf(from + 2, "%2x%n", &byte, &used) != 1 || used != 2 || !byte)
-				vt_die(VT_USAGE, "want \\x and two hexadecimal digits, not 00: %s",
+				wl_die(WL_USAGE, "want \\x and two hexadecimal digits, not 00: %s",
 				       from);
 			from += 3;
 		} else if (*from == '\\' && from[1] == '\\') {
@@ -373,7 +373,7 @@ static inline size_t vt_unescape(const char *from, char *to, size_t room)
 	return n;
 }
 
-static inline uint64_t vt_number(const char *name, const char *text)
+static inline uint64_t wl_number(const char *name, const char *text)
 {
 	char *end;
 	unsigned long long value;
@@ -381,7 +381,7 @@ static inline uint64_t vt_number(const char *name, const char *text)
 	errno = 0;
 	value = strtoull(text, &end, 0);
 	if (end == text || *text == '-' || errno)
-		vt_die(VT_USAGE, "--%s: not a number: %s", name, text);
+		wl_die(WL_USAGE, "--%s: not a number: %s", name, text);
 	if (*end && !end[1]) {
 		const char *units = "kmg", *unit = strchr(units, *end | 0x20);
 
@@ -391,11 +391,11 @@ static inline uint64_t vt_number(const char *name, const char *text)
 		}
 	}
 	if (*end)
-		vt_die(VT_USAGE, "--%s: not a number: %s", name, text);
+		wl_die(WL_USAGE, "--%s: not a number: %s", name, text);
 	return value;
 }
 
-static inline void vt_print_options(const struct vt_opt *opts)
+static inline void wl_print_options(const struct wl_opt *opts)
 {
 	for (; opts->name; opts++) {
 		char left[64];
@@ -403,16 +403,16 @@ static inline void vt_print_options(const struct vt_opt *opts)
 		snprintf(left, sizeof(left), "--%s%s%s", opts->name, opts->arg ? " " : "",
 			 opts->arg ? opts->arg : "");
 		printf("  %-22s %s", left, opts->help);
-		if (opts->kind == VT_NUM && *(uint64_t *)opts->to &&
-		    *(uint64_t *)opts->to != VT_UNSET)
+		if (opts->kind == WL_NUM && *(uint64_t *)opts->to &&
+		    *(uint64_t *)opts->to != WL_UNSET)
 			printf(" (%llu)", (unsigned long long)*(uint64_t *)opts->to);
-		else if (opts->kind == VT_STR && *(const char **)opts->to)
+		else if (opts->kind == WL_STR && *(const char **)opts->to)
 			printf(" (%s)", *(const char **)opts->to);
 		putchar('\n');
 	}
 }
 
-static inline const struct vt_opt *vt_find(const struct vt_opt *opts, const char *name, size_t size)
+static inline const struct wl_opt *wl_find(const struct wl_opt *opts, const char *name, size_t size)
 {
 	for (; opts->name; opts++)
 		if (strlen(opts->name) == size && !memcmp(opts->name, name, size))
@@ -420,62 +420,62 @@ static inline const struct vt_opt *vt_find(const struct vt_opt *opts, const char
 	return NULL;
 }
 
-static inline void vt_start(int argc, char **argv, const char *name, const char *what,
-			    const struct vt_opt *opts)
+static inline void wl_start(int argc, char **argv, const char *name, const char *what,
+			    const struct wl_opt *opts)
 {
-	const struct vt_opt common[] = {
-		{"comm", VT_STR, &vt_comm_wanted, "NAME", "set comm; \\xNN gives any byte"},
-		{"hold", VT_FLAG, &vt_hold_wanted, NULL,
+	const struct wl_opt common[] = {
+		{"comm", WL_STR, &wl_comm_wanted, "NAME", "set comm; \\xNN gives any byte"},
+		{"hold", WL_FLAG, &wl_hold_wanted, NULL,
 		 "after the ready line wait for a byte or EOF on stdin"},
-		{"linger", VT_FLAG, &vt_linger_wanted, NULL, "wait so again before the end"},
-		{"timeout", VT_NUM, &vt_timeout_s, "S", "end with status 1 after S seconds"},
+		{"linger", WL_FLAG, &wl_linger_wanted, NULL, "wait so again before the end"},
+		{"timeout", WL_NUM, &wl_timeout_s, "S", "end with status 1 after S seconds"},
 		{0},
 	};
-	struct sigaction action = {.sa_handler = vt_on_signal};
+	struct sigaction action = {.sa_handler = wl_on_signal};
 
-	vt_name = name;
+	wl_name = name;
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i], *value;
-		const struct vt_opt *opt;
+		const struct wl_opt *opt;
 		size_t size;
 
 		if (!strcmp(arg, "--help") || !strcmp(arg, "-h")) {
 			printf("usage: %s [OPTION...]\n%s\n\n", name, what);
-			vt_print_options(opts);
-			vt_print_options(common);
+			wl_print_options(opts);
+			wl_print_options(common);
 			puts("\nstatus: 0 events made, 77 this machine cannot, 1 failed, 2 usage");
-			exit(VT_OK);
+			exit(WL_OK);
 		}
 		if (strncmp(arg, "--", 2))
-			vt_die(VT_USAGE, "not an option: %s (try --help)", arg);
+			wl_die(WL_USAGE, "not an option: %s (try --help)", arg);
 		size = strcspn(arg + 2, "=");
 		value = arg[2 + size] ? arg + 3 + size : NULL;
-		opt = vt_find(opts, arg + 2, size);
+		opt = wl_find(opts, arg + 2, size);
 		if (!opt)
-			opt = vt_find(common, arg + 2, size);
+			opt = wl_find(common, arg + 2, size);
 		if (!opt)
-			vt_die(VT_USAGE, "unknown option: %s (try --help)", arg);
-		if (opt->kind == VT_FLAG) {
+			wl_die(WL_USAGE, "unknown option: %s (try --help)", arg);
+		if (opt->kind == WL_FLAG) {
 			if (value)
-				vt_die(VT_USAGE, "--%s takes no value", opt->name);
+				wl_die(WL_USAGE, "--%s takes no value", opt->name);
 			*(bool *)opt->to = true;
 			continue;
 		}
 		if (!value && ++i < argc)
 			value = argv[i];
 		if (!value)
-			vt_die(VT_USAGE, "--%s needs %s", opt->name, opt->arg);
-		if (opt->kind == VT_NUM)
-			*(uint64_t *)opt->to = vt_number(opt->name, value);
+			wl_die(WL_USAGE, "--%s needs %s", opt->name, opt->arg);
+		if (opt->kind == WL_NUM)
+			*(uint64_t *)opt->to = wl_number(opt->name, value);
 		else
 			*(const char **)opt->to = value;
 	}
-	if (vt_timeout_s < 1 || vt_timeout_s > 3600)
-		vt_die(VT_USAGE, "--timeout: want 1 to 3600 seconds");
-	if (vt_comm_wanted) {
+	if (wl_timeout_s < 1 || wl_timeout_s > 3600)
+		wl_die(WL_USAGE, "--timeout: want 1 to 3600 seconds");
+	if (wl_comm_wanted) {
 		char comm[64];
 
-		vt_unescape(vt_comm_wanted, comm, sizeof(comm));
+		wl_unescape(wl_comm_wanted, comm, sizeof(comm));
 		prctl(PR_SET_NAME, comm);
 	}
 	sigfillset(&action.sa_mask);
@@ -485,26 +485,26 @@ static inline void vt_start(int argc, char **argv, const char *name, const char 
 	sigaction(SIGHUP, &action, NULL);
 	/* A reader that went away must not stop the undoing: writes fail instead. */
 	signal(SIGPIPE, SIG_IGN);
-	atexit(vt_undo_all);
-	alarm(vt_timeout_s);
+	atexit(wl_undo_all);
+	alarm(wl_timeout_s);
 }
 
 /* ---- clock and files ---- */
 
-static inline uint64_t vt_clock(clockid_t clock)
+static inline uint64_t wl_clock(clockid_t clock)
 {
 	struct timespec t;
 
 	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * VT_NSEC + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * WL_NSEC + (uint64_t)t.tv_nsec;
 }
 
-static inline uint64_t vt_now(void)
+static inline uint64_t wl_now(void)
 {
-	return vt_clock(CLOCK_MONOTONIC);
+	return wl_clock(CLOCK_MONOTONIC);
 }
 
-static inline void vt_nap_ms(unsigned int ms)
+static inline void wl_nap_ms(unsigned int ms)
 {
 	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
 
@@ -513,7 +513,7 @@ static inline void vt_nap_ms(unsigned int ms)
 }
 
 /* A whole small file as text; the length, or -1. */
-static inline ssize_t vt_slurp(const char *path, char *text, size_t room)
+static inline ssize_t wl_slurp(const char *path, char *text, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
@@ -528,7 +528,7 @@ static inline ssize_t vt_slurp(const char *path, char *text, size_t room)
 	return (ssize_t)n;
 }
 
-static inline bool vt_write_file(const char *path, const char *value)
+static inline bool wl_write_file(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool ok;
@@ -543,7 +543,7 @@ static inline bool vt_write_file(const char *path, const char *value)
 
 /* The number after KEY at the start of a line of a "KEY VALUE" file; a key that ends in '*' sums.
  */
-static inline bool vt_lookup(const char *text, const char *key, uint64_t *value)
+static inline bool wl_lookup(const char *text, const char *key, uint64_t *value)
 {
 	size_t size = strlen(key);
 	bool any = size && key[size - 1] == '*', found = false;
@@ -566,41 +566,41 @@ static inline bool vt_lookup(const char *text, const char *key, uint64_t *value)
 	return found;
 }
 
-static inline uint64_t vt_meminfo(const char *key)
+static inline uint64_t wl_meminfo(const char *key)
 {
 	char text[8192];
 	uint64_t kib = 0;
 
-	vt_slurp("/proc/meminfo", text, sizeof(text));
-	vt_lookup(text, key, &kib);
+	wl_slurp("/proc/meminfo", text, sizeof(text));
+	wl_lookup(text, key, &kib);
 	return kib << 10;
 }
 
-struct vt_counters {
+struct wl_counters {
 	const char *const *keys;
 	size_t count;
 	uint64_t value[24];
 	bool known[24];
 };
 
-static inline void vt_count(struct vt_counters *c, const char *path, const char *const *keys,
+static inline void wl_count(struct wl_counters *c, const char *path, const char *const *keys,
 			    size_t count)
 {
 	static __thread char text[32768];
 
-	if (vt_slurp(path, text, sizeof(text)) < 0)
+	if (wl_slurp(path, text, sizeof(text)) < 0)
 		text[0] = '\0';
 	c->keys = keys;
 	c->count = count;
 	for (size_t i = 0; i < count; i++)
-		c->known[i] = vt_lookup(text, keys[i], &c->value[i]);
+		c->known[i] = wl_lookup(text, keys[i], &c->value[i]);
 }
 
 /* Growth of what this kernel counts; unknown keys are left out, not shown as 0. */
-static inline void vt_growth(const char *key, const struct vt_counters *before,
-			     const struct vt_counters *after)
+static inline void wl_growth(const char *key, const struct wl_counters *before,
+			     const struct wl_counters *after)
 {
-	vt_open(key, '{');
+	wl_open(key, '{');
 	for (size_t i = 0; i < before->count; i++) {
 		char name[64];
 
@@ -610,41 +610,41 @@ static inline void vt_growth(const char *key, const struct vt_counters *before,
 		name[strcspn(name, "*")] = '\0';
 		if (*name && name[strlen(name) - 1] == '_')
 			name[strlen(name) - 1] = '\0';
-		vt_i64(name, (int64_t)(after->value[i] - before->value[i]));
+		wl_i64(name, (int64_t)(after->value[i] - before->value[i]));
 	}
-	vt_close('}');
+	wl_close('}');
 }
 
-struct vt_switches {
+struct wl_switches {
 	uint64_t voluntary, nonvoluntary;
 };
 
-static inline struct vt_switches vt_switches_of(pid_t tid)
+static inline struct wl_switches wl_switches_of(pid_t tid)
 {
-	struct vt_switches s = {0};
+	struct wl_switches s = {0};
 	char path[64], text[4096];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
-	if (vt_slurp(path, text, sizeof(text)) < 0)
-		vt_die(VT_FAILED, "%s: %m", path);
-	vt_lookup(text, "voluntary_ctxt_switches", &s.voluntary);
-	vt_lookup(text, "nonvoluntary_ctxt_switches", &s.nonvoluntary);
+	if (wl_slurp(path, text, sizeof(text)) < 0)
+		wl_die(WL_FAILED, "%s: %m", path);
+	wl_lookup(text, "voluntary_ctxt_switches", &s.voluntary);
+	wl_lookup(text, "nonvoluntary_ctxt_switches", &s.nonvoluntary);
 	return s;
 }
 
-static inline void vt_pin(int cpu)
+static inline void wl_pin(int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		vt_die(VT_CANNOT, "CPU %d: %m", cpu);
+		wl_die(WL_CANNOT, "CPU %d: %m", cpu);
 }
 
 /* ---- places for files ---- */
 
-static inline bool vt_keeps_files_in_memory(const char *dir)
+static inline bool wl_keeps_files_in_memory(const char *dir)
 {
 	struct statfs fs;
 
@@ -660,57 +660,57 @@ static inline bool vt_keeps_files_in_memory(const char *dir)
 }
 
 /* The directory asked for, or the first usual one whose page cache can be dropped. */
-static inline const char *vt_disk_dir(const char *wanted)
+static inline const char *wl_disk_dir(const char *wanted)
 {
 	static const char *const usual[] = {"/mnt/disk", "/var/tmp", "/tmp", "/root", "."};
 
 	if (wanted) {
 		if (access(wanted, W_OK))
-			vt_die(VT_FAILED, "%s: %m", wanted);
-		if (vt_keeps_files_in_memory(wanted))
-			vt_die(VT_CANNOT, "%s: its files live in memory", wanted);
+			wl_die(WL_FAILED, "%s: %m", wanted);
+		if (wl_keeps_files_in_memory(wanted))
+			wl_die(WL_CANNOT, "%s: its files live in memory", wanted);
 		return wanted;
 	}
-	for (size_t i = 0; i < VT_COUNT(usual); i++)
-		if (!access(usual[i], W_OK) && !vt_keeps_files_in_memory(usual[i]))
+	for (size_t i = 0; i < WL_COUNT(usual); i++)
+		if (!access(usual[i], W_OK) && !wl_keeps_files_in_memory(usual[i]))
 			return usual[i];
-	vt_die(VT_CANNOT, "no directory on a disk found (give --dir)");
+	wl_die(WL_CANNOT, "no directory on a disk found (give --dir)");
 }
 
-static inline int vt_temp_file(const char *dir, int flags, char *path, size_t room)
+static inline int wl_temp_file(const char *dir, int flags, char *path, size_t room)
 {
 	static unsigned int serial;
 	int fd;
 
-	if ((size_t)snprintf(path, room, "%s/victim-%s-%d-%u", dir, vt_name, getpid(), serial++) >=
-	    room)
-		vt_die(VT_USAGE, "%s: too long", dir);
-	vt_undo(VT_UNDO_UNLINK, 0, path, NULL);
+	if ((size_t)snprintf(path, room, "%s/workload-%s-%d-%u", dir, wl_name, getpid(),
+			     serial++) >= room)
+		wl_die(WL_USAGE, "%s: too long", dir);
+	wl_undo(WL_UNDO_UNLINK, 0, path, NULL);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
 	if (fd < 0)
-		vt_die(errno == EINVAL || errno == EROFS ? VT_CANNOT : VT_FAILED, "%s: %m", path);
+		wl_die(errno == EINVAL || errno == EROFS ? WL_CANNOT : WL_FAILED, "%s: %m", path);
 	return fd;
 }
 
 /* A program under another name, by a link in a directory of its own. */
-static inline void vt_alias(const char *program, const char *dir, const char *name, char *link,
+static inline void wl_alias(const char *program, const char *dir, const char *name, char *link,
 			    size_t room)
 {
-	char own[VT_PATH];
+	char own[WL_PATH];
 
-	if ((size_t)snprintf(own, sizeof(own), "%s/victim-alias-%d", dir, getpid()) >=
+	if ((size_t)snprintf(own, sizeof(own), "%s/workload-alias-%d", dir, getpid()) >=
 		    sizeof(own) ||
 	    (size_t)snprintf(link, room, "%s/%s", own, name) >= room)
-		vt_die(VT_USAGE, "the program's name or directory is too long");
-	vt_undo(VT_UNDO_RMDIR, 0, own, NULL);
-	vt_undo(VT_UNDO_UNLINK, 0, link, NULL);
+		wl_die(WL_USAGE, "the program's name or directory is too long");
+	wl_undo(WL_UNDO_RMDIR, 0, own, NULL);
+	wl_undo(WL_UNDO_UNLINK, 0, link, NULL);
 	if (mkdir(own, 0755) || symlink(program, link))
-		vt_die(VT_FAILED, "%s: %m", own);
+		wl_die(WL_FAILED, "%s: %m", own);
 }
 
-static inline void vt_modprobe(const char *module, const char *parameter)
+static inline void wl_modprobe(const char *module, const char *parameter)
 {
-	pid_t pid = vt_fork();
+	pid_t pid = wl_fork();
 
 	if (pid == 0) {
 		int null = open("/dev/null", O_RDWR);
@@ -721,22 +721,22 @@ static inline void vt_modprobe(const char *module, const char *parameter)
 		execl("/sbin/modprobe", "modprobe", module, parameter, (char *)NULL);
 		_exit(127);
 	}
-	vt_reap(pid);
+	wl_reap(pid);
 }
 
 /* ---- the known call chain ---- */
 
 #if defined(__GNUC__) && !defined(__clang__)
-#define VT_FRAME __attribute__((noinline, noipa, used))
+#define WL_FRAME __attribute__((noinline, noipa, used))
 #else
-#define VT_FRAME __attribute__((noinline, used))
+#define WL_FRAME __attribute__((noinline, used))
 #endif
 
 /* Even with -fno-omit-frame-pointer gcc gives a leaf that uses no stack no frame. */
-#define VT_KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+#define WL_KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
 /* The C library has no frame pointers: a call into it would hide its caller from a stack walk. */
-static inline __attribute__((always_inline)) long vt_syscall3(long nr, long a, long b, long c)
+static inline __attribute__((always_inline)) long wl_syscall3(long nr, long a, long b, long c)
 {
 #if defined(__x86_64__)
 	long ret;
@@ -761,55 +761,55 @@ static inline __attribute__((always_inline)) long vt_syscall3(long nr, long a, l
 #endif
 }
 
-VT_FRAME void victim_sleep(uint64_t ns)
+WL_FRAME void workload_sleep(uint64_t ns)
 {
-	struct timespec t = {.tv_sec = (time_t)(ns / VT_NSEC), .tv_nsec = (long)(ns % VT_NSEC)};
+	struct timespec t = {.tv_sec = (time_t)(ns / WL_NSEC), .tv_nsec = (long)(ns % WL_NSEC)};
 
-	VT_KEEP_FRAME();
-	while (vt_syscall3(SYS_nanosleep, (long)&t, (long)&t, 0) == -EINTR)
+	WL_KEEP_FRAME();
+	while (wl_syscall3(SYS_nanosleep, (long)&t, (long)&t, 0) == -EINTR)
 		;
 }
 
-VT_FRAME void victim_read_pipe(int fd)
+WL_FRAME void workload_read_pipe(int fd)
 {
 	char byte;
 
-	VT_KEEP_FRAME();
-	while (vt_syscall3(SYS_read, fd, (long)&byte, 1) == -EINTR)
+	WL_KEEP_FRAME();
+	while (wl_syscall3(SYS_read, fd, (long)&byte, 1) == -EINTR)
 		;
 }
 
-VT_FRAME void victim_middle(int fd, uint64_t ns)
+WL_FRAME void workload_middle(int fd, uint64_t ns)
 {
 	if (fd >= 0)
-		victim_read_pipe(fd);
+		workload_read_pipe(fd);
 	else
-		victim_sleep(ns);
+		workload_sleep(ns);
 	__asm__ volatile("");
 }
 
 /* Blocks once, on FD when there is one, else for NS; returns the nanoseconds it took. */
-VT_FRAME uint64_t victim_outer(int fd, uint64_t ns)
+WL_FRAME uint64_t workload_outer(int fd, uint64_t ns)
 {
-	uint64_t start = vt_now();
+	uint64_t start = wl_now();
 
-	victim_middle(fd, ns);
-	return vt_now() - start;
+	workload_middle(fd, ns);
+	return wl_now() - start;
 }
 
-VT_FRAME void victim_wake(int fd)
+WL_FRAME void workload_wake(int fd)
 {
-	VT_KEEP_FRAME();
-	while (vt_syscall3(SYS_write, fd, (long)"x", 1) == -EINTR)
+	WL_KEEP_FRAME();
+	while (wl_syscall3(SYS_write, fd, (long)"x", 1) == -EINTR)
 		;
 }
 
-VT_FRAME void victim_spin(uint64_t ns)
+WL_FRAME void workload_spin(uint64_t ns)
 {
-	uint64_t end = vt_now() + ns;
+	uint64_t end = wl_now() + ns;
 	volatile unsigned int work = 0;
 
-	while (vt_now() < end)
+	while (wl_now() < end)
 		for (int i = 0; i < 1000; i++)
 			work = work + 1;
 }

@@ -1,5 +1,5 @@
 /* Asks the C library for names, a known number of times; nothing leaves the machine. */
-#include "victim.h"
+#include "workload.h"
 
 #include <netdb.h>
 
@@ -13,10 +13,10 @@ enum { ADDRINFO, BYNAME, BYNAME2, BYNAME_R, BYNAME2_R };
 static int ask(const char *name, int flags)
 {
 	struct addrinfo hints = {.ai_flags = flags, .ai_socktype = SOCK_STREAM}, *found = NULL;
-	uint64_t start = vt_clock(CLOCK_MONOTONIC);
+	uint64_t start = wl_clock(CLOCK_MONOTONIC);
 	int error = getaddrinfo(name, name ? NULL : "80", &hints, &found);
 
-	__atomic_add_fetch(&took_ns[ADDRINFO], vt_clock(CLOCK_MONOTONIC) - start, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&took_ns[ADDRINFO], wl_clock(CLOCK_MONOTONIC) - start, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&calls[ADDRINFO], 1, __ATOMIC_RELAXED);
 	if (error)
 		__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
@@ -72,43 +72,43 @@ static void *short_lived_main(void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"count", VT_NUM, &count, "N", "rounds of all kinds of calls"},
-		{"threads", VT_NUM, &threads, "K", "threads that ask for numbers too"},
-		{"short-lived", VT_NUM, &short_lived, "K", "threads that ask once and end"},
-		{"name", VT_STR, &name_wanted, "NAME", "a hostile name; \\xNN gives any byte"},
+	const struct wl_opt opts[] = {
+		{"count", WL_NUM, &count, "N", "rounds of all kinds of calls"},
+		{"threads", WL_NUM, &threads, "K", "threads that ask for numbers too"},
+		{"short-lived", WL_NUM, &short_lived, "K", "threads that ask once and end"},
+		{"name", WL_STR, &name_wanted, "NAME", "a hostile name; \\xNN gives any byte"},
 		{0},
 	};
 	static const char *const keys[] = {"getaddrinfo", "gethostbyname", "gethostbyname2",
 					   "gethostbyname_r", "gethostbyname2_r"};
 	pthread_t thread[64];
 
-	vt_start(argc, argv, "resolver", "Resolves names that need no network.", opts);
-	if (threads < 1 || threads > VT_COUNT(thread) || count < 1 || count > 1000000)
-		vt_die(VT_USAGE, "want 1 to 64 threads and 1 to 1000000 rounds");
-	vt_unescape(name_wanted, hostile, sizeof(hostile));
+	wl_start(argc, argv, "resolver", "Resolves names that need no network.", opts);
+	if (threads < 1 || threads > WL_COUNT(thread) || count < 1 || count > 1000000)
+		wl_die(WL_USAGE, "want 1 to 64 threads and 1 to 1000000 rounds");
+	wl_unescape(name_wanted, hostile, sizeof(hostile));
 	memset(longest, 'a', 300);
-	vt_ready();
+	wl_ready();
 	for (uint64_t i = 0; i < count; i++)
 		ask_all();
 	for (uint64_t i = 0; i + 1 < threads; i++)
 		if (pthread_create(&thread[i], NULL, thread_main, NULL))
-			vt_die(VT_FAILED, "cannot make a thread");
+			wl_die(WL_FAILED, "cannot make a thread");
 	for (uint64_t i = 0; i + 1 < threads; i++)
 		pthread_join(thread[i], NULL);
 	for (uint64_t i = 0; i < short_lived; i++) {
 		if (pthread_create(&thread[0], NULL, short_lived_main, NULL))
-			vt_die(VT_FAILED, "cannot make a thread");
+			wl_die(WL_FAILED, "cannot make a thread");
 		pthread_join(thread[0], NULL);
 	}
 
-	vt_line_begin();
-	for (size_t i = 0; i < VT_COUNT(keys); i++)
-		vt_u64(keys[i], calls[i]);
-	vt_u64("failures", failures);
-	vt_u64("nameless", nameless);
-	vt_u64("took_ns", took_ns[ADDRINFO]);
-	vt_hex("name_hex", hostile, strlen(hostile));
-	vt_finish();
-	return VT_OK;
+	wl_line_begin();
+	for (size_t i = 0; i < WL_COUNT(keys); i++)
+		wl_u64(keys[i], calls[i]);
+	wl_u64("failures", failures);
+	wl_u64("nameless", nameless);
+	wl_u64("took_ns", took_ns[ADDRINFO]);
+	wl_hex("name_hex", hostile, strlen(hostile));
+	wl_finish();
+	return WL_OK;
 }

@@ -1,6 +1,6 @@
 /* Processes that are seldom thought of: other roots, other namespaces, absurd names and arguments.
  */
-#include "victim.h"
+#include "workload.h"
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -12,28 +12,28 @@ static const char *name_wanted = "x\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0
 static const char *only = "", *dir_wanted;
 static uint64_t rounds = 1;
 static bool jit_wanted;
-static char name[200], dir[VT_PATH], self[VT_PATH];
+static char name[200], dir[WL_PATH], self[WL_PATH];
 
 /* A place to burn time in, known by its name. */
-VT_FRAME static void unruly_burn(unsigned int ms)
+WL_FRAME static void unruly_burn(unsigned int ms)
 {
-	uint64_t end = vt_clock(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000ULL;
+	uint64_t end = wl_clock(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000ULL;
 
-	while (vt_clock(CLOCK_THREAD_CPUTIME_ID) < end)
-		VT_KEEP_FRAME();
+	while (wl_clock(CLOCK_THREAD_CPUTIME_ID) < end)
+		WL_KEEP_FRAME();
 }
 
-VT_FRAME static void unruly_work(void)
+WL_FRAME static void unruly_work(void)
 {
 	free(malloc(1234));
 	unruly_burn(BURN_MS);
-	vt_nap_ms(1);
-	VT_KEEP_FRAME();
+	wl_nap_ms(1);
+	WL_KEEP_FRAME();
 }
 
 static const char *in(const char *directory, const char *entry)
 {
-	static char paths[4][3 * VT_PATH];
+	static char paths[4][3 * WL_PATH];
 	static unsigned int next;
 	char *path = paths[next++ % 4];
 
@@ -128,7 +128,7 @@ static bool with_many_arguments(void)
 	static char *argv[3001];
 	static char word[] = "\xff\n";
 
-	for (size_t i = 0; i + 1 < VT_COUNT(argv); i++)
+	for (size_t i = 0; i + 1 < WL_COUNT(argv); i++)
 		argv[i] = word;
 	return executes(argv);
 }
@@ -166,13 +166,13 @@ static bool unshares(int flag)
 		return false;
 	unruly_work();
 	if (flag == CLONE_NEWPID) {
-		pid_t pid = vt_fork();
+		pid_t pid = wl_fork();
 
 		if (!pid) { /* its first process */
 			unruly_work();
-			_exit(VT_OK);
+			_exit(WL_OK);
 		}
-		vt_reap(pid);
+		wl_reap(pid);
 	}
 	try_open("/proc/self/comm", O_RDONLY);
 	return true;
@@ -225,7 +225,7 @@ static bool enters(void)
 /* Another file has the program's path there, a symbol table with lies, and a pipe is its map. */
 static bool make_root(const char *root)
 {
-	char path[2 * VT_PATH], map[64];
+	char path[2 * WL_PATH], map[64];
 
 	snprintf(path, sizeof(path), "%s%s", root, self);
 	for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
@@ -252,7 +252,7 @@ static bool other_root(void)
 
 static bool other_root_mount(void)
 {
-	char root[2 * VT_PATH];
+	char root[2 * WL_PATH];
 
 	snprintf(root, sizeof(root), "%s", in(dir, "\x1b[2J\nmount\xff"));
 	if (!private_mounts() || (mkdir(root, 0755) && errno != EEXIST) ||
@@ -324,7 +324,7 @@ static bool decoy_in_place(void)
 {
 	char *const argv[] = {"unruly", "--child", NULL};
 	static char bytes[4 << 20];
-	char path[2 * VT_PATH];
+	char path[2 * WL_PATH];
 	int from = open("/proc/self/exe", O_RDONLY), to;
 	ssize_t n;
 
@@ -342,7 +342,7 @@ static bool decoy_in_place(void)
 
 static void swap_own_file(void)
 {
-	char path[VT_PATH];
+	char path[WL_PATH];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	if (n <= 8 || strncmp(path + n - 8, "/swapped", 8))
@@ -351,7 +351,7 @@ static void swap_own_file(void)
 	unlink(path);
 	path[n - 7] = '\0';
 	if (link(in(path, "decoy"), in(path, "swapped")))
-		_exit(VT_FAILED);
+		_exit(WL_FAILED);
 }
 
 /* Code in a file whose name looks like a line of the list of mappings. */
@@ -383,7 +383,7 @@ static bool maps_of_strange_names(void)
 					    "gone\x1b[2J\xff", "[vdso]", "x (deleted)"};
 	bool all = code_in(memfd_create("\x1b[2J\n\xff", 0), NULL);
 
-	for (size_t i = 0; i < VT_COUNT(names); i++) {
+	for (size_t i = 0; i < WL_COUNT(names); i++) {
 		const char *path = in(dir, names[i]);
 		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 
@@ -432,13 +432,13 @@ static void jit(void)
 	void *place = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (place == MAP_FAILED)
-		vt_die(VT_FAILED, "mmap: %m");
+		wl_die(WL_FAILED, "mmap: %m");
 	memcpy(place, loop, sizeof(loop));
 	if (mprotect(place, 4096, PROT_READ | PROT_EXEC))
-		vt_die(VT_CANNOT, "mprotect: %m");
-	vt_ready_begin();
-	vt_u64("address", (uint64_t)place);
-	vt_ready_end();
+		wl_die(WL_CANNOT, "mprotect: %m");
+	wl_ready_begin();
+	wl_u64("address", (uint64_t)place);
+	wl_ready_end();
 	((void (*)(void))place)();
 }
 
@@ -451,12 +451,12 @@ static bool is_unruly(const char *path)
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"dir", VT_STR, &dir_wanted, "D", "where it happens; a file `decoy` is there"},
-		{"name", VT_STR, &name_wanted, "NAME", "of files; \\xNN gives any byte"},
-		{"only", VT_STR, &only, "ACTION", "this alone"},
-		{"rounds", VT_NUM, &rounds, "N", "all of it so often"},
-		{"jit", VT_FLAG, &jit_wanted, NULL, "instead of it all a loop in anonymous memory"},
+	const struct wl_opt opts[] = {
+		{"dir", WL_STR, &dir_wanted, "D", "where it happens; a file `decoy` is there"},
+		{"name", WL_STR, &name_wanted, "NAME", "of files; \\xNN gives any byte"},
+		{"only", WL_STR, &only, "ACTION", "this alone"},
+		{"rounds", WL_NUM, &rounds, "N", "all of it so often"},
+		{"jit", WL_FLAG, &jit_wanted, NULL, "instead of it all a loop in anonymous memory"},
 		{0},
 	};
 	uint64_t done = 0;
@@ -466,48 +466,48 @@ int main(int argc, char **argv)
 	if (argc < 1 || !is_unruly(argv[0]) || (argc > 1 && !strcmp(argv[1], "--child"))) {
 		swap_own_file();
 		unruly_work();
-		return VT_OK;
+		return WL_OK;
 	}
-	vt_start(argc, argv, "unruly", "Does what few processes do.", opts);
+	wl_start(argc, argv, "unruly", "Does what few processes do.", opts);
 	if (jit_wanted)
 		jit();
 	if (!dir_wanted)
-		vt_die(VT_USAGE, "--dir is wanted");
+		wl_die(WL_USAGE, "--dir is wanted");
 	snprintf(dir, sizeof(dir), "%s", dir_wanted);
-	if (!vt_unescape(name_wanted, name, sizeof(name)) || strchr(name, '/'))
-		vt_die(VT_USAGE, "--name: not empty, and no slash");
+	if (!wl_unescape(name_wanted, name, sizeof(name)) || strchr(name, '/'))
+		wl_die(WL_USAGE, "--name: not empty, and no slash");
 	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (n < 0)
-		vt_die(VT_FAILED, "/proc/self/exe: %m");
+		wl_die(WL_FAILED, "/proc/self/exe: %m");
 	self[n] = '\0';
 	if (symlink(self, in(dir, name)) || mkdir(in(dir, "root"), 0755) ||
 	    mkfifo(in(dir, "pipe\x1b"), 0600))
-		vt_die(VT_FAILED, "%s: %m", dir);
+		wl_die(WL_FAILED, "%s: %m", dir);
 
-	vt_ready();
-	vt_line_begin();
-	vt_open("done", '{');
-	for (size_t i = 0; i < VT_COUNT(actions); i++) {
+	wl_ready();
+	wl_line_begin();
+	wl_open("done", '{');
+	for (size_t i = 0; i < WL_COUNT(actions); i++) {
 		uint64_t well = 0;
 
 		if (*only && strcmp(only, actions[i].name))
 			continue;
 		for (uint64_t round = 0; round < rounds; round++) {
-			pid_t pid = vt_fork();
+			pid_t pid = wl_fork();
 			int status;
 
 			if (!pid)
-				_exit(actions[i].run() ? VT_OK : VT_CANNOT);
-			status = vt_reap(pid);
+				_exit(actions[i].run() ? WL_OK : WL_CANNOT);
+			status = wl_reap(pid);
 			if (WIFSIGNALED(status))
-				vt_die(VT_FAILED, "%s: signal %d", actions[i].name,
+				wl_die(WL_FAILED, "%s: signal %d", actions[i].name,
 				       WTERMSIG(status));
-			well += WEXITSTATUS(status) == VT_OK;
+			well += WEXITSTATUS(status) == WL_OK;
 		}
-		vt_u64(actions[i].name, well);
+		wl_u64(actions[i].name, well);
 		done += well;
 	}
-	vt_close('}');
-	vt_finish();
-	return done ? VT_OK : VT_FAILED;
+	wl_close('}');
+	wl_finish();
+	return done ? WL_OK : WL_FAILED;
 }
