@@ -130,7 +130,7 @@ Sum calls_of(const Report& report, const std::string& name) {
   Sum sum;
   for (auto& line : report.body) {
     if (line["type"].str() != "call" || line["syscall"].str() != name) continue;
-    if (line["latency_ns"].null() || line["result"].null()) continue;
+    if (line["latency_ns"].is_null() || line["result"].is_null()) continue;
     sum.ns += line["latency_ns"].i64();
     sum.count++;
   }
@@ -145,7 +145,7 @@ constexpr std::int64_t kFrequency = 199;
 //
 // Each tool asks for the time itself, one after the other in the same tracepoint: for each event
 // they differ by no more than the others' programs take, walks of stacks included.
-SWITCH_TEST(Agree, TimesOfAThread) {
+TOOL_TEST(Agree, TimesOfAThread) {
   for (auto* tool : {"offcputime", "offwaketime", "wakeuptime", "chaintrace", "runqlat", "profile"})
     require_tool(tool);
   constexpr std::int64_t kReads = 20;
@@ -296,7 +296,7 @@ void expect_same(const Counts& a, const Counts& b, std::uint64_t missed) {
 }
 
 /// Opens files, runs programs, and makes other calls, in a cgroup: five tools, each of the cgroup.
-SWITCH_TEST(Agree, CallsOfACgroup) {
+TOOL_TEST(Agree, CallsOfACgroup) {
   Cgroup cgroup;
   Workload opener("opener", {"--scene", "--count", "40"}, {.linger = true});
   constexpr std::uint64_t kPrograms = 10;
@@ -322,11 +322,11 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
   // The recorder shows both ends of a fork; and as the result of a return from a signal handler
   // what that restores.
   auto ended = [](auto& call) {
-    return !call["result"].null() &&
+    return !call["result"].is_null() &&
            !(call["syscall"].str() == "clone" && call["result"].i64() == 0);
   };
   auto failed = [](auto& call) {
-    return !call["error"].null() && call["syscall"].str() != "rt_sigreturn";
+    return !call["error"].is_null() && call["syscall"].str() != "rt_sigreturn";
   };
   auto calls = rows_by_name(tools["calls"]), failures = rows_by_name(tools["failed calls"]);
   auto recorded = calls_by_name(recorder, ended), bad = calls_by_name(recorder, failed);
@@ -390,7 +390,7 @@ DiskCounts diskstats_of(const std::string& disk) {
 }
 
 // Reads one at a time of a disk that nobody else uses.
-SWITCH_TEST(Agree, RequestsOfADisk) {
+TOOL_TEST(Agree, RequestsOfADisk) {
   require_tool("biosnoop");
   require_tool("biolatency");
   constexpr std::uint64_t kCount = 60;
@@ -458,7 +458,7 @@ SWITCH_TEST(Agree, RequestsOfADisk) {
 
 // A file that is not in the cache, read from its disk: pages that are added to the cache, pages
 // read ahead, and what the disk was asked for.
-SWITCH_TEST(Agree, PagesReadFromADisk) {
+TOOL_TEST(Agree, PagesReadFromADisk) {
   for (auto* tool : {"cachestat", "readahead", "biosnoop", "biolatency"}) require_tool(tool);
   // Blocks that the file system looks its extents up in, and pages of the workload's own code.
   constexpr std::uint64_t kFew = 64;
@@ -502,7 +502,7 @@ SWITCH_TEST(Agree, PagesReadFromADisk) {
 
 using Connection = std::pair<std::uint64_t, std::uint64_t>;  // local port, remote port
 
-SWITCH_TEST(Agree, Connections) {
+TOOL_TEST(Agree, Connections) {
   require_tool("tcplife");
   require_tool("tcpretrans");
   constexpr std::uint64_t kSessions = 3;
@@ -564,7 +564,7 @@ SWITCH_TEST(Agree, Connections) {
 // ---- memory of a program ----
 
 // What is held is what all allocations and frees of the same run leave over.
-SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
+TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   require_tool("memleak");
   Workload workload("leaker",
                     {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
@@ -581,11 +581,11 @@ SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
   std::map<std::uint64_t, std::uint64_t> blocks;
   for (auto& event : tools["events"].body) {
     auto at = event["address"].u64();
-    if (event["bytes"].null()) {
+    if (event["bytes"].is_null()) {
       blocks.erase(at);
       continue;
     }
-    if (!event["old_address"].null() && (at || !event["bytes"].u64()))
+    if (!event["old_address"].is_null() && (at || !event["bytes"].u64()))
       blocks.erase(event["old_address"].u64());
     if (at) blocks[at] = event["bytes"].u64();
   }

@@ -110,17 +110,12 @@ class Terminal {
   return ::testing::AssertionSuccess();
 }
 
-/// Whoever has a name and a number in this value, at any depth.
+/// Each process that has a name and a number in this value, at any depth.
 template <class Visit>
-void each_named(const rapidjson::Value& value, const Visit& visit) {
-  if (value.IsArray())
-    for (auto& item : value.GetArray()) each_named(item, visit);
-  if (!value.IsObject()) return;
-  if (value.HasMember("pid") && value["pid"].IsUint64() && value.HasMember("comm") &&
-      value["comm"].IsString())
-    visit(value["pid"].GetUint64(),
-          std::string(value["comm"].GetString(), value["comm"].GetStringLength()));
-  for (auto& member : value.GetObject()) each_named(member.value, visit);
+void each_named(const Json& value, const Visit& visit) {
+  if (value.has("pid") && !value["pid"].is_null() && value.has("comm") && value["comm"].is_string())
+    visit(value["pid"].u64(), value["comm"].str());
+  value.each_member([&](const Json& member) { each_named(member, visit); });
 }
 
 void expect_well_formed_xml(const std::string& path) {
@@ -215,7 +210,7 @@ void check(Watch& w, const Load& load) {
 
   bool named = false, names_any = false;
   for (auto& line : report.body)
-    each_named(line.value(), [&](std::uint64_t pid, const std::string& comm) {
+    each_named(line, [&](std::uint64_t pid, const std::string& comm) {
       names_any = true;
       named |= comm == kHostileJson;
       if (auto known = load.names.find(pid); known != load.names.end()) {

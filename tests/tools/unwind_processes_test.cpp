@@ -21,7 +21,8 @@ struct Counts {
 
 std::string text_of(const Json& line) {
   auto cut = line["user_stack_truncated"];
-  std::string all = std::to_string(line["count"].u64()) + " " + (cut.null() ? "whole" : cut.str());
+  std::string all =
+      std::to_string(line["count"].u64()) + " " + (cut.is_null() ? "whole" : cut.str());
   for (auto& frame : line["user_stack"].strings()) all += " " + frame;
   return all + "\n";
 }
@@ -41,7 +42,7 @@ Counts check(const Report& report, std::uint64_t pid) {
     if (pid ? line["pid"].u64() != pid : line["comm"].str() != "mapper") continue;
     auto frames = line["user_stack"].strings();
     auto n = line["count"].u64();
-    auto cut = line["user_stack_truncated"].null() ? "" : line["user_stack_truncated"].str();
+    auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
     counts.all += n;
     counts.by_cut[cut] += n;
     // Before there are tables frame pointers lead to where the C library begins.
@@ -106,7 +107,7 @@ TOOL_TEST(UnwindProcesses, MuslsPrograms) {
     std::map<std::string, std::uint64_t> callers;
     for (auto& line : parse_report(both.out, both.err).body) {
       auto frames = line["user_stack"].strings();
-      auto cut = line["user_stack_truncated"].null() ? "" : line["user_stack_truncated"].str();
+      auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
       // From a leaf of musl's only a guess leads on.
       if (cut == "unwind tables not ready" || frames.empty() || frames[0] != "musl_spin") continue;
       EXPECT_EQ(line["user_stack_guessed"].u64(), 0u) << text_of(line);
@@ -207,7 +208,7 @@ TOOL_TEST(UnwindProcesses, ChildrenAreReadyAtOnce) {
   for (auto& line : report.body) {
     if (line["pid"].i64() == workload.pid()) continue;
     all += line["count"].u64();
-    if (!line["user_stack_truncated"].null() &&
+    if (!line["user_stack_truncated"].is_null() &&
         line["user_stack_truncated"].str() == "unwind tables not ready")
       not_ready += line["count"].u64();
   }

@@ -44,7 +44,7 @@ struct Stack {
 
 Stack stack_of(const Json& party, std::uint64_t count) {
   auto cut = party["user_stack_truncated"];
-  return {party["user_stack"].strings(), cut.null() ? "" : cut.str(),
+  return {party["user_stack"].strings(), cut.is_null() ? "" : cut.str(),
           party["user_stack_guessed"].u64(), count};
 }
 
@@ -211,7 +211,7 @@ std::vector<Stack> with_leaf(const Traced& traced, std::string_view leaf) {
 
 // ---- what runs innermost ----
 
-SWITCH_TEST(Unwind, ChainOfAllKindsOfFrames) {
+TOOL_TEST(Unwind, ChainOfAllKindsOfFrames) {
   auto cases = std::vector<Case>{{{"--end", "spin"}}};
   auto observed = observe("profile", kSampled, cases);
   EXPECT_GT(observed.cases[0].truths[0].size(), 44u);
@@ -219,7 +219,7 @@ SWITCH_TEST(Unwind, ChainOfAllKindsOfFrames) {
   expect_all_whole("offcputime", {}, {{{"--end", "sleep"}}});
 }
 
-SWITCH_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
+TOOL_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
   auto observed = observe("profile", kSampled,
                           {{{"--end", "memset"}}, {{"--end", "strlen"}}, {{"--end", "vdso"}}});
   for (auto& one : observed.cases) {
@@ -231,13 +231,13 @@ SWITCH_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
   }
 }
 
-SWITCH_TEST(Unwind, SignalHandlers) {
+TOOL_TEST(Unwind, SignalHandlers) {
   expect_all_whole(
       "profile", kSampled,
       {{{"--end", "raise"}}, {{"--end", "trap"}}, {{"--end", "altstack"}}, {{"--end", "returns"}}});
 }
 
-SWITCH_TEST(Unwind, ProcedureLinkageTables) {
+TOOL_TEST(Unwind, ProcedureLinkageTables) {
   expect_all_whole("profile", kSampled,
                    {{{"--end", "plt"}, kYoung},
                     {{"--end", "plt", "--ibt"}, kYoung},
@@ -248,7 +248,7 @@ SWITCH_TEST(Unwind, ProcedureLinkageTables) {
 
 // ---- what calls the chain ----
 
-SWITCH_TEST(Unwind, CallersAndThreads) {
+TOOL_TEST(Unwind, CallersAndThreads) {
   const std::vector<Case> spinning{
       {{"--way", "qsort"}}, {{"--way", "thread"}, kEnding}, {{"--way", "clone3"}, kEnding}};
   expect_all_whole("profile", kSampled, spinning);
@@ -260,7 +260,7 @@ SWITCH_TEST(Unwind, CallersAndThreads) {
 }
 
 // The tables end in the middle, and frame pointers lead on.
-SWITCH_TEST(Unwind, FramePointersWhereThereIsNoTable) {
+TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
   const Expected guessed{.least_guessed = 1, .most_guessed = 1, .sometimes = kYoung.sometimes};
   std::vector<Case> cases{{{"--way", "framed"}, guessed}, {{"--way", "jit"}, guessed}};
   expect_all_whole("profile", kSampled, cases);
@@ -269,7 +269,7 @@ SWITCH_TEST(Unwind, FramePointersWhereThereIsNoTable) {
 }
 
 // Neither: what is below may be true or not, but nobody may take it for the whole.
-SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
+TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
     auto observed = observe(tool, options,
@@ -294,7 +294,7 @@ SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
   }
 }
 
-SWITCH_TEST(Unwind, DepthIsBounded) {
+TOOL_TEST(Unwind, DepthIsBounded) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
     auto deep = observe(tool, options, {{{"--way", "deep", "--end", end}}}).cases[0];
@@ -325,7 +325,7 @@ Stacks whatever_is(std::string_view named, Stacks truths) {
   return truths;
 }
 
-SWITCH_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
+TOOL_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "1500"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
     auto one = observe(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
@@ -334,11 +334,11 @@ SWITCH_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
   }
 }
 
-SWITCH_TEST(Unwind, NamesOfLibrariesThatAreGone) {
+TOOL_TEST(Unwind, NamesOfLibrariesThatAreGone) {
   expect_all_whole("profile", kSampled, {{{"--way", "dlopen", "--ms", "1500"}, kYoung}});
 }
 
-SWITCH_TEST(Unwind, ExecInTheSameProcess) {
+TOOL_TEST(Unwind, ExecInTheSameProcess) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "900"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
     auto one = observe(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
@@ -347,16 +347,16 @@ SWITCH_TEST(Unwind, ExecInTheSameProcess) {
   }
 }
 
-SWITCH_TEST(Unwind, NamesBeforeExec) {
+TOOL_TEST(Unwind, NamesBeforeExec) {
   expect_all_whole("profile", kSampled, {{{"--then", "qsort", "--ms", "900"}}});
   expect_all_whole("offcputime", {}, {{{"--then", "qsort", "--end", "sleep"}}});
 }
 
-SWITCH_TEST(Unwind, OtherPlacesOfTheProgram) {
+TOOL_TEST(Unwind, OtherPlacesOfTheProgram) {
   expect_all_whole("profile", kSampled, {{{"--place", "deleted"}}, {{"--place", "namespace"}}});
 }
 
-SWITCH_TEST(Unwind, ForkServer) {
+TOOL_TEST(Unwind, ForkServer) {
   require_tool("profile");
   require_workload("unwind");
   Tracer tracer("profile",
@@ -380,7 +380,7 @@ SWITCH_TEST(Unwind, ForkServer) {
 
 // ---- other kinds of programs ----
 
-SWITCH_TEST(Unwind, StaticAndStripped) {
+TOOL_TEST(Unwind, StaticAndStripped) {
   expect_all_whole("profile", kSampled,
                    {{{"--way", "main"}, {}, "unwind_static"},
                     {{"--way", "thread"}, kEnding, "unwind_static"},
@@ -404,12 +404,12 @@ SWITCH_TEST(Unwind, StaticAndStripped) {
   EXPECT_GT(usual(depths[1]), 44u);
 }
 
-SWITCH_TEST(Unwind, CodeInTheMiddleOfAPage) {
+TOOL_TEST(Unwind, CodeInTheMiddleOfAPage) {
   expect_all_whole("profile", kSampled,
                    {{{"--way", "main"}, {}, "unwind_lld"}, {{"--end", "plt"}, {}, "unwind_lld"}});
 }
 
-SWITCH_TEST(Unwind, ThirtyTwoBitsAreMarked) {
+TOOL_TEST(Unwind, ThirtyTwoBitsAreMarked) {
   require_tool("profile");
   require_workload("unwind_narrow");
   Tracer tracer("profile",
@@ -477,7 +477,7 @@ TOOL_TEST(Unwind, BadValues) {
 
 // ---- the other tools ----
 
-SWITCH_TEST(Unwind, Allocations) {
+TOOL_TEST(Unwind, Allocations) {
   require_tool("memleak");
   require_workload("unwind");
   Workload workload("unwind", {"--end", "malloc"}, {.linger = true});
@@ -493,7 +493,7 @@ SWITCH_TEST(Unwind, Allocations) {
   expect_whole(stacks, truths, {});
 }
 
-SWITCH_TEST(Unwind, CallersOfOpen) {
+TOOL_TEST(Unwind, CallersOfOpen) {
   require_tool("opensnoop");
   require_workload("unwind");
   Workload workload("unwind", {"--end", "open"}, {.linger = true});
@@ -509,7 +509,7 @@ SWITCH_TEST(Unwind, CallersOfOpen) {
 }
 
 // Who writes to the pipe stands in the chain, and another thread reads it.
-SWITCH_TEST(Unwind, Wakers) {
+TOOL_TEST(Unwind, Wakers) {
   for (std::string tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
     require_tool(tool);
@@ -599,7 +599,7 @@ for line in sys.stdin:
 print(json.dumps({"good": good, "bad": bad, "unplaced": unplaced}))
 )py";
 
-SWITCH_TEST(Unwind, ReturnAddressesFollowCalls) {
+TOOL_TEST(Unwind, ReturnAddressesFollowCalls) {
   require_tool("profile");
   if (run({"/bin/sh", "-c", "command -v python3"}).status) throw Skip("no python3");
   Tracer tracer("profile", {"-F", "499", "-U", "-v", "-s", "--json", "--", "python3", "-c", kWork},

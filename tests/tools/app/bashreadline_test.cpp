@@ -106,5 +106,22 @@ TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
   EXPECT_EQ(run({tool_path("bashreadline"), "-s", "/nowhere/bash"}).status, 2);
 }
 
+const DeclareTests declared{{
+    .name = "bashreadline",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e"}, {"typist", "--lines", "3"}},
+    .stress = {.workload = "typist",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--lines", std::to_string(n)};
+               },
+               .events = 100,
+               .shown = stress::one,
+               .truth = [](stress::Load& load) { return load.truth("lines") + 1; },
+               .tiny = {"--ring-size", "4096"},
+               .copies = 12,
+               .by_cgroup = true},
+    .long_run = {{}},
+}};
+
 }  // namespace
 }  // namespace coretap::tooltest

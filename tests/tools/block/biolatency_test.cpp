@@ -76,7 +76,7 @@ TOOL_TEST(Biolatency, CountsWholeRequests) {
 }
 
 // Flushes that the kernel makes of what a process submits are that process's.
-SWITCH_TEST(Biolatency, FlushesAreTheSubmitters) {
+TOOL_TEST(Biolatency, FlushesAreTheSubmitters) {
   require_tool("biolatency");
   for (const Strings& how : {Strings{"--op", "flush"}, Strings{"--sync"}}) {
     SCOPED_TRACE(how[0]);
@@ -260,6 +260,22 @@ TOOL_TEST(Biolatency, FollowsACommand) {
   // It writes as many blocks before, to make the file.
   EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
 }
+
+const DeclareTests declared{{
+    .name = "biolatency",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},
+    .stress = {.workload = "blockio",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
+               },
+               .events = 1500,
+               .options = {"-D"},
+               .shown = stress::counted,
+               .truth = stress::says("count"),
+               .tiny = {"--max-keys", "1"}},
+    .long_run = {{.arguments = {"-D", "-F", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

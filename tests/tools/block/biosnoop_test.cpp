@@ -68,13 +68,13 @@ TOOL_TEST(Biosnoop, ShowsEveryWriteOfAProcess) {
     last = event["monotonic_ns"].u64();
     next += truth["size"].u64() / kSector;
     took += event["latency_ns"].u64() + event["queued_ns"].u64();
-    sequential += !event["pattern"].null() && event["pattern"].str() == "S";
+    sequential += !event["pattern"].is_null() && event["pattern"].str() == "S";
   }
   EXPECT_LE(took, truth["took_ns"].u64()) << "one at a time";
   EXPECT_GE(sequential + 3, truth["count"].u64()) << "the first has none before it";
   for (auto& event : bare.body) {
-    EXPECT_TRUE(event["queued_ns"].null()) << "not measured";
-    EXPECT_TRUE(event["pattern"].null());
+    EXPECT_TRUE(event["queued_ns"].is_null()) << "not measured";
+    EXPECT_TRUE(event["pattern"].is_null());
   }
 }
 
@@ -94,7 +94,7 @@ TOOL_TEST(Biosnoop, RandomReads) {
     expect_owner(event, workload);
     EXPECT_TRUE(event["rwbs"].str().starts_with("R")) << event["rwbs"].str();
     EXPECT_EQ(event["bytes"].u64(), truth["size"].u64());
-    random += !event["pattern"].null() && event["pattern"].str() == "R";
+    random += !event["pattern"].is_null() && event["pattern"].str() == "R";
   }
   EXPECT_GT(random, truth["count"].u64() / 2);
 }
@@ -152,7 +152,7 @@ TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
     expect_owner(event, workload);
     if (!is_flush(event)) continue;
     shown++;
-    EXPECT_TRUE(event["sector"].null());
+    EXPECT_TRUE(event["sector"].is_null());
     EXPECT_EQ(event["bytes"].u64(), 0u);
     EXPECT_TRUE(event["rwbs"].str().starts_with("F")) << event["rwbs"].str();
   }
@@ -298,6 +298,21 @@ TOOL_TEST(Biosnoop, TextAndCsv) {
       contains(table, ",blockio," + workload.id() + "," + disk_of(workload) + ",WS,0,4096,,,"))
       << table;
 }
+
+const DeclareTests declared{{
+    .name = "biosnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-Q", "-P"}, {"blockio", "--count", "5"}},
+    .stress = {.workload = "blockio",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
+               },
+               .events = 1500,
+               .shown = stress::one,
+               .truth = stress::says("count"),
+               .tiny = {"--ring-size", "4096"}},
+    .long_run = {{.arguments = {"-Q"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-SWITCH_TEST(Chaintrace, EndsInTheTimer) {
+TOOL_TEST(Chaintrace, EndsInTheTimer) {
   auto run = run_with("chaintrace", {});
   expect_reads(run, sum_of(run, [&](auto& line) {
                  auto wakers = line["wakers"].items();
@@ -16,7 +16,7 @@ SWITCH_TEST(Chaintrace, EndsInTheTimer) {
                }));
 }
 
-SWITCH_TEST(Chaintrace, LengthAndAge) {
+TOOL_TEST(Chaintrace, LengthAndAge) {
   for (Strings options : {Strings{"-n", "1"}, Strings{"--max-age", "0"}}) {
     auto run = run_with("chaintrace", options);
     ASSERT_FALSE(run.report.body.empty());
@@ -44,6 +44,20 @@ TOOL_TEST(Chaintrace, FoldedAndText) {
   EXPECT_TRUE(contains(out[1], "    waker1:          sleeper ")) << out[1];
   EXPECT_TRUE(contains(out[1], "    target:          sleeper ")) << out[1];
 }
+
+const DeclareTests declared{{
+    .name = "chaintrace",
+    .reports = {{ReportKind::stacks}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {.workload = "sleeper",
+               .arguments = stress::sleeps,
+               .events = 3000,
+               .options = {"--state", "3"},
+               .shown = stress::counted,
+               .truth = stress::waits,
+               .tiny = {"--stack-storage-size", "1"}},
+    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -27,7 +27,7 @@ std::vector<Json> children_of(const Report& report, std::uint64_t pid) {
   return own;
 }
 
-SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
+TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   require_tool("execsnoop");
   Workload workload("runner", {"--count", "0"});
   Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
@@ -75,7 +75,7 @@ SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
   EXPECT_TRUE(contains(shown, "--child two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n")) << shown;
 }
 
-SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
+TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
   require_tool("execsnoop");
   const std::uint64_t count = slowness() > 3 ? 100 : 600;
   Workload workload("runner", {"--count", std::to_string(count)});
@@ -92,7 +92,7 @@ SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
   EXPECT_TRUE(nobody.stop().body.empty());
 }
 
-SWITCH_TEST(Execsnoop, FollowsACommand) {
+TOOL_TEST(Execsnoop, FollowsACommand) {
   require_tool("execsnoop");
   Tracer tracer("execsnoop", {"--json", "--", workload_path("runner"), "--count", "3"},
                 {.attached = false});
@@ -101,6 +101,23 @@ SWITCH_TEST(Execsnoop, FollowsACommand) {
   ASSERT_TRUE(report.truth);
   EXPECT_EQ(report.body.size(), 1 + 3 + (*report.truth)["execs"].u64());
 }
+
+const DeclareTests declared{{
+    .name = "execsnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}},
+    .stress = {
+        .workload = "runner",
+        .arguments = [](std::uint64_t n) -> Strings {
+          return {"--count", std::to_string(n)};
+        },
+        .events = 600,
+        .shown = stress::one,
+        .truth = [](stress::Load& load) { return load.truth("storm") + load.truth("execs"); },
+        .tiny = {"--ring-size", "4096"},
+        .by_cgroup = true},
+    .long_run = {{.arguments = {"-x"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

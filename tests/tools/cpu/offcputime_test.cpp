@@ -117,7 +117,7 @@ void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
   EXPECT_GE(blocked.ns, blocked.count * ms * 900'000);
 }
 
-SWITCH_TEST(Offcputime, TotalOfKnownSleeps) {
+TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
   require_tool("offcputime");
   Workload workload("sleeper", {"--sleeps", "20", "--ms", "10"});
   Tracer tracer("offcputime", {"--json", "--strict", "-p", workload.id()});
@@ -137,7 +137,7 @@ SWITCH_TEST(Offcputime, TotalOfKnownSleeps) {
   }
 }
 
-SWITCH_TEST(Offcputime, WhileTheProcessLives) {
+TOOL_TEST(Offcputime, WhileTheProcessLives) {
   require_tool("offcputime");
   Workload workload("sleeper", {"--sleeps", "10", "--ms", "10", "--threads", "3"},
                     {.linger = true});
@@ -158,7 +158,7 @@ SWITCH_TEST(Offcputime, WhileTheProcessLives) {
   }
 }
 
-SWITCH_TEST(Offcputime, ThresholdsStatesAndParts) {
+TOOL_TEST(Offcputime, ThresholdsStatesAndParts) {
   require_tool("offcputime");
   Workload workload("sleeper", {"--sleeps", "10", "--ms", "10"});
   auto with = [&](Strings options) {
@@ -189,7 +189,7 @@ SWITCH_TEST(Offcputime, ThresholdsStatesAndParts) {
   expect_sleeps(user_only, truth, 10);
 }
 
-SWITCH_TEST(Offcputime, FoldedAndDelimited) {
+TOOL_TEST(Offcputime, FoldedAndDelimited) {
   require_tool("offcputime");
   Workload workload("sleeper", {"--sleeps", "10", "--ms", "10"});
   Tracer folded("offcputime", {"-f", "-d", "-p", workload.id()});
@@ -233,7 +233,7 @@ SWITCH_TEST(Offcputime, FoldedAndDelimited) {
 }
 
 // Two that never block share a CPU: each is off it because of the other only.
-SWITCH_TEST(Offcputime, PreemptionIsNotBlocking) {
+TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
   require_tool("offcputime");
   Strings spin{"--sleeps", "0", "--spin", "200", "--cpu", "0"};
   Workload one("sleeper", spin, {.linger = true}), two("sleeper", spin, {.linger = true});
@@ -265,7 +265,7 @@ SWITCH_TEST(Offcputime, PreemptionIsNotBlocking) {
   EXPECT_TRUE(contains(folded.stop_text(), ";[runnable] "));
 }
 
-SWITCH_TEST(Offcputime, ListsOfProcessesAndThreads) {
+TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
   require_tool("offcputime");
   Strings some{"--sleeps", "5", "--ms", "5", "--threads", "2"};
   Workload one("sleeper", some), two("sleeper", some), three("sleeper", some);
@@ -293,7 +293,7 @@ SWITCH_TEST(Offcputime, ListsOfProcessesAndThreads) {
   EXPECT_EQ(sleeps, expected);
 }
 
-SWITCH_TEST(Offcputime, KernelThreadsOnlyOrNone) {
+TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
   require_tool("offcputime");
   Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"});
   Tracer kernel("offcputime", {"--json", "-k"}), user("offcputime", {"--json", "-u"});
@@ -312,7 +312,7 @@ SWITCH_TEST(Offcputime, KernelThreadsOnlyOrNone) {
   for (auto& line : kernel_threads.body) EXPECT_FALSE(both.contains(line["tid"].u64()));
 }
 
-SWITCH_TEST(Offcputime, ThousandsOfStacksAreKept) {
+TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
   require_tool("offcputime");
   Process child({.argv = {"/usr/bin/env", std::string(kChildVariable) + "=1",
                           std::filesystem::read_symlink("/proc/self/exe").string()},
@@ -347,7 +347,7 @@ SWITCH_TEST(Offcputime, ThousandsOfStacksAreKept) {
 }
 
 // Children live for 400 ms: in an emulated guest the tool needs some to read what they have mapped.
-SWITCH_TEST(Offcputime, FollowsACommandsChildren) {
+TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   require_tool("offcputime");
   Tracer tracer("offcputime",
                 {"--json", "--strict", "--", workload_path("forker"), "--children", "20", "--depth",
@@ -377,6 +377,19 @@ TOOL_TEST(Offcputime, RefusesContradictions) {
     EXPECT_EQ(run(argv).status, 2) << words[0] << " " << words[1];
   }
 }
+
+const DeclareTests declared{{
+    .name = "offcputime",
+    .reports = {{ReportKind::stacks}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {.workload = "sleeper",
+               .arguments = stress::sleeps,
+               .events = 3000,
+               .shown = stress::counted,
+               .truth = stress::all_leaves,
+               .tiny = {"--stack-storage-size", "1"}},
+    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -55,7 +55,7 @@ void expect_same_waits(const Report& report, const Json& truth) {
 
 const Workload::How kLinger{.linger = true};
 
-SWITCH_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
+TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
   Tracer tracer("runqlat", {"--json", "--strict", "-L", "-p", workload.id()});
@@ -66,7 +66,7 @@ SWITCH_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   for (auto& line : report.body) EXPECT_EQ(line["comm"].str(), "runqueue");
 }
 
-SWITCH_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
+TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
   Strings tids;
@@ -92,7 +92,7 @@ SWITCH_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   }
 }
 
-SWITCH_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
+TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
   require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "3", "--ms", "400"}, kLinger);
   Strings tids;
@@ -115,7 +115,7 @@ SWITCH_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
 
 // More processes than there is room for, though never many at a time: with reports in between the
 // ended ones make room.
-SWITCH_TEST(Runqlat, EndedProcessesMakeRoom) {
+TOOL_TEST(Runqlat, EndedProcessesMakeRoom) {
   require_tool("runqlat");
   Cgroup cgroup;
   Workload workload("forker", {"--serial", "--children", "900", "--ms", "2"});
@@ -138,7 +138,7 @@ SWITCH_TEST(Runqlat, EndedProcessesMakeRoom) {
 }
 
 // What waits is asked, not what wakes or leaves: rivals on the same CPU are not counted.
-SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
+TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   require_tool("runqlat");
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
@@ -176,7 +176,7 @@ SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   }
 }
 
-SWITCH_TEST(Runqlat, ByPidNamespace) {
+TOOL_TEST(Runqlat, ByPidNamespace) {
   require_tool("runqlat");
   struct stat own {};
   ASSERT_EQ(::stat("/proc/self/ns/pid", &own), 0);
@@ -190,7 +190,7 @@ SWITCH_TEST(Runqlat, ByPidNamespace) {
   EXPECT_GE(report.sum("count"), truth["timeslices"].u64());
 }
 
-SWITCH_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
+TOOL_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
   require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "2", "--ms", "200"}, kLinger);
   Tracer all("runqlat", {"--json", "-L"});
@@ -202,7 +202,7 @@ SWITCH_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
 }
 
 // Threads that begin while tracing goes on, and what a command's children wait.
-SWITCH_TEST(Runqlat, FollowsACommand) {
+TOOL_TEST(Runqlat, FollowsACommand) {
   require_tool("runqlat");
   Tracer tracer("runqlat",
                 {"--json", "-L", "--", workload_path("runqueue"), "--threads", "3", "--ms", "200"},
@@ -221,6 +221,28 @@ SWITCH_TEST(Runqlat, FollowsACommand) {
     EXPECT_GE(found->second["count"].u64(), thread["timeslices"].u64());
   }
 }
+
+const DeclareTests declared{{
+    .name = "runqlat",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}},
+    .stress = {.workload = "runqueue",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--threads", "3", "--ms", std::to_string(n)};
+               },
+               .events = 600,
+               .options = {"-L"},
+               .shown = stress::counted,
+               .truth =
+                   [](stress::Load& load) {
+                     return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
+                   },
+               .tiny = {"--max-keys", "1"},
+               // The kernel's own count leaves out who is preempted on its way to sleep
+               // (sched_info_depart).
+               .slack = 1},
+    .long_run = {{.arguments = {"-P", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

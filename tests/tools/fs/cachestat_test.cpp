@@ -33,7 +33,7 @@ void check_lines(const Report& report) {
       EXPECT_NEAR(line["hit_ratio"].real(),
                   static_cast<double>(hits) / static_cast<double>(hits + misses), 1e-9);
     } else {
-      EXPECT_TRUE(line["hit_ratio"].value().IsNull());
+      EXPECT_TRUE(line["hit_ratio"].is_null());
     }
   }
 }
@@ -251,6 +251,21 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
   EXPECT_NEAR(report.body[0]["buffers_mb"].real(), meminfo_mb("Buffers"), 64);
   EXPECT_NEAR(report.body[0]["cached_mb"].real(), meminfo_mb("Cached"), 64);
 }
+
+const DeclareTests declared{{
+    .name = "cachestat",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"pagecache", "--size", "262144"}},
+    .stress = {.workload = "pagecache",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--phase", "warm", "--rounds", std::to_string(n)};
+               },
+               .events = 10,
+               .shown = [](const Json& line) { return line["accessed"].u64(); },
+               .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
+               .slack = kFew},
+    .long_run = {{.arguments = {"5"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

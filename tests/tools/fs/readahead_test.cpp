@@ -174,5 +174,20 @@ TOOL_TEST(Readahead, TextAndFilters) {
   EXPECT_EQ(nobody.stop().body.at(0)["read_pages"].u64(), 0u);
 }
 
+const DeclareTests declared{{
+    .name = "readahead",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"pagecache", "--size", "262144", "--phase", "cold"}},
+    .stress = {.workload = "pagecache",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--phase", "cold", "--rounds", std::to_string(n)};
+               },
+               .events = 2,
+               .shown = [](const Json& line) { return line["used_pages"].u64(); },
+               .truth = [](stress::Load& load) { return load.truth("page_accesses"); },
+               .slack = kFew},
+    .long_run = {{.arguments = {"10"}}},
+}};
+
 }  // namespace
 }  // namespace coretap::tooltest

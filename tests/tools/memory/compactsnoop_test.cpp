@@ -45,7 +45,7 @@ void check_events(const Report& report, const Zones& zones) {
     }
     auto index = event["fragmentation_index"];
     if (event["order"].i64() < 0) {
-      EXPECT_TRUE(index.value().IsNull());
+      EXPECT_TRUE(index.is_null());
     } else {
       EXPECT_GE(index.real(), -1);
       EXPECT_LE(index.real(), 1);
@@ -81,7 +81,7 @@ bool has_frame(const Json& event, std::string_view part) {
 
 const Strings kManual{"--manual", "--rounds", "2"};
 
-SWITCH_TEST(Compactsnoop, ByHand) {
+TOOL_TEST(Compactsnoop, ByHand) {
   require_tool("compactsnoop");
   Workload workload("compaction", kManual);
   Counters around;
@@ -122,7 +122,7 @@ SWITCH_TEST(Compactsnoop, ByHand) {
   EXPECT_GT(scanned, 0u);
 }
 
-SWITCH_TEST(Compactsnoop, Filters) {
+TOOL_TEST(Compactsnoop, Filters) {
   require_tool("compactsnoop");
   Cgroup cgroup;
   Workload wanted("compaction", {"--manual", "--comm", "cs-wanted"}), other("compaction", kManual);
@@ -152,7 +152,7 @@ SWITCH_TEST(Compactsnoop, Filters) {
   EXPECT_EQ(root->stop().body.size(), one["begins_expected"].u64() + two["begins_expected"].u64());
 }
 
-SWITCH_TEST(Compactsnoop, FollowsACommand) {
+TOOL_TEST(Compactsnoop, FollowsACommand) {
   require_tool("compactsnoop");
   Tracer tracer(
       "compactsnoop",
@@ -167,7 +167,7 @@ SWITCH_TEST(Compactsnoop, FollowsACommand) {
 
 // Huge pages out of fragmented memory: the one who asks for them compacts. To fragment a machine's
 // memory takes seconds: one workload for all of it.
-SWITCH_TEST(Compactsnoop, DirectForHugePages) {
+TOOL_TEST(Compactsnoop, DirectForHugePages) {
   require_tool("compactsnoop");
   Workload workload("compaction", {"--events", "4"});
   Counters around;
@@ -209,7 +209,7 @@ SWITCH_TEST(Compactsnoop, DirectForHugePages) {
   EXPECT_EQ(rows, direct);
 }
 
-SWITCH_TEST(Compactsnoop, Text) {
+TOOL_TEST(Compactsnoop, Text) {
   require_tool("compactsnoop");
   const Strings plain{"COMM", "PID", "NODE", "ZONE", "ORDER", "MODE", "LAT(ms)", "STATUS"};
   const Strings extended{"COMM",    "PID",  "NODE",  "ZONE",  "ORDER", "MODE",
@@ -246,6 +246,22 @@ SWITCH_TEST(Compactsnoop, Text) {
   EXPECT_TRUE(table.starts_with("time,")) << table;
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), rows + 1) << table;
 }
+
+const DeclareTests declared{{
+    .name = "compactsnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e", "-K"}, {"compaction", "--manual"}, true},
+    .stress = {.workload = "compaction",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--manual", "--rounds", std::to_string(n)};
+               },
+               .events = 10,
+               .shown = stress::one,
+               .truth = stress::says("begins_expected"),
+               .tiny = {"--ring-size", "4096"},
+               .workloads = 1},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

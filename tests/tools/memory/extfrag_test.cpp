@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -436,6 +437,26 @@ TOOL_TEST(Extfrag, WrongCommandLines) {
     EXPECT_TRUE(safe_for_terminals(result.err));
   }
 }
+
+const DeclareTests declared{{
+    .name = "extfrag",
+    .reports = {{ReportKind::aggregate},
+                {ReportKind::events, {"-e"}},
+                {ReportKind::snapshot, {"-i"}}},
+    .events = {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}},
+    .stress = {.workload = "compaction",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--unmovable", std::to_string(n), "--order", "8", "--whole"};
+               },
+               .events = 16,
+               .options = {"-a", "-P"},
+               .shown = stress::counted,
+               .truth = nullptr,
+               .tiny = {"--max-keys", "1"},
+               .workloads = 1,
+               .kernel_event = "kmem/mm_page_alloc_extfrag"},
+    .long_run = {{.arguments = {"-P", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -125,7 +125,7 @@ TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
   auto truth = workload.truth();
   auto report = sums.stop();
   EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
-  for (auto& line : report.body) EXPECT_TRUE(line["oldest_age_ns"].null());
+  for (auto& line : report.body) EXPECT_TRUE(line["oldest_age_ns"].is_null());
   // All others are of one size, larger or smaller.
   std::uint64_t blocks = 0;
   for (auto& line : sized.stop().body) {
@@ -288,7 +288,7 @@ TOOL_TEST(Memleak, EachCall) {
     auto address = event["address"].u64();
     calls[function] += 1;
     if (function == "free") {
-      EXPECT_TRUE(event["bytes"].null());
+      EXPECT_TRUE(event["bytes"].is_null());
       held.erase(address);
     } else if (function == "reallocarray" && !address) {
       EXPECT_EQ(event["bytes"].u64(), UINT64_MAX) << "its product overflowed: nothing was freed";
@@ -435,6 +435,30 @@ TOOL_TEST(Memleak, RefusesWhatMakesNoSense) {
   EXPECT_EQ(nowhere.status, 3) << nowhere.err;
   EXPECT_TRUE(contains(nowhere.err, "no_such_malloc")) << nowhere.err;
 }
+
+const DeclareTests declared{{
+    .name = "memleak",
+    .reports = {{ReportKind::allocations}, {ReportKind::events, {"-a"}}},
+    .events = {{"-o", "0"}, {"leaker", "--rounds", "2"}},
+    .stress = {.workload = "leaker",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--rounds", "1", "--blocks", std::to_string(n), "--block-bytes", "777"};
+               },
+               .events = 2000,
+               .options = {"-o", "0", "-i", "1000", "-z", "777", "-Z", "777"},
+               .shown = stress::counted,
+               .truth =
+                   [](stress::Load& load) {
+                     std::uint64_t blocks = 0;
+                     for (auto& place : load.workload().truth()["holds"].items())
+                       if (place["function"].str() == "leak_blocks") blocks = place["count"].u64();
+                     return blocks;
+                   },
+               .tiny = {"--max-keys", "100"},
+               .copies = 3},
+    .long_run = {{.arguments = {"-p", "PID", "10"}},
+                 {.arguments = {"-s", "64", "10"}, .of = "of the kernel", .holds_results = true}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -19,7 +19,7 @@ void check_lines(const Report& report) {
     auto migrations = line["migrations"].u64(), timed = line["timed_migrations"].u64();
     EXPECT_LE(timed, migrations);
     if (migrations && !timed) {
-      EXPECT_TRUE(line["time_ns"].value().IsNull());
+      EXPECT_TRUE(line["time_ns"].is_null());
     } else {
       EXPECT_GE(line["time_ns"].u64(), timed) << "none takes less than a nanosecond";
     }
@@ -143,6 +143,28 @@ TOOL_TEST(Numamove, TextAndCsv) {
       << csv.out;
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 2);
 }
+
+const DeclareTests declared{{
+    .name = "numamove",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {
+        .workload = "numa",
+        .arguments = [](std::uint64_t n) -> Strings {
+          return {"--pages", std::to_string(n)};
+        },
+        .events = 400,
+        .shown = [](const Json& line) { return line["moved_pages"].u64(); },
+        .truth =
+            [](stress::Load& load) {
+              if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
+              return load.truth("moved");
+            },
+        .workloads = 1,
+        .slack = 1024,  // the process's other pages
+    },
+    .long_run = {{.arguments = {"5"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

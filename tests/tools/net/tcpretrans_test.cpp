@@ -100,7 +100,7 @@ TOOL_TEST(Tcpretrans, Handshakes) {
     EXPECT_EQ(e[answer ? "remote_port" : "local_port"].u64(),
               truth["client_ports"].items()[0].u64());
     EXPECT_EQ(e["state"].str(), answer ? "SYN_RECV" : "SYN_SENT");
-    EXPECT_EQ(e["pid"].value().IsNull(), answer);
+    EXPECT_EQ(e["pid"].is_null(), answer);
   }
   EXPECT_EQ(own_lines(workload, own.stop()).size(), of_kind(events, "retransmit"));
   EXPECT_EQ(own_lines(workload, six.stop()).size(), 0u);
@@ -139,6 +139,30 @@ TOOL_TEST(Tcpretrans, Text) {
   ASSERT_TRUE(std::getline(rows, line));
   EXPECT_TRUE(contains(line, ",::1," + port + ",::1,")) << line;
 }
+
+const DeclareTests declared{{
+    .name = "tcpretrans",
+    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
+    .events = {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}},
+    .stress = {.workload = "tcp",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 // Small, so that each is one segment: those are what the kernel counts.
+                 return {"--sessions", std::to_string(n), "--lost", "1", "--client-bytes",
+                         "10",         "--server-bytes",  "10"};
+               },
+               .events = 4,
+               .options = {"-l"},
+               .shown = [](const Json& line) -> std::uint64_t {
+                 return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
+               },
+               .truth = stress::says("retransmits"),
+               .tiny = {"-c", "--max-keys", "1"},
+               .pids = [](stress::Load& load) -> Strings {
+                 return {load.workload().id(),
+                         std::to_string(load.workload().ready()["server_pid"].u64())};
+               }},
+    .long_run = {{.arguments = {"-l"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -17,7 +17,7 @@ std::string in_json(std::string text) {
   return text;
 }
 
-bool is_null(const Json& event, const char* key) { return event[key].value().IsNull(); }
+bool is_null(const Json& event, const char* key) { return event[key].is_null(); }
 
 struct Scene {
   Workload workload{"opener", {"--scene", "--count", "20"}};
@@ -56,7 +56,7 @@ void expect_call(const Json& event, const Json& truth, bool whole) {
   EXPECT_EQ(event["path"].str(), in_json(whole ? full : given));
 }
 
-SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
+TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
   require_tool("opensnoop");
   Scene scene;
   auto given = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-p", scene.pid});
@@ -109,7 +109,7 @@ SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
 }
 
 // A long row without a pause: all of it arrives.
-SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
+TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
   require_tool("opensnoop");
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
   Workload workload("opener", {"--count", std::to_string(count)});
@@ -128,7 +128,7 @@ SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
   EXPECT_GE(report.lost("filtered"), count);
 }
 
-SWITCH_TEST(Opensnoop, Filters) {
+TOOL_TEST(Opensnoop, Filters) {
   require_tool("opensnoop");
   Workload wanted("opener", {"--count", "7"}),
       other("opener", {"--comm", "op-other", "--count", "3"});
@@ -158,7 +158,7 @@ TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
 }
 
 // The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
-SWITCH_TEST(Opensnoop, Callers) {
+TOOL_TEST(Opensnoop, Callers) {
   require_tool("opensnoop");
   Workload workload("opener", {"--count", "20"});
   Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
@@ -168,7 +168,7 @@ SWITCH_TEST(Opensnoop, Callers) {
   std::uint64_t cut = 0;
   for (auto& event : report.body) {
     EXPECT_FALSE(event["user_stack"].strings().empty());
-    cut += !event["user_stack_truncated"].null();
+    cut += !event["user_stack_truncated"].is_null();
   }
   EXPECT_GE(report.body.size(), truth["bulk"].u64());
   EXPECT_EQ(report.lost("stacks_truncated"), cut);
@@ -180,6 +180,22 @@ SWITCH_TEST(Opensnoop, Callers) {
   EXPECT_TRUE(contains(text.out, "[truncated: unwind tables not ready]")) << text.out;
 #endif
 }
+
+const DeclareTests declared{{
+    .name = "opensnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e", "-F", "-U"}, {"opener", "--count", "3"}},
+    .stress = {.workload = "opener",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--count", std::to_string(n)};
+               },
+               .events = 20000,
+               .shown = stress::one,
+               .truth = stress::says("bulk"),
+               .tiny = {"--ring-size", "4096"},
+               .copies = 8},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -56,7 +56,7 @@ Observed observe(const std::vector<Strings>& all, const Strings& arguments = {})
   return seen;
 }
 
-SWITCH_TEST(Syscount, CountsAreExact) {
+TOOL_TEST(Syscount, CountsAreExact) {
   auto seen = observe({{}});
   auto& report = seen.reports[0];
   EXPECT_EQ(sum_of(report, "getppid"), seen.truth["calls"].u64());
@@ -81,7 +81,7 @@ SWITCH_TEST(Syscount, CountsAreExact) {
   EXPECT_FALSE(report.body[0].has("total_ns"));
 }
 
-SWITCH_TEST(Syscount, Errors) {
+TOOL_TEST(Syscount, Errors) {
   auto seen = observe({{"-x"},
                        {"-e", "ENOENT"},
                        {"-e", "9"},
@@ -106,7 +106,7 @@ SWITCH_TEST(Syscount, Errors) {
   EXPECT_EQ(seen.reports[5].sum("count"), failed + bad + interrupted);
 }
 
-SWITCH_TEST(Syscount, Latency) {
+TOOL_TEST(Syscount, Latency) {
   auto seen = observe({{"-L"}, {"-L", "-P"}});
   auto& report = seen.reports[0];
   auto slept = sum_of(report, "clock_nanosleep", "total_ns");
@@ -125,7 +125,7 @@ SWITCH_TEST(Syscount, Latency) {
   EXPECT_GE(process.sum("total_ns"), seen.truth["asked_ns"].u64());
 }
 
-SWITCH_TEST(Syscount, ByProcess) {
+TOOL_TEST(Syscount, ByProcess) {
   auto seen = observe({{"-P"}, {}}, {"--comm", "sc-workload"});
   auto& report = seen.reports[0];
   ASSERT_EQ(report.body.size(), 1u);
@@ -135,7 +135,7 @@ SWITCH_TEST(Syscount, ByProcess) {
   EXPECT_EQ(report.sum("count"), seen.reports[1].sum("count"));
 }
 
-SWITCH_TEST(Syscount, CallsByName) {
+TOOL_TEST(Syscount, CallsByName) {
   auto seen = observe({{"--syscall", "getppid,fchdir"}, {"-L", "--syscall", "clock_nanosleep"}});
   auto& counts = seen.reports[0];
   EXPECT_EQ(sum_of(counts, "getppid"), seen.truth["calls"].u64());
@@ -147,7 +147,7 @@ SWITCH_TEST(Syscount, CallsByName) {
   EXPECT_GE(timed.sum("total_ns"), seen.truth["asked_ns"].u64());
 }
 
-SWITCH_TEST(Syscount, TableOf32Bits) {
+TOOL_TEST(Syscount, TableOf32Bits) {
   auto seen = observe({{}, {"--syscall", "getppid"}}, {"--compat"});
   for (auto& report : seen.reports) {
     EXPECT_EQ(sum_of(report, "getppid"), seen.truth["calls"].u64());
@@ -161,7 +161,7 @@ SWITCH_TEST(Syscount, TableOf32Bits) {
   }
 }
 
-SWITCH_TEST(Syscount, Filters) {
+TOOL_TEST(Syscount, Filters) {
   require_tool("syscount");
   Cgroup cgroup;
   Workload wanted("syscalls", {"--comm", "sc-wanted"}, kLinger);
@@ -194,7 +194,7 @@ SWITCH_TEST(Syscount, Filters) {
   EXPECT_EQ(nobody.stop().sum("count"), 0u);
 }
 
-SWITCH_TEST(Syscount, IntervalsLoseAndDoubleNothing) {
+TOOL_TEST(Syscount, IntervalsLoseAndDoubleNothing) {
   require_tool("syscount");
   Workload workload("syscalls", {"--rounds", "8", "--calls", "3000"}, kLinger);
   Tracer whole("syscount", {"--json", "--strict", "-p", workload.id(), "1000"});
@@ -290,7 +290,7 @@ TOOL_TEST(Syscount, ListAndNames) {
 }
 
 // What another tracer says of the same program.
-SWITCH_TEST(Syscount, AsStraceCounts) {
+TOOL_TEST(Syscount, AsStraceCounts) {
   require_tool("syscount");
   Strings command{workload_path("syscalls"), "--signals", "0", "--restarts", "0"};
   Strings strace{"strace", "-f", "-c", "--"};
@@ -322,6 +322,22 @@ SWITCH_TEST(Syscount, AsStraceCounts) {
   }
   EXPECT_GE(compared, 8) << other.err;
 }
+
+const DeclareTests declared{{
+    .name = "syscount",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}},
+    .stress = {.workload = "syscalls",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--calls", std::to_string(n), "--restarts", "0"};
+               },
+               .events = 500000,
+               .options = {"-P", "--syscall", "getppid"},
+               .shown = stress::counted,
+               .truth = stress::says("calls"),
+               .tiny = {"--max-keys", "1"}},
+    .long_run = {{.arguments = {"-P", "-L", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

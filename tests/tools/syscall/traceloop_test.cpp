@@ -39,7 +39,7 @@ std::vector<Json> calls_on(const Report& report, const Strings& names) {
   std::vector<Json> all;
   for (auto& line : of_type(report, "call")) {
     auto arguments = line["arguments"];
-    if (!arguments.has("filename") || !arguments["filename"].value().IsString()) continue;
+    if (!arguments.has("filename") || !arguments["filename"].is_string()) continue;
     if (std::find(names.begin(), names.end(), arguments["filename"].str()) != names.end())
       all.push_back(line);
   }
@@ -54,7 +54,7 @@ void run_in(const Cgroup& cgroup, const std::string& script, const std::string& 
   run(shell("echo $$ >" + procs + " && " + script));
 }
 
-SWITCH_TEST(Traceloop, CallsOfAProcess) {
+TOOL_TEST(Traceloop, CallsOfAProcess) {
   require_tool("traceloop");
   Workload workload("syscalls", {"--compat"}, kLinger);
   Tracer tracer("traceloop", {"--json", "--dump-on-exit", "-p", workload.id()});
@@ -75,16 +75,16 @@ SWITCH_TEST(Traceloop, CallsOfAProcess) {
   }
   std::uint64_t slept = 0;
   for (auto& call : calls(report, "clock_nanosleep"))
-    if (!call["latency_ns"].null()) slept += call["latency_ns"].u64();
+    if (!call["latency_ns"].is_null()) slept += call["latency_ns"].u64();
   EXPECT_LE(slept, truth["slept_ns"].u64());
   auto stops = truth["stops"].u64() * 40'000'000;
   EXPECT_GE(slept, truth["asked_ns"].u64() - stops);
   // The read that it was held by began before, the one that it lingers in has not ended.
   auto reads = calls(report, "read");
   ASSERT_EQ(reads.size(), truth["interrupted"].u64() + 2);
-  EXPECT_TRUE(reads.front()["latency_ns"].null());
-  EXPECT_FALSE(reads.front()["result"].null());
-  EXPECT_TRUE(reads.back()["result"].null());
+  EXPECT_TRUE(reads.front()["latency_ns"].is_null());
+  EXPECT_FALSE(reads.front()["result"].is_null());
+  EXPECT_TRUE(reads.back()["result"].is_null());
   EXPECT_EQ(reads.back()["arguments"]["count"].u64(), 1u);
   auto all = of_type(report, "call");
   for (std::size_t i = 1; i < all.size(); i++)
@@ -92,12 +92,12 @@ SWITCH_TEST(Traceloop, CallsOfAProcess) {
   auto dumps = of_type(report, "dump");
   ASSERT_EQ(dumps.size(), 1u);
   EXPECT_EQ(dumps[0]["calls"].u64(), all.size());
-  EXPECT_TRUE(dumps[0]["cgroup"].null());
+  EXPECT_TRUE(dumps[0]["cgroup"].is_null());
   workload.end_lingering();
 }
 
 // What does not fit is counted: what is shown and what is overwritten are all that happened.
-SWITCH_TEST(Traceloop, OldCallsAreOverwritten) {
+TOOL_TEST(Traceloop, OldCallsAreOverwritten) {
   require_tool("traceloop");
   Workload workload("syscalls", {"--calls", "20000", "--restarts", "0"}, kLinger);
   Tracer tracer("traceloop",
@@ -114,7 +114,7 @@ SWITCH_TEST(Traceloop, OldCallsAreOverwritten) {
   workload.end_lingering();
 }
 
-SWITCH_TEST(Traceloop, ACommandsCallsAsText) {
+TOOL_TEST(Traceloop, ACommandsCallsAsText) {
   require_tool("traceloop");
   auto result = run({tool_path("traceloop"), "--dump-on-exit", "--", "sh", "-c",
                      "exec 5</no/such/file; echo not reached"});
@@ -294,6 +294,24 @@ TOOL_TEST(Traceloop, WrongWords) {
     EXPECT_TRUE(contains(result.err, "traceloop: ")) << result.err;
   }
 }
+
+const DeclareTests declared{{
+    .name = "traceloop",
+    .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {
+        .workload = "syscalls",
+        .arguments = [](std::uint64_t n) -> Strings {
+          return {"--calls", std::to_string(n), "--restarts", "0"};
+        },
+        .events = 20000,
+        .options = {"--dump-on-exit", "-e", "getppid"},
+        .shown = [](const Json& line) -> std::uint64_t { return line["type"].str() == "call"; },
+        .truth = stress::says("calls"),
+        .tiny = {"-s", "64"},
+        .copies = 12},
+    .long_run = {{.arguments = {"--dump-on-exit"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest
