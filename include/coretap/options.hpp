@@ -91,6 +91,8 @@ Option stack_storage();
 Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
+/// How a report that redraws itself on a terminal is shown: -C -r -s.
+std::vector<Option> screen();
 Option csv(char letter = 0);
 Option command(char letter = 0);  ///< one text instead of -- COMMAND
 Option ipv4();

@@ -412,6 +412,14 @@ Option top(char letter) {
   o.letter = letter;
   return o;
 }
+std::vector<Option> screen() {
+  auto rows = top('r');
+  rows.alias = "maxrows";
+  return {
+      same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
+      rows, sort()};
+}
+
 Option sort(char letter) {
   return same_everywhere(value(letter, "sort", "KEY", "rows by this key, the largest first",
                                [](Config& c, std::string_view text) -> Result<void> {

@@ -20,7 +20,7 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 12> names;
+  std::array<std::string_view, 16> names;
 };
 constexpr Place kPlaces[] = {
     {"Filters",
@@ -28,7 +28,7 @@ constexpr Place kPlaces[] = {
       "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Output",
-     {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
+     {"timestamp", "time", "noclear", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
       "wide", "callers", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
