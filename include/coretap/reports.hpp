@@ -131,6 +131,14 @@ struct TableReport {
   std::uint64_t top = 0;       ///< rows in text where --top does not say; 0: all
   /// Without this option keys are numbers and counters lie in slots; empty: never.
   std::string_view keyed_when = {};
+  /// A line of text below the rows, about the counters of all of them.
+  std::string (*total)(const void* counters) = nullptr;
+
+  template <class Value, std::string (*Words)(const Value&)>
+  TableReport with_total() && {
+    total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
+    return std::move(*this);
+  }
 };
 
 /// System calls out of flight recorders (bpf/lib/record.bpf.h): one for each cgroup of the command

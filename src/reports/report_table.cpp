@@ -83,6 +83,7 @@ class TableReporter : public Reporter {
       s.out.line(fmt::format("[{}]", wall_time()));
       s.out.line(columns_.titles());
       for (auto& r : rows) s.out.line(columns_.row(r.data(), s.names));
+      if (report_.total) s.out.line(report_.total(rows_.total().data()));
       s.out.write("\n");
     }
   }

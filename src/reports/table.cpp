@@ -18,8 +18,10 @@ void TableRows::order(const TableReport& report, std::string_view sort, std::uin
 
 std::vector<std::string> TableRows::since_last(Reading now) {
   std::vector<std::string> rows;
+  total_.assign(report_->value_size / 8, 0);
   for (auto& [key, delta] : growth_.since_last(std::move(now))) {
     events_ += delta[0];
+    for (std::size_t i = 0; i < total_.size(); i++) total_[i] += delta[i];
     std::string row(report_->value_at + report_->value_size, '\0');
     memcpy(row.data(), key.data(), key.size());
     memcpy(row.data() + report_->value_at, delta.data(), report_->value_size);

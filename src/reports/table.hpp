@@ -22,12 +22,15 @@ class TableRows {
   std::vector<std::string> since_last(Reading now);
   /// Events in all rows so far, those beyond the top included.
   std::uint64_t events() const { return events_; }
+  /// The counters of all rows of the last reading, those beyond the top included.
+  const Counters& total() const { return total_; }
   Growth& growth() { return growth_; }
 
  private:
   const TableReport* report_ = nullptr;
   std::vector<const Field*> sort_;
   std::uint64_t top_ = 0, events_ = 0;
+  Counters total_;
   Growth growth_;
 };
 

@@ -129,6 +129,9 @@ std::vector<std::string> tool_names();  ///< by `coretap list --json`
 /// Why the expectation file (CORETAP_EXPECT) says that this tool may be missing here.
 std::optional<std::string> expected_missing(const std::string& tool);
 
+/// Asked of the kernel without our code.
+bool has_hardware_counters();
+
 /// Skips or fails unless the tool runs on this kernel; each tool is tried once.
 void require_tool(const std::string& tool);
 
