@@ -49,6 +49,9 @@ struct AggregateReport {
   std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
   std::uint64_t top = 0;       ///< rows of text where --top does not say; 0: all
 
+  /// A line of text below the rows, about the counters of all of them.
+  std::string (*total)(const void* counters) = nullptr;
+
   // interval
   /// Option under which lines of text begin with the time of day; empty: always.
   std::string_view time_when = "timestamp";
@@ -83,6 +86,11 @@ struct AggregateReport {
   }
   AggregateReport always_timed() && {
     time_when = {};
+    return std::move(*this);
+  }
+  template <class Value, std::string (*Words)(const Value&)>
+  AggregateReport with_total() && {
+    total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
     return std::move(*this);
   }
   AggregateReport on_screen() && {

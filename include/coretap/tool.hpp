@@ -70,8 +70,7 @@ struct Tool {
   std::vector<Example> examples;
   std::vector<Question> questions;  ///< one to four
   KernelObject object;
-  Positionals positionals = Positionals::none;
-  double default_interval = 0;  ///< seconds; 0: one report, at the end
+  std::vector<Positional> positionals;
   std::vector<Option> options;
   std::vector<Hook> hooks;
   std::vector<MapSize> maps;  ///< beyond those that the library knows

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "docs/keys.hpp"
 #include "program/load.hpp"
 #include "program/needed_capabilities.hpp"
@@ -197,9 +198,15 @@ void synopsis_section(Page& p, const Tool& tool, const Naming& naming) {
                        : fmt::format("Op Fl -{} Ar {}", o.name, argument(o.metavar)));
   for (auto& o : options)
     if (!o.letter && o.metavar.empty()) p.macro(fmt::format("Op Fl -{}", o.name));
-  if (tool.positionals == Positionals::interval_count) p.macro("Op Ar INTERVAL Op Ar COUNT");
-  if (tool.positionals == Positionals::duration) p.macro("Op Ar DURATION");
-  if (tool.positionals == Positionals::cgroups) p.macro("Op Ar CGROUP ...");
+  std::string optional;  // Op takes the rest of the line: [INTERVAL [COUNT]]
+  for (auto& word : tool.positionals) {
+    auto macro = fmt::format("Ar {}{}", argument(word.metavar), word.repeats() ? " ..." : "");
+    if (word.needed())
+      p.macro(macro);
+    else
+      optional += fmt::format("{}Op {}", optional.empty() ? "" : " ", macro);
+  }
+  if (!optional.empty()) p.macro(optional);
   p.macro("Op Fl - Ar COMMAND Op Ar ARGS ...");
 }
 

@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include <algorithm>
+#include <cstring>
 
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ class TableLayout : public AggregateLayout {
   }
 
   void show(Session& s, AggregateReading& r) override {
+    auto total = total_line(r.rows);
     if (r.rows.size() > top_) r.rows.resize(top_);
     if (s.config.format == OutputFormat::json) {
       for (auto& row : r.rows) {
@@ -45,11 +47,25 @@ class TableLayout : public AggregateLayout {
     } else {
       auto limit = line_limit();
       for (auto& line : block(s, r.rows, r.rows.size())) s.out.line(cut_to(line, limit));
+      if (!total.empty()) s.out.line(total);
       s.out.write("\n");
     }
   }
 
  protected:
+  /// About all rows, those beyond the top included.
+  std::string total_line(const std::vector<std::string>& rows) const {
+    if (!report_.total) return {};
+    std::vector<std::uint64_t> sums(report_.value_size / 8);
+    for (auto& row : rows)
+      for (std::size_t i = 0; i < sums.size(); i++) {
+        std::uint64_t counter = 0;
+        memcpy(&counter, row.data() + report_.value_at + i * 8, sizeof counter);
+        sums[i] += counter;
+      }
+    return report_.total(sums.data());
+  }
+
   virtual std::string header(std::size_t) const { return fmt::format("[{}]", wall_time()); }
 
   std::vector<std::string> block(const Session& s, const std::vector<std::string>& rows,

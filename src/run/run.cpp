@@ -25,6 +25,7 @@
 #include "base/clock.hpp"
 #include "base/loop.hpp"
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
 #include "program/filters.hpp"
@@ -116,7 +117,7 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    if (is_clock(program))
+    if (samples(program))
       s.retained.add({Capability::perfmon, Capability::bpf});  // CPUs may come later
     auto links = attach_program(program, s.config, s.plan);
     if (!links) {
@@ -245,15 +246,15 @@ Result<void> redirect(Session& s) {
   return {};
 }
 
-/// CPUs that come online while clocks are sampled get theirs.
-class ClockWatch {
+/// CPUs that come online while perf events are sampled get theirs.
+class CpuWatch {
  public:
-  explicit ClockWatch(Session& s) : s_(s), online_(online_cpus()) {}
+  explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
 
   static bool wanted(const Session& s) {
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, s.object.get()) {
-      if (bpf_program__autoload(program) && is_clock(program)) return true;
+      if (bpf_program__autoload(program) && samples(program)) return true;
     }
     return false;
   }
@@ -265,7 +266,7 @@ class ClockWatch {
                         std::back_inserter(came));
     online_ = std::move(now);
     if (came.empty()) return;
-    auto links = attach_clocks(s_.object.get(), s_.config, came);
+    auto links = attach_perf_events(s_.object.get(), s_.config, s_.plan, came);
     if (!links)
       s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
               links.error());
@@ -328,8 +329,8 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (double poll = reporter.poll_seconds(); ring || poll > 0)
     loop.every(poll > 0 ? poll : kDrainSeconds, drain);
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
-  ClockWatch clocks(s);
-  if (s.object && ClockWatch::wanted(s)) loop.every(kCpuSeconds, [&] { clocks.look(); });
+  CpuWatch cpus(s);
+  if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
   if (!reporter.keeps_file())

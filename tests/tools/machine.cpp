@@ -1,8 +1,10 @@
 #include "machine.hpp"
 
 #include <bpf/bpf.h>
+#include <linux/perf_event.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -237,6 +239,16 @@ std::size_t bpf_left(const BpfIds& ids) {
     if (!left || Clock::now() > until) return left;
     nap(20ms);
   }
+}
+
+bool has_hardware_counters() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.config = PERF_COUNT_HW_CPU_CYCLES;
+  auto fd = static_cast<int>(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
 }
 
 }  // namespace coretap::tooltest

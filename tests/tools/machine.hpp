@@ -120,4 +120,7 @@ BpfIds bpf_ids(pid_t pid);
 /// How many of them are still there, after at most the time that the kernel needs to free them.
 std::size_t bpf_left(const BpfIds& ids);
 
+/// Asked of the kernel without our code.
+bool has_hardware_counters();
+
 }  // namespace coretap::tooltest

@@ -41,7 +41,7 @@ TOOL(readahead) {
       .questions = {{"Does read-ahead read pages that nobody wants?", "readahead 10"},
                     {"Is read-ahead too early, or read_ahead_kb too large?", "readahead -d 10"}},
       .object = skeleton<readahead_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = {shared::duration('d'), shared::timestamp(), shared::pid(), shared::tid(),
                   shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"read-ahead",

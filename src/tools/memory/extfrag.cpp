@@ -232,7 +232,7 @@ TOOL(extfrag) {
                      "extfrag -i"},
                     {"Who fragments memory?", "extfrag -P 10"}},
       .object = skeleton<extfrag_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = options(),
       .hooks = {{"fallbacks", {{{"on_fallback"}}}}},
       .report = table<extfrag_key, extfrag_count>(

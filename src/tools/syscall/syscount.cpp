@@ -118,7 +118,7 @@ TOOL(syscount) {
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"}},
       .object = skeleton<syscount_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = options(),
       .hooks = {{"ends of calls", {{{"on_exit"}}}},
                 {"begins of calls", {{{"on_enter"}}}, "latency"},

@@ -54,7 +54,7 @@ TOOL_TEST(Biotop, BlocksHaveTheKnownColumns) {
 }
 
 TOOL_TEST(Biotop, SortKeysAreChecked) {
-  auto result = run_tool("biotop", {"-s", "nothing"});
+  auto result = run({tool_path("biotop"), "-s", "nothing"});
   EXPECT_EQ(result.status, 2);
   EXPECT_NE(result.err.find("ios"), std::string::npos) << result.err;
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "docs/completion.hpp"
 #include "docs/documents.hpp"
 #include "docs/keys.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cli/config.hpp"
+#include "cli/parser.hpp"
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
 #include "places.hpp"
