@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "core/commands.hpp"
 #include "core/link.hpp"
+#include "core/naming.hpp"
 #include "core/run.hpp"
-#include "core/session.hpp"
+#include "coretap/result.hpp"
 #include "coretap/tool.hpp"
+#include "docs/commands.hpp"
+#include "docs/complete.hpp"
 
 int main(int argc, char** argv) {
   using namespace coretap;
@@ -18,17 +20,18 @@ int main(int argc, char** argv) {
   name.erase(0, name.rfind('/') + 1);
 
   auto* entry = tool_called(name);
-  if (!entry && !arguments.empty()) {
-    if (auto status = run_command(arguments)) return *status;
-    name = arguments.front();
-    entry = find_tool(name);
-    if (!entry) {
-      print_error("coretap",
-                  {fmt::format("there is no tool '{}'", name), {}, "coretap list shows them all"});
+  if (!arguments.empty() && arguments.front() == kCompleteCommand)
+    return run_complete(entry, {arguments.begin() + 1, arguments.end()});
+  if (entry) {
+    started_by_link(name, entry->name);
+  } else {
+    if (arguments.empty()) {
+      fputs(overview().c_str(), stderr);
       return kUsage;
     }
+    if (auto status = run_command(arguments)) return *status;
+    entry = find_tool(arguments.front());
     arguments.erase(arguments.begin());
   }
-  if (!entry) return usage_without_tool();
   return run_tool(build(*entry), arguments);
 }

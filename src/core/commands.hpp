@@ -1,21 +1,19 @@
-// `coretap list`, `help TOOL`, `find WORD...`, `doctor`, `link`, `--version`.
+// `coretap list`, `find` and `doctor`; src/docs/commands.hpp has the table of all commands.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/config.hpp"
 #include "output/sink.hpp"
 
 namespace coretap {
 
-/// The exit status, if the first argument is one of these commands.
-std::optional<int> run_command(const std::vector<std::string>& arguments);
-
-int usage_without_tool();
+/// Each takes checked options and words, and returns the exit status.
+int run_list(const Config& config, const std::vector<std::string>& words);
+int run_find(const Config& config, const std::vector<std::string>& words);
+int run_doctor(const Config& config, const std::vector<std::string>& words);
 
 /// The exit status once all is written.
 int end_of(Sink& out);
-
-int doctor(const std::vector<std::string>& arguments);
 
 }  // namespace coretap

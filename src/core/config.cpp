@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/disks.hpp"
+#include "core/naming.hpp"
 #include "core/syscalls.hpp"
 #include "core/zones.hpp"
 #include "coretap/tool.hpp"
@@ -171,6 +172,11 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
   return {letter, name, metavar, doc, std::move(apply), {}, complete};
 }
 
+Option one_of(Option option, std::function<std::vector<Candidate>()> words) {
+  option.words = std::move(words);
+  return option;
+}
+
 namespace {
 
 Result<void> take_cgroup(Config& c, std::string_view text) {
@@ -257,14 +263,15 @@ Option uid(char letter) {
 }
 
 Option comm(char letter) {
-  return same_everywhere(value(letter, "comm", "NAME", "only tasks with this command name",
-                               [](Config& c, std::string_view text) -> Result<void> {
-                                 if (text.empty())
-                                   return usage("--comm: an empty name matches no task");
-                                 // The kernel itself cuts names to 15 bytes.
-                                 c.comm = text.substr(0, 15);
-                                 return {};
-                               }));
+  return same_everywhere(value(
+      letter, "comm", "NAME", "only tasks with this command name",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--comm: an empty name matches no task");
+        // The kernel itself cuts names to 15 bytes.
+        c.comm = text.substr(0, 15);
+        return {};
+      },
+      Complete::comm));
 }
 
 Option cgroup(char letter) {
@@ -277,7 +284,7 @@ Option cgroup(char letter) {
         c.cgroup = text;
         return {};
       },
-      Complete::directory));
+      Complete::cgroup));
 }
 
 Option cgroups(char letter) {
@@ -288,22 +295,25 @@ Option cgroups(char letter) {
 }
 
 Option syscalls(char letter, Setting wanted, Setting some) {
-  return same_everywhere(
-      value(letter, "syscall", "NAME,...", "only these system calls",
-            [=](Config& c, std::string_view text) -> Result<void> {
-              while (true) {
-                auto name = text.substr(0, text.find(','));
-                auto indices = syscall_indices(name);
-                if (indices.empty())
-                  return usage(fmt::format("--syscall: there is no system call '{}'", name),
-                               "name one as man 2 syscalls does");
-                for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
-                if (name.size() == text.size()) break;
-                text.remove_prefix(name.size() + 1);
-              }
-              c.set(some, 1);
-              return {};
-            }));
+  auto option = same_everywhere(value(
+      letter, "syscall", "NAME,...", "only these system calls",
+      [=](Config& c, std::string_view text) -> Result<void> {
+        while (true) {
+          auto name = text.substr(0, text.find(','));
+          auto indices = syscall_indices(name);
+          if (indices.empty())
+            return usage(fmt::format("--syscall: there is no system call '{}'", name),
+                         "name one as man 2 syscalls does");
+          for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
+          if (name.size() == text.size()) break;
+          text.remove_prefix(name.size() + 1);
+        }
+        c.set(some, 1);
+        return {};
+      },
+      Complete::syscall));
+  option.adds_up = true;
+  return option;
 }
 
 Option output(char letter) {
@@ -376,24 +386,26 @@ Option node(char letter) {
         if (wanted && c.node == *wanted) return {};
         return usage(fmt::format("--node: there is no node '{}' with memory", text),
                      "there are: " + zones_as([](auto& n) { return std::to_string(n.node); }));
-      }));
+      },
+      Complete::node));
 }
 
 Option zone(char letter) {
-  return same_everywhere(
-      value(letter, "zone", "ZONE", "only memory of zones of this name, such as Normal or DMA32",
-            [](Config& c, std::string_view text) -> Result<void> {
-              if (!zones()) return zones().error();
-              auto name = text;
-              if (name.starts_with("ZONE_")) name.remove_prefix(5);  // as the kernel's enum has it
-              for (auto& z : (*zones()).all())
-                if (same_letters(z.name.zone, name)) {
-                  c.zone = z.name.zone;
-                  return {};
-                }
-              return usage(fmt::format("--zone: there is no zone '{}' with memory", text),
-                           "there are: " + zones_as([](auto& n) { return n.zone; }));
-            }));
+  return same_everywhere(value(
+      letter, "zone", "ZONE", "only memory of zones of this name, such as Normal or DMA32",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (!zones()) return zones().error();
+        auto name = text;
+        if (name.starts_with("ZONE_")) name.remove_prefix(5);  // as the kernel's enum has it
+        for (auto& z : (*zones()).all())
+          if (same_letters(z.name.zone, name)) {
+            c.zone = z.name.zone;
+            return {};
+          }
+        return usage(fmt::format("--zone: there is no zone '{}' with memory", text),
+                     "there are: " + zones_as([](auto& n) { return n.zone; }));
+      },
+      Complete::zone));
 }
 
 Option library(char letter, std::string_view alias) {
@@ -463,11 +475,13 @@ Option top(char letter) {
   return o;
 }
 Option sort(char letter) {
-  return same_everywhere(value(letter, "sort", "KEY", "rows by this key, the largest first",
-                               [](Config& c, std::string_view text) -> Result<void> {
-                                 c.sort = text;
-                                 return {};
-                               }));
+  return same_everywhere(value(
+      letter, "sort", "KEY", "rows by this key, the largest first",
+      [](Config& c, std::string_view text) -> Result<void> {
+        c.sort = text;
+        return {};
+      },
+      Complete::sort_key));
 }
 
 namespace {
@@ -483,7 +497,7 @@ Option ip_version(char letter, std::string_view name, std::string_view doc, std:
 
 Option ports(char letter, std::string_view name, std::string_view doc,
              std::vector<std::uint32_t> Config::*member) {
-  return same_everywhere(
+  auto option = same_everywhere(
       value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
         auto list = parse_ids(name, text);
         if (!list || std::ranges::any_of(*list, [](auto port) { return port > UINT16_MAX; }))
@@ -493,6 +507,8 @@ Option ports(char letter, std::string_view name, std::string_view doc,
         all.insert(all.end(), list->begin(), list->end());
         return {};
       }));
+  option.adds_up = true;
+  return option;
 }
 }  // namespace
 
@@ -536,7 +552,7 @@ Option svg() {
 }
 
 Option unwind() {
-  return same_everywhere(
+  auto option = same_everywhere(
       value(0, "unwind", "HOW",
             "how user stacks are walked: auto (default), by the unwind tables of programs and "
             "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
@@ -552,6 +568,12 @@ Option unwind() {
                 return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text), {});
               return {};
             }));
+  option.words = [] {
+    return std::vector<Candidate>{{"auto", "unwind tables, and frame pointers without them"},
+                                  {"fp", "frame pointers alone"},
+                                  {"off", "only the current instruction"}};
+  };
+  return option;
 }
 
 Option unwind_memory() {
@@ -634,7 +656,7 @@ std::vector<Option> common_options(const Tool& tool) {
 Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
   auto bad = [&](const std::string& word, std::string_view name) {
     return usage(fmt::format("'{}' is not {}", word, name),
-                 fmt::format("see {} --help", tool.name));
+                 fmt::format("see {} --help", command_of(tool.name)));
   };
   if (tool.positionals == Positionals::cgroups) {
     for (auto& word : words)
@@ -645,8 +667,9 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
                      : tool.positionals == Positionals::duration     ? 1
                                                                      : 0;
   if (words.size() > most)
-    return usage(fmt::format("unexpected argument '{}'", words[most]),
-                 fmt::format("a command to run comes after --; see {} --help", tool.name));
+    return usage(
+        fmt::format("unexpected argument '{}'", words[most]),
+        fmt::format("a command to run comes after --; see {} --help", command_of(tool.name)));
   if (words.empty()) return {};
   auto first = parse_seconds(words[0]);
   bool interval = tool.positionals == Positionals::interval_count;
@@ -699,12 +722,10 @@ const Report& chosen_report(const Tool& tool, const Config& config) {
   return tool.report;
 }
 
-Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
-  Invocation invocation;
+Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command_name,
+                                              const std::vector<Option>& options,
+                                              const std::vector<std::string>& arguments) {
   Config& c = invocation.config;
-  c.interval = tool.default_interval;
-
-  auto options = all_options(tool);
   std::string letters = ":";
   std::vector<std::string> names;
   std::vector<option> longs;
@@ -725,7 +746,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   // What follows -- is a command with options of its own.
   std::vector<std::string> own;
   bool command = false;
-  own.emplace_back(tool.name);
+  own.emplace_back(command_name);
   for (auto& a : arguments) {
     if (command) {
       c.command.push_back(a);
@@ -744,7 +765,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
 
   optind = 0;
   opterr = 0;
-  auto see = fmt::format("see {} --help", tool.name);
+  auto see = fmt::format("see {} --help", command_name);
   while (true) {
     int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
     if (found == -1) break;
@@ -770,10 +791,19 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
     if (auto r = o->apply(c, text); !r) return r.error();
     c.give(o->name, text, o->adds_up);
   }
+  return std::vector<std::string>(argv.begin() + optind, argv.begin() + argc);
+}
+
+Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
+  Invocation invocation;
+  Config& c = invocation.config;
+  c.interval = tool.default_interval;
+  auto words = take_options(invocation, command_of(tool.name), all_options(tool), arguments);
+  if (!words) return words.error();
   if (invocation.what != Invocation::run) return invocation;
 
-  std::vector<std::string> words(argv.begin() + optind, argv.begin() + argc);
-  if (auto r = take_positionals(tool, c, words); !r) return r.error();
+  auto see = fmt::format("see {} --help", command_of(tool.name));
+  if (auto r = take_positionals(tool, c, *words); !r) return r.error();
   if (c.given("json") && c.given("csv")) return usage("--json and --csv exclude each other", see);
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
