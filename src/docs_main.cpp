@@ -1,39 +1,40 @@
-// coretap-docs [--prefix PREFIX | --no-names] DIR: writes man pages, completion, help texts, keys
-// and the README's table, for an installation that calls the tools so: PREFIXNAME, or `coretap
-// NAME` only.
+// coretap-docs DIR: writes what is generated for the tree and its checks: golden/ (tests/golden),
+// man/ (all pages), and readme-table.md.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "docs/documents.hpp"
+#include "docs/man.hpp"
+#include "docs/readme.hpp"
+
+namespace {
+
+void write(const std::filesystem::path& file, const std::string& content) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream out(file, std::ios::binary);
+  out.exceptions(std::ios::failbit | std::ios::badbit);
+  out << content;
+  out.close();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  coretap::Naming naming;
-  int at = 1;
-  if (argc > 2 && argv[1] == std::string_view("--prefix")) {
-    naming.prefix = argv[2];
-    at = 3;
-  } else if (argc > 1 && argv[1] == std::string_view("--no-names")) {
-    naming.own_names = false;
-    at = 2;
-  }
-  if (argc != at + 1 || argv[at][0] == '-') {
-    fmt::print(stderr, "Usage: coretap-docs [--prefix PREFIX | --no-names] DIR\n");
+  if (argc != 2 || argv[1][0] == '-') {
+    fmt::print(stderr, "Usage: coretap-docs DIR\n");
     return 2;
   }
   try {
-    for (auto& [path, content] : coretap::documents(naming)) {
-      auto file = std::filesystem::path(argv[at]) / path;
-      std::filesystem::create_directories(file.parent_path());
-      std::ofstream out(file, std::ios::binary);
-      out.exceptions(std::ios::failbit | std::ios::badbit);
-      out << content;
-      out.close();
-    }
+    const std::filesystem::path directory = argv[1];
+    for (auto& [path, content] : coretap::golden_documents())
+      write(directory / "golden" / path, content);
+    for (auto& [path, content] : coretap::man_pages()) write(directory / "man" / path, content);
+    write(directory / "readme-table.md", coretap::readme_tool_table());
   } catch (const std::exception& e) {
     fmt::print(stderr, "coretap-docs: {}\n", e.what());
     return 1;

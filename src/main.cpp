@@ -1,13 +1,13 @@
 // coretap: runs a tool by the name it is called with, or by its first argument.
+#include <cstdio>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "text/errors.hpp"
-
+#include "cli/naming.hpp"
+#include "coretap/result.hpp"
 #include "coretap/tool.hpp"
-#include "program/session.hpp"
-#include "run/commands.hpp"
+#include "docs/commands.hpp"
+#include "docs/complete.hpp"
 #include "run/run.hpp"
 #include "run/tool_links.hpp"
 
@@ -18,16 +18,18 @@ int main(int argc, char** argv) {
   name.erase(0, name.rfind('/') + 1);
 
   auto* entry = tool_called(name);
-  if (!entry && !arguments.empty()) {
-    if (auto status = run_command(arguments)) return *status;
-    name = arguments.front();
-    entry = find_tool(name);
-    if (!entry) {
-      print_error("coretap", no_such_tool(name));
+  if (!arguments.empty() && arguments.front() == kCompleteCommand)
+    return run_complete(entry, {arguments.begin() + 1, arguments.end()});
+  if (entry) {
+    started_by_link(name, entry->name);
+  } else {
+    if (arguments.empty()) {
+      fputs(overview().c_str(), stderr);
       return kUsage;
     }
+    if (auto status = run_command(arguments)) return *status;
+    entry = find_tool(arguments.front());
     arguments.erase(arguments.begin());
   }
-  if (!entry) return usage_without_tool();
   return run_tool(build(*entry), arguments);
 }

@@ -34,7 +34,32 @@ Setting setting(T Rodata::*member) {
 }
 
 /// What completion may offer for a value.
-enum class Complete { nothing, file, directory, pid, user, disk, command };
+enum class Complete {
+  nothing,
+  file,
+  directory,
+  command,
+  pid,  ///< of processes; threads are not listed
+  user,
+  comm,
+  cgroup,
+  disk,
+  node,
+  zone,
+  cpu,
+  syscall,
+  function,    ///< of the kernel
+  tracepoint,  ///< "sched:sched_switch"
+  sort_key,    ///< a key of the tool's table
+  tool,
+  topic,  ///< a tool or a command of coretap
+};
+
+/// A value that completion offers.
+struct Completion {
+  std::string word;
+  std::string doc = {};  ///< empty: none
+};
 
 struct Option {
   char letter = 0;           ///< 0: none
@@ -47,6 +72,8 @@ struct Option {
   Complete complete = Complete::nothing;
   bool shared = false;   ///< spelled once in the library
   bool adds_up = false;  ///< a list: what is given twice is both
+  /// Values for completion, where they are a closed list.
+  std::function<std::vector<Completion>()> words = {};
 };
 
 /// A word on the command line without a dash, declared like an option.
@@ -73,6 +100,9 @@ Option number(char letter, std::string_view name, std::string_view metavar, std:
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply,
              Complete complete = Complete::nothing);
+
+/// An option whose values come from a closed list, for completion.
+Option one_of(Option option, std::function<std::vector<Completion>()> words);
 
 /// Options that mean the same in every tool that has them.
 namespace shared {

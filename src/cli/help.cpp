@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 
 namespace coretap {
@@ -28,8 +29,8 @@ constexpr Place kPlaces[] = {
       "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Output",
-     {"timestamp", "time", "noclear", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
-      "wide", "callers", "json", "csv"}},
+     {"timestamp", "time", "noclear", "milliseconds", "extended", "print-uid", "kernel-stack",
+      "top", "sort", "wide", "callers", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
       "annotations", "perf-max-stack-depth", "stack-storage-size"}},
@@ -45,25 +46,21 @@ std::string_view title_of(const Option& o) {
   return kOther;
 }
 
-std::string row(std::string words, std::string_view doc) {
-  words = "  " + words;
-  auto text = wrap(doc, kDocColumn, kColumns);
-  if (words.size() < kDocColumn) return text.replace(0, words.size(), words);
-  return words + '\n' + text;
-}
-
 std::string examples(const Tool& tool) {
+  std::vector<std::string> commands;
   std::size_t widest = 0;
-  for (auto& e : tool.examples)
-    if (e.command.size() <= kWidestExample) widest = std::max(widest, e.command.size());
-  std::string text;
   for (auto& e : tool.examples) {
-    auto column = widest + 4;
-    auto meaning = wrap(e.meaning, static_cast<int>(column), kColumns);
-    if (e.command.size() <= kWidestExample)
-      text += meaning.replace(0, e.command.size() + 2, fmt::format("  {}", e.command));
+    commands.push_back(as_typed(tool.name, e.command));
+    if (commands.back().size() <= kWidestExample) widest = std::max(widest, commands.back().size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < commands.size(); i++) {
+    auto& command = commands[i];
+    auto meaning = wrap(tool.examples[i].meaning, static_cast<int>(widest + 4), kColumns);
+    if (command.size() <= kWidestExample)
+      text += meaning.replace(0, command.size() + 2, "  " + command);
     else
-      text += fmt::format("  {}\n{}", e.command, meaning);
+      text += fmt::format("  {}\n{}", command, meaning);
   }
   return text;
 }
@@ -74,6 +71,13 @@ std::string titled(std::string_view title, std::string_view words) {
 }
 
 }  // namespace
+
+std::string help_row(std::string words, std::string_view doc) {
+  words = "  " + words;
+  auto text = wrap(doc, kDocColumn, kColumns);
+  if (words.size() < kDocColumn) return text.replace(0, words.size(), words);
+  return words + '\n' + text;
+}
 
 std::string wrap(std::string_view text, int indent, int columns) {
   std::string out, line;
@@ -166,22 +170,22 @@ const std::vector<ExitStatus>& exit_statuses() {
 }
 
 std::string help_text(const Tool& tool) {
-  auto text =
-      fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary, tool.name, synopsis(tool));
+  auto text = fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary,
+                          command_of(tool.name), synopsis(tool));
   text += wrap(tool.description, 0, kColumns);
   text += "\nExamples:\n" + examples(tool);
   text += "\nArguments:\n";
-  for (auto& a : arguments(tool)) text += row(std::string(a.words), a.doc);
+  for (auto& a : arguments(tool)) text += help_row(std::string(a.words), a.doc);
   for (auto& group : option_groups(tool)) {
     text += fmt::format("\n{}:\n", group.title);
-    for (auto& o : group.options) text += row(option_words(o), o.doc);
+    for (auto& o : group.options) text += help_row(option_words(o), o.doc);
   }
   text += '\n' + titled("Overhead", tool.overhead);
   std::string statuses;
   for (auto& s : exit_statuses())
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : "; ", s.status, s.meaning);
   text += titled("Exit status", statuses);
-  text += titled("More", fmt::format("man 8 {}; coretap list; coretap doctor", tool.name));
+  text += titled("More", fmt::format("man {}; coretap list; coretap doctor", page_of(tool.name)));
   return text;
 }
 

@@ -13,6 +13,8 @@ std::string help_text(const Tool& tool);
 std::string synopsis(const Tool& tool);
 /// "-d, --disk DISK"
 std::string option_words(const Option& option);
+/// A line of help: what is typed, and beside it what it does.
+std::string help_row(std::string words, std::string_view doc);
 /// Text broken into lines of at most `columns`, each indented.
 std::string wrap(std::string_view text, int indent, int columns = 80);
 /// What a `when` asks for: "with --queued", "without --queued", "with --pids or --tids",

@@ -63,6 +63,11 @@ Option value(char letter, std::string_view name, std::string_view metavar, std::
   return {letter, name, metavar, doc, std::move(apply), {}, complete};
 }
 
+Option one_of(Option option, std::function<std::vector<Completion>()> words) {
+  option.words = std::move(words);
+  return option;
+}
+
 Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
               Setting target, std::uint64_t unit, Setting present) {
   return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {

@@ -65,14 +65,15 @@ Option uid(char letter) {
 }
 
 Option comm(char letter) {
-  return same_everywhere(value(letter, "comm", "NAME", "only tasks with this command name",
-                               [](Config& c, std::string_view text) -> Result<void> {
-                                 if (text.empty())
-                                   return usage("--comm: an empty name matches no task");
-                                 // The kernel itself cuts names to 15 bytes.
-                                 c.comm = text.substr(0, 15);
-                                 return {};
-                               }));
+  return same_everywhere(value(
+      letter, "comm", "NAME", "only tasks with this command name",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--comm: an empty name matches no task");
+        // The kernel itself cuts names to 15 bytes.
+        c.comm = text.substr(0, 15);
+        return {};
+      },
+      Complete::comm));
 }
 
 Option cgroup(char letter) {
@@ -85,7 +86,7 @@ Option cgroup(char letter) {
         c.cgroup = text;
         return {};
       },
-      Complete::directory));
+      Complete::cgroup));
 }
 
 namespace {
@@ -108,7 +109,7 @@ Positional cgroup_arguments() {
           .doc = "the same as --cgroup CGROUP",
           .repeat = Positional::any_number,
           .apply = take_cgroup,
-          .complete = Complete::directory};
+          .complete = Complete::cgroup};
 }
 
 namespace {
@@ -123,19 +124,23 @@ Error unknown_syscall(std::string_view name) {
 }  // namespace
 
 Option syscalls(char letter, Setting wanted, Setting some) {
-  return same_everywhere(value(letter, "syscall", "NAME,...", "only these system calls",
-                               [=](Config& c, std::string_view text) -> Result<void> {
-                                 while (true) {
-                                   auto name = text.substr(0, text.find(','));
-                                   auto indices = syscall_indices(name);
-                                   if (indices.empty()) return unknown_syscall(name);
-                                   for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
-                                   if (name.size() == text.size()) break;
-                                   text.remove_prefix(name.size() + 1);
-                                 }
-                                 c.set(some, 1);
-                                 return {};
-                               }));
+  auto option = same_everywhere(value(
+      letter, "syscall", "NAME,...", "only these system calls",
+      [=](Config& c, std::string_view text) -> Result<void> {
+        while (true) {
+          auto name = text.substr(0, text.find(','));
+          auto indices = syscall_indices(name);
+          if (indices.empty()) return unknown_syscall(name);
+          for (auto index : indices) c.set({wanted.offset + index, 1}, 1);
+          if (name.size() == text.size()) break;
+          text.remove_prefix(name.size() + 1);
+        }
+        c.set(some, 1);
+        return {};
+      },
+      Complete::syscall));
+  option.adds_up = true;
+  return option;
 }
 
 Option disk() {

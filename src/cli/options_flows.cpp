@@ -16,7 +16,7 @@ Option ip_version(char letter, std::string_view name, std::string_view doc, std:
 
 Option ports(char letter, std::string_view name, std::string_view doc,
              std::vector<std::uint32_t> Config::*member) {
-  return same_everywhere(
+  auto option = same_everywhere(
       value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
         auto list = take_list(name, text, UINT16_MAX);
         if (!list) return list.error();
@@ -24,6 +24,8 @@ Option ports(char letter, std::string_view name, std::string_view doc,
         all.insert(all.end(), list->begin(), list->end());
         return {};
       }));
+  option.adds_up = true;
+  return option;
 }
 }  // namespace
 

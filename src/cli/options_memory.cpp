@@ -39,24 +39,26 @@ Option node(char letter) {
         if (wanted && c.node == *wanted) return {};
         return usage(fmt::format("--node: there is no node '{}' with memory", text),
                      "there are: " + zones_as([](auto& n) { return std::to_string(n.node); }));
-      }));
+      },
+      Complete::node));
 }
 
 Option zone(char letter) {
-  return same_everywhere(
-      value(letter, "zone", "ZONE", "only memory of zones of this name, such as Normal or DMA32",
-            [](Config& c, std::string_view text) -> Result<void> {
-              if (!zones()) return zones().error();
-              auto name = text;
-              if (name.starts_with("ZONE_")) name.remove_prefix(5);  // as the kernel's enum has it
-              for (auto& z : (*zones()).all())
-                if (same_letters(z.name.zone, name)) {
-                  c.zone = z.name.zone;
-                  return {};
-                }
-              return usage(fmt::format("--zone: there is no zone '{}' with memory", text),
-                           "there are: " + zones_as([](auto& n) { return n.zone; }));
-            }));
+  return same_everywhere(value(
+      letter, "zone", "ZONE", "only memory of zones of this name, such as Normal or DMA32",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (!zones()) return zones().error();
+        auto name = text;
+        if (name.starts_with("ZONE_")) name.remove_prefix(5);  // as the kernel's enum has it
+        for (auto& z : (*zones()).all())
+          if (same_letters(z.name.zone, name)) {
+            c.zone = z.name.zone;
+            return {};
+          }
+        return usage(fmt::format("--zone: there is no zone '{}' with memory", text),
+                     "there are: " + zones_as([](auto& n) { return n.zone; }));
+      },
+      Complete::zone));
 }
 
 }  // namespace coretap::shared

@@ -34,11 +34,13 @@ Option top(char letter) {
   return o;
 }
 Option sort(char letter) {
-  return same_everywhere(value(letter, "sort", "KEY", "rows by this key, the largest first",
-                               [](Config& c, std::string_view text) -> Result<void> {
-                                 c.sort = text;
-                                 return {};
-                               }));
+  return same_everywhere(value(
+      letter, "sort", "KEY", "rows by this key, the largest first",
+      [](Config& c, std::string_view text) -> Result<void> {
+        c.sort = text;
+        return {};
+      },
+      Complete::sort_key));
 }
 
 std::vector<Option> screen() {

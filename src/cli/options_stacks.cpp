@@ -43,23 +43,29 @@ Option svg() {
 }
 
 Option unwind() {
-  return same_everywhere(
-      value(0, "unwind", "HOW",
-            "how user stacks are walked: auto (default), by the unwind tables of programs and "
-            "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
-            "off, not at all: only where the task stands",
-            [](Config& c, std::string_view text) -> Result<void> {
-              if (text == "auto")
-                c.unwind = Config::automatic;
-              else if (text == "fp")
-                c.unwind = Config::frame_pointers;
-              else if (text == "off")
-                c.unwind = Config::no_walk;
-              else
-                return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text),
-                             did_you_mean(text, {"auto", "fp", "off"}));
-              return {};
-            }));
+  return one_of(
+      same_everywhere(value(
+          0, "unwind", "HOW",
+          "how user stacks are walked: auto (default), by the unwind tables of programs and "
+          "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
+          "off, not at all: only where the task stands",
+          [](Config& c, std::string_view text) -> Result<void> {
+            if (text == "auto")
+              c.unwind = Config::automatic;
+            else if (text == "fp")
+              c.unwind = Config::frame_pointers;
+            else if (text == "off")
+              c.unwind = Config::no_walk;
+            else
+              return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text),
+                           did_you_mean(text, {"auto", "fp", "off"}));
+            return {};
+          })),
+      [] {
+        return std::vector<Completion>{{"auto", "unwind tables, and frame pointers without them"},
+                                       {"fp", "frame pointers alone"},
+                                       {"off", "only the current instruction"}};
+      });
 }
 
 Option unwind_memory() {

@@ -16,6 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "base/nearest.hpp"
+#include "cli/naming.hpp"
 #include "cli/option_parts.hpp"
 #include "coretap/tool.hpp"
 #include "kernel/zones.hpp"
@@ -63,7 +64,7 @@ std::vector<Option> common_options(const Tool& tool) {
 }
 
 Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
-  auto see = fmt::format("see {} --help", tool.name);
+  auto see = fmt::format("see {} --help", command_of(tool.name));
   auto word = words.begin();
   for (auto& p : tool.positionals) {
     if (word == words.end()) {
@@ -88,8 +89,7 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
 }
 
 /// An option that getopt does not take; `typed` with its dashes.
-Error refused_option(const Tool& tool, const std::vector<Option>& options, std::string_view typed) {
-  auto see = fmt::format("see {} --help", tool.name);
+Error refused_option(std::string see, const std::vector<Option>& options, std::string_view typed) {
   auto word = typed.starts_with("--") ? typed.substr(2) : std::string_view();
   std::vector<std::string_view> known;
   std::vector<std::string> begun;
@@ -129,10 +129,10 @@ const Report& chosen_report(const Tool& tool, const Config& config) {
   return tool.report;
 }
 
-Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
-  Invocation invocation;
+Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command_name,
+                                              const std::vector<Option>& options,
+                                              const std::vector<std::string>& arguments) {
   Config& c = invocation.config;
-  auto options = all_options(tool);
   std::string letters = ":";
   std::vector<std::string> names;
   std::vector<option> longs;
@@ -158,7 +158,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   // What follows -- is a command with options of its own.
   std::vector<std::string> own;
   bool command = false;
-  own.emplace_back(tool.name);
+  own.emplace_back(command_name);
   for (auto& a : arguments) {
     if (command) {
       c.command.push_back(a);
@@ -177,7 +177,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
 
   optind = 0;
   opterr = 0;
-  auto see = fmt::format("see {} --help", tool.name);
+  auto see = fmt::format("see {} --help", command_name);
   while (true) {
     int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
     if (found == -1) break;
@@ -187,7 +187,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
                                                    : std::string(word.substr(0, word.find('=')));
       if (found == ':') return usage(fmt::format("option {} needs a value", name), see);
       if (optopt >= kFirst) return usage(fmt::format("option {} takes no value", name), see);
-      return refused_option(tool, options, name);
+      return refused_option(see, options, name);
     }
     const Option* o = nullptr;
     if (found >= kFirst) {
@@ -203,10 +203,18 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
     if (auto r = o->apply(c, text); !r) return r.error();
     c.give(o->name, text, o->adds_up);
   }
+  return std::vector<std::string>(argv.begin() + optind, argv.begin() + argc);
+}
+
+Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
+  Invocation invocation;
+  Config& c = invocation.config;
+  auto words = take_options(invocation, command_of(tool.name), all_options(tool), arguments);
+  if (!words) return words.error();
   if (invocation.what != Invocation::run) return invocation;
 
-  std::vector<std::string> words(argv.begin() + optind, argv.begin() + argc);
-  if (auto r = take_positionals(tool, c, words); !r) return r.error();
+  auto see = fmt::format("see {} --help", command_of(tool.name));
+  if (auto r = take_positionals(tool, c, *words); !r) return r.error();
   if (c.given("json") && c.given("csv")) return usage("--json and --csv exclude each other", see);
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv

@@ -1,6 +1,7 @@
 // From the words of a command line to a configuration.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/config.hpp"
@@ -21,6 +22,12 @@ std::vector<Option> all_options(const Tool& tool);
 
 /// The report that these options ask for.
 const Report& chosen_report(const Tool& tool, const Config& config);
+
+/// Takes options, and a command after --, into the invocation; the words that are left. `command`:
+/// as the user types it, for hints.
+Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command,
+                                              const std::vector<Option>& options,
+                                              const std::vector<std::string>& arguments);
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
 

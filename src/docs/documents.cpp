@@ -1,28 +1,27 @@
 #include "docs/documents.hpp"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
-#include "docs/completion.hpp"
+#include "cli/naming.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
-#include "docs/readme.hpp"
 
 namespace coretap {
 
-std::map<std::string, std::string> documents(const Naming& naming) {
+std::map<std::string, std::string> golden_documents() {
+  // A histogram, events, stacks, a table and a flight recorder.
+  constexpr std::string_view kShown[] = {"biolatency", "offcputime", "opensnoop", "syscount",
+                                         "traceloop"};
   std::map<std::string, std::string> all;
-  all["man/coretap.8"] = coretap_man_page(naming);
-  all["completion/bash/coretap"] = bash_completion(naming);
-  all["completion/zsh/_coretap"] = zsh_completion(naming);
-  all["completion/fish/coretap.fish"] = fish_completion(naming);
-  all["readme-table.md"] = readme_tool_table();
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
-    all[fmt::format("man/{}.8", naming.page(tool.name))] = man_page(tool, naming);
-    all[fmt::format("keys/{}.txt", tool.name)] = keys(tool);
-    all[fmt::format("help/{}.txt", tool.name)] = help_text(tool);
+  for (auto name : kShown) {
+    auto tool = build(*find_tool(name));
+    all[fmt::format("man/{}.8", page_of(name))] = man_page(tool);
+    all[fmt::format("help/{}.txt", name)] = help_text(tool);
   }
+  for (auto& entry : registry()) all[fmt::format("keys/{}.txt", entry.name)] = keys(build(entry));
   return all;
 }
 

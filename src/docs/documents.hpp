@@ -1,13 +1,13 @@
-// All generated files, in memory: written by coretap-docs, compared by the golden test.
+// The generated files that are kept in tests/golden, in memory: written by coretap-docs, compared
+// by the golden test.
 #pragma once
 #include <map>
 #include <string>
 
-#include "docs/naming.hpp"
-
 namespace coretap {
 
-/// Contents by path below the output directory.
-std::map<std::string, std::string> documents(const Naming& naming = {});
+/// Contents by path below tests/golden: the keys of all tools, which are a contract, and page and
+/// help of one tool of each kind of report, which show what a change of the words does.
+std::map<std::string, std::string> golden_documents();
 
 }  // namespace coretap

@@ -6,27 +6,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include "text/errors.hpp"
 
-#include "base/nearest.hpp"
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
-#include "coretap/version.hpp"
-#include "program/session.hpp"
-#include "run/tool_links.hpp"
+#include "coretap/tool.hpp"
+#include "text/errors.hpp"
 #include "text/json.hpp"
 
 namespace coretap {
 
-namespace {
-
-int list(const std::vector<std::string>& arguments) {
-  bool json = arguments.size() == 1 && arguments[0] == "--json";
-  if (!arguments.empty() && !json) {
-    print_error("coretap",
-                {fmt::format("list: unexpected '{}'", arguments[0]), {}, "coretap list [--json]"});
-    return kUsage;
-  }
+int run_list(const Config& config, const std::vector<std::string>&) {
+  bool json = config.given("json");
   Sink out;
   std::string_view subsystem;
   for (auto& entry : registry()) {
@@ -46,29 +36,7 @@ int list(const std::vector<std::string>& arguments) {
   return end_of(out);
 }
 
-std::string usage() {
-  return "coretap: CO-RE BPF tracers for Linux in one executable\n\n"
-         "Usage: coretap TOOL [OPTIONS]    run a tool (TOOL alone does the same where it is linked)\n"
-         "       coretap list [--json]     all tools\n"
-         "       coretap help TOOL         what a tool does and its options\n"
-         "       coretap find WORD...      questions, tools and options that have these words\n"
-         "       coretap doctor [--json]   what this kernel and these rights can run\n"
-         "       coretap link [DIRECTORY]  make the tools' own names, as links\n"
-         "       coretap --version\n";
-}
-
-int help(const std::vector<std::string>& arguments) {
-  Sink out;
-  if (arguments.empty()) {
-    out.write(usage());
-  } else if (auto* entry = find_tool(arguments[0])) {
-    out.write(help_text(build(*entry)));
-  } else {
-    print_error("coretap", no_such_tool(arguments[0]));
-    return kUsage;
-  }
-  return end_of(out);
-}
+namespace {
 
 std::string lower(std::string_view text) {
   std::string low(text);
@@ -93,14 +61,9 @@ bool has_words(std::string_view text, const std::vector<std::string>& words) {
   });
 }
 
-int find(const std::vector<std::string>& words) {
-  auto usable = [](auto& word) { return !word.empty() && word[0] != '-'; };
-  if (words.empty() || !std::all_of(words.begin(), words.end(), usable)) {
-    print_error("coretap", {"find: expected words to look for",
-                            {},
-                            "coretap find WORD...; coretap list shows all tools"});
-    return kUsage;
-  }
+}  // namespace
+
+int run_find(const Config&, const std::vector<std::string>& words) {
   std::string questions, tools, options;
   std::map<std::string, std::vector<std::string_view>> having;  // what is said of an option: tools
   for (auto& entry : registry()) {
@@ -130,39 +93,6 @@ int find(const std::vector<std::string>& words) {
     return kFailed;
   }
   return end_of(out);
-}
-
-}  // namespace
-
-Error no_such_tool(std::string_view name) {
-  std::vector<std::string_view> known = {"list", "help", "find", "doctor", "link"};
-  for (auto& entry : registry()) known.push_back(entry.name);
-  auto meant = did_you_mean(name, known);
-  return {fmt::format("there is no tool '{}'", name),
-          {},
-          fmt::format("{}{}coretap list shows them all", meant, meant.empty() ? "" : " "),
-          kUsage};
-}
-
-int usage_without_tool() {
-  fputs(usage().c_str(), stderr);
-  return kUsage;
-}
-
-std::optional<int> run_command(const std::vector<std::string>& arguments) {
-  auto& command = arguments[0];
-  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-  if (command == "list") return list(rest);
-  if (command == "help" || command == "--help" || command == "-h") return help(rest);
-  if (command == "find") return find(rest);
-  if (command == "doctor") return doctor(rest);
-  if (command == "link") return link_command(rest);
-  if (command == "--version" || command == "-V") {
-    Sink out;
-    out.line(fmt::format("coretap {}", kVersion));
-    return end_of(out);
-  }
-  return std::nullopt;
 }
 
 }  // namespace coretap

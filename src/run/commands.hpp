@@ -1,22 +1,15 @@
-// `coretap list`, `help TOOL`, `find WORD...`, `doctor`, `link`, `--version`.
+// `coretap list`, `find` and `doctor`; src/docs/commands.hpp has the table of all commands.
 #pragma once
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "coretap/result.hpp"
+#include "cli/config.hpp"
 
 namespace coretap {
 
-/// The exit status, if the first argument is one of these commands.
-std::optional<int> run_command(const std::vector<std::string>& arguments);
-
-/// The first argument is neither a command nor a tool.
-Error no_such_tool(std::string_view name);
-
-int usage_without_tool();
-
-int doctor(const std::vector<std::string>& arguments);
+/// Each takes checked options and words, and returns the exit status.
+int run_list(const Config& config, const std::vector<std::string>& words);
+int run_find(const Config& config, const std::vector<std::string>& words);
+int run_doctor(const Config& config, const std::vector<std::string>& words);
 
 }  // namespace coretap

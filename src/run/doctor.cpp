@@ -176,14 +176,8 @@ void print_rights(Sink& out) {
 
 }  // namespace
 
-int doctor(const std::vector<std::string>& arguments) {
-  bool json = arguments.size() == 1 && arguments[0] == "--json";
-  if (!arguments.empty() && !json) {
-    print_error(
-        "coretap",
-        {fmt::format("doctor: unexpected '{}'", arguments[0]), {}, "coretap doctor [--json]"});
-    return kUsage;
-  }
+int run_doctor(const Config& config, const std::vector<std::string>&) {
+  bool json = config.given("json");
   Kernel kernel;
   Sink out;
   bool any = false;

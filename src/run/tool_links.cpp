@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -19,14 +20,6 @@ namespace coretap {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr char kUsageText[] =
-    "Usage: coretap link [--prefix PREFIX] [--remove] [DIRECTORY]\n\n"
-    "Makes a link to this executable for each tool, so that it runs by its own name.\n"
-    "Nothing is overwritten: where a name is something else already, no link is made.\n\n"
-    "  --prefix PREFIX  names begin with this, which ends in '-': with ct- they are ct-NAME\n"
-    "  --remove         remove such links instead; without --prefix, those of any prefix\n"
-    "  DIRECTORY        where to (default: the directory of the executable)\n";
 
 Error failure(std::string_view action, const fs::path& path, std::error_code why) {
   return {fmt::format("{} {}", action, printable(path.native())), why.message()};
@@ -56,7 +49,25 @@ bool fit_prefix(std::string_view prefix) {
          });
 }
 
+Result<void> take_prefix(Config&, std::string_view prefix) {
+  if (fit_prefix(prefix)) return {};
+  return Error{
+      fmt::format("--prefix: '{}' is not a usable prefix", prefix),
+      {},
+      "give letters, digits and . _ + -, the last a '-', such as ct-; see coretap link --help",
+      kUsage};
+}
+
 }  // namespace
+
+std::vector<Option> link_options() {
+  return {
+      value(0, "prefix", "PREFIX",
+            "names start with this, which ends in a hyphen: with ct- they are ct-NAME",
+            take_prefix),
+      flag(0, "remove", "remove links to this executable instead: with this prefix, or with any"),
+      flag(0, "list", "print the links to this executable that are on PATH, and exit")};
+}
 
 const Registered* tool_called(std::string_view name) {
   if (auto* whole = find_tool(name)) return whole;
@@ -125,45 +136,44 @@ Result<std::size_t> remove_links(const fs::path& executable, const fs::path& dir
   return ours.size();
 }
 
-int link_command(const std::vector<std::string>& arguments) {
-  auto wrong = [](std::string what) {
-    print_error("coretap", {"link: " + std::move(what), {}, "coretap link --help shows the usage"});
-    return kUsage;
-  };
-  std::optional<std::string> prefix, directory;
-  bool remove = false;
-  Sink out;
-  for (auto at = arguments.begin(); at != arguments.end(); ++at) {
-    if (*at == "--help" || *at == "-h") {
-      out.write(kUsageText);
-      return end_of(out);
-    }
-    if (*at == "--remove") {
-      remove = true;
-    } else if (at->starts_with("--prefix=")) {
-      prefix = at->substr(at->find('=') + 1);
-    } else if (*at == "--prefix") {
-      if (++at == arguments.end()) return wrong("--prefix needs a value");
-      prefix = *at;
-    } else if (at->starts_with('-') || at->empty() || directory) {
-      return wrong(fmt::format("unexpected '{}'", printable(*at)));
-    } else {
-      directory = *at;
+std::vector<fs::path> links_on_path(const fs::path& executable, std::string_view path) {
+  std::vector<fs::path> links;
+  while (!path.empty()) {
+    fs::path directory = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(path.size(), directory.native().size() + 1));
+    if (!directory.is_absolute()) continue;  // what it names depends on where the shell is
+    std::error_code error;
+    for (fs::directory_iterator at(directory, error), end; !error && at != end;
+         at.increment(error)) {
+      std::error_code ignored;
+      if (at->is_symlink(ignored) && tool_called(at->path().filename().native()) &&
+          leads_to(at->path(), executable))
+        links.push_back(at->path());
     }
   }
-  if (prefix && !fit_prefix(*prefix))
-    return wrong(
-        fmt::format("--prefix '{}': want letters, digits and . _ + -, a '-' last, as in ct-",
-                    printable(*prefix)));
+  std::sort(links.begin(), links.end());
+  links.erase(std::unique(links.begin(), links.end()), links.end());
+  return links;
+}
 
+int run_link(const Config& config, const std::vector<std::string>& words) {
+  Sink out;
+  std::optional<std::string_view> prefix;
+  if (config.given("prefix")) prefix = config.text("prefix");
   auto executable = this_executable();
   if (!executable) {
     print_error("coretap", executable.error());
     return kFailed;
   }
-  fs::path home = directory ? fs::path(*directory) : executable->parent_path();
+  if (config.given("list")) {
+    auto* path = getenv("PATH");
+    for (auto& link : links_on_path(*executable, path ? path : ""))
+      out.line(printable(link.native()));
+    return end_of(out);
+  }
+  fs::path home = words.empty() ? executable->parent_path() : fs::path(words[0]);
   auto shown = printable(home.native());
-  if (remove) {
+  if (config.given("remove")) {
     auto removed = remove_links(*executable, home, prefix);
     if (!removed) {
       print_error("coretap", removed.error());

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/config.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 
@@ -27,7 +28,12 @@ Result<std::size_t> remove_links(const std::filesystem::path& executable,
                                  const std::filesystem::path& directory,
                                  std::optional<std::string_view> prefix);
 
-/// coretap link [--prefix PREFIX] [--remove] [DIRECTORY]
-int link_command(const std::vector<std::string>& arguments);
+/// Links to the executable that are called after tools, in the directories of a PATH.
+std::vector<std::filesystem::path> links_on_path(const std::filesystem::path& executable,
+                                                 std::string_view path);
+
+/// `coretap link`.
+int run_link(const Config& config, const std::vector<std::string>& words);
+std::vector<Option> link_options();
 
 }  // namespace coretap

@@ -236,8 +236,9 @@ EVERY_TOOL(HelpAndVersion) {
   for (auto* option : {"--json", "--csv", "--duration", "--strict", "--exit-status", "--explain",
                        "--verbose", "--help", "--version", "-- COMMAND"})
     EXPECT_TRUE(contains(help.out, option)) << option;
-  EXPECT_EQ(run_tool("coretap", {"help", tool}).out, help.out);
-  EXPECT_EQ(run_tool("coretap", {tool, "-h"}).out, help.out);
+  auto by_coretap = run_tool("coretap", {"help", tool}).out;
+  EXPECT_TRUE(contains(by_coretap, "Usage: coretap " + tool + " [OPTIONS]")) << by_coretap;
+  EXPECT_EQ(run_tool("coretap", {tool, "-h"}).out, by_coretap);
 
   auto version = run_tool(tool, {"--version"});
   EXPECT_EQ(version.status, 0);
@@ -765,8 +766,16 @@ TOOL_TEST(Common, CommandsOfCoretap) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     auto result = run_tool("coretap", wrong);
     expect_refusal("coretap", result, 2, "hint: ");
-    EXPECT_TRUE(contains(result.err, "coretap " + (wrong[0] == "doctor" ? wrong[0] : "list")))
+    auto command = wrong[0] == "list" || wrong[0] == "find" || wrong[0] == "doctor";
+    EXPECT_TRUE(contains(result.err, command ? "coretap " + wrong[0] + " --help" : "coretap list"))
         << result.err;
+  }
+  for (auto* command : {"list", "find", "doctor", "link", "help", "man", "completion", "version"}) {
+    auto help = run_tool("coretap", {command, "--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_EQ(help.err, "");
+    EXPECT_TRUE(contains(help.out, "Usage: coretap " + std::string(command))) << help.out;
+    EXPECT_EQ(run_tool("coretap", {"help", command}).out, help.out);
   }
   auto nothing = run_tool("coretap", {});
   EXPECT_EQ(nothing.status, 2);
@@ -778,6 +787,23 @@ TOOL_TEST(Common, CommandsOfCoretap) {
   auto version = run_tool("coretap", {"--version"});
   EXPECT_EQ(version.status, 0);
   EXPECT_TRUE(version.out.starts_with("coretap ")) << version.out;
+  EXPECT_EQ(run_tool("coretap", {"version"}).out, version.out);
+}
+
+TOOL_TEST(Common, ManualPages) {
+  TemporaryDirectory place;
+  for (auto& name : tool_names()) {
+    auto page = run_tool("coretap", {"man", name});
+    EXPECT_EQ(page.status, 0) << page.err;
+    EXPECT_TRUE(contains(page.out, "\n.Nm coretap-" + name + "\n")) << page.out;
+  }
+  EXPECT_EQ(run_tool("coretap", {"man", "no-such-tool"}).status, 2);
+  EXPECT_EQ(run_tool("coretap", {"man", "--write", place.path()}).status, 0);
+  EXPECT_EQ(run_tool("coretap", {"man", "output"}).out,
+            run({"/bin/cat", place.path() + "/man7/coretap-output.7"}).out);
+  EXPECT_EQ(run_tool("coretap", {"man", "--write", "/proc/self/no-such-place"}).status, 1);
+  std::filesystem::remove_all(place.path() + "/man7");
+  std::filesystem::remove_all(place.path() + "/man8");
 }
 
 TOOL_TEST(Common, Find) {
@@ -850,6 +876,9 @@ TOOL_TEST(Common, CoretapOnAFullDisk) {
                                               {"help"},
                                               {"find", "file"},
                                               {"--version"},
+                                              {"man", "output"},
+                                              {"completion", "bash"},
+                                              {"__complete", ""},
                                               {"doctor", "--json"}}) {
     SCOPED_TRACE(::testing::PrintToString(arguments));
     auto result = run_tool("coretap", arguments, {}, "/dev/full");

@@ -15,18 +15,20 @@ using Opt = rodata_of<profile_bpf>;
 namespace {
 
 Option cpu() {
-  return value('C', "cpu", "CPU", "only this CPU",
-               [](Config& c, std::string_view text) -> Result<void> {
-                 auto n = parse_unsigned(text);
-                 auto all = online_cpus();
-                 if (!n || std::find(all.begin(), all.end(), static_cast<int>(*n)) == all.end())
-                   return Error{fmt::format("--cpu: there is no CPU '{}'", text),
-                                {},
-                                "/sys/devices/system/cpu/online lists them",
-                                kUsage};
-                 c.cpu = static_cast<std::uint32_t>(*n);
-                 return {};
-               });
+  return value(
+      'C', "cpu", "CPU", "only this CPU",
+      [](Config& c, std::string_view text) -> Result<void> {
+        auto n = parse_unsigned(text);
+        auto all = online_cpus();
+        if (!n || std::find(all.begin(), all.end(), static_cast<int>(*n)) == all.end())
+          return Error{fmt::format("--cpu: there is no CPU '{}'", text),
+                       {},
+                       "/sys/devices/system/cpu/online lists them",
+                       kUsage};
+        c.cpu = static_cast<std::uint32_t>(*n);
+        return {};
+      },
+      Complete::cpu);
 }
 
 }  // namespace

@@ -63,6 +63,18 @@ Result<void> want_flag(Config& c, std::string_view text) {
                kUsage};
 }
 
+Option flag_filter() {
+  auto option = one_of(value('f', "flag-filter", "O_FLAG",
+                             "only with this flag, as open(2) names it; any of several", want_flag),
+                       [] {
+                         std::vector<Completion> all;
+                         for (auto& flag : kFlags) all.push_back({std::string(flag.name)});
+                         return all;
+                       });
+  option.adds_up = true;
+  return option;
+}
+
 std::int64_t descriptor(const Event& e) { return e.ret < 0 ? -1 : e.ret; }
 std::int64_t error(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
 
@@ -150,8 +162,7 @@ TOOL(opensnoop) {
                   flag('L', "latency", "print the time that each call took"),
                   flag(0, "callers", "print the user stack of each call"), shared::stack_depth(),
                   shared::stack_storage(), shared::unwind(), shared::unwind_memory(),
-                  value('f', "flag-filter", "O_FLAG",
-                        "only with this flag, as open(2) names it; any of several", want_flag)},
+                  flag_filter()},
       .hooks = {{"openat", {{{"on_openat"}}}},
                 {"openat2", {{{"on_openat2"}}}, {}, "calls of openat2 are not seen"},
                 {"open", {{{"on_open"}}}, {}, "calls of open are not seen"},

@@ -64,14 +64,22 @@ Result<void> check(const Config& c) {
                "pids are taken as seen from here (this pid namespace)"};
 }
 
+std::vector<Completion> errors() {
+  std::vector<Completion> all;
+  for (int number = 1; number < 256; number++)
+    if (auto* name = strerrorname_np(number)) all.push_back({name, strerrordesc_np(number)});
+  return all;
+}
+
 std::vector<Option> options() {
   std::vector<Option> all = {
       flag('P', "process", "by process rather than by system call", setting(&Opt::by_process)),
       flag('L', "latency", "also the time in them; rows by that", setting(&Opt::timed)),
       shared::milliseconds("the time in milliseconds"),
       flag('x', "failures", "only calls that failed", setting(&Opt::failures)),
-      value('e', "errno", "ERROR", "only calls that failed with this error, by name or number",
-            take_errno),
+      one_of(value('e', "errno", "ERROR",
+                   "only calls that failed with this error, by name or number", take_errno),
+             errors),
       shared::syscalls(0, setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
       flag('l', "list", "print the system calls that this machine knows, and end"),
       shared::top('T'),

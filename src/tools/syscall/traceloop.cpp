@@ -48,6 +48,16 @@ Result<void> take_trigger(Config& c, std::string_view text) {
   return {};
 }
 
+std::vector<Completion> triggers() {
+  std::vector<Completion> all{{"signal", "any signal"},
+                              {"oom", "killed for lack of memory"},
+                              {"exit", "any status except 0"},
+                              {"exit=1", "this status"}};
+  for (int number = 1; number < NSIG; number++)
+    if (auto* name = sigabbrev_np(number)) all.push_back({fmt::format("SIG{}", name)});
+  return all;
+}
+
 Result<void> take_signal(Config& c, std::string_view text) {
   auto number = signal_number(text);
   if (number != SIGUSR1 && number != SIGUSR2)
@@ -119,12 +129,18 @@ TOOL(traceloop) {
                   "up to a power of two (default: 8192, which are 1 MiB)",
                   {}),
            flag(0, "dump-on-exit", "show what was recorded when tracing ends"),
-           value(0, "dump-signal", "SIGNAL", "show it when this signal comes, USR1 or USR2",
-                 take_signal),
-           value(0, "trigger", "END,...",
-                 "show it when a process that is recorded ends so: signal, SIGSEGV (or another), "
-                 "oom, exit (but 0), exit=3",
-                 take_trigger),
+           one_of(value(0, "dump-signal", "SIGNAL", "show it when this signal comes, USR1 or USR2",
+                        take_signal),
+                  [] {
+                    return std::vector<Completion>{{"USR1"}, {"USR2"}};
+                  }),
+           one_of(
+               value(
+                   0, "trigger", "END,...",
+                   "show it when a process that is recorded ends so: signal, SIGSEGV (or another), "
+                   "oom, exit (but 0), exit=3",
+                   take_trigger),
+               triggers),
            shared::output()},
       .hooks =
           {{"begins of calls", {{{"on_enter"}}}},

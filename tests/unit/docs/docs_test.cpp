@@ -11,8 +11,9 @@
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
-#include "docs/completion.hpp"
+#include "docs/commands.hpp"
 #include "docs/documents.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
@@ -55,7 +56,7 @@ std::string first_difference(const std::string& golden, const std::string& now) 
 TEST(Golden, DocumentsAreAsRecorded) {
   fs::path golden = fs::path(places::source_dir()) / "tests/golden";
   ASSERT_TRUE(fs::exists(golden)) << "scripts/golden makes it";
-  auto all = documents();
+  auto all = golden_documents();
   for (auto& [path, text] : all) {
     EXPECT_TRUE(fs::exists(golden / path)) << path << " is new: run scripts/golden";
     if (fs::exists(golden / path)) {
@@ -82,42 +83,105 @@ TEST(Documents, FitATerminalAndName) {
   for (auto& entry : registry()) {
     auto tool = build(entry);
     for (auto& line : lines(help_text(tool)))
-      EXPECT_LE(line.size(), 80u) << tool.name << ": " << line;
-    EXPECT_NE(coretap_man_page().find(fmt::format(".Xr {} 8", tool.name)), std::string::npos);
-    for (auto& script : {bash_completion(), zsh_completion(), fish_completion()})
-      for (auto& o : all_options(tool))
-        EXPECT_NE(script.find(o.name), std::string::npos) << tool.name << " --" << o.name;
+      // A command line stays whole, as it is to be copied.
+      if (!line.starts_with("  coretap ")) {
+        EXPECT_LE(line.size(), 80u) << tool.name << ": " << line;
+      }
+  }
+  for (auto& command : commands())
+    for (auto& line : lines(help_text(command))) EXPECT_LE(line.size(), 80u) << line;
+  for (auto& line : lines(overview())) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(Documents, PagesLeadToPagesThatAreThere) {
+  auto pages = man_pages();
+  EXPECT_EQ(pages.size(), registry().size() + 2);
+  auto& index = pages.at("man8/coretap.8");
+  for (auto& entry : registry()) {
+    auto page = page_of(entry.name);
+    auto& text = pages.at(fmt::format("man8/{}.8", page));
+    EXPECT_NE(text.find(fmt::format(".Sh NAME\n.Nm {}\n", page)), text.npos) << page;
+    EXPECT_NE(text.find(fmt::format(".Sh SYNOPSIS\n.Nm coretap {}\n", entry.name)), text.npos);
+    EXPECT_NE(text.find(fmt::format("\n.Dl coretap {}", entry.name)), text.npos) << page;
+    EXPECT_NE(index.find(fmt::format(".It Xr {} 8\n", page)), index.npos) << page;
+  }
+  for (auto& [path, text] : pages) {
+    for (auto& line : lines(text)) {
+      if (!line.starts_with(".Xr coretap")) continue;
+      std::istringstream words(line.substr(4));
+      std::string name, section;
+      words >> name >> section;
+      EXPECT_TRUE(pages.contains(fmt::format("man{0}/{1}.{0}", section, name))) << path << line;
+    }
+    // A new tool changes no page of another one.
+    if (path != "man8/coretap.8") {
+      for (auto& entry : registry())
+        if (path.find(entry.name) == path.npos) {
+          EXPECT_EQ(text.find(fmt::format("Xr {} 8", page_of(entry.name))), text.npos) << path;
+        }
+    }
   }
 }
 
-TEST(Documents, CallToolsAsTheInstallationDoes) {
-  for (auto& naming : {Naming{}, Naming{.prefix = "ct-"}, Naming{.own_names = false}}) {
-    auto all = documents(naming);
-    for (auto& entry : registry()) {
-      auto page = naming.page(entry.name), command = naming.command(entry.name);
-      auto& text = all.at(fmt::format("man/{}.8", page));
-      EXPECT_NE(text.find(fmt::format(".Sh NAME\n.Nm {}\n", page)), text.npos) << page;
-      EXPECT_NE(text.find(fmt::format(".Sh SYNOPSIS\n.Nm {}\n", command)), text.npos) << page;
-      auto typed = naming.prefix.empty() ? command : "ct\\-" + std::string(entry.name);
-      EXPECT_NE(text.find(fmt::format("\n.Dl {}", typed)), text.npos) << page;
-      EXPECT_NE(all.at("man/coretap.8").find(fmt::format(".It Xr {} 8\n", page)), text.npos)
-          << page;
-      // No page leads to one that this installation has not.
-      for (auto& line : lines(text)) {
-        if (!line.starts_with(".Xr ")) continue;
-        auto other = line.substr(4, line.find(' ', 4) - 4);
-        EXPECT_TRUE(all.contains(fmt::format("man/{}.8", other))) << page << ": " << other;
+TEST(Documents, SentencesStartWithACapital) {
+  for (auto& [path, text] : man_pages()) {
+    auto all = lines(text);
+    for (std::size_t i = 0; i + 1 < all.size(); i++) {
+      auto& next = all[i + 1];
+      if (!all[i].starts_with(".It ") || next.starts_with('.')) continue;
+      auto word = next.substr(0, next.find_first_of(" ,:;.("));
+      bool name = std::any_of(word.begin(), word.end(),
+                              [](unsigned char c) { return !isalpha(c) && c != '-'; });
+      EXPECT_TRUE(name || !islower(static_cast<unsigned char>(next[0]))) << path << ": " << next;
+    }
+  }
+}
+
+TEST(Documents, OptionsOfAllToolsAreOnTheCommonPage) {
+  auto common = output_man_page();
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto page = man_page(tool);
+    for (auto& o : all_options(tool)) {
+      auto item = fmt::format("Fl -{}", o.name);
+      EXPECT_NE(page.find(item), page.npos) << tool.name << " --" << o.name;
+      bool own = std::any_of(tool.options.begin(), tool.options.end(),
+                             [&](auto& other) { return other.name == o.name; });
+      if (!own) {
+        EXPECT_NE(common.find(item), common.npos) << tool.name << " --" << o.name;
       }
     }
-    // The names of others' tools are not ours to complete.
-    EXPECT_EQ(all.at("completion/bash/coretap").find("complete -F _coretap coretap\n") ==
-                  std::string::npos,
-              naming.own_names);
-    EXPECT_EQ(all.at("completion/zsh/_coretap").starts_with("#compdef coretap\n"),
-              !naming.own_names);
-    EXPECT_EQ(
-        all.at("completion/fish/coretap.fish").find("complete -c runqlat ") == std::string::npos,
-        !naming.own_names || !naming.prefix.empty());
+  }
+}
+
+TEST(Documents, NameTheToolAsItWasCalled) {
+  auto tool = build(*find_tool("runqlat"));
+  EXPECT_EQ(command_of("runqlat"), "coretap runqlat");
+  EXPECT_EQ(as_typed("runqlat", "runqlat -m 1"), "coretap runqlat -m 1");
+  EXPECT_EQ(as_typed("runqlat", "echo 1"), "echo 1");
+  EXPECT_NE(help_text(tool).find("Usage: coretap runqlat ["), std::string::npos);
+  started_by_link("ct-runqlat", "runqlat");
+  EXPECT_EQ(command_of("runqlat"), "ct-runqlat");
+  auto help = help_text(tool);
+  auto refused = parse_command_line(tool, {"--no-such-option"});
+  started_by_link("coretap runqlat", "runqlat");
+  EXPECT_NE(help.find("Usage: ct-runqlat ["), std::string::npos);
+  EXPECT_NE(help.find("\n  ct-runqlat -mT 1 "), std::string::npos);
+  EXPECT_NE(help.find("man coretap-runqlat"), std::string::npos) << "as packages call the page";
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().hint, "see ct-runqlat --help");
+  EXPECT_EQ(command_of("runqlat"), "coretap runqlat");
+}
+
+TEST(Documents, EveryCommandHasHelp) {
+  for (auto& command : commands()) {
+    EXPECT_EQ(find_tool(command.name), nullptr);
+    auto help = help_text(command);
+    EXPECT_NE(help.find(fmt::format("Usage: coretap {} ", command.name)), help.npos) << help;
+    for (auto& o : options_of(command))
+      EXPECT_NE(help.find(fmt::format("--{}", o.name)), help.npos) << o.name;
+    EXPECT_NE(overview().find(fmt::format("\n  {}", command.name)), std::string::npos);
+    EXPECT_NE(coretap_man_page().find(fmt::format(".It Cm {}", command.name)), std::string::npos);
   }
 }
 

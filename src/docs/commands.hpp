@@ -1,0 +1,39 @@
+// The commands of coretap beside its tools: one table for dispatch, --help, coretap(8) and
+// completion.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/config.hpp"
+#include "coretap/options.hpp"
+
+namespace coretap {
+
+struct Command {
+  std::string_view name;
+  std::string_view arguments = {};               ///< "WORD..."; empty: it takes options only
+  std::size_t least = 0, most = 0;               ///< how many words
+  std::string_view summary;                      ///< one line, no full stop
+  std::string_view description = {};             ///< what the summary does not say
+  std::vector<Option> options = {};              ///< beside --help
+  Complete complete = Complete::nothing;         ///< for the words
+  std::vector<Completion> (*words)() = nullptr;  ///< the same, where they are a closed list
+  int (*run)(const Config&, const std::vector<std::string>& words) = nullptr;
+};
+
+const std::vector<Command>& commands();
+const Command* find_command(std::string_view name);
+
+/// Those of the table and --help.
+std::vector<Option> options_of(const Command& command);
+
+std::string help_text(const Command& command);
+/// What `coretap --help` prints.
+std::string overview();
+
+/// The exit status, if the first argument is a command.
+std::optional<int> run_command(const std::vector<std::string>& arguments);
+
+}  // namespace coretap

@@ -1,0 +1,285 @@
+#include "docs/complete.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "cli/parser.hpp"
+#include "docs/commands.hpp"
+#include "text/errors.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::size_t kMost = 500;
+
+/// The text of an option, a field or a tool as a description of one line.
+std::string in_a_line(std::string_view text) { return printable(text.substr(0, text.find(';'))); }
+
+/// What is being typed: options and words that are complete, and what the last word is part of.
+class Line {
+ public:
+  Line(std::vector<Option> options, const Words& words, std::size_t first)
+      : options_(std::move(options)) {
+    for (auto i = first; i + 1 < words.size(); i++) {
+      if (words[i] == "--") {
+        command_at = i + 1;
+        return;
+      }
+      take(words[i]);
+    }
+    last(words.back());
+  }
+
+  std::optional<std::size_t> command_at;  ///< the first word after --
+  const Option* value_of = nullptr;       ///< the last word is a value, or ends in one
+  std::string kept;                       ///< what stands before that value in the same word
+  std::string typed;                      ///< the value as far as it is typed; else the word
+  std::size_t words = 0;                  ///< complete ones that are no options
+  Config given;                           ///< knows which options there are, not their values
+
+  const std::vector<Option>& options() const { return options_; }
+
+ private:
+  const Option* by_name(std::string_view name) const {
+    const Option* found = nullptr;
+    for (auto& o : options_)
+      if (o.name == name || (!o.alias.empty() && o.alias == name)) return &o;
+    for (auto& o : options_) {
+      if (!o.name.starts_with(name)) continue;
+      if (found) return nullptr;
+      found = &o;
+    }
+    return found;
+  }
+  const Option* by_letter(char letter) const {
+    for (auto& o : options_)
+      if (letter && o.letter == letter) return &o;
+    return nullptr;
+  }
+  void give(const Option& o) { given.give(o.name, "", o.adds_up); }
+
+  /// The option in whose value a word of single letters ends; `at`: where the value starts.
+  const Option* letters(std::string_view word, std::size_t& at) {
+    for (at = 1; at < word.size(); at++) {
+      auto* o = by_letter(word[at]);
+      if (!o) return nullptr;
+      give(*o);
+      if (!o->metavar.empty()) {
+        at++;
+        return o;
+      }
+    }
+    return nullptr;
+  }
+
+  void take(std::string_view word) {
+    if (value_of) {
+      value_of = nullptr;
+    } else if (word.starts_with("--")) {
+      auto equals = word.find('=');
+      auto* o = by_name(word.substr(2, equals == word.npos ? equals : equals - 2));
+      if (!o) return;
+      give(*o);
+      if (!o->metavar.empty() && equals == word.npos) value_of = o;
+    } else if (word.size() > 1 && word[0] == '-') {
+      std::size_t at = 0;
+      auto* o = letters(word, at);
+      if (o && at == word.size()) value_of = o;
+    } else {
+      words++;
+    }
+  }
+
+  void last(std::string_view word) {
+    typed = word;
+    if (value_of) return;
+    std::size_t at = 0;
+    if (word.starts_with("--")) {
+      auto equals = word.find('=');
+      if (equals == word.npos) return;
+      value_of = by_name(word.substr(2, equals - 2));
+      if (value_of && value_of->metavar.empty()) value_of = nullptr;
+      at = equals + 1;
+    } else if (word.size() > 2 && word[0] == '-') {
+      value_of = letters(word, at);
+    }
+    if (!value_of) return;
+    kept = word.substr(0, at);
+    typed = word.substr(at);
+  }
+
+  std::vector<Option> options_;
+};
+
+void keep_matching(std::vector<Completion>& all, std::string_view typed) {
+  std::erase_if(all, [&](auto& c) { return !c.word.starts_with(typed); });
+}
+
+/// Keys by which --sort of this tool can sort, as far as the options given so far tell.
+std::vector<Completion> sort_keys(const Tool& tool, const Config& given) {
+  std::vector<Completion> all;
+  for (auto& f : chosen_report(tool, given)->fields())
+    if (given.holds(f.only_with)) all.push_back({std::string(f.key), in_a_line(f.doc)});
+  return all;
+}
+
+void add_values(Completions& to, Complete kind, std::string_view typed) {
+  switch (kind) {
+    case Complete::nothing:
+      return;
+    case Complete::file:
+      to.shell = Completions::files;
+      return;
+    case Complete::directory:
+      to.shell = Completions::directories;
+      return;
+    default:
+      to.candidates = values(kind, typed);
+  }
+}
+
+void complete_value(Completions& to, const Line& line, const Tool* tool) {
+  auto& option = *line.value_of;
+  auto kept = line.kept, typed = line.typed;
+  // In a list the values before the last comma are settled.
+  std::set<std::string, std::less<>> settled;
+  if (option.metavar.ends_with(",...")) {
+    for (auto comma = typed.find(','); comma != typed.npos; comma = typed.find(',')) {
+      settled.insert(typed.substr(0, comma));
+      kept += typed.substr(0, comma + 1);
+      typed.erase(0, comma + 1);
+    }
+  }
+  if (option.words)
+    to.candidates = option.words();
+  else if (option.complete == Complete::sort_key && tool)
+    to.candidates = sort_keys(*tool, line.given);
+  else
+    add_values(to, option.complete, typed);
+  keep_matching(to.candidates, typed);
+  std::erase_if(to.candidates, [&](auto& c) { return settled.contains(c.word); });
+  for (auto& c : to.candidates) c.word.insert(0, kept);
+}
+
+using Exclusive = std::vector<std::pair<std::string_view, std::string_view>>;
+
+void complete_option(Completions& to, const Line& line, const Exclusive& exclusive) {
+  bool letters = line.typed == "-";
+  for (auto& o : line.options()) {
+    if (line.given.given(o.name) && !o.adds_up) continue;
+    if (std::any_of(exclusive.begin(), exclusive.end(), [&](auto& pair) {
+          return (pair.first == o.name && line.given.given(pair.second)) ||
+                 (pair.second == o.name && line.given.given(pair.first));
+        }))
+      continue;
+    auto doc = in_a_line(o.doc);
+    if (letters && o.letter) to.candidates.push_back({fmt::format("-{}", o.letter), doc});
+    to.candidates.push_back({fmt::format("--{}", o.name), doc});
+  }
+  if (letters) return;
+  keep_matching(to.candidates, line.typed);
+}
+
+/// The positional argument that the word of this number is; nullptr: there is none.
+const Positional* positional_at(const Tool& tool, std::size_t number) {
+  auto& all = tool.positionals;
+  if (number < all.size()) return &all[number];
+  return !all.empty() && all.back().repeats() ? &all.back() : nullptr;
+}
+
+void complete_tool(Completions& to, const Tool& tool, const Words& words, std::size_t first) {
+  Line line(all_options(tool), words, first);
+  if (line.command_at) {
+    to.shell = Completions::command;
+    to.command_at = *line.command_at;
+  } else if (line.value_of && line.value_of->complete == Complete::command) {
+    to.shell = Completions::command;
+    to.command_at = words.size() - 1;
+  } else if (line.value_of) {
+    complete_value(to, line, &tool);
+  } else if (line.typed.starts_with('-')) {
+    auto exclusive = tool.exclusive;
+    exclusive.emplace_back("json", "csv");
+    complete_option(to, line, exclusive);
+  } else if (auto* positional = positional_at(tool, line.words)) {
+    add_values(to, positional->complete, line.typed);
+    keep_matching(to.candidates, line.typed);
+  }
+}
+
+void complete_command(Completions& to, const Command& command, const Words& words,
+                      std::size_t first) {
+  Line line(options_of(command), words, first);
+  if (line.command_at) return;
+  if (line.value_of) {
+    complete_value(to, line, nullptr);
+  } else if (line.typed.starts_with('-')) {
+    complete_option(to, line, {});
+  } else if (line.words < command.most) {
+    if (command.words)
+      to.candidates = command.words();
+    else
+      add_values(to, command.complete, line.typed);
+    keep_matching(to.candidates, line.typed);
+  }
+}
+
+/// What a shell or a terminal would take for something else is not offered.
+bool fit(const Completion& c) {
+  return !c.word.empty() && c.word.size() <= 4096 && printable(c.word) == c.word;
+}
+
+}  // namespace
+
+Completions complete(const Registered* linked, const Words& words) {
+  Completions all;
+  if (words.empty()) return all;
+  if (linked) {
+    complete_tool(all, build(*linked), words, 0);
+  } else if (words.size() == 1) {
+    all.candidates = values(Complete::topic, words[0]);
+    for (auto* option : {"--help", "--version"}) all.candidates.push_back({option});
+    keep_matching(all.candidates, words[0]);
+  } else if (auto* command = find_command(words[0])) {
+    complete_command(all, *command, words, 1);
+  } else if (auto* entry = find_tool(words[0])) {
+    complete_tool(all, build(*entry), words, 1);
+  }
+  std::set<std::string> seen;
+  std::erase_if(all.candidates, [&](auto& c) {
+    return !fit(c) || seen.size() == kMost || !seen.insert(c.word).second;
+  });
+  return all;
+}
+
+std::string printed(const Completions& completion) {
+  std::string text;
+  for (auto& c : completion.candidates)
+    text += c.doc.empty() ? c.word + '\n' : fmt::format("{}\t{}\n", c.word, printable(c.doc));
+  switch (completion.shell) {
+    case Completions::nothing:
+      return text + ":nothing\n";
+    case Completions::files:
+      return text + ":files\n";
+    case Completions::directories:
+      return text + ":directories\n";
+    case Completions::command:
+      return text + fmt::format(":command {}\n", completion.command_at);
+  }
+  return text;
+}
+
+int run_complete(const Registered* linked, const Words& words) {
+  Sink out;
+  out.write(printed(complete(linked, words)));
+  return end_of(out);
+}
+
+}  // namespace coretap

@@ -1,0 +1,272 @@
+// What this machine has that options name: processes, users, disks, cgroups, kernel functions.
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "base/files.hpp"
+#include "base/parse.hpp"
+#include "docs/commands.hpp"
+#include "docs/complete.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/syscalls.hpp"
+#include "kernel/zones.hpp"
+#include "symbols/process_files.hpp"
+
+namespace coretap {
+
+namespace {
+
+using List = std::vector<Completion>;
+
+// The user waits for the answer, and longer lists are of no use.
+constexpr std::size_t kMost = 500;
+constexpr int kMostDirectories = 4000;
+
+std::vector<std::string> entries(const std::string& directory) {
+  std::vector<std::string> names;
+  std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
+  while (auto* entry = open ? readdir(open.get()) : nullptr)
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// What is in a small file, without the newline at its end; names may have others.
+std::string text_of(const std::string& path) {
+  auto text = read_file(path, 256).value_or("");
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::vector<std::uint64_t> processes() {
+  std::vector<std::uint64_t> pids;
+  for (auto& name : entries("/proc"))
+    if (auto pid = parse_unsigned(name); pid && *pid != static_cast<std::uint64_t>(getpid()))
+      pids.push_back(*pid);
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+std::string comm_of(std::uint64_t pid) { return text_of(fmt::format("/proc/{}/comm", pid)); }
+
+List pids(std::string_view prefix) {
+  List all;
+  for (auto pid : processes()) {
+    auto word = std::to_string(pid);
+    if (all.size() < kMost && word.starts_with(prefix)) all.push_back({word, comm_of(pid)});
+  }
+  return all;
+}
+
+List comms(std::string_view prefix) {
+  std::set<std::string> names;
+  for (auto pid : processes())
+    if (auto name = comm_of(pid); name.starts_with(prefix)) names.insert(name);
+  return {names.begin(), names.end()};
+}
+
+List users() {
+  List all;
+  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/etc/passwd", "re"), fclose);
+  while (auto* entry = file ? fgetpwent(file.get()) : nullptr)
+    all.push_back({entry->pw_name, fmt::format("user id {}", entry->pw_uid)});
+  return all;
+}
+
+List disks_here() {
+  List all;
+  for (auto& name : entries("/sys/block"))
+    all.push_back({name, text_of("/sys/block/" + name + "/dev")});
+  return all;
+}
+
+List cpus() {
+  List all;
+  for (auto cpu : online_cpus()) all.push_back({std::to_string(cpu)});
+  return all;
+}
+
+List memory(std::string (*word)(const ZoneName&)) {
+  List all;
+  if (zones())
+    for (auto& z : (*zones()).all()) all.push_back({word(z.name)});
+  return all;
+}
+
+List syscalls() {
+  List all;
+  for (auto& call : all_syscalls()) all.push_back({call.name});
+  std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.word < b.word; });
+  return all;
+}
+
+/// "container 3f2a41c0d2b1 (docker)" of the names that engines give to cgroups; else empty.
+std::string container(std::string_view name) {
+  constexpr std::string_view kEngines[] = {"docker-", "cri-containerd-", "libpod-", "crio-"};
+  for (auto engine : kEngines) {
+    if (!name.starts_with(engine)) continue;
+    auto id = name.substr(engine.size());
+    if (id.size() < 12 ||
+        !std::all_of(id.begin(), id.begin() + 12, [](unsigned char c) { return isxdigit(c); }))
+      continue;
+    engine.remove_suffix(1);
+    return fmt::format("container {} ({})", id.substr(0, 12), engine);
+  }
+  return {};
+}
+
+/// Paths below the version 2 mount, with or without its own path as they are typed; from the top.
+List cgroups(std::string_view prefix) {
+  List all;
+  auto mount = cgroup2_mount();
+  if (!mount) return all;
+  auto root = *mount + '/';
+  bool absolute = prefix.starts_with('/');
+  std::deque<std::string> left{""};
+  for (int looked = 0; !left.empty() && looked < kMostDirectories && all.size() < kMost; looked++) {
+    auto directory = left.front();
+    left.pop_front();
+    for (auto& name : entries(root + directory)) {
+      auto path = directory + name;
+      struct stat st {};
+      if (lstat((root + path).c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+      auto word = absolute ? root + path : path;
+      auto below = word + '/';
+      if (word.starts_with(prefix))
+        all.push_back({word, container(name)});
+      else if (!prefix.starts_with(below))
+        continue;
+      left.push_back(path + '/');
+    }
+  }
+  return all;
+}
+
+/// Each line of a file that starts so; lines are cut at the first blank.
+template <class Take>
+void each_line(const Fd& fd, Take take) {
+  symbols::LineReader reader(fd.get(), 512, 256 << 20);
+  for (std::string_view line; reader.next(line);)
+    if (!take(line)) return;
+}
+
+Fd open_tracing(const char* name) {
+  auto directory = tracefs();
+  return Fd(directory ? openat(*directory, name, O_RDONLY | O_CLOEXEC) : -1);
+}
+
+List functions(std::string_view prefix) {
+  List all;
+  auto add = [&](std::string_view name, std::string_view module) {
+    if (name.starts_with(prefix) && name.find_first_of(".$") == name.npos)
+      all.push_back({std::string(name), std::string(module)});
+    return all.size() < kMost;
+  };
+  auto module_of = [](std::string_view rest) {
+    auto at = rest.find('[');
+    return at == rest.npos ? std::string_view() : rest.substr(at, rest.find(']') + 1 - at);
+  };
+  // Those that can be traced; without that list (no function tracer, no rights) all.
+  if (auto traceable = open_tracing("available_filter_functions"); traceable.get() >= 0) {
+    each_line(traceable, [&](std::string_view line) {
+      auto name = line.substr(0, line.find_first_of(" \t"));
+      return add(name, module_of(line.substr(name.size())));
+    });
+    if (!all.empty()) return all;
+  }
+  Fd symbols(open("/proc/kallsyms", O_RDONLY | O_CLOEXEC));
+  each_line(symbols, [&](std::string_view line) {
+    auto type = line.find(' ');
+    if (type == line.npos || type + 3 > line.size() || !strchr("tTwW", line[type + 1])) return true;
+    auto rest = line.substr(type + 3);
+    auto name = rest.substr(0, rest.find_first_of(" \t"));
+    return add(name, module_of(rest.substr(name.size())));
+  });
+  return all;
+}
+
+List tracepoints(std::string_view prefix) {
+  List all;
+  each_line(open_tracing("available_events"), [&](std::string_view line) {
+    if (line.starts_with(prefix)) all.push_back({std::string(line)});
+    return all.size() < kMost;
+  });
+  return all;
+}
+
+List tools() {
+  List all;
+  for (auto& entry : registry())
+    all.push_back({std::string(entry.name), std::string(build(entry).summary)});
+  return all;
+}
+
+List topics() {
+  auto all = tools();
+  for (auto& command : commands())
+    all.push_back({std::string(command.name), std::string(command.summary)});
+  return all;
+}
+
+List all_of(Complete kind, std::string_view prefix) {
+  switch (kind) {
+    case Complete::pid:
+      return pids(prefix);
+    case Complete::comm:
+      return comms(prefix);
+    case Complete::user:
+      return users();
+    case Complete::cgroup:
+      return cgroups(prefix);
+    case Complete::disk:
+      return disks_here();
+    case Complete::node:
+      return memory([](const ZoneName& n) { return std::to_string(n.node); });
+    case Complete::zone:
+      return memory([](const ZoneName& n) { return n.zone; });
+    case Complete::cpu:
+      return cpus();
+    case Complete::syscall:
+      return syscalls();
+    case Complete::function:
+      return functions(prefix);
+    case Complete::tracepoint:
+      return tracepoints(prefix);
+    case Complete::tool:
+      return tools();
+    case Complete::topic:
+      return topics();
+    // The shell's, or the tool's.
+    case Complete::nothing:
+    case Complete::file:
+    case Complete::directory:
+    case Complete::command:
+    case Complete::sort_key:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Completion> values(Complete kind, std::string_view prefix) {
+  auto all = all_of(kind, prefix);
+  std::erase_if(all, [&](auto& c) { return !c.word.starts_with(prefix); });
+  if (all.size() > kMost) all.resize(kMost);
+  return all;
+}
+
+}  // namespace coretap

@@ -1,0 +1,15 @@
+// The scripts of completion/, which the build puts into the executable.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "coretap/options.hpp"
+
+namespace coretap {
+
+/// The script of a shell: "bash", "zsh" or "fish"; empty: there is none.
+std::string_view completion_script(std::string_view shell);
+/// The shells that have one.
+std::vector<Completion> completion_shells();
+
+}  // namespace coretap

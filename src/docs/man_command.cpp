@@ -1,0 +1,128 @@
+// `coretap man`: a page for a person, for a program, or all of them as files.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "cli/naming.hpp"
+#include "docs/man.hpp"
+#include "text/errors.hpp"
+#include "text/sanitize.hpp"
+
+extern char** environ;
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kOutputTopic = "output";
+
+/// Runs a program that reads the page from standard input. Did it show it?
+bool shown_by(std::vector<std::string> command, const std::string& page) {
+  Fd file(memfd_create("page", MFD_CLOEXEC));
+  if (!file || write(file.get(), page.data(), page.size()) != static_cast<ssize_t>(page.size()) ||
+      lseek(file.get(), 0, SEEK_SET) != 0)
+    return false;
+  std::vector<char*> argv;
+  for (auto& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, file.get(), STDIN_FILENO);
+  pid_t pid = 0;
+  int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error) return false;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return false;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int show(const std::string& page) {
+  Sink out;
+  if (isatty(STDOUT_FILENO) &&
+      (shown_by({"man", "-l", "-"}, page) || shown_by({"mandoc", "-a"}, page)))
+    return kOk;
+  out.write(page);
+  return end_of(out);
+}
+
+int cannot(std::string_view action, const std::filesystem::path& path, std::string why) {
+  print_error("coretap",
+              {fmt::format("man: cannot {} {}", action, printable(path.native())), std::move(why)});
+  return kFailed;
+}
+
+int write_all(const std::filesystem::path& directory) {
+  for (auto& [path, text] : man_pages()) {
+    auto file = directory / path;
+    std::error_code error;
+    std::filesystem::create_directories(file.parent_path(), error);
+    if (error) return cannot("create", file.parent_path(), error.message());
+    Fd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!fd) return cannot("create", file, strerror(errno));
+    Sink out(fd.get());
+    out.write(text);
+    out.flush();
+    if (out.failed()) return cannot("write", file, out.error().why);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> man_pages() {
+  std::map<std::string, std::string> all{{"man8/coretap.8", coretap_man_page()},
+                                         {"man7/coretap-output.7", output_man_page()}};
+  for (auto& entry : registry())
+    all.emplace(fmt::format("man8/{}.8", page_of(entry.name)), man_page(build(entry)));
+  return all;
+}
+
+std::vector<Option> man_options() {
+  return {value(
+      0, "write", "DIRECTORY",
+      "write all pages below this directory instead, such as /usr/local/share/man",
+      [](Config&, std::string_view text) -> Result<void> {
+        if (text.empty()) return Error{"--write: needs a directory", {}, {}, kUsage};
+        return {};
+      },
+      Complete::directory)};
+}
+
+std::vector<Completion> man_topics() {
+  std::vector<Completion> all{{std::string(kOutputTopic), "options and formats of all tools"}};
+  for (auto& entry : registry())
+    all.push_back({std::string(entry.name), std::string(build(entry).summary)});
+  return all;
+}
+
+int run_man(const Config& config, const std::vector<std::string>& words) {
+  if (auto directory = config.text("write"); !directory.empty()) {
+    if (words.empty()) return write_all(directory);
+    print_error("coretap", {"man: --write writes all pages", {}, "leave out the page", kUsage});
+    return kUsage;
+  }
+  std::string_view name = words.empty() ? "coretap" : std::string_view(words[0]);
+  if (name.starts_with("coretap-")) name.remove_prefix(strlen("coretap-"));
+  if (name == "coretap") return show(coretap_man_page());
+  if (name == kOutputTopic) return show(output_man_page());
+  if (auto* entry = find_tool(name)) return show(man_page(build(*entry)));
+  print_error("coretap", {fmt::format("man: there is no page '{}'", words[0]),
+                          {},
+                          "name a tool, or output; coretap list shows all tools"});
+  return kUsage;
+}
+
+}  // namespace coretap

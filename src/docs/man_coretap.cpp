@@ -1,0 +1,136 @@
+// coretap(8): the commands, and an index of the tools by question and by name.
+#include <fmt/format.h>
+
+#include "cli/naming.hpp"
+#include "docs/commands.hpp"
+#include "docs/man.hpp"
+#include "docs/man_parts.hpp"
+
+namespace coretap {
+
+namespace {
+
+/// Items of all tools, in a list for each subsystem.
+template <class Write>
+void each_by_subsystem(Page& p, Write write) {
+  std::string_view subsystem;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    if (tool.subsystem != subsystem) {
+      if (!subsystem.empty()) p.end();
+      subsystem = tool.subsystem;
+      p.macro(fmt::format("Ss {}", inline_words(subsystem)));
+      p.begin("-tag -width Ds -compact");
+    }
+    write(tool);
+  }
+  if (!subsystem.empty()) p.end();
+}
+
+std::string synopsis(const Command& command) {
+  auto line = fmt::format("Cm {}", command.name);
+  for (auto& o : command.options)
+    line += o.metavar.empty() ? fmt::format(" Op Fl -{}", o.name)
+                              : fmt::format(" Oo Fl -{} Ar {} Oc", o.name, o.metavar);
+  std::string_view words = command.arguments;
+  bool optional = words.starts_with('[');
+  if (optional) words = words.substr(1, words.size() - 2);
+  if (words.empty()) return line;
+  bool several = words.ends_with("...");
+  if (several) words.remove_suffix(3);
+  return line + (optional ? " Op Ar " : " Ar ") + std::string(words) + (several ? " ..." : "");
+}
+
+void commands_section(Page& p) {
+  p.section("COMMANDS");
+  p.begin("-tag -width Ds");
+  p.item("Ar TOOL Op Ar OPTIONS");
+  p.prose("Runs a tool. The pages of the tools are called coretap-TOOL.");
+  for (auto& c : commands()) {
+    p.item(synopsis(c));
+    p.prose(sentence(c.summary));
+    p.prose(c.description);
+    if (c.options.empty()) continue;
+    p.begin("-tag -width Ds -compact");
+    for (auto& o : c.options) {
+      p.item(option_item(o));
+      p.prose(sentence(o.doc));
+    }
+    p.end();
+  }
+  p.end();
+  p.prose("With --help each command, and each tool, prints its usage.");
+}
+
+}  // namespace
+
+std::string coretap_man_page() {
+  Page p("coretap", 8, "CO-RE BPF tracers for Linux in one executable");
+  p.section("SYNOPSIS");
+  p.macro("Nm coretap");
+  p.macro("Ar TOOL Op Ar OPTIONS");
+  for (auto& c : commands()) {
+    p.macro("Nm coretap");
+    p.macro(synopsis(c));
+  }
+  p.section("DESCRIPTION");
+  p.macro("Nm");
+  p.prose(
+      "holds a suite of tracers in one executable. Its first argument is the name of a tool or a "
+      "command. A link to it that is called after a tool, with or without a prefix that ends in a "
+      "hyphen, runs that tool. There is nothing else to install: no compiler, no kernel headers. "
+      "Options, output formats and exit statuses that all tools share are described in "
+      "coretap-output(7).");
+  commands_section(p);
+  p.section("WHICH TOOL");
+  p.prose("Each question is followed by a command line that answers it.");
+  each_by_subsystem(p, [&](const Tool& tool) { question_items(p, tool); });
+  p.section("TOOLS");
+  each_by_subsystem(p, [&](const Tool& tool) {
+    p.item(fmt::format("Xr {} 8", page_of(tool.name)));
+    p.prose(sentence(tool.summary));
+  });
+  p.section("COMPLETION");
+  p.prose(
+      "Packages install completion for bash(1), zsh and fish. Elsewhere, and for links made by "
+      "coretap link, a line in the start-up file of the shell adds it:");
+  p.macro("Pp");
+  p.example("source <(coretap completion bash)");
+  p.example("source <(coretap completion zsh)");
+  p.example("coretap completion fish | source");
+  p.section("RIGHTS");
+  p.prose(
+      "Tools need root, or the capabilities(7) CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN includes "
+      "both) and, some of them, others, which their own pages and coretap doctor list. After a tool "
+      "is attached it drops the capabilities that it no longer needs, also those of root; -v prints "
+      "which it keeps. A command after -- keeps the rights of the caller.");
+  p.macro("Pp");
+  p.prose(
+      "Capabilities can be given to the file. Any user who can execute it then sees what all users "
+      "of the machine do, so allow only a trusted group to execute it:");
+  p.macro("Pp");
+  p.example("setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep coretap");
+  p.macro("Pp");
+  p.prose(
+      "The kernel must be Linux 5.10 or newer and have its type information in "
+      "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF). Kernel lockdown in the mode "
+      "confidentiality forbids tracing. A tool that cannot run exits with status 3 and prints what "
+      "is missing; --explain prints which attach points it would use.");
+  p.section("EXIT STATUS");
+  p.prose("As described in coretap-output(7).");
+  p.section("EXAMPLES");
+  p.prose("Which tools are there, and which of them run here:");
+  p.macro("Pp");
+  p.example("coretap list");
+  p.example("coretap find slow disk");
+  p.example("sudo coretap doctor");
+  p.macro("Pp");
+  p.prose("Links to the tools, with a prefix because another suite has tools of these names:");
+  p.macro("Pp");
+  p.example("sudo coretap link --prefix ct- /usr/local/sbin");
+  p.section("SEE ALSO");
+  p.macro("Xr coretap-output 7");
+  return p.finish();
+}
+
+}  // namespace coretap

@@ -1,0 +1,164 @@
+// coretap-output(7): options, formats and terms that all tools share, so that their pages need not.
+#include <fmt/format.h>
+
+#include "cli/help.hpp"
+#include "cli/parser.hpp"
+#include "docs/man.hpp"
+#include "docs/man_parts.hpp"
+#include "unwind/walker.hpp"
+
+namespace coretap {
+
+namespace {
+
+/// A tool with all options that the library adds, and nothing of its own.
+Tool any_tool() {
+  Tool tool;
+  tool.name = "NAME";
+  tool.positionals = shared::interval_count();
+  tool.report = EventReport{};
+  return tool;
+}
+
+void options(Page& p) {
+  p.section("COMMON OPTIONS");
+  p.prose(
+      "A tool that has another use for one of these letters takes the long name only, as its page "
+      "shows. Long names mean the same in all tools, and any unambiguous start of one will do.");
+  p.begin("-tag -width Ds");
+  for (auto& o : all_options(any_tool())) {
+    p.item(option_item(o));
+    p.prose(sentence(o.doc));
+  }
+  p.item("Fl - Ar COMMAND Op Ar ARGS ...");
+  p.prose(
+      "Runs this command with the rights of the caller, and exits when it ends. A tool that can "
+      "filter by process traces the command and its children only. The command starts after all "
+      "programs are attached, so that its first events are seen.");
+  p.end();
+  p.prose(
+      "Times are given in seconds, or with a unit: 100ms, 2s, 5m, 1h. Sizes are given in bytes, or "
+      "with K, M or G for KiB, MiB or GiB.");
+}
+
+void filters(Page& p) {
+  p.section("FILTERS");
+  p.prose(
+      "Filters by task apply to the task that an event belongs to, which need not be the one that "
+      "runs when the event happens: for block I/O it is the one that submitted the request, for a "
+      "TCP connection the one that owns the socket. Process and thread ids are those of the pid "
+      "namespace that the tool runs in. Cgroups are those of version 2; a filter by cgroup also "
+      "matches the cgroups below it. Filters are evaluated in the kernel, and the events that they "
+      "exclude are counted.");
+}
+
+void formats(Page& p) {
+  auto kinds = json_kinds(any_tool());
+  auto &header = kinds.front(), &ledger = kinds.back();
+  p.section("TEXT");
+  p.prose(
+      "Events are flushed line by line to a terminal, and at least every 100 ms to a pipe or a file. Control "
+      "characters, escape sequences and bytes that are not UTF-8 appear as \\xNN in all text that "
+      "comes from other programs.");
+  p.section("JSON");
+  p.prose(
+      "With --json each line is one object. The value of its key type names its kind. Keys keep "
+      "their names, order and types in later versions; new ones may be added. A key that ends in "
+      "_ns, _us, _ms, _bytes, _kb, _mb, _pages or _ratio has its unit there.");
+  p.macro("Ss Header");
+  p.prose("The first line:");
+  key_items(p, header.keys);
+  p.macro("Ss Ledger");
+  p.prose("The last line, and in text the lines on standard error when tracing ends:");
+  key_items(p, ledger.keys);
+  p.section("CSV");
+  p.prose(
+      "With --csv the first line has the names of the columns, which are the same as the keys of "
+      "JSON. Fields are quoted as RFC 4180 says. Unknown values are empty. There is no header "
+      "line with options; the ledger goes to standard error, as for text.");
+}
+
+void attach_points(Page& p) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"tp_btf", "a tracepoint whose arguments are typed by the kernel's BTF"},
+      {"raw_tp", "a raw tracepoint"},
+      {"tracepoint", "a tracepoint as tracefs lists it"},
+      {"fentry", "the entry of a kernel function, by a trampoline"},
+      {"fexit", "the return of a kernel function, by a trampoline"},
+      {"kprobe", "the entry of a kernel function, by a breakpoint"},
+      {"kretprobe", "the return of a kernel function, by a breakpoint"},
+      {"uprobe", "the entry of a user function"},
+      {"uretprobe", "the return of a user function"},
+      {"perf_event", "a sample of a hardware or software counter"},
+      {"iter", "an iterator over kernel objects"},
+  };
+  p.section("ATTACH POINTS");
+  p.prose(
+      "The pages of the tools list candidates for each hook, the preferred one first. They are "
+      "written as the sections of the BPF programs:");
+  p.begin("-tag -width tracepoint -compact");
+  for (auto& [kind, meaning] : kKinds) {
+    p.item(fmt::format("Ql {}", kind));
+    p.prose(sentence(meaning));
+  }
+  p.end();
+}
+
+void user_stacks(Page& p) {
+  p.section("USER STACKS");
+  p.prose(
+      "On x86-64 user stacks are unwound by the tables in .eh_frame that programs and libraries "
+      "carry for exceptions, so that code without frame pointers is covered. The tables are read "
+      "when a process is first seen. In code without such tables (of JIT compilers, for example) "
+      "the frame pointer is tried; the number of frames found that way is reported with the stack, "
+      "as [guessed frames: 1], and in JSON. They may be wrong where code keeps no frame pointer "
+      "either. On arm64 --unwind auto uses frame pointers alone, which distributions keep there. A "
+      "function that calls no other function may have none: if it is the innermost one, its caller "
+      "is missing.");
+  p.macro("Pp");
+  p.prose(
+      "A stack that ends before the function in which its program or thread started is marked at "
+      "its outer end, such as [truncated: no mapping]. The ledger counts these by reason:");
+  p.begin("-tag -width Ds");
+  for (auto& reason : cut_reasons()) {
+    if (reason.words.empty()) continue;
+    p.item("Sy " + inline_words(reason.words));
+    p.prose(sentence(reason.meaning));
+  }
+  p.end();
+  p.prose(
+      "If a library is mapped at addresses at which another one was mapped before, the tables of "
+      "the old one are used for up to 50 ms; a stack of that time may have a wrong frame.");
+}
+
+void exit_status(Page& p) {
+  p.section("EXIT STATUS");
+  p.begin("-tag -width Ds -compact");
+  for (auto& s : exit_statuses()) {
+    p.item(std::to_string(s.status));
+    p.prose(sentence(s.meaning));
+  }
+  p.end();
+  p.prose("With --exit-status it is that of the command.");
+}
+
+}  // namespace
+
+std::string output_man_page() {
+  Page p("coretap-output", 7, "options, output formats and exit status of all coretap tools");
+  p.section("DESCRIPTION");
+  p.prose(
+      "What the tools of coretap(8) have in common. Data goes to standard output, everything else "
+      "to standard error.");
+  options(p);
+  filters(p);
+  formats(p);
+  attach_points(p);
+  user_stacks(p);
+  exit_status(p);
+  p.section("SEE ALSO");
+  p.macro("Xr coretap 8");
+  return p.finish();
+}
+
+}  // namespace coretap

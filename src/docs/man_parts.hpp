@@ -1,0 +1,17 @@
+// What several manual pages are made of.
+#pragma once
+#include <vector>
+
+#include "coretap/tool.hpp"
+#include "docs/keys.hpp"
+#include "docs/mdoc.hpp"
+
+namespace coretap {
+
+/// Keys of JSON objects, as items of a list of their own.
+void key_items(Page& p, const std::vector<OutputKey>& keys);
+
+/// Questions, each with the command line that answers it.
+void question_items(Page& p, const Tool& tool);
+
+}  // namespace coretap

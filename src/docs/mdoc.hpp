@@ -1,0 +1,46 @@
+// A manual page in mdoc(7), line by line.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "coretap/options.hpp"
+
+namespace coretap {
+
+/// Text on a macro line: words that look like macros are protected.
+std::string inline_words(std::string_view text);
+
+/// A fragment of the tables as a sentence; a first word that is a name or a number stays as it is.
+std::string sentence(std::string_view fragment);
+
+class Page {
+ public:
+  /// Title, section (7, 8), and the line of NAME.
+  Page(std::string_view name, int section, std::string_view summary);
+
+  void macro(std::string_view line) { out_ += fmt::format(".{}\n", line); }
+  void section(std::string_view title) { macro(fmt::format("Sh {}", title)); }
+
+  /// Prose: options, paths, pages and `-- COMMAND` get their macros, each sentence its own line.
+  void prose(std::string_view text);
+
+  void item(std::string_view line) { macro(fmt::format("It {}", line)); }
+  void begin(std::string_view list) { macro(fmt::format("Bl {}", list)); }
+  void end() { macro("El"); }
+  void example(std::string_view command);
+
+  std::string finish() { return std::move(out_); }
+
+ private:
+  void paragraph(std::string_view text);
+
+  std::string out_;
+};
+
+/// "Fl p Ar PID , Fl -pid Ar PID".
+std::string option_item(const Option& option);
+
+}  // namespace coretap
