@@ -2,10 +2,13 @@
 // functions have sections "uprobe/LIBRARY:function": the library finds the files
 // (probe_target.hpp).
 #pragma once
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace coretap {
+
+class Config;
 
 /// Something a candidate asks of the running kernel beyond its programs' own attach points.
 struct Need {
@@ -34,11 +37,22 @@ struct Candidate {
   std::string_view caveat = {};  ///< what is less exact this way; printed when it is chosen
 };
 
+/// Words that name what to trace: "vfs_*", "c:malloc", "t:sched:*" (src/program/target.hpp).
+using TargetWords = std::vector<std::string> (*)(const Config&);
+
 struct Hook {
   std::string_view name;
   std::vector<Candidate> candidates;  ///< the best first
   std::string_view when = {};         ///< only with this option (long name), "!name": only without
   std::string_view optional = {};     ///< what is lost without it; empty: the tool needs it
+  /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): what they attach to comes from these
+  /// words; the library takes those programs that the words and this kernel need.
+  TargetWords targets = nullptr;
 };
+
+/// The hook of ON_TARGETS.
+Hook traced(std::string_view name, TargetWords words);
+/// The tool's positional words.
+std::vector<std::string> words_of_command_line(const Config& config);
 
 }  // namespace coretap

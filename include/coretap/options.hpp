@@ -72,6 +72,10 @@ Option syscalls(char letter, Setting wanted, Setting some);
 Option cgroups(char letter = 'c');
 /// Where to write instead of standard output.
 Option output(char letter = 'o');
+/// How words that name what to trace are read, and how many places they may come to.
+Option regular_expressions(char letter = 'r');
+Option max_probes();
+Option debug(char letter = 'D');
 Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
@@ -140,6 +144,6 @@ std::vector<Option> task_filters(bool uid_letter = true);
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
 
 /// What stands on the command line without a dash.
-enum class Positionals { none, interval_count, duration, cgroups };
+enum class Positionals { none, interval_count, duration, cgroups, targets };
 
 }  // namespace coretap

@@ -131,6 +131,24 @@ struct TableReport {
   std::uint64_t top = 0;       ///< rows in text where --top does not say; 0: all
   /// Without this option keys are numbers and counters lie in slots; empty: never.
   std::string_view keyed_when = {};
+  /// Without --sort the largest come last, where a terminal shows them.
+  bool largest_last = false;
+  std::string_view time_when = {};  ///< option under which text has the time; empty: always
+
+  TableReport by_slots() && {
+    keyed_when = kNever;
+    return std::move(*this);
+  }
+  TableReport ascending() && {
+    largest_last = true;
+    return std::move(*this);
+  }
+  TableReport timed(std::string_view option) && {
+    time_when = option;
+    return std::move(*this);
+  }
+  /// Its keys are always numbers.
+  static constexpr std::string_view kNever = "!";
 };
 
 /// System calls out of flight recorders (bpf/lib/record.bpf.h): one for each cgroup of the command

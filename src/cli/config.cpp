@@ -266,6 +266,21 @@ Option output(char letter) {
       Complete::file));
 }
 
+Option regular_expressions(char letter) {
+  return same_everywhere(
+      flag(letter, "regexp", "patterns are regular expressions (POSIX extended)"));
+}
+
+Option max_probes() {
+  return limit("max-probes", "N",
+               "places that may be attached one by one (default: 1000); more take long",
+               &Config::max_probes, 1 << 20);
+}
+
+Option debug(char letter) {
+  return same_everywhere(flag(letter, "debug", "also say each place that is traced"));
+}
+
 Option timestamp(char letter) {
   return same_everywhere(flag(letter, "timestamp", "print the time of each line or report"));
 }
@@ -561,7 +576,7 @@ std::vector<Option> common_options(const Tool& tool) {
     return Option{letter, name, {}, doc, no_effect, {}, Complete::nothing, true};
   };
   std::vector<Option> all;
-  if (tool.positionals == Positionals::interval_count)
+  if (tool.positionals == Positionals::interval_count || tool.positionals == Positionals::targets)
     all.push_back(seconds('i', "interval", "a report every so often", &Config::interval));
   all.push_back(duration());
   all.push_back(simple('j', "json", "one JSON object per line"));
@@ -589,6 +604,10 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
   if (tool.positionals == Positionals::cgroups) {
     for (auto& word : words)
       if (auto r = take_cgroup(c, word); !r) return r;
+    return {};
+  }
+  if (tool.positionals == Positionals::targets) {
+    c.targets = words;
     return {};
   }
   std::size_t most = tool.positionals == Positionals::interval_count ? 2

@@ -112,6 +112,7 @@ std::string synopsis(const Tool& tool) {
   if (tool.positionals == Positionals::interval_count) text += " [INTERVAL [COUNT]]";
   if (tool.positionals == Positionals::duration) text += " [DURATION]";
   if (tool.positionals == Positionals::cgroups) text += " [CGROUP...]";
+  if (tool.positionals == Positionals::targets) text += " [PATTERN...]";
   return text + " [-- COMMAND ARGS...]";
 }
 
@@ -140,6 +141,10 @@ std::vector<Argument> arguments(const Tool& tool) {
     all.push_back({"COUNT", "end after so many reports; without it Ctrl-C ends"});
   } else if (tool.positionals == Positionals::cgroups) {
     all.push_back({"CGROUP", "the same as --cgroup CGROUP"});
+  } else if (tool.positionals == Positionals::targets) {
+    all.push_back({"PATTERN",
+                   "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of "
+                   "a library or program, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * is any text"});
   } else if (tool.positionals == Positionals::duration) {
     all.push_back(
         {"DURATION", "end after so many seconds (or 100ms, 2m, 1h); without it Ctrl-C ends"});

@@ -292,6 +292,8 @@ std::string zsh_completion(const Naming& naming) {
       cases += " \\\n        ':interval in seconds: ' ':number of reports: '";
     else if (tool.positionals == Positionals::cgroups)
       cases += " \\\n        '*:cgroup: _files -/'";
+    else if (tool.positionals == Positionals::targets)
+      cases += " \\\n        '*:what to trace: '";
     else if (tool.positionals == Positionals::duration)
       cases += " \\\n        ':duration in seconds: '";
     cases += "\n      ;;\n";

@@ -200,6 +200,7 @@ void synopsis_section(Page& p, const Tool& tool, const Naming& naming) {
   if (tool.positionals == Positionals::interval_count) p.macro("Op Ar INTERVAL Op Ar COUNT");
   if (tool.positionals == Positionals::duration) p.macro("Op Ar DURATION");
   if (tool.positionals == Positionals::cgroups) p.macro("Op Ar CGROUP ...");
+  if (tool.positionals == Positionals::targets) p.macro("Op Ar PATTERN ...");
   p.macro("Op Fl - Ar COMMAND Op Ar ARGS ...");
 }
 
@@ -465,10 +466,11 @@ std::vector<std::string_view> parts(std::string_view list) {
 
 void output(Page& p, const Tool& tool, const TableReport& r) {
   p.prose(fmt::format(
-      "Each report has the time of day in brackets and a row for each key about which there is "
-      "something to tell since the report before, by {}, the largest first; in parentheses the "
+      "Each report has {}the time of day in brackets and a row for each key about which there is "
+      "something to tell since the report before, by {}, the largest {}; in parentheses the "
       "columns' keys in JSON and CSV.",
-      fmt::join(parts(r.sort), ", then ")));
+      r.time_when.empty() ? "" : fmt::format("with --{} ", r.time_when),
+      fmt::join(parts(r.sort), ", then "), r.largest_last ? "last" : "first"));
   if (has(tool, "top") && r.top)
     p.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", r.top));
   field_items(p, r.fields);

@@ -23,7 +23,8 @@ class TableReporter : public Reporter {
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
     keyed_ = report_.keyed_when.empty() || s.config.holds(report_.keyed_when);
-    rows_.order(report_, s.config.sort.empty() ? report_.sort : s.config.sort, s.config.top);
+    rows_.order(report_, s.config.sort.empty() ? report_.sort : s.config.sort, s.config.top,
+                report_.largest_last && s.config.sort.empty());
   }
 
   Result<void> open(Session& s) override {
@@ -80,7 +81,7 @@ class TableReporter : public Reporter {
     } else if (s.config.format == OutputFormat::csv) {
       for (auto& r : rows) s.out.line(stamp + ',' + columns_.csv(r.data(), s.names));
     } else {
-      s.out.line(fmt::format("[{}]", wall_time()));
+      if (s.config.holds(report_.time_when)) s.out.line(fmt::format("[{}]", wall_time()));
       s.out.line(columns_.titles());
       for (auto& r : rows) s.out.line(columns_.row(r.data(), s.names));
       s.out.write("\n");

@@ -5,9 +5,11 @@
 
 namespace coretap {
 
-void TableRows::order(const TableReport& report, std::string_view sort, std::uint64_t top) {
+void TableRows::order(const TableReport& report, std::string_view sort, std::uint64_t top,
+                      bool largest_last) {
   report_ = &report;
   top_ = top;
+  largest_last_ = largest_last;
   while (!sort.empty()) {
     auto key = sort.substr(0, sort.find(','));
     for (auto& f : report.fields)
@@ -33,6 +35,7 @@ std::vector<std::string> TableRows::since_last(Reading now) {
     return false;
   });
   if (top_ && rows.size() > top_) rows.resize(top_);
+  if (largest_last_) std::reverse(rows.begin(), rows.end());
   return rows;
 }
 

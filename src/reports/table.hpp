@@ -16,7 +16,8 @@ class TableRows {
   using Reading = Growth::Reading;
 
   /// Rows by these fields of the report ("total_ns,count"), at most so many; 0: all.
-  void order(const TableReport& report, std::string_view sort, std::uint64_t top);
+  void order(const TableReport& report, std::string_view sort, std::uint64_t top,
+             bool largest_last = false);
 
   /// A row (key and counters) for each key that had events since the reading before.
   std::vector<std::string> since_last(Reading now);
@@ -28,6 +29,7 @@ class TableRows {
   const TableReport* report_ = nullptr;
   std::vector<const Field*> sort_;
   std::uint64_t top_ = 0, events_ = 0;
+  bool largest_last_ = false;
   Growth growth_;
 };
 

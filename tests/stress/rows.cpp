@@ -292,6 +292,15 @@ std::vector<Row> make_rows() {
        .tiny = {"--ring-size", "4096"},
        .copies = 12,
        .by_cgroup = true},
+      {.tool = "funccount",
+       .victim = "probes",
+       .arguments = [](std::uint64_t n) -> Strings {
+         return {"--calls", text(n)};
+       },
+       .events = 500000,
+       .options = {"t:syscalls:sys_enter_getppid"},
+       .shown = counted,
+       .truth = says<kCalls>},
       {.tool = "gethostlatency",
        .victim = "resolver",
        .arguments = [](std::uint64_t n) -> Strings {
