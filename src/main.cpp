@@ -3,7 +3,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
 #include "text/errors.hpp"
 
 #include "coretap/tool.hpp"
@@ -24,8 +23,7 @@ int main(int argc, char** argv) {
     name = arguments.front();
     entry = find_tool(name);
     if (!entry) {
-      print_error("coretap",
-                  {fmt::format("there is no tool '{}'", name), {}, "coretap list shows them all"});
+      print_error("coretap", no_such_tool(name));
       return kUsage;
     }
     arguments.erase(arguments.begin());

@@ -92,7 +92,7 @@ inline_ int end(struct pt_regs *ctx)
 	bpf_get_current_comm(l->e.comm, sizeof(l->e.comm));
 	l->e.host.at = sizeof(l->e);
 	bytes = l->e.host.bytes;
-	opaque(bytes);
+	barrier_var(bytes);
 	if (bytes > HOST_BYTES)
 		bytes = HOST_BYTES;
 	emit_copy(&l->e, sizeof(l->e) + bytes);

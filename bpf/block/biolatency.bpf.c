@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biolatency: block I/O latency as a histogram. */
 #include "lib/block.bpf.h"
-#include "lib/hist.bpf.h"
+#include "lib/aggregate.bpf.h"
 #include "block/biolatency.h"
 
 OPT(bool, queued);
@@ -19,7 +19,7 @@ RQ_SLOTS(struct io);
 /* Of a wanted task; nothing more is known. */
 BIO_SLOTS(u8);
 
-HIST_KEYS(struct biolatency_key);
+HISTOGRAM(latency, struct biolatency_key)
 
 /* Set when all is attached: what began before is not missed. */
 volatile __u64 tracing_since = 0;
@@ -114,15 +114,11 @@ int on_complete(u64 *ctx)
 	ns = since(s->start, bpf_ktime_get_ns());
 	s->start = 0;
 	s->wanted = filter.on && waits_for_flush(rq);
-	if (!hist_keyed) {
-		hist_add(ns);
-		return 0;
-	}
 	if (by_disk)
 		key.disk = rq_disk(rq);
 	if (by_flags)
 		key.flags = rq->cmd_flags;
-	hist_add_key(&key, ns);
+	latency_add(&key, ns);
 	return 0;
 }
 

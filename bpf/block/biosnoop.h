@@ -2,20 +2,12 @@
 #ifndef CORETAP_BIOSNOOP_H
 #define CORETAP_BIOSNOOP_H
 
-#include "lib/shared.h"
+#include "lib/block_io.h"
 
 /* Beside the previous I/O on that disk; none, or not asked for. */
 enum biosnoop_pattern { BIOSNOOP_NO_PATTERN, BIOSNOOP_SEQUENTIAL, BIOSNOOP_RANDOM };
 
 /* Whose it is: all zero where nobody is known. */
-struct biosnoop_owner {
-	__u64 cgroup;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
-	__u32 known;
-	char comm[COMM_LEN];
-};
 
 struct biosnoop_event {
 	struct event_head head;
@@ -28,7 +20,7 @@ struct biosnoop_event {
 	__s32 status; /* below 0: an errno; else the block layer's own numbers */
 	__u32 pattern;
 	__u32 queue_known;
-	struct biosnoop_owner owner;
+	struct block_owner owner;
 };
 
 #endif

@@ -90,7 +90,7 @@ int on_exec(u64 *ctx)
 		size = ARGS_MOST;
 		e->what |= EXECSNOOP_CUT;
 	}
-	opaque(size);
+	barrier_var(size);
 	if (size > ARGS_MOST)
 		return 0;
 	if (bpf_probe_read_user(r->text + file, size, (void *)from)) {

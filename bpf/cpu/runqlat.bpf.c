@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* runqlat: time that runnable tasks wait for a CPU. */
 #include "lib/filter.bpf.h"
-#include "lib/hist.bpf.h"
+#include "lib/aggregate.bpf.h"
 #include "cpu/runqlat.h"
 
 OPT(bool, by_pid);
@@ -16,16 +16,12 @@ struct wait {
 };
 
 TASK_SLOT(struct wait);
-HIST_KEYS(struct runqlat_key);
+HISTOGRAM(delays, struct runqlat_key)
 
 inline_ void add(struct task_struct *next, u64 ns)
 {
 	struct runqlat_key key = {};
 
-	if (!hist_keyed) {
-		hist_add(ns);
-		return;
-	}
 	if (by_pid)
 		key.pid = task_tgid(next);
 	if (by_tid)
@@ -34,7 +30,7 @@ inline_ void add(struct task_struct *next, u64 ns)
 		task_comm(by_tid ? next : next->group_leader, key.comm);
 	if (by_pidns)
 		key.pidns = BPF_CORE_READ(next, nsproxy, pid_ns_for_children, ns.inum);
-	hist_add_key(&key, ns);
+	delays_add(&key, ns);
 }
 
 /*

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* cachestat: hits and misses of the page cache. */
+#include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
 #include "fs/cachestat.h"
 
-CPU_SLOTS(sums, struct cachestat_sums);
+SUMS(pages, struct cachestat_sums)
 
 /* What a task did last, to tell one access from its echoes. */
 struct last {
@@ -17,12 +18,7 @@ struct last {
 
 TASK_SLOT(struct last);
 
-#define ADD(counter, n)                                        \
-	do {                                                   \
-		struct cachestat_sums *s_ = cpu_slot(&sums);   \
-		if (s_)                                        \
-			__sync_fetch_and_add(&s_->counter, n); \
-	} while (0)
+#define ADD(counter, n) SUM_ADD(pages, counter, n)
 
 /* The running task's; NULL where it is not wanted. */
 inline_ struct last *wanted_slot(void)

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* readahead: how long pages that were read ahead lie in the cache until somebody wants them. */
 #include "lib/filter.bpf.h"
-#include "lib/hist.bpf.h"
+#include "lib/aggregate.bpf.h"
 #include "lib/mm.bpf.h"
 #include "fs/readahead.h"
 
-CPU_SLOTS(sums, struct readahead_sums);
+SUMS(pages, struct readahead_sums)
+SINGLE_HISTOGRAM(ages)
 
 #define EEXIST 17
 
-#define ADD(counter, n)                                        \
-	do {                                                   \
-		struct readahead_sums *s_ = cpu_slot(&sums);   \
-		if (s_)                                        \
-			__sync_fetch_and_add(&s_->counter, n); \
-	} while (0)
+#define ADD(counter, n) SUM_ADD(pages, counter, n)
 
 /*
  * Folios that nobody has wanted yet, by file and first page. A folio that is replaced by another
@@ -190,7 +186,7 @@ int on_add(u64 *ctx)
 	change_unused(place.mapping, fresh.pages);
 	ADD(read, fresh.pages);
 	order = log2_u64(fresh.pages);
-	opaque(order);
+	barrier_var(order);
 	order &= ORDERS - 1;
 	if (!order_seen[order])
 		order_seen[order] = 1;
@@ -242,7 +238,7 @@ __noinline u64 use(u64 mapping, u64 index)
 		if (!bpf_map_delete_elem(&unused, &place)) {
 			change_unused(mapping, -pages);
 			ADD(used, pages);
-			hist_add_n(since(time, bpf_ktime_get_ns()), pages);
+			ages_add_n(since(time, bpf_ktime_get_ns()), pages);
 		}
 		return place.index + pages;
 	}

@@ -7,11 +7,11 @@
 OPT(__u32, only_cpu);
 OPT(bool, one_cpu);
 
-TARGET_SLOTS(table_slots);
+TARGET_SLOTS(calls, struct funccount_counts)
 
 inline_ int count_call(void *ctx, u64 id)
 {
-	u64 *counts;
+	struct funccount_counts *c;
 
 	if (id >= target_count)
 		return 0;
@@ -21,10 +21,9 @@ inline_ int count_call(void *ctx, u64 id)
 	}
 	if (!keep_current())
 		return 0;
-	counts = cpu_slot(&table_slots);
-	opaque(id);
-	if (counts && id < target_count)
-		__sync_fetch_and_add(&counts[id], 1); /* an interrupt may count the same */
+	c = calls_of(id);
+	if (c)
+		__sync_fetch_and_add(&c->count, 1); /* an interrupt may count the same */
 	return 0;
 }
 

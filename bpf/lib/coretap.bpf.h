@@ -30,10 +30,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 OPT(__u32, stack_depth); /* frames at most, of one walk */
 
-/* Keeps the compiler from moving a bounds check to another register than the one used (clang 14).
- */
-#define opaque(x) asm volatile("" : "+r"(x))
-
 /*
  * Argument n of a BTF tracepoint, where which one it is depends on the kernel: the compiler would
  * merge two such loads into one at a computed offset, which the verifier refuses.

@@ -31,10 +31,13 @@ struct ledger {
 
 #define HIST_SLOTS 64
 
-/* Slot n counts values v with 2^n <= v < 2^(n+1), in units; slot 0 also 0. */
+/*
+ * Slot n counts values v with 2^n <= v < 2^(n+1), in steps; slot 0 also 0. Of a linear one n <= v <
+ * n+1; its last slot also all above.
+ */
 struct hist {
 	__u64 slots[HIST_SLOTS];
-	__u64 total_ns;
+	__u64 total; /* of the values, in units */
 	__u64 pad[7]; /* whole cache lines: one struct per CPU */
 };
 

@@ -18,15 +18,22 @@ const volatile __u8 target_copied[TARGET_KINDS] = {};
 const volatile __u32 target_entries[CALLS_COMPAT] = {};
 const volatile __u32 target_ends[CALLS_COMPAT] = {};
 
-/* A slot of so many counters for each CPU; the loader sets both. */
-#define TARGET_SLOTS(name)                         \
-	struct {                                   \
-		__uint(type, BPF_MAP_TYPE_ARRAY);  \
-		__uint(map_flags, BPF_F_MMAPABLE); \
-		__uint(max_entries, 1);            \
-		__uint(key_size, 4);               \
-		__uint(value_size, 8);             \
-	} name SEC(".maps")
+/* Per-CPU slots of one value for each target: name_of(id); the loader gives the size. */
+#define TARGET_SLOTS(name, value_type)                                                      \
+	struct {                                                                            \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                           \
+		__uint(map_flags, BPF_F_MMAPABLE);                                          \
+		__uint(max_entries, 1);                                                     \
+		__uint(key_size, 4);                                                        \
+		__uint(value_size, sizeof(value_type));                                     \
+	} name##_cpus SEC(".maps");                                                         \
+	inline_ value_type *name##_of(u64 id)                                               \
+	{                                                                                   \
+		value_type *slots = cpu_slot(&name##_cpus);                                 \
+                                                                                            \
+		barrier_var(id);                                                            \
+		return slots && id < target_count ? &slots[id] : NULL;                      \
+	}
 
 inline_ u64 target_id(void *ctx, enum target_kind kind)
 {
@@ -47,7 +54,7 @@ inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *r
 	index &= ~CALL_X32;
 	if (index >= CALLS_COMPAT || call_is_compat(regs))
 		return -1;
-	opaque(index);
+	barrier_var(index);
 	return (u64)ids[index & (CALLS_COMPAT - 1)] - 1;
 }
 

@@ -123,7 +123,7 @@ inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
 		at = 0;
 	}
 	at = at / 8;
-	opaque(at);
+	barrier_var(at);
 	*word = w->block[at & (WALK_BLOCK / 8 - 1)];
 	return true;
 }
@@ -189,12 +189,12 @@ inline_ u32 unwind_find_rule(struct walk *w, u64 pc)
 
 		if (!half)
 			break;
-		opaque(middle);
+		barrier_var(middle);
 		if (c->rows[middle & (UNWIND_CHUNK_ROWS - 1)] <= key)
 			at = middle;
 		n -= half;
 	}
-	opaque(at);
+	barrier_var(at);
 	return c->rows[at & (UNWIND_CHUNK_ROWS - 1)] & 0xffff;
 }
 

@@ -76,7 +76,7 @@ inline_ void walk_found(struct walk *w, u64 ip)
 {
 	u32 depth = w->stack.depth;
 
-	opaque(depth);
+	barrier_var(depth);
 	if (depth >= STACK_DEPTH)
 		return;
 	w->stack.ip[depth] = ip;

@@ -2,7 +2,7 @@
 /* extfrag: page allocations that take from another migrate type. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
-#include "lib/table.bpf.h"
+#include "lib/aggregate.bpf.h"
 #include "lib/zone.bpf.h"
 #include "memory/extfrag.h"
 
@@ -11,7 +11,7 @@ OPT(bool, by_process);
 OPT(bool, all_fallbacks);
 OPT(__u32, least_order);
 
-TABLE(struct extfrag_key, struct extfrag_count);
+TABLE(fallbacks, struct extfrag_key, struct extfrag_count)
 
 inline_ void tally(struct extfrag_fallback *fallback)
 {
@@ -22,7 +22,7 @@ inline_ void tally(struct extfrag_fallback *fallback)
 		key.pid = current_tgid();
 		bpf_get_current_comm(key.comm, sizeof(key.comm));
 	}
-	c = table_row(&key);
+	c = fallbacks_row(&key);
 	if (c)
 		__sync_fetch_and_add(&c->count, 1);
 }

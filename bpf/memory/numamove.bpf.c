@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* numamove: pages that NUMA balancing moves to the node of the task that uses them. */
+#include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
 #include "memory/numamove.h"
 
-CPU_SLOTS(sums, struct numamove_sums);
+SUMS(migrations, struct numamove_sums)
 
 /* The migration that a task is in; one at a time. */
 struct migration {
@@ -39,7 +40,7 @@ inline_ int begin(u64 pages)
 
 inline_ void add(struct migration *m, u64 moved, u64 failed)
 {
-	struct numamove_sums *s = cpu_slot(&sums);
+	struct numamove_sums *s = migrations_slot();
 
 	if (!s)
 		return;

@@ -2,7 +2,7 @@
 /* tcpretrans: TCP segments that were sent again. */
 #include "lib/emit.bpf.h"
 #include "lib/sock.bpf.h"
-#include "lib/table.bpf.h"
+#include "lib/aggregate.bpf.h"
 #include "net/tcpretrans.h"
 
 OPT(bool, counting);
@@ -14,7 +14,7 @@ OPT(bool, with_probes);
 /* Newer kernels (6.18, not 6.12) hand over what came of it, and tell of failures too. */
 TP_ARGS(tcp_retransmit_skb);
 
-TABLE(struct flow, struct tcpretrans_count);
+TABLE(flows, struct flow, struct tcpretrans_count)
 SOCK_SLOT(struct sock_owner);
 
 inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_event *what)
@@ -28,7 +28,7 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 		return 0;
 	}
 	if (counting) {
-		c = table_row(f);
+		c = flows_row(f);
 		if (c) {
 			__sync_fetch_and_add(&c->retransmits, 1);
 			__sync_fetch_and_add(&c->bytes, what->length);

@@ -2,7 +2,7 @@
 /* syscount: system calls and the time in them, by call or by process. */
 #include "lib/filter.bpf.h"
 #include "lib/syscall.bpf.h"
-#include "lib/table.bpf.h"
+#include "lib/aggregate.bpf.h"
 #include "syscall/syscount.h"
 
 OPT(bool, by_process);
@@ -27,8 +27,8 @@ struct slots {
 };
 
 TASK_SLOT(struct call);
-TABLE(struct syscount_key, struct syscount_counts);
-CPU_SLOTS(table_slots, struct slots);
+TABLE(calls, struct syscount_key, struct syscount_counts)
+SUMS(calls, struct slots)
 
 inline_ void process_comm(char comm[COMM_LEN])
 {
@@ -51,12 +51,12 @@ inline_ struct syscount_counts *counts_of(u32 index)
 
 		key.id = current_tgid();
 		process_comm(key.comm);
-		return table_row(&key);
+		return calls_row(&key);
 	}
-	s = cpu_slot(&table_slots);
+	s = calls_slot();
 	if (!s)
 		return NULL;
-	opaque(index);
+	barrier_var(index);
 	return &s->calls[index & (CALLS - 1)];
 }
 
@@ -74,7 +74,7 @@ inline_ void add(u32 index, u64 ns)
 
 inline_ bool wanted_call(u32 index)
 {
-	opaque(index);
+	barrier_var(index);
 	return !some_calls || wanted_calls[index & (CALLS - 1)];
 }
 

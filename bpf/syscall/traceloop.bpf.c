@@ -37,13 +37,13 @@ TASK_SLOT(struct call);
 
 inline_ bool wanted_call(u32 index)
 {
-	opaque(index);
+	barrier_var(index);
 	return !some_calls || wanted_calls[index & (CALLS - 1)];
 }
 
 inline_ u8 texts_of(u32 index)
 {
-	opaque(index);
+	barrier_var(index);
 	return call_texts[index & (CALLS - 1)];
 }
 

@@ -14,10 +14,17 @@ namespace coretap {
 using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool>;
 
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
+class Config;
+
+/// What a reader of fields may ask beside its record.
+struct FieldContext {
+  const Config* config = nullptr;
+  double seconds = 0;  ///< that the record covers, in reports at intervals; 0: not known
+};
+
 struct Format {
   enum Kind {
     number,
-    hex,
     pointer,  ///< hexadecimal; the kernel's are shown only to whom the kernel shows its addresses
     octal,    ///< with at least `digits` digits
     text,
@@ -29,7 +36,7 @@ struct Format {
     thousandths,   ///< value in thousandths, shown with three decimals
     disk,          ///< device number, shown and written by its name
     enumerator,    ///< value of a kernel enum, by its name on this kernel
-    bits,          ///< set of bits numbered by a kernel enum
+    symbol,        ///< address of a kernel function, by its name
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
     target,        ///< number of what was named to be traced, by its name
@@ -37,7 +44,7 @@ struct Format {
     rwbs,          ///< the same in letters, as the kernel's own trace output has them
   } kind = number;
   int width = 0;                 ///< columns; negative: left-aligned
-  std::string_view type = {};    ///< kernel enum for enumerator and bits
+  std::string_view type = {};    ///< kernel enum for enumerator
   std::string_view prefix = {};  ///< of its enumerators, left out when shown
   int digits = 2;
   int wide = 0;  ///< columns with --wide; 0: as without
@@ -48,7 +55,7 @@ inline constexpr Format number{Format::number, 10};
 inline constexpr Format pages{Format::number, 8};
 inline constexpr Format pid{Format::number, -7};
 inline constexpr Format small{Format::number, 5};
-inline constexpr Format hex{Format::hex, 10};
+inline constexpr Format symbol{Format::symbol, -28};
 inline constexpr Format pointer{Format::pointer, 18};
 inline constexpr Format comm{Format::text, -16};
 inline constexpr Format text{Format::text, -12};
@@ -87,31 +94,32 @@ struct Field {
   std::string_view title;  ///< established column title: "LAT(ms)"
   Format format;
   std::string_view doc;
-  Value (*read)(const void* record) = nullptr;
-  std::string_view when = {};    ///< in tables only with this option; JSON and CSV have it always
-  std::string_view exists = {};  ///< nowhere but with this option
-  std::string_view in_ms = {};   ///< title where --milliseconds shows microseconds as such
+  Value (*read)(const void* record, const FieldContext& context) = nullptr;
+  std::string_view shown_with =
+      {};  ///< in tables only with this option; JSON and CSV have it always
+  std::string_view only_with = {};          ///< nowhere but with this option
+  std::string_view millisecond_title = {};  ///< where --milliseconds shows microseconds as such
 
-  bool text_only = false;  ///< other fields have what it shows
+  bool table_only = false;  ///< other fields have what it shows
 
   Field in_text() const {
     Field f = *this;
-    f.text_only = true;
+    f.table_only = true;
     return f;
   }
   Field with(std::string_view option) const {
     Field f = *this;
-    f.when = option;
+    f.shown_with = option;
     return f;
   }
   Field only(std::string_view option) const {
     Field f = *this;
-    f.exists = option;
+    f.only_with = option;
     return f;
   }
   Field milliseconds(std::string_view title_then) const {
     Field f = *this;
-    f.in_ms = title_then;
+    f.millisecond_title = title_then;
     return f;
   }
 };
@@ -143,7 +151,7 @@ struct member_of<T Record::*> {
 template <auto Member>
 Field field(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record) {
+  return {key, title, format, doc, [](const void* record, const FieldContext&) {
             return detail::to_value(static_cast<const Record*>(record)->*Member);
           }};
 }
@@ -163,17 +171,53 @@ template <auto Member>
 Field text_field(std::string_view key, std::string_view title, Format format,
                  std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record) -> Value {
+  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
             auto& r = *static_cast<const Record*>(record);
             return std::string(text_of(r, r.*Member));
           }};
 }
 
-/// A field that is computed: derived<Record, ratio>("hit_ratio", ...).
+/// A field that is computed: derived<Record, ratio>("hit_ratio", ...); the function takes the
+/// record, and a FieldContext if it needs one.
 template <class Record, auto Function>
 Field derived(std::string_view key, std::string_view title, Format format, std::string_view doc) {
-  return {key, title, format, doc, [](const void* record) {
-            return detail::to_value(Function(*static_cast<const Record*>(record)));
+  return {
+      key, title, format, doc, [](const void* record, const FieldContext& context) {
+        auto& r = *static_cast<const Record*>(record);
+        if constexpr (std::is_invocable_v<decltype(Function), const Record&, const FieldContext&>)
+          return detail::to_value(Function(r, context));
+        else
+          return detail::to_value(Function(r));
+      }};
+}
+
+/// What a function of the record gives, per second of the report; empty where that is not known.
+template <class Record, auto Function>
+Field rate(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  return {key, title, format, doc, [](const void* record, const FieldContext& context) -> Value {
+            if (context.seconds <= 0) return {};
+            return static_cast<double>(Function(*static_cast<const Record*>(record))) /
+                   context.seconds;
+          }};
+}
+
+/// A member that is empty in records where another one is 0: field_if<&event::known, &event::pid>.
+template <auto Known, auto Member>
+Field field_if(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  using Record = typename detail::member_of<decltype(Member)>::record;
+  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
+            auto& r = *static_cast<const Record*>(record);
+            return r.*Known ? detail::to_value(r.*Member) : Value{};
+          }};
+}
+
+/// A number by one of some words: named<Record, kind>({"direct", "memcg"}, "kind", ...). Numbers
+/// beyond them stay numbers.
+template <class Record, auto Function, const auto& Words>
+Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
+            auto n = static_cast<std::size_t>(Function(*static_cast<const Record*>(record)));
+            return n < std::size(Words) ? std::string(Words[n]) : std::to_string(n);
           }};
 }
 

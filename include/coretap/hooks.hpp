@@ -2,6 +2,7 @@
 // functions have sections "uprobe/LIBRARY:function": the library finds the files
 // (probe_target.hpp).
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,20 @@ inline Need has_arguments(std::string_view tracepoint, int count) {
   return {Need::arguments, tracepoint, {}, count};
 }
 
+/// How often a perf event (section "perf_event/NAME", program/perf_events.hpp) runs its programs:
+/// times a second on each CPU, or counts of the event (of clocks: nanoseconds) per run.
+struct Sampling {
+  std::uint64_t hz = 0;
+  std::uint64_t period = 0;
+};
+inline Sampling at_hz(std::uint64_t hz) { return {.hz = hz}; }
+inline Sampling every(std::uint64_t period) { return {.period = period}; }
+
+/// More often, a CPU could do little else.
+inline constexpr std::uint64_t kLeastClockPeriod = 50'000;  // ns
+inline constexpr std::uint64_t kLeastHardwarePeriod = 100;  // events
+inline constexpr std::uint64_t kMostClockHz = 1'000'000'000 / kLeastClockPeriod;
+
 /// One way to attach a hook: all its programs, or it is rejected. Empty: another hook already
 /// delivers the event on this kernel. The ELF section name of each program says what it attaches
 /// to.
@@ -45,14 +60,16 @@ struct Hook {
   std::vector<Candidate> candidates;  ///< the best first
   std::string_view when = {};         ///< only with this option (long name), "!name": only without
   std::string_view optional = {};     ///< what is lost without it; empty: the tool needs it
+  Sampling sampling = {};             ///< of its perf events, where no option says otherwise
+  std::string_view instead = {};      ///< what to do where there is no way; empty: coretap doctor
   /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): what they attach to comes from these
   /// words; the library takes those programs that the words and this kernel need.
   TargetWords targets = nullptr;
 };
 
-/// The hook of ON_TARGETS.
-Hook traced(std::string_view name, TargetWords words);
-/// The tool's positional words.
+/// The tool's positional words (shared::target_arguments).
 std::vector<std::string> words_of_command_line(const Config& config);
+/// The hook of ON_TARGETS.
+Hook traced(std::string_view name, TargetWords words = words_of_command_line);
 
 }  // namespace coretap

@@ -20,7 +20,7 @@ template <auto Flow, class Part>
 Field flow_field(std::string_view key, std::string_view title, Format format, std::string_view doc,
                  Part) {
   using Record = typename member_of<decltype(Flow)>::record;
-  return {key, title, format, doc, [](const void* record) {
+  return {key, title, format, doc, [](const void* record, const FieldContext&) {
             return to_value(Part{}(static_cast<const Record*>(record)->*Flow));
           }};
 }

@@ -49,6 +49,21 @@ struct Option {
   bool adds_up = false;  ///< a list: what is given twice is both
 };
 
+/// A word on the command line without a dash, declared like an option.
+struct Positional {
+  std::string_view metavar;
+  std::string doc;  ///< no full stop
+  /// What must be there comes before what may; only the last one may be there several times.
+  enum Repeat { required, optional, any_number, at_least_one } repeat = optional;
+  std::function<Result<void>(Config&, std::string_view)> apply;
+  Complete complete = Complete::nothing;
+  std::string_view option = {};  ///< long name of the option that says the same: not both
+  std::string otherwise = {};    ///< applied where neither is given; empty: nothing is
+
+  bool repeats() const { return repeat == any_number || repeat == at_least_one; }
+  bool needed() const { return repeat == required || repeat == at_least_one; }
+};
+
 /// A flag that sets a bool of the kernel program, or only its own name.
 Option flag(char letter, std::string_view name, std::string_view doc, Setting target = {});
 
@@ -79,7 +94,14 @@ Option debug(char letter = 'D');
 Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
+Option interval();
 Option duration(char letter = 0);
+/// How often perf events run their programs, instead of Hook::sampling; at most `most` times a
+/// second on each CPU, and no more often than kernel.perf_event_max_sample_rate.
+Option frequency(std::string_view doc, std::uint64_t most);
+/// The same as counts of the event per sample; `least` is kLeastClockPeriod or
+/// kLeastHardwarePeriod.
+Option sample_period(char letter, std::string_view doc, std::uint64_t least);
 Option kernel_stack();
 Option extended();
 Option print_uid();
@@ -95,6 +117,8 @@ Option stack_storage();
 Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
+/// How a report that redraws itself on a terminal is shown: -C -r -s.
+std::vector<Option> screen();
 Option csv(char letter = 0);
 Option command(char letter = 0);  ///< one text instead of -- COMMAND
 Option ipv4();
@@ -136,14 +160,22 @@ std::vector<Option> off_cpu() {
 /// For Tool::check.
 Result<void> check_off_cpu(const Config& config);
 
+/// INTERVAL and COUNT. `otherwise`: seconds without an INTERVAL; 0: one report at the end.
+std::vector<Positional> interval_count(double otherwise = 0);
+Positional duration_argument();
+/// Any number of cgroups, as with cgroups().
+Positional cgroup_arguments();
+/// Words that name what to trace; `otherwise` where there is none.
+Positional target_arguments(std::string_view otherwise = {});
+/// A number put into `target` times `unit`: "runqslower 10000"; `otherwise` where there is none.
+Positional threshold(std::string_view metavar, std::uint64_t unit, std::string_view doc,
+                     Setting target, std::string_view otherwise = {});
+
 /// -p -t --comm --cgroup (and -u where the tool leaves the letter free)
 std::vector<Option> task_filters(bool uid_letter = true);
 }  // namespace shared
 
 /// Several lists as one.
 std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
-
-/// What stands on the command line without a dash.
-enum class Positionals { none, interval_count, duration, cgroups, targets };
 
 }  // namespace coretap

@@ -5,40 +5,156 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <type_traits>
 #include <vector>
 
 #include "coretap/fields.hpp"
+#include "coretap/histogram.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
 
 class Config;
+class ReportKind;
 
-/// log2 histograms of durations (bpf/lib/hist.bpf.h), one for each set of keys.
-struct HistogramReport {
-  std::string_view what;     ///< "latency": names the values in JSON
-  std::vector<Field> keys;   ///< fields of the key; those whose option is given tell reports apart
-  std::size_t key_size = 0;  ///< bytes of the kernel's key
-  std::string_view extension = {};  ///< option that adds the avg/total/count line
-  std::uint64_t unit_ns = 1'000;    ///< where --milliseconds does not ask for another
-  /// Counters beside it (CPU_SLOTS sums), since tracing began: "TITLE: 3/10" in text.
+template <class Key, class Value>
+struct Row {
+  Key key;
+  Value value;
+};
+
+/// Keys -> values that a kernel program adds up (bpf/lib/aggregate.bpf.h), in one of some layouts.
+/// Values are 64-bit counters that only grow; a report shows what was added since the one before.
+struct AggregateReport {
+  enum Layout {
+    histograms,  ///< one histogram for each set of keys
+    table,       ///< rows by key, the largest first
+    interval,    ///< one row without a key
+    screen,      ///< a table that redraws itself on a terminal; elsewhere a table
+  };
+  Layout layout = table;
+  std::string_view map;       ///< of the kernel program; its per-CPU slots are NAME_cpus
+  std::vector<Field> fields;  ///< of a Row: keys and values
+  std::size_t key_size = 0;
+  std::size_t value_at = 0;  ///< where in the row the value is
+  std::size_t value_size = 0;
+  std::size_t event_counters = 1;  ///< so many counters at the start of the value count events
+
+  /// Keys are in use only where this condition holds; empty: always. Where it does not, values are
+  /// read from per-CPU slots: one value, or as many as fit, their key being their index.
+  std::string_view keyed_when = {};
+  bool keyless = false;  ///< never any keys
+
+  // table, screen
+  std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
+  std::uint64_t top = 0;       ///< rows of text where --top does not say; 0: all
+
+  bool largest_last = false;     ///< without --sort, where a terminal shows them
+  std::string_view header_when = {};  ///< option under which text has the time; empty: always
+
+  /// A line of text below the rows, about the counters of all of them.
+  std::string (*total)(const void* counters) = nullptr;
+
+  // interval
+  /// Option under which lines of text begin with the time of day; empty: always.
+  std::string_view time_when = "timestamp";
+
+  // histograms
+  std::string_view what = {};  ///< "latency": names the values
+  HistogramScale scale = {};
+  std::string_view extension = {};  ///< option that adds the line avg/total/count
+  /// Counters beside them, since tracing began: "TITLE: 3/10" in text.
+  std::string_view totals_map = {};
   std::string_view totals_title = {};
   std::vector<Field> totals = {};
   std::size_t totals_size = 0;
 
-  HistogramReport in_milliseconds() && {
-    unit_ns = 1'000'000;
+  AggregateReport in_milliseconds() && {
+    scale.step = 1'000'000;
+    return std::move(*this);
+  }
+  /// What the slots of the histograms count, and how wide they are.
+  AggregateReport scaled(HistogramScale slots) && {
+    scale = slots;
     return std::move(*this);
   }
   template <class Record>
-  HistogramReport with_totals(std::string_view title, std::vector<Field> fields) && {
+  AggregateReport with_totals(std::string_view slots, std::string_view title,
+                              std::vector<Field> counters) && {
+    totals_map = slots;
     totals_title = title;
-    totals = std::move(fields);
+    totals = std::move(counters);
     totals_size = sizeof(Record);
     return std::move(*this);
   }
+  AggregateReport always_timed() && {
+    time_when = {};
+    return std::move(*this);
+  }
+  template <class Value, std::string (*Words)(const Value&)>
+  AggregateReport with_total() && {
+    total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
+    return std::move(*this);
+  }
+  /// Keys are small numbers: values lie in per-CPU slots, their key being their index.
+  AggregateReport by_slots() && {
+    keyless = true;
+    return std::move(*this);
+  }
+  AggregateReport ascending() && {
+    largest_last = true;
+    return std::move(*this);
+  }
+  AggregateReport timed_with(std::string_view option) && {
+    header_when = option;
+    return std::move(*this);
+  }
+  AggregateReport on_screen() && {
+    layout = screen;
+    return std::move(*this);
+  }
 };
+
+/// Histograms by key: HISTOGRAM(map, Key) of the kernel program. Keys whose option is not given are
+/// left out; without any there is one histogram.
+template <class Key>
+AggregateReport histogram(std::string_view map, std::string_view what, std::vector<Field> keys,
+                          std::string_view extension = {}) {
+  AggregateReport r{.layout = AggregateReport::histograms, .map = map, .fields = std::move(keys)};
+  r.key_size = sizeof(Key);
+  r.value_at = (sizeof(Key) + 7) / 8 * 8;
+  r.value_size = sizeof(hist);
+  r.event_counters = HIST_SLOTS;
+  r.what = what;
+  r.extension = extension;
+  r.keyless = r.fields.empty();
+  return r;
+}
+
+/// One row per interval from per-CPU counters: SUMS(map, Record).
+template <class Record>
+AggregateReport sums(std::string_view map, std::vector<Field> fields) {
+  static_assert(sizeof(Record) % 8 == 0);
+  AggregateReport r{.layout = AggregateReport::interval, .map = map, .fields = std::move(fields)};
+  r.value_size = sizeof(Record);
+  r.keyless = true;
+  return r;
+}
+
+/// Rows by key: TABLE(map, Key, Value).
+template <class Key, class Value>
+AggregateReport table(std::string_view map, std::vector<Field> fields, std::string_view sort,
+                      std::uint64_t top = 0, std::string_view keyed_when = {}) {
+  static_assert(sizeof(Value) % 8 == 0);
+  AggregateReport r{.layout = AggregateReport::table, .map = map, .fields = std::move(fields)};
+  r.key_size = sizeof(Key);
+  r.value_at = (sizeof(Key) + 7) / 8 * 8;
+  r.value_size = sizeof(Value);
+  r.sort = sort;
+  r.top = top;
+  r.keyed_when = keyed_when;
+  return r;
+}
 
 /// Times before a table's columns; JSON and CSV have them always.
 struct TimeColumn {
@@ -65,7 +181,7 @@ struct EventReport {
   std::string_view callers_when = {};
   std::uint64_t (*callers)(const void* record) = nullptr;
   std::uint32_t (*callers_of)(const void* record) = nullptr;
-  bool frequent = false;  ///< a single process makes hundreds of thousands a second: a larger ring
+  bool high_rate_events = false;
 
   EventReport timed(std::vector<TimeColumn> columns) && {
     times = std::move(columns);
@@ -83,18 +199,23 @@ struct EventReport {
     callers_of = [](const void* r) { return std::uint32_t{static_cast<const Record*>(r)->*Pid}; };
     return std::move(*this);
   }
-  EventReport often() && {
-    frequent = true;
+  /// A single process makes hundreds of thousands a second: a larger ring.
+  EventReport high_rate() && {
+    high_rate_events = true;
     return std::move(*this);
   }
 };
+
+template <class Record>
+EventReport events(std::vector<Field> fields, std::string_view stack_when = {}) {
+  return {std::move(fields), sizeof(Record), stack_when};
+}
 
 /// Sums by kernel and user stack (bpf/lib/stack.bpf.h).
 struct StackReport {
   enum Measure {
     time,
     samples,
-    held,  ///< bytes that were taken and not given back (bpf/lib/held.bpf.h), every interval
   };
   enum Layout {
     alone,  ///< a task and its stacks
@@ -106,49 +227,9 @@ struct StackReport {
   Layout layout = alone;
 };
 
-/// Per-CPU counters (CPU_SLOTS sums), summed and subtracted: one row per interval.
-struct SumReport {
-  std::vector<Field> fields;
-  std::size_t record_size = 0;
-  /// Option under which lines of text begin with the time of day; empty: always.
-  std::string_view time_when = "timestamp";
-
-  SumReport always_timed() && {
-    time_when = {};
-    return std::move(*this);
-  }
-};
-
-/// Counters for each of many keys, shown as rows: those of a hash map (bpf/lib/table.bpf.h), or
-/// of per-CPU slots where the key is a small number.
-struct TableReport {
-  std::vector<Field> fields;  ///< of a Row
-  std::size_t key_size = 0;
-  std::size_t value_at = 0;    ///< where in the row the counters begin
-  std::size_t value_size = 0;  ///< 64-bit counters that only grow; the first counts events
-  std::string_view sort;       ///< keys of the fields that rows come by, the largest first:
-                               ///< "total_ns,count" is by count where the first is equal
-  std::uint64_t top = 0;       ///< rows in text where --top does not say; 0: all
-  /// Without this option keys are numbers and counters lie in slots; empty: never.
-  std::string_view keyed_when = {};
-  /// Without --sort the largest come last, where a terminal shows them.
-  bool largest_last = false;
-  std::string_view time_when = {};  ///< option under which text has the time; empty: always
-
-  TableReport by_slots() && {
-    keyed_when = kNever;
-    return std::move(*this);
-  }
-  TableReport ascending() && {
-    largest_last = true;
-    return std::move(*this);
-  }
-  TableReport timed(std::string_view option) && {
-    time_when = option;
-    return std::move(*this);
-  }
-  /// Its keys are always numbers.
-  static constexpr std::string_view kNever = "!";
+/// Allocations that were not freed (bpf/lib/held.bpf.h), by stack, at every interval.
+struct OutstandingReport {
+  std::string_view value_title;  ///< "bytes outstanding"
 };
 
 /// System calls out of flight recorders (bpf/lib/record.bpf.h): one for each cgroup of the command
@@ -159,14 +240,8 @@ struct CallReport {
   std::string_view under_way;  ///< the program, of kind iter, that tells of calls without an end
 };
 
-template <class Key, class Value>
-struct Row {
-  Key key;
-  Value value;
-};
-
-/// What the loader reads by itself: nothing is loaded or attached, and no rights are needed. Shown
-/// at once, and again at each interval.
+/// What the loader reads by itself: nothing is loaded or attached, and no capability is needed.
+/// Shown at once, and again at each interval.
 struct SnapshotReport {
   /// Records of one type; they live as long as `owner`.
   struct Reading {
@@ -174,28 +249,30 @@ struct SnapshotReport {
     std::vector<const void*> records;
   };
   /// Numbers of which a record has as many as the machine asks for: in JSON an array, in CSV a
-  /// column for each, its key and a number from 0.
+  /// column for each, its key and a number from 0. Without a key: none.
   struct Series {
-    std::string_view key;  ///< the array's
-    Field element;         ///< key, format and what one of them means
+    std::string_view key = {};  ///< the array's
+    Field element = {};         ///< key, format and what one of them means
     std::vector<Value> (*read)(const void* record) = nullptr;
   };
   std::string_view source;  ///< "/proc/buddyinfo"
   std::vector<Field> fields;
-  Series series;
+  Series series = {};
   Result<Reading> (*read)(const Config&) = nullptr;
-  std::string (*text)(const void* record) = nullptr;  ///< a line, as readers of `likeness` know it
-  std::string_view likeness;            ///< "/sys/kernel/debug/extfrag/unusable_index"
-  std::shared_ptr<const void> nothing;  ///< a record without contents, which tells types
+  /// A line, as readers of the file `format_of` know it; nullptr: a table of the fields.
+  std::string (*text)(const void* record) = nullptr;
+  std::string_view format_of = {};        ///< "/sys/kernel/debug/extfrag/unusable_index"
+  std::shared_ptr<const void> prototype;  ///< an empty record, whose fields have their types
 };
 
 template <class Record>
 SnapshotReport snapshot(std::string_view source, std::vector<Field> fields,
-                        SnapshotReport::Series series,
                         Result<SnapshotReport::Reading> (*read)(const Config&),
-                        std::string (*text)(const void* record), std::string_view likeness) {
+                        SnapshotReport::Series series = {},
+                        std::string (*text)(const void* record) = nullptr,
+                        std::string_view format_of = {}) {
   return {
-      source, std::move(fields), series, read, text, likeness, std::make_shared<const Record>()};
+      source, std::move(fields), series, read, text, format_of, std::make_shared<const Record>()};
 }
 
 template <class Record>
@@ -206,29 +283,13 @@ SnapshotReport::Reading reading(std::vector<Record> records) {
   return all;
 }
 
-using Report = std::variant<HistogramReport, EventReport, StackReport, SumReport, TableReport,
-                            SnapshotReport, CallReport>;
-
-template <class Key>
-HistogramReport histogram(std::string_view what, std::vector<Field> keys,
-                          std::string_view extension = {}) {
-  return {what, std::move(keys), sizeof(Key), extension};
-}
-template <class Record>
-EventReport events(std::vector<Field> fields, std::string_view stack_when = {}) {
-  return {std::move(fields), sizeof(Record), stack_when};
-}
-template <class Record>
-SumReport sums(std::vector<Field> fields) {
-  return {std::move(fields), sizeof(Record)};
-}
-
-template <class Key, class Value>
-TableReport table(std::vector<Field> fields, std::string_view sort, std::uint64_t top = 0,
-                  std::string_view keyed_when = {}) {
-  static_assert(sizeof(Value) % 8 == 0);
-  constexpr std::size_t kValueAt = (sizeof(Key) + 7) / 8 * 8;
-  return {std::move(fields), sizeof(Key), kValueAt, sizeof(Value), sort, top, keyed_when};
-}
+std::shared_ptr<const ReportKind> make_kind(AggregateReport report);
+std::shared_ptr<const ReportKind> make_kind(EventReport report);
+std::shared_ptr<const ReportKind> make_kind(StackReport report);
+std::shared_ptr<const ReportKind> make_kind(OutstandingReport report);
+std::shared_ptr<const ReportKind> make_kind(CallReport report);
+std::shared_ptr<const ReportKind> make_kind(SnapshotReport report);
 
 }  // namespace coretap
+
+#include "coretap/report_kind.hpp"

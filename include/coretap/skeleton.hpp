@@ -1,5 +1,5 @@
-// What generated skeletons need; each includes it.
+// What the headers of kernel objects need (scripts/skeleton); each includes it.
 #pragma once
-#include <bpf/libbpf.h>
+#include <string_view>
 
 #include "lib/shared.h"

@@ -27,24 +27,24 @@ struct Question {
 
 /// The compiled kernel program that lies in the executable.
 struct KernelObject {
-  const void* (*bytes)(std::size_t* size) = nullptr;
+  std::string_view compressed;  ///< by zstd; empty: the tool has none
+
+  /// The ELF file, decompressed anew by each call; empty if that fails.
+  std::string bytes() const;
 };
 
 template <class Skeleton>
 KernelObject skeleton() {
-  return {[](std::size_t* size) -> const void* { return Skeleton::elf_bytes(size); }};
+  return {Skeleton::compressed()};
 }
 
 /// How many entries a map gets; never a constant that silently drops.
 struct MapSize {
   enum By {
-    cpus,            ///< one per possible CPU
-    tasks,           ///< as many as there can be threads
     block_requests,  ///< as many as the disks' queues can hold
     cached_pages,    ///< a part of the pages that the cache can hold
     block_bios,      ///< the same where submitters are known by their bios only
     disks,           ///< as many as there are, and more
-    keys,            ///< --max-keys, else from the number of tasks
     stacks,          ///< --stack-storage-size, else from the memory
     stacks_ready,    ///< the same, all there before tracing begins
     held,            ///< --max-keys, else a million
@@ -56,7 +56,7 @@ struct MapSize {
 };
 
 /// What is shown in place of a tool's usual report when an option (long name) is given.
-struct OtherReport {
+struct Variant {
   std::string_view when;
   Report report;
 };
@@ -70,13 +70,12 @@ struct Tool {
   std::vector<Example> examples;
   std::vector<Question> questions;  ///< one to four
   KernelObject object;
-  Positionals positionals = Positionals::none;
-  double default_interval = 0;  ///< seconds; 0: one report, at the end
+  std::vector<Positional> positionals;
   std::vector<Option> options;
   std::vector<Hook> hooks;
   std::vector<MapSize> maps;  ///< beyond those that the library knows
   Report report;
-  std::vector<OtherReport> other_reports;
+  std::vector<Variant> other_reports;
   std::string_view announce;  ///< "Tracing block device I/O"
   /// Options that exclude each other.
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;

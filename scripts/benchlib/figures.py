@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import budget
 from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
@@ -17,7 +18,7 @@ from benchlib.report import make_row, missing
 from benchlib.workload import Busy, Bytes, Calls, Execs, Files, Opens, Switches, Writes, cgroup, program
 
 MB = 1e6
-VICTIMS = Path(__file__).resolve().parents[2] / "tests/victim"
+WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
 QUIET = 0.8  # the workload must make this part of all operations, or the round is taken again
 
 
@@ -46,8 +47,8 @@ class Bench:
             self._helpers[target] = compile_helper(Path(folder, f"{name}.c"), Path(self.scratch, target), *libraries)
         return self._helpers[target]
 
-    def victim(self, name):
-        return self.helper(name, "-pthread", folder=VICTIMS)
+    def workload(self, name):
+        return self.helper(name, "-pthread", folder=WORKLOADS)
 
     def floor(self, *hooks):
         return Subject("floor", [self.helper("empty", "-lbpf"), *hooks])
@@ -248,7 +249,7 @@ def _events(bench, tool, workload, hooks, bar, slowdown=None):
 
 def opensnoop(bench):
     hooks = ["syscalls/sys_enter_openat", "syscalls/sys_exit_openat"]
-    return _events(bench, "opensnoop", Opens(bench.victim("opener")), hooks, 0.12, slowdown=0.35)
+    return _events(bench, "opensnoop", Opens(bench.workload("opener")), hooks, 0.12, slowdown=0.35)
 
 
 def execsnoop(bench):
@@ -418,7 +419,8 @@ def _is_static(path):
 
 
 def size(bench):
-    figure, unit, bar = "static executable, stripped", "MB", 6
+    tools = sum(path.is_symlink() for path in Path(bench.options.coretap).iterdir())
+    figure, unit, bar = "static executable, stripped", "MB", budget.static_executable(tools) / MB
     if not bench.options.static:
         yield missing(figure, unit, "no static executable: build one with -DCORETAP_STATIC=ON and name it by --static", "", bar)
         return

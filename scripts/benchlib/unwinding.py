@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchlib import kernel, victims
+from benchlib import kernel, traced
 from benchlib.process import Subject, Unusable, find_program, log_of, running, say
 from benchlib.report import make_row, missing
 from benchlib.workload import Ran, Workload, on_one_cpu, program, run_program
@@ -23,7 +23,7 @@ NOT_READY = "unwind tables not ready"  # for a moment after a process is met
 SECONDS = 3
 FLAGS = ("-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-pthread", "-ldl", "-Wl,-z,lazy")
 HERE = Path(__file__).parent
-VICTIM = HERE.parents[1] / "tests/victim/unwind"
+WORKLOAD = HERE.parents[1] / "tests/workload/unwind"
 
 
 def _need_tables():
@@ -35,8 +35,8 @@ def _need_tables():
 
 @contextmanager
 def _chain(bench, end):
-    """The victim of the tests: 50 functions without frame pointers, among them such that realign the stack."""
-    with victims.started([bench.helper("unwind", *FLAGS, folder=VICTIM), "--end", end, "--ms", "60000", "--times", "1000000"]) as pid:
+    """The workload of the tests: 50 functions without frame pointers, among them such that realign the stack."""
+    with traced.started([bench.helper("unwind", *FLAGS, folder=WORKLOAD), "--end", end, "--ms", "60000", "--times", "1000000"]) as pid:
         yield pid
 
 
@@ -94,8 +94,8 @@ def _targets(bench, tool):
     pid = lambda pid: ["-p", str(pid)]
     yield "a chain", 100, lambda: _chain(bench, "spin" if tool == "profile" else "sleep"), pid
     for name in ("python3", "perl", "bash"):
-        yield name, 100, lambda name=name: victims.interpreter(name), pid
-    yield "postgres", 99.5, victims.pgbench, lambda _: ["--comm", "postgres"]
+        yield name, 100, lambda name=name: traced.interpreter(name), pid
+    yield "postgres", 99.5, traced.pgbench, lambda _: ["--comm", "postgres"]
 
 
 def stacks(bench):
@@ -152,7 +152,7 @@ def edges(bench):
     """Two samplers on the same run: what one has seen of who calls whom, the other must have seen, too."""
     _need_tables()
     perf = program("perf", "linux-perf")
-    interpreters = ((name, lambda name=name: victims.interpreter(name)) for name in ("python3", "perl", "bash"))
+    interpreters = ((name, lambda name=name: traced.interpreter(name)) for name in ("python3", "perl", "bash"))
     for name, run in (("a chain", lambda: _chain(bench, "spin")), *interpreters):
         figure = f"profile of {name}: call edges that perf's DWARF stacks have"
         path, notes = str(Path(bench.scratch, "perf.data")), []
@@ -161,7 +161,7 @@ def edges(bench):
                 time.sleep(0.5)
                 say(figure)
                 record = [perf, "record", "--call-graph", "dwarf,32768", "-e", "cpu-clock", "-F", "599", "-p", str(pid), "-o", path]
-                with victims.started(record, end=signal.SIGINT):
+                with traced.started(record, end=signal.SIGINT):
                     seen = [stack for stack in _stacks(bench, "profile", "-F", "599", "-p", str(pid), seconds=2 * SECONDS)
                             if stack["user_stack_truncated"] != NOT_READY]
             ours = _edges((stack["user_stack"], stack["count"]) for stack in seen)
@@ -349,7 +349,7 @@ def _share(bench):
     figure, parts = "profile -F 99 of a busy python3", []
 
     def measure(subject):
-        with victims.started([victims.python(), "-c", victims.PYTHON.replace("time.sleep(0.001)", "pass")]) as pid, kernel.RunStats():
+        with traced.started([traced.python(), "-c", traced.PYTHON.replace("time.sleep(0.001)", "pass")]) as pid, kernel.RunStats():
             time.sleep(0.3)
             parts.append(_at_work(bench, *(["-p", str(pid)] if subject.argv else [])))
         return sum(parts[-1][:2])
@@ -369,7 +369,7 @@ def _memory(bench):
     """While programs of many kinds run, before anything is printed."""
     figure, notes = "profile: memory at work, without tables", []
     with ExitStack() as stack:
-        for make in (*(lambda n=n: victims.interpreter(n) for n in ("python3", "perl", "bash")), victims.pgbench):
+        for make in (*(lambda n=n: traced.interpreter(n) for n in ("python3", "perl", "bash")), traced.pgbench):
             try:
                 stack.enter_context(make())
             except Unusable as reason:

@@ -131,7 +131,7 @@ class Calls(PerfBench):
 
 
 class Opens(Workload):
-    """One process that opens a file over and over, and times that itself: a victim of the tests."""
+    """One process that opens a file over and over, and times that itself: a workload of the tests."""
 
     unit = "open"
     shown = r"\bopener\b.*/proc/self/comm$"  # a tracer's line about one of them

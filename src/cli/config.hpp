@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "base/parse.hpp"
+#include "coretap/hooks.hpp"
 #include "coretap/options.hpp"
-#include "coretap/reports.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
-
-struct Tool;
 
 struct Cgroup {
   std::uint64_t id = 0;
@@ -78,8 +76,7 @@ class Config {
   std::string sort;       ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
   std::uint32_t stack_depth = 0;
-  std::uint64_t sample_hz = 49;     ///< ticks of a profile; not in step with what runs at 50 or 100
-  std::uint64_t sample_period = 0;  ///< events between two samples, instead of a frequency
+  Sampling sampling;  ///< of perf events, instead of their hooks' own
   std::optional<std::uint32_t> cpu;
   std::string delimiter;
   enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
@@ -90,20 +87,6 @@ class Config {
   std::map<std::string, std::string, std::less<>> given_;
   std::vector<Edit> edits_;
 };
-
-/// What a command line leads to, before anything is done.
-struct Invocation {
-  Config config;
-  enum { run, help, version } what = run;
-};
-
-/// All options of a tool: its own and those that every tool has.
-std::vector<Option> all_options(const Tool& tool);
-
-/// The report that these options ask for.
-const Report& chosen_report(const Tool& tool, const Config& config);
-
-Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
 
 /// An option whose value, read by one of the above, lies between 1 and `most`.
 Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,

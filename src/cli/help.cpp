@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "cli/parser.hpp"
 
 namespace coretap {
 
@@ -20,7 +20,7 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 12> names;
+  std::array<std::string_view, 16> names;
 };
 constexpr Place kPlaces[] = {
     {"Filters",
@@ -28,7 +28,7 @@ constexpr Place kPlaces[] = {
       "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Output",
-     {"timestamp", "time", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
+     {"timestamp", "time", "noclear", "milliseconds", "extended", "print-uid", "kernel-stack", "top", "sort",
       "wide", "callers", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
@@ -109,11 +109,12 @@ std::string option_words(const Option& o) {
 
 std::string synopsis(const Tool& tool) {
   std::string text = "[OPTIONS]";
-  if (tool.positionals == Positionals::interval_count) text += " [INTERVAL [COUNT]]";
-  if (tool.positionals == Positionals::duration) text += " [DURATION]";
-  if (tool.positionals == Positionals::cgroups) text += " [CGROUP...]";
-  if (tool.positionals == Positionals::targets) text += " [PATTERN...]";
-  return text + " [-- COMMAND ARGS...]";
+  std::string ends;  // what may be there is nested: INTERVAL [COUNT]
+  for (auto& p : tool.positionals) {
+    text += fmt::format(" {}{}{}", p.needed() ? "" : "[", p.metavar, p.repeats() ? "..." : "");
+    if (!p.needed()) ends += ']';
+  }
+  return text + ends + " [-- COMMAND ARGS...]";
 }
 
 std::string condition_words(std::string_view when) {
@@ -132,23 +133,7 @@ std::string condition_words(std::string_view when) {
 
 std::vector<Argument> arguments(const Tool& tool) {
   std::vector<Argument> all;
-  if (tool.positionals == Positionals::interval_count) {
-    all.push_back(
-        {"INTERVAL",
-         fmt::format("a report every so many seconds (or 100ms, 2m, 1h); without it {}",
-                     tool.default_interval > 0 ? fmt::format("every {:g} s", tool.default_interval)
-                                               : "one report at the end")});
-    all.push_back({"COUNT", "end after so many reports; without it Ctrl-C ends"});
-  } else if (tool.positionals == Positionals::cgroups) {
-    all.push_back({"CGROUP", "the same as --cgroup CGROUP"});
-  } else if (tool.positionals == Positionals::targets) {
-    all.push_back({"PATTERN",
-                   "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of "
-                   "a library or program, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * is any text"});
-  } else if (tool.positionals == Positionals::duration) {
-    all.push_back(
-        {"DURATION", "end after so many seconds (or 100ms, 2m, 1h); without it Ctrl-C ends"});
-  }
+  for (auto& p : tool.positionals) all.push_back({p.metavar, p.doc});
   // As the parser has it: a command is a filter where the tool can filter by process.
   bool filters = std::any_of(tool.options.begin(), tool.options.end(),
                              [](auto& o) { return o.name == "pid"; });

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/config.hpp"
+#include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {
@@ -288,14 +288,13 @@ std::string zsh_completion(const Naming& naming) {
         "    {}\n", quote(fmt::format("{}:{}", tool.name, zsh_text(tool.summary)), "'\\''"));
     cases += fmt::format("    {})\n      _arguments -s -S", tool.name);
     for (auto& o : all_options(tool)) cases += fmt::format(" \\\n        {}", zsh_spec(o));
-    if (tool.positionals == Positionals::interval_count)
-      cases += " \\\n        ':interval in seconds: ' ':number of reports: '";
-    else if (tool.positionals == Positionals::cgroups)
-      cases += " \\\n        '*:cgroup: _files -/'";
-    else if (tool.positionals == Positionals::targets)
-      cases += " \\\n        '*:what to trace: '";
-    else if (tool.positionals == Positionals::duration)
-      cases += " \\\n        ':duration in seconds: '";
+    for (auto& p : tool.positionals)
+      cases += " \\\n        " + quote(fmt::format("{}:{}:{}",
+                                                   p.repeats()  ? "*"
+                                                   : p.needed() ? ""
+                                                                : ":",
+                                                   zsh_text(p.metavar), zsh_action(p.complete)),
+                                       "'\\''");
     cases += "\n      ;;\n";
   }
   std::string commands;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "docs/keys.hpp"
 #include "program/load.hpp"
 #include "program/needed_capabilities.hpp"
@@ -197,10 +198,15 @@ void synopsis_section(Page& p, const Tool& tool, const Naming& naming) {
                        : fmt::format("Op Fl -{} Ar {}", o.name, argument(o.metavar)));
   for (auto& o : options)
     if (!o.letter && o.metavar.empty()) p.macro(fmt::format("Op Fl -{}", o.name));
-  if (tool.positionals == Positionals::interval_count) p.macro("Op Ar INTERVAL Op Ar COUNT");
-  if (tool.positionals == Positionals::duration) p.macro("Op Ar DURATION");
-  if (tool.positionals == Positionals::cgroups) p.macro("Op Ar CGROUP ...");
-  if (tool.positionals == Positionals::targets) p.macro("Op Ar PATTERN ...");
+  std::string optional;  // Op takes the rest of the line: [INTERVAL [COUNT]]
+  for (auto& word : tool.positionals) {
+    auto macro = fmt::format("Ar {}{}", argument(word.metavar), word.repeats() ? " ..." : "");
+    if (word.needed())
+      p.macro(macro);
+    else
+      optional += fmt::format("{}Op {}", optional.empty() ? "" : " ", macro);
+  }
+  if (!optional.empty()) p.macro(optional);
   p.macro("Op Fl - Ar COMMAND Op Ar ARGS ...");
 }
 
@@ -321,14 +327,15 @@ void field_items(Page& p, const std::vector<Field>& fields) {
     p.item("Sy " + inline_words(f.title.empty() ? f.key : f.title));
     p.prose(sentence(f.doc));
     // Such a field is left out of the table alone: the reporters write all into JSON and CSV.
-    if (auto words = condition_words(f.exists); !words.empty())
+    if (auto words = condition_words(f.only_with); !words.empty())
       p.prose(fmt::format("There only {}.", words));
-    if (!f.in_ms.empty()) p.prose(fmt::format("With --milliseconds it is {}.", f.in_ms));
-    if (f.when == "json")
+    if (!f.millisecond_title.empty())
+      p.prose(fmt::format("With --milliseconds it is {}.", f.millisecond_title));
+    if (f.shown_with == "json")
       p.prose("Only in JSON and CSV.");
-    else if (auto words = condition_words(f.when); !words.empty())
+    else if (auto words = condition_words(f.shown_with); !words.empty())
       p.prose(fmt::format("Only {}.", words));
-    if (!f.text_only) p.macro(fmt::format("Pq Va {}", f.key));
+    if (!f.table_only) p.macro(fmt::format("Pq Va {}", f.key));
   }
   p.end();
 }
@@ -338,165 +345,21 @@ bool has(const Tool& tool, std::string_view option) {
   return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == option; });
 }
 
-void output(Page& p, const Tool& tool, const HistogramReport& r) {
-  p.prose(
-      fmt::format("Each report is a histogram of {}: a line for each range of powers of two, with "
-                  "the number of values in it and a bar.",
-                  r.what));
-  p.prose(has(tool, "milliseconds")
-              ? "Ranges are in microseconds, or milliseconds with --milliseconds."
-          : r.unit_ns == 1'000 ? "Ranges are in microseconds."
-                               : "Ranges are in milliseconds.");
-  if (!r.extension.empty())
-    p.prose(fmt::format("With --{} a line with average, total and count follows.", r.extension));
-  if (!r.totals.empty()) {
-    p.prose(fmt::format(
-        "Above it stands \"{}\", since tracing began; in JSON these are keys of the report:",
-        r.totals_title));
-    field_items(p, r.totals);
-  }
-  if (r.keys.empty()) return;
-  p.macro("Pp");
-  p.prose(
-      "There is one histogram for each set of those of these that are asked for; in parentheses "
-      "their keys in JSON and CSV.");
-  field_items(p, r.keys);
-}
+/// Lets a kind of report write its part of the page.
+class PageManual : public Manual {
+ public:
+  PageManual(Page& page, const Tool& tool) : page_(page), tool_(tool) {}
+  void prose(std::string_view text) override { page_.prose(text); }
+  void paragraph() override { page_.macro("Pp"); }
+  void fields(const std::vector<Field>& fields) override { field_items(page_, fields); }
+  bool has_option(std::string_view name) const override { return has(tool_, name); }
 
-const char* time_words(const TimeColumn& t) {
-  return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
-}
+ private:
+  Page& page_;
+  const Tool& tool_;
+};
 
-void output(Page& p, const Tool& tool, const EventReport& r) {
-  p.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
-  for (auto& t : r.times) {
-    if (t.when.empty() || t.when.front() == '!')
-      p.prose(fmt::format("{} is {}.", t.title, time_words(t)));
-    else if (has(tool, t.when))
-      p.prose(fmt::format("With --{} each line begins with {}.", t.when, time_words(t)));
-  }
-  if (!r.stack_when.empty())
-    p.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
-                        r.stack_when));
-  if (!r.callers_when.empty())
-    p.prose(fmt::format("With --{} the user stack follows, the innermost function first.",
-                        r.callers_when));
-  field_items(p, r.fields);
-}
-
-const char* entry_words(const StackReport& r) {
-  switch (r.layout) {
-    case StackReport::waker:
-      return "Each has a line with the name of the task, the frames in which it was woken, the "
-             "innermost first; a line with the name of the waker; and the sum.";
-    case StackReport::chain:
-      return "Each has, for each waker from the most distant one to the nearest, a line with its "
-             "name and thread id and its frames, the outermost first; then the frames in which "
-             "the task blocked, the innermost first; a line with its name and thread id; and the "
-             "sum. In place of a name stands [irq], [softirq] or [idle] where no task woke.";
-    default:
-      return "Each has the frames of the kernel stack, then those of the user stack, the innermost "
-             "first; a line with the name and, in parentheses, the id; and the sum.";
-  }
-}
-
-const char* folded_words(const StackReport& r) {
-  switch (r.layout) {
-    case StackReport::waker:
-      return "With --folded each entry is a line: the waker, its frames, outermost first, and the "
-             "task, joined by semicolons, and the sum.";
-    case StackReport::chain:
-      return "With --folded each entry is a line: the task, its frames, outermost first, then for "
-             "each waker --, its frames, innermost first, and its name, joined by semicolons, and "
-             "the sum.";
-    default:
-      return "With --folded each entry is a line: name and frames, outermost first, joined by "
-             "semicolons, and the sum.";
-  }
-}
-
-void held_output(Page& p, const Tool& tool) {
-  p.prose(
-      "Each report begins with the time of day and how many stacks follow, the largest last. Each "
-      "stack has a line with the sums of bytes and of allocations, and its frames, the innermost "
-      "first. Where several processes may be meant that line ends with the name and id of the "
-      "process, and with \"has ended\" if this is what it held until then, which is shown once.");
-  if (has(tool, "show-allocs"))
-    p.prose("With --show-allocs each allocation's address and size come before the frames.");
-  if (has(tool, "folded"))
-    p.prose(
-        "With --folded each stack is a line: name and frames, outermost first, joined by "
-        "semicolons, and the sum.");
-}
-
-void output(Page& p, const Tool& tool, const StackReport& r) {
-  if (r.measure == StackReport::held) return held_output(p, tool);
-  p.prose("Entries come in the order of their sums, the largest last.");
-  p.prose(entry_words(r));
-  p.prose(fmt::format("The sum is in {}.", r.value_title));
-  if (has(tool, "folded")) p.prose(folded_words(r));
-  if (has(tool, "svg"))
-    p.prose(
-        "The flame graph of --svg is that path drawn upwards, each frame as wide as its share; warm "
-        "colours are user code, cold ones the kernel's. It is one file for any browser: a click "
-        "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
-        "is found. Its head tells the options, the time traced and what was lost. The file appears "
-        "when tracing ends; an older one of its name stays until then.");
-}
-
-void output(Page& p, const Tool& tool, const SumReport& r) {
-  p.prose(
-      "One line a report, about what happened since the one before; in parentheses the columns' "
-      "keys in JSON and CSV.");
-  if (r.time_when.empty())
-    p.prose("Each line begins with the time.");
-  else if (has(tool, r.time_when))
-    p.prose(fmt::format("With --{} each line begins with the time.", r.time_when));
-  field_items(p, r.fields);
-}
-
-std::vector<std::string_view> parts(std::string_view list) {
-  std::vector<std::string_view> all;
-  while (!list.empty()) {
-    all.push_back(list.substr(0, list.find(',')));
-    list.remove_prefix(std::min(list.size(), all.back().size() + 1));
-  }
-  return all;
-}
-
-void output(Page& p, const Tool& tool, const TableReport& r) {
-  p.prose(fmt::format(
-      "Each report has {}the time of day in brackets and a row for each key about which there is "
-      "something to tell since the report before, by {}, the largest {}; in parentheses the "
-      "columns' keys in JSON and CSV.",
-      r.time_when.empty() ? "" : fmt::format("with --{} ", r.time_when),
-      fmt::join(parts(r.sort), ", then "), r.largest_last ? "last" : "first"));
-  if (has(tool, "top") && r.top)
-    p.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", r.top));
-  field_items(p, r.fields);
-}
-
-void output(Page& p, const Tool&, const CallReport&) {
-  p.prose(
-      "A line a call, in the order in which they began: minutes, seconds and nanoseconds since "
-      "tracing began, CPU, process (and thread, where it is another one), command name, the call "
-      "with its arguments by name, its result or error, and in angle brackets its time in seconds. "
-      "A call that has not ended has ... in place of its result; one whose begin was not seen has "
-      "... before its name.");
-  p.prose(
-      "What a recorder holds when it is asked for comes behind a line ==> ... <== that tells of "
-      "which cgroup, why, how many calls, and how many older ones were overwritten.");
-}
-
-void output(Page& p, const Tool& tool, const SnapshotReport& r) {
-  p.prose(fmt::format(
-      "What {} says at that moment, in the form of {}: at once, and again each interval. Nothing "
-      "is attached or loaded, and no rights are needed.",
-      r.source, r.likeness));
-  if (has(tool, "timestamp")) p.prose("With --timestamp each report has the time before it.");
-}
-
-void key_items(Page& p, const std::vector<Key>& keys) {
+void key_items(Page& p, const std::vector<OutputKey>& keys) {
   p.begin("-tag -width Ds -compact");
   for (auto& k : keys) {
     p.item(
@@ -509,7 +372,7 @@ void key_items(Page& p, const std::vector<Key>& keys) {
   p.end();
 }
 
-void csv_names(Page& p, const std::vector<Key>& columns) {
+void csv_names(Page& p, const std::vector<OutputKey>& columns) {
   for (auto& c : columns) {
     p.macro(fmt::format("Va {}{}", c.name,
                         !c.when.empty()         ? ""
@@ -530,10 +393,10 @@ void json_section(Page& p, const Tool& tool) {
   }
   p.macro("Ss CSV");
   p.prose("With --csv a first line names the columns:");
-  csv_names(p, csv_columns(tool.report));
+  csv_names(p, tool.report->csv());
   for (auto& other : tool.other_reports) {
     p.prose(fmt::format("With --{} they are:", other.when));
-    csv_names(p, csv_columns(other.report));
+    csv_names(p, other.report->csv());
   }
 }
 
@@ -655,11 +518,12 @@ std::string man_page(const Tool& tool, const Naming& naming) {
   options_section(p, tool);
   attach_section(p, tool);
   p.section("OUTPUT");
-  std::visit([&](auto& report) { output(p, tool, report); }, tool.report);
+  PageManual manual(p, tool);
+  tool.report->manual(manual);
   for (auto& other : tool.other_reports) {
     p.macro("Pp");
     p.prose(fmt::format("With --{} there is another report instead.", other.when));
-    std::visit([&](auto& report) { output(p, tool, report); }, other.report);
+    other.report->manual(manual);
   }
   if (has(tool, "unwind")) user_stacks_section(p);
   json_section(p, tool);

@@ -3,8 +3,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +14,7 @@
 #include "cli/config.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
+#include "program/perf_events.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
 
@@ -31,11 +30,8 @@ Error attach_error(const Section& section, int error) {
           kUnsupported};
 }
 
-Result<Link> attach_event(bpf_program* program, const Section& section, perf_event_attr attr,
-                          pid_t pid, int cpu) {
-  attr.size = sizeof attr;
-  Fd event(
-      static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+/// `event`: what perf_event_open has returned.
+Result<Link> attach_event(bpf_program* program, const Section& section, Fd event) {
   if (!event) {
     auto error = attach_error(section, errno);
     error.why += perf_capability_missing(errno);
@@ -47,28 +43,6 @@ Result<Link> attach_event(bpf_program* program, const Section& section, perf_eve
   return Link(link);
 }
 
-/// A tick of each CPU's clock.
-Result<Links> attach_clock(bpf_program* program, const Section& section, const Config& config,
-                           const std::vector<int>& cpus) {
-  perf_event_attr attr{};
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  if (config.sample_period) {
-    attr.sample_period = config.sample_period;
-  } else {
-    attr.freq = 1;
-    attr.sample_freq = config.sample_hz;
-  }
-  Links links;
-  for (int cpu : cpus) {
-    if (config.cpu && static_cast<int>(*config.cpu) != cpu) continue;
-    auto link = attach_event(program, section, attr, -1, cpu);
-    if (!link) return link.error();
-    links.push_back(std::move(*link));
-  }
-  return links;
-}
-
 /// libbpf wants tracefs at its usual place; the ids may come from a private mount.
 Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   Links links;
@@ -77,15 +51,24 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
     auto id = listed_tracepoint_id(name);
     if (!id && names.size() > 1) continue;  // a call that this architecture does not have
     if (!id) return id.error();
-    perf_event_attr attr{};
-    attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = static_cast<__u64>(*id);
-    auto link = attach_event(program, section, attr, -1, 0);
+    PerfEvent event{PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)};
+    auto link = attach_event(program, section, Fd(open_perf_event(event, {}, 0)));
     if (!link) return link.error();
     links.push_back(std::move(*link));
   }
   if (links.empty()) return attach_error(section, ENOENT);
   return links;
+}
+
+/// As the command line or else the hook has it, on those of the CPUs that are wanted.
+Result<Links> attach_sampled(bpf_program* program, const Config& config, const Plan& plan,
+                             std::vector<int> cpus) {
+  auto& asked = config.sampling;
+  auto sampling = asked.hz || asked.period ? asked : plan.sampling(bpf_program__name(program));
+  if (config.cpu)
+    std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*config.cpu); });
+  auto section = split_section(bpf_program__section_name(program));
+  return attach_perf_event(program, section.target, sampling, cpus);
 }
 
 }  // namespace
@@ -97,8 +80,8 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read
-  if (is_clock(program)) {
-    auto links = attach_clock(program, section, config, online_cpus());
+  if (samples(program)) {
+    auto links = attach_sampled(program, config, plan, online_cpus());
     if (links && links->empty()) return attach_error(section, ENODEV);
     return links;
   }
@@ -111,18 +94,38 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
   return links;
 }
 
-bool is_clock(const bpf_program* program) {
-  return split_section(bpf_program__section_name(program)).kind == "perf_event";
+bool samples(const bpf_program* program) {
+  return split_section(bpf_program__section_name(program)).kind == kPerfEvent;
 }
 
-Result<Links> attach_clocks(bpf_object* object, const Config& config,
-                            const std::vector<int>& cpus) {
+Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
+                                const Sampling& sampling, const std::vector<int>& cpus) {
+  const Section section{kPerfEvent, name};
+  auto event = perf_event(name);
+  if (!event) return event.error();
+  auto least = least_period(*event);
+  auto most_hz = event->is_clock() ? kMostClockHz : UINT64_MAX;
+  if (sampling.period ? sampling.period < least : !sampling.hz || sampling.hz > most_hz)
+    return Error{fmt::format("cannot sample {}", name),
+                 sampling.period ? fmt::format("a period of {} is below {}", sampling.period, least)
+                 : sampling.hz   ? fmt::format("{} Hz are above {}", sampling.hz, most_hz)
+                                 : "neither its hook nor an option says how often"};
+  Links links;
+  for (int cpu : cpus) {
+    auto link = attach_event(program, section, Fd(open_perf_event(*event, sampling, cpu)));
+    if (!link) return link.error();
+    links.push_back(std::move(*link));
+  }
+  return links;
+}
+
+Result<Links> attach_perf_events(bpf_object* object, const Config& config, const Plan& plan,
+                                 const std::vector<int>& cpus) {
   Links all;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object) {
-    if (!bpf_program__autoload(program) || !is_clock(program)) continue;
-    auto links =
-        attach_clock(program, split_section(bpf_program__section_name(program)), config, cpus);
+    if (!bpf_program__autoload(program) || !samples(program)) continue;
+    auto links = attach_sampled(program, config, plan, cpus);
     if (!links) return links.error();
     for (auto& link : *links) all.push_back(std::move(link));
   }

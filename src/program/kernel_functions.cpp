@@ -3,8 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <numeric>
-#include <set>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -21,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxLine = 1024;
 constexpr std::uint64_t kMaxBytes = 256 << 20;
-constexpr std::size_t kMostAlike = 1 << 20;  // names that are compared
+constexpr std::size_t kMostNames = 1 << 20;
 /// From a function's address to where ftrace patches it: behind the landing pad that indirect
 /// branches ask for, at most.
 constexpr std::uint64_t kPatchWithin = 16;
@@ -75,45 +73,6 @@ bool is_unsafe(std::string_view name) {
          name == "arch_cpu_idle" || name == "default_idle" || name.starts_with("rcu_read_") ||
          name.starts_with("__rcu_read_");
 }
-
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); i++) {
-    auto corner = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); j++)
-      corner = std::exchange(
-          row[j], std::min({row[j] + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)}));
-  }
-  return row.back();
-}
-
-/// The best so far, kept in order.
-class Alike {
- public:
-  Alike(std::string_view name, std::size_t most)
-      : name_(name.substr(0, 64)), most_(most), worst_(std::max<std::size_t>(1, name.size() / 3)) {}
-
-  void look_at(std::string_view other) {
-    const auto longer = std::max(other.size(), name_.size());
-    if (longer - std::min(other.size(), name_.size()) > worst_) return;
-    auto distance = edits(name_, other);
-    if (distance > worst_) return;
-    best_.emplace(distance, other);
-    if (best_.size() > most_) best_.erase(std::prev(best_.end()));
-    if (best_.size() == most_) worst_ = std::prev(best_.end())->first;
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (auto& [distance, name] : best_) all.push_back(name);
-    return all;
-  }
-
- private:
-  std::string_view name_;
-  std::size_t most_, worst_;
-  std::set<std::pair<std::size_t, std::string>> best_;
-};
 
 }  // namespace
 
@@ -197,26 +156,15 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   return found;
 }
 
-std::vector<std::string> functions_like(const FunctionLists& lists, std::string_view name,
-                                        std::size_t most) {
-  Alike alike(name, most);
-  std::size_t left = kMostAlike;
+std::vector<std::string> function_names(const FunctionLists& lists) {
+  std::vector<std::string> names;
   each_line(lists.kallsyms, [&](std::string_view line) {
     std::uint64_t address = 0;
     Named n;
-    if (left && parse_symbol(line, address, n) && !is_no_function(n.name)) {
-      left--;
-      alike.look_at(n.name);
-    }
+    if (names.size() < kMostNames && parse_symbol(line, address, n) && !is_no_function(n.name))
+      names.emplace_back(n.name);
   });
-  return alike.names();
-}
-
-std::vector<std::string> names_like(const std::vector<std::string>& names, std::string_view name,
-                                    std::size_t most) {
-  Alike alike(name, most);
-  for (std::size_t i = 0; i < names.size() && i < kMostAlike; i++) alike.look_at(names[i]);
-  return alike.names();
+  return names;
 }
 
 }  // namespace coretap

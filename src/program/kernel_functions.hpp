@@ -36,11 +36,7 @@ using WantFunction = std::function<bool(const char* name)>;
 KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view module,
                                  const WantFunction& wanted);
 
-/// Up to `most` names of functions that look like this one, the most alike first.
-std::vector<std::string> functions_like(const FunctionLists& lists, std::string_view name,
-                                        std::size_t most);
-/// The same among given names.
-std::vector<std::string> names_like(const std::vector<std::string>& names, std::string_view name,
-                                    std::size_t most);
+/// Names of all functions, for suggestions.
+std::vector<std::string> function_names(const FunctionLists& lists);
 
 }  // namespace coretap

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -23,6 +24,14 @@
 #include "program/section.hpp"
 
 namespace coretap {
+
+std::string KernelObject::bytes() const {
+  auto size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
+  if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR) return {};
+  std::string file(size, '\0');
+  auto got = ZSTD_decompress(file.data(), size, compressed.data(), compressed.size());
+  return got == size ? file : std::string();
+}
 
 namespace {
 
@@ -145,11 +154,11 @@ std::string KernelParts::section(std::string_view program) const {
 
 KernelParts kernel_parts(const Tool& tool) {
   KernelParts parts;
-  std::size_t size = 0;
-  auto* bytes = tool.object.bytes ? tool.object.bytes(&size) : nullptr;
-  if (!bytes) return parts;
+  if (tool.object.compressed.empty()) return parts;
+  auto bytes = tool.object.bytes();
   auto before = libbpf_set_print(nullptr);
-  std::unique_ptr<bpf_object, ObjectDeleter> object(bpf_object__open_mem(bytes, size, nullptr));
+  std::unique_ptr<bpf_object, ObjectDeleter> object(
+      bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
   libbpf_set_print(before);
   if (!object) return parts;
   bpf_program* program = nullptr;
@@ -163,17 +172,16 @@ KernelParts kernel_parts(const Tool& tool) {
 Result<void> open_object(Session& s) {
   libbpf_talks = s.config.given("verbose");
   take_over_tracing();
-  std::size_t size = 0;
-  auto* bytes = s.tool.object.bytes(&size);
+  auto bytes = s.tool.object.bytes();  // libbpf copies what it keeps
   LIBBPF_OPTS(bpf_object_open_opts, options);
   auto name = std::string(s.tool.name);
   options.object_name = name.c_str();
   // Where this fails libbpf reads all types, as it would have.
-  auto types = trimmed_types(s.kernel.all_types(), bytes, size);
+  auto types = trimmed_types(s.kernel.all_types(), bytes.data(), bytes.size());
   s.types.reset(types.empty() ? -1 : memory_file(types));
   auto path = fmt::format("/proc/self/fd/{}", s.types.get());
   if (s.types.get() >= 0 && access(path.c_str(), R_OK) == 0) options.btf_custom_path = path.c_str();
-  s.object.reset(bpf_object__open_mem(bytes, size, &options));
+  s.object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!s.object) return Error{"cannot open the kernel program", strerror(errno)};
   return {};
 }

@@ -22,10 +22,6 @@ namespace coretap {
 
 namespace {
 
-constexpr std::uint64_t kDefaultRing = 128 << 10;
-constexpr std::uint64_t kRingWithStacks = 1 << 20;
-// What a process makes while the reader waits for a CPU.
-constexpr std::uint64_t kRingOfFrequent = 2 << 20;
 constexpr std::uint64_t kReadyStacks = 1 << 14;
 constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there are any
 
@@ -50,8 +46,8 @@ __u32 most_sockets() {
   return static_cast<__u32>(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 64, 4096, 1 << 18));
 }
 
-/// What is traced must not be what the map itself does.
-void at_once(bpf_map* map, std::uint64_t entries) {
+/// Allocations of the map itself would be traced.
+void preallocate(bpf_map* map, std::uint64_t entries) {
   bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
   bpf_map__set_max_entries(map, static_cast<__u32>(entries));
 }
@@ -59,12 +55,6 @@ void at_once(bpf_map* map, std::uint64_t entries) {
 void size_by(Session& s, bpf_map* map, MapSize::By by) {
   auto& c = s.config;
   switch (by) {
-    case MapSize::cpus:
-      bpf_map__set_max_entries(map, static_cast<__u32>(possible_cpus()));
-      break;
-    case MapSize::tasks:
-      on_demand(s, map, max_tasks(), max_tasks());
-      break;
     case MapSize::block_requests:
       // Requests come from fixed sets of tags; disks that appear later bring theirs.
       bpf_map__set_max_entries(
@@ -81,24 +71,11 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
     case MapSize::disks:
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
       break;
-    case MapSize::keys:
-      if (c.max_keys)
-        bpf_map__set_max_entries(map, static_cast<__u32>(c.max_keys));
-      else
-        on_demand(s, map, max_tasks(), 8192);
-      break;
     case MapSize::stacks:
-      if (c.max_stacks) {
-        bpf_map__set_max_entries(map, static_cast<__u32>(c.max_stacks));
-      } else {
-        // Never more than a 64th of the memory, were it ever full.
-        auto fits = memory_kb("MemTotal") * 1024 / 64 /
-                    std::max<std::uint64_t>(bpf_map__value_size(map), 64);
-        on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 17), 8192);
-      }
+      size_for_stacks(s, map);
       break;
     case MapSize::stacks_ready:
-      at_once(map, c.max_stacks ? c.max_stacks : kReadyStacks);
+      preallocate(map, c.max_stacks ? c.max_stacks : kReadyStacks);
       break;
     case MapSize::held:
     case MapSize::held_ready: {
@@ -117,6 +94,24 @@ void size_by(Session& s, bpf_map* map, MapSize::By by) {
 
 }  // namespace
 
+void size_for_keys(Session& s, bpf_map* map) {
+  if (s.config.max_keys)
+    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.max_keys));
+  else
+    on_demand(s, map, max_tasks(), 8192);
+}
+
+void size_for_stacks(Session& s, bpf_map* map) {
+  if (s.config.max_stacks) {
+    bpf_map__set_max_entries(map, static_cast<__u32>(s.config.max_stacks));
+    return;
+  }
+  // Never more than a 64th of the memory, were it ever full.
+  auto fits =
+      memory_kb("MemTotal") * 1024 / 64 / std::max<std::uint64_t>(bpf_map__value_size(map), 64);
+  on_demand(s, map, std::clamp<std::uint64_t>(fits, 4096, 1 << 17), 8192);
+}
+
 void fill_stocks(Session& s) {
   cpu_set_t before;
   if (sched_getaffinity(0, sizeof before, &before)) return;
@@ -125,9 +120,11 @@ void fill_stocks(Session& s) {
     CPU_ZERO(&one);
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one)) continue;
-    for (auto* name : {"stacks", "stack_counts", "hist_keys", "table", "held", "held_sums"}) {
-      auto* map = s.map(name);
-      if (!map || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)) continue;
+    bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, s.object.get()) {
+      if (bpf_map__type(map) != BPF_MAP_TYPE_HASH || bpf_map__fd(map) < 0 ||
+          !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
+        continue;
       std::string key(bpf_map__key_size(map), '\0'), value(bpf_map__value_size(map), '\0');
       int fd = bpf_map__fd(map);
       if (bpf_map_update_elem(fd, key.data(), value.data(), BPF_NOEXIST) == 0)
@@ -182,25 +179,12 @@ void size_maps(Session& s) {
   bpf_map* slots = nullptr;
   bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS
       if (!bpf_map__is_internal(slots) && bpf_map__map_flags(slots) & BPF_F_MMAPABLE &&
-          bpf_map__max_entries(slots) == 1) size_by(s, slots, MapSize::cpus);
-  if (auto* map = s.map("hist_keys")) {
-    bool keyed = false;
-    if (auto* report = std::get_if<HistogramReport>(&s.tool.report))
-      for (auto& key : report->keys) keyed |= s.config.holds(key.when);
-    if (keyed) size_by(s, map, MapSize::keys);
-  }
-  if (auto* map = s.map("table"))
-    if (auto* report = std::get_if<TableReport>(&s.tool.report);
-        report && s.config.holds(report->keyed_when))
-      size_by(s, map, MapSize::keys);
-  auto* events = std::get_if<EventReport>(&s.tool.report);
-  if (!events || (!events->callers_when.empty() && s.config.given(events->callers_when)))
-    if (auto* map = s.map("stacks")) size_by(s, map, MapSize::stacks);
-  if (auto* map = s.map("stack_counts"); map && !events) size_by(s, map, MapSize::stacks);
+          bpf_map__max_entries(slots) == 1)
+          bpf_map__set_max_entries(slots, static_cast<__u32>(possible_cpus()));
   if (auto* map = s.map("task_slots")) {
     bool storage = s.kernel.has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get");
     bpf_map__set_autocreate(map, storage);
-    if (!storage) size_by(s, s.map("task_slots_hash"), MapSize::tasks);
+    if (!storage) on_demand(s, s.map("task_slots_hash"), max_tasks(), max_tasks());
   }
   if (auto* map = s.map("task_walks"))
     bpf_map__set_autocreate(map,
@@ -212,11 +196,7 @@ void size_maps(Session& s) {
   }
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    auto* report = std::get_if<EventReport>(&s.tool.report);
-    auto room = report && report->frequent       ? kRingOfFrequent
-                : s.config.given("kernel-stack") ? kRingWithStacks
-                                                 : kDefaultRing;
-    auto bytes = s.config.ring_bytes ? s.config.ring_bytes : room;
+    auto bytes = s.config.ring_bytes ? s.config.ring_bytes : s.tool.report->ring_bytes(s.config);
     bytes = std::bit_ceil(std::max(bytes, page));
     bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
     // The reader comes by itself ten times a second; it is woken earlier when half is full.

@@ -24,4 +24,8 @@ void fill_stocks(Session& session);
 /// that none is visited twice or left out.
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit);
 
+/// For maps with an entry for each key (--max-keys), or for each stack (--stack-storage-size).
+void size_for_keys(Session& s, bpf_map* map);
+void size_for_stacks(Session& s, bpf_map* map);
+
 }  // namespace coretap

@@ -17,16 +17,10 @@ namespace coretap {
 
 namespace {
 
-bool shows_kernel_stacks(const Report& report) {
-  if (std::holds_alternative<StackReport>(report)) return true;
-  auto* events = std::get_if<EventReport>(&report);
-  return events && !events->stack_when.empty();
-}
-
 bool reads_kernel_symbols(const Tool& tool) {
-  return shows_kernel_stacks(tool.report) ||
+  return tool.report->kernel_symbols() ||
          std::any_of(tool.other_reports.begin(), tool.other_reports.end(),
-                     [](auto& other) { return shows_kernel_stacks(other.report); });
+                     [](auto& other) { return other.report->kernel_symbols(); });
 }
 
 /// Is there a hook that the tool cannot do without, and that no way has without such a program?
@@ -63,7 +57,7 @@ bool maps_need_bpf(const Session& s) {
 
 std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   std::vector<NeededCapability> needed;
-  if (!tool.object.bytes || std::holds_alternative<SnapshotReport>(tool.report)) return needed;
+  if (tool.object.compressed.empty() || !tool.report->has_program()) return needed;
   auto parts = kernel_parts(tool);
   auto attaches = [&](std::string_view kind) {
     return std::any_of(parts.programs.begin(), parts.programs.end(), [&](auto& program) {
@@ -115,7 +109,7 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
     needed.push_back({Capability::checkpoint_restore,
                       "files that were replaced while processes run them", false});
   }
-  if (std::holds_alternative<CallReport>(tool.report))
+  if (tool.report->argument_names())
     needed.push_back({Capability::dac_read_search, "names of arguments, which tracefs has", false});
   if (reads_kernel_symbols(tool))
     needed.push_back({Capability::syslog, "names of kernel functions", false});

@@ -11,6 +11,7 @@
 #include "cli/help.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
+#include "program/perf_events.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
 #include "text/sanitize.hpp"
@@ -41,6 +42,8 @@ std::string refusal(std::string_view section, Kernel& kernel) {
   } else if (kind == "kprobe" || kind == "kretprobe") {
     if (auto& why = kernel.kprobe_refusal(target); !why.empty())
       return fmt::format("{}: {}", target, why);
+  } else if (kind == kPerfEvent) {
+    return perf_event_refusal(target);
   }
   return {};
 }
@@ -174,7 +177,9 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       }
       if (hook.optional.empty())
         return Error{fmt::format("this kernel offers no way to trace: {}", hook.name), tried,
-                     "coretap doctor tells what this kernel can do and which tools run",
+                     hook.instead.empty()
+                         ? "coretap doctor tells what this kernel can do and which tools run"
+                         : std::string(hook.instead),
                      kUnsupported};
       const bool lost =
           std::none_of(h.candidates.begin(), h.candidates.end(), [](const CandidatePlan& w) {
@@ -229,6 +234,16 @@ const ProbePoints* Plan::places(std::string_view program) const {
     if (auto found = all.find(program); found != all.end()) return &found->second;
   }
   return nullptr;
+}
+
+Sampling Plan::sampling(std::string_view program) const {
+  for (auto& hook : hooks) {
+    if (hook.chosen < 0) continue;
+    auto& programs = hook.candidates[hook.chosen].way->programs;
+    if (std::find(programs.begin(), programs.end(), program) != programs.end())
+      return hook.hook->sampling;
+  }
+  return {};
 }
 
 namespace {

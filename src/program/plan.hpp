@@ -44,6 +44,8 @@ struct Plan {
 
   /// Where a chosen program on a user function goes; null: it is none.
   const ProbePoints* places(std::string_view program) const;
+  /// How often the perf event of a chosen program runs it, as its hook has it.
+  Sampling sampling(std::string_view program) const;
 };
 
 /// Ways that turned out not to attach although they looked well: "program" -> reason.

@@ -14,6 +14,9 @@ struct Section {
 };
 Section split_section(std::string_view section);
 
+/// The kind of programs that samples of a perf event run; the target is the event's name.
+inline constexpr std::string_view kPerfEvent = "perf_event";
+
 /// The members of a list of tracepoints ("syscalls/sys_exit_open,sys_exit_openat"), each with its
 /// category: "syscalls/sys_exit_open".
 std::vector<std::string> listed_tracepoints(std::string_view target);

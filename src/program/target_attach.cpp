@@ -327,10 +327,13 @@ void configure_targets(Session& s) {
   }
   set_variable(s, "target_entries", entries.data(), sizeof entries);
   set_variable(s, "target_ends", ends.data(), sizeof ends);
-  if (auto* slots = s.map("table_slots"))
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, s.object.get()) {  // TARGET_SLOTS
+    if (bpf_map__is_internal(map) || bpf_map__btf_value_type_id(map) || !(bpf_map__map_flags(map) & BPF_F_MMAPABLE)) continue;
+    auto bytes = bpf_map__value_size(map) * targets.names.size();
     bpf_map__set_value_size(
-        slots, static_cast<__u32>((targets.names.size() * sizeof(std::uint64_t) + kCacheLine - 1) /
-                                  kCacheLine * kCacheLine));
+        map, static_cast<__u32>((bytes + kCacheLine - 1) / kCacheLine * kCacheLine));
+  }
 }
 
 bool is_target(const bpf_program* program) {

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/files.hpp"
+#include "base/nearest.hpp"
 #include "cli/config.hpp"
 #include "coretap/hooks.hpp"
 #include "kernel/kernel.hpp"
@@ -54,9 +55,10 @@ std::string quoted(std::string_view word) {
   return fmt::format("'{}'", printable(std::string(word)));
 }
 
-std::string did_you_mean(const std::vector<std::string>& names) {
-  if (names.empty()) return {};
-  return fmt::format("did you mean {}?", printable(fmt::format("{}", fmt::join(names, ", "))));
+/// "did you mean ...?"; empty: nothing is near.
+std::string suggest(std::string_view word, const std::vector<std::string>& known) {
+  auto words = did_you_mean(word, {known.begin(), known.end()});
+  return words.empty() ? words : printable(words);
 }
 
 /// Names of the kernel's events, "category:name".
@@ -220,7 +222,7 @@ class Search {
       return nothing(word.place.empty()
                          ? "there is no such function in the kernel or its modules"
                          : fmt::format("there is no such function in module {}", word.place),
-                     did_you_mean(functions_like(lists, word.name, kAlike)));
+                     suggest(word.name, function_names(lists)));
     }
     std::map<std::string, std::size_t> same_name;
     for (auto& f : found.functions) same_name[f.name]++;
@@ -256,7 +258,7 @@ class Search {
     for (auto& call : all_syscalls())
       if (!call.compat) known.push_back("sys_" + call.name);
     return nothing("there is no such system call",
-                   did_you_mean(names_like(known, "sys_" + std::string(part), kAlike)));
+                   suggest("sys_" + std::string(part), known));
   }
 
   /// `named`: only those that are events of this kernel, under that name.
@@ -303,9 +305,7 @@ class Search {
     }
     if (found_.points.size() > before) return {};
     auto wanted = fmt::format("{}:{}", word.place, word.name);
-    auto alike = names_like(*events, wanted, kAlike);
-    for (auto& name : alike) name.insert(0, "t:");
-    return nothing("this kernel has no such tracepoint", did_you_mean(alike));
+    return nothing("this kernel has no such tracepoint", suggest(wanted, *events));
   }
 
   void add_event(const std::string& category, const std::string& name, const std::string& event) {
@@ -372,17 +372,17 @@ class Search {
                    "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
                    kUnsupported};
     return nothing(fmt::format("no such function in {}{}", names, stripped ? " (stripped)" : ""),
-                   did_you_mean(alike_in(**files, word.name)));
+                   suggest(word.name, names_in(**files)));
   }
 
-  static std::vector<std::string> alike_in(const ProbeFinder::Files& files, std::string_view name) {
+  static std::vector<std::string> names_in(const ProbeFinder::Files& files) {
     std::vector<std::string> known;
     for (auto& file : files.files)
       for (auto& f : symbols::find_functions(
                          file.fd->get(), [](const char*) { return true; }, kMost)
                          .functions)
         known.push_back(f.name);
-    return names_like(known, name, kAlike);
+    return known;
   }
 
   Result<void> add_usdt(const TargetWord& word, const NamePattern& pattern) {
@@ -417,7 +417,7 @@ class Search {
     std::sort(known.begin(), known.end());
     known.erase(std::unique(known.begin(), known.end()), known.end());
     return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
-                   did_you_mean(names_like(known, word.name, kAlike)));
+                   suggest(word.name, known));
   }
 
   const Config& config_;

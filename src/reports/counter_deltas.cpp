@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::size_t kMany = 1024;
 
-void subtract(Growth::Counters& from, const Growth::Counters& what) {
+void subtract(CounterDeltas::Counters& from, const CounterDeltas::Counters& what) {
   for (std::size_t i = 0; i < from.size(); i++) from[i] -= what[i];
 }
 
-bool all_zero(const Growth::Counters& counters) {
+bool all_zero(const CounterDeltas::Counters& counters) {
   return std::all_of(counters.begin(), counters.end(), [](auto c) { return c == 0; });
 }
 
 /// False: it was not there.
-bool take_out(int fd, const std::string& key, Growth::Counters& value) {
+bool take_out(int fd, const std::string& key, CounterDeltas::Counters& value) {
   // Hash maps do both at once since 5.14 (3e87f192b405).
   if (bpf_map_lookup_and_delete_elem(fd, key.data(), value.data()) == 0) return true;
   return bpf_map_lookup_elem(fd, key.data(), value.data()) == 0 &&
@@ -30,12 +30,12 @@ bool take_out(int fd, const std::string& key, Growth::Counters& value) {
 
 }  // namespace
 
-bool Growth::any_events(const Counters& delta) const {
+bool CounterDeltas::any_events(const Counters& delta) const {
   return std::any_of(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(counts_),
                      [](auto c) { return c != 0; });
 }
 
-Growth::Reading Growth::since_last(Reading now) {
+CounterDeltas::Reading CounterDeltas::since_last(Reading now) {
   Reading grown = std::exchange(late_, {});
   idle_.clear();
   for (auto& [key, counters] : now) {
@@ -57,7 +57,7 @@ Growth::Reading Growth::since_last(Reading now) {
   return grown;
 }
 
-void Growth::gone(const std::string& key, const Counters& last) {
+void CounterDeltas::gone(const std::string& key, const Counters& last) {
   auto known = before_.find(key);
   if (known == before_.end()) return;
   auto delta = last;
@@ -66,11 +66,11 @@ void Growth::gone(const std::string& key, const Counters& last) {
   if (any_events(delta)) late_.emplace(key, std::move(delta));
 }
 
-void forget_idle(const bpf_map* map, Growth& growth) {
-  if (!map || growth.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
-  Growth::Counters last(bpf_map__value_size(map) / 8);
-  for (auto& key : growth.idle())
-    if (take_out(bpf_map__fd(map), key, last)) growth.gone(key, last);
+void forget_idle(const bpf_map* map, CounterDeltas& deltas) {
+  if (!map || deltas.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
+  CounterDeltas::Counters last(bpf_map__value_size(map) / 8);
+  for (auto& key : deltas.idle())
+    if (take_out(bpf_map__fd(map), key, last)) deltas.gone(key, last);
 }
 
 }  // namespace coretap

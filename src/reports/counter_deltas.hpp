@@ -9,13 +9,13 @@ struct bpf_map;
 
 namespace coretap {
 
-class Growth {
+class CounterDeltas {
  public:
   using Counters = std::vector<std::uint64_t>;
   using Reading = std::map<std::string, Counters>;  ///< by the kernel's key
 
   /// The first so many counters of a key count its events; the others come with these.
-  explicit Growth(std::size_t counts = 1) : counts_(counts) {}
+  explicit CounterDeltas(std::size_t counts = 1) : counts_(counts) {}
 
   /// What was added to each key that had events since the reading before.
   Reading since_last(Reading now);
@@ -37,6 +37,6 @@ class Growth {
 /// Keys of ended processes and the like would fill a map, and memory, in the course of time: where
 /// there are many, the idle ones are taken out. A program that adds to one of them in the same
 /// microsecond loses that.
-void forget_idle(const bpf_map* map, Growth& growth);
+void forget_idle(const bpf_map* map, CounterDeltas& deltas);
 
 }  // namespace coretap

@@ -7,11 +7,42 @@
 namespace coretap {
 
 namespace {
+
 constexpr int kStars = 40;
+constexpr int kFewestStars = 4;
+
+std::uint64_t times(std::uint64_t value, std::uint64_t step) {
+  return value > UINT64_MAX / step ? UINT64_MAX : value * step;
 }
 
-std::uint64_t slot_from(int slot) { return slot ? 1ULL << slot : 0; }
-std::uint64_t slot_below(int slot) { return slot < 63 ? 2ULL << slot : UINT64_MAX; }
+/// Bounds in steps: from <= value < below.
+std::uint64_t slot_from(const HistogramScale& scale, int slot) {
+  if (scale.linear) return static_cast<std::uint64_t>(slot);
+  return slot ? 1ULL << slot : 0;
+}
+
+std::uint64_t slot_below(const HistogramScale& scale, int slot) {
+  if (slot == HIST_SLOTS - 1) return UINT64_MAX;
+  return scale.linear ? static_cast<std::uint64_t>(slot) + 1 : 2ULL << slot;
+}
+
+/// "total_ns"; "total" of plain numbers.
+std::string with_unit(std::string_view name, const HistogramScale& scale) {
+  return fmt::format("{}{}{}", name, scale.unit.suffix.empty() ? "" : "_", scale.unit.suffix);
+}
+
+}  // namespace
+
+std::uint64_t HistogramScale::from(int slot) const { return times(slot_from(*this, slot), step); }
+std::uint64_t HistogramScale::below(int slot) const { return times(slot_below(*this, slot), step); }
+
+std::string_view HistogramScale::column() const {
+  if (!title.empty()) return title;
+  if (unit.suffix == unit::ns.suffix)
+    return step >= 1'000'000 ? "msecs" : step >= 1'000 ? "usecs" : "nsecs";
+  if (unit.suffix == unit::bytes.suffix) return step == 1024 ? "kbytes" : "bytes";
+  return unit.suffix.empty() ? "value" : unit.suffix;
+}
 
 std::uint64_t histogram_count(const hist& h) {
   std::uint64_t count = 0;
@@ -19,39 +50,88 @@ std::uint64_t histogram_count(const hist& h) {
   return count;
 }
 
-std::string draw_histogram(const hist& h, std::string_view unit) {
+double percentile(const hist& h, const HistogramScale& scale, double part) {
+  auto wanted = part * static_cast<double>(histogram_count(h));
+  double before = 0;
+  int last = 0;
+  for (int i = 0; i < HIST_SLOTS; i++) {
+    if (!h.slots[i]) continue;
+    last = i;
+    auto here = static_cast<double>(h.slots[i]);
+    if (before + here >= wanted) {
+      auto from = static_cast<double>(scale.from(i));
+      // The last slot has no upper bound.
+      auto width = i == HIST_SLOTS - 1 ? 0 : static_cast<double>(scale.below(i)) - from;
+      return from + width * std::max(0.0, wanted - before) / here;
+    }
+    before += here;
+  }
+  return before > 0 ? static_cast<double>(scale.from(last)) : 0;
+}
+
+std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns) {
   int first = 0, last = HIST_SLOTS - 1;
   while (last >= 0 && !h.slots[last]) last--;
   if (last < 0) return {};
+  // A linear one begins where values do.
+  if (scale.linear)
+    while (!h.slots[first]) first++;
   auto most = *std::max_element(h.slots, h.slots + HIST_SLOTS);
   // Bounds beyond 2^32 need more room; the columns of all rows stay the same.
-  int width = last > 31 ? 20 : 10;
-  auto text = fmt::format("{:{}}{:<{}} : count    distribution\n", "", width / 2, unit,
-                          width + width / 2 + 4);
+  bool ranges = !scale.linear;
+  int width = !scale.linear && last > 31 ? 20 : 10;
+  int left = ranges ? 2 * width + 4 : width;
+  // Wide bounds may pass the 80th column; a narrower terminal has shorter bars.
+  int stars = columns >= 80 ? kStars : std::clamp(columns - left - 14, kFewestStars, kStars);
+  auto title =
+      ranges ? fmt::format("{:{}}{:<{}}", "", width / 2, scale.column(), width + width / 2 + 4)
+             : fmt::format("{:>{}}", scale.column(), width);
+  auto text = fmt::format("{} : count    distribution", title);
+  if (columns < 80)
+    text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(columns)));
+  text += '\n';
   for (int i = first; i <= last; i++) {
-    auto stars =
-        static_cast<int>(static_cast<double>(h.slots[i]) * kStars / static_cast<double>(most));
-    text +=
-        fmt::format("{:>{}} -> {:<{}} : {:<8} |{:<{}}|\n", slot_from(i), width,
-                    slot_below(i) - (i < 63), width, h.slots[i], std::string(stars, '*'), kStars);
+    auto bar =
+        static_cast<int>(static_cast<double>(h.slots[i]) * stars / static_cast<double>(most));
+    auto from = slot_from(scale, i), below = slot_below(scale, i);
+    auto bounds =
+        ranges ? fmt::format("{:>{}} -> {:<{}}", from, width, below - (below != UINT64_MAX), width)
+               : fmt::format("{:>{}}", fmt::format("{}{}", from, below == UINT64_MAX ? "+" : ""),
+                             width);
+    text += fmt::format("{} : {:<8} |{:<{}}|\n", bounds, h.slots[i], std::string(bar, '*'), stars);
   }
   return text;
 }
 
-void json_histogram(JsonLine& line, const hist& h, std::uint64_t unit_ns) {
-  line.number("count", histogram_count(h)).number("total_ns", h.total_ns).key("histogram");
-  line.begin_array();
+std::string histogram_summary(const hist& h, const HistogramScale& scale) {
+  auto count = histogram_count(h);
+  auto total = h.total / scale.step;
+  return fmt::format("avg = {} {}, total: {} {}, count: {}", count ? total / count : 0,
+                     scale.column(), total, scale.column(), count);
+}
+
+void json_histogram(JsonLine& line, const hist& h, const HistogramScale& scale) {
+  line.number("count", histogram_count(h)).number(with_unit("total", scale), h.total);
+  line.key("histogram").begin_array();
+  auto from = with_unit("from", scale), below = with_unit("below", scale);
   for (int i = 0; i < HIST_SLOTS; i++) {
     if (!h.slots[i]) continue;
-    auto below = slot_below(i);
-    line.begin_object()
-        .number("from_ns",
-                slot_from(i) > UINT64_MAX / unit_ns ? UINT64_MAX : slot_from(i) * unit_ns)
-        .number("below_ns", below > UINT64_MAX / unit_ns ? UINT64_MAX : below * unit_ns)
-        .number("count", h.slots[i])
-        .end_object();
+    line.begin_object().number(from, scale.from(i)).number(below, scale.below(i));
+    line.number("count", h.slots[i]).end_object();
   }
   line.end_array();
+}
+
+std::vector<OutputKey> slot_keys(const HistogramScale& scale) {
+  return {key(with_unit("from", scale), "integer", "least value that counts here"),
+          key(with_unit("below", scale), "integer", "least value that no longer does"),
+          key("count", "integer", "values between them")};
+}
+
+std::vector<OutputKey> histogram_keys(const HistogramScale& scale) {
+  return {key("count", "integer", "values in all"),
+          key(with_unit("total", scale), "integer", "their sum"),
+          key("histogram", "array of objects", "slots that are not empty", {}, slot_keys(scale))};
 }
 
 }  // namespace coretap

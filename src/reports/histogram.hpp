@@ -1,24 +1,26 @@
-// log2 histograms as users know them, and as data.
+// Histograms as users know them, and as data.
 #pragma once
-#include <cstdint>
 #include <string>
-#include <string_view>
 
-#include "lib/shared.h"
+#include "coretap/histogram.hpp"
+#include "coretap/schema.hpp"
 #include "text/json.hpp"
 
 namespace coretap {
 
-/// Draws `unit : count distribution` from slot 0 to the last one that counted; "" if none did.
-std::string draw_histogram(const hist& h, std::string_view unit);
+/// Draws `unit : count distribution` from slot 0 to the last one that counted, in so many columns;
+/// "" if none did.
+std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns = 80);
 
-std::uint64_t histogram_count(const hist& h);
+/// "avg = 4 usecs, total: 40 usecs, count: 10"
+std::string histogram_summary(const hist& h, const HistogramScale& scale);
 
-/// "total_ns", "count" and "histogram": [{"from_ns", "below_ns", "count"}] of slots that counted.
-void json_histogram(JsonLine& line, const hist& h, std::uint64_t unit_ns);
+/// "count", "total_ns" and "histogram": [{"from_ns", "below_ns", "count"}] of slots that counted;
+/// the keys end with the unit.
+void json_histogram(JsonLine& line, const hist& h, const HistogramScale& scale);
 
-/// Bounds of a slot, in units: from <= value < below.
-std::uint64_t slot_from(int slot);
-std::uint64_t slot_below(int slot);
+/// These keys, and those of a slot, which are columns in CSV.
+std::vector<OutputKey> histogram_keys(const HistogramScale& scale);
+std::vector<OutputKey> slot_keys(const HistogramScale& scale);
 
 }  // namespace coretap

@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "coretap/report_kind.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
 #include "program/session.hpp"
@@ -21,7 +22,7 @@
 #include "reports/call_formats.hpp"
 #include "reports/call_text.hpp"
 #include "reports/recorder.hpp"
-#include "reports/reporters.hpp"
+#include "reports/reporter.hpp"
 
 namespace coretap {
 
@@ -89,6 +90,7 @@ class CallReporter : public Reporter {
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
     tell_texts(s);
     keeps_ = report_.keeps(s.config);
+    dump_signal_ = s.config.dump_signal;
   }
 
   Result<void> open(Session& s) override {
@@ -109,7 +111,13 @@ class CallReporter : public Reporter {
   void poll(Session& s) override {
     if (!keeps_) show_new(s);
   }
-  void asked(Session& s) override { dump_all(s, "asked for"); }
+  std::vector<int> signals() const override {
+    return dump_signal_ ? std::vector<int>{dump_signal_} : std::vector<int>();
+  }
+  void signalled(Session& s, int) override {
+    dump_all(s, "asked for");
+    s.out.flush();
+  }
 
   // The only records are ends of processes that were asked for.
   void record(Session& s, const void* data, std::size_t size) override {
@@ -339,13 +347,75 @@ class CallReporter : public Reporter {
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;
   std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< told already
+  int dump_signal_ = 0;
   bool keeps_ = false;  ///< shows calls when asked to, rather than as they come
+};
+
+class CallKind : public ReportKind {
+ public:
+  explicit CallKind(CallReport report) : report_(report) {}
+
+  std::string_view name() const override { return "recorder"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<CallReporter>(report_);
+  }
+  bool argument_names() const override { return true; }
+
+  std::vector<JsonKind> json() const override {
+    return {
+        {"call",
+         "one a call",
+         {type_key("call"), key("time", "string", "wall clock when it began, ISO 8601 with zone"),
+          monotonic_key(),
+          key("cgroup", "string or null", "whose recorder it was in; null: there is one only"),
+          key("cpu", "integer or null", "where it ended; null: it has not"),
+          key("pid", "integer", "process"), key("tid", "integer", "thread"),
+          key("comm", "string", "command name of the task"),
+          key("syscall", "string", "name of the call"),
+          key("abi", "string", "table that its number is of"),
+          key("arguments", "object", "by name: strings as text, all others as numbers"),
+          key("result", "integer or null", "null: it has not ended"),
+          key("error", "string or null", "errno by its name; null: it did not fail"),
+          key("latency_ns", "integer or null", "null: its begin or its end was not seen")}},
+        {"dump",
+         "before what a recorder held",
+         {type_key("dump"), time_key(), monotonic_key(),
+          key("cgroup", "string or null", "whose recorder it is"),
+          key("reason", "string", "why it was asked for"),
+          key("pid", "integer or null", "process whose end was the reason"),
+          key("comm", "string or null", "its command name"),
+          key("calls", "integer", "lines that follow"),
+          key("overwritten", "integer", "older calls that are gone")}}};
+  }
+
+  std::vector<OutputKey> csv() const override {
+    auto all = json().front().keys;
+    all.erase(all.begin());  // the type
+    for (auto& k : all)
+      if (k.name == "arguments") k = key("arguments", "string", "the call as text has it");
+    return all;
+  }
+
+  void manual(Manual& m) const override {
+    m.prose(
+        "A line a call, in the order in which they began: minutes, seconds and nanoseconds since "
+        "tracing began, CPU, process (and thread, where it is another one), command name, the call "
+        "with its arguments by name, its result or error, and in angle brackets its time in seconds. "
+        "A call that has not ended has ... in place of its result; one whose begin was not seen has "
+        "... before its name.");
+    m.prose(
+        "What a recorder holds when it is asked for comes behind a line ==> ... <== that tells of "
+        "which cgroup, why, how many calls, and how many older ones were overwritten.");
+  }
+
+ private:
+  CallReport report_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reporter> make(const CallReport& report) {
-  return std::make_unique<CallReporter>(report);
+std::shared_ptr<const ReportKind> make_kind(CallReport report) {
+  return std::make_shared<CallKind>(report);
 }
 
 }  // namespace coretap

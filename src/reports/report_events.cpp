@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "coretap/report_kind.hpp"
+#include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
-#include "reports/reporters.hpp"
+#include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/stacks.hpp"
@@ -35,7 +37,10 @@ class EventReporter : public Reporter {
     set_variable(s, "stack_depth", s.stack_depth());
   }
 
-  void size_maps(Session& s) override { StackNames::size_maps(s); }
+  void size_maps(Session& s) override {
+    StackNames::size_maps(s);
+    if (auto* map = s.map("stacks"); map && with_callers_) size_for_stacks(s, map);
+  }
   Result<void> ready(Session& s) override { return callers_.ready(s); }
   bool periodic() const override { return false; }
   double poll_seconds() const override { return callers_.poll_seconds(); }
@@ -155,10 +160,86 @@ class EventReporter : public Reporter {
   bool with_stack_ = false, with_callers_ = false;
 };
 
+constexpr std::uint64_t kRing = 128 << 10;
+constexpr std::uint64_t kRingWithStacks = 1 << 20;
+// What a process makes while the reader waits for a CPU.
+constexpr std::uint64_t kRingOfHighRate = 2 << 20;
+
+const char* time_words(const TimeColumn& t) {
+  return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
+}
+
+class EventKind : public ReportKind {
+ public:
+  explicit EventKind(EventReport report) : report_(std::move(report)) {}
+
+  std::string_view name() const override { return "event"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<EventReporter>(report_);
+  }
+  std::vector<Field> fields() const override { return report_.fields; }
+  std::size_t record_size() const override { return report_.record_size; }
+  std::vector<std::string_view> conditions() const override {
+    return {report_.stack_when, report_.callers_when};
+  }
+  bool kernel_symbols() const override { return !report_.stack_when.empty(); }
+  std::uint64_t ring_bytes(const Config& config) const override {
+    if (report_.high_rate_events) return kRingOfHighRate;
+    return config.given("kernel-stack") ? kRingWithStacks : kRing;
+  }
+  std::string_view ring_doc() const override {
+    return report_.high_rate_events
+               ? "room for events on their way (default: 2M)"
+               : "room for events on their way (default: 128K, 1M with stacks)";
+  }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind kind{"event", "one an event", {type_key("event"), time_key(), monotonic_key()}};
+    for (auto& f : report_.fields)
+      if (!f.table_only) kind.keys.push_back(key(f, report_.record_size));
+    if (!report_.stack_when.empty()) kind.keys.push_back(kernel_stack_key(report_.stack_when));
+    if (!report_.callers_when.empty())
+      for (auto& k : user_stack_keys(report_.callers_when)) kind.keys.push_back(k);
+    return {kind};
+  }
+
+  std::vector<OutputKey> csv() const override {
+    std::vector<OutputKey> all = {time_key(), monotonic_key()};
+    for (auto& f : report_.fields)
+      if (!f.table_only) all.push_back(key(f, report_.record_size));
+    if (!report_.stack_when.empty()) all.push_back(folded_kernel_stack_key(report_.stack_when));
+    if (!report_.callers_when.empty())
+      all.push_back(key("user_stack", "string",
+                        "user stack, outermost function first, joined by semicolons",
+                        report_.callers_when));
+    return all;
+  }
+
+  void manual(Manual& m) const override {
+    m.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
+    for (auto& t : report_.times) {
+      if (t.when.empty() || t.when.front() == '!')
+        m.prose(fmt::format("{} is {}.", t.title, time_words(t)));
+      else if (m.has_option(t.when))
+        m.prose(fmt::format("With --{} each line begins with {}.", t.when, time_words(t)));
+    }
+    if (!report_.stack_when.empty())
+      m.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
+                          report_.stack_when));
+    if (!report_.callers_when.empty())
+      m.prose(fmt::format("With --{} the user stack follows, the innermost function first.",
+                          report_.callers_when));
+    m.fields(report_.fields);
+  }
+
+ private:
+  EventReport report_;
+};
+
 }  // namespace
 
-std::unique_ptr<Reporter> make(const EventReport& report) {
-  return std::make_unique<EventReporter>(report);
+std::shared_ptr<const ReportKind> make_kind(EventReport report) {
+  return std::make_shared<EventKind>(std::move(report));
 }
 
 }  // namespace coretap

@@ -12,11 +12,12 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "coretap/report_kind.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/held.hpp"
-#include "reports/reporters.hpp"
+#include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/svg_report.hpp"
@@ -33,7 +34,7 @@ const std::string kSeveral = "[several]";  // in place of a process' name
 
 class HeldReporter : public Reporter {
  public:
-  explicit HeldReporter(const StackReport& report) : report_(report), layout_(report, {}) {}
+  explicit HeldReporter(const OutstandingReport& report) : report_(report) {}
 
   void configure(Session& s) override {
     if (s.config.given("show-allocs")) s.names.ask_hidden();
@@ -233,19 +234,91 @@ class HeldReporter : public Reporter {
                            age(r.newest_ns, now), csv_field(layout_.folded({p}))));
   }
 
-  const StackReport& report_;
+  const OutstandingReport& report_;
+  StackReport stacks_{};
   SvgReport svg_;
   HeldBook book_;
-  StackLayout layout_;
+  StackLayout layout_{stacks_, {}};
   StackNames names_;
   std::uint64_t top_ = 0, one_in_ = 1;
   bool sums_ = false, by_count_ = false, text_ = false;
 };
 
+std::vector<OutputKey> sums() {
+  return {key("exited", "boolean", "not freed when the process ended"),
+          key("bytes", "integer", "not freed"), key("count", "integer", "allocations not freed")};
+}
+
+std::vector<OutputKey> ages() {
+  return {key("oldest_age_ns", "integer or null", "age of the oldest; null: not known"),
+          key("newest_age_ns", "integer", "age of the newest")};
+}
+
+void add(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
+  to.insert(to.end(), keys.begin(), keys.end());
+}
+
+class OutstandingKind : public ReportKind {
+ public:
+  explicit OutstandingKind(OutstandingReport report) : report_(report) {}
+
+  std::string_view name() const override { return "outstanding"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<HeldReporter>(report_);
+  }
+  bool kernel_symbols() const override { return true; }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind kind{"stack",
+                  "one a stack and process of each report, the largest last",
+                  {type_key("stack"), time_key(),
+                   key("comm", "string or null", "command name; null: several processes"),
+                   key("pid", "integer or null", "process; null: several")}};
+    add(kind.keys, sums());
+    kind.keys.push_back(key("sample_rate", "integer",
+                            "sums are estimates from one of so many addresses; 1: they are exact"));
+    add(kind.keys, ages());
+    kind.keys.push_back(kernel_stack_key());
+    add(kind.keys, user_stack_keys());
+    kind.keys.push_back(
+        key("allocations", "array of objects", "each of them", "show-allocs",
+            {key("address", "string or null", "hexadecimal; null: the kernel's, which are hidden"),
+             key("bytes", "integer", "its size"), key("age_ns", "integer", "its age")}));
+    return {kind};
+  }
+
+  std::vector<OutputKey> csv() const override {
+    std::vector<OutputKey> all = {time_key(), key("comm", "string", "command name"),
+                                  key("pid", "integer", "process; empty: several")};
+    add(all, sums());
+    add(all, ages());
+    all.push_back(key("stack", "string", "folded: command and frames, outermost first"));
+    return all;
+  }
+
+  void manual(Manual& m) const override {
+    m.prose(
+        "Each report begins with the time of day and how many stacks follow, the largest last. Each "
+        "stack has a line with the sums of bytes and of allocations, and its frames, the innermost "
+        "first. Where several processes may be meant that line ends with the name and id of the "
+        "process, and with \"has ended\" if this is what it had not freed by then, which is shown "
+        "once.");
+    if (m.has_option("show-allocs"))
+      m.prose("With --show-allocs each allocation's address and size come before the frames.");
+    if (m.has_option("folded"))
+      m.prose(
+          "With --folded each stack is a line: name and frames, outermost first, joined by "
+          "semicolons, and the sum.");
+  }
+
+ private:
+  OutstandingReport report_;
+};
+
 }  // namespace
 
-std::unique_ptr<Reporter> make_held(const StackReport& report) {
-  return std::make_unique<HeldReporter>(report);
+std::shared_ptr<const ReportKind> make_kind(OutstandingReport report) {
+  return std::make_shared<OutstandingKind>(report);
 }
 
 }  // namespace coretap

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "coretap/report_kind.hpp"
 #include "program/session.hpp"
-#include "reports/reporters.hpp"
+#include "reports/reporter.hpp"
 #include "text/columns.hpp"
+#include "text/terminal.hpp"
 #include "text/value.hpp"
 
 namespace coretap {
@@ -15,7 +17,7 @@ class SnapshotReporter : public Reporter {
  public:
   explicit SnapshotReporter(const SnapshotReport& report) : report_(report) {}
 
-  bool at_once() const override { return true; }
+  bool immediate() const override { return true; }
 
   void configure(Session& s) override { columns_.choose(s.config, report_.fields); }
 
@@ -49,12 +51,15 @@ class SnapshotReporter : public Reporter {
     auto stamp = iso_time(monotonic_ns());
     if (s.config.format == OutputFormat::text && s.config.given("timestamp"))
       s.out.line(fmt::format("[{}]", wall_time()));
+    if (s.config.format == OutputFormat::text && !report_.text)
+      s.out.line(cut_to(columns_.titles(), line_limit()));
     for (auto* record : now_.records) show(s, stamp, record);
   }
 
  private:
   std::size_t numbers() const {
-    return now_.records.empty() ? 0 : report_.series.read(now_.records[0]).size();
+    if (report_.series.key.empty() || now_.records.empty()) return 0;
+    return report_.series.read(now_.records[0]).size();
   }
 
   void show(Session& s, const std::string& stamp, const void* record) const {
@@ -63,17 +68,21 @@ class SnapshotReporter : public Reporter {
       JsonLine line;
       line.text("type", "snapshot").text("time", stamp);
       columns_.json(line, record, s.names);
-      line.key(report_.series.key).begin_array();
-      for (auto& value : report_.series.read(record)) json_value(line, element, value, s.names);
-      line.end_array();
+      if (!report_.series.key.empty()) {
+        line.key(report_.series.key).begin_array();
+        for (auto& value : report_.series.read(record)) json_value(line, element, value, s.names);
+        line.end_array();
+      }
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::csv) {
       auto line = stamp + ',' + columns_.csv(record, s.names);
-      for (auto& value : report_.series.read(record))
-        line += ',' + csv_value(element, value, s.names);
+      if (!report_.series.key.empty())
+        for (auto& value : report_.series.read(record))
+          line += ',' + csv_value(element, value, s.names);
       s.out.line(line);
     } else {
-      s.out.line(report_.text(record));
+      s.out.line(report_.text ? report_.text(record)
+                              : cut_to(columns_.row(record, s.names), line_limit()));
     }
   }
 
@@ -83,10 +92,67 @@ class SnapshotReporter : public Reporter {
   bool shown_ = false;
 };
 
+class SnapshotKind : public ReportKind {
+ public:
+  explicit SnapshotKind(SnapshotReport report) : report_(std::move(report)) {}
+
+  std::string_view name() const override { return "snapshot"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<SnapshotReporter>(report_);
+  }
+  std::vector<Field> fields() const override { return report_.fields; }
+  bool has_program() const override { return false; }
+  std::string source() const override { return std::string(report_.source); }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind kind{"snapshot", "several a report", {type_key("snapshot"), time_key()}};
+    for (auto& f : report_.fields)
+      if (!f.table_only) kind.keys.push_back(key_of(f, report_.prototype.get(), f.only_with));
+    auto& series = report_.series;
+    if (!series.key.empty())
+      kind.keys.push_back(
+          key(std::string(series.key), "array of numbers", std::string(series.element.doc)));
+    return {kind};
+  }
+
+  std::vector<OutputKey> csv() const override {
+    std::vector<OutputKey> all = {time_key()};
+    for (auto& f : report_.fields)
+      if (!f.table_only) all.push_back(key_of(f, report_.prototype.get(), f.only_with));
+    auto& element = report_.series.element;
+    if (!report_.series.key.empty())
+      all.push_back(key(fmt::format("{}_N", element.key), "number",
+                        fmt::format("for each N from 0 on: {}", element.doc)));
+    return all;
+  }
+
+  void manual(Manual& m) const override {
+    m.prose(fmt::format(
+        "What {} says at that moment{}: at once, and again each interval. Nothing is "
+        "attached or loaded, and no capability is needed.",
+        report_.source,
+        report_.format_of.empty() ? "" : fmt::format(", in the form of {}", report_.format_of)));
+    if (m.has_option("timestamp")) m.prose("With --timestamp each report has the time before it.");
+    if (!report_.text) m.fields(report_.fields);
+  }
+
+  Result<void> check(Config& c) const override {
+    if (c.filters_tasks())
+      return Error{"this report is about the whole machine",
+                   {},
+                   "leave out the command and the filters by task",
+                   kUsage};
+    return {};
+  }
+
+ private:
+  SnapshotReport report_;
+};
+
 }  // namespace
 
-std::unique_ptr<Reporter> make(const SnapshotReport& report) {
-  return std::make_unique<SnapshotReporter>(report);
+std::shared_ptr<const ReportKind> make_kind(SnapshotReport report) {
+  return std::make_shared<SnapshotKind>(std::move(report));
 }
 
 }  // namespace coretap

@@ -9,10 +9,11 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "coretap/report_kind.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
-#include "reports/reporters.hpp"
+#include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/svg_report.hpp"
@@ -20,6 +21,13 @@
 namespace coretap {
 
 namespace {
+
+constexpr std::string_view kFlameGraphWords =
+    "The flame graph of --svg is that path drawn upwards, each frame as wide as its share; warm "
+    "colours are user code, cold ones the kernel's. It is one file for any browser: a click "
+    "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
+    "is found. Its head tells the options, the time traced and what was lost. The file appears "
+    "when tracing ends; an older one of its name stays until then.";
 
 struct Entry {
   stack_sum sum;
@@ -43,7 +51,11 @@ class StackReporter : public Reporter {
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 
-  void size_maps(Session& s) override { StackNames::size_maps(s); }
+  void size_maps(Session& s) override {
+    StackNames::size_maps(s);
+    for (auto* name : {"stacks", "stack_counts"})
+      if (auto* map = s.map(name)) size_for_stacks(s, map);
+  }
   Result<void> ready(Session& s) override { return names_.ready(s); }
   Result<void> open(Session& s) override { return svg_.open(s); }
 
@@ -151,11 +163,109 @@ class StackReporter : public Reporter {
   SvgReport svg_;
 };
 
+const char* entry_words(const StackReport& r) {
+  switch (r.layout) {
+    case StackReport::waker:
+      return "Each has a line with the name of the task, the frames in which it was woken, the "
+             "innermost first; a line with the name of the waker; and the sum.";
+    case StackReport::chain:
+      return "Each has, for each waker from the most distant one to the nearest, a line with its "
+             "name and thread id and its frames, the outermost first; then the frames in which "
+             "the task blocked, the innermost first; a line with its name and thread id; and the "
+             "sum. In place of a name stands [irq], [softirq] or [idle] where no task woke.";
+    default:
+      return "Each has the frames of the kernel stack, then those of the user stack, the innermost "
+             "first; a line with the name and, in parentheses, the id; and the sum.";
+  }
+}
+
+const char* folded_words(const StackReport& r) {
+  switch (r.layout) {
+    case StackReport::waker:
+      return "With --folded each entry is a line: the waker, its frames, outermost first, and the "
+             "task, joined by semicolons, and the sum.";
+    case StackReport::chain:
+      return "With --folded each entry is a line: the task, its frames, outermost first, then for "
+             "each waker --, its frames, innermost first, and its name, joined by semicolons, and "
+             "the sum.";
+    default:
+      return "With --folded each entry is a line: name and frames, outermost first, joined by "
+             "semicolons, and the sum.";
+  }
+}
+
+std::vector<OutputKey> stack_owner() {
+  return {key("comm", "string", "command name"), key("pid", "integer", "process"),
+          key("tid", "integer", "thread")};
+}
+
+void add(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
+  to.insert(to.end(), keys.begin(), keys.end());
+}
+
+class StackKind : public ReportKind {
+ public:
+  explicit StackKind(StackReport report) : report_(report) {}
+
+  std::string_view name() const override { return "stacks"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<StackReporter>(report_);
+  }
+  bool kernel_symbols() const override { return true; }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};
+    add(kind.keys, stack_owner());
+    if (timed()) kind.keys.push_back(runnable());
+    kind.keys.push_back(kernel_stack_key());
+    add(kind.keys, user_stack_keys());
+    if (report_.layout != StackReport::alone) {
+      std::vector<OutputKey> waker = {
+          key("context", "string", "task, or what is none: irq, softirq, idle")};
+      add(waker, stack_owner());
+      waker.push_back(kernel_stack_key());
+      add(waker, user_stack_keys());
+      kind.keys.push_back(key("wakers", "array of objects",
+                              "who woke the task, who woke that one, ...", {}, std::move(waker)));
+    }
+    if (timed()) kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
+    kind.keys.push_back(key("count", "integer", "how often"));
+    return {kind};
+  }
+
+  std::vector<OutputKey> csv() const override {
+    auto all = stack_owner();
+    if (timed()) {
+      all.push_back(runnable());
+      all.push_back(key("total_ns", "integer", "sum of the times"));
+    }
+    all.push_back(key("count", "integer", "how often"));
+    all.push_back(
+        key("stack", "string", "folded: command, user and kernel frames, outermost first"));
+    return all;
+  }
+
+  void manual(Manual& m) const override {
+    m.prose("Entries come in the order of their sums, the largest last.");
+    m.prose(entry_words(report_));
+    m.prose(fmt::format("The sum is in {}.", report_.value_title));
+    if (m.has_option("folded")) m.prose(folded_words(report_));
+    if (m.has_option("svg")) m.prose(kFlameGraphWords);
+  }
+
+ private:
+  bool timed() const { return report_.measure == StackReport::time; }
+  static OutputKey runnable() {
+    return key("runnable", "boolean", "preempted rather than blocked");
+  }
+
+  StackReport report_;
+};
+
 }  // namespace
 
-std::unique_ptr<Reporter> make(const StackReport& report) {
-  if (report.measure == StackReport::held) return make_held(report);
-  return std::make_unique<StackReporter>(report);
+std::shared_ptr<const ReportKind> make_kind(StackReport report) {
+  return std::make_shared<StackKind>(report);
 }
 
 }  // namespace coretap

@@ -37,13 +37,14 @@ class Reporter {
   virtual void poll(Session&) {}
   /// Descriptors that can be read when poll() should be called at once.
   virtual std::vector<int> wakes() const { return {}; }
-  /// The signal by which the user asks for a report (Config::dump_signal) has come.
-  virtual void asked(Session&) {}
+  /// Signals that it handles while it traces, and that one has come.
+  virtual std::vector<int> signals() const { return {}; }
+  virtual void signalled(Session&, int) {}
+  /// The user has asked it to end.
+  virtual bool wants_end() const { return false; }
   /// Tells what is rather than what was since the report before: the first comes at once, none at
   /// the end.
-  virtual bool at_once() const { return false; }
+  virtual bool immediate() const { return false; }
 };
-
-std::unique_ptr<Reporter> make_reporter(const Tool& tool);
 
 }  // namespace coretap

@@ -8,7 +8,9 @@
 #include <fmt/ranges.h>
 #include "text/errors.hpp"
 
+#include "base/nearest.hpp"
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "coretap/version.hpp"
 #include "program/session.hpp"
 #include "run/tool_links.hpp"
@@ -62,9 +64,7 @@ int help(const std::vector<std::string>& arguments) {
   } else if (auto* entry = find_tool(arguments[0])) {
     out.write(help_text(build(*entry)));
   } else {
-    print_error(
-        "coretap",
-        {fmt::format("there is no tool '{}'", arguments[0]), {}, "coretap list shows them all"});
+    print_error("coretap", no_such_tool(arguments[0]));
     return kUsage;
   }
   return end_of(out);
@@ -133,6 +133,16 @@ int find(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+Error no_such_tool(std::string_view name) {
+  std::vector<std::string_view> known = {"list", "help", "find", "doctor", "link"};
+  for (auto& entry : registry()) known.push_back(entry.name);
+  auto meant = did_you_mean(name, known);
+  return {fmt::format("there is no tool '{}'", name),
+          {},
+          fmt::format("{}{}coretap list shows them all", meant, meant.empty() ? "" : " "),
+          kUsage};
+}
 
 int usage_without_tool() {
   fputs(usage().c_str(), stderr);

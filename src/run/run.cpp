@@ -25,6 +25,7 @@
 #include "base/clock.hpp"
 #include "base/loop.hpp"
 #include "cli/help.hpp"
+#include "cli/parser.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
 #include "program/filters.hpp"
@@ -88,13 +89,7 @@ void learn_names(Session& s) {
   s.names.tell_hidden = [&s](const Error& why) {
     s.note("addresses of the kernel are not shown", why);
   };
-  auto learn = [&](const std::vector<Field>& fields) {
-    for (auto& f : fields) s.names.learn(f.format, s.kernel);
-  };
-  if (auto* r = std::get_if<HistogramReport>(&s.tool.report)) learn(r->keys);
-  if (auto* r = std::get_if<EventReport>(&s.tool.report)) learn(r->fields);
-  if (auto* r = std::get_if<SumReport>(&s.tool.report)) learn(r->fields);
-  if (auto* r = std::get_if<TableReport>(&s.tool.report)) learn(r->fields);
+  for (auto& f : s.tool.report->fields()) s.names.learn(f.format, s.kernel);
 }
 
 Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const Refused& refused) {
@@ -103,8 +98,8 @@ Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const R
   s.unwinds = false;
   configure(s, reporter);
   if (auto r = configure_filters(s, command); !r) return r;
-  size_maps(s);
   reporter.size_maps(s);
+  size_maps(s);
   auto plan = make_plan(s.tool, s.config, s.kernel, s.object.get(), refused);
   if (!plan) return plan.error();
   s.plan = std::move(*plan);
@@ -124,7 +119,7 @@ Result<void> attach(Session& s, std::string* failed) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
-    if (is_clock(program))
+    if (samples(program))
       s.retained.add({Capability::perfmon, Capability::bpf});  // CPUs may come later
     if (is_target(program)) {
       auto attached = attach_targets(s, program);
@@ -261,15 +256,15 @@ Result<void> redirect(Session& s) {
   return {};
 }
 
-/// CPUs that come online while clocks are sampled get theirs.
-class ClockWatch {
+/// CPUs that come online while perf events are sampled get theirs.
+class CpuWatch {
  public:
-  explicit ClockWatch(Session& s) : s_(s), online_(online_cpus()) {}
+  explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
 
   static bool wanted(const Session& s) {
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, s.object.get()) {
-      if (bpf_program__autoload(program) && is_clock(program)) return true;
+      if (bpf_program__autoload(program) && samples(program)) return true;
     }
     return false;
   }
@@ -281,7 +276,7 @@ class ClockWatch {
                         std::back_inserter(came));
     online_ = std::move(now);
     if (came.empty()) return;
-    auto links = attach_clocks(s_.object.get(), s_.config, came);
+    auto links = attach_perf_events(s_.object.get(), s_.config, s_.plan, came);
     if (!links)
       s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
               links.error());
@@ -318,7 +313,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
   auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
   auto check_output = [&] {
-    if (!wanted() || s.out.failed()) loop.stop();
+    if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
   };
   auto drain = [&] {
     if (ring) ring_buffer__consume(ring.get());
@@ -343,17 +338,9 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
   if (double poll = reporter.poll_seconds(); ring || poll > 0)
     loop.every(poll > 0 ? poll : kDrainSeconds, drain);
-  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
-  if (s.config.dump_signal)
-    loop.on_signal(s.config.dump_signal, [&] {
-      drain();
-      reporter.asked(s);
-      s.out.flush();
-      check_output();
-    });
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
-  ClockWatch clocks(s);
-  if (s.object && ClockWatch::wanted(s)) loop.every(kCpuSeconds, [&] { clocks.look(); });
+  CpuWatch cpus(s);
+  if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
   if (!reporter.keeps_file())
@@ -368,7 +355,16 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
 
   reporter.begin(s);
-  if (reporter.at_once()) {
+  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
+  for (int number : reporter.signals()) {
+    block_signal(number);
+    loop.on_signal(number, [&, number] {
+      drain();
+      reporter.signalled(s, number);
+      check_output();
+    });
+  }
+  if (reporter.immediate()) {
     next_report();
     if (s.config.interval <= 0) loop.stop();
   }
@@ -379,7 +375,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   loop.run();
 
   if (loop.signal()) s.out.ending();
-  bool complete = reporter.at_once() || (s.config.count && reports >= s.config.count);
+  bool complete = reporter.immediate() || (s.config.count && reports >= s.config.count);
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
@@ -432,13 +428,13 @@ void announce(Session& s) {
 }
 
 /// A run without any kernel program.
-Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
+Result<void> run_without_program(Session& s) {
   if (s.config.given("explain")) {
-    s.out.line(fmt::format("reads {}, attaches nothing", report.source));
+    s.out.line(fmt::format("reads {}, attaches nothing", s.tool.report->source()));
     return {};
   }
   Command none;
-  auto reporter = make_reporter(s.tool);
+  auto reporter = s.tool.report->reporter();
   reporter->configure(s);
   if (auto r = reporter->open(s); !r) return r;
   s.began_ns = monotonic_ns();
@@ -454,9 +450,9 @@ Result<void> show_snapshots(Session& s, const SnapshotReport& report) {
 }  // namespace
 
 Result<void> prepare(Session& s) {
-  if (std::holds_alternative<SnapshotReport>(s.tool.report)) return {};
+  if (!s.tool.report->has_program()) return {};
   if (auto r = check_rights(s.kernel); !r) return r;
-  auto reporter = make_reporter(s.tool);
+  auto reporter = s.tool.report->reporter();
   if (auto r = prepare_with(s, *reporter, 0, {}); !r) return r;
   return load_with_names(s);
 }
@@ -491,8 +487,8 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   if (auto r = find_cgroups(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
-  if (auto* snapshot = std::get_if<SnapshotReport>(&tool.report)) {
-    if (auto r = show_snapshots(s, *snapshot); !r) return fail(r.error());
+  if (!tool.report->has_program()) {
+    if (auto r = run_without_program(s); !r) return fail(r.error());
     return end_of_output();
   }
   if (s.config.dump_signal) block_signal(s.config.dump_signal);
@@ -506,7 +502,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   std::unique_ptr<Reporter> reporter;
   Refused refused;
   while (true) {
-    reporter = make_reporter(tool);
+    reporter = tool.report->reporter();
     auto prepared = prepare_with(s, *reporter, command.pid(), refused);
     if (explain_plan && prepared) {
       print_plan(s);

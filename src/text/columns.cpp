@@ -13,12 +13,12 @@ std::string trimmed(std::string line) {
 void Columns::choose(const Config& config, const std::vector<Field>& fields) {
   for (auto& f : fields) {
     bool text = config.format == OutputFormat::text;
-    if (!config.holds(f.exists) || (text ? !config.holds(f.when) : f.text_only)) continue;
+    if (!config.holds(f.only_with) || (text ? !config.holds(f.shown_with) : f.table_only)) continue;
     fields_.push_back(f);
     auto& chosen = fields_.back();
     if (f.format.wide && config.given("wide")) chosen.format.width = f.format.wide;
-    if (f.in_ms.empty() || !config.given("milliseconds")) continue;
-    chosen.title = f.in_ms;
+    if (f.millisecond_title.empty() || !config.given("milliseconds")) continue;
+    chosen.title = f.millisecond_title;
     chosen.format.kind = Format::milliseconds;
     chosen.format.digits = 3;
   }
@@ -41,7 +41,7 @@ std::string Columns::keys() const {
 std::string Columns::row(const void* record, const Names& names) const {
   std::string line;
   for (auto& f : fields_) {
-    show(line, f.format, f.read(record), names);
+    show(line, f.format, f.read(record, names.context), names);
     line += ' ';
   }
   return trimmed(std::move(line));
@@ -51,16 +51,13 @@ std::string Columns::csv(const void* record, const Names& names) const {
   std::string line;
   for (auto& f : fields_) {
     if (&f != &fields_.front()) line += ',';
-    line += csv_value(f, f.read(record), names);
+    line += csv_value(f, f.read(record, names.context), names);
   }
   return line;
 }
 
 void Columns::json(JsonLine& line, const void* record, const Names& names) const {
-  for (auto& f : fields_) {
-    line.key(f.key);
-    json_value(line, f, f.read(record), names);
-  }
+  for (auto& f : fields_) json_field(line, f, record, names);
 }
 
 }  // namespace coretap

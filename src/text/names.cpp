@@ -117,7 +117,8 @@ void Names::learn(const Format& format, Kernel& kernel) {
     if (!type.empty() && !enums_.contains(type)) learn(type, kernel.enumerators(type));
   };
   ask(format.type);
-  if (format.kind == Format::pointer) ask_hidden();
+  if (format.kind == Format::pointer || format.kind == Format::symbol) ask_hidden();
+  if (format.kind == Format::symbol && !symbols_) symbols_ = std::make_unique<KernelSymbols>();
   if (format.kind == Format::block_flags || format.kind == Format::rwbs) {
     ask("req_op");
     ask("req_opf");  // its name until 6.0 (ff07a02e9e8e)
@@ -136,20 +137,6 @@ std::string Names::enumerator(const Format& format, std::uint64_t value) const {
         return lower(word);
       }
   return std::to_string(value);
-}
-
-std::string Names::bits(const Format& format, std::uint64_t value) const {
-  std::string text;
-  if (auto known = enums_.find(format.type); known != enums_.end())
-    for (auto& [name, bit] : known->second) {
-      if (bit < 0 || bit > 63 || !(value >> bit & 1)) continue;
-      std::string_view word = name;
-      if (word.starts_with(format.prefix)) word.remove_prefix(format.prefix.size());
-      value &= ~(1ULL << bit);
-      join(text, lower(word), '|');
-    }
-  if (value || text.empty()) join(text, fmt::format("{:#x}", value), '|');
-  return text;
 }
 
 std::string Names::gfp(std::uint64_t flags) const {
@@ -289,7 +276,7 @@ bool names_things(const Format& format) {
   switch (format.kind) {
     case Format::disk:
     case Format::enumerator:
-    case Format::bits:
+    case Format::symbol:
     case Format::gfp:
     case Format::block_flags:
     case Format::rwbs:
@@ -316,6 +303,13 @@ void Names::ask_hidden() const {
   if (!hidden_) hidden_ = why_hidden();
 }
 
+std::string Names::symbol(std::uint64_t address) const {
+  if (!address) return "-";
+  auto found = symbols_ ? symbols_->find(address) : Symbol{};
+  if (found.known()) return found.name;
+  return hides(address) ? std::string(kHiddenAddress) : fmt::format("{:#x}", address);
+}
+
 std::string Names::name(const Format& format, std::uint64_t value) const {
   switch (format.kind) {
     case Format::disk:
@@ -328,8 +322,8 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
       return block_flags(value);
     case Format::rwbs:
       return rwbs(value);
-    case Format::bits:
-      return bits(format, value);
+    case Format::symbol:
+      return symbol(value);
     case Format::error:
       return error_name(static_cast<int>(value));
     case Format::syscall:
@@ -364,7 +358,7 @@ void show_unsigned(std::string& line, const Format& format, std::uint64_t n, con
     fmt::format_to(out, "{:0{}o}", n, format.digits);
   else if (hidden(format, n, names))
     line += kHiddenAddress;
-  else if (format.kind == Format::hex || format.kind == Format::pointer)
+  else if (format.kind == Format::pointer)
     fmt::format_to(out, "{:#x}", n);
   else if (format.kind == Format::kilobytes)
     decimal(line, n / 1024);

@@ -11,6 +11,7 @@
 
 #include "coretap/fields.hpp"
 #include "coretap/result.hpp"
+#include "coretap/symbols.hpp"
 
 namespace coretap {
 
@@ -35,18 +36,21 @@ class Names {
   std::vector<std::string> targets;                  ///< what is traced, for Format::target
   std::function<std::optional<Error>()> why_hidden;  ///< asked once; tests have another
 
+  FieldContext context;  ///< for readers of fields
+
   /// A value as the format shows it to people; only for formats that name things.
   std::string name(const Format& format, std::uint64_t value) const;
 
  private:
   std::string enumerator(const Format& format, std::uint64_t value) const;
-  std::string bits(const Format& format, std::uint64_t value) const;
   std::string gfp(std::uint64_t flags) const;
   std::string block_flags(std::uint64_t flags) const;
   std::string rwbs(std::uint64_t flags) const;
+  std::string symbol(std::uint64_t address) const;
 
   std::map<std::string, Enumerators, std::less<>> enums_;
   mutable std::optional<std::optional<Error>> hidden_;  ///< asked?, and why
+  mutable std::unique_ptr<KernelSymbols> symbols_;      ///< opened by learn()
   mutable bool told_ = false;
 };
 

@@ -32,6 +32,11 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
   }
 }
 
+void json_field(JsonLine& line, const Field& field, const void* record, const Names& names) {
+  line.key(field.key);
+  json_value(line, field, field.read(record, names.context), names);
+}
+
 std::string csv_value(const Field& field, const Value& value, const Names& names) {
   if (auto* n = std::get_if<std::uint64_t>(&value)) {
     if (names_things(field.format)) return csv_field(names.name(field.format, *n));

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/config.hpp"
+#include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "fuzz.hpp"
 

@@ -14,13 +14,7 @@ struct Shape {
   std::size_t size = 0;
 };
 
-Shape shape_of(const Report& report) {
-  if (auto* r = std::get_if<EventReport>(&report)) return {r->fields, r->record_size};
-  if (auto* r = std::get_if<SumReport>(&report)) return {r->fields, r->record_size};
-  if (auto* r = std::get_if<TableReport>(&report)) return {r->fields, r->value_at + r->value_size};
-  if (auto* r = std::get_if<HistogramReport>(&report)) return {r->keys, r->key_size};
-  return {};
-}
+Shape shape_of(const Report& report) { return {report->fields(), report->record_size()}; }
 
 const std::vector<Shape>& shapes() {
   static const auto all = [] {

@@ -130,7 +130,7 @@ Sum calls_of(const Report& report, const std::string& name) {
   Sum sum;
   for (auto& line : report.body) {
     if (line["type"].str() != "call" || line["syscall"].str() != name) continue;
-    if (line["latency_ns"].null() || line["result"].null()) continue;
+    if (line["latency_ns"].is_null() || line["result"].is_null()) continue;
     sum.ns += line["latency_ns"].i64();
     sum.count++;
   }
@@ -145,17 +145,17 @@ constexpr std::int64_t kFrequency = 199;
 //
 // Each tool asks for the time itself, one after the other in the same tracepoint: for each event
 // they differ by no more than the others' programs take, walks of stacks included.
-SWITCH_TEST(Agree, TimesOfAThread) {
+TOOL_TEST(Agree, TimesOfAThread) {
   for (auto* tool : {"offcputime", "offwaketime", "wakeuptime", "chaintrace", "runqlat", "profile"})
     require_tool(tool);
   constexpr std::int64_t kReads = 20;
-  Victim rivals("runqueue", {"--threads", "2", "--ms", "1500"}, {.linger = true});
+  Workload rivals("runqueue", {"--threads", "2", "--ms", "1500"}, {.linger = true});
   auto cpu = std::to_string(rivals.ready()["cpu"].u64());
-  Victim victim("sleeper",
-                {"--sleeps", std::to_string(kReads), "--ms", "5", "--block-on", "pipe", "--spin",
-                 "600", "--cpu", cpu},
-                {.linger = true});
-  auto tid = victim.id();
+  Workload workload("sleeper",
+                    {"--sleeps", std::to_string(kReads), "--ms", "5", "--block-on", "pipe",
+                     "--spin", "600", "--cpu", cpu},
+                    {.linger = true});
+  auto tid = workload.id();
   Tools tools;
   tools.start("off", "offcputime", {"-t", tid});
   tools.start("blocked", "offcputime", {"--state", "3", "-t", tid});
@@ -171,9 +171,9 @@ SWITCH_TEST(Agree, TimesOfAThread) {
 
   auto before = accounts_at_rest(tid);
   auto begun = Clock::now();
-  victim.release();
+  workload.release();
   rivals.release();
-  auto truth = victim.truth()["threads"].items().at(0);
+  auto truth = workload.truth()["threads"].items().at(0);
   auto after = accounts_at_rest(tid);
   auto lived = static_cast<std::int64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count());
@@ -257,7 +257,7 @@ SWITCH_TEST(Agree, TimesOfAThread) {
     }
   }
   EXPECT_GT(samples, 0);
-  victim.end_lingering();
+  workload.end_lingering();
   rivals.end_lingering();
 }
 
@@ -296,14 +296,14 @@ void expect_same(const Counts& a, const Counts& b, std::uint64_t missed) {
 }
 
 /// Opens files, runs programs, and makes other calls, in a cgroup: five tools, each of the cgroup.
-SWITCH_TEST(Agree, CallsOfACgroup) {
+TOOL_TEST(Agree, CallsOfACgroup) {
   Cgroup cgroup;
-  Victim opener("opener", {"--scene", "--count", "40"}, {.linger = true});
+  Workload opener("opener", {"--scene", "--count", "40"}, {.linger = true});
   constexpr std::uint64_t kPrograms = 10;
-  Victim runner("runner", {"--count", std::to_string(kPrograms)}, {.linger = true});
-  Victim caller("syscalls", {"--ms", "5", "--restarts", "0"}, {.linger = true});
-  const std::vector<Victim*> victims{&opener, &runner, &caller};
-  for (auto* victim : victims) cgroup.add(victim->pid());
+  Workload runner("runner", {"--count", std::to_string(kPrograms)}, {.linger = true});
+  Workload caller("syscalls", {"--ms", "5", "--restarts", "0"}, {.linger = true});
+  const std::vector<Workload*> workloads{&opener, &runner, &caller};
+  for (auto* workload : workloads) cgroup.add(workload->pid());
   Tools tools;
   tools.start("opens", "opensnoop", {"-c", cgroup.path()});
   tools.start("failed opens", "opensnoop", {"-x", "-c", cgroup.path()});
@@ -312,9 +312,9 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
   tools.start("failed calls", "syscount", {"-x", "-c", cgroup.path()});
   tools.start("processes", "syscount", {"-P", "-c", cgroup.path()});
   tools.start("recorder", "traceloop", {"--dump-on-exit", "-c", cgroup.path()});
-  for (auto* victim : victims) victim->release();
-  for (auto* victim : victims) victim->truth();
-  for (auto* victim : victims) accounts_at_rest(victim->id());
+  for (auto* workload : workloads) workload->release();
+  for (auto* workload : workloads) workload->truth();
+  for (auto* workload : workloads) accounts_at_rest(workload->id());
   tools.stop();
 
   auto& recorder = tools["recorder"];
@@ -322,11 +322,11 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
   // The recorder shows both ends of a fork; and as the result of a return from a signal handler
   // what that restores.
   auto ended = [](auto& call) {
-    return !call["result"].null() &&
+    return !call["result"].is_null() &&
            !(call["syscall"].str() == "clone" && call["result"].i64() == 0);
   };
   auto failed = [](auto& call) {
-    return !call["error"].null() && call["syscall"].str() != "rt_sigreturn";
+    return !call["error"].is_null() && call["syscall"].str() != "rt_sigreturn";
   };
   auto calls = rows_by_name(tools["calls"]), failures = rows_by_name(tools["failed calls"]);
   auto recorded = calls_by_name(recorder, ended), bad = calls_by_name(recorder, failed);
@@ -372,7 +372,7 @@ SWITCH_TEST(Agree, CallsOfACgroup) {
   expect_same(by_process, recorded_by_process, tools.missed("processes", "recorder"));
   expect_same({{"all", tools["processes"].sum("count")}}, {{"all", tools["calls"].sum("count")}},
               tools.missed("processes", "calls"));
-  for (auto* victim : victims) victim->end_lingering();
+  for (auto* workload : workloads) workload->end_lingering();
 }
 
 // ---- requests of a disk ----
@@ -390,28 +390,28 @@ DiskCounts diskstats_of(const std::string& disk) {
 }
 
 // Reads one at a time of a disk that nobody else uses.
-SWITCH_TEST(Agree, RequestsOfADisk) {
+TOOL_TEST(Agree, RequestsOfADisk) {
   require_tool("biosnoop");
   require_tool("biolatency");
   constexpr std::uint64_t kCount = 60;
-  Victim victim("blockio",
-                {"--make", "loop", "--op", "read", "--count", std::to_string(kCount), "--pattern",
-                 "random", "--size", "16384"},
-                {.linger = true});
-  auto disk = victim.ready()["disk"].str();
+  Workload workload("blockio",
+                    {"--make", "loop", "--op", "read", "--count", std::to_string(kCount),
+                     "--pattern", "random", "--size", "16384"},
+                    {.linger = true});
+  auto disk = workload.ready()["disk"].str();
   Tools tools;
   tools.start("lines", "biosnoop", {"-Q", "-d", disk});
-  tools.start("own lines", "biosnoop", {"-d", disk, "-p", victim.id()});
+  tools.start("own lines", "biosnoop", {"-d", disk, "-p", workload.id()});
   tools.start("issued", "biolatency", {"-d", disk});
   tools.start("queued", "biolatency", {"-Q", "-d", disk});
   tools.start("flags", "biolatency", {"-F", "-D", "-d", disk});
-  tools.start("own", "biolatency", {"-d", disk, "-p", victim.id()});
-  tools.start("blocked", "offcputime", {"-t", victim.id()});
-  tools.start("calls", "syscount", {"-L", "-t", victim.id()});
+  tools.start("own", "biolatency", {"-d", disk, "-p", workload.id()});
+  tools.start("blocked", "offcputime", {"-t", workload.id()});
+  tools.start("calls", "syscount", {"-L", "-t", workload.id()});
   auto before = diskstats_of(disk);
-  victim.release();
-  auto truth = victim.truth();
-  accounts_at_rest(victim.id());
+  workload.release();
+  auto truth = workload.truth();
+  accounts_at_rest(workload.id());
   auto after = diskstats_of(disk);
   tools.stop();
 
@@ -453,24 +453,24 @@ SWITCH_TEST(Agree, RequestsOfADisk) {
     EXPECT_LE(latency, in_calls.ns + slack);
     EXPECT_LE(sum_where(tools["blocked"], is_blocked).ns, in_calls.ns + slack);
   }
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 // A file that is not in the cache, read from its disk: pages that are added to the cache, pages
 // read ahead, and what the disk was asked for.
-SWITCH_TEST(Agree, PagesReadFromADisk) {
+TOOL_TEST(Agree, PagesReadFromADisk) {
   for (auto* tool : {"cachestat", "readahead", "biosnoop", "biolatency"}) require_tool(tool);
-  // Blocks that the file system looks its extents up in, and pages of the victim's own code.
+  // Blocks that the file system looks its extents up in, and pages of the workload's own code.
   constexpr std::uint64_t kFew = 64;
-  Victim victim("pagecache", {"--phase", "cold"}, {.linger = true});
+  Workload workload("pagecache", {"--phase", "cold"}, {.linger = true});
   Tools tools;
-  tools.start("cache", "cachestat", {"-p", victim.id()});
-  tools.start("ahead", "readahead", {"-p", victim.id()});
-  tools.start("lines", "biosnoop", {"-p", victim.id()});
-  tools.start("histogram", "biolatency", {"-F", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
-  accounts_at_rest(victim.id());
+  tools.start("cache", "cachestat", {"-p", workload.id()});
+  tools.start("ahead", "readahead", {"-p", workload.id()});
+  tools.start("lines", "biosnoop", {"-p", workload.id()});
+  tools.start("histogram", "biolatency", {"-F", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
+  accounts_at_rest(workload.id());
   tools.stop();
 
   auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -495,28 +495,29 @@ SWITCH_TEST(Agree, PagesReadFromADisk) {
   EXPECT_LE(read, (misses + kFew) * page);
   // The machine's own count has that of all others too.
   EXPECT_LE(pages * page, truth["phases"].items().at(0)["vmstat"]["pgpgin"].u64() * 1024);
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 // ---- connections ----
 
 using Connection = std::pair<std::uint64_t, std::uint64_t>;  // local port, remote port
 
-SWITCH_TEST(Agree, Connections) {
+TOOL_TEST(Agree, Connections) {
   require_tool("tcplife");
   require_tool("tcpretrans");
   constexpr std::uint64_t kSessions = 3;
-  Victim victim("tcp", {"--sessions", std::to_string(kSessions), "--lost", "1"}, {.linger = true});
-  auto server = victim.ready()["server_pid"].u64(), port = victim.ready()["server_port"].u64();
+  Workload workload("tcp", {"--sessions", std::to_string(kSessions), "--lost", "1"},
+                    {.linger = true});
+  auto server = workload.ready()["server_pid"].u64(), port = workload.ready()["server_port"].u64();
   Tools tools;
-  tools.start("sessions", "tcplife", {"-p", victim.id() + "," + std::to_string(server)});
-  tools.start("again", "tcpretrans", {"-l", "-p", victim.id()});
-  tools.start("again by connection", "tcpretrans", {"-l", "-c", "-p", victim.id()});
-  tools.start("calls", "syscount", {"-p", victim.id()});
+  tools.start("sessions", "tcplife", {"-p", workload.id() + "," + std::to_string(server)});
+  tools.start("again", "tcpretrans", {"-l", "-p", workload.id()});
+  tools.start("again by connection", "tcpretrans", {"-l", "-c", "-p", workload.id()});
+  tools.start("calls", "syscount", {"-p", workload.id()});
   tools.start("server's calls", "syscount", {"-p", std::to_string(server)});
-  victim.release();
-  auto truth = victim.truth();
-  accounts_at_rest(victim.id());
+  workload.release();
+  auto truth = workload.truth();
+  accounts_at_rest(workload.id());
   tools.stop();
 
   std::map<Connection, Json> ends;
@@ -557,33 +558,34 @@ SWITCH_TEST(Agree, Connections) {
     EXPECT_EQ(row["sent_again_bytes"].u64(), bytes[at]);
   }
   EXPECT_EQ(tools["again by connection"].body.size(), again.size());
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 // ---- memory of a program ----
 
 // What is held is what all allocations and frees of the same run leave over.
-SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
+TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
-                {.linger = true});
+  Workload workload("leaker",
+                    {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
+                    {.linger = true});
   Tools tools;
-  tools.start("held", "memleak", {"-a", "-o", "0", "-i", "1000", "-p", victim.id()});
-  tools.start("sums", "memleak", {"-C", "-i", "1000", "-p", victim.id()});
-  tools.start("events", "memleak", {"-t", "-p", victim.id()});
-  victim.release();
-  victim.truth();
-  accounts_at_rest(victim.id());
+  tools.start("held", "memleak", {"-a", "-o", "0", "-i", "1000", "-p", workload.id()});
+  tools.start("sums", "memleak", {"-C", "-i", "1000", "-p", workload.id()});
+  tools.start("events", "memleak", {"-t", "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  accounts_at_rest(workload.id());
   tools.stop();
 
   std::map<std::uint64_t, std::uint64_t> blocks;
   for (auto& event : tools["events"].body) {
     auto at = event["address"].u64();
-    if (event["bytes"].null()) {
+    if (event["bytes"].is_null()) {
       blocks.erase(at);
       continue;
     }
-    if (!event["old_address"].null() && (at || !event["bytes"].u64()))
+    if (!event["old_address"].is_null() && (at || !event["bytes"].u64()))
       blocks.erase(event["old_address"].u64());
     if (at) blocks[at] = event["bytes"].u64();
   }
@@ -598,7 +600,7 @@ SWITCH_TEST(Agree, AllocationsAndWhatIsHeld) {
     for (auto& one : line["allocations"].items())
       shown[std::stoull(one["address"].str(), nullptr, 16)] = one["bytes"].u64();
   EXPECT_EQ(shown, blocks);
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 }  // namespace

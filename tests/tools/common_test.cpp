@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Escaped for the victims; ESC, BEL, newline, both quotes' trouble and a byte that is no UTF-8.
+/// Escaped for the workloads; ESC, BEL, newline, both quotes' trouble and a byte that is no UTF-8.
 constexpr char kHostile[] = "\\x1b]0;x\\x07\\x0a\"\\\\\\xff";
 constexpr char kHostileJson[] = "\x1b]0;x\x07\n\"\\\xef\xbf\xbd";
 constexpr char kHostileText[] = "\\x1b]0;x\\x07\\x0a\"\\\\xff";
@@ -62,8 +63,8 @@ Strings whole(const std::string& tool, Strings options = {}) {
 }
 
 /// A process that does nothing until it is released.
-struct Idle : Victim {
-  Idle() : Victim("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
+struct Idle : Workload {
+  Idle() : Workload("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
 };
 
 /// A pipe with a name that nobody reads unless told to.
@@ -107,25 +108,16 @@ class UnreadPipe {
   std::size_t filled_ = 0;
 };
 
-bool until(const std::function<bool()>& condition) {
-  auto end = Clock::now() + kPatience;
-  while (!condition()) {
-    if (Clock::now() > end) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
-}
-
-/// S: sleeps, Z: has ended, and so on.
-char state_of(pid_t pid) {
-  auto text = slurp("/proc/" + std::to_string(pid) + "/stat");
-  auto name_end = text.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
-}
-/// Until it sleeps and goes on doing so.
-bool await_sleep(pid_t pid) {
-  int in_a_row = 0;
-  return until([&] { return (in_a_row = state_of(pid) == 'S' ? in_a_row + 1 : 0) >= 15; });
+/// Whether it is in the middle of a report, held by a pipe that is full: its loop waits otherwise.
+bool waits_for_its_reader(pid_t pid) {
+  auto call = slurp("/proc/" + std::to_string(pid) + "/syscall");
+  for (int number : {
+#ifdef SYS_poll
+           static_cast<int>(SYS_poll),
+#endif
+           static_cast<int>(SYS_ppoll), static_cast<int>(SYS_write)})
+    if (call.starts_with(std::to_string(number) + " ")) return true;
+  return false;
 }
 
 /// bpf_ids() of a process that still opens and closes files.
@@ -172,14 +164,14 @@ void expect_complete(const std::string& tool, const Report& report) {
                                       ledger["missed"].u64());
 }
 
-/// -- COMMAND that is `hostile`, then the victim that suits the tool; both say nothing.
-Strings hostile_command(const Events& events, const std::string& directory) {
+/// -- COMMAND that is `hostile`, then the workload that suits the tool; both say nothing.
+Strings hostile_command(const ToolTests::Events& events, const std::string& directory) {
   Strings words{"--",
                 "sh",
                 "-c",
                 "\"$0\" --name \"$1\" --dir \"$2\" --count 3 >/dev/null && shift 2 && exec \"$@\" "
                 ">/dev/null",
-                victim_path("hostile"),
+                workload_path("hostile"),
                 kHostile,
                 directory};
   words.insert(words.end(), events.command.begin(), events.command.end());
@@ -198,6 +190,37 @@ pid_t dead_process() {
 class CommonTool : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Tools, CommonTool, ::testing::ValuesIn(tool_names()),
                          [](auto& info) { return info.param; });
+
+TEST(DeclaredTests, OfEveryTool) {
+  std::set<std::string> tools;
+  for (auto& line : lines(run_tool("coretap", {"list", "--json"}).out)) {
+    auto tool = Json::parse(line);
+    auto name = tools.insert(tool["tool"].str()).first;
+    EXPECT_TRUE(declared_tests().contains(*name))
+        << "tests/tools/" << tool["subsystem"].str() << "/" << *name
+        << "_test.cpp has no DeclareTests for " << *name << " (see docs/new-tool.md)";
+  }
+  for (auto& [name, tests] : declared_tests()) {
+    EXPECT_TRUE(tools.contains(name)) << "tests are declared of " << name << ", which is no tool";
+    EXPECT_FALSE(tests.reports.empty()) << name;
+    EXPECT_FALSE(tests.events.command.empty()) << name;
+    EXPECT_TRUE(tests.stress.arguments && tests.stress.shown && tests.stress.events) << name;
+    EXPECT_TRUE(tests.stress.truth || !tests.stress.kernel_event.empty()) << name;
+    EXPECT_FALSE(tests.long_run.empty()) << name;
+  }
+}
+
+TEST(DeclaredTests, OfEveryKindOfReport) {
+  for (auto kind : kReportKinds) {
+    auto has = [kind](auto& entry) {
+      auto& reports = entry.second.reports;
+      return std::any_of(reports.begin(), reports.end(),
+                         [kind](auto& r) { return r.kind == kind; });
+    };
+    EXPECT_TRUE(std::any_of(declared_tests().begin(), declared_tests().end(), has))
+        << name_of(kind);
+  }
+}
 
 #define EVERY_TOOL(name)                                                     \
   static void CommonTool_##name(const std::string& tool);                    \
@@ -222,29 +245,6 @@ EVERY_TOOL(HelpAndVersion) {
   EXPECT_TRUE(version.out.starts_with(tool + " (coretap) ")) << version.out;
   EXPECT_EQ(lines(version.out).size(), 1u);
   EXPECT_EQ(run_tool("coretap", {tool, "-V"}).out, version.out);
-}
-
-EVERY_TOOL(WrongCommandLines) {
-  for (auto& wrong : std::vector<Strings>{{"--no-such-option"},
-                                          {"-\x1b"},
-                                          {"--\x1b[31m\xff"},
-                                          {"--duration"},
-                                          {"--duration", "soon\x07"},
-                                          {"--duration=0"},
-                                          {"--duration=-1"},
-                                          {"--json=yes"},
-                                          {"-p", "0"},
-                                          {"-p", "1,x"},
-                                          {"--comm", ""},
-                                          {"1", "2", "3"},
-                                          {"x"},
-                                          {"--json", "--csv"},
-                                          {"--exit-status"},
-                                          {"--"},
-                                          {"-p", "1", "--", "true"}}) {
-    SCOPED_TRACE(::testing::PrintToString(wrong));
-    expect_refusal(tool, run_tool(tool, wrong), 2);
-  }
 }
 
 EVERY_TOOL(WithoutRights) {
@@ -303,114 +303,35 @@ EVERY_TOOL(EndsByItselfAndLosesNothing) {
   EXPECT_EQ(report.header["options"]["pid"].str(), idle.id());
 }
 
-// The other way to call it, and two at once.
-EVERY_TOOL(TwoAtOnce) {
-  require_tool(tool);
-  auto options = whole(tool, {"--json", "--duration", "0.3"});
-  auto once = start(tool, options);
-  options.insert(options.begin(), {tool_path("coretap"), tool});
-  Process again({.argv = options});
-  for (auto* process : {once.get(), &again}) {
-    ASSERT_EQ(process->wait(), 0) << process->err();
-    expect_complete(tool, parse_report(process->out(), process->err()));
-  }
+// Guests run this one of every tool: its programs are loaded once.
+EVERY_TOOL(ShowsData) {
+  auto events = events_for(tool);
+  Strings options{"--json", "--exit-status"};
+  options.insert(options.end(), events.options.begin(), events.options.end());
+  options.emplace_back("--");
+  options.insert(options.end(), events.command.begin(), events.command.end());
+  auto process = start(tool, options);
+  int status = process->wait();
+  if (status == 77) throw Skip("no events of " + tool + " here: " + process->err());
+  if (auto why = expected_missing(tool); why && status == 3) throw Skip(tool + ": " + *why);
+  ASSERT_EQ(status, 0) << process->err();
+  auto report = parse_report(process->out(), process->err());
+  expect_complete(tool, report);
+  EXPECT_FALSE(report.body.empty()) << process->out();
+  EXPECT_GT(report.ledger["shown"].u64(), 0u) << process->out();
 }
 
-EVERY_TOOL(SignalsEndItWithTheLastReport) {
+EVERY_TOOL(EndsWithTheLastReport) {
   require_tool(tool);
-  std::vector<std::unique_ptr<Tracer>> tracers;
-  for (int i = 0; i < 3; i++)
-    tracers.push_back(std::make_unique<Tracer>(tool, whole(tool, {"--json"})));
-  Tracer text(tool, whole(tool)), killed(tool, whole(tool));
-  std::vector<BpfIds> held;
-  for (auto& tracer : tracers) held.push_back(bpf_ids(tracer->process().pid()));
-  held.push_back(bpf_ids(text.process().pid()));
-  held.push_back(bpf_ids(killed.process().pid()));
-  for (auto& ids : held) EXPECT_GT(ids.programs.size(), 0u);
-  int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  for (std::size_t i = 0; i < 3; i++) {
-    SCOPED_TRACE(signals[i]);
-    expect_complete(tool, tracers[i]->stop(signals[i]));
-  }
-  auto out = text.stop_text(SIGINT);
-  EXPECT_TRUE(safe_for_terminals(out));
-  lines(out);
+  Tracer ended(tool, whole(tool, {"--json"})), killed(tool, whole(tool));
+  auto held = bpf_ids(ended.process().pid()), held_too = bpf_ids(killed.process().pid());
+  EXPECT_GT(held.programs.size(), 0u);
+  EXPECT_GT(held_too.programs.size(), 0u);
+  expect_complete(tool, ended.stop(SIGINT));
   killed.process().signal(SIGKILL);
   EXPECT_EQ(killed.process().wait(), 128 + SIGKILL);
-  for (auto& ids : held) EXPECT_EQ(bpf_left(ids), 0u) << "left behind in the kernel";
-}
-
-EVERY_TOOL(ReaderGoesAway) {
-  require_tool(tool);
-  Idle idle;
-  Strings options{"-p", idle.id()};
-  if (has_interval(tool)) options.push_back("1000");
-  Tracer silent(tool, options);
-  auto before = silent.process().err();
-  silent.process().close_stdout();
-  EXPECT_EQ(silent.process().wait(soon()), 0);
-  EXPECT_EQ(silent.process().err(), before);
-  if (!has_interval(tool)) return;
-  Tracer busy(tool, {"0.05"});
-  before = busy.process().err();
-  ASSERT_TRUE(busy.process().await([](auto& out, auto&) { return !out.empty(); }));
-  busy.process().close_stdout();
-  EXPECT_EQ(busy.process().wait(soon()), 0);
-  EXPECT_EQ(busy.process().err(), before);
-}
-
-EVERY_TOOL(FullDisk) {
-  require_tool(tool);
-  std::vector<Strings> all{{"--help"},
-                           {"--version"},
-                           {"--explain"},
-                           whole(tool, {"--json", "--duration", "0.2"}),
-                           whole(tool, {"--csv", "--duration", "0.2"})};
-  // Nothing but events or stacks may be printed: only what always prints.
-  if (!prints_events(tool) && !contains(help_of(tool), "--folded"))
-    all.push_back({"--duration", "0.2"});
-  for (auto& options : all) {
-    SCOPED_TRACE(options[0]);
-    auto result = run_tool(tool, options, {}, "/dev/full");
-    EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_TRUE(contains(result.err, tool + ": ")) << result.err;
-    EXPECT_TRUE(contains(result.err, "No space left")) << result.err;
-  }
-}
-
-// It could go on for ever, for nobody.
-EVERY_TOOL(FullDiskEndsIt) {
-  require_tool(tool);
-  Process process({.argv = with(tool, whole(tool, {"--json"})), .stdout_path = "/dev/full"});
-  EXPECT_EQ(process.wait(soon()), 1) << process.err();
-}
-
-EVERY_TOOL(StalledReader) {
-  require_tool(tool);
-  UnreadPipe pipe;
-  pipe.fill();
-  auto process = start(tool, whole(tool, {"--json"}), pipe.path());
-  ASSERT_TRUE(await_programs(process->pid()));
-  ASSERT_TRUE(await_sleep(process->pid()));
-  auto held = bpf_ids(process->pid());
-  process->signal(SIGINT);
-  EXPECT_EQ(process->wait(soon()), 0) << process->err();
-  EXPECT_EQ(bpf_left(held), 0u);
-}
-
-EVERY_TOOL(CommandsAndTheirStatus) {
-  require_tool(tool);
-  auto missing = start(tool, {"--", "no-such-command-\x1b"});
-  auto ignored = start(tool, {"--json", "--", "sh", "-c", "exit 7"});
-  auto passed = start(tool, {"--json", "--exit-status", "--", "sh", "-c", "exit 7"});
-  EXPECT_EQ(missing->wait(), 1);
-  EXPECT_TRUE(contains(missing->err(), tool + ": ")) << missing->err();
-  EXPECT_TRUE(contains(missing->err(), "no-such-command-\\x1b")) << missing->err();
-  EXPECT_TRUE(safe_for_terminals(missing->err()));
-  EXPECT_EQ(ignored->wait(), 0) << ignored->err();
-  expect_complete(tool, parse_report(ignored->out(), ignored->err()));
-  EXPECT_EQ(passed->wait(), 7) << passed->err();
-  expect_complete(tool, parse_report(passed->out(), passed->err()));
+  EXPECT_EQ(bpf_left(held), 0u) << "left behind in the kernel";
+  EXPECT_EQ(bpf_left(held_too), 0u) << "left behind in the kernel";
 }
 
 // Names of processes and files come from whoever likes to choose them.
@@ -460,11 +381,189 @@ EVERY_TOOL(HostileNames) {
   EXPECT_TRUE(contains(csv->out(), kHostileCsv)) << csv->out();
 }
 
+// ---- each kind of report, with one tool that has it ----
+
+class CommonKind : public ::testing::TestWithParam<ReportKind> {};
+INSTANTIATE_TEST_SUITE_P(Reports, CommonKind, ::testing::ValuesIn(kReportKinds),
+                         [](auto& info) { return std::string(name_of(info.param)); });
+
+/// Who stands for a kind, and how it is called.
+struct OfKind {
+  explicit OfKind(ReportKind of) : kind(of) {
+    auto chosen = representative(of);
+    tool = chosen.tool;
+    options = chosen.options;
+  }
+  Strings with_options(const Strings& more) const {
+    auto all = options;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  ReportKind kind;
+  bool attaches = kind != ReportKind::snapshot;
+  std::string tool;
+  Strings options;
+};
+
+#define TEST_KIND(name)                                                           \
+  struct KindTest_##name : OfKind {                                               \
+    using OfKind::OfKind;                                                         \
+    void test() const;                                                            \
+  };                                                                              \
+  TEST_P(CommonKind, name) { TOOL_TEST_BODY(KindTest_##name(GetParam()).test()) } \
+  void KindTest_##name::test() const
+
+TEST_KIND(WrongCommandLines) {
+  for (auto& wrong : std::vector<Strings>{{"--no-such-option"},
+                                          {"-\x1b"},
+                                          {"--\x1b[31m\xff"},
+                                          {"--duration"},
+                                          {"--duration", "soon\x07"},
+                                          {"--duration=0"},
+                                          {"--duration=-1"},
+                                          {"--json=yes"},
+                                          {"-p", "0"},
+                                          {"-p", "1,x"},
+                                          {"--comm", ""},
+                                          {"1", "2", "3"},
+                                          {"x"},
+                                          {"--json", "--csv"},
+                                          {"--exit-status"},
+                                          {"--"},
+                                          {"-p", "1", "--", "true"}}) {
+    SCOPED_TRACE(::testing::PrintToString(wrong));
+    expect_refusal(tool, run_tool(tool, with_options(wrong)), 2);
+  }
+}
+
+TEST_KIND(SignalsEndItWithTheLastReport) {
+  require_tool(tool);
+  constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  std::vector<std::unique_ptr<Process>> processes;
+  // A snapshot without an interval is one report.
+  Strings last = attaches ? Strings{} : Strings{"1000"}, first = last;
+  first.insert(first.begin(), "--json");
+  for (int i = 0; i < 3; i++) processes.push_back(start(tool, with_options(first)));
+  auto text = start(tool, with_options(last));
+  for (auto& process : processes)
+    ASSERT_TRUE(process->await([](auto& out, auto&) {
+      return contains(out, "\"type\":\"header\"");
+    })) << process->err();
+  ASSERT_TRUE(attaches ? await_programs(text->pid()) : await_sleep(text->pid()));
+  for (int i = 0; i < 3; i++) {
+    SCOPED_TRACE(kSignals[i]);
+    auto& process = *processes[static_cast<std::size_t>(i)];
+    process.signal(kSignals[i]);
+    EXPECT_EQ(process.wait(), 0) << process.err();
+    parse_report(process.out(), process.err());
+  }
+  ASSERT_TRUE(await_sleep(text->pid()));
+  text->signal(SIGINT);
+  EXPECT_EQ(text->wait(), 0) << text->err();
+  EXPECT_TRUE(safe_for_terminals(text->out()));
+  lines(text->out());
+}
+
+// The other way to call it, and two at once.
+TEST_KIND(TwoAtOnce) {
+  require_tool(tool);
+  auto words = with_options({"--json", "--duration", "0.3"});
+  auto once = start(tool, words);
+  words.insert(words.begin(), {tool_path("coretap"), tool});
+  Process again({.argv = words});
+  for (auto* process : {once.get(), &again}) {
+    ASSERT_EQ(process->wait(), 0) << process->err();
+    parse_report(process->out(), process->err());
+  }
+}
+
+TEST_KIND(ReaderGoesAway) {
+  require_tool(tool);
+  Idle idle;
+  auto words = with_options(attaches ? Strings{"-p", idle.id()} : Strings{});
+  if (has_interval(tool)) words.emplace_back("1000");
+  auto silent = start(tool, words);
+  ASSERT_TRUE(attaches ? silent->await([](auto&, auto& err) { return contains(err, "Ctrl-C"); })
+                       : await_sleep(silent->pid()));
+  auto before = silent->err();
+  silent->close_stdout();
+  EXPECT_EQ(silent->wait(soon()), 0);
+  EXPECT_EQ(silent->err(), before);
+  if (!has_interval(tool)) return;
+  auto busy = start(tool, with_options({"0.05"}));
+  ASSERT_TRUE(busy->await([](auto& out, auto&) { return !out.empty(); }));
+  before = busy->err();
+  busy->close_stdout();
+  EXPECT_EQ(busy->wait(soon()), 0);
+  EXPECT_EQ(busy->err(), before);
+}
+
+TEST_KIND(FullDisk) {
+  require_tool(tool);
+  std::vector<Strings> all{{"--help"},
+                           {"--version"},
+                           {"--explain"},
+                           with_options({"--json", "--duration", "0.2"}),
+                           with_options({"--csv", "--duration", "0.2"})};
+  // Only what prints even where there was nothing.
+  if (kind == ReportKind::aggregate || kind == ReportKind::snapshot)
+    all.push_back(with_options({"--duration", "0.2"}));
+  for (auto& words : all) {
+    SCOPED_TRACE(::testing::PrintToString(words));
+    auto result = run_tool(tool, words, {}, "/dev/full");
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_TRUE(contains(result.err, tool + ": ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "No space left")) << result.err;
+  }
+}
+
+// It could go on for ever, for nobody.
+TEST_KIND(FullDiskEndsIt) {
+  require_tool(tool);
+  auto process = start(tool, with_options({"--json"}), "/dev/full");
+  EXPECT_EQ(process->wait(soon()), 1) << process->err();
+}
+
+TEST_KIND(StalledReader) {
+  require_tool(tool);
+  UnreadPipe pipe;
+  pipe.fill();
+  auto process = start(tool, with_options({"--json"}), pipe.path());
+  if (attaches) {
+    ASSERT_TRUE(await_programs(process->pid()));
+  }
+  ASSERT_TRUE(await_sleep(process->pid()));
+  auto held = bpf_ids(process->pid());
+  process->signal(SIGINT);
+  EXPECT_EQ(process->wait(soon()), 0) << process->err();
+  EXPECT_EQ(bpf_left(held), 0u);
+}
+
+TEST_KIND(CommandsAndTheirStatus) {
+  require_tool(tool);
+  if (!attaches) {
+    expect_refusal(tool, run_tool(tool, with_options({"--json", "--", "true"})), 2);
+    return;
+  }
+  auto missing = start(tool, with_options({"--", "no-such-command-\x1b"}));
+  auto ignored = start(tool, with_options({"--json", "--", "sh", "-c", "exit 7"}));
+  auto passed = start(tool, with_options({"--json", "--exit-status", "--", "sh", "-c", "exit 7"}));
+  EXPECT_EQ(missing->wait(), 1);
+  EXPECT_TRUE(contains(missing->err(), tool + ": ")) << missing->err();
+  EXPECT_TRUE(contains(missing->err(), "no-such-command-\\x1b")) << missing->err();
+  EXPECT_TRUE(safe_for_terminals(missing->err()));
+  EXPECT_EQ(ignored->wait(), 0) << ignored->err();
+  parse_report(ignored->out(), ignored->err());
+  EXPECT_EQ(passed->wait(), 7) << passed->err();
+  parse_report(passed->out(), passed->err());
+}
+
 // ---- losses ----
 
 TOOL_TEST(Common, StrictTellsOfLostStacks) {
   require_tool("offcputime");
-  auto forker = victim_path("forker");
+  auto forker = workload_path("forker");
   Strings command{"--", forker, "--children", "4", "--depth", "2"};
   Strings strict{"--json", "--strict", "--stack-storage-size", "2"}, lenient = strict;
   lenient.erase(lenient.begin() + 1);
@@ -481,10 +580,10 @@ TOOL_TEST(Common, StrictTellsOfLostStacks) {
 
 TOOL_TEST(Common, StrictTellsOfLostKeys) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "4", "--ms", "100"}, {.linger = true});
-  Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("runqueue", {"--threads", "4", "--ms", "100"}, {.linger = true});
+  Tracer tracer("runqlat", {"--json", "--strict", "-L", "--max-keys", "1", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   tracer.process().signal(SIGINT);
   auto report = tracer.finish(4);
   EXPECT_GT(report.lost("untracked"), 0u);
@@ -497,13 +596,13 @@ TOOL_TEST(Common, StrictTellsOfLostKeys) {
 
 TOOL_TEST(Common, StalledReaderOfManyReports) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "16", "--ms", "60000"});
+  Workload workload("runqueue", {"--threads", "16", "--ms", "60000"});
   UnreadPipe pipe;
   auto process = start("runqlat", {"--json", "-L", "0.05"}, pipe.path());
   ASSERT_TRUE(await_programs(process->pid()));
-  victim.release();
-  ASSERT_TRUE(until([&] { return pipe.full(); })) << process->err();
-  std::this_thread::sleep_for(1s);  // now it waits in the midst of a report
+  workload.release();
+  ASSERT_TRUE(until([&] { return pipe.full() && waits_for_its_reader(process->pid()); }))
+      << process->err();
   auto held = bpf_ids(process->pid());
   process->signal(SIGINT);
   EXPECT_EQ(process->wait(soon()), 0) << process->err();
@@ -517,16 +616,15 @@ TOOL_TEST(Common, StalledReaderOfManyReports) {
 // The last report waits for who reads slowly, such as a pager.
 TOOL_TEST(Common, SlowReaderGetsTheLastReport) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "16", "--ms", "100"}, {.linger = true});
+  Workload workload("runqueue", {"--threads", "16", "--ms", "100"}, {.linger = true});
   UnreadPipe pipe;
   pipe.shrink();
-  auto process = start("runqlat", {"-L", "-p", victim.id()}, pipe.path());
+  auto process = start("runqlat", {"-L", "-p", workload.id()}, pipe.path());
   ASSERT_TRUE(process->await([](auto&, auto& err) { return contains(err, "Tracing "); }));
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   process->signal(SIGINT);
-  ASSERT_TRUE(until([&] { return pipe.full(); }));
-  std::this_thread::sleep_for(1s);
+  ASSERT_TRUE(until([&] { return pipe.full() && waits_for_its_reader(process->pid()); }));
   std::string out;
   ASSERT_TRUE(until([&] {
     out += pipe.drain();

@@ -86,10 +86,11 @@ class FlameGraphs : public testing::TestWithParam<std::string> {};
 void total_is_that_of_the_lines(const std::string& tool) {
   require_tool(tool);
   Scratch scratch;
-  Victim victim("sleeper", {"--sleeps", "20", "--ms", "2", "--spin", "200", "--block-on", "pipe"});
-  Tracer tracer(tool, {"--folded", "--svg", scratch.file(), "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("sleeper",
+                    {"--sleeps", "20", "--ms", "2", "--spin", "200", "--block-on", "pipe"});
+  Tracer tracer(tool, {"--folded", "--svg", scratch.file(), "-p", workload.id()});
+  workload.release();
+  workload.truth();
   std::istringstream lines(tracer.stop_text());
   std::uint64_t sum = 0, count = 0;
   for (std::string line; std::getline(lines, line); count++)
@@ -98,7 +99,7 @@ void total_is_that_of_the_lines(const std::string& tool) {
   EXPECT_GE(graph.total(), sum);
   EXPECT_LE(graph.total(), sum + count);
   EXPECT_EQ(graph.frames[0]["name"].str(), "all");
-  EXPECT_TRUE(graph.title.starts_with(tool + " --folded --pid " + victim.id() + ", "))
+  EXPECT_TRUE(graph.title.starts_with(tool + " --folded --pid " + workload.id() + ", "))
       << graph.title;
   EXPECT_TRUE(contains(graph.title, " s, Linux ")) << graph.title;
   EXPECT_EQ(scratch.files(), Strings{"graph.svg"});
@@ -145,8 +146,7 @@ void does_not_end_with_the_reader(const std::string& tool) {
   Scratch scratch;
   Tracer tracer(tool, {"--svg", scratch.file()});
   tracer.process().close_stdout();
-  ::usleep(300'000);
-  EXPECT_FALSE(tracer.process().ended());
+  EXPECT_TRUE(await_sleep(tracer.process().pid())) << "it goes on";
   tracer.process().signal(2);
   EXPECT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   EXPECT_EQ(tracer.process().out(), "");
@@ -168,10 +168,10 @@ TEST_P(FlameGraphs, TotalIsThatOfTheLines){
 TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
   require_tool("offcputime");
   Scratch scratch;
-  Victim victim("sleeper", {"--sleeps", "20", "--ms", "5"});
-  Tracer tracer("offcputime", {"--json", "--svg", scratch.file(), "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("sleeper", {"--sleeps", "20", "--ms", "5"});
+  Tracer tracer("offcputime", {"--json", "--svg", scratch.file(), "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   auto graph = read_svg(scratch.file());
   std::uint64_t all = 0, asleep = 0;
@@ -180,22 +180,23 @@ TOOL_TEST(FlameGraph, SharesAreThoseOfTheData) {
     auto frames = line["user_stack"].strings();
     for (auto& f : line["kernel_stack"].strings())
       EXPECT_EQ(graph.styles(f), std::set<std::string>{"k"}) << f;
-    if (std::count(frames.begin(), frames.end(), "victim_middle")) asleep += line["total_ns"].u64();
+    if (std::count(frames.begin(), frames.end(), "workload_middle"))
+      asleep += line["total_ns"].u64();
   }
   EXPECT_EQ(graph.total(), all / 1000);
-  EXPECT_EQ(graph.sum("victim_middle"), asleep / 1000);
-  EXPECT_GE(graph.sum("victim_middle"), 20u * 4500) << "twenty sleeps of 5 ms";
-  EXPECT_EQ(graph.styles("victim_middle"), std::set<std::string>{"u"});
+  EXPECT_EQ(graph.sum("workload_middle"), asleep / 1000);
+  EXPECT_GE(graph.sum("workload_middle"), 20u * 4500) << "twenty sleeps of 5 ms";
+  EXPECT_EQ(graph.styles("workload_middle"), std::set<std::string>{"u"});
   EXPECT_EQ(graph.styles("sleeper"), std::set<std::string>{"t"});
 }
 
 TOOL_TEST(FlameGraph, WakersAreToldApart) {
   require_tool("chaintrace");
   Scratch scratch;
-  Victim victim("sleeper", {"--sleeps", "20", "--ms", "2", "--block-on", "pipe"});
-  Tracer tracer("chaintrace", {"--svg", scratch.file(), "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("sleeper", {"--sleeps", "20", "--ms", "2", "--block-on", "pipe"});
+  Tracer tracer("chaintrace", {"--svg", scratch.file(), "-p", workload.id()});
+  workload.release();
+  workload.truth();
   EXPECT_EQ(tracer.stop_text(), "") << "no text beside it";
   auto graph = read_svg(scratch.file());
   EXPECT_EQ(graph.styles("sleeper"), (std::set<std::string>{"t", "wt"}));
@@ -220,7 +221,7 @@ TOOL_TEST(FlameGraph, HostileNames) {
   require_tool("offcputime");
   Scratch scratch;
   auto result = run({tool_path("offcputime"), "--comm", "<b>&'\"]]>\x1b\xff", "--svg",
-                     scratch.file(), "--", victim_path("hostile"), "--action", "sleep", "--count",
+                     scratch.file(), "--", workload_path("hostile"), "--action", "sleep", "--count",
                      "20", "--name", "<b>&'\\x22]]>\\x1b\\xff"});
   EXPECT_EQ(result.status, 0) << result.err;
   auto graph = read_svg(scratch.file());

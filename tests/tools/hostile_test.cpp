@@ -110,17 +110,12 @@ class Terminal {
   return ::testing::AssertionSuccess();
 }
 
-/// Whoever has a name and a number in this value, at any depth.
+/// Each process that has a name and a number in this value, at any depth.
 template <class Visit>
-void each_named(const rapidjson::Value& value, const Visit& visit) {
-  if (value.IsArray())
-    for (auto& item : value.GetArray()) each_named(item, visit);
-  if (!value.IsObject()) return;
-  if (value.HasMember("pid") && value["pid"].IsUint64() && value.HasMember("comm") &&
-      value["comm"].IsString())
-    visit(value["pid"].GetUint64(),
-          std::string(value["comm"].GetString(), value["comm"].GetStringLength()));
-  for (auto& member : value.GetObject()) each_named(member.value, visit);
+void each_named(const Json& value, const Visit& visit) {
+  if (value.has("pid") && !value["pid"].is_null() && value.has("comm") && value["comm"].is_string())
+    visit(value["pid"].u64(), value["comm"].str());
+  value.each_member([&](const Json& member) { each_named(member, visit); });
 }
 
 void expect_well_formed_xml(const std::string& path) {
@@ -187,10 +182,10 @@ std::unique_ptr<Watch> watch(const std::string& tool, const Strings& options,
   return w;
 }
 
-/// The victims of a load: who they are, and under which names.
+/// The workloads of a load: who they are, and under which names.
 struct Load {
   std::map<std::uint64_t, std::set<std::string>> names;
-  std::set<std::string> made;  ///< tools whose victim could make its events
+  std::set<std::string> made;  ///< tools whose workload could make its events
 };
 
 void check(Watch& w, const Load& load) {
@@ -215,7 +210,7 @@ void check(Watch& w, const Load& load) {
 
   bool named = false, names_any = false;
   for (auto& line : report.body)
-    each_named(line.value(), [&](std::uint64_t pid, const std::string& comm) {
+    each_named(line, [&](std::uint64_t pid, const std::string& comm) {
       names_any = true;
       named |= comm == kHostileJson;
       if (auto known = load.names.find(pid); known != load.names.end()) {
@@ -299,8 +294,8 @@ void watch_load(const std::string& subsystem) {
       .symbols = {{"evil_decoy", 0x1000, 0xffffff},
                   {"evil_decoy", 0x401000, 0xffffff}}}.bytes();
   std::filesystem::permissions(strange + "/decoy", std::filesystem::perms::all);
-  begin({victim_path("unruly"), "--dir", strange}, {});
-  begin({victim_path("hostile"), "--dir", directory.path(), "--count", "3"}, {});
+  begin({workload_path("unruly"), "--dir", strange}, {});
+  begin({workload_path("hostile"), "--dir", directory.path(), "--count", "3"}, {});
   for (auto& [command, whose] : at_once) begin(command, whose);
   finish();
   for (auto& [command, whose] : in_turns) {
@@ -457,7 +452,7 @@ TOOL_TEST(Hostile, PerfMaps) {
   std::string place;
   auto start = [&](const std::string& name) {
     auto process = std::make_unique<Process>(
-        Spawn{.argv = {victim_path("unruly"), "--jit", "--timeout", "100"}});
+        Spawn{.argv = {workload_path("unruly"), "--jit", "--timeout", "100"}});
     if (!process->await([](auto& out, auto&) { return contains(out, "\n"); }))
       throw Skip(process->err());
     std::ostringstream line;

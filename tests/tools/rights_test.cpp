@@ -207,15 +207,15 @@ TOOL_TEST(RightsToNames, OfUserFunctions) {
   require_tool("offcputime");
   for (bool ptrace : {true, false}) {
     SCOPED_TRACE(ptrace);
-    Victim victim("sleeper", {"--sleeps", "30"});
+    Workload workload("sleeper", {"--sleeps", "30"});
     Tracer tracer(
-        "offcputime", {"--json", "-U", "-p", victim.id()},
+        "offcputime", {"--json", "-U", "-p", workload.id()},
         {.in_child = as_nobody(asked_numbers("offcputime", ptrace ? -1 : CAP_SYS_PTRACE))});
-    victim.release();
-    victim.truth();
+    workload.release();
+    workload.truth();
     auto report = tracer.stop();
     bool named = false;
-    for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
+    for (auto& line : report.of_process(static_cast<std::uint64_t>(workload.pid())))
       for (auto& frame : line["user_stack"].strings()) named |= contains(frame, "main");
     EXPECT_EQ(named, ptrace) << report.err;
   }
@@ -229,14 +229,14 @@ TOOL_TEST(RightsToNames, OfKernelFunctions) {
     throw Skip("kernel.kptr_restrict is not 1: CAP_SYSLOG makes no difference");
   for (bool syslog : {true, false}) {
     SCOPED_TRACE(syslog);
-    Victim victim("sleeper", {"--sleeps", "20"});
-    Tracer tracer("offcputime", {"--json", "-K", "-p", victim.id()},
+    Workload workload("sleeper", {"--sleeps", "20"});
+    Tracer tracer("offcputime", {"--json", "-K", "-p", workload.id()},
                   {.in_child = as_nobody(asked_numbers("offcputime", syslog ? -1 : CAP_SYSLOG))});
-    victim.release();
-    victim.truth();
+    workload.release();
+    workload.truth();
     auto report = tracer.stop();
     bool named = false;
-    for (auto& line : report.of_process(static_cast<std::uint64_t>(victim.pid())))
+    for (auto& line : report.of_process(static_cast<std::uint64_t>(workload.pid())))
       for (auto& frame : line["kernel_stack"].strings()) named |= contains(frame, "nanosleep");
     EXPECT_EQ(named, syslog) << report.err;
   }

@@ -21,7 +21,8 @@ struct Counts {
 
 std::string text_of(const Json& line) {
   auto cut = line["user_stack_truncated"];
-  std::string all = std::to_string(line["count"].u64()) + " " + (cut.null() ? "whole" : cut.str());
+  std::string all =
+      std::to_string(line["count"].u64()) + " " + (cut.is_null() ? "whole" : cut.str());
   for (auto& frame : line["user_stack"].strings()) all += " " + frame;
   return all + "\n";
 }
@@ -41,7 +42,7 @@ Counts check(const Report& report, std::uint64_t pid) {
     if (pid ? line["pid"].u64() != pid : line["comm"].str() != "mapper") continue;
     auto frames = line["user_stack"].strings();
     auto n = line["count"].u64();
-    auto cut = line["user_stack_truncated"].null() ? "" : line["user_stack_truncated"].str();
+    auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
     counts.all += n;
     counts.by_cut[cut] += n;
     // Before there are tables frame pointers lead to where the C library begins.
@@ -78,13 +79,13 @@ std::string milliseconds(double usual) {
 Counts sample(Strings arguments) {
   require_tool("profile");
   arguments.insert(arguments.begin(), {"--ms", milliseconds(400)});
-  Victim victim("mapper", arguments, {.linger = true});
-  Tracer tracer("profile", {"-F", "199", "--json", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("mapper", arguments, {.linger = true});
+  Tracer tracer("profile", {"-F", "199", "--json", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   auto report = tracer.stop();
-  auto counts = check(report, static_cast<std::uint64_t>(victim.pid()));
-  victim.end_lingering();
+  auto counts = check(report, static_cast<std::uint64_t>(workload.pid()));
+  workload.end_lingering();
   return counts;
 }
 
@@ -99,14 +100,14 @@ TOOL_TEST(UnwindProcesses, MuslsPrograms) {
   require_tool("profile");
   for (std::string kind : {"unwind_musl_dynamic", "unwind_musl_static"}) {
     SCOPED_TRACE(kind);
-    if (::access(victim_path(kind).c_str(), X_OK)) throw Skip("not built: there is no musl-gcc");
-    auto both = run(
-        {tool_path("profile"), "-F", "199", "--json", "--", victim_path(kind), milliseconds(200)});
+    if (::access(workload_path(kind).c_str(), X_OK)) throw Skip("not built: there is no musl-gcc");
+    auto both = run({tool_path("profile"), "-F", "199", "--json", "--", workload_path(kind),
+                     milliseconds(200)});
     ASSERT_EQ(both.status, 0) << both.err;
     std::map<std::string, std::uint64_t> callers;
     for (auto& line : parse_report(both.out, both.err).body) {
       auto frames = line["user_stack"].strings();
-      auto cut = line["user_stack_truncated"].null() ? "" : line["user_stack_truncated"].str();
+      auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
       // From a leaf of musl's only a guess leads on.
       if (cut == "unwind tables not ready" || frames.empty() || frames[0] != "musl_spin") continue;
       EXPECT_EQ(line["user_stack_guessed"].u64(), 0u) << text_of(line);
@@ -136,12 +137,12 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 // Not even the vdso's table has room.
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
   require_tool("profile");
-  Victim victim("mapper", {"--ms", milliseconds(300)}, {.linger = true});
-  Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "64", "-p", victim.id()});
-  victim.release();
-  victim.truth();
-  auto counts = check(tracer.stop(), static_cast<std::uint64_t>(victim.pid()));
-  victim.end_lingering();
+  Workload workload("mapper", {"--ms", milliseconds(300)}, {.linger = true});
+  Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "64", "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  auto counts = check(tracer.stop(), static_cast<std::uint64_t>(workload.pid()));
+  workload.end_lingering();
   EXPECT_GT(counts.all, 0u);
   EXPECT_EQ(counts.whole, 0u);
   EXPECT_GT(counts.by_cut["no memory for unwind tables"], 0u) << counts.others;
@@ -155,9 +156,9 @@ Strings in_namespace(Strings command) {
   return command;
 }
 
-TOOL_TEST(UnwindProcesses, VictimInAPidNamespace) {
+TOOL_TEST(UnwindProcesses, WorkloadInAPidNamespace) {
   require_tool("profile");
-  auto command = in_namespace({victim_path("mapper"), "--ms", milliseconds(400), "--hold"});
+  auto command = in_namespace({workload_path("mapper"), "--ms", milliseconds(400), "--hold"});
   Process inside({.argv = command, .stdin_pipe = true});
   ASSERT_TRUE(inside.await([](auto& out, auto&) { return contains(out, "ready"); }))
       << inside.err();
@@ -170,7 +171,7 @@ TOOL_TEST(UnwindProcesses, VictimInAPidNamespace) {
 TOOL_TEST(UnwindProcesses, ToolInAPidNamespace) {
   require_tool("profile");
   auto both = run(in_namespace({tool_path("profile"), "-F", "199", "--json", "--",
-                                victim_path("mapper"), "--ms", milliseconds(400)}));
+                                workload_path("mapper"), "--ms", milliseconds(400)}));
   ASSERT_EQ(both.status, 0) << both.err;
   expect_mostly_whole(check(parse_report(both.out, both.err), 0));
 }
@@ -198,20 +199,20 @@ TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
 TOOL_TEST(UnwindProcesses, ChildrenAreReadyAtOnce) {
   require_tool("profile");
   auto ms = milliseconds(10);
-  Victim victim("mapper", {"--ms", ms, "--children", "50"}, {.linger = true});
+  Workload workload("mapper", {"--ms", ms, "--children", "50"}, {.linger = true});
   Tracer tracer("profile", {"-F", "999", "--json", "--comm", "mapper"});
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   auto report = tracer.stop();
   std::uint64_t all = 0, not_ready = 0;
   for (auto& line : report.body) {
-    if (line["pid"].i64() == victim.pid()) continue;
+    if (line["pid"].i64() == workload.pid()) continue;
     all += line["count"].u64();
-    if (!line["user_stack_truncated"].null() &&
+    if (!line["user_stack_truncated"].is_null() &&
         line["user_stack_truncated"].str() == "unwind tables not ready")
       not_ready += line["count"].u64();
   }
-  victim.end_lingering();
+  workload.end_lingering();
   EXPECT_GT(all, 0u);
   EXPECT_LE(not_ready, all / 4);
 }

@@ -1,4 +1,4 @@
-// User stacks without frame pointers, against chains of functions that the victim knows by name.
+// User stacks without frame pointers, against chains of functions that the workload knows by name.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +21,10 @@ Strings joined(Strings words, const Strings& more) {
   return words;
 }
 
-/// The build leaves these victims out where it cannot make them.
-void require_victim(const std::string& name) {
-  if (::access(victim_path(name).c_str(), X_OK)) throw Skip("not built for this machine: " + name);
+/// The build leaves these workloads out where it cannot make them.
+void require_workload(const std::string& name) {
+  if (::access(workload_path(name).c_str(), X_OK))
+    throw Skip("not built for this machine: " + name);
 }
 
 // ---- what the reports say ----
@@ -43,7 +44,7 @@ struct Stack {
 
 Stack stack_of(const Json& party, std::uint64_t count) {
   auto cut = party["user_stack_truncated"];
-  return {party["user_stack"].strings(), cut.null() ? "" : cut.str(),
+  return {party["user_stack"].strings(), cut.is_null() ? "" : cut.str(),
           party["user_stack_guessed"].u64(), count};
 }
 
@@ -90,7 +91,7 @@ void expect_start(const Strings& truth, const Stack& stack) {
 struct Expected {
   std::uint64_t least_guessed = 0, most_guessed = 0;
   double known =
-      0.8;  ///< at least this part is in the chain; the rest is the victim's start and end
+      0.8;  ///< at least this part is in the chain; the rest is the workload's start and end
   Strings sometimes = {};  ///< reasons that a quarter may have
 };
 
@@ -100,7 +101,7 @@ const Expected kYoung{.sometimes = {"no mapping", "no unwind information"}};
 /// A thread's memory is taken away before its end.
 const Expected kEnding{.sometimes = {"exiting"}};
 
-/// All stacks are whole, and nearly all of them are the victim's; only while the tables are made
+/// All stacks are whole, and nearly all of them are the workload's; only while the tables are made
 /// they may be cut.
 void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
                   const Expected& expected) {
@@ -141,12 +142,12 @@ void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
     EXPECT_GT(each[i], 0u) << "never seen: stack " << i << "\n" << others;
 }
 
-// ---- several victims under one tracer ----
+// ---- several workloads under one tracer ----
 
 struct Case {
   Strings arguments;
   Expected expected = {};
-  std::string victim = "unwind";
+  std::string workload = "unwind";
 };
 
 struct Traced {
@@ -162,27 +163,27 @@ struct Observed {
 /// They run at once: what each has to itself is a part of `ms`.
 Observed observe(const std::string& tool, const Strings& options, const std::vector<Case>& cases) {
   require_tool(tool);
-  std::vector<std::unique_ptr<Victim>> victims;
+  std::vector<std::unique_ptr<Workload>> workloads;
   std::string pids;
   auto ms = std::to_string(static_cast<std::uint64_t>(
       std::min(slowness(), 4.0) * (300 + 150 * static_cast<double>(cases.size() - 1))));
   for (auto& c : cases) {
-    require_victim(c.victim);
-    victims.push_back(std::make_unique<Victim>(c.victim, joined({"--ms", ms}, c.arguments),
-                                               Victim::How{.linger = true}));
-    pids += (pids.empty() ? "" : ",") + victims.back()->id();
+    require_workload(c.workload);
+    workloads.push_back(std::make_unique<Workload>(c.workload, joined({"--ms", ms}, c.arguments),
+                                                   Workload::How{.linger = true}));
+    pids += (pids.empty() ? "" : ",") + workloads.back()->id();
   }
   Tracer tracer(tool, joined(options, {"--json", "-p", pids}));
-  for (auto& victim : victims) victim->release();
+  for (auto& workload : workloads) workload->release();
   std::vector<Traced> traced;
-  traced.reserve(victims.size());
-  for (auto& victim : victims) traced.push_back({{}, truths_of(victim->truth())});
+  traced.reserve(workloads.size());
+  for (auto& workload : workloads) traced.push_back({{}, truths_of(workload->truth())});
   auto report = tracer.stop();
-  for (std::size_t i = 0; i < victims.size(); i++) {
+  for (std::size_t i = 0; i < workloads.size(); i++) {
     for (auto& line : report.body)
-      if (line["pid"].i64() == victims[i]->pid())
+      if (line["pid"].i64() == workloads[i]->pid())
         traced[i].stacks.push_back(stack_of(line, line["count"].u64()));
-    victims[i]->end_lingering();
+    workloads[i]->end_lingering();
   }
   return {std::move(report), std::move(traced)};
 }
@@ -200,7 +201,7 @@ void expect_all_whole(const std::string& tool, const Strings& options,
   }
 }
 
-/// Those of the victim's stacks that begin with this leaf.
+/// Those of the workload's stacks that begin with this leaf.
 std::vector<Stack> with_leaf(const Traced& traced, std::string_view leaf) {
   std::vector<Stack> found;
   for (auto& stack : traced.stacks)
@@ -210,7 +211,7 @@ std::vector<Stack> with_leaf(const Traced& traced, std::string_view leaf) {
 
 // ---- what runs innermost ----
 
-SWITCH_TEST(Unwind, ChainOfAllKindsOfFrames) {
+TOOL_TEST(Unwind, ChainOfAllKindsOfFrames) {
   auto cases = std::vector<Case>{{{"--end", "spin"}}};
   auto observed = observe("profile", kSampled, cases);
   EXPECT_GT(observed.cases[0].truths[0].size(), 44u);
@@ -218,7 +219,7 @@ SWITCH_TEST(Unwind, ChainOfAllKindsOfFrames) {
   expect_all_whole("offcputime", {}, {{{"--end", "sleep"}}});
 }
 
-SWITCH_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
+TOOL_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
   auto observed = observe("profile", kSampled,
                           {{{"--end", "memset"}}, {{"--end", "strlen"}}, {{"--end", "vdso"}}});
   for (auto& one : observed.cases) {
@@ -226,17 +227,17 @@ SWITCH_TEST(Unwind, LeavesInTheCLibraryAndTheVdso) {
     std::uint64_t outside = 0;
     for (auto& stack : one.stacks)
       if (which(one.truths, stack) && stack.frames[0] != one.truths[0][1]) outside += stack.count;
-    EXPECT_GT(outside, 0u) << "never in a leaf that is not the victim's own";
+    EXPECT_GT(outside, 0u) << "never in a leaf that is not the workload's own";
   }
 }
 
-SWITCH_TEST(Unwind, SignalHandlers) {
+TOOL_TEST(Unwind, SignalHandlers) {
   expect_all_whole(
       "profile", kSampled,
       {{{"--end", "raise"}}, {{"--end", "trap"}}, {{"--end", "altstack"}}, {{"--end", "returns"}}});
 }
 
-SWITCH_TEST(Unwind, ProcedureLinkageTables) {
+TOOL_TEST(Unwind, ProcedureLinkageTables) {
   expect_all_whole("profile", kSampled,
                    {{{"--end", "plt"}, kYoung},
                     {{"--end", "plt", "--ibt"}, kYoung},
@@ -247,7 +248,7 @@ SWITCH_TEST(Unwind, ProcedureLinkageTables) {
 
 // ---- what calls the chain ----
 
-SWITCH_TEST(Unwind, CallersAndThreads) {
+TOOL_TEST(Unwind, CallersAndThreads) {
   const std::vector<Case> spinning{
       {{"--way", "qsort"}}, {{"--way", "thread"}, kEnding}, {{"--way", "clone3"}, kEnding}};
   expect_all_whole("profile", kSampled, spinning);
@@ -259,7 +260,7 @@ SWITCH_TEST(Unwind, CallersAndThreads) {
 }
 
 // The tables end in the middle, and frame pointers lead on.
-SWITCH_TEST(Unwind, FramePointersWhereThereIsNoTable) {
+TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
   const Expected guessed{.least_guessed = 1, .most_guessed = 1, .sometimes = kYoung.sometimes};
   std::vector<Case> cases{{{"--way", "framed"}, guessed}, {{"--way", "jit"}, guessed}};
   expect_all_whole("profile", kSampled, cases);
@@ -268,7 +269,7 @@ SWITCH_TEST(Unwind, FramePointersWhereThereIsNoTable) {
 }
 
 // Neither: what is below may be true or not, but nobody may take it for the whole.
-SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
+TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
     auto observed = observe(tool, options,
@@ -293,7 +294,7 @@ SWITCH_TEST(Unwind, CodeWithoutTablesIsMarked) {
   }
 }
 
-SWITCH_TEST(Unwind, DepthIsBounded) {
+TOOL_TEST(Unwind, DepthIsBounded) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
     auto deep = observe(tool, options, {{{"--way", "deep", "--end", end}}}).cases[0];
@@ -324,7 +325,7 @@ Stacks whatever_is(std::string_view named, Stacks truths) {
   return truths;
 }
 
-SWITCH_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
+TOOL_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "1500"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
     auto one = observe(tool, options, {{joined({"--way", "dlopen"}, more)}}).cases[0];
@@ -333,11 +334,11 @@ SWITCH_TEST(Unwind, LibrariesThatTakeEachOthersPlace) {
   }
 }
 
-SWITCH_TEST(Unwind, NamesOfLibrariesThatAreGone) {
+TOOL_TEST(Unwind, NamesOfLibrariesThatAreGone) {
   expect_all_whole("profile", kSampled, {{{"--way", "dlopen", "--ms", "1500"}, kYoung}});
 }
 
-SWITCH_TEST(Unwind, ExecInTheSameProcess) {
+TOOL_TEST(Unwind, ExecInTheSameProcess) {
   for (auto& [tool, options, more] : std::vector<std::tuple<std::string, Strings, Strings>>{
            {"profile", kSampled, {"--ms", "900"}}, {"offcputime", {}, {"--end", "sleep"}}}) {
     auto one = observe(tool, options, {{joined({"--then", "qsort"}, more)}}).cases[0];
@@ -346,20 +347,20 @@ SWITCH_TEST(Unwind, ExecInTheSameProcess) {
   }
 }
 
-SWITCH_TEST(Unwind, NamesBeforeExec) {
+TOOL_TEST(Unwind, NamesBeforeExec) {
   expect_all_whole("profile", kSampled, {{{"--then", "qsort", "--ms", "900"}}});
   expect_all_whole("offcputime", {}, {{{"--then", "qsort", "--end", "sleep"}}});
 }
 
-SWITCH_TEST(Unwind, OtherPlacesOfTheProgram) {
+TOOL_TEST(Unwind, OtherPlacesOfTheProgram) {
   expect_all_whole("profile", kSampled, {{{"--place", "deleted"}}, {{"--place", "namespace"}}});
 }
 
-SWITCH_TEST(Unwind, ForkServer) {
+TOOL_TEST(Unwind, ForkServer) {
   require_tool("profile");
-  require_victim("unwind");
+  require_workload("unwind");
   Tracer tracer("profile",
-                {"-F", "199", "--json", "--", victim_path("unwind"), "--end", "fork", "--times",
+                {"-F", "199", "--json", "--", workload_path("unwind"), "--end", "fork", "--times",
                  "200", "--ms", "5"},
                 {.attached = false});
   auto report = tracer.finish();
@@ -379,7 +380,7 @@ SWITCH_TEST(Unwind, ForkServer) {
 
 // ---- other kinds of programs ----
 
-SWITCH_TEST(Unwind, StaticAndStripped) {
+TOOL_TEST(Unwind, StaticAndStripped) {
   expect_all_whole("profile", kSampled,
                    {{{"--way", "main"}, {}, "unwind_static"},
                     {{"--way", "thread"}, kEnding, "unwind_static"},
@@ -403,15 +404,16 @@ SWITCH_TEST(Unwind, StaticAndStripped) {
   EXPECT_GT(usual(depths[1]), 44u);
 }
 
-SWITCH_TEST(Unwind, CodeInTheMiddleOfAPage) {
+TOOL_TEST(Unwind, CodeInTheMiddleOfAPage) {
   expect_all_whole("profile", kSampled,
                    {{{"--way", "main"}, {}, "unwind_lld"}, {{"--end", "plt"}, {}, "unwind_lld"}});
 }
 
-SWITCH_TEST(Unwind, ThirtyTwoBitsAreMarked) {
+TOOL_TEST(Unwind, ThirtyTwoBitsAreMarked) {
   require_tool("profile");
-  require_victim("unwind_narrow");
-  Tracer tracer("profile", {"-F", "199", "--json", "--strict", "--", victim_path("unwind_narrow")},
+  require_workload("unwind_narrow");
+  Tracer tracer("profile",
+                {"-F", "199", "--json", "--strict", "--", workload_path("unwind_narrow")},
                 {.attached = false});
   auto report = tracer.finish();
   if (!report.truth) throw Skip("this kernel runs no 32-bit programs: " + report.err);
@@ -475,15 +477,15 @@ TOOL_TEST(Unwind, BadValues) {
 
 // ---- the other tools ----
 
-SWITCH_TEST(Unwind, Allocations) {
+TOOL_TEST(Unwind, Allocations) {
   require_tool("memleak");
-  require_victim("unwind");
-  Victim victim("unwind", {"--end", "malloc"}, {.linger = true});
-  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "1000", "-p", victim.id()});
-  victim.release();
-  auto truths = truths_of(victim.truth());
+  require_workload("unwind");
+  Workload workload("unwind", {"--end", "malloc"}, {.linger = true});
+  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "1000", "-p", workload.id()});
+  workload.release();
+  auto truths = truths_of(workload.truth());
   auto report = tracer.stop();
-  victim.end_lingering();
+  workload.end_lingering();
   std::vector<Stack> stacks;
   for (auto& line : report.body)
     if (line["bytes"].u64() == line["count"].u64() * 1000)
@@ -491,15 +493,15 @@ SWITCH_TEST(Unwind, Allocations) {
   expect_whole(stacks, truths, {});
 }
 
-SWITCH_TEST(Unwind, CallersOfOpen) {
+TOOL_TEST(Unwind, CallersOfOpen) {
   require_tool("opensnoop");
-  require_victim("unwind");
-  Victim victim("unwind", {"--end", "open"}, {.linger = true});
-  Tracer tracer("opensnoop", {"--json", "--callers", "-p", victim.id()});
-  victim.release();
-  auto truths = truths_of(victim.truth());
+  require_workload("unwind");
+  Workload workload("unwind", {"--end", "open"}, {.linger = true});
+  Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
+  workload.release();
+  auto truths = truths_of(workload.truth());
   auto report = tracer.stop();
-  victim.end_lingering();
+  workload.end_lingering();
   std::vector<Stack> stacks;
   for (auto& event : report.body) stacks.push_back(stack_of(event, 1));
   EXPECT_EQ(stacks.size(), 100u);
@@ -507,19 +509,19 @@ SWITCH_TEST(Unwind, CallersOfOpen) {
 }
 
 // Who writes to the pipe stands in the chain, and another thread reads it.
-SWITCH_TEST(Unwind, Wakers) {
+TOOL_TEST(Unwind, Wakers) {
   for (std::string tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
     require_tool(tool);
-    require_victim("unwind");
-    Victim victim("unwind", {"--end", "wake"}, {.linger = true});
-    Strings options{"--json", "-p", victim.id()};
+    require_workload("unwind");
+    Workload workload("unwind", {"--end", "wake"}, {.linger = true});
+    Strings options{"--json", "-p", workload.id()};
     if (tool == "wakeuptime") options.emplace_back("--user-stacks");
     Tracer tracer(tool, options);
-    victim.release();
-    auto truths = truths_of(victim.truth());
+    workload.release();
+    auto truths = truths_of(workload.truth());
     auto report = tracer.stop();
-    victim.end_lingering();
+    workload.end_lingering();
     std::vector<Stack> writers, readers;
     for (auto& line : report.body) {
       auto wakers = line["wakers"].items();
@@ -597,7 +599,7 @@ for line in sys.stdin:
 print(json.dumps({"good": good, "bad": bad, "unplaced": unplaced}))
 )py";
 
-SWITCH_TEST(Unwind, ReturnAddressesFollowCalls) {
+TOOL_TEST(Unwind, ReturnAddressesFollowCalls) {
   require_tool("profile");
   if (run({"/bin/sh", "-c", "command -v python3"}).status) throw Skip("no python3");
   Tracer tracer("profile", {"-F", "499", "-U", "-v", "-s", "--json", "--", "python3", "-c", kWork},

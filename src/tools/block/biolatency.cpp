@@ -31,7 +31,7 @@ TOOL(biolatency) {
                     {"Does I/O wait in the scheduler's queue or in the device?", "biolatency -Q"},
                     {"Are reads or writes slow, or flushes and discards?", "biolatency -F -e"}},
       .object = skeleton<biolatency_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = {flag('Q', "queued", "include the time queued in the I/O scheduler",
                        setting(&Opt::queued)),
                   flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
@@ -47,7 +47,7 @@ TOOL(biolatency) {
                 {"completion", {{{"on_complete"}}}}},
       .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
       .report = histogram<Key>(
-          "latency",
+          "latency", "latency",
           {field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks"),
            field<&Key::flags>("flags", "flags", as::block_flags, "operation and flags")
                .with("flags")},

@@ -80,7 +80,7 @@ TOOL(biosnoop) {
                     {"Which I/O was slow, and whose?", "biosnoop -Q -m 20"},
                     {"Is the I/O sequential or random?", "biosnoop -P"}},
       .object = skeleton<biosnoop_bpf>(),
-      .positionals = Positionals::duration,
+      .positionals = {shared::duration_argument()},
       .options = {flag('Q', "queued", "print the time queued in the I/O scheduler",
                        setting(&Opt::queued)),
                   shared::disk(),

@@ -42,7 +42,7 @@ TOOL(chaintrace) {
                     {"Does a wait end in a disk, the network, a timer or another program?",
                      "chaintrace -n 8 -m 1000 10"}},
       .object = skeleton<chaintrace_bpf>(),
-      .positionals = Positionals::duration,
+      .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false),
                          shared::off_cpu<Opt>(),
                          {number('n', "chain", "WAKERS", "wakers in a chain, 1 to 8 (default: 4)",

@@ -114,7 +114,7 @@ TOOL(execsnoop) {
                    .with("json"),
                derived<Event, arguments>("args", "ARGS", as::rest, "arguments")})
               .timed({{TimeColumn::wall, "TIME", 12, "time"}, {}})
-              .often()
+              .high_rate()
               .only(line_matches),
       .announce = "Tracing programs that are run",
   };

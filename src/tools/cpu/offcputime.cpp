@@ -31,7 +31,7 @@ TOOL(offcputime) {
                     {"Why are tasks in uninterruptible sleep (state D), and the load high?",
                      "offcputime --state 2 10"}},
       .object = skeleton<offcputime_bpf>(),
-      .positionals = Positionals::duration,
+      .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}},
       .report = StackReport{"microseconds off the CPU"},

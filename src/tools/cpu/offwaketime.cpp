@@ -26,7 +26,7 @@ TOOL(offwaketime) {
                      "offwaketime -p 1234 10"},
                     {"Who releases the locks that programs wait for?", "offwaketime -m 1000 10"}},
       .object = skeleton<offwaketime_bpf>(),
-      .positionals = Positionals::duration,
+      .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
       .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain},

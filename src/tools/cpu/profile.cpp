@@ -14,8 +14,6 @@ using Opt = rodata_of<profile_bpf>;
 
 namespace {
 
-constexpr std::uint64_t kMostHz = 100'000;
-
 Option cpu() {
   return value('C', "cpu", "CPU", "only this CPU",
                [](Config& c, std::string_view text) -> Result<void> {
@@ -52,20 +50,19 @@ TOOL(profile) {
                      "profile -F 99 -p 1234 10"},
                     {"Why is so much CPU time spent in the kernel?", "profile -K 10"}},
       .object = skeleton<profile_bpf>(),
-      .positionals = Positionals::duration,
+      .positionals = {shared::duration_argument()},
       .options = joined(
           {shared::task_filters(),
-           {bounded('F', "frequency", "HZ", "samples per second and CPU (default: 49)",
-                    &Config::sample_hz, kMostHz),
-            bounded(0, "period", "NS",
-                    "a sample each time a CPU's clock has run so many nanoseconds, "
-                    "instead of a frequency",
-                    &Config::sample_period, 10'000'000'000),
+           {shared::frequency("samples per second and CPU (default: 49)", kMostClockHz),
+            shared::sample_period(0,
+                                  "nanoseconds of a CPU's clock per sample, instead of a frequency",
+                                  kLeastClockPeriod),
             cpu(),
             flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle)),
             flag('a', "annotations", "mark kernel frames with _[k]")},
            shared::stacks()}),
-      .hooks = {{"ticks", {{{"on_sample"}}}}},
+      // Not in step with what runs at 50 or 100 Hz.
+      .hooks = {{.name = "ticks", .candidates = {{{"on_sample"}}}, .sampling = at_hz(49)}},
       .report = StackReport{"samples", StackReport::samples},
       .announce = "Sampling all CPUs by kernel and user stack",
       .exclusive =

@@ -31,7 +31,7 @@ TOOL(runqlat) {
                      "runqlat -c system.slice/nginx.service 10"},
                     {"Which process waits for a CPU?", "runqlat -P 5 1"}},
       .object = skeleton<runqlat_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = {flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
                   flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
                   flag(0, "pidnss", "one histogram per pid namespace", setting(&Opt::by_pidns)),
@@ -43,7 +43,7 @@ TOOL(runqlat) {
                     has_field("sched_entity", "cfs_rq")}},
                   {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
       .report = histogram<Key>(
-          "run queue latency",
+          "delays", "run queue latency",
           {field<&Key::pidns>("pid_namespace", "pidns", as::number, "pid namespace").with("pidnss"),
            field<&Key::pid>("pid", "pid", as::pid, "process").with("pids"),
            field<&Key::tid>("tid", "tid", as::pid, "thread").with("tids"),

@@ -27,7 +27,7 @@ TOOL(wakeuptime) {
       .questions = {{"Who wakes this process?", "wakeuptime -p 1234"},
                     {"Whose work are blocked tasks waiting for?", "wakeuptime -m 1000 10"}},
       .object = skeleton<wakeuptime_bpf>(),
-      .positionals = Positionals::duration,
+      .positionals = {shared::duration_argument()},
       .options =
           joined({shared::task_filters(false),
                   shared::off_cpu<Opt>(),

@@ -52,8 +52,7 @@ TOOL(cachestat) {
                     {"Is there enough memory for the files that are read?", "cachestat -T 5 12"},
                     {"Does this process find its files in the cache?", "cachestat -p 181"}},
       .object = skeleton<cachestat_bpf>(),
-      .positionals = Positionals::interval_count,
-      .default_interval = 1,
+      .positionals = shared::interval_count(1),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
                   shared::cgroup()},
       .hooks = {{"accesses",
@@ -65,6 +64,7 @@ TOOL(cachestat) {
                 {"pages added", {{{"on_add"}}}},
                 {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
       .report = sums<Sums>(
+          "pages",
           {derived<Sums, hits>("hits", "HITS", as::number, "pages wanted and found"),
            derived<Sums, misses>("misses", "MISSES", as::number, "pages read in"),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),

@@ -41,7 +41,7 @@ TOOL(readahead) {
       .questions = {{"Does read-ahead read pages that nobody wants?", "readahead 10"},
                     {"Is read-ahead too early, or read_ahead_kb too large?", "readahead -d 10"}},
       .object = skeleton<readahead_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = {shared::duration('d'), shared::timestamp(), shared::pid(), shared::tid(),
                   shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"read-ahead",
@@ -59,15 +59,18 @@ TOOL(readahead) {
                   {{"page_used", "in_map", "in_fault"}},
                   {{"page_used_kprobe", "in_map_kprobe", "in_fault_kprobe"}}}}},
       .maps = {{"unused", MapSize::cached_pages}},
-      .report = histogram<Sums>("age", {}).in_milliseconds().with_totals<Sums>(
-          "Readahead unused/total pages",
-          {derived<Sums, still_unused>("unused_pages", "UNUSED", as::pages,
-                                       "pages not used so far"),
-           field<&Sums::read>("read_pages", "READ", as::pages, "pages read ahead"),
-           field<&Sums::used>("used_pages", "USED", as::pages, "pages used since").with("json"),
-           field<&Sums::dropped>("dropped_pages", "DROPPED", as::pages,
-                                 "pages dropped before they were used")
-               .with("json")}),
+      .report = histogram<Sums>("ages", "age", {})
+                    .in_milliseconds()
+                    .with_totals<Sums>(
+                        "pages_cpus", "Readahead unused/total pages",
+                        {derived<Sums, still_unused>("unused_pages", "UNUSED", as::pages,
+                                                     "pages not used so far"),
+                         field<&Sums::read>("read_pages", "READ", as::pages, "pages read ahead"),
+                         field<&Sums::used>("used_pages", "USED", as::pages, "pages used since")
+                             .with("json"),
+                         field<&Sums::dropped>("dropped_pages", "DROPPED", as::pages,
+                                               "pages dropped before they were used")
+                             .with("json")}),
       .announce = "Tracing read-ahead",
   };
 }

@@ -1,7 +1,6 @@
 // funccount: calls of functions, tracepoints and USDT probes.
 #include "general/funccount.h"
 
-#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "funccount.skel.h"
@@ -15,11 +14,6 @@ namespace {
 std::uint64_t target(const Line& l) { return l.key.target; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 
-std::vector<std::string> wanted(const Config& config) {
-  if (config.targets.empty()) return {"t:syscalls:sys_enter_*"};
-  return words_of_command_line(config);
-}
-
 std::vector<Option> options() {
   return {shared::pid(),
           shared::tid(0),
@@ -28,6 +22,7 @@ std::vector<Option> options() {
           shared::cgroup(0),
           number('c', "cpu", "CPU", "only this CPU", setting(&Rodata::only_cpu), 1,
                  setting(&Rodata::one_cpu)),
+          shared::interval(),
           shared::duration('d'),
           shared::timestamp('T'),
           shared::regular_expressions('r'),
@@ -69,9 +64,9 @@ TOOL(funccount) {
                     {"Which tracepoints fire, and how often?", "funccount -i 1 't:block:*'"},
                     {"How often does it call malloc?", "funccount -p 1234 c:malloc"}},
       .object = skeleton<funccount_bpf>(),
-      .positionals = Positionals::targets,
+      .positionals = {shared::target_arguments("t:syscalls:sys_enter_*")},
       .options = options(),
-      .hooks = {traced("calls", wanted)},
+      .hooks = {traced("calls")},
       .report =
           table<funccount_key, funccount_counts>(
               {derived<Line, target>("target", "FUNC", as::target, "function, tracepoint or probe"),
@@ -79,7 +74,7 @@ TOOL(funccount) {
               "count")
               .by_slots()
               .ascending()
-              .timed("timestamp"),
+              .timed_with("timestamp"),
       .announce = "Counting calls",
   };
 }

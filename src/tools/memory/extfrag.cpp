@@ -134,13 +134,13 @@ std::uint64_t node_of_zone(const FreeBlocks& z) { return z.name.node; }
 std::string name_of_zone(const FreeBlocks& z) { return z.name.zone; }
 
 template <Index index, int width>
-SnapshotReport index_report(std::string_view key, std::string_view doc, std::string_view likeness) {
+SnapshotReport index_report(std::string_view key, std::string_view doc, std::string_view format) {
   return snapshot<FreeBlocks>(
       "/proc/buddyinfo",
       {derived<FreeBlocks, node_of_zone>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
        derived<FreeBlocks, name_of_zone>("zone", "ZONE", as::wide(as::text, -8), "memory zone")},
-      {key, {"order", "", as::thousandths, doc}, values<index>}, read_free, line<index, width>,
-      likeness);
+      read_free, {key, {"order", "", as::thousandths, doc}, values<index>}, line<index, width>,
+      format);
 }
 
 // ----
@@ -232,10 +232,11 @@ TOOL(extfrag) {
                      "extfrag -i"},
                     {"Who fragments memory?", "extfrag -P 10"}},
       .object = skeleton<extfrag_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = options(),
       .hooks = {{"fallbacks", {{{"on_fallback"}}}}},
       .report = table<extfrag_key, extfrag_count>(
+          "fallbacks",
           {derived<Line, pid>("pid", "PID", as::pid, "process").only("process"),
            derived<Line, comm>("comm", "COMM", as::comm, "command name of the task")
                .only("process"),
@@ -269,7 +270,7 @@ TOOL(extfrag) {
                      .with("json"),
                  field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
                 "kernel-stack")
-                .often()},
+                .high_rate()},
            {"index",
             index_report<fragmentation_index, 2>(
                 "fragmentation_index",

@@ -99,8 +99,7 @@ TOOL(memleak) {
                     {"Who holds all that memory?", "memleak -p 1234 --duration 60 --svg leaks.svg"},
                     {"Does the kernel leak memory (slab grows)?", "memleak -s 16 10 6"}},
       .object = skeleton<memleak_bpf>(),
-      .positionals = Positionals::interval_count,
-      .default_interval = 5,
+      .positionals = shared::interval_count(5),
       .options = {shared::pid(),
                   shared::tid(0),
                   shared::uid(),
@@ -174,7 +173,7 @@ TOOL(memleak) {
                {"stacks", MapSize::stacks_ready, kKernel},
                {"held_sums", MapSize::stacks, "combined-only"},
                {"held_sums", MapSize::stacks_ready, kKernel}},
-      .report = StackReport{"bytes held", StackReport::held},
+      .report = OutstandingReport{"bytes outstanding"},
       .other_reports =
           {{"trace",
             events<Event>(
@@ -191,7 +190,7 @@ TOOL(memleak) {
                                         "of the memory; 0: there was none to be had; null: the "
                                         "kernel's, and not to be seen")})
                 .timed({{TimeColumn::wall, "TIME", 12, ""}})
-                .often()}},
+                .high_rate()}},
       .announce = "Tracing outstanding memory allocations",
       .exclusive =
           [] {

@@ -112,6 +112,7 @@ TOOL(tcpretrans) {
       .other_reports =
           {{"count",
             table<flow, tcpretrans_count>(
+                "flows",
                 with_parts(
                     {net::local_endpoint<&Count::key>(),
                      derived<Count, arrow>("arrow", "", as::wide(as::text, -3),

@@ -194,7 +194,7 @@ TOOL(opensnoop) {
                    .with("json"),
                derived<Event, path>("path", "PATH", as::rest, "path")})
               .with_callers<&Event::callers, &Event::pid>("callers")
-              .often(),
+              .high_rate(),
       .announce = "Tracing opened files",
   };
 }

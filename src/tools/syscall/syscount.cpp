@@ -118,7 +118,7 @@ TOOL(syscount) {
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"}},
       .object = skeleton<syscount_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = options(),
       .hooks = {{"ends of calls", {{{"on_exit"}}}},
                 {"begins of calls", {{{"on_enter"}}}, "latency"},
@@ -127,6 +127,7 @@ TOOL(syscount) {
                  {},
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = table<syscount_key, syscount_counts>(
+          "calls",
           {derived<Line, id>("syscall", "SYSCALL", as::syscall, "name of the system call")
                .only("!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),

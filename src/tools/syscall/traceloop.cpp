@@ -109,7 +109,7 @@ TOOL(traceloop) {
                      "traceloop --dump-on-exit /sys/fs/cgroup/shop"},
                     {"What does it do right now (as strace, but cheap)?", "traceloop -p 1234"}},
       .object = skeleton<traceloop_bpf>(),
-      .positionals = Positionals::cgroups,
+      .positionals = {shared::cgroup_arguments()},
       .options =
           {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroups(),
            flag('r', "recursive", "a recorder of its own for each cgroup below those named, too"),

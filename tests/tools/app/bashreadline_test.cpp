@@ -1,4 +1,4 @@
-// bashreadline against lines that a victim types on a terminal of its own.
+// bashreadline against lines that a workload types on a terminal of its own.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -32,13 +32,13 @@ void expect_lines(const Report& report, const Json& truth) {
 
 TOOL_TEST(Bashreadline, LinesAsTyped) {
   require_bash();
-  Victim victim("typist", {"--last", ": \"\\xc3\\xa9\\xff\""});
+  Workload workload("typist", {"--last", ": \"\\xc3\\xa9\\xff\""});
   Tracer json("bashreadline", {"--json", "--strict"}), text("bashreadline", {});
   Tracer by_path("bashreadline", {"--json", "--strict", "-s", kBash});
   Tracer named("bashreadline", {"--json", "--strict", "--comm", "bash"});
   Tracer nobody("bashreadline", {"--json", "-u", "54321"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   expect_lines(json.stop(), truth);
   expect_lines(by_path.stop(), truth);
   expect_lines(named.stop(), truth);
@@ -50,12 +50,14 @@ TOOL_TEST(Bashreadline, LinesAsTyped) {
 
 TOOL_TEST(Bashreadline, LongLines) {
   require_bash();
-  Victim victim("typist", {"--lines", "3", "--length", "4095", "--last", ": \"\\xc3\\xa9\\xff\""});
+  Workload workload("typist",
+                    {"--lines", "3", "--length", "4095", "--last", ": \"\\xc3\\xa9\\xff\""});
   Tracer whole("bashreadline", {"--json", "--strict"});
-  victim.release();
-  auto typed = victim.truth();
+  workload.release();
+  auto typed = workload.truth();
   expect_lines(whole.stop(), typed);
-  Victim longer("typist", {"--lines", "2", "--length", "6000", "--last", ": \"\\xc3\\xa9\\xff\""});
+  Workload longer("typist",
+                  {"--lines", "2", "--length", "6000", "--last", ": \"\\xc3\\xa9\\xff\""});
   Tracer cut("bashreadline", {"--json"});
   longer.release();
   auto truth = longer.truth();
@@ -74,8 +76,8 @@ TOOL_TEST(Bashreadline, EveryBashThatRuns) {
     Process running(
         Spawn{.argv = {copy, "--norc", "-c", "echo ready; read x"}, .stdin_pipe = true});
     running.await([](auto& out, auto&) { return contains(out, "ready"); });
-    Victim first("typist", {"--shell", copy, "--last", ": \"\\xc3\\xa9\\xff\""});
-    Victim second("typist", {"--last", ": \"\\xc3\\xa9\\xff\""});
+    Workload first("typist", {"--shell", copy, "--last", ": \"\\xc3\\xa9\\xff\""});
+    Workload second("typist", {"--last", ": \"\\xc3\\xa9\\xff\""});
     Tracer all("bashreadline", {"--json"});
     Tracer system("bashreadline", {"--json", "-s", kBash});
     first.release();
@@ -98,11 +100,28 @@ TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
   EXPECT_EQ(header_of("bashreadline", {}), (Strings{"TIME", "PID", "COMMAND"}));
   EXPECT_EQ(header_of("bashreadline", {"-U", "-e"}),
             (Strings{"TIME", "UID", "PID", "COMM", "COMMAND"}));
-  auto refused = run({tool_path("bashreadline"), "--shared", victim_path("sleeper")});
+  auto refused = run({tool_path("bashreadline"), "--shared", workload_path("sleeper")});
   EXPECT_EQ(refused.status, 3) << refused.err;
   EXPECT_TRUE(contains(refused.err, "has no function readline")) << refused.err;
   EXPECT_EQ(run({tool_path("bashreadline"), "-s", "/nowhere/bash"}).status, 2);
 }
+
+const DeclareTests declared{{
+    .name = "bashreadline",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e"}, {"typist", "--lines", "3"}},
+    .stress = {.workload = "typist",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--lines", std::to_string(n)};
+               },
+               .events = 100,
+               .shown = stress::one,
+               .truth = [](stress::Load& load) { return load.truth("lines") + 1; },
+               .tiny = {"--ring-size", "4096"},
+               .copies = 12,
+               .by_cgroup = true},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

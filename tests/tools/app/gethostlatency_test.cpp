@@ -46,11 +46,11 @@ struct OwnLibrary {
 
 TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
   require_tool("gethostlatency");
-  Victim victim("resolver", {"--count", "7"});
-  Tracer tracer("gethostlatency", {"--json", "-p", victim.id()});
-  Tracer failed("gethostlatency", {"--json", "-x", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("resolver", {"--count", "7"});
+  Tracer tracer("gethostlatency", {"--json", "-p", workload.id()});
+  Tracer failed("gethostlatency", {"--json", "-x", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   std::map<std::string, std::uint64_t> calls;
   std::uint64_t failures = 0, nameless = 0, hostile = 0, longest = 0, took = 0;
@@ -58,12 +58,12 @@ TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
   for (auto& event : report.body) {
     calls[event["function"].str()]++;
     failures += !event["error"].str().empty();
-    EXPECT_EQ(event["pid"].u64(), static_cast<std::uint64_t>(victim.pid()));
+    EXPECT_EQ(event["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
     EXPECT_EQ(event["tid"].u64(), event["pid"].u64());
     EXPECT_EQ(event["comm"].str(), "resolver");
     EXPECT_GT(event["latency_ns"].u64(), 0u);
     if (event["function"].str() == "getaddrinfo") took += event["latency_ns"].u64();
-    if (event["host"].value().IsNull()) {
+    if (event["host"].is_null()) {
       nameless++;
       continue;
     }
@@ -94,20 +94,21 @@ TOOL_TEST(Gethostlatency, EveryCallWithItsName) {
 
 TOOL_TEST(Gethostlatency, ThreadsThatComeAndGo) {
   require_tool("gethostlatency");
-  Victim victim("resolver", {"--count", "30", "--threads", "8", "--short-lived", "40"});
-  Victim other("resolver", {"--count", "2"});
-  Tracer own("gethostlatency", {"--json", "-p", victim.id(), "--ring-size", "1M"});
-  Tracer main_thread("gethostlatency", {"--json", "-t", victim.id(), "--ring-size", "1M"});
+  Workload workload("resolver", {"--count", "30", "--threads", "8", "--short-lived", "40"});
+  Workload other("resolver", {"--count", "2"});
+  Tracer own("gethostlatency", {"--json", "-p", workload.id(), "--ring-size", "1M"});
+  Tracer main_thread("gethostlatency", {"--json", "-t", workload.id(), "--ring-size", "1M"});
   Tracer all("gethostlatency", {"--json", "--comm", "resolver", "--ring-size", "1M"});
-  victim.release();
+  workload.release();
   other.release();
-  auto truth = victim.truth();
+  auto truth = workload.truth();
   auto others = calls_of(other.truth());
   auto report = own.stop();
   EXPECT_EQ(report.body.size(), calls_of(truth));
   EXPECT_EQ(main_thread.stop().body.size(), 30u * 11);
   auto everybody = all.stop();
-  EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(victim.pid())).size(), calls_of(truth));
+  EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(workload.pid())).size(),
+            calls_of(truth));
   EXPECT_EQ(everybody.of_process(static_cast<std::uint64_t>(other.pid())).size(), others);
 }
 
@@ -116,12 +117,12 @@ TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
   require_tool("gethostlatency");
   OwnLibrary copy;
   auto path = OwnLibrary::system();
-  Victim inside("resolver", {"--count", "3"}, {.in_child = [&] {
-                  if (::unshare(CLONE_NEWNS) || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") ||
-                      ::mount(copy.file.c_str(), path.c_str(), "", MS_BIND, ""))
-                    ::_exit(77);
-                }});
-  Victim outside("resolver", {"--count", "2"});
+  Workload inside("resolver", {"--count", "3"}, {.in_child = [&] {
+                    if (::unshare(CLONE_NEWNS) || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") ||
+                        ::mount(copy.file.c_str(), path.c_str(), "", MS_BIND, ""))
+                      ::_exit(77);
+                  }});
+  Workload outside("resolver", {"--count", "2"});
   copy.remove();
   Tracer own("gethostlatency", {"--json", "-p", inside.id()});
   Tracer all("gethostlatency", {"--json", "--comm", "resolver"});
@@ -143,13 +144,13 @@ TOOL_TEST(Gethostlatency, TheLibraryThatTheProcessHas) {
 
 TOOL_TEST(Gethostlatency, ProgramsWithoutASharedLibrary) {
   require_tool("gethostlatency");
-  auto path = victim_path("resolver_static");
+  auto path = workload_path("resolver_static");
   if (!std::filesystem::exists(path)) throw Skip("built without a static C library");
-  Victim victim("resolver_static", {"--count", "2"});
-  Tracer tracer("gethostlatency", {"--json", "-p", victim.id()});
+  Workload workload("resolver_static", {"--count", "2"});
+  Tracer tracer("gethostlatency", {"--json", "-p", workload.id()});
   Tracer slow("gethostlatency", {"--json", "-l", path, "-m", "600000"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   EXPECT_EQ(tracer.stop().body.size(), calls_of(truth));
   auto nothing = slow.stop();
   EXPECT_TRUE(nothing.body.empty());
@@ -181,7 +182,7 @@ TOOL_TEST(Gethostlatency, RefusesWhatCannotBeProbed) {
   EXPECT_EQ(refused("/tmp"), 2);
   EXPECT_EQ(refused("/dev/zero"), 2);
   EXPECT_EQ(refused("/etc/passwd"), 3);
-  EXPECT_EQ(refused(victim_path("sleeper")), 3);
+  EXPECT_EQ(refused(workload_path("sleeper")), 3);
   EXPECT_EQ(refused("libnosuch.so.1"), 3);
 }
 
@@ -194,6 +195,29 @@ TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
   EXPECT_TRUE(contains(explained.out, "      " + OwnLibrary::system() + ":getaddrinfo at 0x"))
       << explained.out;
 }
+
+const DeclareTests declared{{
+    .name = "gethostlatency",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e"}, {"resolver", "--count", "2"}},
+    .stress = {.workload = "resolver",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--count", std::to_string(n)};
+               },
+               .events = 100,
+               .shown = stress::one,
+               .truth =
+                   [](stress::Load& load) {
+                     std::uint64_t calls = 0;
+                     for (auto* function : {"getaddrinfo", "gethostbyname", "gethostbyname2",
+                                            "gethostbyname_r", "gethostbyname2_r"})
+                       calls += load.truth(function);
+                     return calls;
+                   },
+               .tiny = {"--ring-size", "4096"},
+               .copies = 6},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

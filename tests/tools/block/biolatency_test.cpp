@@ -8,16 +8,17 @@ namespace coretap::tooltest {
 namespace {
 
 // A loop device each: no other process uses it, and the file system's own I/O is elsewhere.
-// The victims linger until the tracers have ended: removing a victim's file is I/O of its own.
+// The workloads linger until the tracers have ended: removing a workload's file is I/O of its own.
 constexpr std::uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
 
-std::string disk_of(const Victim& victim) { return victim.ready()["disk"].str(); }
+std::string disk_of(const Workload& workload) { return workload.ready()["disk"].str(); }
 
-Report trace(Victim& victim, Strings options, Json* truth) {
-  options.insert(options.end(), {"--json", "--strict", "-p", victim.id(), "-d", disk_of(victim)});
+Report trace(Workload& workload, Strings options, Json* truth) {
+  options.insert(options.end(),
+                 {"--json", "--strict", "-p", workload.id(), "-d", disk_of(workload)});
   Tracer tracer("biolatency", options);
-  victim.release();
-  *truth = victim.truth();
+  workload.release();
+  *truth = workload.truth();
   return tracer.stop();
 }
 
@@ -29,9 +30,9 @@ std::string another_disk(const std::string& disk) {
 
 TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
   Json truth;
-  auto report = trace(victim, {}, &truth);
+  auto report = trace(workload, {}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
   auto& histogram = report.body[0];
   EXPECT_EQ(histogram["type"].str(), "histogram");
@@ -47,11 +48,11 @@ TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
 
 TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
   require_tool("biolatency");
-  Victim victim("blockio",
-                {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"},
-                {.linger = true});
+  Workload workload("blockio",
+                    {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"},
+                    {.linger = true});
   Json truth;
-  auto report = trace(victim, {"-F"}, &truth);
+  auto report = trace(workload, {"-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u) << "only reads were made";
   EXPECT_EQ(report.sum("count"), truth["count"].u64());
   EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
@@ -62,11 +63,12 @@ TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
 // once.
 TOOL_TEST(Biolatency, CountsWholeRequests) {
   require_tool("biolatency");
-  Victim victim("blockio",
-                {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"},
-                {.linger = true});
+  Workload workload(
+      "blockio",
+      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"},
+      {.linger = true});
   Json truth;
-  auto report = trace(victim, {}, &truth);
+  auto report = trace(workload, {}, &truth);
   auto largest = truth["max_sectors_kb"].u64() * 1024;
   auto least = truth["count"].u64() * ((truth["size"].u64() + largest - 1) / largest);
   EXPECT_GE(report.sum("count"), least);
@@ -74,15 +76,15 @@ TOOL_TEST(Biolatency, CountsWholeRequests) {
 }
 
 // Flushes that the kernel makes of what a process submits are that process's.
-SWITCH_TEST(Biolatency, FlushesAreTheSubmitters) {
+TOOL_TEST(Biolatency, FlushesAreTheSubmitters) {
   require_tool("biolatency");
   for (const Strings& how : {Strings{"--op", "flush"}, Strings{"--sync"}}) {
     SCOPED_TRACE(how[0]);
     Strings arguments{"--make", "loop", "--count", "20"};
     arguments.insert(arguments.end(), how.begin(), how.end());
-    Victim victim("blockio", arguments, {.linger = true});
+    Workload workload("blockio", arguments, {.linger = true});
     Json truth;
-    auto report = trace(victim, {"-F"}, &truth);
+    auto report = trace(workload, {"-F"}, &truth);
     auto flushes = truth["diskstats"]["flushes"].u64();
     if (!flushes) throw Skip("this loop device has no cache to flush");
     std::uint64_t shown = 0;
@@ -95,12 +97,12 @@ SWITCH_TEST(Biolatency, FlushesAreTheSubmitters) {
 
 TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
-  auto disk = victim.ready()["disk"].str();
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  auto disk = workload.ready()["disk"].str();
   auto before = diskstats_requests(disk);
   Tracer tracer("biolatency", {"--json", "--strict", "-d", disk});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   auto growth = diskstats_requests(disk) - before;
   EXPECT_GE(report.sum("count"), truth["count"].u64());
@@ -109,9 +111,9 @@ TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
 
 TOOL_TEST(Biolatency, NamesDisksAndFlags) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
   Json truth;
-  auto report = trace(victim, {"-D", "-F"}, &truth);
+  auto report = trace(workload, {"-D", "-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
   EXPECT_EQ(report.body[0]["disk"].str(), truth["disk"].str());
   auto flags = report.body[0]["flags"].str();
@@ -123,19 +125,19 @@ TOOL_TEST(Biolatency, NamesDisksAndFlags) {
 
 TOOL_TEST(Biolatency, FilterByDisk) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
-  auto disk = victim.ready()["disk"].str();
-  auto number = std::to_string(victim.ready()["major"].u64()) + ":" +
-                std::to_string(victim.ready()["minor"].u64());
+  Workload workload("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+  auto disk = workload.ready()["disk"].str();
+  auto number = std::to_string(workload.ready()["major"].u64()) + ":" +
+                std::to_string(workload.ready()["minor"].u64());
   auto other = another_disk(disk);
-  Tracer by_name("biolatency", {"--json", "-p", victim.id(), "-d", disk});
-  Tracer by_number("biolatency", {"--json", "-p", victim.id(), "--disk", number});
+  Tracer by_name("biolatency", {"--json", "-p", workload.id(), "-d", disk});
+  Tracer by_number("biolatency", {"--json", "-p", workload.id(), "--disk", number});
   std::unique_ptr<Tracer> elsewhere;
   if (!other.empty())
     elsewhere =
-        std::make_unique<Tracer>("biolatency", Strings{"--json", "-p", victim.id(), "-d", other});
-  victim.release();
-  auto count = victim.truth()["count"].u64();
+        std::make_unique<Tracer>("biolatency", Strings{"--json", "-p", workload.id(), "-d", other});
+  workload.release();
+  auto count = workload.truth()["count"].u64();
   EXPECT_EQ(by_name.stop().sum("count"), count);
   EXPECT_EQ(by_number.stop().sum("count"), count);
   if (elsewhere) {
@@ -153,11 +155,11 @@ TOOL_TEST(Biolatency, UnknownDiskIsAUsageError) {
 // Both watch the same requests.
 TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
-  Tracer plain("biolatency", {"--json", "-p", victim.id(), "-d", disk_of(victim)});
-  Tracer queued("biolatency", {"--json", "-Q", "-p", victim.id(), "-d", disk_of(victim)});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Tracer plain("biolatency", {"--json", "-p", workload.id(), "-d", disk_of(workload)});
+  Tracer queued("biolatency", {"--json", "-Q", "-p", workload.id(), "-d", disk_of(workload)});
+  workload.release();
+  auto truth = workload.truth();
   auto without = plain.stop(), with = queued.stop();
   EXPECT_EQ(without.sum("count"), truth["count"].u64());
   EXPECT_EQ(with.sum("count"), truth["count"].u64());
@@ -168,12 +170,12 @@ TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
 
 TOOL_TEST(Biolatency, UnitsCsvAndText) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "25"}, {.linger = true});
-  Tracer json("biolatency", {"--json", "-m", "-p", victim.id(), "-d", disk_of(victim)});
-  Tracer csv("biolatency", {"--csv", "-D", "-p", victim.id(), "-d", disk_of(victim)});
-  Tracer text("biolatency", {"-m", "-e", "-p", victim.id(), "-d", disk_of(victim)});
-  victim.release();
-  auto count = victim.truth()["count"].u64();
+  Workload workload("blockio", {"--make", "loop", "--count", "25"}, {.linger = true});
+  Tracer json("biolatency", {"--json", "-m", "-p", workload.id(), "-d", disk_of(workload)});
+  Tracer csv("biolatency", {"--csv", "-D", "-p", workload.id(), "-d", disk_of(workload)});
+  Tracer text("biolatency", {"-m", "-e", "-p", workload.id(), "-d", disk_of(workload)});
+  workload.release();
+  auto count = workload.truth()["count"].u64();
 
   auto report = json.stop();
   ASSERT_EQ(report.body.size(), 1u);
@@ -197,11 +199,14 @@ TOOL_TEST(Biolatency, UnitsCsvAndText) {
 
 TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
   require_tool("biolatency");
-  Victim victim("blockio", {"--make", "loop", "--count", "300", "--pause", "1"}, {.linger = true});
-  Tracer keyed("biolatency", {"--json", "-D", "-p", victim.id(), "-d", disk_of(victim), "0.05"});
-  Tracer plain("biolatency", {"--json", "-p", victim.id(), "-d", disk_of(victim), "-i", "50ms"});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("blockio", {"--make", "loop", "--count", "300", "--pause", "1"},
+                    {.linger = true});
+  Tracer keyed("biolatency",
+               {"--json", "-D", "-p", workload.id(), "-d", disk_of(workload), "0.05"});
+  Tracer plain("biolatency",
+               {"--json", "-p", workload.id(), "-d", disk_of(workload), "-i", "50ms"});
+  workload.release();
+  auto truth = workload.truth();
   for (auto* tracer : {&keyed, &plain}) {
     auto report = tracer->stop();
     EXPECT_GT(report.body.size(), 3u) << "several reports while it went on";
@@ -223,7 +228,7 @@ TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
 TOOL_TEST(Biolatency, FilterByCgroup) {
   require_tool("biolatency");
   Cgroup cgroup;
-  Victim inside("blockio", {"--make", "loop", "--count", "30"}, {.linger = true}),
+  Workload inside("blockio", {"--make", "loop", "--count", "30"}, {.linger = true}),
       outside("blockio", {"--make", "loop", "--count", "50"});
   cgroup.add(inside.pid());
   Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path(), "-d", disk_of(inside)});
@@ -238,8 +243,8 @@ TOOL_TEST(Biolatency, FilterByCgroup) {
 
 TOOL_TEST(Biolatency, FilterByComm) {
   require_tool("biolatency");
-  Victim named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
-               {.linger = true}),
+  Workload named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
+                 {.linger = true}),
       other("blockio", {"--make", "loop", "--count", "20"});
   Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name", "-d", disk_of(named)});
   other.release();
@@ -255,6 +260,22 @@ TOOL_TEST(Biolatency, FollowsACommand) {
   // It writes as many blocks before, to make the file.
   EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
 }
+
+const DeclareTests declared{{
+    .name = "biolatency",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},
+    .stress = {.workload = "blockio",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
+               },
+               .events = 1500,
+               .options = {"-D"},
+               .shown = stress::counted,
+               .truth = stress::says("count"),
+               .tiny = {"--max-keys", "1"}},
+    .long_run = {{.arguments = {"-D", "-F", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

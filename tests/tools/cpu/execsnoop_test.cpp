@@ -27,15 +27,15 @@ std::vector<Json> children_of(const Report& report, std::uint64_t pid) {
   return own;
 }
 
-SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
+TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   require_tool("execsnoop");
-  Victim victim("runner", {"--count", "0"});
+  Workload workload("runner", {"--count", "0"});
   Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
   Tracer named("execsnoop", {"--json", "-l", "two words"});
   Tracer few("execsnoop", {"--json", "--max-args", "2", "-q"});
   Tracer text("execsnoop", {"-T", "-t", "-U", "-P", "-n", "runner"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto pid = truth["pid"].u64();
   auto tries = truth["tries"].items();
   auto report = all.stop();
@@ -75,14 +75,14 @@ SWITCH_TEST(Execsnoop, EveryTryWithItsArguments) {
   EXPECT_TRUE(contains(shown, "--child two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n")) << shown;
 }
 
-SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
+TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
   require_tool("execsnoop");
   const std::uint64_t count = slowness() > 3 ? 100 : 600;
-  Victim victim("runner", {"--count", std::to_string(count)});
+  Workload workload("runner", {"--count", std::to_string(count)});
   Tracer tracer("execsnoop", {"--json"});
   Tracer nobody("execsnoop", {"--json", "--strict", "-u", "54321"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   EXPECT_EQ(report.lost("lost"), 0u);
   auto events = children_of(report, truth["pid"].u64());
@@ -92,15 +92,32 @@ SWITCH_TEST(Execsnoop, LosesNothingInAStorm) {
   EXPECT_TRUE(nobody.stop().body.empty());
 }
 
-SWITCH_TEST(Execsnoop, FollowsACommand) {
+TOOL_TEST(Execsnoop, FollowsACommand) {
   require_tool("execsnoop");
-  Tracer tracer("execsnoop", {"--json", "--", victim_path("runner"), "--count", "3"},
+  Tracer tracer("execsnoop", {"--json", "--", workload_path("runner"), "--count", "3"},
                 {.attached = false});
   ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   auto report = parse_report(tracer.process().out(), tracer.process().err());
   ASSERT_TRUE(report.truth);
   EXPECT_EQ(report.body.size(), 1 + 3 + (*report.truth)["execs"].u64());
 }
+
+const DeclareTests declared{{
+    .name = "execsnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}},
+    .stress = {
+        .workload = "runner",
+        .arguments = [](std::uint64_t n) -> Strings {
+          return {"--count", std::to_string(n)};
+        },
+        .events = 600,
+        .shown = stress::one,
+        .truth = [](stress::Load& load) { return load.truth("storm") + load.truth("execs"); },
+        .tiny = {"--ring-size", "4096"},
+        .by_cgroup = true},
+    .long_run = {{.arguments = {"-x"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

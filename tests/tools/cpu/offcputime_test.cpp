@@ -80,8 +80,8 @@ __attribute__((constructor)) void act_as_child() {
 
 bool in_known_chain(const Json& line) {
   auto frames = line["user_stack"].strings();
-  return frames.size() >= 3 && frames[0] == "victim_sleep" && frames[1] == "victim_middle" &&
-         frames[2] == "victim_outer";
+  return frames.size() >= 3 && frames[0] == "workload_sleep" && frames[1] == "workload_middle" &&
+         frames[2] == "workload_outer";
 }
 
 struct Sum {
@@ -107,8 +107,9 @@ bool has_frame(const Strings& frames, std::string_view part) {
   return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
 }
 
-/// Each sleep of the victim is one voluntary switch, off the CPU nearly all of the time: the timer
-/// runs from before the switch on. A tenth is room for what an emulated CPU needs to get there.
+/// Each sleep of the workload is one voluntary switch, off the CPU nearly all of the time: the
+/// timer runs from before the switch on. A tenth is room for what an emulated CPU needs to get
+/// there.
 void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
   auto blocked = blocked_in_chain(report);
   EXPECT_EQ(blocked.count, truth["voluntary"].u64());
@@ -116,16 +117,16 @@ void expect_sleeps(const Report& report, const Json& truth, std::uint64_t ms) {
   EXPECT_GE(blocked.ns, blocked.count * ms * 900'000);
 }
 
-SWITCH_TEST(Offcputime, TotalOfKnownSleeps) {
+TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
   require_tool("offcputime");
-  Victim victim("sleeper", {"--sleeps", "20", "--ms", "10"});
-  Tracer tracer("offcputime", {"--json", "--strict", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();  // the process is gone now
+  Workload workload("sleeper", {"--sleeps", "20", "--ms", "10"});
+  Tracer tracer("offcputime", {"--json", "--strict", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();  // the process is gone now
   auto report = tracer.stop();
   expect_sleeps(report, truth, 10);
   for (auto& line : report.body) {
-    EXPECT_EQ(line["pid"].i64(), victim.pid());
+    EXPECT_EQ(line["pid"].i64(), workload.pid());
     EXPECT_EQ(line["comm"].str(), "sleeper");
     EXPECT_FALSE(line["kernel_stack"].items().empty());
     if (!line["runnable"].boolean() && in_known_chain(line)) {
@@ -136,30 +137,32 @@ SWITCH_TEST(Offcputime, TotalOfKnownSleeps) {
   }
 }
 
-SWITCH_TEST(Offcputime, WhileTheProcessLives) {
+TOOL_TEST(Offcputime, WhileTheProcessLives) {
   require_tool("offcputime");
-  Victim victim("sleeper", {"--sleeps", "10", "--ms", "10", "--threads", "3"}, {.linger = true});
-  Tracer tracer("offcputime", {"--json", "--strict", "-s", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10", "--threads", "3"},
+                    {.linger = true});
+  Tracer tracer("offcputime", {"--json", "--strict", "-s", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   for (auto& thread : truth["threads"].items()) {
     auto sum = sum_of(report, [&](auto& line) {
       auto frames = line["user_stack"].strings();
       return line["tid"].u64() == thread["tid"].u64() && !line["runnable"].boolean() &&
-             frames.size() > 2 && frames[0].starts_with("victim_sleep+0x") &&
-             frames[1].starts_with("victim_middle+0x") && frames[2].starts_with("victim_outer+0x");
+             frames.size() > 2 && frames[0].starts_with("workload_sleep+0x") &&
+             frames[1].starts_with("workload_middle+0x") &&
+             frames[2].starts_with("workload_outer+0x");
     });
     EXPECT_EQ(sum.count, thread["voluntary"].u64());
     EXPECT_LE(sum.ns, thread["slept_ns"].u64());
   }
 }
 
-SWITCH_TEST(Offcputime, ThresholdsStatesAndParts) {
+TOOL_TEST(Offcputime, ThresholdsStatesAndParts) {
   require_tool("offcputime");
-  Victim victim("sleeper", {"--sleeps", "10", "--ms", "10"});
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10"});
   auto with = [&](Strings options) {
-    options.insert(options.end(), {"--json", "-p", victim.id()});
+    options.insert(options.end(), {"--json", "-p", workload.id()});
     return std::make_unique<Tracer>("offcputime", options);
   };
   auto above = with({"-m", "5000"}), far_above = with({"-m", "60000000"}),
@@ -167,8 +170,8 @@ SWITCH_TEST(Offcputime, ThresholdsStatesAndParts) {
   auto interruptible = with({"--state", "1"}), uninterruptible = with({"--state", "2"});
   auto runnable = with({"--state", "0"});
   auto kernel = with({"-K"}), user = with({"-U", "--state", "1"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   expect_sleeps(above->stop(), truth, 10);
   EXPECT_TRUE(far_above->stop().body.empty());
   EXPECT_EQ(blocked_in_chain(below->stop()).count, 0u);
@@ -186,14 +189,14 @@ SWITCH_TEST(Offcputime, ThresholdsStatesAndParts) {
   expect_sleeps(user_only, truth, 10);
 }
 
-SWITCH_TEST(Offcputime, FoldedAndDelimited) {
+TOOL_TEST(Offcputime, FoldedAndDelimited) {
   require_tool("offcputime");
-  Victim victim("sleeper", {"--sleeps", "10", "--ms", "10"});
-  Tracer folded("offcputime", {"-f", "-d", "-p", victim.id()});
-  Tracer text("offcputime", {"-d", "-p", victim.id()});
-  Tracer csv("offcputime", {"--csv", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10"});
+  Tracer folded("offcputime", {"-f", "-d", "-p", workload.id()});
+  Tracer text("offcputime", {"-d", "-p", workload.id()});
+  Tracer csv("offcputime", {"--csv", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
 
   std::istringstream lines(folded.stop_text());
   static const std::regex shape("([^ ].*) ([0-9]+)");
@@ -203,7 +206,7 @@ SWITCH_TEST(Offcputime, FoldedAndDelimited) {
     ASSERT_TRUE(std::regex_match(line, parts, shape)) << line;
     auto frames = parts[1].str();
     EXPECT_TRUE(frames.starts_with("sleeper;")) << line;
-    if (!contains(frames, ";victim_outer;victim_middle;victim_sleep;-;")) continue;
+    if (!contains(frames, ";workload_outer;workload_middle;workload_sleep;-;")) continue;
     EXPECT_TRUE(contains(frames, "nanosleep")) << line;
     if (!frames.ends_with(";[runnable]")) in_chain += std::stoull(parts[2]);
   }
@@ -211,10 +214,11 @@ SWITCH_TEST(Offcputime, FoldedAndDelimited) {
   EXPECT_GE(in_chain * 1000, truth["voluntary"].u64() * 9'000'000);
 
   auto shown = text.stop_text();
-  EXPECT_TRUE(contains(shown, "    --\n    victim_sleep\n    victim_middle\n    victim_outer\n"))
+  EXPECT_TRUE(
+      contains(shown, "    --\n    workload_sleep\n    workload_middle\n    workload_outer\n"))
       << shown;
   EXPECT_TRUE(std::regex_search(shown, std::regex("\n    -                sleeper \\(" +
-                                                  victim.id() + "\\)\n        [0-9]+\n")))
+                                                  workload.id() + "\\)\n        [0-9]+\n")))
       << shown;
 
   std::istringstream rows(csv.stop_text());
@@ -223,16 +227,16 @@ SWITCH_TEST(Offcputime, FoldedAndDelimited) {
   EXPECT_EQ(row, "comm,pid,tid,runnable,total_ns,count,stack");
   bool found = false;
   while (std::getline(rows, row))
-    found |= row.starts_with("sleeper," + victim.id() + "," + victim.id() + ",false,") &&
-             contains(row, "victim_outer;victim_middle;victim_sleep");
+    found |= row.starts_with("sleeper," + workload.id() + "," + workload.id() + ",false,") &&
+             contains(row, "workload_outer;workload_middle;workload_sleep");
   EXPECT_TRUE(found);
 }
 
 // Two that never block share a CPU: each is off it because of the other only.
-SWITCH_TEST(Offcputime, PreemptionIsNotBlocking) {
+TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
   require_tool("offcputime");
   Strings spin{"--sleeps", "0", "--spin", "200", "--cpu", "0"};
-  Victim one("sleeper", spin, {.linger = true}), two("sleeper", spin, {.linger = true});
+  Workload one("sleeper", spin, {.linger = true}), two("sleeper", spin, {.linger = true});
   Tracer tracer("offcputime", {"--json", "--strict", "-p", one.id() + "," + two.id()});
   Tracer folded("offcputime", {"-f", "-p", one.id() + "," + two.id()});
   one.release();
@@ -247,11 +251,11 @@ SWITCH_TEST(Offcputime, PreemptionIsNotBlocking) {
         report, [&](auto& line) { return line["pid"].u64() == pid && line["runnable"].boolean(); });
     EXPECT_GE(preempted.count, (*truth)["nonvoluntary"].u64());
     auto spinning = sum_of(report, [&](auto& line) {
-      return line["pid"].u64() == pid && has_frame(line["user_stack"].strings(), "victim_spin");
+      return line["pid"].u64() == pid && has_frame(line["user_stack"].strings(), "workload_spin");
     });
     auto blocked_spinning = sum_of(report, [&](auto& line) {
       return line["pid"].u64() == pid && !line["runnable"].boolean() &&
-             has_frame(line["user_stack"].strings(), "victim_spin");
+             has_frame(line["user_stack"].strings(), "workload_spin");
     });
     if ((*truth)["nonvoluntary"].u64() > 2) {
       EXPECT_GT(spinning.ns, 0u);
@@ -261,11 +265,11 @@ SWITCH_TEST(Offcputime, PreemptionIsNotBlocking) {
   EXPECT_TRUE(contains(folded.stop_text(), ";[runnable] "));
 }
 
-SWITCH_TEST(Offcputime, ListsOfProcessesAndThreads) {
+TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
   require_tool("offcputime");
   Strings some{"--sleeps", "5", "--ms", "5", "--threads", "2"};
-  Victim one("sleeper", some), two("sleeper", some), three("sleeper", some);
-  auto tid = [](const Victim& v, std::size_t i) { return v.ready()["tids"].items().at(i).u64(); };
+  Workload one("sleeper", some), two("sleeper", some), three("sleeper", some);
+  auto tid = [](const Workload& v, std::size_t i) { return v.ready()["tids"].items().at(i).u64(); };
   Tracer pids("offcputime", {"--json", "-p", one.id() + "," + two.id()});
   Tracer tids("offcputime",
               {"--json", "-t", std::to_string(tid(one, 1)) + "," + std::to_string(tid(three, 0))});
@@ -289,17 +293,17 @@ SWITCH_TEST(Offcputime, ListsOfProcessesAndThreads) {
   EXPECT_EQ(sleeps, expected);
 }
 
-SWITCH_TEST(Offcputime, KernelThreadsOnlyOrNone) {
+TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
   require_tool("offcputime");
-  Victim victim("sleeper", {"--sleeps", "10", "--ms", "20"});
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"});
   Tracer kernel("offcputime", {"--json", "-k"}), user("offcputime", {"--json", "-u"});
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   auto kernel_threads = kernel.stop(), user_threads = user.stop();
   EXPECT_FALSE(kernel_threads.body.empty());
   for (auto& line : kernel_threads.body) {
     EXPECT_TRUE(line["user_stack"].items().empty());
-    EXPECT_NE(line["pid"].i64(), victim.pid());
+    EXPECT_NE(line["pid"].i64(), workload.pid());
     EXPECT_NE(line["tid"].u64(), 0u) << "idle tasks do not block";
   }
   EXPECT_GT(blocked_in_chain(user_threads).count, 0u);
@@ -308,7 +312,7 @@ SWITCH_TEST(Offcputime, KernelThreadsOnlyOrNone) {
   for (auto& line : kernel_threads.body) EXPECT_FALSE(both.contains(line["tid"].u64()));
 }
 
-SWITCH_TEST(Offcputime, ThousandsOfStacksAreKept) {
+TOOL_TEST(Offcputime, ThousandsOfStacksAreKept) {
   require_tool("offcputime");
   Process child({.argv = {"/usr/bin/env", std::string(kChildVariable) + "=1",
                           std::filesystem::read_symlink("/proc/self/exe").string()},
@@ -343,10 +347,10 @@ SWITCH_TEST(Offcputime, ThousandsOfStacksAreKept) {
 }
 
 // Children live for 400 ms: in an emulated guest the tool needs some to read what they have mapped.
-SWITCH_TEST(Offcputime, FollowsACommandsChildren) {
+TOOL_TEST(Offcputime, FollowsACommandsChildren) {
   require_tool("offcputime");
   Tracer tracer("offcputime",
-                {"--json", "--strict", "--", victim_path("forker"), "--children", "20", "--depth",
+                {"--json", "--strict", "--", workload_path("forker"), "--children", "20", "--depth",
                  "2", "--sleeps", "2", "--ms", "200"},
                 {.attached = false});
   auto report = tracer.finish();
@@ -373,6 +377,19 @@ TOOL_TEST(Offcputime, RefusesContradictions) {
     EXPECT_EQ(run(argv).status, 2) << words[0] << " " << words[1];
   }
 }
+
+const DeclareTests declared{{
+    .name = "offcputime",
+    .reports = {{ReportKind::stacks}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {.workload = "sleeper",
+               .arguments = stress::sleeps,
+               .events = 3000,
+               .shown = stress::counted,
+               .truth = stress::all_leaves,
+               .tiny = {"--stack-storage-size", "1"}},
+    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -34,8 +34,9 @@ Threads by_tid(const Report& report) {
   return all;
 }
 
-/// The threads' waits in the report are those in the victim's truth. Nothing of them is outside the
-/// time that both measured: they sleep before the start and, while the victim lingers, after it.
+/// The threads' waits in the report are those in the workload's truth. Nothing of them is outside
+/// the time that both measured: they sleep before the start and, while the workload lingers, after
+/// it.
 void expect_same_waits(const Report& report, const Json& truth) {
   auto allowed = tolerance(report);
   auto threads = by_tid(report);
@@ -52,30 +53,30 @@ void expect_same_waits(const Report& report, const Json& truth) {
   }
 }
 
-const Victim::How kLinger{.linger = true};
+const Workload::How kLinger{.linger = true};
 
-SWITCH_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
+TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
-  Tracer tracer("runqlat", {"--json", "--strict", "-L", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
+  Tracer tracer("runqlat", {"--json", "--strict", "-L", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   expect_same_waits(report, truth);
   for (auto& line : report.body) EXPECT_EQ(line["comm"].str(), "runqueue");
 }
 
-SWITCH_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
+TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
+  Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
   Strings tids;
-  for (auto& tid : victim.ready()["tids"].items()) tids.push_back(std::to_string(tid.u64()));
+  for (auto& tid : workload.ready()["tids"].items()) tids.push_back(std::to_string(tid.u64()));
   auto list = tids[0] + "," + tids[1] + "," + tids[2];
   Tracer plain("runqlat", {"--json", "--strict", "-t", list});
   Tracer process("runqlat", {"--json", "--strict", "-P", "-t", list});
   Tracer milliseconds("runqlat", {"--json", "-m", "-t", list});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto delay = static_cast<double>(truth["run_delay_ns"].u64());
   for (auto* tracer : {&plain, &process, &milliseconds}) {
     auto report = tracer->stop();
@@ -86,21 +87,21 @@ SWITCH_TEST(Runqlat, UnkeyedAndPerProcessTotals) {
     EXPECT_EQ(report.sum("count"), truth["timeslices"].u64());
     check_histogram(report.body[0], tracer == &milliseconds ? 1'000'000 : 1000);
     if (tracer != &process) continue;
-    EXPECT_EQ(report.body[0]["pid"].i64(), victim.pid());
+    EXPECT_EQ(report.body[0]["pid"].i64(), workload.pid());
     EXPECT_EQ(report.body[0]["comm"].str(), "runqueue");
   }
 }
 
-SWITCH_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
+TOOL_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "3", "--ms", "400"}, kLinger);
+  Workload workload("runqueue", {"--threads", "3", "--ms", "400"}, kLinger);
   Strings tids;
-  for (auto& tid : victim.ready()["tids"].items()) tids.push_back(std::to_string(tid.u64()));
+  for (auto& tid : workload.ready()["tids"].items()) tids.push_back(std::to_string(tid.u64()));
   auto list = tids[0] + "," + tids[1] + "," + tids[2];
   Tracer keyed("runqlat", {"--json", "-L", "-t", list, "0.05"});
   Tracer plain("runqlat", {"--json", "-t", list, "0.05"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   for (auto* tracer : {&keyed, &plain}) {
     auto report = tracer->stop();
     auto allowed = tolerance(report);
@@ -114,19 +115,19 @@ SWITCH_TEST(Runqlat, IntervalsLoseAndDoubleNothing) {
 
 // More processes than there is room for, though never many at a time: with reports in between the
 // ended ones make room.
-SWITCH_TEST(Runqlat, EndedProcessesMakeRoom) {
+TOOL_TEST(Runqlat, EndedProcessesMakeRoom) {
   require_tool("runqlat");
   Cgroup cgroup;
-  Victim victim("forker", {"--serial", "--children", "900", "--ms", "2"});
-  cgroup.add(victim.pid());
+  Workload workload("forker", {"--serial", "--children", "900", "--ms", "2"});
+  cgroup.add(workload.pid());
   const Strings common{"--json", "-P", "-c", cgroup.path(), "--max-keys", "256"};
   auto with = [&](Strings more) {
     more.insert(more.begin(), common.begin(), common.end());
     return std::make_unique<Tracer>("runqlat", more);
   };
   auto once = with({}), often = with({"0.05"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto without = once->stop(), report = often->stop();
   EXPECT_GT(without.lost("untracked"), 0u) << "the room is small";
   EXPECT_EQ(report.lost("untracked"), 0u);
@@ -137,7 +138,7 @@ SWITCH_TEST(Runqlat, EndedProcessesMakeRoom) {
 }
 
 // What waits is asked, not what wakes or leaves: rivals on the same CPU are not counted.
-SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
+TOOL_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   require_tool("runqlat");
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
@@ -146,9 +147,9 @@ SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
         ::setresuid(kUser, kUser, kUser))
       ::_exit(126);
   };
-  Victim wanted("runqueue", {"--threads", "2", "--ms", "300", "--comm", "rq-wanted"},
-                {.linger = true, .in_child = become_user});
-  Victim rival("runqueue", {"--threads", "2", "--ms", "300"}, kLinger);
+  Workload wanted("runqueue", {"--threads", "2", "--ms", "300", "--comm", "rq-wanted"},
+                  {.linger = true, .in_child = become_user});
+  Workload rival("runqueue", {"--threads", "2", "--ms", "300"}, kLinger);
   ASSERT_EQ(wanted.ready()["cpu"].u64(), rival.ready()["cpu"].u64());
   cgroup.add(wanted.pid());
   std::vector<Strings> filters{{"-c", cgroup.path()},
@@ -175,36 +176,36 @@ SWITCH_TEST(Runqlat, FiltersAreAboutTheTaskThatWaits) {
   }
 }
 
-SWITCH_TEST(Runqlat, ByPidNamespace) {
+TOOL_TEST(Runqlat, ByPidNamespace) {
   require_tool("runqlat");
   struct stat own {};
   ASSERT_EQ(::stat("/proc/self/ns/pid", &own), 0);
-  Victim victim("runqueue", {"--threads", "2", "--ms", "100"}, kLinger);
-  Tracer tracer("runqlat", {"--json", "--pidnss", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("runqueue", {"--threads", "2", "--ms", "100"}, kLinger);
+  Tracer tracer("runqlat", {"--json", "--pidnss", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   ASSERT_EQ(report.body.size(), 1u);
   EXPECT_EQ(report.body[0]["pid_namespace"].u64(), own.st_ino);
   EXPECT_GE(report.sum("count"), truth["timeslices"].u64());
 }
 
-SWITCH_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
+TOOL_TEST(Runqlat, UnfilteredHoldsAllOfIt) {
   require_tool("runqlat");
-  Victim victim("runqueue", {"--threads", "2", "--ms", "200"}, kLinger);
+  Workload workload("runqueue", {"--threads", "2", "--ms", "200"}, kLinger);
   Tracer all("runqlat", {"--json", "-L"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = all.stop();
   EXPECT_FALSE(report.ledger["data_lost"].boolean());
   expect_same_waits(report, truth);
 }
 
 // Threads that begin while tracing goes on, and what a command's children wait.
-SWITCH_TEST(Runqlat, FollowsACommand) {
+TOOL_TEST(Runqlat, FollowsACommand) {
   require_tool("runqlat");
   Tracer tracer("runqlat",
-                {"--json", "-L", "--", victim_path("runqueue"), "--threads", "3", "--ms", "200"},
+                {"--json", "-L", "--", workload_path("runqueue"), "--threads", "3", "--ms", "200"},
                 {.attached = false});
   ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   auto report = parse_report(tracer.process().out(), tracer.process().err());
@@ -214,12 +215,34 @@ SWITCH_TEST(Runqlat, FollowsACommand) {
   for (auto& thread : (*report.truth)["threads"].items()) {
     auto found = threads.find(thread["tid"].u64());
     ASSERT_NE(found, threads.end());
-    // It also waits before and after the part that the victim measures.
+    // It also waits before and after the part that the workload measures.
     EXPECT_GE(static_cast<double>(found->second["total_ns"].u64()),
               static_cast<double>(thread["run_delay_ns"].u64()) * allowed.below);
     EXPECT_GE(found->second["count"].u64(), thread["timeslices"].u64());
   }
 }
+
+const DeclareTests declared{{
+    .name = "runqlat",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}},
+    .stress = {.workload = "runqueue",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--threads", "3", "--ms", std::to_string(n)};
+               },
+               .events = 600,
+               .options = {"-L"},
+               .shown = stress::counted,
+               .truth =
+                   [](stress::Load& load) {
+                     return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
+                   },
+               .tiny = {"--max-keys", "1"},
+               // The kernel's own count leaves out who is preempted on its way to sleep
+               // (sched_info_depart).
+               .slack = 1},
+    .long_run = {{.arguments = {"-P", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

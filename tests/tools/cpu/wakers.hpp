@@ -17,16 +17,16 @@ struct Run {
 
 inline Run run_with(const char* tool, Strings options) {
   require_tool(tool);
-  Victim victim(
+  Workload workload(
       "sleeper",
       {"--sleeps", std::to_string(kSleeps), "--ms", std::to_string(kMs), "--block-on", "pipe"},
       {.linger = true});
-  options.insert(options.end(), {"--json", "--strict", "-p", victim.id()});
+  options.insert(options.end(), {"--json", "--strict", "-p", workload.id()});
   Tracer tracer(tool, options);
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
-  victim.end_lingering();
+  workload.end_lingering();
   auto thread = truth["threads"].items().at(0);
   return {std::move(report), thread["tid"].i64(), thread["waker_tid"].i64(),
           thread["slept_ns"].u64()};
@@ -51,7 +51,7 @@ Sum sum_of(const Run& run, Condition condition) {
   return sum;
 }
 
-/// All reads of the pipe, for nearly as long as the victim says.
+/// All reads of the pipe, for nearly as long as the workload says.
 inline void expect_reads(const Run& run, const Sum& sum) {
   EXPECT_EQ(sum.count, kSleeps);
   EXPECT_LE(sum.ns, run.slept_ns);

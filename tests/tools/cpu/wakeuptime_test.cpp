@@ -4,7 +4,7 @@
 namespace coretap::tooltest {
 namespace {
 
-SWITCH_TEST(Wakeuptime, WhoEndsTheWait) {
+TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
   auto run = run_with("wakeuptime", {});
   expect_reads(run, sum_of(run, [](auto& line) {
                  auto wakers = line["wakers"].items();
@@ -21,6 +21,20 @@ SWITCH_TEST(Wakeuptime, WhoEndsTheWait) {
   EXPECT_EQ(timer.count, kSleeps);
   for (auto& line : run.report.body) EXPECT_EQ(line["comm"].str(), "sleeper");
 }
+
+const DeclareTests declared{{
+    .name = "wakeuptime",
+    .reports = {{ReportKind::stacks}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {.workload = "sleeper",
+               .arguments = stress::sleeps,
+               .events = 3000,
+               .options = {"--state", "3"},
+               .shown = stress::counted,
+               .truth = stress::waits,
+               .tiny = {"--stack-storage-size", "1"}},
+    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -11,7 +11,7 @@
 namespace coretap::tooltest {
 namespace {
 
-// Blocks that the file system looks its extents up in, and pages of the victim's own code.
+// Blocks that the file system looks its extents up in, and pages of the workload's own code.
 constexpr std::uint64_t kFew = 64;
 
 /// Kernels without a tracepoint for accesses: a folio that is marked is what counts as one.
@@ -33,7 +33,7 @@ void check_lines(const Report& report) {
       EXPECT_NEAR(line["hit_ratio"].real(),
                   static_cast<double>(hits) / static_cast<double>(hits + misses), 1e-9);
     } else {
-      EXPECT_TRUE(line["hit_ratio"].value().IsNull());
+      EXPECT_TRUE(line["hit_ratio"].is_null());
     }
   }
 }
@@ -48,17 +48,17 @@ struct Observed {
 
 /// It lives until the tool is gone: where marks are counted, all that it has mapped is marked at
 /// its end.
-const Victim::How kLinger{.linger = true};
+const Workload::How kLinger{.linger = true};
 
 /// What the process does from its start signal to its truth, and nothing of any other.
 Observed observe(Strings arguments, Strings filter = {}) {
   require_tool("cachestat");
-  Victim victim("pagecache", std::move(arguments), kLinger);
-  if (filter.empty()) filter = {"-p", victim.id()};
+  Workload workload("pagecache", std::move(arguments), kLinger);
+  if (filter.empty()) filter = {"-p", workload.id()};
   filter.insert(filter.begin(), {"--json", "--strict"});
   Tracer tracer("cachestat", filter);
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   check_lines(report);
   return {.report = report, .truth = truth, .pages = truth["file_pages"].u64()};
@@ -135,7 +135,7 @@ TOOL_TEST(Cachestat, FollowsACommand) {
   require_tool("cachestat");
   Tracer tracer(
       "cachestat",
-      {"--json", "--strict", "--", victim_path("pagecache"), "--phase", "cold,warm,write"},
+      {"--json", "--strict", "--", workload_path("pagecache"), "--phase", "cold,warm,write"},
       {.attached = false});
   auto report = tracer.finish();
   check_lines(report);
@@ -154,11 +154,11 @@ TOOL_TEST(Cachestat, FollowsACommand) {
 
 TOOL_TEST(Cachestat, IntervalsLoseAndDoubleNothing) {
   require_tool("cachestat");
-  Victim victim("pagecache", {"--rounds", "20", "--size", "8m", "--phase", "cold,warm,write"});
-  Tracer whole("cachestat", {"--json", "--strict", "-p", victim.id(), "1000"});
-  Tracer parts("cachestat", {"--json", "--strict", "-p", victim.id(), "0.1"});
-  victim.release();
-  victim.truth();
+  Workload workload("pagecache", {"--rounds", "20", "--size", "8m", "--phase", "cold,warm,write"});
+  Tracer whole("cachestat", {"--json", "--strict", "-p", workload.id(), "1000"});
+  Tracer parts("cachestat", {"--json", "--strict", "-p", workload.id(), "0.1"});
+  workload.release();
+  workload.truth();
   auto once = whole.stop(), often = parts.stop();
   check_lines(once);
   check_lines(often);
@@ -174,8 +174,8 @@ TOOL_TEST(Cachestat, Filters) {
   require_tool("cachestat");
   Cgroup cgroup;
   constexpr uid_t kUser = 54321;
-  Victim wanted("pagecache", {"--phase", "warm", "--comm", "pc-wanted"}, kLinger);
-  Victim other("pagecache", {"--phase", "warm"});
+  Workload wanted("pagecache", {"--phase", "warm", "--comm", "pc-wanted"}, kLinger);
+  Workload other("pagecache", {"--phase", "warm"});
   cgroup.add(wanted.pid());
   std::vector<Strings> filters{
       {"-p", wanted.id()}, {"-t", wanted.id()}, {"--comm", "pc-wanted"}, {"-c", cgroup.path()}};
@@ -251,6 +251,21 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
   EXPECT_NEAR(report.body[0]["buffers_mb"].real(), meminfo_mb("Buffers"), 64);
   EXPECT_NEAR(report.body[0]["cached_mb"].real(), meminfo_mb("Cached"), 64);
 }
+
+const DeclareTests declared{{
+    .name = "cachestat",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"pagecache", "--size", "262144"}},
+    .stress = {.workload = "pagecache",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--phase", "warm", "--rounds", std::to_string(n)};
+               },
+               .events = 10,
+               .shown = [](const Json& line) { return line["accessed"].u64(); },
+               .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
+               .slack = kFew},
+    .long_run = {{.arguments = {"5"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

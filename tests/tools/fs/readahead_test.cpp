@@ -11,10 +11,10 @@
 namespace coretap::tooltest {
 namespace {
 
-// Blocks that the file system looks its extents up in, and pages of the victim's own code.
+// Blocks that the file system looks its extents up in, and pages of the workload's own code.
 constexpr std::uint64_t kFew = 64;
 
-const Victim::How kLinger{.linger = true};
+const Workload::How kLinger{.linger = true};
 
 /// What the counters of a report say of each other.
 void check(const Json& line) {
@@ -33,10 +33,10 @@ struct Observed {
 
 Observed observe(Strings arguments) {
   require_tool("readahead");
-  Victim victim("pagecache", std::move(arguments), kLinger);
-  Tracer tracer("readahead", {"--json", "--strict", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("pagecache", std::move(arguments), kLinger);
+  Tracer tracer("readahead", {"--json", "--strict", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   if (report.body.size() != 1) throw std::runtime_error("one report was expected");
   check(report.body[0]);
@@ -162,17 +162,32 @@ TOOL_TEST(Readahead, UnusedAndDropped) {
 
 TOOL_TEST(Readahead, TextAndFilters) {
   require_tool("readahead");
-  Victim victim("pagecache", {"--phase", "cold"}, kLinger);
-  Tracer text("readahead", {"-p", victim.id()});
+  Workload workload("pagecache", {"--phase", "cold"}, kLinger);
+  Tracer text("readahead", {"-p", workload.id()});
   Tracer nobody("readahead", {"--json", "--strict", "-u", "54321"});
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   auto shown = text.stop_text();
   static const std::regex whole(
       R"(\nReadahead unused/total pages: \d+/\d+\n +msecs +: count +distribution\n( +\d+ -> \d+ +: \d+ +\|.*\n)+)");
   EXPECT_TRUE(std::regex_match(shown, whole)) << shown;
   EXPECT_EQ(nobody.stop().body.at(0)["read_pages"].u64(), 0u);
 }
+
+const DeclareTests declared{{
+    .name = "readahead",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"pagecache", "--size", "262144", "--phase", "cold"}},
+    .stress = {.workload = "pagecache",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--phase", "cold", "--rounds", std::to_string(n)};
+               },
+               .events = 2,
+               .shown = [](const Json& line) { return line["used_pages"].u64(); },
+               .truth = [](stress::Load& load) { return load.truth("page_accesses"); },
+               .slack = kFew},
+    .long_run = {{.arguments = {"10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

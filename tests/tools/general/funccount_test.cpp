@@ -23,22 +23,22 @@ struct Observed {
   Report report;
 };
 
-/// What one victim does until it says its truth.
+/// What one workload does until it says its truth.
 Observed observe(const Strings& patterns, const Strings& arguments = {"--calls", "1001"},
-                 const std::string& victim_name = "probes", const Strings& more = {}) {
+                 const std::string& workload_name = "probes", const Strings& more = {}) {
   require_tool("funccount");
-  Victim victim(victim_name, arguments, {.linger = true});
-  Strings options{"--json", "--strict", "-p", victim.id()};
+  Workload workload(workload_name, arguments, {.linger = true});
+  Strings options{"--json", "--strict", "-p", workload.id()};
   options.insert(options.end(), more.begin(), more.end());
   options.insert(options.end(), patterns.begin(), patterns.end());
   Tracer tracer("funccount", options);
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   return {counts(report), truth, report};
 }
 
-std::string probes() { return victim_path("probes"); }
+std::string probes() { return workload_path("probes"); }
 
 /// Exit status and words of a command line that is refused.
 Result refused(Strings options) {
@@ -87,7 +87,7 @@ TOOL_TEST(Funccount, UsdtProbesOfAProcess) {
   EXPECT_EQ(seen.counts, (Counts{{"coretap_test:plain", seen.truth["calls"].u64()}}));
 }
 
-SWITCH_TEST(Funccount, SystemCalls) {
+TOOL_TEST(Funccount, SystemCalls) {
   auto seen = observe({"t:syscalls:sys_*_getppid", "t:syscalls:sys_enter_close_range"});
   EXPECT_EQ(seen.counts, (Counts{{"syscalls:sys_enter_getppid", seen.truth["calls"].u64()},
                                  {"syscalls:sys_exit_getppid", seen.truth["calls"].u64()}}));
@@ -96,7 +96,7 @@ SWITCH_TEST(Funccount, SystemCalls) {
   EXPECT_GE(unnamed.counts.size(), 2u) << "all system calls";
 }
 
-SWITCH_TEST(Funccount, Tracepoints) {
+TOOL_TEST(Funccount, Tracepoints) {
   auto seen = observe({"t:sched:sched_process_fork", "t:raw_syscalls:sys_enter"},
                       {"--signals", "0", "--restarts", "0"}, "syscalls");
   EXPECT_EQ(seen.counts["sched:sched_process_fork"],
@@ -105,25 +105,25 @@ SWITCH_TEST(Funccount, Tracepoints) {
 }
 
 // The kernel's own trace counts the same events of the same task.
-SWITCH_TEST(Funccount, AgreesWithTheKernelsTrace) {
+TOOL_TEST(Funccount, AgreesWithTheKernelsTrace) {
   require_tool("funccount");
-  Victim victim("probes", {"--calls", "300"}, {.linger = true});
+  Workload workload("probes", {"--calls", "300"}, {.linger = true});
   Trace trace("raw_syscalls/sys_exit");
-  Tracer tracer("funccount", {"--json", "-p", victim.id(), "t:raw_syscalls:sys_exit"});
-  victim.release();
-  victim.truth();
+  Tracer tracer("funccount", {"--json", "-p", workload.id(), "t:raw_syscalls:sys_exit"});
+  workload.release();
+  workload.truth();
   // Until it waits for us it makes calls that both see.
   std::size_t traced = 0;
   for (std::size_t now = 1; now != traced;) {
-    traced = trace.lines(victim.pid()).size();
+    traced = trace.lines(workload.pid()).size();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    now = trace.lines(victim.pid()).size();
+    now = trace.lines(workload.pid()).size();
   }
   auto seen = counts(tracer.stop());
   EXPECT_EQ(seen["raw_syscalls:sys_exit"], traced);
 }
 
-SWITCH_TEST(Funccount, KernelFunctions) {
+TOOL_TEST(Funccount, KernelFunctions) {
   require_tool("funccount");
   if (!has_kprobes()) {
     auto result = refused({"vfs_write"});
@@ -156,10 +156,10 @@ TOOL_TEST(Funccount, OfOneCpu) {
 
 TOOL_TEST(Funccount, TextIsAsBccHasIt) {
   require_tool("funccount");
-  Victim victim("probes", {"--calls", "1000"}, {.linger = true});
-  Tracer tracer("funccount", {"-T", "-p", victim.id(), probes() + ":counted_*"});
-  victim.release();
-  victim.truth();
+  Workload workload("probes", {"--calls", "1000"}, {.linger = true});
+  Tracer tracer("funccount", {"-T", "-p", workload.id(), probes() + ":counted_*"});
+  workload.release();
+  workload.truth();
   auto out = lines(tracer.stop_text());
   ASSERT_EQ(out.size(), 5u);
   EXPECT_EQ(out[0].front(), '[');
@@ -198,6 +198,21 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
     EXPECT_TRUE(result.out.empty());
   }
 }
+
+const DeclareTests declared{{
+    .name = "funccount",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"probes", "--calls", "20"}},
+    .stress = {.workload = "probes",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--calls", std::to_string(n)};
+               },
+               .events = 500000,
+               .options = {"t:syscalls:sys_enter_getppid"},
+               .shown = stress::counted,
+               .truth = stress::says("calls")},
+    .long_run = {{.arguments = {"-i", "10", "t:sched:*", "t:syscalls:*"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

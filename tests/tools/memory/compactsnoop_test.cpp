@@ -15,7 +15,7 @@ std::string zone_type(std::string name) {
   return "ZONE_" + name;
 }
 
-/// Present pages of each (node, zone) in a victim's truth.
+/// Present pages of each (node, zone) in a workload's truth.
 using Zones = std::map<std::pair<std::uint64_t, std::string>, std::uint64_t>;
 Zones zones_of(const Json& truth) {
   Zones zones;
@@ -45,7 +45,7 @@ void check_events(const Report& report, const Zones& zones) {
     }
     auto index = event["fragmentation_index"];
     if (event["order"].i64() < 0) {
-      EXPECT_TRUE(index.value().IsNull());
+      EXPECT_TRUE(index.is_null());
     } else {
       EXPECT_GE(index.real(), -1);
       EXPECT_LE(index.real(), 1);
@@ -54,7 +54,7 @@ void check_events(const Report& report, const Zones& zones) {
 }
 
 /// Sums over all tasks, kcompactd included, are the kernel's own: it counted no less while the
-/// victim ran and no more while the tool did.
+/// workload ran and no more while the tool did.
 void expect_scanned(const Report& report, const Json& truth, const Counters& around) {
   EXPECT_LE(report.sum("migrated_pages"), around.growth("pgmigrate_success"));
   if (auto limits = report.header["limits"].strings(); !limits.empty()) {
@@ -81,14 +81,14 @@ bool has_frame(const Json& event, std::string_view part) {
 
 const Strings kManual{"--manual", "--rounds", "2"};
 
-SWITCH_TEST(Compactsnoop, ByHand) {
+TOOL_TEST(Compactsnoop, ByHand) {
   require_tool("compactsnoop");
-  Victim victim("compaction", kManual);
+  Workload workload("compaction", kManual);
   Counters around;
   Tracer all("compactsnoop", {"--json", "--strict", "-K"});
   Counters within;
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto migrated = within.growth("pgmigrate_success");
   auto report = all.stop();
   auto zones = zones_of(truth);
@@ -102,12 +102,12 @@ SWITCH_TEST(Compactsnoop, ByHand) {
   for (auto& [zone, pages] : zones) expected[zone] = truth["rounds"].u64();
   std::uint64_t begins = 0, took = 0, scanned = 0;
   for (auto& event : report.body) {
-    if (event["pid"].i64() != victim.pid()) continue;
+    if (event["pid"].i64() != workload.pid()) continue;
     begins++;
     runs[{event["node"].u64(), event["zone"].str()}]++;
     took += event["latency_ns"].u64();
     scanned += event["migrate_scanned_pages"].u64();
-    EXPECT_EQ(event["tid"].i64(), victim.pid());
+    EXPECT_EQ(event["tid"].i64(), workload.pid());
     EXPECT_EQ(event["comm"].str(), "compaction");
     EXPECT_EQ(event["kind"].str(), "manual");
     EXPECT_EQ(event["order"].i64(), -1);
@@ -122,10 +122,10 @@ SWITCH_TEST(Compactsnoop, ByHand) {
   EXPECT_GT(scanned, 0u);
 }
 
-SWITCH_TEST(Compactsnoop, Filters) {
+TOOL_TEST(Compactsnoop, Filters) {
   require_tool("compactsnoop");
   Cgroup cgroup;
-  Victim wanted("compaction", {"--manual", "--comm", "cs-wanted"}), other("compaction", kManual);
+  Workload wanted("compaction", {"--manual", "--comm", "cs-wanted"}), other("compaction", kManual);
   cgroup.add(wanted.pid());
   std::vector<Strings> filters{
       {"-p", wanted.id()}, {"-t", wanted.id()}, {"-n", "cs-wanted"}, {"-c", cgroup.path()}};
@@ -152,11 +152,11 @@ SWITCH_TEST(Compactsnoop, Filters) {
   EXPECT_EQ(root->stop().body.size(), one["begins_expected"].u64() + two["begins_expected"].u64());
 }
 
-SWITCH_TEST(Compactsnoop, FollowsACommand) {
+TOOL_TEST(Compactsnoop, FollowsACommand) {
   require_tool("compactsnoop");
   Tracer tracer(
       "compactsnoop",
-      {"--json", "--strict", "--", victim_path("compaction"), "--manual", "--rounds", "2"},
+      {"--json", "--strict", "--", workload_path("compaction"), "--manual", "--rounds", "2"},
       {.attached = false});
   auto report = tracer.finish();
   ASSERT_TRUE(report.truth);
@@ -166,22 +166,22 @@ SWITCH_TEST(Compactsnoop, FollowsACommand) {
 }
 
 // Huge pages out of fragmented memory: the one who asks for them compacts. To fragment a machine's
-// memory takes seconds: one victim for all of it.
-SWITCH_TEST(Compactsnoop, DirectForHugePages) {
+// memory takes seconds: one workload for all of it.
+TOOL_TEST(Compactsnoop, DirectForHugePages) {
   require_tool("compactsnoop");
-  Victim victim("compaction", {"--events", "4"});
+  Workload workload("compaction", {"--events", "4"});
   Counters around;
   Tracer all("compactsnoop", {"--json", "--strict", "-K"});
-  Tracer text("compactsnoop", {"-e", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Tracer text("compactsnoop", {"-e", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = all.stop();
   auto shown = text.stop_text();
   check_events(report, zones_of(truth));
   expect_scanned(report, truth, around);
   std::uint64_t direct = 0, succeeded = 0;
   for (auto& event : report.body) {
-    if (event["pid"].i64() != victim.pid()) {
+    if (event["pid"].i64() != workload.pid()) {
       EXPECT_NE(event["kind"].str(), "manual");
       continue;
     }
@@ -209,19 +209,19 @@ SWITCH_TEST(Compactsnoop, DirectForHugePages) {
   EXPECT_EQ(rows, direct);
 }
 
-SWITCH_TEST(Compactsnoop, Text) {
+TOOL_TEST(Compactsnoop, Text) {
   require_tool("compactsnoop");
   const Strings plain{"COMM", "PID", "NODE", "ZONE", "ORDER", "MODE", "LAT(ms)", "STATUS"};
   const Strings extended{"COMM",    "PID",  "NODE",  "ZONE",  "ORDER", "MODE",
                          "FRAGIDX", "MIN",  "LOW",   "HIGH",  "FREE",  "LAT(ms)",
                          "STATUS",  "KIND", "MSCAN", "FSCAN", "MIGR"};
-  Victim victim("compaction", kManual);
-  Tracer usual("compactsnoop", {"-p", victim.id()}),
-      more("compactsnoop", {"-e", "-p", victim.id()});
-  Tracer timed("compactsnoop", {"-T", "-p", victim.id()}),
-      csv("compactsnoop", {"--csv", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("compaction", kManual);
+  Tracer usual("compactsnoop", {"-p", workload.id()}),
+      more("compactsnoop", {"-e", "-p", workload.id()});
+  Tracer timed("compactsnoop", {"-T", "-p", workload.id()}),
+      csv("compactsnoop", {"--csv", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto rows = truth["begins_expected"].i64();
   auto check = [&](Tracer& tracer, const Strings& columns, const std::string& shape) {
     auto shown = tracer.stop_text();
@@ -234,7 +234,7 @@ SWITCH_TEST(Compactsnoop, Text) {
     const std::regex row(shape);
     while (std::getline(lines, line)) EXPECT_TRUE(std::regex_match(line, row)) << line;
   };
-  const std::string begin = "compaction +" + victim.id() + R"( +\d+ +ZONE_[A-Z0-9]+ +-1 +SYNC +)";
+  const std::string begin = "compaction +" + workload.id() + R"( +\d+ +ZONE_[A-Z0-9]+ +-1 +SYNC +)";
   const std::string end = R"(\d+\.\d+ +[a-z_]+)";
   check(usual, plain, begin + end + " *");
   // No order: nothing to judge fragmentation by.
@@ -246,6 +246,22 @@ SWITCH_TEST(Compactsnoop, Text) {
   EXPECT_TRUE(table.starts_with("time,")) << table;
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), rows + 1) << table;
 }
+
+const DeclareTests declared{{
+    .name = "compactsnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e", "-K"}, {"compaction", "--manual"}, true},
+    .stress = {.workload = "compaction",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--manual", "--rounds", std::to_string(n)};
+               },
+               .events = 10,
+               .shown = stress::one,
+               .truth = stress::says("begins_expected"),
+               .tiny = {"--ring-size", "4096"},
+               .workloads = 1},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

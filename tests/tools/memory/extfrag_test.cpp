@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -157,9 +158,9 @@ bool has_frame(const Json& event, std::string_view part) {
 // Whole page blocks change their type: that can be had on any machine.
 TOOL_TEST(Extfrag, WholeBlocks) {
   require_tool("extfrag");
-  Victim victim("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
+  Workload workload("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
   Fallbacks trace;
-  auto id = victim.id();
+  auto id = workload.id();
   auto all = start({"-e", "-a", "-K", "-p", id}), table = start({"-a", "-p", id}),
        processes = start({"-a", "-P"}), usual = start({"-p", id}), usual_events = start({"-e"}),
        large = start({"-a", "-o", "8", "-p", id}), none = start({"-a", "-e", "-o", "11", "-p", id}),
@@ -169,17 +170,17 @@ TOOL_TEST(Extfrag, WholeBlocks) {
     zones.emplace_back(
         span, start({"-a", "-p", id, "-n", std::to_string(span.node), "-z", "ZONE_" + span.zone}));
   Tracer text("extfrag", {"-a", "-e", "-T", "-p", id}), raw("extfrag", {"-aep", id, "--raw"});
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   trace.stop();
-  auto truth = trace.of(victim.pid());
+  auto truth = trace.of(workload.pid());
   if (truth.empty()) throw Skip("this kernel found unmovable memory without falling back");
 
   auto events = all->stop();
   EXPECT_EQ(events_of(events), truth);
   for (auto& event : events.body) {
-    EXPECT_EQ(event["pid"].i64(), victim.pid());
-    EXPECT_EQ(event["tid"].i64(), victim.pid());
+    EXPECT_EQ(event["pid"].i64(), workload.pid());
+    EXPECT_EQ(event["tid"].i64(), workload.pid());
     EXPECT_EQ(event["comm"].str(), "compaction");
     EXPECT_TRUE(has_frame(event, "packet_set")) << "a packet ring is what it asks for";
     auto pfn = event["pfn"].u64();
@@ -191,7 +192,7 @@ TOOL_TEST(Extfrag, WholeBlocks) {
   }
   auto kinds = kinds_of(truth);
   EXPECT_EQ(kinds_of(table->stop()), kinds);
-  EXPECT_EQ(kinds_of(processes->stop(), victim.pid()), kinds);
+  EXPECT_EQ(kinds_of(processes->stop(), workload.pid()), kinds);
   EXPECT_EQ(kinds_of(usual->stop()), kinds_of(those(truth, fragments)));
   for (auto& event : usual_events->stop().body) EXPECT_TRUE(event["fragmenting"].boolean());
   EXPECT_EQ(kinds_of(large->stop()),
@@ -229,12 +230,12 @@ TOOL_TEST(Extfrag, WholeBlocks) {
 // One after the other of ours and the kernel's begin, and end in the other order.
 TOOL_TEST(Extfrag, AllThatTheKernelCounts) {
   require_tool("extfrag");
-  Victim victim("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
+  Workload workload("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
   Fallbacks outer;
   auto tracer = start({"-a", "--max-keys", "4096"});
   Fallbacks inner;
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   inner.stop();
   auto report = tracer->stop();
   outer.stop();
@@ -295,21 +296,21 @@ void like_debugfs(const std::string& file, const char* option) {
 TOOL_TEST(Extfrag, IndexLikeDebugfs) { like_debugfs("extfrag_index", "-i"); }
 TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); }
 
-// To fragment a machine's memory takes seconds: one victim for all of it.
+// To fragment a machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Extfrag, Fragmenting) {
   require_tool("extfrag");
-  Victim victim("compaction", {"--unmovable", "112", "--order", "0"}, {.linger = true});
+  Workload workload("compaction", {"--unmovable", "112", "--order", "0"}, {.linger = true});
   Fallbacks trace;
-  auto id = victim.id();
+  auto id = workload.id();
   auto usual = start({"-P"}), table = start({"-p", id}),
        events = start({"-e", "-p", id, "--ring-size", "8M"});
   Tracer text("extfrag", {"-P", "--top", "1"});
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   trace.stop();
-  auto truth = those(trace.of(victim.pid()), fragments);
+  auto truth = those(trace.of(workload.pid()), fragments);
   if (truth.empty()) throw Skip("memory was not short enough to fragment a page block");
-  EXPECT_EQ(kinds_of(usual->stop(), victim.pid()), kinds_of(truth));
+  EXPECT_EQ(kinds_of(usual->stop(), workload.pid()), kinds_of(truth));
   EXPECT_EQ(kinds_of(table->stop()), kinds_of(truth));
   EXPECT_EQ(events_of(events->stop()), truth);
   like_debugfs("extfrag_index", "-i");
@@ -317,7 +318,7 @@ TOOL_TEST(Extfrag, Fragmenting) {
   auto index = run({tool_path("extfrag"), "-i"});
   EXPECT_TRUE(contains(index.out, " 0.")) << "some order would fail for fragmentation:\n"
                                           << index.out;
-  victim.end_lingering();
+  workload.end_lingering();
   auto shown = text.stop_text();
   EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 4) << shown;  // time, titles, row, none
 }
@@ -436,6 +437,26 @@ TOOL_TEST(Extfrag, WrongCommandLines) {
     EXPECT_TRUE(safe_for_terminals(result.err));
   }
 }
+
+const DeclareTests declared{{
+    .name = "extfrag",
+    .reports = {{ReportKind::aggregate},
+                {ReportKind::events, {"-e"}},
+                {ReportKind::snapshot, {"-i"}}},
+    .events = {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}},
+    .stress = {.workload = "compaction",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--unmovable", std::to_string(n), "--order", "8", "--whole"};
+               },
+               .events = 16,
+               .options = {"-a", "-P"},
+               .shown = stress::counted,
+               .truth = nullptr,
+               .tiny = {"--max-keys", "1"},
+               .workloads = 1,
+               .kernel_event = "kmem/mm_page_alloc_extfrag"},
+    .long_run = {{.arguments = {"-P", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -32,7 +32,7 @@ Sums truth_of(const Json& truth) {
   return sums;
 }
 
-/// The victim's function that a stack leads to: leak_*, called by what is known.
+/// The workload's function that a stack leads to: leak_*, called by what is known.
 std::string place_of(const Json& line) {
   auto frames = line["user_stack"].strings();
   for (std::size_t i = 0; i < frames.size() && i < 2; i++)
@@ -76,15 +76,15 @@ Strings all_with(Strings more) {
 
 TOOL_TEST(Memleak, WhatIsHeldByEachFunction) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "20"}, {.linger = true});
-  Tracer tracer("memleak", all_with({"-p", victim.id()}));
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("leaker", {"--rounds", "20"}, {.linger = true});
+  Tracer tracer("memleak", all_with({"-p", workload.id()}));
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
-  EXPECT_EQ(sums_of(report, victim.pid()), truth_of(truth));
+  EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
   expect_nothing_lost(report);
   for (auto& line : report.body) {
-    EXPECT_EQ(line["pid"].i64(), victim.pid());
+    EXPECT_EQ(line["pid"].i64(), workload.pid());
     EXPECT_EQ(line["comm"].str(), "leaker");
     EXPECT_FALSE(line["exited"].boolean());
     EXPECT_EQ(line["sample_rate"].u64(), 1u);
@@ -102,13 +102,13 @@ TOOL_TEST(Memleak, WhatIsHeldByEachFunction) {
 
 TOOL_TEST(Memleak, ThreadsAndBlocksThatGo) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "30", "--threads", "8", "--churn", "2000"},
-                {.linger = true});
-  Tracer tracer("memleak", all_with({"-p", victim.id()}));
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("leaker", {"--rounds", "30", "--threads", "8", "--churn", "2000"},
+                    {.linger = true});
+  Tracer tracer("memleak", all_with({"-p", workload.id()}));
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
-  EXPECT_EQ(sums_of(report, victim.pid()), truth_of(truth));
+  EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
   expect_nothing_lost(report);
   for (auto& line : report.body)
     for (auto& frame : line["user_stack"].strings()) EXPECT_NE(frame, "churn_blocks");
@@ -116,15 +116,16 @@ TOOL_TEST(Memleak, ThreadsAndBlocksThatGo) {
 
 TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "20", "--threads", "4", "--no-mappings", "--churn", "1000"},
-                {.linger = true});
-  Tracer sums("memleak", {"--json", "-C", "-i", "1000", "-p", victim.id()});
-  Tracer sized("memleak", all_with({"-z", "100", "-Z", "148", "-p", victim.id()}));
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("leaker",
+                    {"--rounds", "20", "--threads", "4", "--no-mappings", "--churn", "1000"},
+                    {.linger = true});
+  Tracer sums("memleak", {"--json", "-C", "-i", "1000", "-p", workload.id()});
+  Tracer sized("memleak", all_with({"-z", "100", "-Z", "148", "-p", workload.id()}));
+  workload.release();
+  auto truth = workload.truth();
   auto report = sums.stop();
-  EXPECT_EQ(sums_of(report, victim.pid()), truth_of(truth));
-  for (auto& line : report.body) EXPECT_TRUE(line["oldest_age_ns"].null());
+  EXPECT_EQ(sums_of(report, workload.pid()), truth_of(truth));
+  for (auto& line : report.body) EXPECT_TRUE(line["oldest_age_ns"].is_null());
   // All others are of one size, larger or smaller.
   std::uint64_t blocks = 0;
   for (auto& line : sized.stop().body) {
@@ -141,13 +142,13 @@ TOOL_TEST(Memleak, CommandsAndTheirChildren) {
   for (auto* command : {"--command", "--"}) {
     auto words = all_with({"--ring-size"});
     words.pop_back();
-    Strings victim{victim_path("leaker"), "--rounds", "10", "--children", "3"};
+    Strings workload{workload_path("leaker"), "--rounds", "10", "--children", "3"};
     if (std::string(command) == "--") {
       words.emplace_back("--");
-      words.insert(words.end(), victim.begin(), victim.end());
+      words.insert(words.end(), workload.begin(), workload.end());
     } else {
       std::string one;
-      for (auto& w : victim) one += "  " + w;
+      for (auto& w : workload) one += "  " + w;
       words.insert(words.end(), {"-c", one});
     }
     Tracer tracer("memleak", words, {.attached = false});
@@ -165,10 +166,10 @@ TOOL_TEST(Memleak, CommandsAndTheirChildren) {
 
 TOOL_TEST(Memleak, EndsAreShownOnce) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "5"});
-  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "0.3", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();  // it has ended
+  Workload workload("leaker", {"--rounds", "5"});
+  Tracer tracer("memleak", {"--json", "-o", "0", "-i", "0.3", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();  // it has ended
   tracer.process().await([](auto& out, auto&) { return contains(out, "\"exited\":true"); });
   std::this_thread::sleep_for(700ms);
   auto report = tracer.stop();
@@ -185,16 +186,16 @@ TOOL_TEST(Memleak, EndsAreShownOnce) {
 TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
   require_tool("memleak");
   constexpr double kBlocks = 20000, kRate = 10;
-  Victim victim("leaker", {"--rounds", "0", "--blocks", "20000"}, {.linger = true});
-  Tracer every("memleak", all_with({"-p", victim.id()}));
-  Tracer some("memleak", all_with({"-s", "10", "-a", "-p", victim.id()}));
-  Tracer sums("memleak", {"--json", "-C", "-s", "10", "-i", "1000", "-p", victim.id()});
-  victim.release();
-  victim.truth();
-  EXPECT_EQ(sums_of(every.stop(), victim.pid())["leak_blocks"], (Sum{64 * 20000, 20000}));
+  Workload workload("leaker", {"--rounds", "0", "--blocks", "20000"}, {.linger = true});
+  Tracer every("memleak", all_with({"-p", workload.id()}));
+  Tracer some("memleak", all_with({"-s", "10", "-a", "-p", workload.id()}));
+  Tracer sums("memleak", {"--json", "-C", "-s", "10", "-i", "1000", "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  EXPECT_EQ(sums_of(every.stop(), workload.pid())["leak_blocks"], (Sum{64 * 20000, 20000}));
   auto report = some.stop();
   for (auto& all : {report, sums.stop()}) {
-    auto sum = sums_of(all, victim.pid())["leak_blocks"];
+    auto sum = sums_of(all, workload.pid())["leak_blocks"];
     EXPECT_NEAR(static_cast<double>(sum.count), kBlocks, 6 * std::sqrt(kBlocks * (kRate - 1)));
     EXPECT_EQ(sum.bytes, 64 * sum.count);
     EXPECT_EQ(sum.count % 10, 0u);
@@ -207,11 +208,11 @@ TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
 
 TOOL_TEST(Memleak, OlderAndEachAllocation) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "3"}, {.linger = true});
-  Tracer young("memleak", {"--json", "-o", "3600000", "-i", "1000", "-p", victim.id()});
-  Tracer blocks("memleak", all_with({"-a", "-p", victim.id()}));
-  victim.release();
-  victim.truth();
+  Workload workload("leaker", {"--rounds", "3"}, {.linger = true});
+  Tracer young("memleak", {"--json", "-o", "3600000", "-i", "1000", "-p", workload.id()});
+  Tracer blocks("memleak", all_with({"-a", "-p", workload.id()}));
+  workload.release();
+  workload.truth();
   EXPECT_TRUE(young.stop().body.empty());
   auto report = blocks.stop();
   ASSERT_FALSE(report.body.empty());
@@ -232,11 +233,11 @@ TOOL_TEST(Memleak, OlderAndEachAllocation) {
 
 TOOL_TEST(Memleak, TextAsItsUsersKnowIt) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "4"}, {.linger = true});
-  Tracer tracer("memleak", {"-o", "0", "-a", "-T", "3", "-i", "1000", "-p", victim.id()});
-  Tracer folded("memleak", {"-o", "0", "-f", "-i", "1000", "-p", victim.id()});
-  victim.release();
-  auto truth = truth_of(victim.truth());
+  Workload workload("leaker", {"--rounds", "4"}, {.linger = true});
+  Tracer tracer("memleak", {"-o", "0", "-a", "-T", "3", "-i", "1000", "-p", workload.id()});
+  Tracer folded("memleak", {"-o", "0", "-f", "-i", "1000", "-p", workload.id()});
+  workload.release();
+  auto truth = truth_of(workload.truth());
   auto text = tracer.stop_text();
   std::istringstream in(text);
   Strings lines;
@@ -274,10 +275,10 @@ TOOL_TEST(Memleak, TextAsItsUsersKnowIt) {
 
 TOOL_TEST(Memleak, EachCall) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "2"}, {.linger = true});
-  Tracer tracer("memleak", {"--json", "-t", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("leaker", {"--rounds", "2"}, {.linger = true});
+  Tracer tracer("memleak", {"--json", "-t", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   auto report = tracer.stop();
   expect_nothing_lost(report);
   std::map<std::string, int> calls;
@@ -287,7 +288,7 @@ TOOL_TEST(Memleak, EachCall) {
     auto address = event["address"].u64();
     calls[function] += 1;
     if (function == "free") {
-      EXPECT_TRUE(event["bytes"].null());
+      EXPECT_TRUE(event["bytes"].is_null());
       held.erase(address);
     } else if (function == "reallocarray" && !address) {
       EXPECT_EQ(event["bytes"].u64(), UINT64_MAX) << "its product overflowed: nothing was freed";
@@ -307,23 +308,23 @@ TOOL_TEST(Memleak, EachCall) {
 
 TOOL_TEST(Memleak, AnotherAllocator) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "6"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "6"}, {.linger = true});
   Tracer tracer("memleak",
-                all_with({"-O", victim_path("leaker"), "-S", "toy_", "-p", victim.id()}));
-  victim.release();
-  auto truth = truth_of(victim.truth());
-  EXPECT_EQ(sums_of(tracer.stop(), victim.pid()), (Sums{{"leak_toy", truth["leak_toy"]}}));
+                all_with({"-O", workload_path("leaker"), "-S", "toy_", "-p", workload.id()}));
+  workload.release();
+  auto truth = truth_of(workload.truth());
+  EXPECT_EQ(sums_of(tracer.stop(), workload.pid()), (Sums{{"leak_toy", truth["leak_toy"]}}));
 }
 
 TOOL_TEST(Memleak, ProgramsWithoutASharedLibrary) {
   require_tool("memleak");
-  if (!std::filesystem::exists(victim_path("leaker_static")))
+  if (!std::filesystem::exists(workload_path("leaker_static")))
     throw Skip("built without a static C library");
-  Victim victim("leaker_static", {"--rounds", "6"}, {.linger = true});
-  Tracer tracer("memleak", all_with({"-p", victim.id()}));
-  victim.release();
-  auto truth = truth_of(victim.truth());
-  EXPECT_EQ(sums_of(tracer.stop(), victim.pid()), truth);
+  Workload workload("leaker_static", {"--rounds", "6"}, {.linger = true});
+  Tracer tracer("memleak", all_with({"-p", workload.id()}));
+  workload.release();
+  auto truth = truth_of(workload.truth());
+  EXPECT_EQ(sums_of(tracer.stop(), workload.pid()), truth);
 }
 
 // ---- the kernel ----
@@ -364,13 +365,13 @@ void expect_some_more(const Sum& sum, std::uint64_t count) {
 
 TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
   require_tool("memleak");
-  Victim victim("leaker",
-                {"--rounds", "0", "--eventfds", "300", "--closed", "100", "--pipes", "70"},
-                {.linger = true});
+  Workload workload("leaker",
+                    {"--rounds", "0", "--eventfds", "300", "--closed", "100", "--pipes", "70"},
+                    {.linger = true});
   Tracer tracer("memleak", kAll);
   Tracer sums("memleak", {"--json", "-C", "-i", "1000"});
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   std::this_thread::sleep_for(300ms);  // files are freed after a grace period
   for (auto& report : {tracer.stop(), sums.stop()}) {
     // Each counter is one object of kmalloc, and a file.
@@ -399,10 +400,10 @@ TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
 
 TOOL_TEST(Memleak, KernelMemoryOfEachCpu) {
   require_tool("memleak");
-  Victim victim("leaker", {"--rounds", "0", "--percpu-maps", "50"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "0", "--percpu-maps", "50"}, {.linger = true});
   Tracer tracer("memleak", all_with({"-P"}));
-  victim.release();
-  victim.truth();
+  workload.release();
+  workload.truth();
   auto sum = kernel_sum(tracer.stop(), [](auto frames) { return has(frames, "array_map_alloc"); });
   EXPECT_EQ(sum, (Sum{50 * 8, 50}));
 }
@@ -434,6 +435,30 @@ TOOL_TEST(Memleak, RefusesWhatMakesNoSense) {
   EXPECT_EQ(nowhere.status, 3) << nowhere.err;
   EXPECT_TRUE(contains(nowhere.err, "no_such_malloc")) << nowhere.err;
 }
+
+const DeclareTests declared{{
+    .name = "memleak",
+    .reports = {{ReportKind::allocations}, {ReportKind::events, {"-a"}}},
+    .events = {{"-o", "0"}, {"leaker", "--rounds", "2"}},
+    .stress = {.workload = "leaker",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--rounds", "1", "--blocks", std::to_string(n), "--block-bytes", "777"};
+               },
+               .events = 2000,
+               .options = {"-o", "0", "-i", "1000", "-z", "777", "-Z", "777"},
+               .shown = stress::counted,
+               .truth =
+                   [](stress::Load& load) {
+                     std::uint64_t blocks = 0;
+                     for (auto& place : load.workload().truth()["holds"].items())
+                       if (place["function"].str() == "leak_blocks") blocks = place["count"].u64();
+                     return blocks;
+                   },
+               .tiny = {"--max-keys", "100"},
+               .copies = 3},
+    .long_run = {{.arguments = {"-p", "PID", "10"}},
+                 {.arguments = {"-s", "64", "10"}, .of = "of the kernel", .holds_results = true}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

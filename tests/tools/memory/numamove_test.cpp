@@ -19,7 +19,7 @@ void check_lines(const Report& report) {
     auto migrations = line["migrations"].u64(), timed = line["timed_migrations"].u64();
     EXPECT_LE(timed, migrations);
     if (migrations && !timed) {
-      EXPECT_TRUE(line["time_ns"].value().IsNull());
+      EXPECT_TRUE(line["time_ns"].is_null());
     } else {
       EXPECT_GE(line["time_ns"].u64(), timed) << "none takes less than a nanosecond";
     }
@@ -33,14 +33,14 @@ void check_lines(const Report& report) {
 
 TOOL_TEST(Numamove, TwoNodesPagesAndTime) {
   require_tool("numamove");
-  Victim victim("numa", {"--pages", "400"});
+  Workload workload("numa", {"--pages", "400"});
   Counters around;
   Tracer all("numamove", {"--json", "--strict", "1000"});
   Tracer often("numamove", {"--json", "--strict", "0.1"});
-  Tracer own("numamove", {"--json", "--strict", "-p", victim.id()});
+  Tracer own("numamove", {"--json", "--strict", "-p", workload.id()});
   Tracer nobody("numamove", {"--json", "--strict", "-u", "54321"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = all.stop(), parts = often.stop(), mine = own.stop(), none = nobody.stop();
   for (auto* r : {&report, &parts, &mine, &none}) check_lines(*r);
   if (truth["moved"].u64() != 400) throw Skip("NUMA balancing did not move all of the pages");
@@ -63,10 +63,10 @@ TOOL_TEST(Numamove, TwoNodesPagesAndTime) {
 
 TOOL_TEST(Numamove, TwoNodesHugePages) {
   require_tool("numamove");
-  Victim victim("numa", {"--huge", "--pages", "2048"});
-  Tracer tracer("numamove", {"--json", "--strict", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("numa", {"--huge", "--pages", "2048"});
+  Tracer tracer("numamove", {"--json", "--strict", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   check_lines(report);
   if (has_limit(report, "huge pages")) throw Skip(report.header["limits"].strings().at(0));
@@ -78,10 +78,10 @@ TOOL_TEST(Numamove, TwoNodesHugePages) {
 
 TOOL_TEST(Numamove, TwoNodesMovedByACall) {
   require_tool("numamove");
-  Victim victim("numa", {"--call", "--pages", "512", "--rounds", "4"});
+  Workload workload("numa", {"--call", "--pages", "512", "--rounds", "4"});
   Tracer tracer("numamove", {"--json", "--strict"});
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   EXPECT_EQ(truth["moved"].u64(), 4 * 512u);
   EXPECT_GE(truth["vmstat"]["pgmigrate_success"].u64(), 4 * 512u);
@@ -91,10 +91,10 @@ TOOL_TEST(Numamove, TwoNodesMovedByACall) {
 
 TOOL_TEST(Numamove, TwoNodesText) {
   require_tool("numamove");
-  Victim victim("numa", {"--pages", "400"});
-  Tracer tracer("numamove", {"-p", victim.id(), "1000"});
-  victim.release();
-  if (victim.truth()["moved"].u64() != 400)
+  Workload workload("numa", {"--pages", "400"});
+  Tracer tracer("numamove", {"-p", workload.id(), "1000"});
+  workload.release();
+  if (workload.truth()["moved"].u64() != 400)
     throw Skip("NUMA balancing did not move all of the pages");
   std::istringstream lines(tracer.stop_text());
   std::string header, row;
@@ -111,11 +111,11 @@ TOOL_TEST(Numamove, TwoNodesText) {
 
 TOOL_TEST(Numamove, CompactionIsNotCounted) {
   require_tool("numamove");
-  Victim victim("compaction", {"--manual"});
+  Workload workload("compaction", {"--manual"});
   Counters around;
-  Tracer tracer("numamove", {"--json", "--strict", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Tracer tracer("numamove", {"--json", "--strict", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   if (!around.growth("pgmigrate_success")) throw Skip("compaction had nothing to migrate");
   auto report = tracer.stop();
   check_lines(report);
@@ -143,6 +143,28 @@ TOOL_TEST(Numamove, TextAndCsv) {
       << csv.out;
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 2);
 }
+
+const DeclareTests declared{{
+    .name = "numamove",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {
+        .workload = "numa",
+        .arguments = [](std::uint64_t n) -> Strings {
+          return {"--pages", std::to_string(n)};
+        },
+        .events = 400,
+        .shown = [](const Json& line) { return line["moved_pages"].u64(); },
+        .truth =
+            [](stress::Load& load) {
+              if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
+              return load.truth("moved");
+            },
+        .workloads = 1,
+        .slack = 1024,  // the process's other pages
+    },
+    .long_run = {{.arguments = {"5"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

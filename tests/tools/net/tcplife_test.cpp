@@ -11,8 +11,8 @@ namespace coretap::tooltest {
 namespace {
 
 /// Its pid is the client's; a child of it serves.
-struct Pair : Victim {
-  explicit Pair(Strings options) : Victim("tcp", std::move(options)) {
+struct Pair : Workload {
+  explicit Pair(Strings options) : Workload("tcp", std::move(options)) {
     struct stat st {};
     if (::stat(("/proc/" + id() + "/ns/net").c_str(), &st)) throw Skip("no network namespaces");
     netns = st.st_ino;
@@ -60,7 +60,7 @@ void expect_sessions(const Pair& pair, const Json& truth, const std::vector<Json
       EXPECT_LT(e["lasted_ns"].u64(), std::uint64_t(1e9) * kPatience.count());
       EXPECT_GT(e["lasted_ns"].u64(), 0u);
     } else {
-      EXPECT_TRUE(e["lasted_ns"].value().IsNull());
+      EXPECT_TRUE(e["lasted_ns"].is_null());
       EXPECT_EQ(e["opened_by"].str(), "unknown");
     }
   }
@@ -153,7 +153,7 @@ TOOL_TEST(Tcplife, Filters) {
 
 TOOL_TEST(Tcplife, FollowsACommand) {
   require_tool("tcplife");
-  Tracer tracer("tcplife", {"--json", "--strict", "--", victim_path("tcp"), "--sessions", "2"},
+  Tracer tracer("tcplife", {"--json", "--strict", "--", workload_path("tcp"), "--sessions", "2"},
                 {.attached = false});
   ASSERT_EQ(tracer.process().wait(), 0) << tracer.process().err();
   auto report = parse_report(tracer.process().out(), tracer.process().err());
@@ -189,6 +189,28 @@ TOOL_TEST(Tcplife, TextAndCsv) {
   ASSERT_TRUE(std::getline(rows, line));
   EXPECT_TRUE(contains(line, "," + pair.id() + ",tcp,4,127.0.0.1," + port + ",127.0.0.1,")) << line;
 }
+
+const DeclareTests declared{{
+    .name = "tcplife",
+    .reports = {{ReportKind::events}},
+    .events = {{"-w"}, {"tcp"}},
+    .stress = {.workload = "tcp",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--sessions", std::to_string(n), "--client-bytes",
+                         "10",         "--server-bytes",  "10"};
+               },
+               .events = 200,
+               .shown = stress::one,
+               .truth = [](stress::Load& load) -> std::uint64_t {
+                 return 2 * load.workload().truth()["client_ports"].items().size();
+               },
+               .tiny = {"--ring-size", "4096"},
+               .pids = [](stress::Load& load) -> Strings {
+                 return {load.workload().id(),
+                         std::to_string(load.workload().ready()["server_pid"].u64())};
+               }},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -10,8 +10,8 @@
 namespace coretap::tooltest {
 namespace {
 
-struct Lossy : Victim {
-  explicit Lossy(Strings options) : Victim("tcp", std::move(options)) {
+struct Lossy : Workload {
+  explicit Lossy(Strings options) : Workload("tcp", std::move(options)) {
     struct stat st {};
     if (::stat(("/proc/" + id() + "/ns/net").c_str(), &st)) throw Skip("no network namespaces");
     netns = st.st_ino;
@@ -20,10 +20,10 @@ struct Lossy : Victim {
   std::uint64_t netns, server_port;
 };
 
-std::vector<Json> own_lines(const Lossy& victim, const Report& report) {
+std::vector<Json> own_lines(const Lossy& workload, const Report& report) {
   std::vector<Json> own;
   for (auto& line : report.body)
-    if (line["netns"].u64() == victim.netns) own.push_back(line);
+    if (line["netns"].u64() == workload.netns) own.push_back(line);
   return own;
 }
 
@@ -34,12 +34,12 @@ std::size_t of_kind(const std::vector<Json>& events, const char* kind) {
 
 void expect_retransmits(const Strings& options, const std::string& address, std::uint64_t ip) {
   require_tool("tcpretrans");
-  Lossy victim(options);
+  Lossy workload(options);
   Tracer all("tcpretrans", {"--json", "--strict", "-l"}), usual("tcpretrans", {"--json"});
   Tracer counted("tcpretrans", {"--json", "--strict", "-l", "-c"});
-  victim.release();
-  auto truth = victim.truth();
-  auto events = own_lines(victim, all.stop()), rows = own_lines(victim, counted.stop());
+  workload.release();
+  auto truth = workload.truth();
+  auto events = own_lines(workload, all.stop()), rows = own_lines(workload, counted.stop());
   auto without_probes = usual.stop();
   std::uint64_t segments = 0;
   for (auto& e : events) {
@@ -48,9 +48,9 @@ void expect_retransmits(const Strings& options, const std::string& address, std:
     EXPECT_EQ(e["ip"].u64(), ip);
     EXPECT_EQ(e["local_address"].str(), address);
     EXPECT_EQ(e["remote_address"].str(), address);
-    EXPECT_EQ(e["remote_port"].u64(), victim.server_port);
+    EXPECT_EQ(e["remote_port"].u64(), workload.server_port);
     EXPECT_EQ(e["local_port"].u64(), truth["client_ports"].items()[0].u64());
-    EXPECT_EQ(e["pid"].u64(), static_cast<std::uint64_t>(victim.pid()));
+    EXPECT_EQ(e["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
     EXPECT_EQ(e["comm"].str(), "tcp");
     EXPECT_EQ(e["state"].str(), "ESTABLISHED");
     EXPECT_EQ(e["length_bytes"].u64(), truth["client_bytes"].u64());
@@ -62,13 +62,13 @@ void expect_retransmits(const Strings& options, const std::string& address, std:
   EXPECT_EQ(segments, truth["retransmits"].u64());
   EXPECT_EQ(of_kind(events, "loss_probe"), 1u) << "the first comes before the timeout";
   EXPECT_EQ(of_kind(events, "retransmit"), events.size() - 1);
-  EXPECT_EQ(own_lines(victim, without_probes).size(), events.size() - 1);
+  EXPECT_EQ(own_lines(workload, without_probes).size(), events.size() - 1);
   EXPECT_GE(without_probes.lost("filtered"), 1u);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["type"].str(), "row");
   EXPECT_EQ(rows[0]["retransmits"].u64(), events.size());
   EXPECT_EQ(rows[0]["sent_again_bytes"].u64(), events.size() * truth["client_bytes"].u64());
-  EXPECT_EQ(rows[0]["remote_port"].u64(), victim.server_port);
+  EXPECT_EQ(rows[0]["remote_port"].u64(), workload.server_port);
   EXPECT_EQ(rows[0]["local_address"].str(), address);
 }
 
@@ -85,37 +85,37 @@ TOOL_TEST(Tcpretrans, MappedAddresses) {
 // An answer to a SYN is nobody's yet; that is said rather than guessed.
 TOOL_TEST(Tcpretrans, Handshakes) {
   require_tool("tcpretrans");
-  Lossy victim({"--handshake"});
+  Lossy workload({"--handshake"});
   Tracer tracer("tcpretrans", {"--json", "--strict"});
-  Tracer own("tcpretrans", {"--json", "-p", victim.id()}), six("tcpretrans", {"--json", "-6"});
-  victim.release();
-  auto truth = victim.truth();
-  auto events = own_lines(victim, tracer.stop());
+  Tracer own("tcpretrans", {"--json", "-p", workload.id()}), six("tcpretrans", {"--json", "-6"});
+  workload.release();
+  auto truth = workload.truth();
+  auto events = own_lines(workload, tracer.stop());
   EXPECT_EQ(events.size(), truth["retransmits"].u64());
   EXPECT_GE(of_kind(events, "syn_ack"), 1u);
   EXPECT_GE(of_kind(events, "retransmit"), 1u);
   for (auto& e : events) {
     bool answer = e["kind"].str() == "syn_ack";
-    EXPECT_EQ(e[answer ? "local_port" : "remote_port"].u64(), victim.server_port);
+    EXPECT_EQ(e[answer ? "local_port" : "remote_port"].u64(), workload.server_port);
     EXPECT_EQ(e[answer ? "remote_port" : "local_port"].u64(),
               truth["client_ports"].items()[0].u64());
     EXPECT_EQ(e["state"].str(), answer ? "SYN_RECV" : "SYN_SENT");
-    EXPECT_EQ(e["pid"].value().IsNull(), answer);
+    EXPECT_EQ(e["pid"].is_null(), answer);
   }
-  EXPECT_EQ(own_lines(victim, own.stop()).size(), of_kind(events, "retransmit"));
-  EXPECT_EQ(own_lines(victim, six.stop()).size(), 0u);
+  EXPECT_EQ(own_lines(workload, own.stop()).size(), of_kind(events, "retransmit"));
+  EXPECT_EQ(own_lines(workload, six.stop()).size(), 0u);
 }
 
 TOOL_TEST(Tcpretrans, Text) {
   require_tool("tcpretrans");
-  Lossy victim({"--sessions", "1", "--lost", "1", "--family", "6"});
-  Tracer lines("tcpretrans", {"-l", "-s", "-p", victim.id()});
-  Tracer table("tcpretrans", {"-l", "-c", "-p", victim.id()});
-  Tracer csv("tcpretrans", {"-l", "-c", "--csv", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Lossy workload({"--sessions", "1", "--lost", "1", "--family", "6"});
+  Tracer lines("tcpretrans", {"-l", "-s", "-p", workload.id()});
+  Tracer table("tcpretrans", {"-l", "-c", "-p", workload.id()});
+  Tracer csv("tcpretrans", {"-l", "-c", "--csv", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto port = std::to_string(truth["client_ports"].items()[0].u64());
-  auto from = "[::1]:" + port, to = "[::1]:" + std::to_string(victim.server_port);
+  auto from = "[::1]:" + port, to = "[::1]:" + std::to_string(workload.server_port);
   std::istringstream shown(lines.stop_text()), counted(table.stop_text()), rows(csv.stop_text());
   std::string line;
   ASSERT_TRUE(std::getline(shown, line));
@@ -125,7 +125,7 @@ TOOL_TEST(Tcpretrans, Text) {
   auto cells = words(line);
   ASSERT_EQ(cells.size(), 8u) << line;
   EXPECT_EQ(Strings(cells.begin() + 1, cells.begin() + 7),
-            (Strings{victim.id(), "6", from, "L>", to, "ESTABLISHED"}));
+            (Strings{workload.id(), "6", from, "L>", to, "ESTABLISHED"}));
   ASSERT_TRUE(std::getline(counted, line)) << "the time";
   ASSERT_TRUE(std::getline(counted, line));
   EXPECT_EQ(words(line), (Strings{"LADDR:LPORT", "RADDR:RPORT", "RETRANSMITS"}));
@@ -139,6 +139,30 @@ TOOL_TEST(Tcpretrans, Text) {
   ASSERT_TRUE(std::getline(rows, line));
   EXPECT_TRUE(contains(line, ",::1," + port + ",::1,")) << line;
 }
+
+const DeclareTests declared{{
+    .name = "tcpretrans",
+    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
+    .events = {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}},
+    .stress = {.workload = "tcp",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 // Small, so that each is one segment: those are what the kernel counts.
+                 return {"--sessions", std::to_string(n), "--lost", "1", "--client-bytes",
+                         "10",         "--server-bytes",  "10"};
+               },
+               .events = 4,
+               .options = {"-l"},
+               .shown = [](const Json& line) -> std::uint64_t {
+                 return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
+               },
+               .truth = stress::says("retransmits"),
+               .tiny = {"-c", "--max-keys", "1"},
+               .pids = [](stress::Load& load) -> Strings {
+                 return {load.workload().id(),
+                         std::to_string(load.workload().ready()["server_pid"].u64())};
+               }},
+    .long_run = {{.arguments = {"-l"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

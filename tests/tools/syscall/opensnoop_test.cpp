@@ -17,11 +17,11 @@ std::string in_json(std::string text) {
   return text;
 }
 
-bool is_null(const Json& event, const char* key) { return event[key].value().IsNull(); }
+bool is_null(const Json& event, const char* key) { return event[key].is_null(); }
 
 struct Scene {
-  Victim victim{"opener", {"--scene", "--count", "20"}};
-  std::string pid = victim.id();
+  Workload workload{"opener", {"--scene", "--count", "20"}};
+  std::string pid = workload.id();
   std::unique_ptr<Tracer> with(Strings options) const {
     options.insert(options.begin(), {"--json", "--strict", "-p", pid});
     return std::make_unique<Tracer>("opensnoop", options);
@@ -56,7 +56,7 @@ void expect_call(const Json& event, const Json& truth, bool whole) {
   EXPECT_EQ(event["path"].str(), in_json(whole ? full : given));
 }
 
-SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
+TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
   require_tool("opensnoop");
   Scene scene;
   auto given = std::make_unique<Tracer>("opensnoop", Strings{"--json", "-p", scene.pid});
@@ -65,8 +65,8 @@ SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
   auto writers = scene.with({"-f", "O_WRONLY", "-f", "O_EXCL"});
   auto text =
       std::make_unique<Tracer>("opensnoop", Strings{"-T", "-U", "-e", "-L", "-n", "opener"});
-  scene.victim.release();
-  auto truth = scene.victim.truth();
+  scene.workload.release();
+  auto truth = scene.workload.truth();
   auto calls = truth["scene"].items();
   auto bulk = truth["bulk"].u64(), pid = truth["pid"].u64();
   ASSERT_EQ(calls.size(), truth["scene_opens"].u64());
@@ -109,14 +109,14 @@ SWITCH_TEST(Opensnoop, EveryCallWithItsResult) {
 }
 
 // A long row without a pause: all of it arrives.
-SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
+TOOL_TEST(Opensnoop, LosesNothingInAStorm) {
   require_tool("opensnoop");
   const std::uint64_t count = slowness() > 3 ? 20000 : 100000;
-  Victim victim("opener", {"--count", std::to_string(count)});
-  Tracer tracer("opensnoop", {"--strict", "-p", victim.id()}, {.stdout_path = "/dev/null"});
-  Tracer other("opensnoop", {"--json", "--strict", "-f", "O_TMPFILE", "-p", victim.id()});
-  victim.release();
-  victim.truth();
+  Workload workload("opener", {"--count", std::to_string(count)});
+  Tracer tracer("opensnoop", {"--strict", "-p", workload.id()}, {.stdout_path = "/dev/null"});
+  Tracer other("opensnoop", {"--json", "--strict", "-f", "O_TMPFILE", "-p", workload.id()});
+  workload.release();
+  workload.truth();
   auto err = [&] {
     tracer.process().signal(2);
     EXPECT_EQ(tracer.process().wait(), 0) << tracer.process().err();
@@ -128,9 +128,9 @@ SWITCH_TEST(Opensnoop, LosesNothingInAStorm) {
   EXPECT_GE(report.lost("filtered"), count);
 }
 
-SWITCH_TEST(Opensnoop, Filters) {
+TOOL_TEST(Opensnoop, Filters) {
   require_tool("opensnoop");
-  Victim wanted("opener", {"--count", "7"}),
+  Workload wanted("opener", {"--count", "7"}),
       other("opener", {"--comm", "op-other", "--count", "3"});
   auto with = [](Strings options) {
     options.insert(options.begin(), {"--json", "--strict"});
@@ -157,18 +157,18 @@ TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
   EXPECT_TRUE(safe_for_terminals(result.err));
 }
 
-// The victim's calls come from its main(), through syscall(), which keeps no frame pointer.
-SWITCH_TEST(Opensnoop, Callers) {
+// The workload's calls come from its main(), through syscall(), which keeps no frame pointer.
+TOOL_TEST(Opensnoop, Callers) {
   require_tool("opensnoop");
-  Victim victim("opener", {"--count", "20"});
-  Tracer tracer("opensnoop", {"--json", "--callers", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("opener", {"--count", "20"});
+  Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   std::uint64_t cut = 0;
   for (auto& event : report.body) {
     EXPECT_FALSE(event["user_stack"].strings().empty());
-    cut += !event["user_stack_truncated"].null();
+    cut += !event["user_stack_truncated"].is_null();
   }
   EXPECT_GE(report.body.size(), truth["bulk"].u64());
   EXPECT_EQ(report.lost("stacks_truncated"), cut);
@@ -180,6 +180,22 @@ SWITCH_TEST(Opensnoop, Callers) {
   EXPECT_TRUE(contains(text.out, "[truncated: unwind tables not ready]")) << text.out;
 #endif
 }
+
+const DeclareTests declared{{
+    .name = "opensnoop",
+    .reports = {{ReportKind::events}},
+    .events = {{"-e", "-F", "-U"}, {"opener", "--count", "3"}},
+    .stress = {.workload = "opener",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--count", std::to_string(n)};
+               },
+               .events = 20000,
+               .shown = stress::one,
+               .truth = stress::says("bulk"),
+               .tiny = {"--ring-size", "4096"},
+               .copies = 8},
+    .long_run = {{}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

@@ -12,7 +12,7 @@
 namespace coretap::tooltest {
 namespace {
 
-const Victim::How kLinger{.linger = true};
+const Workload::How kLinger{.linger = true};
 
 bool of_32_bits(const Json& row) {
   auto abi = row["abi"].str();
@@ -32,38 +32,38 @@ std::uint64_t other_calls(const Report& report, const std::set<std::string>& kno
   return sum;
 }
 
-/// Many tools at a time, each with its options, on what one victim does until it says its truth.
+/// Many tools at a time, each with its options, on what one workload does until it says its truth.
 struct Observed {
   std::vector<Report> reports;
   Json truth;
 };
 Observed observe(const std::vector<Strings>& all, const Strings& arguments = {}) {
   require_tool("syscount");
-  Victim victim("syscalls", arguments, kLinger);
+  Workload workload("syscalls", arguments, kLinger);
   std::vector<std::unique_ptr<Tracer>> tracers;
   for (auto options : all) {
     options.insert(options.begin(), {"--json", "--strict"});
     if (std::find(options.begin(), options.end(), "--ppid") == options.end())
-      options.insert(options.end(), {"-p", victim.id()});
+      options.insert(options.end(), {"-p", workload.id()});
     else
-      options.push_back(victim.id());
+      options.push_back(workload.id());
     tracers.push_back(std::make_unique<Tracer>("syscount", options));
   }
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   Observed seen{.reports = {}, .truth = truth};
   for (auto& tracer : tracers) seen.reports.push_back(tracer->stop());
   return seen;
 }
 
-SWITCH_TEST(Syscount, CountsAreExact) {
+TOOL_TEST(Syscount, CountsAreExact) {
   auto seen = observe({{}});
   auto& report = seen.reports[0];
   EXPECT_EQ(sum_of(report, "getppid"), seen.truth["calls"].u64());
   EXPECT_EQ(sum_of(report, "unlinkat"), seen.truth["failed"].u64());
   EXPECT_EQ(sum_of(report, "fchdir"), seen.truth["bad_descriptors"].u64());
 #ifdef __aarch64__
-  constexpr std::uint64_t kAlarms = 1;  // the victim's alarm(), a call of its own elsewhere
+  constexpr std::uint64_t kAlarms = 1;  // the workload's alarm(), a call of its own elsewhere
 #else
   constexpr std::uint64_t kAlarms = 0;
 #endif
@@ -81,7 +81,7 @@ SWITCH_TEST(Syscount, CountsAreExact) {
   EXPECT_FALSE(report.body[0].has("total_ns"));
 }
 
-SWITCH_TEST(Syscount, Errors) {
+TOOL_TEST(Syscount, Errors) {
   auto seen = observe({{"-x"},
                        {"-e", "ENOENT"},
                        {"-e", "9"},
@@ -106,7 +106,7 @@ SWITCH_TEST(Syscount, Errors) {
   EXPECT_EQ(seen.reports[5].sum("count"), failed + bad + interrupted);
 }
 
-SWITCH_TEST(Syscount, Latency) {
+TOOL_TEST(Syscount, Latency) {
   auto seen = observe({{"-L"}, {"-L", "-P"}});
   auto& report = seen.reports[0];
   auto slept = sum_of(report, "clock_nanosleep", "total_ns");
@@ -125,17 +125,17 @@ SWITCH_TEST(Syscount, Latency) {
   EXPECT_GE(process.sum("total_ns"), seen.truth["asked_ns"].u64());
 }
 
-SWITCH_TEST(Syscount, ByProcess) {
-  auto seen = observe({{"-P"}, {}}, {"--comm", "sc-victim"});
+TOOL_TEST(Syscount, ByProcess) {
+  auto seen = observe({{"-P"}, {}}, {"--comm", "sc-workload"});
   auto& report = seen.reports[0];
   ASSERT_EQ(report.body.size(), 1u);
   EXPECT_EQ(report.body[0]["pid"].u64(), seen.truth["pid"].u64());
-  EXPECT_EQ(report.body[0]["comm"].str(), "sc-victim");
+  EXPECT_EQ(report.body[0]["comm"].str(), "sc-workload");
   EXPECT_FALSE(report.body[0].has("syscall"));
   EXPECT_EQ(report.sum("count"), seen.reports[1].sum("count"));
 }
 
-SWITCH_TEST(Syscount, CallsByName) {
+TOOL_TEST(Syscount, CallsByName) {
   auto seen = observe({{"--syscall", "getppid,fchdir"}, {"-L", "--syscall", "clock_nanosleep"}});
   auto& counts = seen.reports[0];
   EXPECT_EQ(sum_of(counts, "getppid"), seen.truth["calls"].u64());
@@ -147,7 +147,7 @@ SWITCH_TEST(Syscount, CallsByName) {
   EXPECT_GE(timed.sum("total_ns"), seen.truth["asked_ns"].u64());
 }
 
-SWITCH_TEST(Syscount, TableOf32Bits) {
+TOOL_TEST(Syscount, TableOf32Bits) {
   auto seen = observe({{}, {"--syscall", "getppid"}}, {"--compat"});
   for (auto& report : seen.reports) {
     EXPECT_EQ(sum_of(report, "getppid"), seen.truth["calls"].u64());
@@ -161,11 +161,11 @@ SWITCH_TEST(Syscount, TableOf32Bits) {
   }
 }
 
-SWITCH_TEST(Syscount, Filters) {
+TOOL_TEST(Syscount, Filters) {
   require_tool("syscount");
   Cgroup cgroup;
-  Victim wanted("syscalls", {"--comm", "sc-wanted"}, kLinger);
-  Victim other("syscalls", {}, kLinger);
+  Workload wanted("syscalls", {"--comm", "sc-wanted"}, kLinger);
+  Workload other("syscalls", {}, kLinger);
   cgroup.add(wanted.pid());
   std::vector<Strings> filters{{"-p", wanted.id()},
                                {"-t", wanted.id()},
@@ -194,14 +194,14 @@ SWITCH_TEST(Syscount, Filters) {
   EXPECT_EQ(nobody.stop().sum("count"), 0u);
 }
 
-SWITCH_TEST(Syscount, IntervalsLoseAndDoubleNothing) {
+TOOL_TEST(Syscount, IntervalsLoseAndDoubleNothing) {
   require_tool("syscount");
-  Victim victim("syscalls", {"--rounds", "8", "--calls", "3000"}, kLinger);
-  Tracer whole("syscount", {"--json", "--strict", "-p", victim.id(), "1000"});
-  Tracer parts("syscount", {"--json", "--strict", "-p", victim.id(), "0.05"});
-  Tracer timed("syscount", {"--json", "--strict", "-L", "-P", "-p", victim.id(), "0.05"});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("syscalls", {"--rounds", "8", "--calls", "3000"}, kLinger);
+  Tracer whole("syscount", {"--json", "--strict", "-p", workload.id(), "1000"});
+  Tracer parts("syscount", {"--json", "--strict", "-p", workload.id(), "0.05"});
+  Tracer timed("syscount", {"--json", "--strict", "-L", "-P", "-p", workload.id(), "0.05"});
+  workload.release();
+  auto truth = workload.truth();
   auto once = whole.stop(), often = parts.stop(), by_process = timed.stop();
   EXPECT_GT(often.body.size(), once.body.size());
   std::set<std::string> calls;
@@ -213,7 +213,7 @@ SWITCH_TEST(Syscount, IntervalsLoseAndDoubleNothing) {
 
 TOOL_TEST(Syscount, TopAndText) {
   require_tool("syscount");
-  Strings command{"--", victim_path("syscalls"), "--signals", "0", "--restarts", "0"};
+  Strings command{"--", workload_path("syscalls"), "--signals", "0", "--restarts", "0"};
   auto lines_with = [&](Strings options) {
     options.insert(options.begin(), tool_path("syscount"));
     options.insert(options.end(), command.begin(), command.end());
@@ -290,9 +290,9 @@ TOOL_TEST(Syscount, ListAndNames) {
 }
 
 // What another tracer says of the same program.
-SWITCH_TEST(Syscount, AsStraceCounts) {
+TOOL_TEST(Syscount, AsStraceCounts) {
   require_tool("syscount");
-  Strings command{victim_path("syscalls"), "--signals", "0", "--restarts", "0"};
+  Strings command{workload_path("syscalls"), "--signals", "0", "--restarts", "0"};
   Strings strace{"strace", "-f", "-c", "--"};
   strace.insert(strace.end(), command.begin(), command.end());
   Result other;
@@ -322,6 +322,22 @@ SWITCH_TEST(Syscount, AsStraceCounts) {
   }
   EXPECT_GE(compared, 8) << other.err;
 }
+
+const DeclareTests declared{{
+    .name = "syscount",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}},
+    .stress = {.workload = "syscalls",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--calls", std::to_string(n), "--restarts", "0"};
+               },
+               .events = 500000,
+               .options = {"-P", "--syscall", "getppid"},
+               .shown = stress::counted,
+               .truth = stress::says("calls"),
+               .tiny = {"--max-keys", "1"}},
+    .long_run = {{.arguments = {"-P", "-L", "10"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

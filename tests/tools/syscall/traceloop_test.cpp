@@ -14,7 +14,7 @@
 namespace coretap::tooltest {
 namespace {
 
-const Victim::How kLinger{.linger = true};
+const Workload::How kLinger{.linger = true};
 
 std::vector<Json> of_type(const std::vector<Json>& body, const char* type) {
   std::vector<Json> all;
@@ -39,7 +39,7 @@ std::vector<Json> calls_on(const Report& report, const Strings& names) {
   std::vector<Json> all;
   for (auto& line : of_type(report, "call")) {
     auto arguments = line["arguments"];
-    if (!arguments.has("filename") || !arguments["filename"].value().IsString()) continue;
+    if (!arguments.has("filename") || !arguments["filename"].is_string()) continue;
     if (std::find(names.begin(), names.end(), arguments["filename"].str()) != names.end())
       all.push_back(line);
   }
@@ -54,12 +54,12 @@ void run_in(const Cgroup& cgroup, const std::string& script, const std::string& 
   run(shell("echo $$ >" + procs + " && " + script));
 }
 
-SWITCH_TEST(Traceloop, CallsOfAProcess) {
+TOOL_TEST(Traceloop, CallsOfAProcess) {
   require_tool("traceloop");
-  Victim victim("syscalls", {"--compat"}, kLinger);
-  Tracer tracer("traceloop", {"--json", "--dump-on-exit", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("syscalls", {"--compat"}, kLinger);
+  Tracer tracer("traceloop", {"--json", "--dump-on-exit", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   EXPECT_EQ(report.lost("overwritten"), 0u);
   EXPECT_EQ(calls(report, "getppid").size(), truth["calls"].u64());
@@ -71,20 +71,20 @@ SWITCH_TEST(Traceloop, CallsOfAProcess) {
     EXPECT_EQ(call["result"].i64(), -2);
     EXPECT_EQ(call["arguments"]["pathname"].str(), "/no/such/directory");
     EXPECT_EQ(call["arguments"]["flag"].u64(), static_cast<std::uint64_t>(AT_REMOVEDIR));
-    EXPECT_EQ(std::to_string(call["pid"].u64()), victim.id());
+    EXPECT_EQ(std::to_string(call["pid"].u64()), workload.id());
   }
   std::uint64_t slept = 0;
   for (auto& call : calls(report, "clock_nanosleep"))
-    if (!call["latency_ns"].null()) slept += call["latency_ns"].u64();
+    if (!call["latency_ns"].is_null()) slept += call["latency_ns"].u64();
   EXPECT_LE(slept, truth["slept_ns"].u64());
   auto stops = truth["stops"].u64() * 40'000'000;
   EXPECT_GE(slept, truth["asked_ns"].u64() - stops);
   // The read that it was held by began before, the one that it lingers in has not ended.
   auto reads = calls(report, "read");
   ASSERT_EQ(reads.size(), truth["interrupted"].u64() + 2);
-  EXPECT_TRUE(reads.front()["latency_ns"].null());
-  EXPECT_FALSE(reads.front()["result"].null());
-  EXPECT_TRUE(reads.back()["result"].null());
+  EXPECT_TRUE(reads.front()["latency_ns"].is_null());
+  EXPECT_FALSE(reads.front()["result"].is_null());
+  EXPECT_TRUE(reads.back()["result"].is_null());
   EXPECT_EQ(reads.back()["arguments"]["count"].u64(), 1u);
   auto all = of_type(report, "call");
   for (std::size_t i = 1; i < all.size(); i++)
@@ -92,18 +92,18 @@ SWITCH_TEST(Traceloop, CallsOfAProcess) {
   auto dumps = of_type(report, "dump");
   ASSERT_EQ(dumps.size(), 1u);
   EXPECT_EQ(dumps[0]["calls"].u64(), all.size());
-  EXPECT_TRUE(dumps[0]["cgroup"].null());
-  victim.end_lingering();
+  EXPECT_TRUE(dumps[0]["cgroup"].is_null());
+  workload.end_lingering();
 }
 
 // What does not fit is counted: what is shown and what is overwritten are all that happened.
-SWITCH_TEST(Traceloop, OldCallsAreOverwritten) {
+TOOL_TEST(Traceloop, OldCallsAreOverwritten) {
   require_tool("traceloop");
-  Victim victim("syscalls", {"--calls", "20000", "--restarts", "0"}, kLinger);
+  Workload workload("syscalls", {"--calls", "20000", "--restarts", "0"}, kLinger);
   Tracer tracer("traceloop",
-                {"--json", "--dump-on-exit", "-s", "64", "-e", "getppid", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+                {"--json", "--dump-on-exit", "-s", "64", "-e", "getppid", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   auto report = tracer.stop();
   auto shown = of_type(report, "call").size();
   EXPECT_GE(shown, 60u);
@@ -111,10 +111,10 @@ SWITCH_TEST(Traceloop, OldCallsAreOverwritten) {
   EXPECT_EQ(shown + report.lost("overwritten"), truth["calls"].u64());
   EXPECT_EQ(of_type(report, "dump").at(0)["overwritten"].u64(), report.lost("overwritten"));
   EXPECT_FALSE(report.ledger["data_lost"].boolean()) << "it is a recorder's nature";
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
-SWITCH_TEST(Traceloop, ACommandsCallsAsText) {
+TOOL_TEST(Traceloop, ACommandsCallsAsText) {
   require_tool("traceloop");
   auto result = run({tool_path("traceloop"), "--dump-on-exit", "--", "sh", "-c",
                      "exec 5</no/such/file; echo not reached"});
@@ -134,8 +134,8 @@ SWITCH_TEST(Traceloop, ACommandsCallsAsText) {
 
 TOOL_TEST(Traceloop, AskedForByASignal) {
   require_tool("traceloop");
-  Victim victim("syscalls", {"--restarts", "0"}, kLinger);
-  Tracer tracer("traceloop", {"--json", "--dump-signal", "USR2", "-p", victim.id()});
+  Workload workload("syscalls", {"--restarts", "0"}, kLinger);
+  Tracer tracer("traceloop", {"--json", "--dump-signal", "USR2", "-p", workload.id()});
   auto dumps = [&](std::size_t n) {
     return tracer.process().await([&](const std::string& out, const std::string&) {
       std::size_t found = 0;
@@ -147,8 +147,8 @@ TOOL_TEST(Traceloop, AskedForByASignal) {
   };
   tracer.process().signal(SIGUSR2);
   ASSERT_TRUE(dumps(1));
-  victim.release();
-  auto truth = victim.truth();
+  workload.release();
+  auto truth = workload.truth();
   tracer.process().signal(SIGUSR2);
   ASSERT_TRUE(dumps(2));
   tracer.process().signal(SIGUSR2);
@@ -159,7 +159,7 @@ TOOL_TEST(Traceloop, AskedForByASignal) {
   EXPECT_EQ(all[0]["calls"].u64(), 0u) << "the read that holds it began before";
   EXPECT_GE(all[1]["calls"].u64(), truth["calls"].u64());
   EXPECT_EQ(all[2]["calls"].u64(), 1u) << "the read in which it lingers, nothing that was shown";
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 TOOL_TEST(Traceloop, BadEndsOfProcesses) {
@@ -240,10 +240,10 @@ TOOL_TEST(Traceloop, EachCgroupHasItsRecorder) {
 // Without a word on when, calls are shown as they come.
 TOOL_TEST(Traceloop, AsTheyCome) {
   require_tool("traceloop");
-  Victim victim("syscalls", {"--restarts", "0"}, kLinger);
-  Tracer tracer("traceloop", {"-e", "getppid,unlinkat", "-p", victim.id()});
-  victim.release();
-  auto truth = victim.truth();
+  Workload workload("syscalls", {"--restarts", "0"}, kLinger);
+  Tracer tracer("traceloop", {"-e", "getppid,unlinkat", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
   EXPECT_TRUE(tracer.process().await([&](const std::string& out, const std::string&) {
     return contains(out,
                     "unlinkat(dfd=AT_FDCWD, pathname=\"/no/such/directory\", flag=512) = -1 "
@@ -253,7 +253,7 @@ TOOL_TEST(Traceloop, AsTheyCome) {
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'),
             static_cast<std::ptrdiff_t>(truth["calls"].u64() + truth["failed"].u64()))
       << out;
-  victim.end_lingering();
+  workload.end_lingering();
 }
 
 TOOL_TEST(Traceloop, IntoAFile) {
@@ -294,6 +294,24 @@ TOOL_TEST(Traceloop, WrongWords) {
     EXPECT_TRUE(contains(result.err, "traceloop: ")) << result.err;
   }
 }
+
+const DeclareTests declared{{
+    .name = "traceloop",
+    .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
+    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .stress = {
+        .workload = "syscalls",
+        .arguments = [](std::uint64_t n) -> Strings {
+          return {"--calls", std::to_string(n), "--restarts", "0"};
+        },
+        .events = 20000,
+        .options = {"--dump-on-exit", "-e", "getppid"},
+        .shown = [](const Json& line) -> std::uint64_t { return line["type"].str() == "call"; },
+        .truth = stress::says("calls"),
+        .tiny = {"-s", "64"},
+        .copies = 12},
+    .long_run = {{.arguments = {"--dump-on-exit"}}},
+}};
 
 }  // namespace
 }  // namespace coretap::tooltest

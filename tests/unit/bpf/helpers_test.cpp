@@ -71,7 +71,8 @@ u32 stack_depth = STACK_DEPTH;
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-function"
-#include "lib/hist.bpf.h"
+#include "lib/aggregate.bpf.h"
+SINGLE_HISTOGRAM(waits)
 #include "lib/walk.bpf.h"
 
 void meet_process(struct walk*) {}
@@ -97,35 +98,41 @@ TEST(BpfLog2, EveryPowerAndItsNeighbours) {
 TEST(BpfHistogram, SlotsAreThoseThatAreDrawn) {
   std::mt19937_64 random(2);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (u64 unit : {1ull, 1000ull, 1000000ull}) {
-    hist_unit_ns = unit;
+    const coretap::HistogramScale log2{coretap::unit::ns, 1}, linear{coretap::unit::ns, 1, true};
     for (int i = 0; i < 10000; i++) {
       u64 ns = random() >> (random() % 64);
       hist h{};
-      hist_into(&h, ns);
+      hist_log2(&h, ns, 1, unit);
       ASSERT_EQ(coretap::histogram_count(h), 1u);
-      ASSERT_EQ(h.total_ns, ns);
+      ASSERT_EQ(h.total, ns);
       for (int slot = 0; slot < HIST_SLOTS; slot++) {
         if (!h.slots[slot]) continue;
-        ASSERT_GE(ns / unit, coretap::slot_from(slot));
-        ASSERT_TRUE(ns / unit < coretap::slot_below(slot) || slot == HIST_SLOTS - 1) << ns;
+        ASSERT_GE(ns / unit, log2.from(slot));
+        ASSERT_TRUE(ns / unit < log2.below(slot) || slot == HIST_SLOTS - 1) << ns;
+      }
+      h = {};
+      hist_linear(&h, ns, 1, unit);
+      for (int slot = 0; slot < HIST_SLOTS; slot++) {
+        if (!h.slots[slot]) continue;
+        ASSERT_GE(ns / unit, linear.from(slot));
+        ASSERT_TRUE(ns / unit < linear.below(slot) || slot == HIST_SLOTS - 1) << ns;
       }
     }
   }
-  hist_unit_ns = 1;
   hist h{};
-  hist_into(&h, UINT64_MAX);
-  hist_into(&h, 0);
+  hist_log2(&h, UINT64_MAX, 1, 1);
+  hist_log2(&h, 0, 1, 1);
   EXPECT_EQ(h.slots[63], 1u);
   EXPECT_EQ(h.slots[0], 1u);
 }
 
 TEST(BpfHistogram, OfTheCpu) {
-  hist_unit_ns = 1;
-  hist_cpus = {};
-  hist_add(5);
-  hist_add(7);
-  EXPECT_EQ(hist_cpus.slots[2], 2u);
-  EXPECT_EQ(hist_cpus.total_ns, 12u);
+  waits_step = 1;
+  waits_cpus = {};
+  waits_add_n(5, 1);
+  waits_add_n(7, 1);
+  EXPECT_EQ(waits_cpus.slots[2], 2u);
+  EXPECT_EQ(waits_cpus.total, 12u);
 }
 
 /// The key of a kernel stack, by way of the scratch.
@@ -143,11 +150,10 @@ stack random_stack(std::mt19937_64& random, u32 depth) {
 
 TEST(BpfHistogram, EqualValuesAtOnce) {
   hist one{}, all{};
-  hist_unit_ns = 1000;
-  for (int i = 0; i < 5; i++) hist_into(&one, 3500);
-  hist_into_n(&all, 3500, 5);
+  for (int i = 0; i < 5; i++) hist_log2(&one, 3500, 1, 1000);
+  hist_log2(&all, 3500, 5, 1000);
   EXPECT_EQ(all.slots[1], 5u);
-  EXPECT_EQ(all.total_ns, 5 * 3500u);
+  EXPECT_EQ(all.total, 5 * 3500u);
   EXPECT_EQ(memcmp(&one, &all, sizeof one), 0);
 }
 

@@ -1,4 +1,4 @@
-#include "cli/config.hpp"
+#include "cli/parser.hpp"
 
 #include <gtest/gtest.h>
 
@@ -109,9 +109,9 @@ TEST(CommandLine, IntervalAndCount) {
   EXPECT_EQ(accepted("cachestat", {"5"}).interval, 5);
   EXPECT_EQ(accepted("cachestat", {"-i", "2s"}).interval, 2);
   for (auto* bad : {"", "0", "0.0", "x", "1x", "nan", "inf", "1e400", "2000000000", "1 ", "0x1"})
-    EXPECT_TRUE(says(refused("biolatency", {bad}), "interval")) << bad;
+    EXPECT_TRUE(says(refused("biolatency", {bad}), "is not between 0.001 and 1e9 seconds")) << bad;
   for (auto* bad : {"", "0", "1.5", "x", "1s", "18446744073709551616"})
-    EXPECT_TRUE(says(refused("biolatency", {"1", bad}), "number of reports")) << bad;
+    EXPECT_TRUE(says(refused("biolatency", {"1", bad}), "COUNT: '")) << bad;
   EXPECT_TRUE(says(refused("biolatency", {"1", "2", "3"}), "unexpected argument '3'"));
   // A dash makes it an option, not an interval.
   EXPECT_TRUE(says(refused("biolatency", {"-5"}), "-5"));
@@ -131,10 +131,11 @@ TEST(CommandLine, Duration) {
   EXPECT_EQ(accepted("drsnoop", {"-d10"}).duration, 10);
   EXPECT_EQ(accepted("biolatency", {"--duration=1h"}).duration, 3600);
   EXPECT_TRUE(says(refused("offcputime", {"1", "2"}), "unexpected argument '2'"));
-  EXPECT_TRUE(says(refused("offcputime", {"x"}), "duration"));
+  EXPECT_TRUE(says(refused("offcputime", {"x"}), "DURATION: 'x' is not between"));
   EXPECT_TRUE(says(refused("drsnoop", {"5"}), "unexpected argument '5'"));
   EXPECT_TRUE(says(refused("drsnoop", {"-d", "soon"}), "--duration"));
-  EXPECT_TRUE(says(refused("drsnoop", {"-d0"}), "--duration"));
+  EXPECT_TRUE(
+      says(refused("drsnoop", {"-d0"}), "--duration: '0' is not between 0.001 and 1e9 seconds"));
 }
 
 TEST(CommandLine, CommandBehindTwoDashes) {
@@ -159,7 +160,10 @@ TEST(CommandLine, AliasesAndAbbreviations) {
   EXPECT_TRUE(accepted("drsnoop", {"--ext"}).given("extended"))
       << "its alias does not make it ambiguous";
   EXPECT_TRUE(accepted("biolatency", {"--milli"}).given("milliseconds"));
-  EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--m"));
+  EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--m is ambiguous"));
+  EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--milliseconds, --max-keys"));
+  EXPECT_EQ(accepted("biolatency", {"--max_keys", "7"}).max_keys, 7u) << "as some peers write it";
+  EXPECT_EQ(accepted("profile", {"--sample_period", "70000"}).sampling.period, 70000u);
 }
 
 TEST(CommandLine, BadOptionsAreNamed) {
@@ -175,6 +179,31 @@ TEST(CommandLine, BadOptionsAreNamed) {
   // Hostile letters: refused, whatever they are.
   for (auto* bad : {"-:", "-;", "-?", "-\xff", "-\x1b", "---", "--=", "-W", "-Wfoo"})
     refused("biolatency", {bad});
+}
+
+TEST(CommandLine, WhatMayBeMeant) {
+  EXPECT_TRUE(says(refused("biolatency", {"--millisecnds"}), "did you mean --milliseconds?"));
+  EXPECT_TRUE(says(refused("biolatency", {"--intervall=5"}), "did you mean --interval?"));
+  EXPECT_TRUE(says(refused("drsnoop", {"--extended_feilds"}), "did you mean --extended_fields?"));
+  EXPECT_TRUE(says(refused("profile", {"--unwind", "autp"}), "did you mean 'auto'?"));
+  EXPECT_TRUE(says(refused("syscount", {"--syscall", "opneat"}), "did you mean 'openat'?"));
+  EXPECT_TRUE(says(refused("syscount", {"--sort", "cuont"}), "did you mean 'count'?"));
+  EXPECT_FALSE(says(refused("biolatency", {"--something-else"}), "did you mean"));
+}
+
+TEST(CommandLine, RatesOfSampling) {
+  auto c = accepted("profile", {"-F", "99"});
+  EXPECT_EQ(c.sampling.hz, 99u);
+  EXPECT_EQ(c.sampling.period, 0u);
+  c = accepted("profile", {"--period", "50000"});
+  EXPECT_EQ(c.sampling.period, 50000u);
+  EXPECT_EQ(c.sampling.hz, 0u);
+  EXPECT_EQ(accepted("profile", {}).sampling.hz, 0u) << "the hook's own";
+  for (auto* bad : {"0", "1", "49999", "10000000001", "-1", "x", ""})
+    EXPECT_TRUE(says(refused("profile", {"--period", bad}), "between 50000 and 10000000000"));
+  for (auto* bad : {"0", "20001", "-1", "x", "1.5"})
+    EXPECT_TRUE(says(refused("profile", {"-F", bad}), "is not between 1 and ")) << bad;
+  EXPECT_TRUE(says(refused("profile", {"-F", "99", "--period", "60000"}), "exclude"));
 }
 
 TEST(CommandLine, ParsesTwice) {
@@ -232,7 +261,8 @@ TEST(CommandLine, FlameGraphs) {
     auto tool = build(entry);
     bool draws = false;
     for (auto& o : all_options(tool)) draws |= o.name == "svg";
-    EXPECT_EQ(draws, std::holds_alternative<StackReport>(tool.report)) << entry.name;
+    EXPECT_EQ(draws, tool.report->name() == "stacks" || tool.report->name() == "outstanding")
+        << entry.name;
   }
 }
 
@@ -409,13 +439,12 @@ TEST(ConfigConditions, OfAllToolsNameTheirOptions) {
       }
     };
     for (auto& hook : tool.hooks) check(hook.when);
-    auto fields = [&](const std::vector<Field>& all) {
-      for (auto& f : all) check(f.when);
-    };
-    if (auto* r = std::get_if<HistogramReport>(&tool.report)) fields(r->keys), check(r->extension);
-    if (auto* r = std::get_if<EventReport>(&tool.report)) fields(r->fields), check(r->stack_when);
-    if (auto* r = std::get_if<SumReport>(&tool.report)) fields(r->fields);
-    if (auto* r = std::get_if<TableReport>(&tool.report)) fields(r->fields), check(r->keyed_when);
+    std::vector<Report> reports{tool.report};
+    for (auto& other : tool.other_reports) reports.push_back(other.report);
+    for (auto& report : reports) {
+      for (auto& f : report->fields()) check(f.shown_with), check(f.only_with);
+      for (auto condition : report->conditions()) check(condition);
+    }
   }
 }
 
@@ -426,15 +455,15 @@ TEST(Flows, PortsAndVersions) {
   EXPECT_EQ(c.ip, 6u);
   EXPECT_EQ(accepted("tcplife", {}).ip, 0u);
   for (auto* bad : {"0", "65536", "80,", "http", "-1", ""})
-    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "list of ports")) << bad;
+    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "is not a list of numbers from 1 to 65535"))
+        << bad;
   EXPECT_TRUE(says(refused("tcplife", {"-4", "-6"}), "exclude"));
 }
 
 TEST(Reports, AreChosenByAnOption) {
   auto tool = build(*find_tool("tcpretrans"));
-  EXPECT_TRUE(std::holds_alternative<EventReport>(chosen_report(tool, accepted("tcpretrans", {}))));
-  EXPECT_TRUE(
-      std::holds_alternative<TableReport>(chosen_report(tool, accepted("tcpretrans", {"-c"}))));
+  EXPECT_EQ(chosen_report(tool, accepted("tcpretrans", {}))->name(), "event");
+  EXPECT_EQ(chosen_report(tool, accepted("tcpretrans", {"-c"}))->name(), "aggregate");
 }
 
 }  // namespace

@@ -15,11 +15,7 @@ namespace {
 
 using Types = std::unique_ptr<btf, decltype(&btf__free)>;
 
-std::string_view object_of(std::string_view tool) {
-  std::size_t size = 0;
-  auto* bytes = build(*find_tool(tool)).object.bytes(&size);
-  return {static_cast<const char*>(bytes), size};
-}
+std::string object_of(std::string_view tool) { return build(*find_tool(tool)).object.bytes(); }
 
 /// What is trimmed against what libbpf reads of this kernel by itself.
 class Trim : public testing::Test {

@@ -248,9 +248,8 @@ struct Opened {
 
   explicit Opened(std::string_view name) : tool(build(*find_tool(name))) {
     libbpf_set_print(nullptr);
-    std::size_t size = 0;
-    auto* bytes = tool.object.bytes(&size);
-    session.object.reset(bpf_object__open_mem(bytes, size, nullptr));
+    auto bytes = tool.object.bytes();
+    session.object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
   }
   /// The filter as it stands in the program's read-only data.
   task_filter filter() {

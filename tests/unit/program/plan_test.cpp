@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cli/config.hpp"
+#include "cli/parser.hpp"
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
 
@@ -18,9 +19,8 @@ using Object = std::unique_ptr<bpf_object, ObjectDeleter>;
 /// Opened only: no rights are needed for that.
 Object open_object(const Tool& tool) {
   libbpf_set_print(nullptr);
-  std::size_t size = 0;
-  auto* bytes = tool.object.bytes(&size);
-  return Object(bpf_object__open_mem(bytes, size, nullptr));
+  auto bytes = tool.object.bytes();
+  return Object(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
 }
 
 /// Plans on the program of runqlat with hooks of the test's own.

@@ -11,6 +11,8 @@
 namespace coretap {
 namespace {
 
+constexpr HistogramScale kNs{unit::ns, 1}, kUs{unit::ns, 1'000}, kMs{unit::ns, 1'000'000};
+
 hist with(const std::map<int, std::uint64_t>& slots) {
   hist h{};
   for (auto [slot, count] : slots) h.slots[slot] = count;
@@ -25,16 +27,16 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 TEST(Histogram, EmptyDrawsNothing) {
-  EXPECT_EQ(draw_histogram(hist{}, "usecs"), "");
+  EXPECT_EQ(draw_histogram(hist{}, kUs), "");
   EXPECT_EQ(histogram_count(hist{}), 0u);
 }
 
 // Character by character what scripts and eyes know.
 TEST(Histogram, TheKnownFormat) {
-  EXPECT_EQ(draw_histogram(with({{0, 2061}}), "usecs"),
+  EXPECT_EQ(draw_histogram(with({{0, 2061}}), kUs),
             "     usecs               : count    distribution\n"
             "         0 -> 1          : 2061     |****************************************|\n");
-  EXPECT_EQ(draw_histogram(with({{1, 10}, {3, 40}, {4, 1}}), "msecs"),
+  EXPECT_EQ(draw_histogram(with({{1, 10}, {3, 40}, {4, 1}}), kMs),
             "     msecs               : count    distribution\n"
             "         0 -> 1          : 0        |                                        |\n"
             "         2 -> 3          : 10       |**********                              |\n"
@@ -45,24 +47,24 @@ TEST(Histogram, TheKnownFormat) {
 
 TEST(Histogram, StarsAreRoundedDownAndNeverBeyondTheBar) {
   auto text =
-      lines(draw_histogram(with({{0, UINT64_MAX / 64}, {1, UINT64_MAX / 65}, {2, 1}}), "usecs"));
+      lines(draw_histogram(with({{0, UINT64_MAX / 64}, {1, UINT64_MAX / 65}, {2, 1}}), kUs));
   ASSERT_EQ(text.size(), 4u);
   auto stars = [](const std::string& line) { return std::count(line.begin(), line.end(), '*'); };
   EXPECT_EQ(stars(text[1]), 40);
   EXPECT_EQ(stars(text[2]), 39);
   EXPECT_EQ(stars(text[3]), 0);
   for (auto slots : {std::map<int, std::uint64_t>{{5, UINT64_MAX}}, {{0, 1}, {5, UINT64_MAX}}}) {
-    auto wide = lines(draw_histogram(with(slots), "usecs"));
+    auto wide = lines(draw_histogram(with(slots), kUs));
     EXPECT_EQ(stars(wide.back()), 40);
   }
 }
 
 TEST(Histogram, WideBoundsWidenAllRows) {
-  auto narrow = lines(draw_histogram(with({{31, 1}}), "nsecs"));
+  auto narrow = lines(draw_histogram(with({{31, 1}}), kNs));
   EXPECT_EQ(narrow.size(), 33u);
   EXPECT_EQ(narrow.back(),
             "2147483648 -> 4294967295 : 1        |****************************************|");
-  auto wide = lines(draw_histogram(with({{0, 1}, {32, 1}}), "nsecs"));
+  auto wide = lines(draw_histogram(with({{0, 1}, {32, 1}}), kNs));
   EXPECT_EQ(wide.size(), 34u);
   EXPECT_EQ(wide[1],
             "                   0 -> 1                    : 1        "
@@ -75,7 +77,7 @@ TEST(Histogram, WideBoundsWidenAllRows) {
 }
 
 TEST(Histogram, TheLastSlot) {
-  auto rows = lines(draw_histogram(with({{63, 7}}), "nsecs"));
+  auto rows = lines(draw_histogram(with({{63, 7}}), kNs));
   EXPECT_EQ(rows.size(), 65u);
   EXPECT_EQ(rows.back(),
             " 9223372036854775808 -> 18446744073709551615 : 7        "
@@ -83,20 +85,20 @@ TEST(Histogram, TheLastSlot) {
 }
 
 TEST(Histogram, SlotsHaveNoGaps) {
-  EXPECT_EQ(slot_from(0), 0u);
-  EXPECT_EQ(slot_below(0), 2u);
-  EXPECT_EQ(slot_from(1), 2u);
-  EXPECT_EQ(slot_below(62), 1ull << 63);
-  EXPECT_EQ(slot_from(63), 1ull << 63);
-  EXPECT_EQ(slot_below(63), UINT64_MAX);
-  for (int i = 1; i < HIST_SLOTS; i++) EXPECT_EQ(slot_from(i), slot_below(i - 1)) << i;
+  EXPECT_EQ(kNs.from(0), 0u);
+  EXPECT_EQ(kNs.below(0), 2u);
+  EXPECT_EQ(kNs.from(1), 2u);
+  EXPECT_EQ(kNs.below(62), 1ull << 63);
+  EXPECT_EQ(kNs.from(63), 1ull << 63);
+  EXPECT_EQ(kNs.below(63), UINT64_MAX);
+  for (int i = 1; i < HIST_SLOTS; i++) EXPECT_EQ(kNs.from(i), kNs.below(i - 1)) << i;
 }
 
 TEST(Histogram, Count) { EXPECT_EQ(histogram_count(with({{0, 1}, {30, 2}, {63, 3}})), 6u); }
 
-rapidjson::Document json(const hist& h, std::uint64_t unit) {
+rapidjson::Document json(const hist& h, const HistogramScale& scale) {
   JsonLine line;
-  json_histogram(line, h, unit);
+  json_histogram(line, h, scale);
   rapidjson::Document d;
   d.Parse(std::string(line.finish()).c_str());
   EXPECT_FALSE(d.HasParseError());
@@ -105,8 +107,8 @@ rapidjson::Document json(const hist& h, std::uint64_t unit) {
 
 TEST(Histogram, Json) {
   auto h = with({{0, 3}, {10, 4}});
-  h.total_ns = 5'000'000;
-  auto d = json(h, 1000);
+  h.total = 5'000'000;
+  auto d = json(h, kUs);
   EXPECT_EQ(d["count"].GetUint64(), 7u);
   EXPECT_EQ(d["total_ns"].GetUint64(), 5'000'000u);
   auto& slots = d["histogram"];
@@ -117,21 +119,73 @@ TEST(Histogram, Json) {
   EXPECT_EQ(slots[1]["from_ns"].GetUint64(), 1'024'000u);
   EXPECT_EQ(slots[1]["below_ns"].GetUint64(), 2'048'000u);
   EXPECT_EQ(slots[1]["count"].GetUint64(), 4u);
-  EXPECT_EQ(json(hist{}, 1000)["histogram"].Size(), 0u);
+  EXPECT_EQ(json(hist{}, kUs)["histogram"].Size(), 0u);
 }
 
 TEST(Histogram, JsonBoundsStayOrdered) {
   hist h{};
   for (auto& slot : h.slots) slot = 1;
-  for (std::uint64_t unit : {1ull, 1000ull, 1000000ull}) {
-    auto d = json(h, unit);
+  for (auto& scale : {kNs, kUs, kMs}) {
+    auto d = json(h, scale);
     std::uint64_t last = 0;
     for (auto& slot : d["histogram"].GetArray()) {
-      EXPECT_GE(slot["from_ns"].GetUint64(), last) << unit;
-      EXPECT_GE(slot["below_ns"].GetUint64(), slot["from_ns"].GetUint64()) << unit;
+      EXPECT_GE(slot["from_ns"].GetUint64(), last) << scale.step;
+      EXPECT_GE(slot["below_ns"].GetUint64(), slot["from_ns"].GetUint64()) << scale.step;
       last = slot["from_ns"].GetUint64();
     }
   }
+}
+
+TEST(Histogram, OtherUnitsHaveTheirOwnKeysAndTitles) {
+  constexpr HistogramScale kKbytes{unit::bytes, 1024};
+  auto h = with({{2, 3}});
+  h.total = 15'000;
+  EXPECT_EQ(lines(draw_histogram(h, kKbytes))[0],
+            "     kbytes              : count    distribution");
+  auto d = json(h, kKbytes);
+  EXPECT_EQ(d["total_bytes"].GetUint64(), 15'000u);
+  EXPECT_EQ(d["histogram"][0]["from_bytes"].GetUint64(), 4096u);
+  EXPECT_EQ(d["histogram"][0]["below_bytes"].GetUint64(), 8192u);
+  auto plain = json(h, {unit::plain, 1});
+  EXPECT_EQ(plain["total"].GetUint64(), 15'000u);
+  EXPECT_EQ(plain["histogram"][0]["from"].GetUint64(), 4u);
+}
+
+TEST(Histogram, LinearSlotsAreOneStepEach) {
+  constexpr HistogramScale kLength{unit::plain, 1, true, "runqlen"};
+  auto h = with({{2, 40}, {4, 10}, {63, 1}});
+  auto text = lines(draw_histogram(h, kLength));
+  ASSERT_EQ(text.size(), 63u);
+  EXPECT_EQ(text[0], "   runqlen : count    distribution");
+  EXPECT_EQ(text[1], "         2 : 40       |****************************************|");
+  EXPECT_EQ(text[3], "         4 : 10       |**********                              |");
+  EXPECT_EQ(text.back(), "       63+ : 1        |*                                       |");
+  EXPECT_EQ(kLength.from(5), 5u);
+  EXPECT_EQ(kLength.below(5), 6u);
+  EXPECT_EQ(kLength.below(63), UINT64_MAX);
+}
+
+TEST(Histogram, FitsNarrowTerminals) {
+  auto h = with({{0, 8}, {3, 2}});
+  for (int columns : {80, 60, 50, 45}) {
+    for (auto& line : lines(draw_histogram(h, kUs, columns)))
+      EXPECT_LE(line.size(), static_cast<std::size_t>(columns)) << line;
+  }
+  EXPECT_EQ(lines(draw_histogram(h, kUs, 46))[1], "         0 -> 1          : 8        |********|");
+  EXPECT_EQ(draw_histogram(h, kUs, 200), draw_histogram(h, kUs, 80));
+}
+
+TEST(Histogram, Percentiles) {
+  constexpr HistogramScale kLength{unit::plain, 1, true};
+  auto linear = with({{0, 50}, {10, 40}, {20, 10}});
+  EXPECT_DOUBLE_EQ(percentile(linear, kLength, 0.5), 1);  // all of slot 0, to its end
+  EXPECT_DOUBLE_EQ(percentile(linear, kLength, 0.7), 10.5);
+  EXPECT_DOUBLE_EQ(percentile(linear, kLength, 1), 21);
+  auto log2 = with({{3, 100}});
+  EXPECT_DOUBLE_EQ(percentile(log2, kUs, 0.5), 12'000);
+  EXPECT_DOUBLE_EQ(percentile(log2, kUs, 0), 8'000);
+  EXPECT_EQ(percentile(hist{}, kUs, 0.99), 0);
+  EXPECT_DOUBLE_EQ(percentile(with({{63, 5}}), kLength, 0.9), 63) << "it has no upper bound";
 }
 
 }  // namespace

@@ -236,8 +236,10 @@ TEST(UserSymbols, JitCodeOfAnonymousMemory) {
   EXPECT_EQ(symbol.module, "[anon]");
   EXPECT_FALSE(user.find(::getpid(), address + 0x200, true).known());
   std::ofstream(path, std::ios::app) << std::hex << address + 0x200 << " 100 Jit::later\n";
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(user.find(::getpid(), address + 0x200, true).name, "Jit::later");
+  auto name_of_later = [&] { return user.find(::getpid(), address + 0x200, true).name; };
+  for (int i = 0; i < 1000 && name_of_later() != "Jit::later"; i++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(name_of_later(), "Jit::later");
   std::filesystem::remove(path);
   ::munmap(memory, 8192);
 }

@@ -34,8 +34,8 @@ TEST(Address, FieldsOfAFlow) {
   r.ends.ip = 6;
   r.ends.lport = 443;
   r.ends.rport = 51000;
-  auto text = [&](const Field& f) { return std::get<std::string>(f.read(&r)); };
-  auto number = [&](const Field& f) { return std::get<std::uint64_t>(f.read(&r)); };
+  auto text = [&](const Field& f) { return std::get<std::string>(f.read(&r, {})); };
+  auto number = [&](const Field& f) { return std::get<std::uint64_t>(f.read(&r, {})); };
   EXPECT_EQ(text(net::local_address<&Record::ends>()), "2001:db8::1");
   EXPECT_EQ(text(net::remote_address<&Record::ends>()), "::");
   EXPECT_EQ(number(net::local_port<&Record::ends>()), 443u);

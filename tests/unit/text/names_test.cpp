@@ -198,7 +198,6 @@ TEST(Show, Kinds) {
   EXPECT_EQ(show(as::wide(as::percent, 0), 1.0, names), "100.00%");
   EXPECT_EQ(show(as::wide(as::thousandths, 0), std::int64_t{-1000}, names), "-1.000");
   EXPECT_EQ(show(as::wide(as::thousandths, 0), std::int64_t{789}, names), "0.789");
-  EXPECT_EQ(show(as::wide(as::hex, 0), std::uint64_t{255}, names), "0xff");
   EXPECT_EQ(show(kResult, std::int64_t{1}, names), "skipped     ");
   EXPECT_EQ(show(kResult, std::uint64_t{1}, names), "skipped     ");
   EXPECT_EQ(show(as::disk, std::uint64_t{0}, names), "-      ");
@@ -235,27 +234,23 @@ TEST(Show, HidesAddressesOfTheKernel) {
   for (int i = 0; i < 2; i++) EXPECT_EQ(show(as::pointer, kernel, closed), "          [hidden]");
   EXPECT_EQ(asked, 1);
   EXPECT_EQ(told, 1);
-  EXPECT_EQ(show(as::wide(as::hex, 0), kernel, closed), "0xffff888012345678") << "no address";
 }
 
 TEST(NamesThings, AgreesWithName) {
-  for (auto kind : {Format::disk, Format::enumerator, Format::bits, Format::gfp,
+  for (auto kind : {Format::disk, Format::enumerator, Format::symbol, Format::gfp,
                     Format::block_flags, Format::rwbs})
     EXPECT_TRUE(names_things({kind}));
-  for (auto kind : {Format::number, Format::hex, Format::text, Format::milliseconds,
-                    Format::percent, Format::thousandths})
+  for (auto kind :
+       {Format::number, Format::text, Format::milliseconds, Format::percent, Format::thousandths})
     EXPECT_FALSE(names_things({kind}));
 }
 
-// A set of bits is told by its members' names, as fields.hpp promises.
-TEST(NamesThings, Bits) {
+TEST(NamesThings, SymbolsWithoutAddressesToSee) {
   Names names;
-  names.learn("node_stuff", {{"NODE_ONE", 0}, {"NODE_TWO", 1}, {"NODE_SIX", 5}});
-  Format bits{Format::bits, 0, "node_stuff", "NODE_"};
-  auto text = names.name(bits, 1 << 0 | 1 << 5);
-  EXPECT_NE(text.find("one"), std::string::npos) << text;
-  EXPECT_NE(text.find("six"), std::string::npos) << text;
-  EXPECT_EQ(text.find("two"), std::string::npos) << text;
+  names.why_hidden = [] { return std::optional<Error>(Error{"hidden"}); };
+  EXPECT_EQ(names.name(as::symbol, 0), "-");
+  EXPECT_EQ(names.name(as::symbol, 0xffffffff81000000), "[hidden]");
+  EXPECT_EQ(names.name(as::symbol, 0x1000), "0x1000");
 }
 
 TEST(Names, Errors) {

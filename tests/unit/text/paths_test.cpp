@@ -35,7 +35,7 @@ struct Record {
 TEST(Paths, TextBehindARecord) {
   Record record{1, {offsetof(Record, behind), 3}, "abcdef"};
   EXPECT_EQ(text_of(record, record.text), "abc");
-  auto value = text_field<&Record::text>("t", "T", as::rest, "").read(&record);
+  auto value = text_field<&Record::text>("t", "T", as::rest, "").read(&record, {});
   EXPECT_EQ(std::get<std::string>(value), "abc");
 }
 

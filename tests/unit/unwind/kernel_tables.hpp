@@ -25,10 +25,9 @@ class KernelTables {
   std::string open(std::uint32_t chunks) {
     const auto* entry = find_tool("profile");
     if (!entry) return "no tool has unwind tables";
-    std::size_t size = 0;
-    const auto* bytes = build(*entry).object.bytes(&size);
+    const auto bytes = build(*entry).object.bytes();
     libbpf_set_print(nullptr);
-    object_.reset(bpf_object__open_mem(bytes, size, nullptr));
+    object_.reset(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
     if (!object_) return std::string("cannot open a kernel program: ") + strerror(errno);
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, object_.get()) bpf_program__set_autoload(program, false);

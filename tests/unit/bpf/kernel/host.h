@@ -18,7 +18,7 @@
 #define __noinline __attribute__((unused))
 #define view_pidns 0
 #define pid_seen(pid) 0
-#define opaque(x) asm volatile("" : "+r"(x))
+#define barrier_var(x) asm volatile("" : "+r"(x))
 #define CPU_SLOTS(name, slot) __attribute__((unused)) slot name
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* biotop: block I/O by process, disk and operation. */
+#include "lib/block_io.bpf.h"
+#include "lib/aggregate.bpf.h"
+#include "block/biotop.h"
+
+OPT(bool, queued);
+
+TABLE(users, struct biotop_key, struct biotop_value)
+
+/* Only with --queued. */
+SEC("tp_btf/block_rq_insert")
+int on_insert(u64 *ctx)
+{
+	io_inserted(insert_rq(ctx));
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	bool first;
+
+	io_issued(issue_rq(ctx), 0, &first);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_complete(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	struct block_io *s = io_completed(rq, ctx[2]);
+	struct biotop_key key = {};
+	struct biotop_value *v;
+
+	if (!s)
+		return 0;
+	if (s->owner.known) {
+		key.pid = s->owner.pid;
+		__builtin_memcpy(key.comm, s->owner.comm, sizeof(key.comm));
+	}
+	key.disk = rq_disk(rq);
+	key.flags = rq->cmd_flags & 0xff;
+	v = users_row(&key);
+	if (v) {
+		__sync_fetch_and_add(&v->ios, 1);
+		__sync_fetch_and_add(&v->bytes, s->bytes);
+		__sync_fetch_and_add(&v->time_ns, since(queued && s->inserted ? s->inserted : s->issued,
+							bpf_ktime_get_ns()));
+	}
+	io_ended(rq, s);
+	return 0;
+}

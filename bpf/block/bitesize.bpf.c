@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* bitesize: sizes of block I/O by the command that submits it. */
+#define BLOCK_IO_NEVER_ENDS
+#include "lib/block_io.bpf.h"
+#include "lib/aggregate.bpf.h"
+#include "block/bitesize.h"
+
+OPT(bool, by_disk);
+OPT(bool, by_operation);
+
+HISTOGRAM(sizes, struct bitesize_key)
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct bitesize_key key = {};
+	struct block_io *s;
+	bool first;
+
+	s = io_issued(rq, 0, &first);
+	if (!s || !first || !s->bytes)
+		return 0;
+	if (s->owner.known)
+		__builtin_memcpy(key.comm, s->owner.comm, sizeof(key.comm));
+	if (by_disk)
+		key.disk = rq_disk(rq);
+	if (by_operation)
+		key.flags = rq->cmd_flags & 0xff;
+	sizes_add(&key, s->bytes);
+	return 0;
+}

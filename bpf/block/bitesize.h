@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_BITESIZE_H
+#define CORETAP_BITESIZE_H
+
+#include "lib/shared.h"
+
+struct bitesize_key {
+	char comm[COMM_LEN]; /* of the submitter; empty: not known */
+	__u32 disk;          /* 0: not asked for */
+	__u32 flags;         /* operation; 0: not asked for, or a read */
+};
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Keys -> values that the loader reads at each report (AggregateReport). Each aggregate has a name:
+ * that of its map, or of its per-CPU slots NAME_cpus where no key is in use. The loader gives the
+ * sizes. Counters only grow, by __sync_fetch_and_add, as several CPUs may have the same key; a report
+ * is the difference of two readings.
+ */
+#ifndef CORETAP_AGGREGATE_BPF_H
+#define CORETAP_AGGREGATE_BPF_H
+
+#include "lib/coretap.bpf.h"
+
+inline_ u32 log2_u64(u64 v)
+{
+	u32 r = 0;
+
+	if (v >> 32) {
+		r += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		r += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		r += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		r += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		r += 2;
+		v >>= 2;
+	}
+	return r + (v >> 1);
+}
+
+inline_ void hist_count(struct hist *h, u32 slot, u64 value, u64 n)
+{
+	barrier_var(slot);
+	slot &= HIST_SLOTS - 1;
+	__sync_fetch_and_add(&h->slots[slot], n);
+	__sync_fetch_and_add(&h->total, value * n);
+}
+
+/* n values that are the same; slots are powers of two of `step`. */
+inline_ void hist_log2(struct hist *h, u64 value, u64 n, u64 step)
+{
+	hist_count(h, log2_u64(value / step), value, n);
+}
+
+/* Slots of one `step` each; the last one has all above too. */
+inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
+{
+	u64 slot = value / step;
+
+	hist_count(h, slot < HIST_SLOTS ? slot : HIST_SLOTS - 1, value, n);
+}
+
+/* Per-CPU counters without a key: name_slot(). */
+#define SUMS(name, value_type)                 \
+	CPU_SLOTS(name##_cpus, value_type);    \
+	inline_ value_type *name##_slot(void)  \
+	{                                      \
+		return cpu_slot(&name##_cpus); \
+	}
+
+/* Adds to one of them. */
+#define SUM_ADD(name, counter, n)                              \
+	do {                                                   \
+		typeof(name##_slot()) s_ = name##_slot();      \
+		if (s_)                                        \
+			__sync_fetch_and_add(&s_->counter, n); \
+	} while (0)
+
+/* name_row(): the value of a key, made of zeros; NULL, and counted, where there is no room. */
+#define TABLE(name, key_type, value_type)                                               \
+	struct {                                                                        \
+		__uint(type, BPF_MAP_TYPE_HASH);                                        \
+		__uint(map_flags, 0);                                                   \
+		__uint(max_entries, 1);                                                 \
+		__type(key, key_type);                                                  \
+		__type(value, value_type);                                              \
+	} name SEC(".maps");                                                            \
+	static const value_type name##_zero;                                            \
+	inline_ value_type *name##_row(key_type *key)                                   \
+	{                                                                               \
+		value_type *v = bpf_map_lookup_elem(&name, key);                        \
+                                                                                        \
+		if (!v) {                                                               \
+			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST);     \
+			v = bpf_map_lookup_elem(&name, key);                            \
+		}                                                                       \
+		if (!v)                                                                 \
+			count(LEDGER_UNTRACKED);                                        \
+		return v;                                                               \
+	}
+
+/*
+ * Histograms by key, or one per CPU where no part of the key is asked for (name_keyed is then a
+ * constant 0, and the verifier drops the rest). name_step is the loader's: what bounds of slots are
+ * multiples of.
+ */
+#define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
+#define LINEAR_HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_linear)
+#define HISTOGRAM_BY(name, key_type, add)                                               \
+	OPT(__u64, name##_step);                                                        \
+	OPT(bool, name##_keyed);                                                        \
+	TABLE(name, key_type, struct hist)                                              \
+	SUMS(name, struct hist)                                                         \
+	inline_ void name##_add(key_type *key, u64 value)                               \
+	{                                                                               \
+		struct hist *h = name##_keyed ? name##_row(key) : name##_slot();        \
+                                                                                        \
+		if (h)                                                                  \
+			add(h, value, 1, name##_step);                                  \
+	}
+
+/* One histogram, never a key; n values that are the same. */
+#define SINGLE_HISTOGRAM(name)                                                          \
+	OPT(__u64, name##_step);                                                        \
+	SUMS(name, struct hist)                                                         \
+	inline_ void name##_add_n(u64 value, u64 n)                                     \
+	{                                                                               \
+		struct hist *h = name##_slot();                                         \
+                                                                                        \
+		if (h)                                                                  \
+			hist_log2(h, value, n, name##_step);                            \
+	}
+
+#endif

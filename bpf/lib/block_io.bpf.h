@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The life of each block request that the filters want: who submitted it, when it was inserted and
+ * issued. A tool with it has hooks for on_io_start or on_getrq, calls io_inserted() and io_issued()
+ * at the tracepoints of these names, and io_completed() and io_ended() at block_rq_complete. One that
+ * does not look at completions defines BLOCK_IO_NEVER_ENDS first.
+ */
+#ifndef CORETAP_BLOCK_IO_BPF_H
+#define CORETAP_BLOCK_IO_BPF_H
+
+#include "lib/block.bpf.h"
+#include "lib/block_io.h"
+
+struct block_io {
+	u64 inserted; /* 0: not yet */
+	u64 issued;   /* 0: not yet */
+	u64 sector;
+	u32 bytes;
+	u32 tag;    /* the tool's */
+	u64 wanted; /* its submission was seen, and not filtered */
+	u64 began;  /* the kernel's own stamp of the request, which tells its lives apart */
+	struct block_owner owner;
+};
+
+static const struct block_io block_io_zero;
+
+RQ_SLOTS(struct block_io);
+BIO_SLOTS(struct block_owner);
+
+/* Set when all is attached: what began before is not missed. */
+volatile __u64 tracing_since = 0;
+
+inline_ struct block_io *rq_slot_make(struct request *rq)
+{
+	struct block_io *s = rq_slot(rq);
+
+	if (!s) {
+		rq_slot_put(rq, (struct block_io *)&block_io_zero);
+		s = rq_slot(rq);
+	}
+	return s;
+}
+
+inline_ void fill_owner(struct block_owner *o)
+{
+	o->cgroup = bpf_get_current_cgroup_id();
+	o->pid = current_tgid();
+	o->tid = current_tid();
+	o->uid = (u32)bpf_get_current_uid_gid();
+	o->known = 1;
+	bpf_get_current_comm(o->comm, sizeof(o->comm));
+}
+
+/* In the submitter's context: only here is it known whose the I/O is. */
+SEC("tp_btf/block_io_start")
+int on_io_start(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	struct block_io *s = rq_slot(rq);
+
+#ifndef BLOCK_IO_NEVER_ENDS
+	if (s && s->wanted && s->issued) /* its last end was not seen */
+		count(LEDGER_UNMATCHED);
+#endif
+	if (!keep_disk(rq) || !keep_submission(rq->bio)) {
+		if (s)
+			s->wanted = s->issued = s->owner.known = 0;
+		return 0;
+	}
+	s = rq_slot_make(rq);
+	if (!s)
+		return 0;
+	s->inserted = s->issued = 0;
+	s->wanted = 1;
+	fill_owner(&s->owner);
+	return 0;
+}
+
+/* The same before 6.5. */
+SEC("tp_btf/block_getrq")
+int on_getrq(u64 *ctx)
+{
+	u64 bio = getrq_bio(ctx);
+	struct block_owner o = {};
+
+	if (!keep_submission((struct bio *)bio))
+		return 0;
+	fill_owner(&o);
+	bio_slot_put(bio, &o);
+	return 0;
+}
+
+/*
+ * A flush of the device serves requests that wait for it, the first of which is taken for its
+ * submitter: it may still have its bio, or be written already and wait for the flush behind it.
+ */
+inline_ bool find_flusher(struct request *flush, struct block_owner *owner)
+{
+	struct request *waits = first_waiting(flush);
+	struct block_io *s = rq_slot(waits);
+	u64 bio = (u64)BPF_CORE_READ(waits, bio);
+	struct block_owner *by_bio;
+
+	if (known_by_bio()) {
+		by_bio = bpf_map_lookup_elem(&bios, &bio);
+		if (by_bio) {
+			*owner = *by_bio;
+			return true;
+		}
+	}
+	if (!s || !s->owner.known)
+		return false;
+	*owner = s->owner;
+	return true;
+}
+
+inline_ bool find_owner(struct request *rq, struct block_owner *owner)
+{
+	if (is_flush(rq))
+		return find_flusher(rq, owner);
+	return known_by_bio() && bio_slot_take(rq, owner);
+}
+
+/* At the first of insertion and issue of a request that is not known to be wanted yet. */
+inline_ struct block_io *claim(struct request *rq)
+{
+	struct block_owner owner = {};
+	struct block_io *s;
+
+	if (!find_owner(rq, &owner)) {
+		/* Of most that the filters do not want the submission was seen and counted. */
+		if (filter.on)
+			return NULL;
+		if (!known_by_bio() && !is_flush(rq) && !on_wanted_disk(rq))
+			return NULL;
+	}
+	if ((known_by_bio() || is_flush(rq)) && !keep_disk(rq))
+		return NULL;
+	s = rq_slot_make(rq);
+	if (!s)
+		return NULL;
+	s->inserted = s->issued = 0;
+	s->wanted = 1;
+	s->began = rq->start_time_ns;
+	s->owner = owner;
+	return s;
+}
+
+inline_ struct block_io *wanted_slot(struct request *rq)
+{
+	struct block_io *s = rq_slot(rq);
+
+	/* A request that was merged into another never ends: where no start was seen, it may be so.
+	 */
+	if (s && s->wanted && (!known_by_bio() || s->began == rq->start_time_ns))
+		return s;
+	return claim(rq);
+}
+
+inline_ void io_inserted(struct request *rq)
+{
+	struct block_io *s = wanted_slot(rq);
+
+	if (s && !s->inserted)
+		s->inserted = bpf_ktime_get_ns();
+}
+
+/* NULL: not wanted. *first: not issued before; again, what is done of it is gone from the request. */
+inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
+{
+	u64 sector = rq->__sector;
+	u32 bytes = rq->__data_len;
+	struct block_io *s = wanted_slot(rq);
+
+	if (!s)
+		return NULL;
+	*first = !s->issued;
+	if (*first) {
+		s->sector = sector;
+		s->bytes = bytes;
+		s->tag = tag;
+	}
+	s->issued = bpf_ktime_get_ns();
+	return s;
+}
+
+/* The request's, once it is done whole; NULL: it is not, or its start was not seen. */
+inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
+{
+	struct block_io *s;
+
+	if (!rq_done(rq, bytes))
+		return NULL;
+	s = rq_slot(rq);
+	if (s && s->issued && s->wanted)
+		return s;
+	/* A flush has a request that is never issued; it carries no data. */
+	if (rq->__data_len && ((s && s->wanted) || (!filter.on && !filter_disk_on && tracing_since &&
+						    rq->start_time_ns > tracing_since)))
+		count(LEDGER_UNMATCHED);
+	if (s) {
+		s->owner.known = 0;
+		s->inserted = s->issued = s->wanted = 0;
+	}
+	return NULL;
+}
+
+/* When all of it has been used. Where its data is written a flush may follow, the submitter's still. */
+inline_ void io_ended(struct request *rq, struct block_io *s)
+{
+	if (!waits_for_flush(rq))
+		s->owner.known = 0;
+	s->inserted = s->issued = s->wanted = 0;
+}
+
+#endif

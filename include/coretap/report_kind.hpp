@@ -1,0 +1,78 @@
+// What each kind of report says about itself. The parser, the sizes of maps, the capabilities and
+// the documentation ask here; none of them knows the kinds.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/fields.hpp"
+#include "coretap/result.hpp"
+#include "coretap/schema.hpp"
+
+namespace coretap {
+
+class Config;
+class Reporter;
+
+/// Where a kind of report writes its part of the section OUTPUT of a manual page.
+class Manual {
+ public:
+  virtual ~Manual() = default;
+  virtual void prose(std::string_view text) = 0;
+  virtual void paragraph() = 0;
+  virtual void fields(const std::vector<Field>& fields) = 0;
+  virtual bool has_option(std::string_view name) const = 0;
+};
+
+class ReportKind {
+ public:
+  virtual ~ReportKind() = default;
+
+  /// "event", "aggregate", "stacks", "outstanding", "recorder", "snapshot".
+  virtual std::string_view name() const = 0;
+  virtual std::unique_ptr<Reporter> reporter() const = 0;
+
+  /// Fields whose formats need facts of the kernel, and that completion offers to --sort.
+  virtual std::vector<Field> fields() const { return {}; }
+  /// Bytes of the records that they read; 0: these are no flat records.
+  virtual std::size_t record_size() const { return 0; }
+  /// Conditions that it asks the command line, beside those of its fields.
+  virtual std::vector<std::string_view> conditions() const { return {}; }
+
+  /// Types of JSON lines, in the order in which they come; columns of CSV.
+  virtual std::vector<JsonKind> json() const = 0;
+  virtual std::vector<OutputKey> csv() const = 0;
+  virtual void manual(Manual& manual) const = 0;
+
+  /// The last word on the command line, and defaults that it leaves open.
+  virtual Result<void> check(Config&) const { return {}; }
+  /// False: the loader reads all by itself; nothing is loaded or attached.
+  virtual bool has_program() const { return true; }
+  /// For --explain where there is no program: "/proc/buddyinfo".
+  virtual std::string source() const { return {}; }
+  /// Room for records on their way, and what --ring-size says of it; empty: no such option.
+  virtual std::uint64_t ring_bytes(const Config&) const { return 128 << 10; }
+  virtual std::string_view ring_doc() const { return {}; }
+  /// Does it print names of kernel functions? Names of system call arguments?
+  virtual bool kernel_symbols() const { return false; }
+  virtual bool argument_names() const { return false; }
+};
+
+/// Any kind of report, as a value of a tool: declared by the structs of reports.hpp.
+class Report {
+ public:
+  Report() = default;
+  template <class Spec>
+  Report(Spec spec) : kind_(make_kind(std::move(spec))) {}
+
+  const ReportKind& operator*() const { return *kind_; }
+  const ReportKind* operator->() const { return kind_.get(); }
+  explicit operator bool() const { return kind_ != nullptr; }
+
+ private:
+  std::shared_ptr<const ReportKind> kind_;
+};
+
+}  // namespace coretap

@@ -1,0 +1,45 @@
+// The keys of JSON lines and the columns of CSV, as documentation lists them and tests compare them
+// with what is written.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/fields.hpp"
+
+namespace coretap {
+
+struct OutputKey {
+  std::string name;
+  std::string type;  ///< of JSON: "integer", "string", "number or null", "array of objects", ...
+  std::string unit;  ///< "nanoseconds"; empty: none
+  std::string doc;
+  std::string_view when = {};           ///< a condition; empty: always there
+  std::vector<OutputKey> members = {};  ///< of the objects in an array
+};
+
+struct JsonKind {
+  std::string type;     ///< the value of "type"
+  std::string written;  ///< when a line of it is written
+  std::vector<OutputKey> keys;
+};
+
+/// The unit follows from the end of the name: "_ns", "_bytes".
+OutputKey key(std::string name, std::string type, std::string doc, std::string_view when = {},
+              std::vector<OutputKey> members = {});
+/// A field's key; its type is what it gives for a record of so many zero bytes.
+OutputKey key(const Field& field, std::size_t record_size, std::string_view when = {});
+/// The same for a record that needs more than zeros.
+OutputKey key_of(const Field& field, const void* record, std::string_view when = {});
+
+/// Keys that several kinds have.
+OutputKey type_key(const std::string& type);
+OutputKey time_key();
+OutputKey monotonic_key();
+/// A kernel stack in JSON, and in CSV.
+OutputKey kernel_stack_key(std::string_view when = {});
+OutputKey folded_kernel_stack_key(std::string_view when = {});
+/// A user stack in JSON: its frames and how far they can be trusted.
+std::vector<OutputKey> user_stack_keys(std::string_view when = {});
+
+}  // namespace coretap

@@ -1,0 +1,128 @@
+// How options and positional arguments are made; those that the library spells are in
+// options_*.cpp.
+#include <fmt/format.h>
+
+#include "cli/option_parts.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr double kShortest = 0.001;  // seconds; below, nobody could read the reports
+constexpr double kLongest = 1e9;
+
+/// The largest number that fits, in units.
+std::uint64_t most_of(Setting target, std::uint64_t unit) {
+  return (target.size >= 8 || !target.size ? UINT64_MAX : (1ULL << (8 * target.size)) - 1) / unit;
+}
+
+}  // namespace
+
+Result<double> take_seconds(std::string_view of, std::string_view text) {
+  auto s = parse_seconds(text);
+  if (!s || *s < kShortest || *s > kLongest)
+    return usage(fmt::format("{}: '{}' is not between {:g} and 1e9 seconds", of, text, kShortest),
+                 "give seconds, or a number with ms, s, m or h");
+  return *s;
+}
+
+Result<std::uint64_t> take_number(std::string_view of, std::string_view text, std::uint64_t least,
+                                  std::uint64_t most,
+                                  std::optional<std::uint64_t> (*parse)(std::string_view)) {
+  auto n = parse(text);
+  if (!n || *n < least || *n > most)
+    return usage(fmt::format("{}: '{}' is not between {} and {}", of, text, least, most));
+  return *n;
+}
+
+Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
+                                             std::uint64_t most) {
+  std::vector<std::uint32_t> all;
+  for (auto rest = text;;) {
+    auto comma = rest.find(',');
+    auto n = parse_unsigned(rest.substr(0, comma));
+    if (!n || *n == 0 || *n > most)
+      return usage(
+          fmt::format("--{}: '{}' is not a list of numbers from 1 to {}", option, text, most),
+          fmt::format("separate them by commas: --{} 1,203", option));
+    all.push_back(static_cast<std::uint32_t>(*n));
+    if (comma == std::string_view::npos) return all;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+Option flag(char letter, std::string_view name, std::string_view doc, Setting target) {
+  return {letter, name, {}, doc, [target](Config& c, std::string_view) -> Result<void> {
+            c.set(target, 1);
+            return {};
+          }};
+}
+
+Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+             std::function<Result<void>(Config&, std::string_view)> apply, Complete complete) {
+  return {letter, name, metavar, doc, std::move(apply), {}, complete};
+}
+
+Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              Setting target, std::uint64_t unit, Setting present) {
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    auto n = take_number(fmt::format("--{}", name), text, 0, most_of(target, unit), parse_unsigned);
+    if (!n) return n.error();
+    c.set(target, *n * unit);
+    c.set(present, 1);
+    return {};
+  });
+}
+
+Option bounded(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+               std::uint64_t Config::*member, std::uint64_t most,
+               std::optional<std::uint64_t> (*parse)(std::string_view)) {
+  return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
+    auto n = take_number(fmt::format("--{}", name), text, 1, most, parse);
+    if (!n) return n.error();
+    c.*member = *n;
+    return {};
+  });
+}
+
+Option same_everywhere(Option option) {
+  option.shared = true;
+  return option;
+}
+
+Option seconds(char letter, std::string_view name, std::string_view doc, double Config::*member) {
+  return same_everywhere(
+      value(letter, name, "SECONDS", doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto s = take_seconds(fmt::format("--{}", name), text);
+        if (!s) return s.error();
+        c.*member = *s;
+        return {};
+      }));
+}
+
+Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
+             std::uint64_t Config::*member, std::uint64_t most) {
+  return same_everywhere(bounded(0, name, metavar, doc, member, most, parse_size));
+}
+
+std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
+  std::vector<Option> all;
+  for (auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+Positional shared::threshold(std::string_view metavar, std::uint64_t unit, std::string_view doc,
+                             Setting target, std::string_view otherwise) {
+  return {
+      .metavar = metavar,
+      .doc = otherwise.empty() ? std::string(doc) : fmt::format("{} (default: {})", doc, otherwise),
+      .apply = [=](Config& c, std::string_view text) -> Result<void> {
+        auto n = take_number(metavar, text, 0, most_of(target, unit), parse_unsigned);
+        if (!n) return n.error();
+        c.set(target, *n * unit);
+        return {};
+      },
+      .otherwise = std::string(otherwise)};
+}
+
+}  // namespace coretap

@@ -1,0 +1,59 @@
+// What is shown, where, and in which order.
+#include "cli/option_parts.hpp"
+
+namespace coretap::shared {
+
+Option output(char letter) {
+  return same_everywhere(value(
+      letter, "output", "FILE", "write to this file, made anew, instead of standard output",
+      [](Config&, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--output: needs a file");
+        return {};
+      },
+      Complete::file));
+}
+
+Option kernel_stack() {
+  return same_everywhere(flag('K', "kernel-stack", "print the kernel stack of each event"));
+}
+Option extended() {
+  auto o = same_everywhere(flag('e', "extended", "print more columns"));
+  o.alias = "extended_fields";
+  return o;
+}
+Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
+
+Option max_keys() {
+  return limit("max-keys", "N", "different keys that can be counted (default: by the machine)",
+               &Config::max_keys, 1 << 24);
+}
+
+Option top(char letter) {
+  auto o = limit("top", "ROWS", "only this many rows", &Config::top, 1 << 24);
+  o.letter = letter;
+  return o;
+}
+Option sort(char letter) {
+  return same_everywhere(value(letter, "sort", "KEY", "rows by this key, the largest first",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 c.sort = text;
+                                 return {};
+                               }));
+}
+
+std::vector<Option> screen() {
+  auto rows = top('r');
+  rows.alias = "maxrows";
+  return {
+      same_everywhere(flag('C', "noclear", "print reports one after another, not over each other")),
+      rows, sort()};
+}
+
+Option csv(char letter) {
+  return same_everywhere(flag(letter, "csv", "comma-separated values with a header line"));
+}
+Option wide(char letter) {
+  return same_everywhere(flag(letter, "wide", "columns wide enough for any IPv6 address"));
+}
+
+}  // namespace coretap::shared

@@ -1,0 +1,48 @@
+// How often perf events run their programs.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "cli/option_parts.hpp"
+
+namespace coretap::shared {
+
+namespace {
+
+constexpr char kMaxRate[] = "kernel.perf_event_max_sample_rate";
+constexpr std::uint64_t kMostPeriod = 10'000'000'000;
+
+}  // namespace
+
+Option frequency(std::string_view doc, std::uint64_t most) {
+  return same_everywhere(
+      value('F', "frequency", "HZ", doc, [=](Config& c, std::string_view text) -> Result<void> {
+        // The kernel lowers its own limit where samples take too long.
+        auto kernels = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
+        auto limit =
+            kernels && *kernels > 0 ? std::min(most, static_cast<std::uint64_t>(*kernels)) : most;
+        auto n = take_number("--frequency", text, 1, limit, parse_unsigned);
+        if (!n) {
+          auto error = n.error();
+          if (limit < most) error.hint = fmt::format("{} is {}", kMaxRate, limit);
+          return error;
+        }
+        c.sampling = at_hz(*n);
+        return {};
+      }));
+}
+
+Option sample_period(char letter, std::string_view doc, std::uint64_t least) {
+  auto o = same_everywhere(
+      value(letter, "period", "PERIOD", doc, [=](Config& c, std::string_view text) -> Result<void> {
+        auto n = take_number("--period", text, least, kMostPeriod, parse_unsigned);
+        if (!n) return n.error();
+        c.sampling = every(*n);
+        return {};
+      }));
+  o.alias = "sample-period";
+  return o;
+}
+
+}  // namespace coretap::shared

@@ -1,0 +1,97 @@
+// How stacks are walked, kept and shown; which waits off the CPU count.
+#include <fmt/format.h>
+
+#include "base/nearest.hpp"
+#include "cli/option_parts.hpp"
+
+namespace coretap::shared {
+
+Option stack_depth() {
+  return same_everywhere(value(
+      0, "perf-max-stack-depth", "FRAMES", "frames kept of each stack, 127 at most (default: 127)",
+      [](Config& c, std::string_view text) -> Result<void> {
+        auto n = take_number("--perf-max-stack-depth", text, 1, 127, parse_unsigned);
+        if (!n) return n.error();
+        c.stack_depth = static_cast<std::uint32_t>(*n);
+        return {};
+      }));
+}
+Option stack_storage() {
+  return limit("stack-storage-size", "STACKS",
+               "different stacks that can be told apart (default: by the machine's memory)",
+               &Config::max_stacks, 1 << 24);
+}
+
+Option folded() {
+  return same_everywhere(flag('f', "folded", "one line per stack, for flame graphs"));
+}
+Option offset(char letter) {
+  return same_everywhere(flag(letter, "offset", "print offsets within functions"));
+}
+
+Option svg() {
+  return same_everywhere(value(
+      0, "svg", "FILE",
+      "write an interactive flame graph to this file (-: standard output) at the end; stacks are "
+      "then printed only with --folded, --json or --csv",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--svg: needs a file's name, or -");
+        c.svg = text;
+        return {};
+      },
+      Complete::file));
+}
+
+Option unwind() {
+  return same_everywhere(
+      value(0, "unwind", "HOW",
+            "how user stacks are walked: auto (default), by the unwind tables of programs and "
+            "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
+            "off, not at all: only where the task stands",
+            [](Config& c, std::string_view text) -> Result<void> {
+              if (text == "auto")
+                c.unwind = Config::automatic;
+              else if (text == "fp")
+                c.unwind = Config::frame_pointers;
+              else if (text == "off")
+                c.unwind = Config::no_walk;
+              else
+                return usage(fmt::format("--unwind: '{}' is not auto, fp or off", text),
+                             did_you_mean(text, {"auto", "fp", "off"}));
+              return {};
+            }));
+}
+
+Option unwind_memory() {
+  return limit("unwind-memory", "SIZE",
+               "memory for unwind tables of programs and libraries that run (default: 64M)",
+               &Config::unwind_memory, 1 << 30);
+}
+
+std::vector<Option> kernel_stacks() {
+  return {folded(), svg(), offset(), stack_depth(), stack_storage()};
+}
+
+std::vector<Option> stacks() {
+  return joined(
+      {{same_everywhere(flag('U', "user-stacks-only", "no kernel stacks")),
+        same_everywhere(flag('K', "kernel-stacks-only", "no user stacks")),
+        same_everywhere(flag('d', "delimited", "a delimiter between kernel and user stack"))},
+       kernel_stacks(),
+       {unwind(), unwind_memory()}});
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
+  return {{"user-stacks-only", "kernel-stacks-only"}, {"folded", "json"}, {"folded", "csv"}};
+}
+
+Result<void> check_off_cpu(const Config& config) {
+  if (config.number("min-block-time", 0) > config.number("max-block-time", UINT64_MAX))
+    return usage("--min-block-time is above --max-block-time", "no wait can be both");
+  if (config.given("user-threads-only") && config.given("kernel-threads-only"))
+    return usage("--user-threads-only and --kernel-threads-only exclude each other",
+                 "without both, all threads are traced");
+  return {};
+}
+
+}  // namespace coretap::shared

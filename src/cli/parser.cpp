@@ -1,0 +1,237 @@
+// The command line, by the C library's getopt_long, which has the rules that users know: bundled
+// letters, abbreviations, options between arguments.
+//
+// Why not a library such as CLI11, cxxopts or argparse: options are a table of values (Option,
+// Positional), because help, mdoc pages and completion for three shells are generated from it. None
+// of these libraries generates those. They would replace only the loop below. They are headers, and
+// each tool declares options: each tool would compile them.
+#include "cli/parser.hpp"
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/nearest.hpp"
+#include "cli/option_parts.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/zones.hpp"
+
+namespace coretap {
+
+namespace {
+
+/// What --ring-size says, if any of the tool's reports has it.
+std::string_view ring_doc(const Tool& tool) {
+  auto doc = tool.report->ring_doc();
+  for (auto& other : tool.other_reports)
+    if (doc.empty()) doc = other.report->ring_doc();
+  return doc;
+}
+
+/// Options that the library gives to every tool.
+std::vector<Option> common_options(const Tool& tool) {
+  using namespace shared;
+  auto simple = [](char letter, std::string_view name, std::string_view doc) {
+    return Option{letter,
+                  name,
+                  {},
+                  doc,
+                  [](Config&, std::string_view) -> Result<void> { return {}; },
+                  {},
+                  Complete::nothing,
+                  true};
+  };
+  std::vector<Option> all;
+  if (std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; }))
+    all.push_back(interval());
+  all.push_back(duration());
+  all.push_back(simple('j', "json", "one JSON object per line"));
+  all.push_back(csv());
+  all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
+  all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
+  if (auto doc = ring_doc(tool); !doc.empty())
+    all.push_back(limit("ring-size", "BYTES", doc, &Config::ring_bytes, 1 << 30));
+  all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
+  all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));
+  all.push_back(simple('h', "help", "print this help"));
+  all.push_back(simple('V', "version", "print the version"));
+  return all;
+}
+
+Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
+  auto see = fmt::format("see {} --help", tool.name);
+  auto word = words.begin();
+  for (auto& p : tool.positionals) {
+    if (word == words.end()) {
+      if (p.needed()) return usage(fmt::format("{} is missing", p.metavar), see);
+      if (p.otherwise.empty() || c.given(p.option)) continue;
+      if (auto r = p.apply(c, p.otherwise); !r) return r;
+      continue;
+    }
+    if (!p.option.empty() && c.given(p.option))
+      return usage(
+          fmt::format("{} '{}' and --{} cannot be used together", p.metavar, *word, p.option),
+          "both set the same value: give one of them");
+    do {
+      auto r = p.apply(c, *word++);
+      if (!r) return r;
+    } while (p.repeats() && word != words.end());
+  }
+  if (word != words.end())
+    return usage(fmt::format("unexpected argument '{}'", *word),
+                 fmt::format("a command to run comes after --; {}", see));
+  return {};
+}
+
+/// An option that getopt does not take; `typed` with its dashes.
+Error refused_option(const Tool& tool, const std::vector<Option>& options, std::string_view typed) {
+  auto see = fmt::format("see {} --help", tool.name);
+  auto word = typed.starts_with("--") ? typed.substr(2) : std::string_view();
+  std::vector<std::string_view> known;
+  std::vector<std::string> begun;
+  for (auto& o : options)
+    for (auto name : {o.name, o.alias}) {
+      if (name.empty()) continue;
+      known.push_back(name);
+      if (name.starts_with(word)) begun.push_back(fmt::format("--{}", name));
+    }
+  if (!word.empty() && begun.size() > 1)
+    return usage(fmt::format("option {} is ambiguous", typed),
+                 fmt::format("it may be any of {}", fmt::join(begun, ", ")));
+  if (auto meant = nearest(word, known); !meant.empty())
+    see = fmt::format("did you mean --{}? {}", meant, see);
+  return usage(fmt::format("unknown option {}", typed), see);
+}
+
+}  // namespace
+
+std::vector<Option> all_options(const Tool& tool) {
+  auto all = tool.options;
+  for (auto& o : common_options(tool)) {
+    // The tool's own spelling of a common option (another letter) comes first.
+    bool has = false;
+    for (auto& own : tool.options) {
+      has |= own.name == o.name;
+      if (own.letter && own.letter == o.letter) o.letter = 0;
+    }
+    if (!has) all.push_back(std::move(o));
+  }
+  return all;
+}
+
+const Report& chosen_report(const Tool& tool, const Config& config) {
+  for (auto& other : tool.other_reports)
+    if (config.given(other.when)) return other.report;
+  return tool.report;
+}
+
+Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
+  Invocation invocation;
+  Config& c = invocation.config;
+  auto options = all_options(tool);
+  std::string letters = ":";
+  std::vector<std::string> names;
+  std::vector<option> longs;
+  names.reserve(4 * options.size());
+  constexpr int kFirst = 1000;  // above any letter
+  for (std::size_t i = 0; i < options.size(); i++) {
+    auto& o = options[i];
+    int has_value = o.metavar.empty() ? no_argument : required_argument;
+    if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
+    for (auto name : {o.name, o.alias}) {
+      if (name.empty()) continue;
+      // Peers write some names with underscores.
+      auto underscored = std::string(name);
+      std::ranges::replace(underscored, '-', '_');
+      for (auto& spelling : {std::string(name), underscored}) {
+        names.push_back(spelling);
+        longs.push_back({names.back().c_str(), has_value, nullptr, kFirst + static_cast<int>(i)});
+      }
+    }
+  }
+  longs.push_back({});
+
+  // What follows -- is a command with options of its own.
+  std::vector<std::string> own;
+  bool command = false;
+  own.emplace_back(tool.name);
+  for (auto& a : arguments) {
+    if (command) {
+      c.command.push_back(a);
+    } else if (a == "--") {
+      command = true;
+    } else {
+      own.push_back(a);
+    }
+  }
+  if (command && c.command.empty()) return usage("-- needs a command after it");
+  std::vector<char*> argv;
+  argv.reserve(own.size() + 1);
+  for (auto& a : own) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(own.size());
+
+  optind = 0;
+  opterr = 0;
+  auto see = fmt::format("see {} --help", tool.name);
+  while (true) {
+    int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
+    if (found == -1) break;
+    std::string_view word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+    if (found == '?' || found == ':') {
+      std::string name = optopt && optopt < kFirst ? fmt::format("-{}", static_cast<char>(optopt))
+                                                   : std::string(word.substr(0, word.find('=')));
+      if (found == ':') return usage(fmt::format("option {} needs a value", name), see);
+      if (optopt >= kFirst) return usage(fmt::format("option {} takes no value", name), see);
+      return refused_option(tool, options, name);
+    }
+    const Option* o = nullptr;
+    if (found >= kFirst) {
+      o = &options[found - kFirst];
+    } else {
+      for (auto& candidate : options)
+        if (candidate.letter == found) o = &candidate;
+    }
+    if (!o) return usage(fmt::format("unknown option {}", word), see);
+    std::string_view text = optarg && !o->metavar.empty() ? optarg : "";
+    if (o->name == "help") invocation.what = Invocation::help;
+    if (o->name == "version") invocation.what = Invocation::version;
+    if (auto r = o->apply(c, text); !r) return r.error();
+    c.give(o->name, text, o->adds_up);
+  }
+  if (invocation.what != Invocation::run) return invocation;
+
+  std::vector<std::string> words(argv.begin() + optind, argv.begin() + argc);
+  if (auto r = take_positionals(tool, c, words); !r) return r.error();
+  if (c.given("json") && c.given("csv")) return usage("--json and --csv exclude each other", see);
+  c.format = c.given("json")  ? OutputFormat::json
+             : c.given("csv") ? OutputFormat::csv
+                              : OutputFormat::text;
+  if (auto r = chosen_report(tool, c)->check(c); !r) return r.error();
+  if (c.svg == "-" && c.holds("folded|json|csv"))
+    return usage("--svg -: standard output is for one thing only", "name a file");
+  if (c.given("exit-status") && c.command.empty())
+    return usage("--exit-status needs a command after --", see);
+  bool filters = false;
+  for (auto& o : tool.options) filters |= o.name == "pid";
+  if (!c.command.empty()) {
+    if (!c.pids.empty() || !c.tids.empty())
+      return usage("-- COMMAND and --pid or --tid exclude each other",
+                   "the command and its children are what is traced");
+    if (!filters) c.give("whole-system", "");
+  }
+  if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
+    return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
+  for (auto& [one, other] : tool.exclusive)
+    if (c.given(one) && c.given(other))
+      return usage(fmt::format("--{} and --{} exclude each other", one, other), see);
+  if (tool.check)
+    if (auto r = tool.check(c); !r) return r.error();
+  return invocation;
+}
+
+}  // namespace coretap

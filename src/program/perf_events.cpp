@@ -1,0 +1,172 @@
+#include "program/perf_events.hpp"
+
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "base/nearest.hpp"
+#include "kernel/kernel.hpp"
+
+namespace coretap {
+
+namespace {
+
+struct Named {
+  std::string_view name;
+  PerfEvent event;
+};
+
+constexpr Named kEvents[] = {
+    {"cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}},
+    {"cpu-cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}},
+    {"instructions", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS}},
+    {"cache-references", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES}},
+    {"cache-misses", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES}},
+    {"branches", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS}},
+    {"branch-instructions", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS}},
+    {"branch-misses", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES}},
+    {"bus-cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES}},
+    {"stalled-cycles-frontend", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND}},
+    {"stalled-cycles-backend", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND}},
+    {"ref-cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES}},
+    {"cpu-clock", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK}},
+    {"task-clock", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK}},
+    {"page-faults", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS}},
+    {"minor-faults", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN}},
+    {"major-faults", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ}},
+    {"context-switches", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES}},
+    {"cpu-migrations", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS}},
+    {"alignment-faults", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS}},
+    {"emulation-faults", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS}},
+};
+
+/// What counts of a cache exist; of those that code is fetched through there are no stores.
+enum Operations { loads, loads_prefetches, all };
+struct Cache {
+  std::string_view name;
+  std::uint64_t id;
+  Operations operations;
+};
+constexpr Cache kCaches[] = {
+    {"L1-dcache", PERF_COUNT_HW_CACHE_L1D, all},
+    {"L1-icache", PERF_COUNT_HW_CACHE_L1I, loads_prefetches},
+    {"LLC", PERF_COUNT_HW_CACHE_LL, all},
+    {"dTLB", PERF_COUNT_HW_CACHE_DTLB, all},
+    {"iTLB", PERF_COUNT_HW_CACHE_ITLB, loads},
+    {"branch", PERF_COUNT_HW_CACHE_BPU, loads},
+    {"node", PERF_COUNT_HW_CACHE_NODE, all},
+};
+struct Count {
+  std::string_view name;
+  std::uint64_t operation, result;
+  bool of(Operations operations) const {
+    return operations == all || operation == PERF_COUNT_HW_CACHE_OP_READ ||
+           (operations == loads_prefetches && operation == PERF_COUNT_HW_CACHE_OP_PREFETCH);
+  }
+};
+constexpr Count kCounts[] = {
+    {"loads", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"load-misses", PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"stores", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS},
+};
+
+struct OwnedName {
+  std::string name;
+  PerfEvent event;
+};
+
+const std::vector<OwnedName>& all_events() {
+  static const auto known = [] {
+    std::vector<OwnedName> list;
+    for (auto& e : kEvents) list.push_back({std::string(e.name), e.event});
+    for (auto& cache : kCaches)
+      for (auto& count : kCounts)
+        if (count.of(cache.operations))
+          list.push_back(
+              {fmt::format("{}-{}", cache.name, count.name),
+               {PERF_TYPE_HW_CACHE, cache.id | count.operation << 8 | count.result << 16}});
+    return list;
+  }();
+  return known;
+}
+
+}  // namespace
+
+bool PerfEvent::is_clock() const {
+  return type == PERF_TYPE_SOFTWARE &&
+         (config == PERF_COUNT_SW_CPU_CLOCK || config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+bool PerfEvent::is_hardware() const { return type != PERF_TYPE_SOFTWARE; }
+
+std::vector<std::string> perf_event_names() {
+  std::vector<std::string> names;
+  for (auto& e : all_events()) names.push_back(e.name);
+  return names;
+}
+
+Result<PerfEvent> perf_event(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (auto& e : all_events()) {
+    if (e.name == name) return e.event;
+    known.push_back(e.name);
+  }
+  if (name.size() > 1 && name.front() == 'r') {
+    std::uint64_t config = 0;
+    auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), config, 16);
+    if (error == std::errc{} && end == name.data() + name.size())
+      return PerfEvent{PERF_TYPE_RAW, config};
+  }
+  return Error{
+      fmt::format("there is no perf event '{}'", name), {}, did_you_mean(name, known), kUsage};
+}
+
+std::uint64_t least_period(const PerfEvent& event) {
+  return event.is_clock() ? kLeastClockPeriod : event.is_hardware() ? kLeastHardwarePeriod : 1;
+}
+
+int open_perf_event(const PerfEvent& event, const Sampling& sampling, int cpu) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = event.type;
+  attr.config = event.config;
+  if (sampling.period) {
+    attr.sample_period = sampling.period;
+  } else if (sampling.hz) {
+    attr.freq = 1;
+    attr.sample_freq = sampling.hz;
+  }
+  return static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+std::string perf_event_refusal(std::string_view name) {
+  auto event = perf_event(name);
+  if (!event) {
+    auto& e = event.error();
+    return e.hint.empty() ? e.what : fmt::format("{}; {}", e.what, e.hint);
+  }
+  // So long a period that it is not over before the descriptor is closed.
+  constexpr std::uint64_t kLong = 1'000'000'000'000;
+  Fd fd(open_perf_event(*event, every(kLong), online_cpus().front()));
+  if (fd || errno == EACCES || errno == EPERM) return {};
+  // Of events of caches EINVAL says that this CPU has no such combination.
+  const bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP || errno == EINVAL;
+  if (!missing) return fmt::format("cannot open {}: {}", name, strerror(errno));
+  if (!event->is_hardware()) return fmt::format("this kernel has no software event {}", name);
+  return fmt::format(
+      "this machine has no hardware counter for {}; virtual machines often have none", name);
+}
+
+}  // namespace coretap

@@ -1,0 +1,41 @@
+// How the rows of an aggregate are shown; one class per layout.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coretap/reports.hpp"
+#include "program/session.hpp"
+#include "reports/aggregate_rows.hpp"
+
+namespace coretap {
+
+/// What a layout shows at one report.
+struct AggregateReading {
+  std::vector<std::string>& rows;            ///< key and counters of each, in order
+  const AggregateRows& order;                ///< sorts them again
+  const std::vector<std::uint64_t>& totals;  ///< AggregateReport::totals, since tracing began
+  std::string stamp;                         ///< time of JSON and CSV
+};
+
+class AggregateLayout {
+ public:
+  virtual ~AggregateLayout() = default;
+  virtual void configure(Session&) {}
+  /// Before the first report: titles, or the terminal.
+  virtual void begin(Session&) {}
+  virtual void show(Session&, AggregateReading&) = 0;
+  virtual void finish() {}
+  /// For Reporter's functions of these names.
+  virtual std::vector<int> wakes() const { return {}; }
+  virtual std::vector<int> signals() const { return {}; }
+  virtual void poll(Session&, AggregateRows&) {}
+  virtual void signalled(Session&, int) {}
+  virtual bool wants_end() const { return false; }
+};
+
+std::unique_ptr<AggregateLayout> make_histogram_layout(const AggregateReport& report);
+std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
+std::unique_ptr<AggregateLayout> make_interval_layout(const AggregateReport& report);
+
+}  // namespace coretap

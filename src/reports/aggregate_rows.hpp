@@ -1,0 +1,42 @@
+// Rows of an aggregate: what each key's counters grew by since the reading before, in order.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/reports.hpp"
+#include "reports/counter_deltas.hpp"
+
+namespace coretap {
+
+class AggregateRows {
+ public:
+  using Counters = CounterDeltas::Counters;
+  using Reading = CounterDeltas::Reading;
+
+  explicit AggregateRows(const AggregateReport& report)
+      : report_(report), deltas_(report.event_counters) {}
+
+  /// By these fields of the report ("total_ns,count"), the largest first; empty: by key.
+  void order(std::string_view sort);
+  void reverse(bool smallest_first) { reversed_ = smallest_first; }
+
+  /// A row (key and counters) for each key that had events since the reading before.
+  std::vector<std::string> since_last(Reading now, const FieldContext& context);
+  /// Sorts rows again, after order() or reverse().
+  void sort(std::vector<std::string>& rows, const FieldContext& context) const;
+
+  /// Events in all rows so far.
+  std::uint64_t events() const { return events_; }
+  CounterDeltas& deltas() { return deltas_; }
+
+ private:
+  const AggregateReport& report_;
+  std::vector<const Field*> sort_;
+  bool reversed_ = false;
+  std::uint64_t events_ = 0;
+  CounterDeltas deltas_;
+};
+
+}  // namespace coretap

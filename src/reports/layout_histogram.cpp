@@ -1,0 +1,114 @@
+// One histogram for each set of keys.
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "reports/aggregate_layout.hpp"
+#include "reports/histogram.hpp"
+#include "text/terminal.hpp"
+#include "text/value.hpp"
+
+namespace coretap {
+
+namespace {
+
+class HistogramLayout : public AggregateLayout {
+ public:
+  explicit HistogramLayout(const AggregateReport& report) : report_(report), scale_(report.scale) {}
+
+  void configure(Session& s) override {
+    if (s.config.given("milliseconds")) scale_.step = 1'000'000;
+    for (auto& key : report_.fields)
+      if (s.config.holds(key.shown_with)) keys_.push_back(&key);
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format != OutputFormat::csv) return;
+    std::string header = "time,";
+    for (auto* key : keys_) header += fmt::format("{},", key->key);
+    for (auto& k : slot_keys(scale_)) header += k.name + (k.name == "count" ? "" : ",");
+    s.out.line(header);
+  }
+
+  void show(Session& s, AggregateReading& r) override {
+    if (s.config.format == OutputFormat::text) {
+      s.out.line(s.config.given("timestamp") ? "\n" + wall_time() : "");
+      if (report_.totals_size) s.out.line(totals_line(s, r));
+    }
+    for (auto& row : r.rows) {
+      hist h;
+      memcpy(&h, row.data() + report_.value_at, sizeof h);
+      if (s.config.format == OutputFormat::json)
+        json(s, r, &row, h);
+      else if (s.config.format == OutputFormat::csv)
+        csv(s, r, row, h);
+      else
+        text(s, row, h);
+    }
+    if (r.rows.empty() && s.config.format == OutputFormat::json) json(s, r, nullptr, hist{});
+  }
+
+ private:
+  std::string totals_line(Session& s, const AggregateReading& r) const {
+    std::string values;
+    for (auto& t : report_.totals) {
+      if (!s.config.holds(t.shown_with)) continue;
+      auto format = t.format;
+      format.width = 0;
+      values += (values.empty() ? "" : "/") +
+                coretap::show(format, t.read(r.totals.data(), s.names.context), s.names);
+    }
+    return fmt::format("{}: {}", report_.totals_title, values);
+  }
+
+  void json(Session& s, const AggregateReading& r, const std::string* row, const hist& h) const {
+    JsonLine line;
+    line.text("type", "histogram").text("time", r.stamp);
+    if (row)
+      for (auto* k : keys_) json_field(line, *k, row->data(), s.names);
+    for (auto& t : report_.totals) json_field(line, t, r.totals.data(), s.names);
+    json_histogram(line, h, scale_);
+    s.out.line(line.finish());
+  }
+
+  void csv(Session& s, const AggregateReading& r, const std::string& row, const hist& h) const {
+    std::string keys;
+    for (auto* k : keys_)
+      keys += csv_value(*k, k->read(row.data(), s.names.context), s.names) + ',';
+    for (int i = 0; i < HIST_SLOTS; i++)
+      if (h.slots[i])
+        s.out.line(fmt::format("{},{}{},{},{}", r.stamp, keys, scale_.from(i), scale_.below(i),
+                               h.slots[i]));
+  }
+
+  void text(Session& s, const std::string& row, const hist& h) const {
+    std::string title;
+    for (auto* k : keys_) {
+      auto format = k->format;
+      format.width = 0;
+      auto value = coretap::show(format, k->read(row.data(), s.names.context), s.names);
+      // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
+      title += k->title.empty()
+                   ? ' ' + value
+                   : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k->title, value);
+    }
+    if (!title.empty()) s.out.line(title);
+    s.out.write(draw_histogram(h, scale_, text_columns()));
+    if (!report_.extension.empty() && s.config.given(report_.extension))
+      s.out.line(histogram_summary(h, scale_));
+    if (!title.empty()) s.out.write("\n");
+  }
+
+  const AggregateReport& report_;
+  HistogramScale scale_;
+  std::vector<const Field*> keys_;
+};
+
+}  // namespace
+
+std::unique_ptr<AggregateLayout> make_histogram_layout(const AggregateReport& report) {
+  return std::make_unique<HistogramLayout>(report);
+}
+
+}  // namespace coretap

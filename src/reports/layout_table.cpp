@@ -1,0 +1,181 @@
+// Rows by key, the largest first: a block at each report, or a screen that redraws itself.
+#include <csignal>
+
+#include <algorithm>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "reports/aggregate_layout.hpp"
+#include "text/columns.hpp"
+#include "text/screen.hpp"
+#include "text/terminal.hpp"
+
+namespace coretap {
+
+namespace {
+
+class TableLayout : public AggregateLayout {
+ public:
+  explicit TableLayout(const AggregateReport& report) : report_(report) {}
+
+  void configure(Session& s) override {
+    columns_.choose(s.config, report_.fields);
+    top_ = s.config.top ? s.config.top : SIZE_MAX;
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv) s.out.line("time," + columns_.keys());
+  }
+
+  void show(Session& s, AggregateReading& r) override {
+    auto total = total_line(r.rows);
+    if (r.rows.size() > top_) r.rows.resize(top_);
+    if (report_.largest_last && s.config.sort.empty()) std::reverse(r.rows.begin(), r.rows.end());
+    if (s.config.format == OutputFormat::json) {
+      for (auto& row : r.rows) {
+        JsonLine line;
+        line.text("type", "row").text("time", r.stamp);
+        columns_.json(line, row.data(), s.names);
+        s.out.line(line.finish());
+      }
+    } else if (s.config.format == OutputFormat::csv) {
+      for (auto& row : r.rows) s.out.line(r.stamp + ',' + columns_.csv(row.data(), s.names));
+    } else {
+      auto limit = line_limit();
+      for (auto& line : block(s, r.rows, r.rows.size())) s.out.line(cut_to(line, limit));
+      if (!total.empty()) s.out.line(total);
+      s.out.write("\n");
+    }
+  }
+
+ protected:
+  /// About all rows, those beyond the top included.
+  std::string total_line(const std::vector<std::string>& rows) const {
+    if (!report_.total) return {};
+    std::vector<std::uint64_t> sums(report_.value_size / 8);
+    for (auto& row : rows)
+      for (std::size_t i = 0; i < sums.size(); i++) {
+        std::uint64_t counter = 0;
+        memcpy(&counter, row.data() + report_.value_at + i * 8, sizeof counter);
+        sums[i] += counter;
+      }
+    return report_.total(sums.data());
+  }
+
+  virtual std::string header(std::size_t) const { return fmt::format("[{}]", wall_time()); }
+
+  std::vector<std::string> block(const Session& s, const std::vector<std::string>& rows,
+                                 std::size_t all) const {
+    std::vector<std::string> lines;
+    if (s.config.holds(report_.header_when)) lines.push_back(header(all));
+    lines.push_back(columns_.titles());
+    for (auto& row : rows) lines.push_back(columns_.row(row.data(), s.names));
+    return lines;
+  }
+
+  const AggregateReport& report_;
+  Columns columns_;
+  std::size_t top_ = SIZE_MAX;
+};
+
+/// On a terminal in place, with keys: q quit, s next column to sort by, r reverse, p or space
+/// pause.
+class ScreenLayout : public TableLayout {
+ public:
+  using TableLayout::TableLayout;
+
+  void configure(Session& s) override {
+    TableLayout::configure(s);
+    for (auto& f : report_.fields)
+      if (s.config.holds(f.only_with) && s.config.holds(f.shown_with)) sorts_.push_back(f.key);
+    auto first = s.config.sort.empty() ? report_.sort.substr(0, report_.sort.find(','))
+                                       : std::string_view(s.config.sort);
+    sort_ =
+        static_cast<std::size_t>(std::find(sorts_.begin(), sorts_.end(), first) - sorts_.begin());
+  }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::text && !s.config.given("noclear") && Screen::possible())
+      screen_.open();
+    TableLayout::begin(s);
+  }
+
+  void show(Session& s, AggregateReading& r) override {
+    if (!screen_.is_open()) {
+      TableLayout::show(s, r);
+      return;
+    }
+    if (paused_) return;  // what was added meanwhile is in no picture, and in the ledger
+    rows_ = std::move(r.rows);
+    draw(s);
+  }
+
+  void poll(Session& s, AggregateRows& order) override {
+    for (char key : screen_.take_keys()) pressed(s, order, key);
+  }
+
+  std::vector<int> wakes() const override {
+    return screen_.is_open() ? std::vector<int>{STDIN_FILENO} : std::vector<int>();
+  }
+  std::vector<int> signals() const override {
+    return screen_.is_open() ? std::vector<int>{SIGWINCH, SIGCONT} : std::vector<int>();
+  }
+  void signalled(Session& s, int number) override {
+    if (number == SIGCONT) screen_.reopen();
+    draw(s);
+  }
+  bool wants_end() const override { return quit_; }
+  void finish() override { screen_.close(); }
+
+ private:
+  std::string header(std::size_t rows) const override {
+    auto load = read_file("/proc/loadavg", 64).value_or("");
+    while (!load.empty() && load.back() == '\n') load.pop_back();
+    return fmt::format("{} loadavg: {} rows: {}{}", wall_time(), load, rows,
+                       paused_ ? " [paused]" : "");
+  }
+
+  void draw(const Session& s) {
+    auto rows = rows_;
+    auto room = static_cast<std::size_t>(std::max(1, terminal_size().rows - 3));
+    auto shown = std::min({rows.size(), top_, room});
+    rows.resize(shown);
+    auto text = screen_.picture(block(s, rows, rows_.size()));
+    const_cast<Session&>(s).out.write(text);
+    const_cast<Session&>(s).out.flush();
+  }
+
+  void pressed(Session& s, AggregateRows& order, char key) {
+    if (key == 'q' || key == 'Q') {
+      quit_ = true;
+      return;
+    }
+    if (key == 'p' || key == ' ') paused_ = !paused_;
+    if (key == 'r') reversed_ = !reversed_;
+    if (key == 's' && !sorts_.empty()) sort_ = (sort_ + 1) % sorts_.size();
+    if (key == 's') order.order(sorts_[sort_]);
+    order.reverse(reversed_);
+    order.sort(rows_, s.names.context);
+    draw(s);
+  }
+
+  Screen screen_;
+  std::vector<std::string> rows_;
+  std::vector<std::string_view> sorts_;
+  std::size_t sort_ = 0;
+  bool reversed_ = false, paused_ = false, quit_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report) {
+  if (report.layout == AggregateReport::screen) return std::make_unique<ScreenLayout>(report);
+  return std::make_unique<TableLayout>(report);
+}
+
+}  // namespace coretap

@@ -1,0 +1,305 @@
+// Aggregates: reads the kernel's counters by key and shows what was added since the last reading.
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/clock.hpp"
+#include "program/maps.hpp"
+#include "program/variables.hpp"
+#include "reports/aggregate_layout.hpp"
+#include "reports/aggregate_rows.hpp"
+#include "reports/histogram.hpp"
+#include "reports/reporter.hpp"
+
+namespace coretap {
+
+namespace {
+
+std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
+  switch (report.layout) {
+    case AggregateReport::histograms:
+      return make_histogram_layout(report);
+    case AggregateReport::interval:
+      return make_interval_layout(report);
+    default:
+      return make_table_layout(report);
+  }
+}
+
+class AggregateReporter : public Reporter {
+ public:
+  explicit AggregateReporter(const AggregateReport& report)
+      : report_(report), rows_(report), layout_(make_layout(report)) {}
+
+  void configure(Session& s) override {
+    keyed_ = keyed(s.config);
+    set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
+    set_variable(s, fmt::format("{}_step", report_.map),
+                 s.config.given("milliseconds") ? 1'000'000 : report_.scale.step);
+    rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
+    layout_->configure(s);
+  }
+
+  void size_maps(Session& s) override {
+    if (auto* map = s.map(report_.map); map && keyed_) size_for_keys(s, map);
+  }
+
+  Result<void> open(Session& s) override {
+    last_ns_ = monotonic_ns();
+    if (report_.totals_size)
+      if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
+    if (keyed_) return {};
+    return slots_.open(s.map(fmt::format("{}_cpus", report_.map)));
+  }
+
+  void begin(Session& s) override { layout_->begin(s); }
+
+  void report(Session& s) override {
+    auto now = monotonic_ns();
+    s.names.context.seconds = static_cast<double>(now - last_ns_) / 1e9;
+    last_ns_ = now;
+    auto before = rows_.events();
+    std::vector<std::string> rows;
+    if (report_.layout == AggregateReport::interval) {
+      rows.push_back(one_row());
+    } else {
+      rows = rows_.since_last(read(s), s.names.context);
+      if (keyed_) forget_idle(s.map(report_.map), rows_.deltas());
+      s.ledger.shown += rows_.events() - before;
+    }
+    std::vector<std::uint64_t> totals(report_.totals_size / 8);
+    totals_.sum(totals.data(), totals.size());
+    AggregateReading reading{rows, rows_, totals, iso_time(now)};
+    layout_->show(s, reading);
+  }
+
+  void poll(Session& s) override { layout_->poll(s, rows_); }
+  std::vector<int> wakes() const override { return layout_->wakes(); }
+  std::vector<int> signals() const override { return layout_->signals(); }
+  void signalled(Session& s, int number) override { layout_->signalled(s, number); }
+  bool wants_end() const override { return layout_->wants_end(); }
+  Result<void> finish(Session&) override {
+    layout_->finish();
+    return {};
+  }
+
+ private:
+  using Counters = AggregateRows::Counters;
+
+  bool keyed(const Config& config) const {
+    if (report_.keyless) return false;
+    if (report_.layout != AggregateReport::histograms) return config.holds(report_.keyed_when);
+    return std::any_of(report_.fields.begin(), report_.fields.end(),
+                       [&](auto& key) { return config.holds(key.shown_with); });
+  }
+
+  AggregateRows::Reading read(Session& s) const {
+    AggregateRows::Reading all;
+    std::size_t counters = report_.value_size / 8;
+    if (keyed_) {
+      each_entry(s.map(report_.map), [&](const char* key, const char* value) {
+        Counters c(counters);
+        memcpy(c.data(), value, report_.value_size);
+        all.emplace(std::string(key, report_.key_size), std::move(c));
+      });
+      return all;
+    }
+    Counters sum(slots_.size() / 8);
+    slots_.sum(sum.data(), sum.size());
+    // One value, or one for each small number.
+    for (std::uint32_t number = 0; (number + 1) * counters <= sum.size(); number++) {
+      auto first = sum.begin() + static_cast<std::ptrdiff_t>(number * counters);
+      auto last = first + static_cast<std::ptrdiff_t>(counters);
+      if (std::all_of(first, last, [](auto c) { return c == 0; })) continue;
+      std::string key(report_.key_size, '\0');
+      memcpy(key.data(), &number, std::min(sizeof number, key.size()));
+      all.emplace(std::move(key), Counters(first, last));
+    }
+    return all;
+  }
+
+  /// Of an interval in which nothing happened too.
+  std::string one_row() {
+    Counters now(report_.value_size / 8);
+    slots_.sum(now.data(), now.size());
+    before_.resize(now.size());
+    std::string row(report_.value_size, '\0');
+    for (std::size_t i = 0; i < now.size(); i++) {
+      auto added = now[i] - before_[i];
+      memcpy(row.data() + i * 8, &added, 8);
+    }
+    before_ = std::move(now);
+    return row;
+  }
+
+  const AggregateReport& report_;
+  AggregateRows rows_;
+  std::unique_ptr<AggregateLayout> layout_;
+  CpuSlots slots_, totals_;
+  Counters before_;
+  bool keyed_ = false;
+  std::uint64_t last_ns_ = 0;
+};
+
+/// "a,b" -> "a, then b"
+std::string in_turn(std::string_view list) {
+  std::string words(list);
+  for (std::size_t at = 0; (at = words.find(',', at)) != words.npos; at += 6)
+    words.replace(at, 1, ", then ");
+  return words;
+}
+
+class AggregateKind : public ReportKind {
+ public:
+  explicit AggregateKind(AggregateReport report) : report_(std::move(report)) {}
+
+  std::string_view name() const override { return "aggregate"; }
+  std::unique_ptr<Reporter> reporter() const override {
+    return std::make_unique<AggregateReporter>(report_);
+  }
+  std::vector<Field> fields() const override { return report_.fields; }
+  std::size_t record_size() const override { return report_.value_at + report_.value_size; }
+  std::vector<std::string_view> conditions() const override {
+    return {report_.keyed_when, report_.extension, report_.header_when};
+  }
+
+  std::vector<JsonKind> json() const override {
+    JsonKind kind;
+    if (report_.layout == AggregateReport::histograms) {
+      kind = {"histogram",
+              report_.fields.empty() ? "one a report" : "one a report and set of keys",
+              {type_key("histogram"), time_key()}};
+      for (auto& f : report_.fields) kind.keys.push_back(of(f, f.shown_with));
+      for (auto& f : report_.totals) kind.keys.push_back(key(f, report_.totals_size));
+      for (auto& k : histogram_keys(report_.scale)) kind.keys.push_back(k);
+      return {kind};
+    }
+    bool interval = report_.layout == AggregateReport::interval;
+    auto* type = interval ? "interval" : "row";
+    kind = {type, interval ? "one a report" : "one a row", {type_key(type), time_key()}};
+    for (auto& k : columns()) kind.keys.push_back(k);
+    return {kind};
+  }
+
+  std::vector<OutputKey> csv() const override {
+    std::vector<OutputKey> all = {time_key()};
+    if (report_.layout == AggregateReport::histograms) {
+      for (auto& f : report_.fields) all.push_back(of(f, f.shown_with));
+      for (auto& k : slot_keys(report_.scale)) all.push_back(k);
+    } else {
+      for (auto& k : columns()) all.push_back(k);
+    }
+    return all;
+  }
+
+  void manual(Manual& m) const override {
+    if (report_.layout == AggregateReport::histograms)
+      histogram_manual(m);
+    else if (report_.layout == AggregateReport::interval)
+      interval_manual(m);
+    else
+      table_manual(m);
+  }
+
+  Result<void> check(Config& c) const override {
+    if (report_.sort.empty()) return {};
+    std::vector<std::string_view> known;
+    for (auto& f : report_.fields)
+      if (c.holds(f.only_with)) known.push_back(f.key);
+    if (!c.sort.empty() && std::find(known.begin(), known.end(), c.sort) == known.end())
+      return Error{fmt::format("--sort: there is no key '{}'", c.sort),
+                   {},
+                   fmt::format("there are: {}", fmt::join(known, ", ")),
+                   kUsage};
+    if (!c.given("top") && c.format == OutputFormat::text) c.top = report_.top;
+    return {};
+  }
+
+ private:
+  OutputKey of(const Field& f, std::string_view when) const { return key(f, record_size(), when); }
+  std::vector<OutputKey> columns() const {
+    std::vector<OutputKey> all;
+    for (auto& f : report_.fields)
+      if (!f.table_only) all.push_back(of(f, f.only_with));
+    return all;
+  }
+
+  void histogram_manual(Manual& m) const {
+    auto& scale = report_.scale;
+    m.prose(
+        fmt::format("Each report is a histogram of {}: a line for each range{}, with the "
+                    "number of values in it and a bar.",
+                    report_.what, scale.linear ? "" : " of powers of two"));
+    if (m.has_option("milliseconds"))
+      m.prose("Ranges are in microseconds, or milliseconds with --milliseconds.");
+    else if (scale.unit.suffix == unit::ns.suffix)
+      m.prose(scale.step == 1'000 ? "Ranges are in microseconds." : "Ranges are in milliseconds.");
+    else if (!scale.unit.plural.empty())
+      m.prose(fmt::format("Ranges are in {}{}.",
+                          scale.step == 1 ? "" : fmt::format("{} ", scale.step),
+                          scale.unit.plural));
+    if (scale.linear)
+      m.prose(fmt::format("The last range, from {} on, has no upper bound.", HIST_SLOTS - 1));
+    if (!report_.extension.empty())
+      m.prose(fmt::format("With --{} a line with average, total and count follows.",
+                          report_.extension));
+    if (!report_.totals.empty()) {
+      m.prose(fmt::format(
+          "Above it stands \"{}\", since tracing began; in JSON these are keys of the report:",
+          report_.totals_title));
+      m.fields(report_.totals);
+    }
+    if (report_.fields.empty()) return;
+    m.paragraph();
+    m.prose(
+        "There is one histogram for each set of those of these that are asked for; in parentheses "
+        "their keys in JSON and CSV.");
+    m.fields(report_.fields);
+  }
+
+  void interval_manual(Manual& m) const {
+    m.prose(
+        "One line a report, about what happened since the one before; in parentheses the columns' "
+        "keys in JSON and CSV.");
+    if (report_.time_when.empty())
+      m.prose("Each line begins with the time.");
+    else if (m.has_option(report_.time_when))
+      m.prose(fmt::format("With --{} each line begins with the time.", report_.time_when));
+    m.fields(report_.fields);
+  }
+
+  void table_manual(Manual& m) const {
+    bool screen = report_.layout == AggregateReport::screen;
+    if (screen)
+      m.prose(
+          "On a terminal each report is drawn over the one before, in the size of the terminal. The "
+          "key q ends, s sorts by the next column, r reverses the order, p or space pauses. With "
+          "--noclear, and where standard output is not a terminal, reports follow each other.");
+    m.prose(fmt::format(
+        "Each report has {} and a row for each key about which there is something to tell since the "
+        "report before, by {}, the largest {}; in parentheses the columns' keys in JSON and CSV.",
+        screen ? "a line with the time of day, the load averages and the number of rows"
+               : fmt::format("{}the time of day in brackets",
+                             report_.header_when.empty()
+                                 ? ""
+                                 : fmt::format("with --{} ", report_.header_when)),
+        in_turn(report_.sort), report_.largest_last ? "last" : "first"));
+    if (m.has_option("top") && report_.top)
+      m.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", report_.top));
+    m.fields(report_.fields);
+  }
+
+  AggregateReport report_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ReportKind> make_kind(AggregateReport report) {
+  return std::make_shared<AggregateKind>(std::move(report));
+}
+
+}  // namespace coretap

@@ -1,0 +1,94 @@
+#include "coretap/schema.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "text/names.hpp"
+
+namespace coretap {
+
+namespace {
+
+std::string unit_of(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
+      {"_ns", "nanoseconds"},
+      {"_us", "microseconds"},
+      {"_ms", "milliseconds"},
+      {"_bytes", "bytes"},
+      {"_sectors", "sectors of 512 bytes"},
+      {"_kb", "KiB"},
+      {"_mb", "MiB"},
+      {"_pages", "pages"},
+      {"_ratio", "0 to 1"},
+  };
+  for (auto& [suffix, unit] : kUnits)
+    if (key.ends_with(suffix)) return std::string(unit);
+  return {};
+}
+
+/// What the field's reader gives for an empty record tells its type.
+std::string type_of(const Field& f, const Value& value) {
+  if (names_things(f.format)) return "string";
+  if (std::holds_alternative<std::string>(value)) return "string";
+  if (std::holds_alternative<bool>(value)) return "boolean";
+  if (std::holds_alternative<double>(value)) return "number";
+  if (std::holds_alternative<std::int64_t>(value))
+    return f.format.kind == Format::thousandths ? "number" : "integer";
+  if (std::holds_alternative<std::uint64_t>(value))
+    return f.format.kind == Format::pointer ? "integer or null" : "integer";
+  switch (f.format.kind) {
+    case Format::text:
+      return "string or null";
+    case Format::percent:
+    case Format::thousandths:
+      return "number or null";
+    default:
+      return "integer or null";
+  }
+}
+
+}  // namespace
+
+OutputKey key(std::string name, std::string type, std::string doc, std::string_view when,
+              std::vector<OutputKey> members) {
+  auto unit = unit_of(name);
+  return {std::move(name),   std::move(type), std::move(unit), std::move(doc), when,
+          std::move(members)};
+}
+
+OutputKey key_of(const Field& f, const void* record, std::string_view when) {
+  return key(std::string(f.key), type_of(f, f.read(record, {})), std::string(f.doc), when);
+}
+
+OutputKey key(const Field& f, std::size_t record_size, std::string_view when) {
+  std::vector<std::uint64_t> zeros(record_size / 8 + 1);
+  return key_of(f, zeros.data(), when);
+}
+
+OutputKey type_key(const std::string& type) {
+  return key("type", "string", fmt::format("\"{}\"", type));
+}
+OutputKey time_key() { return key("time", "string", "wall clock, ISO 8601 with zone"); }
+OutputKey monotonic_key() { return key("monotonic_ns", "integer", "the kernel's monotonic clock"); }
+
+OutputKey kernel_stack_key(std::string_view when) {
+  return key("kernel_stack", "array of strings", "kernel stack, the innermost function first",
+             when);
+}
+
+OutputKey folded_kernel_stack_key(std::string_view when) {
+  return key("kernel_stack", "string",
+             "kernel stack, outermost function first, joined by semicolons", when);
+}
+
+std::vector<OutputKey> user_stack_keys(std::string_view when) {
+  return {key("user_stack", "array of strings", "user stack, the innermost function first", when),
+          key("user_stack_truncated", "string or null",
+              "why the user stack ends too early, such as \"no mapping\"; null: it is whole", when),
+          key("user_stack_guessed", "integer",
+              "frames of it that only a frame pointer led to, in code without unwind information",
+              when)};
+}
+
+}  // namespace coretap

@@ -1,0 +1,88 @@
+// biotop: the processes that do the most block I/O.
+#include "block/biotop.h"
+
+#include "biotop.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<biotop_bpf>;
+using Line = Row<biotop_key, biotop_value>;
+
+namespace {
+
+constexpr std::uint32_t kMinorBits = 20;
+
+Value pid(const Line& l) { return l.key.pid ? detail::to_value(l.key.pid) : Value{}; }
+std::string comm(const Line& l) {
+  return l.key.comm[0] ? std::string(l.key.comm, strnlen(l.key.comm, COMM_LEN)) : "[unknown]";
+}
+std::uint32_t operation(const Line& l) { return l.key.flags; }
+std::uint32_t major(const Line& l) { return l.key.disk >> kMinorBits; }
+std::uint32_t minor(const Line& l) { return l.key.disk & ((1U << kMinorBits) - 1); }
+std::uint32_t disk(const Line& l) { return l.key.disk; }
+std::uint64_t ios(const Line& l) { return l.value.ios; }
+std::uint64_t bytes(const Line& l) { return l.value.bytes; }
+std::uint64_t time_ns(const Line& l) { return l.value.time_ns; }
+std::uint64_t average_ns(const Line& l) { return l.value.ios ? l.value.time_ns / l.value.ios : 0; }
+
+}  // namespace
+
+TOOL(biotop) {
+  return {
+      .name = "biotop",
+      .summary = "block I/O by process, disk and operation, as a screen",
+      .description =
+          "Requests to disks that completed in each interval, by the process that submitted them, "
+          "the disk and the operation (D: R read, W write, D discard, F flush), with their bytes and "
+          "the average time from issue to completion. With --queued the time in the I/O "
+          "scheduler's queue counts too.\n\n"
+          "The process is the one that made the request, not the one that was interrupted when it "
+          "ended; what the kernel writes back later on its own was submitted by a kernel thread. "
+          "[unknown] are requests that were made before tracing began.",
+      .overhead = "three hooks per I/O (four with --queued); counted in the kernel",
+      .examples = {{"biotop", "redrawn every second; q ends"},
+                   {"biotop -C 5 2", "two reports of five seconds, one after another"},
+                   {"biotop -s ios -r 5", "the five with the most requests"},
+                   {"biotop -p 181", "only what process 181 submits"}},
+      .questions = {{"Which process does the most disk I/O now?", "biotop"},
+                    {"Who writes to this disk all the time?", "biotop -d sda -C 10"}},
+      .object = skeleton<biotop_bpf>(),
+      .positionals = Positionals::interval_count,
+      .default_interval = 1,
+      .options = joined({shared::screen(),
+                         {flag('Q', "queued", "include the time queued in the I/O scheduler",
+                               setting(&Opt::queued)),
+                          shared::disk(), shared::pid(), shared::tid(), shared::uid(),
+                          shared::comm(), shared::cgroup(), shared::max_keys()}}),
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
+                {"insertion into the queue", {{{"on_insert"}}}, "queued"},
+                {"issue to the device", {{{"on_issue"}}}},
+                {"completion", {{{"on_complete"}}}}},
+      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .report =
+          table<biotop_key, biotop_value>(
+              "users",
+              {derived<Line, pid>("pid", "PID", as::pid, "process that submitted them"),
+               derived<Line, comm>("comm", "COMM", as::comm, "its command name"),
+               derived<Line, operation>("operation", "D", as::wide(as::rwbs, -2), "operation"),
+               derived<Line, major>("major", "MAJ", as::wide(as::number, -3),
+                                    "disk's major number"),
+               derived<Line, minor>("minor", "MIN", as::wide(as::number, -3),
+                                    "disk's minor number"),
+               derived<Line, disk>("disk", "DISK", as::wide(as::disk, -8), "the disk"),
+               derived<Line, ios>("ios", "I/O", as::wide(as::number, 5), "requests that completed"),
+               rate<Line, ios>("ios_per_second", "I/O/s", as::wide(as::number, 9),
+                               "requests per second")
+                   .with("json"),
+               derived<Line, bytes>("bytes", "Kbytes", as::wide(as::kilobytes, 7), "their bytes"),
+               derived<Line, average_ns>("average_ns", "AVGms", as::wide(as::milliseconds, 8),
+                                         "average time of a request"),
+               derived<Line, time_ns>("time_ns", "TIMEms", as::wide(as::milliseconds, 9),
+                                      "time of all requests together")
+                   .with("json")},
+              "bytes,ios", 20)
+              .on_screen(),
+      .announce = "Tracing block device I/O",
+  };
+}

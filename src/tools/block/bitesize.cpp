@@ -1,0 +1,58 @@
+// bitesize: sizes of block I/O, as histograms by command.
+#include "block/bitesize.h"
+
+#include "bitesize.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<bitesize_bpf>;
+using Sizes = bitesize_key;
+
+namespace {
+
+std::string comm(const Sizes& s) {
+  return s.comm[0] ? std::string(s.comm, strnlen(s.comm, COMM_LEN)) : "[unknown]";
+}
+
+}  // namespace
+
+TOOL(bitesize) {
+  return {
+      .name = "bitesize",
+      .summary = "sizes of block I/O, as histograms by command",
+      .description =
+          "Sizes of block requests as they are issued to the device, after merging and splitting, "
+          "as one log2 histogram for each command name that submitted them. Requests without data "
+          "(flushes) are not counted.\n\n"
+          "The name is that of the task that made the request, not of the kernel thread that "
+          "dispatched it. What the kernel writes back later on its own was submitted by a kernel "
+          "thread. [unknown] are requests that were made before tracing began.",
+      .overhead = "two hooks per I/O; counted in the kernel, no output per event",
+      .examples = {{"bitesize", "by command, until Ctrl-C"},
+                   {"bitesize -T 5", "every five seconds, with the time"},
+                   {"bitesize -c postgres 10 1", "what postgres submits in ten seconds"},
+                   {"bitesize -F -d sda", "reads and writes of one disk apart"},
+                   {"bitesize -- dd if=big of=/dev/null bs=1M", "what this command submits"}},
+      .questions = {{"Is the disk busy with many small requests?", "bitesize 10 1"},
+                    {"Which sizes does a database read and write?",
+                     "bitesize -F -c postgres 10 1"}},
+      .object = skeleton<bitesize_bpf>(),
+      .positionals = Positionals::interval_count,
+      .options = {flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
+                  flag('F', "flags", "one histogram per operation", setting(&Opt::by_operation)),
+                  shared::comm('c'), shared::disk(), shared::timestamp(), shared::pid(),
+                  shared::tid(), shared::uid(), shared::cgroup(0), shared::max_keys()},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
+                {"issue to the device", {{{"on_issue"}}}}},
+      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .report = histogram<Sizes>(
+                    "sizes", "request size",
+                    {derived<Sizes, comm>("comm", "Process Name", as::comm, "command name"),
+                     field<&Sizes::disk>("disk", "disk", as::disk, "the disk").with("disks"),
+                     field<&Sizes::flags>("operation", "operation", as::block_flags, "operation")
+                         .with("flags")})
+                    .scaled({unit::bytes, 1024}),
+      .announce = "Tracing sizes of block I/O",
+  };
+}

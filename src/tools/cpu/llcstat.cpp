@@ -1,0 +1,84 @@
+// llcstat: references to the last-level cache and misses, by process and CPU.
+#include "cpu/llcstat.h"
+
+#include <fmt/format.h>
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "llcstat.skel.h"
+
+using namespace coretap;
+using Counts = llcstat_counts;
+using Line = Row<llcstat_key, Counts>;
+
+namespace {
+
+/// Nothing where samples say that more was missed than was looked for.
+Value hit_ratio(const Counts& c) {
+  if (!c.references || c.misses > c.references) return {};
+  return static_cast<double>(c.references - c.misses) / static_cast<double>(c.references);
+}
+
+std::string total(const Counts& c) {
+  auto ratio = hit_ratio(c);
+  auto* known = std::get_if<double>(&ratio);
+  return fmt::format("Total References: {} Total Misses: {} Hit Rate: {}", c.references, c.misses,
+                     known ? fmt::format("{:.2f}%", *known * 100) : "-");
+}
+
+template <auto Part, auto Member>
+Field of(std::string_view key, std::string_view title, Format format, int width,
+         std::string_view doc) {
+  return derived<Line, [](const Line& l) { return detail::to_value(l.*Part.*Member); }>(
+      key, title, as::wide(format, width), doc);
+}
+constexpr auto kKey = &Line::key;
+constexpr auto kValue = &Line::value;
+
+}  // namespace
+
+TOOL(llcstat) {
+  return {
+      .name = "llcstat",
+      .summary = "last-level cache references, misses and hit ratio by process",
+      .description =
+          "References to the CPU's last-level cache and misses, by process and CPU. The CPU counts "
+          "them. When it has counted a period of either, the running task is sampled; a sample "
+          "stands for a period of events.\n\n"
+          "The events are cache-references and cache-misses as perf has them; which cache they are "
+          "about depends on the CPU. The two are sampled separately: a task with few samples may "
+          "have more misses than references, and then has no ratio.",
+      .overhead = "an interrupt per period, for both events: much at 100, little at 10000 (-c)",
+      .examples = {{"llcstat 10", "all processes for ten seconds"},
+                   {"llcstat -c 10000 -t -p 181", "by thread of process 181, at less cost"}},
+      .questions = {{"Which process misses the last-level cache?", "llcstat -c 10000 10"}},
+      .object = skeleton<llcstat_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = {flag('t', "tids", "by thread rather than by process",
+                       setting(&rodata_of<llcstat_bpf>::by_tid)),
+                  shared::sample_period('c', "events per sample (default: 100)",
+                                        kLeastHardwarePeriod),
+                  shared::top(), shared::sort(0), shared::pid(), shared::uid(), shared::comm(),
+                  shared::cgroup(0), shared::max_keys()},
+      .hooks = {{.name = "last-level cache",
+                 .candidates = {{{"on_reference", "on_miss"}}},
+                 .sampling = every(kLeastHardwarePeriod),
+                 .instead = "run it on the host, or give the virtual machine a virtual PMU"}},
+      .report =
+          table<llcstat_key, Counts>(
+              "counts", {of<kKey, &llcstat_key::pid>("pid", "PID", as::pid, -8, "process"),
+               of<kKey, &llcstat_key::tid>("tid", "TID", as::pid, -8, "thread").only("tids"),
+               of<kKey, &llcstat_key::comm>("comm", "NAME", as::comm, -16,
+                                            "command name of the process or thread"),
+               of<kKey, &llcstat_key::cpu>("cpu", "CPU", as::number, -4, "CPU that it ran on"),
+               of<kValue, &Counts::references>("references", "REFERENCE", as::number, 12,
+                                               "references"),
+               of<kValue, &Counts::misses>("misses", "MISS", as::number, 12, "misses"),
+               derived<Line, [](const Line& l) { return hit_ratio(l.value); }>(
+                   "hit_ratio", "HIT%", as::wide(as::percent, 7),
+                   "references that were no misses, 0 to 1")},
+              "references,misses")
+              .with_total<Counts, total>(),
+      .announce = "Sampling the last-level cache",
+  };
+}

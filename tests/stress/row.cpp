@@ -1,0 +1,125 @@
+#include "row.hpp"
+
+#include <sched.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "tools/machine.hpp"
+
+namespace coretap::stress {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::optional<Rest> look(pid_t pid) {
+  Rest rest;
+  std::error_code gone;
+  for (auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    Rest::Thread t;
+    bool asleep = false;
+    std::istringstream status(tooltest::slurp(entry.path() / "status"));
+    for (std::string line; std::getline(status, line);) {
+      std::istringstream words(line);
+      std::string key, value;
+      words >> key >> value;
+      if (key == "State:") asleep = value == "S";
+      if (key == "voluntary_ctxt_switches:") t.voluntary = std::stoull(value);
+      if (key == "nonvoluntary_ctxt_switches:") t.preempted = std::stoull(value);
+    }
+    if (!asleep) return std::nullopt;
+    std::uint64_t delay = 0;
+    std::istringstream schedstat(tooltest::slurp(entry.path() / "schedstat"));
+    schedstat >> t.on_cpu_ns >> delay >> t.slices;
+    rest.threads[entry.path().filename()] = t;
+  }
+  return rest;
+}
+
+bool same(const Rest& a, const Rest& b) {
+  auto equal = [](auto& x, auto& y) {
+    return x.first == y.first && x.second.voluntary == y.second.voluntary &&
+           x.second.preempted == y.second.preempted && x.second.on_cpu_ns == y.second.on_cpu_ns;
+  };
+  return std::equal(a.threads.begin(), a.threads.end(), b.threads.begin(), b.threads.end(), equal);
+}
+
+}  // namespace
+
+// A thread says that it sleeps a little before it leaves its CPU.
+Rest Rest::of(pid_t pid) {
+  std::optional<Rest> last;
+  for (int i = 0; i < 2000; i++) {
+    auto now = look(pid);
+    if (now && last && same(*now, *last)) return *now;
+    last = now;
+    std::this_thread::sleep_for(10ms);
+  }
+  throw std::runtime_error("a workload does not come to rest");
+}
+
+Load::Load(const std::string& name, const Strings& arguments, int cpu)
+    : workload_(name, arguments,
+                {.linger = true,
+                 .in_child =
+                     [cpu] {
+                       cpu_set_t one;
+                       CPU_ZERO(&one);
+                       CPU_SET(cpu, &one);
+                       ::sched_setaffinity(0, sizeof one, &one);
+                     },
+                 // In an emulated guest with many copies of a tool it takes minutes.
+                 .patience = std::chrono::seconds(900)}) {
+  before_ = Rest::of(workload_.pid());
+}
+
+void Load::finish() {
+  workload_.truth();
+  after_ = Rest::of(workload_.pid());
+}
+
+std::uint64_t Load::grown(const std::function<std::uint64_t(const Rest::Thread&)>& count) const {
+  std::uint64_t sum = 0;
+  for (auto& [tid, after] : after_.threads) {
+    auto known = before_.threads.find(tid);
+    auto before = known == before_.threads.end() ? Rest::Thread{} : known->second;
+    sum += count({.voluntary = after.voluntary - before.voluntary,
+                  .preempted = after.preempted - before.preempted,
+                  .slices = after.slices - before.slices,
+                  .on_cpu_ns = after.on_cpu_ns - before.on_cpu_ns});
+  }
+  return sum;
+}
+
+std::uint64_t one(const Json&) { return 1; }
+std::uint64_t counted(const Json& line) { return line["count"].u64(); }
+
+std::function<std::uint64_t(Load&)> says(std::string key) {
+  return [key = std::move(key)](Load& load) { return load.truth(key.c_str()); };
+}
+
+// An emulated timer of nothing has often run out before its task sleeps.
+Strings sleeps(std::uint64_t n) {
+  return {"--sleeps", std::to_string(n), "--ms", tooltest::in_guest() ? "1" : "0"};
+}
+
+namespace {
+// A thread rests before and after: the first time that it comes back nobody saw it leave, the last
+// time that it leaves it does not come back.
+std::uint64_t but_one(std::uint64_t leaves) { return leaves ? leaves - 1 : 0; }
+}  // namespace
+
+std::uint64_t all_leaves(Load& load) {
+  return load.grown([](const Rest::Thread& t) { return but_one(t.voluntary + t.preempted); });
+}
+std::uint64_t waits(Load& load) {
+  return load.grown([](const Rest::Thread& t) { return but_one(t.voluntary); });
+}
+
+}  // namespace coretap::stress

@@ -1,0 +1,84 @@
+// A tool's row in the table of the stress tests, as its test file declares it.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "tools/tracer.hpp"
+
+namespace coretap::stress {
+
+using tooltest::Json;
+using tooltest::Strings;
+
+/// What the kernel counts of all threads of a process while they rest.
+struct Rest {
+  struct Thread {
+    std::uint64_t voluntary = 0, preempted = 0, slices = 0, on_cpu_ns = 0;
+  };
+  std::map<std::string, Thread> threads;
+  static Rest of(pid_t pid);
+};
+
+/// A workload: held, then released, then at rest again.
+class Load {
+ public:
+  Load(const std::string& name, const Strings& arguments, int cpu);
+
+  void release() { workload_.release(); }
+  void finish();  ///< until it has said its truth
+  tooltest::Workload& workload() { return workload_; }
+  std::uint64_t truth(const char* key) { return workload_.truth()[key].u64(); }
+  /// Summed over the threads, of each what `count` makes of its growth while it was loose.
+  std::uint64_t grown(const std::function<std::uint64_t(const Rest::Thread&)>& count) const;
+
+ private:
+  tooltest::Workload workload_;
+  Rest before_, after_;
+};
+
+/// How a tool is called in trouble, and what it must then account for.
+struct Row {
+  std::string workload;
+  /// The workload's arguments for this number of events.
+  std::function<Strings(std::uint64_t events)> arguments;
+  std::uint64_t events;  ///< of each workload, on a usual machine
+  Strings options = {};  ///< of the tool
+  /// What a line stands for.
+  std::function<std::uint64_t(const Json& line)> shown = {};
+  /// What the workload knows, or the kernel of the workload.
+  std::function<std::uint64_t(Load& load)> truth = {};
+  /// The smallest buffers and tables; some of the events must not fit.
+  Strings tiny = {};
+  int workloads = 2;  ///< one on each CPU
+  /// At once, in the short form: the kernel takes a tenth of a second to take away each of the
+  /// probes of some tools, one after another.
+  int copies = 24;
+  bool by_cgroup = false;                        ///< its events are those of its children, too
+  std::function<Strings(Load& load)> pids = {};  ///< whose events are wanted, if not the workload's
+  /// Events of its own that a workload cannot know of.
+  std::uint64_t slack = 0;
+  double tolerance = 0;           ///< samples: a part of the truth
+  std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event
+  std::string tool = {};          ///< set where it is declared
+};
+
+// What several rows have in common.
+
+/// For Row::shown.
+std::uint64_t one(const Json& line);
+std::uint64_t counted(const Json& line);
+/// For Row::truth: a number that the workload says.
+std::function<std::uint64_t(Load&)> says(std::string key);
+
+/// Arguments of the sleeper for n sleeps.
+Strings sleeps(std::uint64_t n);
+/// For Row::truth: how often the threads of the workload left their CPUs and came back; all, and
+/// only to wait.
+std::uint64_t all_leaves(Load& load);
+std::uint64_t waits(Load& load);
+
+}  // namespace coretap::stress

@@ -1,0 +1,254 @@
+#include "machine.hpp"
+
+#include <bpf/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "text.hpp"
+#include "tracer.hpp"
+
+namespace coretap::tooltest {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+namespace {
+
+void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+}  // namespace
+
+// ---- places of our own ----
+
+TemporaryDirectory::TemporaryDirectory() {
+  char name[] = "/tmp/coretap-test-XXXXXX";
+  if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
+  path_ = name;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+Cgroup::Cgroup(const std::string& suffix) {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string root;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string source, where, type;
+    words >> source >> where >> type;
+    if (type == "cgroup2") root = where;
+  }
+  if (root.empty()) {
+    char name[] = "/tmp/coretap-cgroup-XXXXXX";
+    if (!::mkdtemp(name) || ::mount("none", name, "cgroup2", 0, nullptr))
+      throw Skip(std::string("no cgroup version 2 here: ") + strerror(errno));
+    root = mounted_ = name;
+  }
+  static int serial = 0;
+  path_ = root + "/coretap-test-" + std::to_string(::getpid()) + "-" + std::to_string(serial++) +
+          suffix;
+  if (::mkdir(path_.c_str(), 0755))
+    throw Skip("cannot make a cgroup: " + path_ + ": " + strerror(errno));
+}
+
+Cgroup::~Cgroup() {
+  // Busy until its last process is gone; whatever is still there goes where it came from.
+  for (auto& pid : complete_lines(slurp(path_ + "/cgroup.procs"))) {
+    std::ofstream parent(std::filesystem::path(path_).parent_path() / "cgroup.procs");
+    parent << pid << std::flush;
+  }
+  for (int i = 0; i < 100 && ::rmdir(path_.c_str()) && errno == EBUSY; i++) nap(20ms);
+  if (!mounted_.empty()) {
+    ::umount2(mounted_.c_str(), MNT_DETACH);
+    ::rmdir(mounted_.c_str());
+  }
+}
+
+void Cgroup::add(pid_t pid) const {
+  std::ofstream file(path_ + "/cgroup.procs");
+  file << pid << std::flush;
+  if (!file) throw Skip("cannot move a process to " + path_);
+}
+
+// ---- the kernel's own files ----
+
+Mounted::Mounted(const char* type, const char* options) {
+  char name[] = "/tmp/coretap-mount-XXXXXX";
+  if (!::mkdtemp(name)) throw std::runtime_error("mkdtemp");
+  path_ = name;
+  if (::mount(type, name, type, 0, options)) {
+    ::rmdir(name);
+    throw Skip(std::string("cannot mount ") + type);
+  }
+}
+
+Mounted::~Mounted() {
+  ::umount2(path_.c_str(), MNT_DETACH);
+  ::rmdir(path_.c_str());
+}
+
+Trace::Trace(const std::string& event) : event_(event) {
+  static int serial = 0;
+  instance_ = tracefs_.path() + "/instances/coretap-" + std::to_string(::getpid()) + "-" +
+              std::to_string(serial++);
+  if (!std::filesystem::create_directory(instance_)) throw Skip("no trace instances here");
+  turn("1");
+}
+
+Trace::~Trace() {
+  turn("0");
+  std::error_code ignored;
+  std::filesystem::remove(instance_, ignored);
+}
+
+void Trace::turn(const char* value) const {
+  std::ofstream(instance_ + "/events/" + event_ + "/enable") << value;
+}
+
+Strings Trace::lines(std::optional<pid_t> task) const {
+  Strings all;
+  auto name = event_.substr(event_.find('/') + 1) + ": ";
+  std::istringstream text(slurp(instance_ + "/trace"));
+  for (std::string line; std::getline(text, line);) {
+    auto event = line.find(name), cpu = line.rfind(" [", event);
+    if (event == std::string::npos || cpu == std::string::npos) continue;
+    auto dash = line.rfind('-', cpu);
+    if (!task || std::stoi(line.substr(dash + 1)) == *task) all.push_back(line.substr(event));
+  }
+  return all;
+}
+
+// ---- small things ----
+
+std::optional<DiskNumbers> diskstats(const std::string& disk) {
+  std::istringstream lines(slurp("/proc/diskstats"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string major, minor, name;
+    words >> major >> minor >> name;
+    if (name != disk) continue;
+    DiskNumbers value{};
+    for (auto& v : value)
+      if (!(words >> v)) v = 0;
+    return value;
+  }
+  return {};
+}
+
+std::uint64_t diskstats_requests(const std::string& disk) {
+  auto value = diskstats(disk).value_or(DiskNumbers{});
+  // A write with a flush before and behind it is three requests to the device.
+  return value[0] + value[4] + value[11] + 2 * value[15];
+}
+
+bool in_guest() {
+  auto* guest = ::getenv("CORETAP_GUEST");
+  return guest && std::string_view(guest) == "1";
+}
+
+Setting::Setting(std::string path, const std::string& value)
+    : path_(std::move(path)), was_(slurp(path_)) {
+  if (!set(value)) throw Skip(path_ + " cannot be set to " + value);
+}
+
+bool Setting::set(const std::string& value) const {
+  std::ofstream file(path_);
+  file << value << std::flush;
+  return file.good();
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Counters::Counters(std::string path) : path_(std::move(path)), before_(slurp(path_)) {}
+
+std::uint64_t Counters::growth(std::string_view key) const {
+  return sum(slurp(path_), key) - sum(before_, key);
+}
+
+std::uint64_t Counters::sum(const std::string& text, std::string_view key) const {
+  bool any = key.ends_with('*');
+  if (any) key.remove_suffix(1);
+  std::uint64_t total = 0;
+  std::istringstream lines(text);
+  std::string name;
+  for (std::uint64_t value; lines >> name >> value;)
+    if (any ? name.starts_with(key) : name == key) total += value;
+  return total;
+}
+
+// ---- BPF objects ----
+
+BpfIds bpf_ids(pid_t pid) {
+  BpfIds ids;
+  std::error_code error;
+  auto directory = "/proc/" + std::to_string(pid) + "/fdinfo";
+  for (auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    std::istringstream lines(slurp(entry.path().string()));
+    std::uint32_t program = 0, link = 0, map = 0;
+    for (std::string line; std::getline(lines, line);) {
+      auto number = [&](std::string_view key) {
+        return line.starts_with(key)
+                   ? static_cast<std::uint32_t>(std::stoul(line.substr(key.size())))
+                   : 0;
+      };
+      program = std::max(program, number("prog_id:"));
+      link = std::max(link, number("link_id:"));
+      map = std::max(map, number("map_id:"));
+    }
+    if (link)
+      ids.links.push_back(link);
+    else if (map)
+      ids.maps.push_back(map);
+    else if (program)
+      ids.programs.push_back(program);
+  }
+  return ids;
+}
+
+std::size_t bpf_left(const BpfIds& ids) {
+  auto there = [](int fd) {
+    if (fd < 0) return false;
+    ::close(fd);
+    return true;
+  };
+  // Freed after grace periods and by kernel workers, which a busy machine runs late.
+  auto until = Clock::now() + std::chrono::seconds(static_cast<int>(5 * slowness()));
+  while (true) {
+    std::size_t left = 0;
+    for (auto id : ids.programs) left += there(bpf_prog_get_fd_by_id(id));
+    for (auto id : ids.links) left += there(bpf_link_get_fd_by_id(id));
+    for (auto id : ids.maps) left += there(bpf_map_get_fd_by_id(id));
+    if (!left || Clock::now() > until) return left;
+    nap(20ms);
+  }
+}
+
+bool has_hardware_counters() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.config = PERF_COUNT_HW_CPU_CYCLES;
+  auto fd = static_cast<int>(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+}  // namespace coretap::tooltest

@@ -1,0 +1,100 @@
+#include "tool_tests.hpp"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <ostream>
+#include <stdexcept>
+
+#include "tracer.hpp"
+
+namespace coretap::tooltest {
+
+namespace {
+
+std::map<std::string, ToolTests>& declared() {
+  static std::map<std::string, ToolTests> all;
+  return all;
+}
+
+}  // namespace
+
+const char* name_of(ReportKind kind) {
+  switch (kind) {
+    case ReportKind::events:
+      return "events";
+    case ReportKind::aggregate:
+      return "aggregate";
+    case ReportKind::stacks:
+      return "stacks";
+    case ReportKind::allocations:
+      return "allocations";
+    case ReportKind::snapshot:
+      return "snapshot";
+    case ReportKind::recorder:
+      return "recorder";
+  }
+  return "?";
+}
+
+void PrintTo(ReportKind kind, std::ostream* out) { *out << name_of(kind); }
+
+DeclareTests::DeclareTests(ToolTests tests) {
+  auto name = tests.stress.tool = tests.name;
+  if (!declared().emplace(name, std::move(tests)).second)
+    throw std::logic_error("the tests of " + name + " are declared twice");
+}
+
+const std::map<std::string, ToolTests>& declared_tests() { return declared(); }
+
+const ToolTests& tests_of(const std::string& tool) {
+  auto found = declared().find(tool);
+  if (found == declared().end())
+    throw std::runtime_error("no test file declares the tests of " + tool);
+  return found->second;
+}
+
+ToolTests::Events events_for(const std::string& tool) {
+  auto events = tests_of(tool).events;
+  events.command.at(0) = workload_path(events.command[0]);
+  return events;
+}
+
+Representative representative(ReportKind kind) {
+  for (auto& [name, tests] : declared())
+    for (auto& report : tests.reports)
+      if (report.kind == kind && !expected_missing(name)) return {name, report.options};
+  throw std::runtime_error(std::string("no tool has a report of kind ") + name_of(kind));
+}
+
+std::string declarations_as_json() {
+  rapidjson::StringBuffer buffer;
+  for (auto& [name, tests] : declared()) {
+    rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
+    auto text = [&](const char* key, const std::string& value) {
+      json.Key(key);
+      json.String(value.c_str());
+    };
+    json.StartObject();
+    text("tool", name);
+    json.Key("long_run");
+    json.StartArray();
+    for (auto& run : tests.long_run) {
+      json.StartObject();
+      text("name", run.of.empty() ? name : name + " " + run.of);
+      json.Key("arguments");
+      json.StartArray();
+      for (auto& word : run.arguments) json.String(word.c_str());
+      json.EndArray();
+      json.Key("holds_results");
+      json.Bool(run.holds_results);
+      json.EndObject();
+    }
+    json.EndArray();
+    json.EndObject();
+    buffer.Put('\n');
+  }
+  return buffer.GetString();
+}
+
+}  // namespace coretap::tooltest

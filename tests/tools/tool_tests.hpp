@@ -1,0 +1,71 @@
+// What a tool's test file declares for the tests that run for every tool: nothing of a tool is
+// known elsewhere in the tests.
+//
+//   const DeclareTests mytool{{.name = "mytool", .reports = {{ReportKind::events}}, ...}};
+#pragma once
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "process.hpp"
+#include "stress/row.hpp"
+
+namespace coretap::tooltest {
+
+/// Of a report. What belongs to a kind is tested with one tool of that kind: readers that stall or
+/// go away, full disks, wrong numbers.
+enum class ReportKind { events, aggregate, stacks, allocations, snapshot, recorder };
+inline constexpr ReportKind kReportKinds[] = {ReportKind::events,   ReportKind::aggregate,
+                                              ReportKind::stacks,   ReportKind::allocations,
+                                              ReportKind::snapshot, ReportKind::recorder};
+const char* name_of(ReportKind kind);
+/// For GoogleTest.
+void PrintTo(ReportKind kind, std::ostream* out);
+
+struct ToolTests {
+  struct Report {
+    ReportKind kind;
+    Strings options = {};  ///< with which the tool prints it
+  };
+  /// A workload that makes events for this tool, and options that show names.
+  struct Events {
+    Strings options, command;
+    bool in_turns = false;  ///< the command presses for the machine's memory: one at a time
+  };
+  /// Beside all other tools, for hours (tests/stress/long-run). PID: a process that allocates and
+  /// frees.
+  struct LongRun {
+    Strings arguments;
+    std::string of = {};         ///< where a tool has several
+    bool holds_results = false;  ///< what it reports at the end grows until then
+  };
+
+  std::string name;
+  std::vector<Report> reports;
+  Events events;
+  stress::Row stress;
+  std::vector<LongRun> long_run;
+};
+
+struct DeclareTests {
+  explicit DeclareTests(ToolTests tests);
+};
+
+/// All that are declared, by name.
+const std::map<std::string, ToolTests>& declared_tests();
+/// Of one tool; throws where its test file declares none. The command is a path.
+const ToolTests& tests_of(const std::string& tool);
+ToolTests::Events events_for(const std::string& tool);
+
+/// The first tool that has such a report, with the options that print it.
+struct Representative {
+  std::string tool;
+  Strings options;
+};
+Representative representative(ReportKind kind);
+
+/// One line of JSON per tool, for programs that are not these tests.
+std::string declarations_as_json();
+
+}  // namespace coretap::tooltest

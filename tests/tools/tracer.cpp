@@ -1,0 +1,240 @@
+#include "tracer.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+
+#include "text.hpp"
+
+namespace coretap::tooltest {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::string environment(const char* name, const std::string& otherwise) {
+  auto* value = ::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+}  // namespace
+
+// ---- where things are ----
+
+std::string bin_directory() {
+  return environment("CORETAP_BIN",
+                     std::filesystem::read_symlink("/proc/self/exe").parent_path().string());
+}
+std::string tool_path(const std::string& name) { return bin_directory() + "/" + name; }
+std::string workload_path(const std::string& name) {
+  return environment("CORETAP_WORKLOADS", bin_directory() + "/workloads") + "/" + name;
+}
+
+std::vector<std::string> tool_names() {
+  static const auto names = [] {
+    std::vector<std::string> all;
+    auto listed = run({tool_path("coretap"), "list", "--json"});
+    for (auto& line : complete_lines(listed.out)) all.push_back(Json::parse(line)["tool"].str());
+    return all;
+  }();
+  return names;
+}
+
+std::optional<std::string> expected_missing(const std::string& tool) {
+  std::ifstream file(environment("CORETAP_EXPECT", "/dev/null"));
+  for (std::string line; std::getline(file, line);) {
+    auto tab = line.find('\t');
+    if (line.empty() || line[0] == '#' || tab == std::string::npos) continue;
+    if (line.substr(0, tab) != tool) continue;
+    auto why = line.substr(tab + 1);
+    // The machine decides this, not the kernel.
+    if (why == "where there are no hardware counters" && has_hardware_counters())
+      return std::nullopt;
+    return why;
+  }
+  return std::nullopt;
+}
+
+void require_tool(const std::string& tool) {
+  static std::map<std::string, Result> tried;
+  auto known = tried.find(tool);
+  if (known == tried.end())
+    known = tried
+                .emplace(tool, run({tool_path(tool), "--json", "--duration", "0.2", "-p",
+                                    std::to_string(::getpid())}))
+                .first;
+  auto& [status, out, err] = known->second;
+  if (status == 0) return;
+  if (auto why = expected_missing(tool); why && status == 3) throw Skip(tool + ": " + *why);
+  throw std::runtime_error(tool + " does not run here: exit status " + std::to_string(status) +
+                           ", stderr: " + err);
+}
+
+double slowness() {
+  static const double factor = [] {
+    auto start = Clock::now();
+    for (int i = 0; i < 4; i++) run({tool_path("coretap"), "--version"});
+    // Measured with this loop: 3 ms each on an ordinary machine.
+    return std::max(1.0, std::chrono::duration<double>(Clock::now() - start).count() / 4 / 0.01);
+  }();
+  return factor;
+}
+
+// ---- workloads ----
+
+Workload::Workload(const std::string& name, Strings arguments, How how)
+    : name_(name), linger_(how.linger), patience_(how.patience) {
+  Strings argv{workload_path(name), "--hold", "--timeout", std::to_string(how.patience.count())};
+  if (how.linger) argv.push_back("--linger");
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  process_ = std::make_unique<Process>(
+      Spawn{.argv = argv, .stdin_pipe = true, .in_child = how.in_child, .death_signal = SIGTERM});
+  if (!process_->await([](auto& out, auto&) { return out.find('\n') != std::string::npos; }))
+    gone();
+  ready_ = Json::parse(process_->out_lines().at(0));
+}
+
+void Workload::gone() {
+  int status = process_->wait();
+  if (status == 77) throw Skip(process_->err());
+  throw std::runtime_error("workload " + name_ + " ended with " + std::to_string(status) + ": " +
+                           process_->err());
+}
+
+Json Workload::truth() {
+  if (truth_) return *truth_;
+  auto two = [](const std::string& out, auto&) {
+    return std::count(out.begin(), out.end(), '\n') >= 2;
+  };
+  if (!process_->await(two, patience_)) gone();
+  if (!linger_ && process_->wait() != 0) gone();
+  truth_ = Json::parse(process_->out_lines().at(1));
+  return *truth_;
+}
+
+void Workload::end_lingering() {
+  process_->write_stdin("x");
+  if (process_->wait() != 0) gone();
+}
+
+// ---- tools ----
+
+std::uint64_t Report::sum(const char* key) const {
+  std::uint64_t total = 0;
+  for (auto& line : body) total += line[key].u64();
+  return total;
+}
+
+std::vector<Json> Report::of_process(std::uint64_t pid) const {
+  std::vector<Json> own;
+  for (auto& event : body)
+    if (event["pid"].u64() == pid) own.push_back(event);
+  return own;
+}
+
+Report parse_report(const std::string& out, const std::string& err) {
+  std::vector<Json> own;
+  Report report;
+  report.err = err;
+  if (!out.empty() && out.back() != '\n')
+    throw std::runtime_error("the last line is not complete: " + out);
+  for (auto& line : complete_lines(out)) {
+    auto json = Json::parse(line);
+    if (json.has("workload"))
+      report.truth = json;
+    else
+      own.push_back(json);
+  }
+  if (own.size() < 2) throw std::runtime_error("no header and ledger: " + out + err);
+  if (own.front()["type"].str() != "header")
+    throw std::runtime_error("the first line is no header: " + out);
+  if (own.back()["type"].str() != "ledger")
+    throw std::runtime_error("the last line is no ledger: " + out);
+  report.header = own.front();
+  report.ledger = own.back();
+  report.body.assign(own.begin() + 1, own.end() - 1);
+  for (auto& line : report.body)
+    if (auto type = line["type"].str(); type == "header" || type == "ledger")
+      throw std::runtime_error("a second " + type + ": " + out);
+  return report;
+}
+
+Json read_report(const std::string& out, const std::function<void(const Json&)>& visit) {
+  auto last = out.rfind('\n', out.size() - 2);
+  if (out.empty() || out.back() != '\n' || last == std::string::npos)
+    throw std::runtime_error("not complete: " + out.substr(0, 1000));
+  auto ledger = Json::parse(out.substr(last + 1));
+  if (ledger["type"].str() != "ledger") throw std::runtime_error("the last line is no ledger");
+  std::size_t at = out.find('\n') + 1;
+  if (Json::parse(out.substr(0, at))["type"].str() != "header")
+    throw std::runtime_error("the first line is no header");
+  while (at <= last) {
+    auto end = out.find('\n', at);
+    visit(Json::parse(out.substr(at, end - at)));
+    at = end + 1;
+  }
+  return ledger;
+}
+
+Tracer::Tracer(const std::string& tool, Strings arguments, How how) : name_(tool) {
+  Strings argv{tool_path(tool)};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  process_ = std::make_unique<Process>(
+      Spawn{.argv = argv, .stdout_path = how.stdout_path, .in_child = std::move(how.in_child)});
+  if (how.attached && !attached())
+    throw std::runtime_error(join(argv) + " ended with " + std::to_string(process_->wait()) + ": " +
+                             process_->err());
+}
+
+bool Tracer::attached() {
+  return process_->await([](const std::string& out, const std::string& err) {
+    return contains(err, "Ctrl-C to end") || contains(out, "\"type\":\"header\"") ||
+           out.starts_with("time,") || out.starts_with("comm,pid");
+  });
+}
+
+std::string Tracer::stop_text(int signal) {
+  process_->signal(signal);
+  int status = process_->wait();
+  // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
+  bool skipped = status == 4 && process_->err().find("missed: the kernel") != std::string::npos;
+  if (status && !skipped)
+    throw std::runtime_error(name_ + " ended with " + std::to_string(status) +
+                             " after a signal: " + process_->err());
+  return process_->out();
+}
+
+Report Tracer::stop(int signal) {
+  auto out = stop_text(signal);
+  return parse_report(out, process_->err());
+}
+
+Report Tracer::finish(int expected_status) {
+  int status = process_->wait();
+  if (status != expected_status)
+    throw std::runtime_error(name_ + " ended with " + std::to_string(status) + ": " +
+                             process_->err());
+  return parse_report(process_->out(), process_->err());
+}
+
+Report follow(const std::string& tool, const std::string& workload, const Strings& arguments) {
+  Strings options{"--json", "--", workload_path(workload)};
+  options.insert(options.end(), arguments.begin(), arguments.end());
+  auto report = Tracer(tool, options, {.attached = false}).finish();
+  if (!report.truth) throw Skip(report.err);
+  return report;
+}
+
+Strings header_of(const std::string& tool, Strings options) {
+  options.insert(options.begin(), {tool_path(tool), "--duration", "0.1"});
+  auto result = run(options);
+  EXPECT_EQ(result.status, 0) << result.err;
+  return words(result.out);
+}
+
+}  // namespace coretap::tooltest

@@ -1,0 +1,104 @@
+// A tool, and a workload that makes a known number of events, and what both say in JSON.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json.hpp"
+#include "process.hpp"
+
+namespace coretap::tooltest {
+
+std::string bin_directory();
+std::string tool_path(const std::string& name);
+std::string workload_path(const std::string& name);
+std::vector<std::string> tool_names();  ///< by `coretap list --json`
+
+/// Why the expectation file (CORETAP_EXPECT) says that this tool may be missing here.
+std::optional<std::string> expected_missing(const std::string& tool);
+
+/// Skips or fails unless the tool runs on this kernel; each tool is tried once.
+void require_tool(const std::string& tool);
+
+/// A program that waits, ready, until the tracer is attached.
+class Workload {
+ public:
+  struct How {
+    bool linger = false;
+    std::function<void()> in_child = {};
+    std::chrono::seconds patience = kPatience;  ///< it ends by itself then
+  };
+  Workload(const std::string& name, Strings arguments, How how);
+  Workload(const std::string& name, Strings arguments)
+      : Workload(name, std::move(arguments), How{}) {}
+
+  pid_t pid() const { return process_->pid(); }
+  std::string id() const { return std::to_string(pid()); }
+  const Json& ready() const { return *ready_; }
+  void release() { process_->write_stdin("x"); }
+  /// What it says it did; waits for its end unless it lingers.
+  Json truth();
+  void end_lingering();
+
+ private:
+  [[noreturn]] void gone();
+
+  std::string name_;
+  bool linger_;
+  std::chrono::seconds patience_;
+  std::unique_ptr<Process> process_;
+  std::optional<Json> ready_, truth_;
+};
+
+/// What a tool printed with --json.
+struct Report {
+  Json header, ledger;
+  std::vector<Json> body;
+  std::optional<Json> truth;  ///< last line of a workload that ran as the tool's command
+  std::string err;
+
+  std::uint64_t sum(const char* key) const;
+  std::vector<Json> of_process(std::uint64_t pid) const;
+  std::uint64_t lost(const char* cause) const { return ledger[cause].u64(); }
+};
+Report parse_report(const std::string& out, const std::string& err);
+/// The same for reports too long to be kept: calls back for each line but the header, returns the
+/// last one, the ledger.
+Json read_report(const std::string& out, const std::function<void(const Json&)>& visit);
+
+/// A running tool. The constructor returns when it is attached.
+class Tracer {
+ public:
+  struct How {
+    std::string stdout_path = {};
+    bool attached = true;  ///< wait for that
+    std::function<void()> in_child = {};
+  };
+  Tracer(const std::string& tool, Strings arguments, How how);
+  Tracer(const std::string& tool, Strings arguments) : Tracer(tool, std::move(arguments), How{}) {}
+
+  Process& process() { return *process_; }
+  /// Waits until it is attached; false if it ended before.
+  bool attached();
+  /// Ends it by a signal; anything but exit status 0 throws.
+  std::string stop_text(int signal = 2);
+  Report stop(int signal = 2);
+  /// Waits for its own end.
+  Report finish(int expected_status = 0);
+
+ private:
+  std::string name_;
+  std::unique_ptr<Process> process_;
+};
+
+/// What a tool says with --json of a workload that is its command; skips where the workload cannot.
+Report follow(const std::string& tool, const std::string& workload, const Strings& arguments);
+
+/// The words of the header that a tool prints when nothing happens.
+Strings header_of(const std::string& tool, Strings options);
+
+}  // namespace coretap::tooltest

@@ -1,0 +1,146 @@
+// Rows of counters by key: order, top, and what one interval has beyond the last.
+#include "reports/aggregate_rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/config.hpp"
+#include "lib/shared.h"
+#include "text/columns.hpp"
+#include "text/names.hpp"
+
+namespace coretap {
+namespace {
+
+struct Key {
+  std::uint32_t id;
+};
+struct Value {
+  std::uint64_t count, total_ns;
+};
+using Line = Row<Key, Value>;
+
+std::uint64_t id(const Line& l) { return l.key.id; }
+std::uint64_t count(const Line& l) { return l.value.count; }
+std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
+
+AggregateReport report() {
+  return table<Key, Value>(
+      "rows",
+      {derived<Line, id>("id", "ID", as::small, "key"),
+       derived<Line, count>("count", "COUNT", as::pages, "events"),
+       derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16), "time")
+           .only("latency")
+           .milliseconds("TIME (ms)")},
+      "total_ns,count");
+}
+
+std::string key(std::uint32_t id) { return {reinterpret_cast<const char*>(&id), sizeof id}; }
+
+using Seen = std::vector<std::vector<std::uint64_t>>;
+Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
+  Seen all;
+  for (auto& row : rows.since_last(now, {})) {
+    Line line;
+    EXPECT_EQ(row.size(), sizeof line);
+    memcpy(&line, row.data(), sizeof line);
+    all.push_back({line.key.id, line.value.count, line.value.total_ns});
+  }
+  return all;
+}
+
+TEST(Table, RowsAreSorted) {
+  auto r = report();
+  AggregateRows rows(r);
+  rows.order(r.sort);
+  EXPECT_EQ(seen(rows, {{key(1), {5, 10}}, {key(2), {1, 30}}, {key(3), {7, 10}}}),
+            (Seen{{2, 1, 30}, {3, 7, 10}, {1, 5, 10}}));
+  AggregateRows by_count(r);
+  by_count.order("count");
+  EXPECT_EQ(seen(by_count, {{key(1), {5, 10}}, {key(2), {1, 30}}, {key(3), {7, 10}}}),
+            (Seen{{3, 7, 10}, {1, 5, 10}, {2, 1, 30}}));
+}
+
+TEST(Table, EventsOfAllRowsCount) {
+  auto r = report();
+  AggregateRows rows(r);
+  rows.order(r.sort);
+  EXPECT_EQ(seen(rows, {{key(1), {5, 0}}, {key(2), {1, 0}}, {key(3), {7, 0}}}),
+            (Seen{{3, 7, 0}, {1, 5, 0}, {2, 1, 0}}));
+  EXPECT_EQ(rows.events(), 13u);
+}
+
+TEST(Table, IntervalsAreDifferences) {
+  auto r = report();
+  AggregateRows rows(r);
+  rows.order(r.sort);
+  EXPECT_EQ(seen(rows, {{key(1), {5, 50}}}), (Seen{{1, 5, 50}}));
+  EXPECT_EQ(seen(rows, {{key(1), {5, 50}}, {key(2), {2, 3}}}), (Seen{{2, 2, 3}}));
+  EXPECT_EQ(seen(rows, {{key(1), {9, 51}}, {key(2), {2, 3}}}), (Seen{{1, 4, 1}}));
+  EXPECT_EQ(seen(rows, {{key(1), {9, 51}}, {key(2), {2, 3}}}), Seen{});
+  EXPECT_EQ(rows.events(), 11u);
+}
+
+// The kernel counts an event before it adds its time, and a reading may fall between the two.
+TEST(Table, TimeThatComesAfterItsEventIsNotLost) {
+  auto r = report();
+  AggregateRows rows(r);
+  rows.order(r.sort);
+  EXPECT_EQ(seen(rows, {{key(1), {1, 10}}, {key(2), {0, 4}}}), (Seen{{1, 1, 10}}));
+  EXPECT_EQ(seen(rows, {{key(1), {1, 30}}, {key(2), {0, 4}}}), Seen{});
+  EXPECT_EQ(seen(rows, {{key(1), {2, 40}}, {key(2), {1, 4}}}), (Seen{{1, 1, 30}, {2, 1, 4}}));
+}
+
+struct Shown {
+  std::string titles, keys, row, csv;
+};
+Shown shown(const Config& config) {
+  auto r = report();
+  Columns columns;
+  columns.choose(config, r.fields);
+  Line line{{7}, {3, 1234567}};
+  Names names;
+  return {columns.titles(), columns.keys(), columns.row(&line, names), columns.csv(&line, names)};
+}
+
+TEST(Table, FieldsThatDoNotExistAreNowhere) {
+  Config config;
+  config.format = OutputFormat::csv;
+  EXPECT_EQ(shown(config).keys, "id,count");
+  EXPECT_EQ(shown(config).csv, "7,3");
+  config.give("latency", "");
+  EXPECT_EQ(shown(config).keys, "id,count,total_ns");
+  EXPECT_EQ(shown(config).csv, "7,3,1234567");
+}
+
+TEST(Table, MillisecondsAreForPeople) {
+  Config config;
+  config.give("latency", "");
+  EXPECT_EQ(shown(config).titles, "   ID    COUNT        TIME (us)");
+  EXPECT_EQ(shown(config).row, "    7        3         1234.567");
+  config.give("milliseconds", "");
+  EXPECT_EQ(shown(config).titles, "   ID    COUNT        TIME (ms)");
+  EXPECT_EQ(shown(config).row, "    7        3            1.235");
+  EXPECT_EQ(shown(config).csv, "7,3,1234567");
+}
+
+TEST(ErrorNumbers, AreTakenByNameOrNumber) {
+  EXPECT_EQ(error_number("ENOENT"), ENOENT);
+  EXPECT_EQ(error_number("eintr"), EINTR);
+  EXPECT_EQ(error_number("EWOULDBLOCK"), EAGAIN);
+  EXPECT_EQ(error_number("9"), EBADF);
+  for (auto* wrong : {"", "0", "-1", "4096", "ENOSUCH", "E", "\x1b"})
+    EXPECT_FALSE(error_number(wrong)) << wrong;
+}
+
+TEST(SyscallNames, SayWhichTable) {
+  Names names;
+  EXPECT_EQ(names.name(as::syscall, 3 + CALLS_COMPAT), "read");
+  EXPECT_TRUE(show(as::syscall, coretap::Value{std::uint64_t{3 + CALLS_COMPAT}}, names)
+                  .starts_with("read ("));
+}
+
+}  // namespace
+}  // namespace coretap

@@ -1,0 +1,380 @@
+// Rules that every tool's table keeps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "cli/help.hpp"
+#include "cli/parser.hpp"
+#include "docs/keys.hpp"
+#include "docs/man.hpp"
+#include "places.hpp"
+#include "program/attach.hpp"
+#include "program/load.hpp"
+
+namespace coretap {
+namespace {
+
+class EveryTool : public testing::TestWithParam<const Registered*> {
+ protected:
+  Tool tool = build(*GetParam());
+
+  bool has_option(std::string_view name) const {
+    auto all = all_options(tool);
+    return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == name; });
+  }
+
+  /// A condition as Config::holds reads it.
+  void expect_condition(std::string_view when) const {
+    if (when.empty()) return;
+    if (when.front() == '!') when.remove_prefix(1);
+    while (true) {
+      auto bar = when.find('|');
+      auto word = when.substr(0, bar);
+      EXPECT_TRUE(word == "task-filter" || has_option(word)) << "there is no option --" << word;
+      if (bar == std::string_view::npos) return;
+      when.remove_prefix(bar + 1);
+    }
+  }
+
+  static std::vector<Field> fields(const Report& report) { return report->fields(); }
+
+  std::vector<Report> reports() const {
+    std::vector<Report> all{tool.report};
+    for (auto& other : tool.other_reports) all.push_back(other.report);
+    return all;
+  }
+
+  std::vector<Field> fields() const {
+    std::vector<Field> all;
+    for (auto& report : reports())
+      for (auto& f : fields(report)) all.push_back(f);
+    return all;
+  }
+};
+
+/// A fragment: lower case at its begin (but for names such as I/O), no full stop.
+void expect_fragment(std::string_view text, std::string_view where) {
+  ASSERT_FALSE(text.empty()) << where;
+  auto first = text.substr(0, text.find_first_of(" ,:;"));
+  bool capitalised = isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 &&
+                     std::all_of(first.begin() + 1, first.end(),
+                                 [](char c) { return islower(static_cast<unsigned char>(c)); });
+  EXPECT_FALSE(capitalised) << where << " begins with a capital: " << text;
+  EXPECT_FALSE(text.ends_with('.')) << where << " ends with a full stop: " << text;
+  EXPECT_FALSE(text.starts_with(' ') || text.ends_with(' ')) << where << ": '" << text << "'";
+  EXPECT_EQ(text.find("  "), std::string_view::npos) << where << " has two spaces: " << text;
+  EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
+      << where << " is not plain ASCII: " << text;
+}
+
+TEST_P(EveryTool, HasTheNameOfItsFile) {
+  EXPECT_EQ(tool.name, GetParam()->name);
+  EXPECT_EQ(tool.subsystem, GetParam()->subsystem);
+  auto file = std::filesystem::path(places::source_dir()) / "src/tools" / tool.subsystem /
+              fmt::format("{}.cpp", tool.name);
+  EXPECT_TRUE(std::filesystem::exists(file)) << file;
+}
+
+TEST_P(EveryTool, TellsWhatItIs) {
+  expect_fragment(tool.summary, "summary");
+  EXPECT_LE(tool.summary.size(), 72u) << tool.summary;
+  EXPECT_FALSE(tool.description.empty());
+  EXPECT_TRUE(tool.description.ends_with('.')) << tool.description;
+  expect_fragment(tool.overhead, "overhead");
+  EXPECT_FALSE(tool.announce.empty());
+  EXPECT_FALSE(tool.announce.ends_with('.'));
+}
+
+TEST_P(EveryTool, HasUnambiguousOptions) {
+  std::set<std::string_view> names;
+  std::set<char> letters;
+  for (auto& o : all_options(tool)) {
+    EXPECT_TRUE(names.insert(o.name).second) << "--" << o.name << " twice";
+    if (!o.alias.empty()) {
+      EXPECT_TRUE(names.insert(o.alias).second) << "--" << o.alias << " twice";
+    }
+    if (!o.letter) continue;
+    EXPECT_TRUE(letters.insert(o.letter).second) << "-" << o.letter << " twice";
+    EXPECT_TRUE(isascii(o.letter) && isalnum(o.letter)) << "-" << o.letter;
+  }
+}
+
+TEST_P(EveryTool, HasWellFormedOptions) {
+  for (auto& o : all_options(tool)) {
+    SCOPED_TRACE(o.name);
+    EXPECT_TRUE(std::all_of(o.name.begin(), o.name.end(),
+                            [](char c) { return islower(c) || isdigit(c) || c == '-'; }));
+    expect_fragment(o.doc, "doc");
+    EXPECT_TRUE(o.apply);
+    EXPECT_FALSE(std::any_of(o.metavar.begin(), o.metavar.end(), [](char c) { return islower(c); }))
+        << o.metavar;
+    if (o.metavar.empty()) {
+      EXPECT_EQ(o.complete, Complete::nothing) << "a flag has no value to complete";
+    }
+  }
+  for (auto& [one, other] : tool.exclusive) {
+    EXPECT_TRUE(has_option(one)) << one;
+    EXPECT_TRUE(has_option(other)) << other;
+    EXPECT_NE(one, other);
+  }
+}
+
+/// The words of an example as a shell would pass them; redirections are the shell's.
+std::vector<std::string> shell_words(std::string_view command) {
+  std::vector<std::string> words;
+  std::string word;
+  bool begun = false, redirection = false;
+  char quote = 0;
+  auto end = [&] {
+    if (begun && !redirection) words.push_back(word);
+    if (begun) redirection = false;
+    word.clear();
+    begun = false;
+  };
+  for (std::size_t i = 0; i < command.size(); i++) {
+    char c = command[i];
+    if (quote) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      begun = true;
+    } else if (c == ' ') {
+      end();
+    } else if (c == '|' || c == ';' || (c == '&' && !redirection)) {
+      break;
+    } else if (c == '>' || c == '<') {
+      // The number before it names a descriptor.
+      if (begun && std::all_of(word.begin(), word.end(), [](char d) { return isdigit(d); })) {
+        word.clear();
+        begun = false;
+      }
+      end();
+      redirection = true;
+      while (i + 1 < command.size() && command[i + 1] == '>') i++;
+    } else {
+      word += c;
+      begun = true;
+    }
+  }
+  end();
+  EXPECT_EQ(quote, 0) << "a quote without its end: " << command;
+  return words;
+}
+
+TEST(ShellWords, AreAsAShellHasThem) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(shell_words("a -b 'c d' \"e\" ''"), (Words{"a", "-b", "c d", "e", ""}));
+  EXPECT_EQ(shell_words("a 2>/dev/null b >out c > out d"), (Words{"a", "b", "c", "d"}));
+  EXPECT_EQ(shell_words("a b | c d"), (Words{"a", "b"}));
+  EXPECT_EQ(shell_words("a -- b -c > out"), (Words{"a", "--", "b", "-c"}));
+}
+
+void expect_parses(const Tool& tool, std::string_view command) {
+  auto words = shell_words(command);
+  ASSERT_FALSE(words.empty());
+  EXPECT_EQ(words[0], tool.name);
+  words.erase(words.begin());
+  // Which users and disks there are is the machine's affair.
+  auto machine = tool;
+  for (auto& o : machine.options)
+    if (o.complete == Complete::disk || o.complete == Complete::user)
+      o.apply = [](Config&, std::string_view) -> Result<void> { return {}; };
+  auto parsed = parse_command_line(machine, words);
+  EXPECT_TRUE(parsed) << parsed.error().what << ": " << parsed.error().why;
+}
+
+TEST_P(EveryTool, HasExamplesThatParse) {
+  EXPECT_GE(tool.examples.size(), 2u);
+  for (auto& example : tool.examples) {
+    SCOPED_TRACE(example.command);
+    expect_fragment(example.meaning, "meaning");
+    expect_parses(tool, example.command);
+  }
+}
+
+TEST_P(EveryTool, AnswersQuestions) {
+  EXPECT_GE(tool.questions.size(), 1u);
+  EXPECT_LE(tool.questions.size(), 4u);
+  for (auto& q : tool.questions) {
+    SCOPED_TRACE(q.question);
+    EXPECT_TRUE(q.question.ends_with('?'));
+    EXPECT_TRUE(isupper(static_cast<unsigned char>(q.question.front())));
+    EXPECT_LE(q.question.size(), 76u);
+    EXPECT_TRUE(std::all_of(q.question.begin(), q.question.end(),
+                            [](char c) { return c >= ' ' && c <= '~'; }));
+    expect_parses(tool, q.command);
+  }
+}
+
+TEST_P(EveryTool, HasHooksThatItsKernelProgramHas) {
+  auto parts = kernel_parts(tool);
+  ASSERT_FALSE(parts.programs.empty()) << "the kernel program cannot be opened";
+  EXPECT_FALSE(tool.hooks.empty());
+  std::set<std::string_view> named;
+  for (auto& hook : tool.hooks) {
+    SCOPED_TRACE(hook.name);
+    expect_fragment(hook.name, "hook");
+    expect_condition(hook.when);
+    if (!hook.optional.empty()) expect_fragment(hook.optional, "optional");
+    EXPECT_FALSE(hook.candidates.empty());
+    for (auto& way : hook.candidates) {
+      EXPECT_FALSE(way.programs.empty() && way.needs.empty()) << "a way of nothing";
+      if (!way.caveat.empty()) expect_fragment(way.caveat, "caveat");
+      for (auto program : way.programs) {
+        named.insert(program);
+        EXPECT_FALSE(parts.section(program).empty()) << "there is no program " << program;
+      }
+    }
+  }
+  for (auto& program : library_programs()) named.insert(program.name);
+  for (auto& program : parts.programs)
+    EXPECT_TRUE(named.contains(program.name)) << program.name << " belongs to no hook";
+}
+
+TEST_P(EveryTool, HasTheMapsThatItSizes) {
+  auto parts = kernel_parts(tool);
+  for (auto& size : tool.maps)
+    EXPECT_TRUE(std::count(parts.maps.begin(), parts.maps.end(), size.map))
+        << "no map " << size.map;
+}
+
+bool snake_case(std::string_view key) {
+  return !key.empty() && islower(key[0]) && !key.ends_with('_') &&
+         key.find("__") == std::string_view::npos &&
+         std::all_of(key.begin(), key.end(),
+                     [](char c) { return islower(c) || isdigit(c) || c == '_'; });
+}
+
+bool ends_with_any(std::string_view key, std::initializer_list<std::string_view> suffixes) {
+  return std::any_of(suffixes.begin(), suffixes.end(), [&](auto s) { return key.ends_with(s); });
+}
+
+TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
+  for (auto& f : fields()) {
+    SCOPED_TRACE(f.key);
+    EXPECT_TRUE(snake_case(f.key));
+    expect_fragment(f.doc, "doc");
+    EXPECT_TRUE(f.read);
+    expect_condition(f.shown_with);
+    expect_condition(f.only_with);
+    if (!f.millisecond_title.empty()) {
+      EXPECT_TRUE(has_option("milliseconds"));
+      EXPECT_EQ(f.format.kind, Format::microseconds);
+    }
+    if (f.format.kind == Format::milliseconds) {
+      EXPECT_TRUE(f.key.ends_with("_ns"));
+      EXPECT_TRUE(f.title.find("ms") != f.title.npos || f.title == "MS") << f.title;
+    }
+    if (f.format.kind == Format::percent) {
+      EXPECT_TRUE(f.key.ends_with("_ratio"));
+    }
+    // A column that shows a unit has one in its key.
+    if (f.title.find("(ms)") != f.title.npos || f.title.find("(us)") != f.title.npos) {
+      EXPECT_TRUE(ends_with_any(f.key, {"_ns", "_us", "_ms"}));
+    }
+    if (f.title.find("KB") != f.title.npos || f.title.find("MB") != f.title.npos) {
+      EXPECT_TRUE(ends_with_any(f.key, {"_kb", "_mb", "_bytes", "_pages"}));
+    }
+    if (f.format.kind == Format::enumerator) {
+      EXPECT_FALSE(f.format.type.empty());
+    }
+  }
+}
+
+TEST_P(EveryTool, ListsWhatItSays) {
+  EXPECT_EQ(has_option("list"), tool.list != nullptr);
+  if (tool.list) {
+    EXPECT_TRUE(tool.list().ends_with('\n'));
+  }
+}
+
+TEST_P(EveryTool, WritesEachKeyOnce) {
+  for (auto& kind : json_kinds(tool)) {
+    std::set<std::string> keys;
+    for (auto& k : kind.keys) EXPECT_TRUE(keys.insert(k.name).second) << k.name << " twice";
+  }
+  std::set<std::string> columns;
+  for (auto& k : tool.report->csv())
+    EXPECT_TRUE(columns.insert(k.name).second) << k.name << " twice";
+  for (auto& report : reports()) {
+    std::set<std::string_view> titles;
+    for (auto& f : fields(report))
+      if (!f.title.empty()) {
+        EXPECT_TRUE(titles.insert(f.title).second) << f.title << " twice";
+      }
+  }
+}
+
+TEST_P(EveryTool, HasAReportThatIsComplete) {
+  for (auto& other : tool.other_reports) EXPECT_TRUE(has_option(other.when)) << other.when;
+  for (auto& report : reports()) {
+    EXPECT_FALSE(report->name().empty());
+    EXPECT_FALSE(report->json().empty());
+    EXPECT_FALSE(report->csv().empty());
+    for (auto condition : report->conditions()) expect_condition(condition);
+    // Tables name the keys that they sort by.
+    Config config;
+    config.sort = "no such key";
+    auto checked = report->check(config);
+    if (!checked) {
+      EXPECT_EQ(checked.error().status, kUsage);
+      EXPECT_FALSE(checked.error().hint.empty());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTool, testing::ValuesIn([] {
+                           std::vector<const Registered*> all;
+                           for (auto& entry : registry()) all.push_back(&entry);
+                           return all;
+                         }()),
+                         [](auto& info) { return std::string(info.param->name); });
+
+TEST(Registry, NamesAreUnique) {
+  std::set<std::string_view> names;
+  for (auto& entry : registry()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " twice";
+    EXPECT_EQ(find_tool(entry.name), &entry);
+    for (auto command : {"list", "help", "find", "doctor", "coretap"})
+      EXPECT_NE(entry.name, command);
+  }
+  EXPECT_EQ(find_tool("no such tool"), nullptr);
+}
+
+TEST(Registry, NoQuestionIsAskedTwice) {
+  std::set<std::string_view> asked;
+  for (auto& entry : registry())
+    for (auto& q : build(entry).questions)
+      EXPECT_TRUE(asked.insert(q.question).second) << entry.name << ": " << q.question;
+}
+
+TEST(Registry, LongOptionsAreTheSameEverywhere) {
+  struct First {
+    std::string_view tool;
+    std::string metavar;
+    bool shared;
+  };
+  std::map<std::string, First> first;
+  for (auto& entry : registry())
+    for (auto& o : all_options(build(entry))) {
+      auto [known, fresh] = first.try_emplace(std::string(o.name),
+                                              First{entry.name, std::string(o.metavar), o.shared});
+      if (fresh) continue;
+      EXPECT_EQ(o.metavar, known->second.metavar)
+          << "--" << o.name << " of " << entry.name << " and of " << known->second.tool;
+      EXPECT_EQ(o.shared, known->second.shared) << "--" << o.name << " is the library's in one of "
+                                                << entry.name << " and " << known->second.tool;
+    }
+}
+
+}  // namespace
+}  // namespace coretap

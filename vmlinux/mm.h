@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory: address spaces, pages, zones, slabs. */
+#pragma once
+
+/* include/linux/mm_types.h, include/linux/mm.h */
+struct mm_struct {
+	unsigned long start_stack;
+	unsigned long arg_start;
+	unsigned long arg_end;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+};
+
+typedef struct {
+	unsigned long f;
+} memdesc_flags_t;
+
+struct page {
+	struct address_space *mapping;
+};
+
+struct folio {
+	memdesc_flags_t flags;
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned long _flags_1;
+};
+
+/* include/linux/page-flags.h: its number depends on the kernel's configuration */
+enum pageflags {
+	PG_head = 6,
+};
+
+/* include/linux/migrate_mode.h: before 5.15 another number */
+enum migrate_reason {
+	MR_NUMA_MISPLACED = 5,
+};
+
+/* include/linux/pagemap.h */
+struct readahead_control {
+	struct address_space *mapping;
+	unsigned long _index;
+};
+
+/* include/linux/mmzone.h */
+enum zone_stat_item {
+	NR_FREE_PAGES = 0,
+};
+
+struct free_area {
+	unsigned long nr_free;
+};
+
+/* Programs count with the running kernel's sizes of free_area and of its elements. */
+struct zone {
+	unsigned long _watermark[4];
+	unsigned long watermark_boost;
+	int node;
+	const char *name;
+	struct free_area free_area[11];
+	atomic_long_t vm_stat[12];
+};
+
+/* mm/internal.h */
+struct compact_control {
+	struct zone *zone;
+	unsigned long total_migrate_scanned;
+	unsigned long total_free_scanned;
+	int order;
+	bool direct_compaction;
+	bool proactive_compaction;
+};
+
+/* mm/slab.h */
+struct kmem_cache {
+	unsigned int size;
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Sockets and TCP. */
+#pragma once
+
+/* include/net/net_namespace.h */
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+/* include/uapi/linux/in6.h */
+struct in6_addr {
+	union {
+		__u8 u6_addr8[16];
+		__be16 u6_addr16[8];
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
+/* include/net/sock.h */
+enum sock_flags {
+	SOCK_DONE = 1,
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+	unsigned long skc_flags;
+};
+
+typedef struct {
+	int owned;
+} socket_lock_t;
+
+struct sock {
+	struct sock_common __sk_common;
+	int sk_err;
+	struct socket *sk_socket;
+	socket_lock_t sk_lock;
+	u8 sk_shutdown;
+};
+
+/* include/net/request_sock.h */
+struct request_sock {
+	struct sock_common __req_common;
+};
+
+/* include/net/inet_sock.h, include/net/inet_connection_sock.h */
+struct inet_sock {
+	struct sock sk;
+	__be16 inet_sport;
+};
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	__u8 icsk_ca_state : 5;
+	__u8 icsk_pending;
+};
+
+/* include/linux/skbuff.h */
+struct sk_buff {
+	char cb[48];
+};
+
+/* include/net/tcp_states.h */
+enum {
+	TCP_ESTABLISHED = 1,
+	TCP_SYN_SENT = 2,
+	TCP_SYN_RECV = 3,
+	TCP_FIN_WAIT1 = 4,
+	TCP_FIN_WAIT2 = 5,
+	TCP_TIME_WAIT = 6,
+	TCP_CLOSE = 7,
+	TCP_CLOSE_WAIT = 8,
+	TCP_LAST_ACK = 9,
+	TCP_LISTEN = 10,
+	TCP_CLOSING = 11,
+	TCP_NEW_SYN_RECV = 12,
+};
+
+/* include/uapi/linux/tcp.h, include/linux/tcp.h, include/net/tcp.h */
+enum tcp_ca_state {
+	TCP_CA_Open = 0,
+	TCP_CA_Disorder = 1,
+	TCP_CA_CWR = 2,
+	TCP_CA_Recovery = 3,
+	TCP_CA_Loss = 4,
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u64 bytes_acked;
+	u64 bytes_sent;
+	u32 write_seq;
+	u32 snd_nxt;
+	u32 snd_una;
+	u64 bytes_received;
+	u64 bytes_retrans;
+};
+
+struct tcp_request_sock {
+	u32 snt_isn;
+};
+
+struct tcp_skb_cb {
+	__u32 seq;
+	__u32 end_seq;
+	u16 tcp_gso_segs;
+};

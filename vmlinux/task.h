@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Tasks, their identities, the scheduler, signals. */
+#pragma once
+
+/* include/linux/pid_namespace.h, include/linux/pid.h, include/linux/nsproxy.h */
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* Elements of pid.numbers: indexed at run time, by the size it has here. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[0];
+};
+
+struct nsproxy {
+	struct pid_namespace *pid_ns_for_children;
+};
+
+/* include/linux/cred.h */
+struct cred {
+	kuid_t uid;
+};
+
+/* include/linux/signal_types.h, include/linux/sched/signal.h */
+typedef void __signalfn_t(int);
+typedef __signalfn_t *__sighandler_t;
+
+struct sigaction {
+	__sighandler_t sa_handler;
+	unsigned long sa_flags;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct signal_struct {
+	atomic_t live;
+	struct mm_struct *oom_mm;
+};
+
+/* kernel/sched/sched.h */
+struct rq {
+	u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+/* include/linux/task_io_accounting.h */
+struct task_io_accounting {
+	u64 syscr;
+};
+
+/* include/linux/sched.h */
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay;
+	unsigned long long last_queued;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	void *stack;
+	unsigned int flags;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	struct mm_struct *mm;
+	int exit_code;
+	pid_t pid;
+	pid_t tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	u64 start_time;
+	const struct cred *cred;
+	char comm[16];
+	struct fs_struct *fs;
+	struct files_struct *files;
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+	u64 parent_exec_id;
+	u64 self_exec_id;
+	struct task_io_accounting ioac;
+	struct css_set *cgroups;
+};
