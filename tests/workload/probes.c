@@ -21,20 +21,20 @@ static volatile uint64_t sink;
 			 "994: .balign 4\n"                                                        \
 			 ".popsection\n" ::"r"(argument))
 
-__attribute__((section(".probes"), used)) unsigned short vt_gate;
+__attribute__((section(".probes"), used)) unsigned short probes_gate;
 static uint64_t gated;
 
-VT_FRAME void counted_each(uint64_t i)
+WL_FRAME void counted_each(uint64_t i)
 {
 	sink += i;
 }
 
-VT_FRAME void counted_even(uint64_t i)
+WL_FRAME void counted_even(uint64_t i)
 {
 	sink += i * 2;
 }
 
-VT_FRAME void counted_never(uint64_t i)
+WL_FRAME void counted_never(uint64_t i)
 {
 	sink += i * 3;
 }
@@ -46,31 +46,31 @@ static void pass(uint64_t i)
 		counted_even(i);
 	PROBE("plain", "0", i);
 	/* As programs have it that ask whether anybody listens before they compute arguments. */
-	if (__atomic_load_n(&vt_gate, __ATOMIC_RELAXED)) {
+	if (__atomic_load_n(&probes_gate, __ATOMIC_RELAXED)) {
 		gated++;
-		PROBE("gated", "vt_gate", i);
+		PROBE("gated", "probes_gate", i);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	const struct vt_opt opts[] = {
-		{"calls", VT_NUM, &calls, "N", "times that all is done"},
+	const struct wl_opt opts[] = {
+		{"calls", WL_NUM, &calls, "N", "times that all is done"},
 		{0},
 	};
 
-	vt_start(argc, argv, "probes", "Calls functions and passes USDT probes.", opts);
-	vt_ready();
+	wl_start(argc, argv, "probes", "Calls functions and passes USDT probes.", opts);
+	wl_ready();
 	for (uint64_t i = 0; i < calls; i++) {
 		pass(i);
 		syscall(SYS_getppid);
 	}
 	if (calls == UINT64_MAX)
 		counted_never(0);
-	vt_line_begin();
-	vt_u64("calls", calls);
-	vt_u64("even", (calls + 1) / 2);
-	vt_u64("gated", gated);
-	vt_finish();
-	return VT_OK;
+	wl_line_begin();
+	wl_u64("calls", calls);
+	wl_u64("even", (calls + 1) / 2);
+	wl_u64("gated", gated);
+	wl_finish();
+	return WL_OK;
 }
