@@ -66,7 +66,7 @@ bool is_no_function(std::string_view name) {
          name.find(".cold.") != name.npos;
 }
 
-/// What tracing machinery runs on its way to a program, or where a program must not run.
+/// Called by the kernel before it runs a program, or where a program must not run.
 bool is_unsafe(std::string_view name) {
   return name.starts_with("bpf_dispatcher_") || name.starts_with("__bpf_prog_") ||
          name.starts_with("__ftrace_invalid_address__") || name.starts_with("ftrace_ops_") ||

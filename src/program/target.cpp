@@ -62,7 +62,7 @@ Result<TargetWord> parse_target(std::string_view word) {
     if (t.kind == TargetWord::usdt)
       return wrong(word, "a USDT probe has a library or program, and a name",
                    "such as u:/usr/lib/libc.so.6:setjmp, or u::PROBE with --pid");
-    // ":func" and "p:func" are one colon short; what is meant is clear, but not which of two.
+    // ":func" and "p:func" lack a colon: a kernel function, or one of a library of that name.
     return wrong(
         word, "a library or nothing has to stand before the function",
         fmt::format("{}::{} is a function of the kernel", kind, printable(std::string(rest))));
@@ -70,7 +70,7 @@ Result<TargetWord> parse_target(std::string_view word) {
   t.place = rest.substr(0, colon);
   t.name = rest.substr(colon + 1);
   if (t.name.empty())
-    return wrong(word, "nothing stands behind the last colon", std::string(kForms));
+    return wrong(word, "no name follows the last colon", std::string(kForms));
   if (t.kind == TargetWord::tracepoint && t.place.empty())
     return wrong(word, "a tracepoint has a category", "t:*:NAME looks in all categories");
   if (t.kind == TargetWord::usdt)

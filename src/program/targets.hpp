@@ -1,5 +1,5 @@
 // What the words of a hook come to on this machine: places to attach to, each with the number of
-// the target that it belongs to; and how this kernel attaches to so many.
+// the target that it belongs to; and how this kernel attaches to them.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -29,7 +29,7 @@ Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t 
 /// Is it for this machine's processor?
 bool is_native(Elf* elf);
 
-/// Where the code with this address lies in a file of `size` bytes. Nothing if no code of the file
+/// Offset of the code with this address in a file of `size` bytes. Nothing if no code of the file
 /// has it; headers may promise more than there is.
 std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address);
 /// The same of writable data.
