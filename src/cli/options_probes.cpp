@@ -1,4 +1,6 @@
 // Which user functions are probed.
+#include <fmt/format.h>
+
 #include "cli/option_parts.hpp"
 
 namespace coretap::shared {

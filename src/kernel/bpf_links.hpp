@@ -26,7 +26,7 @@ struct UprobeMulti {
 };
 
 /// BPF_PERF_EVENT (b89fbfbb854c in 5.15).
-inline constexpr auto kPerfEvent = static_cast<bpf_attach_type>(41);
+inline constexpr auto kPerfEventAttach = static_cast<bpf_attach_type>(41);
 struct PerfEventLink {
   std::uint32_t program, event, attach_type, link_flags;
   std::uint64_t cookie;
@@ -57,7 +57,7 @@ struct LinkInfo {
     std::uint64_t room[16];
   } of;
 };
-inline constexpr std::uint32_t kLinkPerfEvent = 7, kLinkKprobeMulti = 8;  // enum bpf_link_type
+inline constexpr std::uint32_t kLinkPerfEventAttach = 7, kLinkKprobeMulti = 8;  // enum bpf_link_type
 inline constexpr std::uint32_t kPerfKprobe = 3, kPerfKretprobe = 4;  // enum bpf_perf_event_type
 
 }  // namespace coretap

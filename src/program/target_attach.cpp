@@ -286,7 +286,7 @@ class Attacher {
     }
     if (!copied_) {
       PerfEventLink wish{static_cast<std::uint32_t>(program),
-                         static_cast<std::uint32_t>(event.get()), kPerfEvent, 0, point.id};
+                         static_cast<std::uint32_t>(event.get()), kPerfEventAttach, 0, point.id};
       auto link = create_link(wish);
       if (link && ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0)) return Error{{}, strerror(errno)};
       return link;  // it holds the event
