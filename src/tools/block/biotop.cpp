@@ -48,7 +48,7 @@ TOOL(biotop) {
       .questions = {{"Which process does the most disk I/O now?", "biotop"},
                     {"Who writes to this disk all the time?", "biotop -d sda -C 10"}},
       .object = skeleton<biotop_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .default_interval = 1,
       .options = joined({shared::screen(),
                          {flag('Q', "queued", "include the time queued in the I/O scheduler",
