@@ -59,6 +59,10 @@ class Config {
   int dump_signal = 0;          ///< by which the user asks for a report; 0: by none
   std::string library;          ///< path or name of what is probed instead of the usual file
   std::string symbols_prefix;   ///< of the functions that are probed
+
+  std::vector<std::string> targets;  ///< words that name what to trace
+  std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit
+
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
