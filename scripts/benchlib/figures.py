@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import budget
 from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
@@ -418,7 +419,8 @@ def _is_static(path):
 
 
 def size(bench):
-    figure, unit, bar = "static executable, stripped", "MB", 6
+    tools = sum(path.is_symlink() for path in Path(bench.options.coretap).iterdir())
+    figure, unit, bar = "static executable, stripped", "MB", budget.static_executable(tools) / MB
     if not bench.options.static:
         yield missing(figure, unit, "no static executable: build one with -DCORETAP_STATIC=ON and name it by --static", "", bar)
         return

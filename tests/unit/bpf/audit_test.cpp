@@ -29,11 +29,11 @@ struct Code {
 std::vector<Code> functions_of(const Tool& tool) {
   std::vector<Code> all;
   auto bytes = tool.object.bytes();
-  std::vector<std::uint64_t> copy((size + 7) / 8);  // aligned and writable, as libelf wants
-  std::memcpy(copy.data(), bytes, size);
+  std::vector<std::uint64_t> copy((bytes.size() + 7) / 8);  // aligned and writable, as libelf wants
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
   elf_version(EV_CURRENT);
   std::unique_ptr<Elf, decltype(&elf_end)> elf(
-      elf_memory(reinterpret_cast<char*>(copy.data()), size), elf_end);
+      elf_memory(reinterpret_cast<char*>(copy.data()), bytes.size()), elf_end);
   std::size_t titles = 0;
   elf_getshdrstrndx(elf.get(), &titles);
   std::vector<std::pair<std::size_t, Code>> found;  // by section; named by their symbols
@@ -452,7 +452,7 @@ std::string holes(const btf* types, __u32 id, std::size_t size) {
 TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
   auto bytes = tool.object.bytes();
   std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(
-      bpf_object__open_mem(bytes, size, nullptr), bpf_object__close);
+      bpf_object__open_mem(bytes.data(), bytes.size(), nullptr), bpf_object__close);
   ASSERT_TRUE(object);
   auto* types = bpf_object__btf(object.get());
   ASSERT_TRUE(types);

@@ -1,0 +1,9 @@
+"""How large the executable may be."""
+
+KB, MB = 1000, 1000 * 1000
+
+
+def static_executable(tools):
+    """Most bytes of the static executable, stripped, with so many tools: libraries, the loader and the kernel objects of
+    32 tools, and 20 kB for each tool more (its object, 16 kB at most on average, and its declaration)."""
+    return min(4500 * KB + 20 * KB * max(0, tools - 32), 8 * MB)
