@@ -78,6 +78,11 @@ struct AggregateReport {
     scale = slots;
     return std::move(*this);
   }
+  /// So many counters at the start of the value count events.
+  AggregateReport counted_by(std::size_t counters) && {
+    event_counters = counters;
+    return std::move(*this);
+  }
   template <class Record>
   AggregateReport with_totals(std::string_view slots, std::string_view title,
                               std::vector<Field> counters) && {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.hpp"
+#include "base/nearest.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
 #include "reports/aggregate_layout.hpp"
@@ -210,11 +211,13 @@ class AggregateKind : public ReportKind {
     std::vector<std::string_view> known;
     for (auto& f : report_.fields)
       if (c.holds(f.only_with)) known.push_back(f.key);
-    if (!c.sort.empty() && std::find(known.begin(), known.end(), c.sort) == known.end())
+    if (!c.sort.empty() && std::find(known.begin(), known.end(), c.sort) == known.end()) {
+      auto meant = did_you_mean(c.sort, known);
       return Error{fmt::format("--sort: there is no key '{}'", c.sort),
                    {},
-                   fmt::format("there are: {}", fmt::join(known, ", ")),
+                   meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
                    kUsage};
+    }
     if (!c.given("top") && c.format == OutputFormat::text) c.top = report_.top;
     return {};
   }
