@@ -57,7 +57,7 @@ struct LinkInfo {
     std::uint64_t room[16];
   } of;
 };
-inline constexpr std::uint32_t kLinkPerfEventAttach = 7, kLinkKprobeMulti = 8;  // enum bpf_link_type
+inline constexpr std::uint32_t kLinkPerfEvent = 7, kLinkKprobeMulti = 8;  // enum bpf_link_type
 inline constexpr std::uint32_t kPerfKprobe = 3, kPerfKretprobe = 4;  // enum bpf_perf_event_type
 
 }  // namespace coretap
