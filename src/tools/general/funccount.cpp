@@ -69,6 +69,7 @@ TOOL(funccount) {
       .hooks = {traced("calls")},
       .report =
           table<funccount_key, funccount_counts>(
+              "calls",
               {derived<Line, target>("target", "FUNC", as::target, "function, tracepoint or probe"),
                derived<Line, count>("count", "COUNT", as::pages, "calls")},
               "count")
