@@ -149,7 +149,7 @@ constexpr std::string_view kShowCursor = "\033[?25h", kHideCursor = "\033[?25l",
 TOOL_TEST(BiotopScreen, RedrawsInPlaceAndEndsWithQ) {
   require_tool("biotop");
   OnTerminal top(60, 10, {"0.2"});
-  auto first = top.read_until("AVG");
+  auto first = top.read_until("Kbytes");
   EXPECT_NE(first.find(kHideCursor), std::string::npos);
   top.read_until(kHome);
   EXPECT_FALSE(top.restored()) << "keys are read singly";
