@@ -63,7 +63,10 @@ enum bpf_func_id {
 };
 
 /* include/uapi/linux/bpf_perf_event.h */
-struct bpf_perf_event_data;
+/* What else is in it, registers, depends on the architecture. */
+struct bpf_perf_event_data {
+	u64 sample_period;
+};
 
 /* include/linux/bpf.h, kernel/bpf/task_iter.c */
 struct bpf_iter_meta {

@@ -46,12 +46,31 @@ struct signal_struct {
 };
 
 /* kernel/sched/sched.h */
-struct rq {
-	u64 clock;
-};
+struct rq;
 
 struct cfs_rq {
+	unsigned int h_nr_runnable;
 	struct rq *rq;
+};
+
+struct rt_rq {
+	unsigned int rt_nr_running;
+};
+
+struct dl_rq {
+	unsigned int dl_nr_running;
+};
+
+struct scx_rq {
+	unsigned int nr_running;
+};
+
+struct rq {
+	struct cfs_rq cfs;
+	struct rt_rq rt;
+	struct dl_rq dl;
+	struct scx_rq scx;
+	u64 clock;
 };
 
 /* include/linux/task_io_accounting.h */

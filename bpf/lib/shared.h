@@ -182,6 +182,18 @@ struct held_note {
 	__u32 pad;
 };
 
+/* What the command line says to trace, by how its programs learn which of all it is. */
+enum target_kind {
+	TARGET_KERNEL,     /* functions of the kernel, by kprobes */
+	TARGET_USER,       /* functions of programs, USDT probes, by uprobes */
+	TARGET_TRACEPOINT, /* raw tracepoints */
+	TARGET_EVENT,      /* tracepoints by perf events */
+	TARGET_KINDS
+};
+
+/* In the place of its number in a program of which each target has a copy. */
+#define TARGET_MARK 0x7a51c0de
+
 /* Text of any length: where it stands in its record, and how long it is. */
 struct text {
 	__u16 at;

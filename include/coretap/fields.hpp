@@ -39,6 +39,7 @@ struct Format {
     symbol,        ///< address of a kernel function, by its name
     gfp,           ///< page allocation flags
     block_flags,   ///< operation and flags of a block request
+    target,        ///< number of what was named to be traced, by its name
     syscall,       ///< index of a system call (CALLS in bpf/lib/shared.h), by its name
     rwbs,          ///< the same in letters, as the kernel's own trace output has them
   } kind = number;
@@ -71,6 +72,7 @@ inline constexpr Format port{Format::number, -5};
 inline constexpr Format disk{Format::disk, -7};
 inline constexpr Format gfp{Format::gfp, -20};
 inline constexpr Format block_flags{Format::block_flags, -20};
+inline constexpr Format target{Format::target, -36};
 inline constexpr Format syscall{Format::syscall, -22};
 inline constexpr Format rwbs{Format::rwbs, -4};
 constexpr Format enumerator(std::string_view type, std::string_view prefix, int width) {

@@ -3,10 +3,13 @@
 // (probe_target.hpp).
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace coretap {
+
+class Config;
 
 /// Something a candidate asks of the running kernel beyond its programs' own attach points.
 struct Need {
@@ -49,6 +52,9 @@ struct Candidate {
   std::string_view caveat = {};  ///< what is less exact this way; printed when it is chosen
 };
 
+/// Words that name what to trace: "vfs_*", "c:malloc", "t:sched:*" (src/program/target.hpp).
+using TargetWords = std::vector<std::string> (*)(const Config&);
+
 struct Hook {
   std::string_view name;
   std::vector<Candidate> candidates;  ///< the best first
@@ -56,6 +62,14 @@ struct Hook {
   std::string_view optional = {};     ///< what is lost without it; empty: the tool needs it
   Sampling sampling = {};             ///< of its perf events, where no option says otherwise
   std::string_view instead = {};      ///< what to do where there is no way; empty: coretap doctor
+  /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): what they attach to comes from these
+  /// words; the library takes those programs that the words and this kernel need.
+  TargetWords targets = nullptr;
 };
+
+/// The tool's positional words (shared::target_arguments).
+std::vector<std::string> words_of_command_line(const Config& config);
+/// The hook of ON_TARGETS.
+Hook traced(std::string_view name, TargetWords words = words_of_command_line);
 
 }  // namespace coretap

@@ -117,6 +117,10 @@ Option syscalls(char letter, Setting wanted, Setting some);
 Option cgroups(char letter = 'c');
 /// Where to write instead of standard output.
 Option output(char letter = 'o');
+/// How words that name what to trace are read, and how many places they may come to.
+Option regular_expressions(char letter = 'r');
+Option max_probes();
+Option debug(char letter = 'D');
 Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
@@ -191,6 +195,8 @@ std::vector<Positional> interval_count(double otherwise = 0);
 Positional duration_argument();
 /// Any number of cgroups, as with cgroups().
 Positional cgroup_arguments();
+/// Words that name what to trace; `otherwise` where there is none.
+Positional target_arguments(std::string_view otherwise = {});
 /// A number put into `target` times `unit`: "runqslower 10000"; `otherwise` where there is none.
 Positional threshold(std::string_view metavar, std::uint64_t unit, std::string_view doc,
                      Setting target, std::string_view otherwise = {});

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "coretap/fields.hpp"
@@ -63,13 +65,12 @@ class ReportKind {
 /// Any kind of report, as a value of a tool: declared by the structs of reports.hpp.
 class Report {
  public:
-  Report() = default;
+  Report();  ///< a stream of events without fields
   template <class Spec>
-  Report(Spec spec) : kind_(make_kind(std::move(spec))) {}
+  requires(!std::is_same_v<Spec, Report>) Report(Spec spec) : kind_(make_kind(std::move(spec))) {}
 
   const ReportKind& operator*() const { return *kind_; }
   const ReportKind* operator->() const { return kind_.get(); }
-  explicit operator bool() const { return kind_ != nullptr; }
 
  private:
   std::shared_ptr<const ReportKind> kind_;

@@ -49,6 +49,9 @@ struct AggregateReport {
   std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
   std::uint64_t top = 0;       ///< rows of text where --top does not say; 0: all
 
+  bool largest_last = false;     ///< without --sort, where a terminal shows them
+  std::string_view header_when = {};  ///< option under which text has the time; empty: always
+
   /// A line of text below the rows, about the counters of all of them.
   std::string (*total)(const void* counters) = nullptr;
 
@@ -75,6 +78,11 @@ struct AggregateReport {
     scale = slots;
     return std::move(*this);
   }
+  /// So many counters at the start of the value count events.
+  AggregateReport counted_by(std::size_t counters) && {
+    event_counters = counters;
+    return std::move(*this);
+  }
   template <class Record>
   AggregateReport with_totals(std::string_view slots, std::string_view title,
                               std::vector<Field> counters) && {
@@ -91,6 +99,19 @@ struct AggregateReport {
   template <class Value, std::string (*Words)(const Value&)>
   AggregateReport with_total() && {
     total = [](const void* counters) { return Words(*static_cast<const Value*>(counters)); };
+    return std::move(*this);
+  }
+  /// Keys are small numbers: values lie in per-CPU slots, their key being their index.
+  AggregateReport by_slots() && {
+    keyless = true;
+    return std::move(*this);
+  }
+  AggregateReport ascending() && {
+    largest_last = true;
+    return std::move(*this);
+  }
+  AggregateReport timed_with(std::string_view option) && {
+    header_when = option;
     return std::move(*this);
   }
   AggregateReport on_screen() && {

@@ -59,6 +59,10 @@ class Config {
   int dump_signal = 0;          ///< by which the user asks for a report; 0: by none
   std::string library;          ///< path or name of what is probed instead of the usual file
   std::string symbols_prefix;   ///< of the functions that are probed
+
+  std::vector<std::string> targets;  ///< words that name what to trace
+  std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit
+
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
@@ -67,14 +71,12 @@ class Config {
   std::string zone;                   ///< and of zones of this name; empty: of all
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
-  std::uint64_t max_tasks = 0;
   std::uint64_t top = 0;  ///< rows of a table; 0: all
   std::string sort;       ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
   std::uint32_t stack_depth = 0;
   Sampling sampling;  ///< of perf events, instead of their hooks' own
   std::optional<std::uint32_t> cpu;
-  std::string delimiter;
   enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
   std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
   std::string svg;                         ///< file for a flame graph; "-": standard output

@@ -1,4 +1,6 @@
 // Which user functions are probed.
+#include <fmt/format.h>
+
 #include "cli/option_parts.hpp"
 
 namespace coretap::shared {
@@ -23,6 +25,35 @@ Option symbols_prefix(char letter) {
                                  c.symbols_prefix = text;
                                  return {};
                                }));
+}
+
+Positional target_arguments(std::string_view otherwise) {
+  return {.metavar = "PATTERN",
+          .doc = fmt::format(
+              "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
+              "library or program, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * is any text{}",
+              otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
+          .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            c.targets.emplace_back(text);
+            return {};
+          },
+          .otherwise = std::string(otherwise)};
+}
+
+Option regular_expressions(char letter) {
+  return same_everywhere(
+      flag(letter, "regexp", "patterns are regular expressions (POSIX extended)"));
+}
+
+Option max_probes() {
+  return limit("max-probes", "N",
+               "places that may be attached one by one (default: 1000); more take long",
+               &Config::max_probes, 1 << 20);
+}
+
+Option debug(char letter) {
+  return same_everywhere(flag(letter, "debug", "also say each place that is traced"));
 }
 
 }  // namespace coretap::shared

@@ -224,14 +224,9 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
     return usage("--svg -: standard output is for one thing only", "name a file");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
-  bool filters = false;
-  for (auto& o : tool.options) filters |= o.name == "pid";
-  if (!c.command.empty()) {
-    if (!c.pids.empty() || !c.tids.empty())
-      return usage("-- COMMAND and --pid or --tid exclude each other",
-                   "the command and its children are what is traced");
-    if (!filters) c.give("whole-system", "");
-  }
+  if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))
+    return usage("-- COMMAND and --pid or --tid exclude each other",
+                 "the command and its children are what is traced");
   if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
     return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)

@@ -23,6 +23,7 @@
 #include "base/fd.hpp"
 #include "base/files.hpp"
 #include "base/parse.hpp"
+#include "kernel/bpf_links.hpp"
 
 namespace coretap {
 
@@ -148,6 +149,28 @@ const std::string& Kernel::kprobe_refusal(std::string_view function) {
   Fd fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
   if (fd.get() < 0) kprobe_ = fmt::format("no such probe point ({})", reason(errno));
   return *kprobe_;
+}
+
+const std::string& Kernel::kprobe_multi_refusal() {
+  if (kprobe_multi_) return *kprobe_multi_;
+  kprobe_multi_ = "";
+  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.expected_attach_type = kKprobeMulti;
+  Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, 2, &options));
+  const char* function = "vfs_read";  // which every kernel has
+  KprobeMulti wish{};
+  wish.program = static_cast<std::uint32_t>(fd.get());
+  wish.attach_type = kKprobeMulti;
+  wish.symbols = reinterpret_cast<std::uintptr_t>(&function);
+  wish.count = 1;
+  // The enum has been there longer than what it needs is built in (CONFIG_FPROBE).
+  Fd link(fd ? static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)) : -1);
+  if (!link)
+    kprobe_multi_ =
+        fmt::format("the kernel refuses one link to many functions ({})", reason(errno));
+  return *kprobe_multi_;
 }
 
 std::string lockdown() {

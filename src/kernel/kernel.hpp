@@ -34,6 +34,8 @@ class Kernel {
   /// one.
   const std::string& fentry_refusal();
   const std::string& kprobe_refusal(std::string_view function);
+  /// The same of one link to many functions; found out by making one.
+  const std::string& kprobe_multi_refusal();
 
   /// The same of the unnamed enum that has this enumerator.
   std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
@@ -49,7 +51,7 @@ class Kernel {
 
   Btf btf_;
   bool tried_ = false;
-  std::optional<std::string> fentry_, kprobe_;
+  std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
   std::string kprobe_function_;
 };
 

@@ -11,10 +11,13 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "kernel/bpf_links.hpp"
 #include "kernel/min_core_btf.hpp"
 #include "program/maps.hpp"
 #include "program/probe.hpp"
@@ -68,6 +71,15 @@ void take_over_tracing() {
     options.prog_prepare_load_fn = make_tracing;
     libbpf_register_prog_handler(section, BPF_PROG_TYPE_RAW_TRACEPOINT, attach_type, &options);
   }
+  for (auto& [section, type] : std::initializer_list<std::pair<const char*, bpf_prog_type>>{
+           {"target/kernel", BPF_PROG_TYPE_KPROBE},
+           {"target/kernel.return", BPF_PROG_TYPE_KPROBE},
+           {"target/user", BPF_PROG_TYPE_KPROBE},
+           {"target/user.return", BPF_PROG_TYPE_KPROBE},
+           {"target/usdt", BPF_PROG_TYPE_KPROBE},
+           {"target/tracepoint", BPF_PROG_TYPE_RAW_TRACEPOINT},
+           {"target/event", BPF_PROG_TYPE_TRACEPOINT}})
+    libbpf_register_prog_handler(section, type, bpf_attach_type{}, nullptr);
   // libbpf has no target behind it; users shall read which clock it is.
   libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);
 }
@@ -86,6 +98,10 @@ void set_attach_types(Session& s) {
     else if (kind == "iter")
       tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
     else if (is_probe(kind) && probes_by_file(s.kernel))
+      bpf_program__set_expected_attach_type(program, kUprobeMulti);
+    else if (kind == "target" && s.plan.means.kernel_multi && target.starts_with("kernel"))
+      bpf_program__set_expected_attach_type(program, kKprobeMulti);
+    else if (kind == "target" && s.plan.means.user_multi && target.starts_with("us"))
       bpf_program__set_expected_attach_type(program, kUprobeMulti);
   }
 }

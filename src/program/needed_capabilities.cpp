@@ -66,7 +66,8 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
   };
   bool user_stacks =
       std::find(parts.maps.begin(), parts.maps.end(), "unwind_rows") != parts.maps.end();
-  bool user_functions = attaches("uprobe") || attaches("uretprobe");
+  const bool targets = attaches("target/");  // of any kind, as the command line says
+  bool user_functions = attaches("uprobe") || attaches("uretprobe") || targets;
   needed.push_back({Capability::bpf, "to load its program", true});
   needed.push_back({Capability::perfmon, "to attach it and let it read the kernel's memory", true});
   if (user_functions)
@@ -75,7 +76,7 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
          "before Linux 6.10 where kernel.perf_event_paranoid is above 2, and on its stable kernels "
          "since 2025, to probe user functions",
          always_attaches(tool, parts, "uprobe")});
-  bool always_perf = false, perf = user_stacks;  // which hear of mappings by one
+  bool always_perf = false, perf = user_stacks || targets;  // which hear of mappings by one
   for (auto kind : {"tracepoint", "perf_event", "kprobe", "kretprobe"}) {
     perf |= attaches(kind);
     always_perf |= always_attaches(tool, parts, kind);
@@ -87,6 +88,12 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
          always_perf});
   needed.push_back({Capability::sys_resource,
                     "before Linux 5.11, where maps count as locked memory (ulimit -l)", true});
+  if (targets)
+    needed.push_back({Capability::dac_read_search,
+                      "names of tracepoints and of kernel functions that can be traced, in tracefs",
+                      false});
+  if (targets && !reads_kernel_symbols(tool))
+    needed.push_back({Capability::syslog, "addresses of kernel functions", false});
   if (attaches("tracepoint"))
     needed.push_back({Capability::dac_read_search, "to find tracepoints in tracefs",
                       always_attaches(tool, parts, "tracepoint")});

@@ -119,6 +119,27 @@ CandidatePlan judge(const Candidate& way, Kernel& kernel, bpf_object* object,
   return plan;
 }
 
+/// A hook whose words come from the command line.
+Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel& kernel,
+                          const Refused& refused, ProbeFinder& finder) {
+  auto found = find_targets(h.hook->targets(config), config, kernel, finder);
+  if (!found) return found.error();
+  plan.targets = std::move(*found);
+  plan.means = TargetMeans::of(kernel, plan.targets);
+  if (auto r = check_number(plan.targets, plan.means, config); !r) return r;
+  auto& way = h.hook->candidates.front();
+  h.candidates.push_back({&way, target_words(plan.targets, plan.means), {}});
+  h.chosen = 0;
+  for (auto name : way.programs)
+    if (auto known = refused.find(name); known != refused.end())
+      return Error{fmt::format("this kernel offers no way to trace: {}", h.hook->name),
+                   known->second,
+                   {},
+                   kUnsupported};
+  plan.limits.insert(plan.limits.end(), plan.targets.left_out.begin(), plan.targets.left_out.end());
+  return {};
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, bpf_object* object,
@@ -131,6 +152,12 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
   };
   for (auto& hook : tool.hooks) {
     HookPlan h{&hook, config.holds(hook.when), -1, {}};
+    if (hook.targets && h.wanted) {
+      auto r = plan_targets(plan, h, config, kernel, refused, finder);
+      if (!r) return r.error();
+      plan.hooks.push_back(std::move(h));
+      continue;
+    }
     for (auto& way : hook.candidates) {
       // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
       // all.
@@ -178,8 +205,14 @@ void select_programs(const Plan& plan, bpf_object* object, const std::set<std::s
       wanted.insert(hook.candidates[hook.chosen].way->programs.begin(),
                     hook.candidates[hook.chosen].way->programs.end());
   bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object)
-      bpf_program__set_autoload(program, wanted.contains(bpf_program__name(program)));
+  bpf_object__for_each_program(program, object) {
+    bool load = wanted.contains(bpf_program__name(program));
+    // Of programs on what the command line names those that have something to attach to.
+    if (auto kind = kind_of(bpf_program__section_name(program));
+        kind && std::string_view(bpf_program__name(program)).starts_with("target_"))
+      load = load && plan.targets.count(*kind) > 0;
+    bpf_program__set_autoload(program, load);
+  }
 }
 
 const std::vector<LibraryProgram>& library_programs() {

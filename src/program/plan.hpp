@@ -11,6 +11,7 @@
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 #include "program/probe_target.hpp"
+#include "program/targets.hpp"
 
 struct bpf_object;
 
@@ -38,6 +39,8 @@ struct HookPlan {
 struct Plan {
   std::vector<HookPlan> hooks;
   std::vector<std::string> limits;  ///< what is lost or less true here, in words
+  Targets targets;                  ///< of hooks whose words come from the command line
+  TargetMeans means;
 
   /// Where a chosen program on a user function goes; null: it is none.
   const ProbePoints* places(std::string_view program) const;

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 #include "program/section.hpp"
@@ -23,30 +24,6 @@
 namespace coretap {
 
 namespace {
-
-/// The kernel's words (include/uapi/linux/bpf.h), which older headers do not have.
-constexpr std::uint32_t kAtReturn = 1;  // BPF_F_UPROBE_MULTI_RETURN
-struct UprobeMulti {                    // bpf_attr's link_create
-  std::uint32_t program, target, attach_type, link_flags;
-  std::uint64_t path, offsets, reference_counters, cookies;
-  std::uint32_t count, flags, pid, unused;
-};
-
-/// All places in one file. `pid` -1: of all processes.
-Result<Link> attach_file(bpf_program* program, const std::string& path, pid_t pid, bool at_return,
-                         const std::vector<std::uint64_t>& offsets) {
-  UprobeMulti wish{};
-  wish.program = static_cast<std::uint32_t>(bpf_program__fd(program));
-  wish.attach_type = kUprobeMulti;
-  wish.path = reinterpret_cast<std::uintptr_t>(path.c_str());
-  wish.offsets = reinterpret_cast<std::uintptr_t>(offsets.data());
-  wish.count = static_cast<std::uint32_t>(offsets.size());
-  wish.flags = at_return ? kAtReturn : 0;
-  wish.pid = pid > 0 ? static_cast<std::uint32_t>(pid) : 0;
-  Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
-  if (!link) return Error{{}, strerror(errno)};
-  return Link(std::move(link));
-}
 
 /// One place by a perf event.
 Result<Link> attach_place(bpf_program* program, const std::string& path, pid_t pid, bool at_return,
@@ -60,6 +37,25 @@ Result<Link> attach_place(bpf_program* program, const std::string& path, pid_t p
 }
 
 }  // namespace
+
+Result<Link> attach_file(int program, const FileProbes& probes, pid_t pid) {
+  auto address = [](const std::vector<std::uint64_t>& list) {
+    return list.empty() ? 0 : reinterpret_cast<std::uintptr_t>(list.data());
+  };
+  UprobeMulti wish{};
+  wish.program = static_cast<std::uint32_t>(program);
+  wish.attach_type = kUprobeMulti;
+  wish.path = reinterpret_cast<std::uintptr_t>(probes.path.c_str());
+  wish.offsets = address(probes.offsets);
+  wish.reference_counters = address(probes.semaphores);
+  wish.cookies = address(probes.cookies);
+  wish.count = static_cast<std::uint32_t>(probes.offsets.size());
+  wish.flags = probes.at_return ? kUprobeMultiReturn : 0;
+  wish.pid = pid > 0 ? static_cast<std::uint32_t>(pid) : 0;
+  Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
+  if (!link) return Error{{}, strerror(errno)};
+  return Link(std::move(link));
+}
 
 bool is_probe(std::string_view section) {
   auto kind = split_section(section).kind;
@@ -86,7 +82,7 @@ Result<Links> attach_probes(bpf_program* program, const std::vector<std::uint32_
     if (by_file && point.offset != in_file.front()) continue;  // came with the file's first
     auto path = point.open_path();
     for (auto pid : whose) {
-      auto link = by_file ? attach_file(program, path, pid, at_return, in_file)
+      auto link = by_file ? attach_file(bpf_program__fd(program), {path, at_return, in_file}, pid)
                           : attach_place(program, path, pid, at_return, point.offset);
       if (!link)
         return Error{fmt::format("cannot probe {} in {}", point.symbol, printable(point.path)),

@@ -90,6 +90,7 @@ ProbeTarget split_target(std::string_view target) {
 }
 
 bool is_library(std::string_view name, std::string_view library) {
+  if (library == kAnyFile) return true;
   if (library == "libc")
     return is_library(name, "libc.so.6") ||
            ((name.starts_with("ld-musl-") || name.starts_with("libc.musl-")) &&
@@ -200,7 +201,8 @@ void ProbeFinder::add_installed(std::string_view library, Files& files) {
 
 Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
   Files found;
-  auto& override = config_.library;
+  const std::string path(library.find('/') == library.npos ? "" : library);
+  auto& override = path.empty() ? config_.library : path;
   if (override.find('/') != override.npos) {
     add(symbols::open_handle(override, true), override, found);
     if (!found.files.empty()) return found;

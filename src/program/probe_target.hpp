@@ -36,6 +36,9 @@ struct ProbeTarget {
 };
 ProbeTarget split_target(std::string_view target);
 
+/// All files of code that the processes of --pid have mapped.
+inline constexpr std::string_view kAnyFile = "*";
+
 /// Is a file of this name what is meant? A name with ".so" also stands for its versions, "libc" for
 /// the C library of any kind, every other name for a program.
 bool is_library(std::string_view file_name, std::string_view library);
@@ -52,7 +55,6 @@ class ProbeFinder {
   /// The function's name follows --symbols-prefix.
   Result<ProbePoints> find(std::string_view library, std::string_view function);
 
- private:
   struct File {
     std::shared_ptr<Fd> fd;
     std::string path;
@@ -63,7 +65,10 @@ class ProbeFinder {
     std::size_t unreadable = 0;  ///< processes
     std::size_t beyond = 0;      ///< mappings of more files than can be probed
   };
+  /// The files alone. `library` may be a path, or kAnyFile.
   const Result<Files>& files(std::string_view library);
+
+ private:
   Result<Files> look_up(std::string_view library);
   /// True if the process has mapped a file of that name.
   bool add_mapped(std::string_view pid, std::string_view library, Files& files);

@@ -59,6 +59,7 @@ struct Session {
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;  ///< what libbpf is to read of the kernel's types, until load
   Links links;
+  std::vector<Fd> copies;      ///< of programs on what the command line names
   CapabilitySet retained;      ///< what is needed after all is attached
   bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached

@@ -46,7 +46,9 @@ class HistogramLayout : public AggregateLayout {
       else
         text(s, row, h);
     }
-    if (r.rows.empty() && s.config.format == OutputFormat::json) json(s, r, nullptr, hist{});
+    // Of an interval in which nothing happened too, where there is one histogram.
+    if (r.rows.empty() && keys_.empty() && s.config.format == OutputFormat::json)
+      json(s, r, nullptr, hist{});
   }
 
  private:

@@ -35,6 +35,7 @@ class TableLayout : public AggregateLayout {
   void show(Session& s, AggregateReading& r) override {
     auto total = total_line(r.rows);
     if (r.rows.size() > top_) r.rows.resize(top_);
+    if (report_.largest_last && s.config.sort.empty()) std::reverse(r.rows.begin(), r.rows.end());
     if (s.config.format == OutputFormat::json) {
       for (auto& row : r.rows) {
         JsonLine line;
@@ -70,7 +71,9 @@ class TableLayout : public AggregateLayout {
 
   std::vector<std::string> block(const Session& s, const std::vector<std::string>& rows,
                                  std::size_t all) const {
-    std::vector<std::string> lines{header(all), columns_.titles()};
+    std::vector<std::string> lines;
+    if (s.config.holds(report_.header_when)) lines.push_back(header(all));
+    lines.push_back(columns_.titles());
     for (auto& row : rows) lines.push_back(columns_.row(row.data(), s.names));
     return lines;
   }

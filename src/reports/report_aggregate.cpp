@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.hpp"
+#include "base/nearest.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
 #include "reports/aggregate_layout.hpp"
@@ -164,7 +165,7 @@ class AggregateKind : public ReportKind {
   std::vector<Field> fields() const override { return report_.fields; }
   std::size_t record_size() const override { return report_.value_at + report_.value_size; }
   std::vector<std::string_view> conditions() const override {
-    return {report_.keyed_when, report_.extension};
+    return {report_.keyed_when, report_.extension, report_.header_when};
   }
 
   std::vector<JsonKind> json() const override {
@@ -210,11 +211,13 @@ class AggregateKind : public ReportKind {
     std::vector<std::string_view> known;
     for (auto& f : report_.fields)
       if (c.holds(f.only_with)) known.push_back(f.key);
-    if (!c.sort.empty() && std::find(known.begin(), known.end(), c.sort) == known.end())
+    if (!c.sort.empty() && std::find(known.begin(), known.end(), c.sort) == known.end()) {
+      auto meant = did_you_mean(c.sort, known);
       return Error{fmt::format("--sort: there is no key '{}'", c.sort),
                    {},
-                   fmt::format("there are: {}", fmt::join(known, ", ")),
+                   meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
                    kUsage};
+    }
     if (!c.given("top") && c.format == OutputFormat::text) c.top = report_.top;
     return {};
   }
@@ -281,10 +284,13 @@ class AggregateKind : public ReportKind {
           "--noclear, and where standard output is not a terminal, reports follow each other.");
     m.prose(fmt::format(
         "Each report has {} and a row for each key about which there is something to tell since the "
-        "report before, by {}, the largest first; in parentheses the columns' keys in JSON and CSV.",
+        "report before, by {}, the largest {}; in parentheses the columns' keys in JSON and CSV.",
         screen ? "a line with the time of day, the load averages and the number of rows"
-               : "the time of day in brackets",
-        in_turn(report_.sort)));
+               : fmt::format("{}the time of day in brackets",
+                             report_.header_when.empty()
+                                 ? ""
+                                 : fmt::format("with --{} ", report_.header_when)),
+        in_turn(report_.sort), report_.largest_last ? "last" : "first"));
     if (m.has_option("top") && report_.top)
       m.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", report_.top));
     m.fields(report_.fields);

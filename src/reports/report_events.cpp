@@ -238,6 +238,8 @@ class EventKind : public ReportKind {
 
 }  // namespace
 
+Report::Report() : Report(EventReport{}) {}
+
 std::shared_ptr<const ReportKind> make_kind(EventReport report) {
   return std::make_shared<EventKind>(std::move(report));
 }

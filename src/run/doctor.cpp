@@ -14,6 +14,7 @@
 #include "text/errors.hpp"
 
 #include "base/files.hpp"
+#include "kernel/bpf_links.hpp"
 #include "program/needed_capabilities.hpp"
 #include "program/probe.hpp"
 #include "program/session.hpp"

@@ -33,6 +33,7 @@
 #include "program/maps.hpp"
 #include "program/needed_capabilities.hpp"
 #include "program/session.hpp"
+#include "program/target_attach.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
 #include "run/command.hpp"
@@ -104,6 +105,7 @@ Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const R
   s.plan = std::move(*plan);
   s.plan.limits.insert(s.plan.limits.end(), s.limits.begin(), s.limits.end());
   select_programs(s.plan, s.object.get(), own_programs(s));
+  configure_targets(s);
   return {};
 }
 
@@ -119,6 +121,13 @@ Result<void> attach(Session& s, std::string* failed) {
     if (!bpf_program__autoload(program)) continue;
     if (samples(program))
       s.retained.add({Capability::perfmon, Capability::bpf});  // CPUs may come later
+    if (is_target(program)) {
+      auto attached = attach_targets(s, program);
+      if (attached) continue;
+      *failed = bpf_program__name(program);
+      detach(s.links);
+      return attached;
+    }
     auto links = attach_program(program, s.config, s.plan);
     if (!links) {
       *failed = bpf_program__name(program);
@@ -178,14 +187,15 @@ void read_ledger(Session& s, const CpuSlots& slots) {
   slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
   for (int i = 0; i < LEDGER_CAUSES; i++) s.ledger.count[i] += sum.count[i];
   // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) {
+  auto add_missed = [&](int program) {
     bpf_prog_info info{};
     __u32 size = sizeof info;
-    if (bpf_program__fd(program) >= 0 &&
-        bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0)
+    if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
       s.ledger.count[LEDGER_MISSED] += info.recursion_misses;
-  }
+  };
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) add_missed(bpf_program__fd(program));
+  for (auto& copy : s.copies) add_missed(copy.get());
 }
 
 void print_ledger(Session& s) {
@@ -371,6 +381,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   // What happened until now belongs to the last report; what happens from here on does not.
   const bool stopped = true;
   set_live(s, "emit_stopped", &stopped, sizeof stopped);
+  s.ledger.count[LEDGER_MISSED] += missed_at(s.links);
   detach(s.links);
   if (wanted()) {
     if (complete)
@@ -402,6 +413,10 @@ int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& led
 
 void announce(Session& s) {
   for (auto& l : s.plan.limits) s.say("note: " + l);
+  for (auto& h : s.plan.hooks)
+    if (h.hook->targets && h.chosen >= 0)
+      s.say(fmt::format("tracing {}{}", fmt::join(h.candidates[h.chosen].targets, ", "),
+                        s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
   if (s.config.format != OutputFormat::text) return;
   auto text = std::string(s.tool.announce);

@@ -8,7 +8,11 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
 #include <utility>
+
+#include "symbols/elf_file.hpp"
 
 // Why libelf and not libdwfl: libdwfl maps the files (who truncates one kills the reader by
 // SIGBUS), unpacks .gnu_debugdata without bound, and may ask debuginfod servers.
@@ -19,72 +23,12 @@ namespace {
 constexpr std::uint64_t kMaxSection = 256ULL << 20;
 constexpr std::size_t kMaxFunctions = 4 << 20;
 constexpr std::size_t kMaxNameBytes = 256 << 20;
-constexpr std::size_t kMaxSegments = 512;
 constexpr std::size_t kMaxDebugdata = 64 << 20;  // unpacked
 constexpr std::uint64_t kMaxNotes = 1 << 20;     // all of them
 constexpr std::uint64_t kMaxChecksummed = 1ULL << 30;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kEntryBytes = 64;     // of _start
 constexpr std::uint64_t kEntryBefore = 1024;  // from start_thread's call to pthread_create
-
-struct ElfCloser {
-  void operator()(Elf* elf) const { ::elf_end(elf); }
-};
-using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
-
-// libelf trusts section and program header counts of the extended form up to the file's size and
-// allocates for them. Executables and shared objects never need that form.
-bool plausible_header(std::span<const char> head) {
-  if (head.size() < EI_NIDENT || ::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
-  const auto check = [](const auto& header) {
-    const bool extended =
-        header.e_shoff != 0 && (header.e_shnum == 0 || header.e_shnum >= SHN_LORESERVE);
-    return !extended && header.e_phnum != PN_XNUM && header.e_phnum <= kMaxSegments &&
-           (header.e_type == ET_EXEC || header.e_type == ET_DYN);
-  };
-  constexpr char kOwnOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
-  if (head[EI_DATA] != kOwnOrder) return false;
-  if (head[EI_CLASS] == ELFCLASS64 && head.size() >= sizeof(Elf64_Ehdr)) {
-    Elf64_Ehdr header;
-    ::memcpy(&header, head.data(), sizeof header);
-    return check(header);
-  }
-  if (head[EI_CLASS] == ELFCLASS32 && head.size() >= sizeof(Elf32_Ehdr)) {
-    Elf32_Ehdr header;
-    ::memcpy(&header, head.data(), sizeof header);
-    return check(header);
-  }
-  return false;
-}
-
-ElfHandle open_elf(int fd) {
-  ::elf_version(EV_CURRENT);
-  char head[sizeof(Elf64_Ehdr)];
-  const ssize_t got = ::pread(fd, head, sizeof head, 0);
-  if (got <= 0 || !plausible_header({head, static_cast<std::size_t>(got)})) return {};
-  // Plain reads: a mapping of somebody else's file may vanish under us.
-  ElfHandle elf(::elf_begin(fd, ELF_C_READ, nullptr));
-  if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
-  return elf;
-}
-
-ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size) {
-  ::elf_version(EV_CURRENT);
-  char* bytes = reinterpret_cast<char*>(image.data());
-  if (!plausible_header({bytes, size})) return {};
-  ElfHandle elf(::elf_memory(bytes, size));
-  if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
-  return elf;
-}
-
-// The bytes of a section of bounded size.
-Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t max_size) {
-  if (header.sh_type == SHT_NOBITS || header.sh_size == 0 || header.sh_size > max_size ||
-      (header.sh_flags & SHF_COMPRESSED) != 0)
-    return nullptr;
-  Elf_Data* data = ::elf_getdata(section, nullptr);
-  return data != nullptr && data->d_buf != nullptr ? data : nullptr;
-}
 
 std::string build_id_of(Elf* elf) {
   std::uint64_t left = kMaxNotes;
@@ -162,33 +106,6 @@ std::vector<std::uint64_t> unpack(const void* data, std::size_t size, std::size_
 
 constexpr std::size_t kMaxPlaces = 8;
 
-bool is_native(Elf* elf) {
-  GElf_Ehdr header;
-#ifdef __aarch64__
-  constexpr auto kMachine = EM_AARCH64;
-#else
-  constexpr auto kMachine = EM_X86_64;
-#endif
-  return ::gelf_getclass(elf) == ELFCLASS64 && ::gelf_getehdr(elf, &header) != nullptr &&
-         header.e_machine == kMachine;
-}
-
-/// Nothing if no code of the file has this address. Headers may promise more than its `size`.
-std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
-  std::size_t count = 0;
-  if (::elf_getphdrnum(elf, &count) != 0) return {};
-  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
-    GElf_Phdr header;
-    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
-    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || address < header.p_vaddr)
-      continue;
-    const std::uint64_t into = address - header.p_vaddr;
-    if (into < header.p_filesz && into < size && header.p_offset < size - into)
-      return header.p_offset + into;
-  }
-  return {};
-}
-
 // What symbols of one name there are.
 struct Named {
   std::size_t symbols = 0;  // of any name
@@ -196,9 +113,9 @@ struct Named {
   std::vector<std::uint64_t> global, local;
 };
 
-void find_named(Elf* elf, Elf_Data* data, const Elf_Data& names, std::string_view wanted,
-                Named& found) {
-  const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+// Calls back for each symbol of code in one table: itself, and its name with the room behind it.
+template <class Visit>
+void each_code_symbol(Elf_Data* data, std::size_t each, const Elf_Data& names, Visit visit) {
   const std::size_t count = each > 0 ? std::min<std::size_t>(data->d_size / each, INT32_MAX) : 0;
   for (std::size_t i = 1; i < count; ++i) {
     GElf_Sym symbol;
@@ -206,18 +123,31 @@ void find_named(Elf* elf, Elf_Data* data, const Elf_Data& names, std::string_vie
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.d_size) continue;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
     if (type != STT_FUNC && type != STT_GNU_IFUNC) continue;
-    ++found.symbols;
-    const char* text = static_cast<const char*>(names.d_buf) + symbol.st_name;
-    const std::size_t room = names.d_size - symbol.st_name;
-    // "memcpy@@GLIBC_2.14"
-    if (room <= wanted.size() || ::memcmp(text, wanted.data(), wanted.size()) != 0 ||
-        (text[wanted.size()] != '\0' && text[wanted.size()] != '@'))
+    visit(symbol, type == STT_GNU_IFUNC,
+          std::string_view(static_cast<const char*>(names.d_buf) + symbol.st_name,
+                           names.d_size - symbol.st_name));
+  }
+}
+
+// The same of .symtab and .dynsym; the first of each, of which files have one (gABI).
+template <class Visit>
+void each_code_symbol(Elf* elf, Visit visit) {
+  bool static_table = false, dynamic_table = false;
+  const std::size_t each = ::gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header, names_header;
+    if (::gelf_getshdr(section, &header) == nullptr ||
+        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) ||
+        std::exchange(header.sh_type == SHT_SYMTAB ? static_table : dynamic_table, true))
       continue;
-    found.indirect |= type == STT_GNU_IFUNC;
-    auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? found.local : found.global;
-    if (list.size() < kMaxPlaces &&
-        std::find(list.begin(), list.end(), symbol.st_value) == list.end())
-      list.push_back(symbol.st_value);
+    Elf_Scn* names_section = ::elf_getscn(elf, header.sh_link);
+    if (names_section == nullptr || ::gelf_getshdr(names_section, &names_header) == nullptr ||
+        names_header.sh_type != SHT_STRTAB)
+      continue;
+    Elf_Data* data = section_data(section, header, kMaxSection);
+    const Elf_Data* names = section_data(names_section, names_header, kMaxSection);
+    if (data != nullptr && names != nullptr && data->d_type == ELF_T_SYM)
+      each_code_symbol(data, each, *names, visit);
   }
 }
 
@@ -228,22 +158,18 @@ FunctionPlace find_function(int fd, std::string_view name) {
   if (!elf) return {};
   if (!is_native(elf.get())) return {.state = FunctionPlace::foreign, .offsets = {}};
   Named found;
-  bool static_table = false, dynamic_table = false;
-  for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf.get(), section)) != nullptr;) {
-    GElf_Shdr header, names_header;
-    if (::gelf_getshdr(section, &header) == nullptr ||
-        (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) ||
-        std::exchange(header.sh_type == SHT_SYMTAB ? static_table : dynamic_table, true))
-      continue;
-    Elf_Scn* names_section = ::elf_getscn(elf.get(), header.sh_link);
-    if (names_section == nullptr || ::gelf_getshdr(names_section, &names_header) == nullptr ||
-        names_header.sh_type != SHT_STRTAB)
-      continue;
-    Elf_Data* data = section_data(section, header, kMaxSection);
-    const Elf_Data* names = section_data(names_section, names_header, kMaxSection);
-    if (data != nullptr && names != nullptr && data->d_type == ELF_T_SYM)
-      find_named(elf.get(), data, *names, name, found);
-  }
+  each_code_symbol(elf.get(), [&](const GElf_Sym& symbol, bool indirect, std::string_view text) {
+    ++found.symbols;
+    // "memcpy@@GLIBC_2.14"
+    if (text.size() <= name.size() || !text.starts_with(name) ||
+        (text[name.size()] != '\0' && text[name.size()] != '@'))
+      return;
+    found.indirect |= indirect;
+    auto& list = GELF_ST_BIND(symbol.st_info) == STB_LOCAL ? found.local : found.global;
+    if (list.size() < kMaxPlaces &&
+        std::find(list.begin(), list.end(), symbol.st_value) == list.end())
+      list.push_back(symbol.st_value);
+  });
   if (found.indirect) return {.state = FunctionPlace::indirect, .offsets = {}};
   const auto& addresses = found.global.empty() ? found.local : found.global;
   if (addresses.empty())
@@ -256,6 +182,48 @@ FunctionPlace find_function(int fd, std::string_view name) {
       place.offsets.push_back(*offset);
   if (place.offsets.empty()) place.state = FunctionPlace::outside;
   return place;
+}
+
+NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wanted,
+                              std::size_t most) {
+  NamedFunctions found;
+  const ElfHandle elf = open_elf(fd);
+  if (!elf) return found;
+  found.state = FunctionPlace::foreign;
+  if (!is_native(elf.get())) return found;
+  std::size_t symbols = 0;
+  const auto file = identity_of(fd);
+  std::string name;
+  each_code_symbol(elf.get(), [&](const GElf_Sym& symbol, bool indirect, std::string_view text) {
+    ++symbols;
+    name = text.substr(
+        0, std::min(text.find_first_of(std::string_view("\0@", 2)), NameArena::kMaxName));
+    if (name.empty() || !wanted(name.c_str())) return;
+    const auto offset = code_offset(elf.get(), file ? file->size : 0, symbol.st_value);
+    if (indirect)
+      ++found.indirect;
+    else if (!offset)
+      ++found.outside;
+    else if (found.functions.size() < most)
+      found.functions.push_back({name, *offset});
+    else
+      ++found.beyond;
+  });
+  found.state = symbols == 0               ? FunctionPlace::stripped
+                : !found.functions.empty() ? FunctionPlace::found
+                : found.indirect > 0       ? FunctionPlace::indirect
+                                           : FunctionPlace::absent;
+  // One place with several names has the one with the fewest underscores before it, then the
+  // shortest.
+  const auto plainness = [](const NamedFunctions::Function& f) {
+    return std::make_tuple(f.name.find_first_not_of('_'), f.name.size(), std::cref(f.name));
+  };
+  std::ranges::sort(found.functions, [&](auto& a, auto& b) {
+    return a.offset != b.offset ? a.offset < b.offset : plainness(a) < plainness(b);
+  });
+  const auto same = std::ranges::unique(found.functions, {}, &NamedFunctions::Function::offset);
+  found.functions.erase(same.begin(), same.end());
+  return found;
 }
 
 // Collects candidates from up to three ELF files that describe the same code; those stay open

@@ -84,4 +84,19 @@ struct FunctionPlace {
 /// By its name, without version, from .symtab and .dynsym; exported ones before local ones.
 FunctionPlace find_function(int fd, std::string_view name);
 
+/// Functions of a file by a condition on their names.
+struct NamedFunctions {
+  struct Function {
+    std::string name;
+    std::uint64_t offset;  ///< in the file
+  };
+  FunctionPlace::State state = FunctionPlace::no_elf;
+  std::vector<Function> functions;  ///< by offset, one for each
+  std::size_t indirect = 0;         ///< chosen at run time (IFUNC)
+  std::size_t outside = 0;          ///< not in the file's code
+  std::size_t beyond = 0;           ///< symbols after the most that are taken
+};
+NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wanted,
+                              std::size_t most);
+
 }  // namespace coretap::symbols

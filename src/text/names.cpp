@@ -282,6 +282,7 @@ bool names_things(const Format& format) {
     case Format::rwbs:
     case Format::error:
     case Format::syscall:
+    case Format::target:
       return true;
     default:
       return false;
@@ -327,6 +328,8 @@ std::string Names::name(const Format& format, std::uint64_t value) const {
       return error_name(static_cast<int>(value));
     case Format::syscall:
       return syscall_name(static_cast<std::uint32_t>(value));
+    case Format::target:
+      return value < targets.size() ? targets[value] : fmt::format("[{}]", value);
     default:
       return std::to_string(value);
   }
@@ -343,7 +346,7 @@ void decimal(std::string& line, std::uint64_t value) {
 void show_unsigned(std::string& line, const Format& format, std::uint64_t n, const Names& names) {
   auto out = std::back_inserter(line);
   if (names_things(format)) {
-    line += names.name(format, n);
+    append_printable(line, names.name(format, n));
     // Two tables have the same name for different calls.
     if (format.kind == Format::syscall && n >= CALLS_COMPAT)
       fmt::format_to(out, " ({})", syscall_abi(static_cast<std::uint32_t>(n)));

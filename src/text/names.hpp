@@ -33,6 +33,7 @@ class Names {
   bool hides(std::uint64_t address) const;
   void ask_hidden() const;
   std::function<void(const Error&)> tell_hidden;
+  std::vector<std::string> targets;                  ///< what is traced, for Format::target
   std::function<std::optional<Error>()> why_hidden;  ///< asked once; tests have another
 
   FieldContext context;  ///< for readers of fields

@@ -1,5 +1,7 @@
 #include "tracer.hpp"
 
+#include "machine.hpp"
+
 #include <signal.h>
 
 #include <algorithm>

@@ -38,7 +38,7 @@ TOOL(bitesize) {
                     {"Which sizes does a database read and write?",
                      "bitesize -F -c postgres 10 1"}},
       .object = skeleton<bitesize_bpf>(),
-      .positionals = Positionals::interval_count,
+      .positionals = shared::interval_count(),
       .options = {flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
                   flag('F', "flags", "one histogram per operation", setting(&Opt::by_operation)),
                   shared::comm('c'), shared::disk(), shared::timestamp(), shared::pid(),

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include <chrono>
 #include <csignal>
-#include <sstream>
 
 #include "../harness.hpp"
 
@@ -20,8 +20,8 @@ TOOL_TEST(Biotop, CountsTheRequestsOfAProcess) {
   require_tool("biotop");
   Workload workload("blockio", {"--make", "loop", "--count", "40", "--size", "16k"},
                     {.linger = true});
-  Tracer tracer("biotop", {"--json", "--strict", "-p", workload.id(), "-d",
-                           workload.ready()["disk"].str()});
+  Tracer tracer("biotop",
+                {"--json", "--strict", "-p", workload.id(), "-d", workload.ready()["disk"].str()});
   workload.release();
   auto truth = workload.truth();
   auto report = tracer.stop();
@@ -59,7 +59,8 @@ TOOL_TEST(Biotop, SortKeysAreChecked) {
   EXPECT_NE(result.err.find("ios"), std::string::npos) << result.err;
 }
 
-// --- the screen ------------------------------------------------------------------------------------
+// --- the screen
+// ------------------------------------------------------------------------------------
 
 /// biotop on a terminal of its own.
 class OnTerminal {
@@ -148,7 +149,7 @@ constexpr std::string_view kShowCursor = "\033[?25h", kHideCursor = "\033[?25l",
 TOOL_TEST(BiotopScreen, RedrawsInPlaceAndEndsWithQ) {
   require_tool("biotop");
   OnTerminal top(60, 10, {"0.2"});
-  auto first = top.read_until("AVG");
+  auto first = top.read_until("Kbytes");
   EXPECT_NE(first.find(kHideCursor), std::string::npos);
   top.read_until(kHome);
   EXPECT_FALSE(top.restored()) << "keys are read singly";

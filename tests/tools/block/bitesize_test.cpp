@@ -5,8 +5,8 @@ namespace coretap::tooltest {
 namespace {
 
 Report trace(Workload& workload, Strings options, Json* truth) {
-  options.insert(options.end(), {"--json", "--strict", "-p", workload.id(), "-d",
-                                 workload.ready()["disk"].str()});
+  options.insert(options.end(),
+                 {"--json", "--strict", "-p", workload.id(), "-d", workload.ready()["disk"].str()});
   Tracer tracer("bitesize", options);
   workload.release();
   *truth = workload.truth();
@@ -27,9 +27,9 @@ TOOL_TEST(Bitesize, SizesOfTheWritesOfAProcess) {
     EXPECT_EQ(line["comm"].str(), "blockio");
     EXPECT_EQ(line["count"].u64(), truth["count"].u64());
     EXPECT_EQ(line["total_bytes"].u64(), truth["count"].u64() * bytes);
-    ASSERT_EQ(line["histogram"].size(), 1u) << "all have one size";
-    EXPECT_LE(line["histogram"][0]["from_bytes"].u64(), bytes);
-    EXPECT_GT(line["histogram"][0]["below_bytes"].u64(), bytes);
+    ASSERT_EQ(line["histogram"].items().size(), 1u) << "all have one size";
+    EXPECT_LE(line["histogram"].items().at(0)["from_bytes"].u64(), bytes);
+    EXPECT_GT(line["histogram"].items().at(0)["below_bytes"].u64(), bytes);
     EXPECT_EQ(report.ledger["shown"].u64(), truth["count"].u64());
   }
 }

@@ -143,7 +143,6 @@ TEST(CommandLine, CommandBehindTwoDashes) {
   EXPECT_EQ(c.command, (Words{"dd", "-m", "--", "if=big"}));
   EXPECT_FALSE(c.given("milliseconds")) << "the command's options are its own";
   EXPECT_TRUE(c.filters_tasks());
-  EXPECT_FALSE(c.given("whole-system"));
   c = accepted("runqlat", {"1", "--", "--help"});
   EXPECT_EQ(c.interval, 1);
   EXPECT_EQ(c.command, (Words{"--help"}));

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* runqlen: how many tasks wait for each CPU, at each tick of a clock. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/runqueue.bpf.h"
+#include "cpu/runqlen.h"
+
+LINEAR_HISTOGRAM(lengths, struct runqlen_key)
+
+SEC("perf_event/cpu-clock")
+int on_tick(void *ctx)
+{
+	struct runqlen_key key = { .cpu = bpf_get_smp_processor_id() };
+	struct task_struct *t = current_task();
+	u32 n;
+
+	if (!keep_current())
+		return 0;
+	n = runnable_on(rq_of(t));
+	/* The running task does not wait; an idle CPU runs none. */
+	if (n && BPF_CORE_READ(t, pid))
+		n--;
+	lengths_add(&key, n);
+	return 0;
+}

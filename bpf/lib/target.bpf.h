@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Programs on what the command line names: functions, tracepoints, USDT probes, system calls. */
+#ifndef CORETAP_TARGET_BPF_H
+#define CORETAP_TARGET_BPF_H
+
+#include "lib/call.bpf.h"
+#include "lib/syscall.bpf.h"
+
+/* How many there are; each has a number below that. */
+OPT(__u64, target_count);
+/*
+ * Does each target of this kind have a copy of the program with its number in it? Attach cookies
+ * came with 5.15 (82e6b1eee6a8), for raw tracepoints with 6.10 (68ca5d4eebb8).
+ */
+const volatile __u8 target_copied[TARGET_KINDS] = {};
+
+/* The number of each system call's entry and end, plus one; 0: it is not traced. */
+const volatile __u32 target_entries[CALLS_COMPAT] = {};
+const volatile __u32 target_ends[CALLS_COMPAT] = {};
+
+/* Per-CPU slots of one value for each target: name_of(id); the loader gives the size. */
+#define TARGET_SLOTS(name, value_type)                                                      \
+	struct {                                                                            \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                           \
+		__uint(map_flags, BPF_F_MMAPABLE);                                          \
+		__uint(max_entries, 1);                                                     \
+		__uint(key_size, 4);                                                        \
+		__uint(value_size, sizeof(value_type));                                     \
+	} name##_cpus SEC(".maps");                                                         \
+	inline_ value_type *name##_of(u64 id)                                               \
+	{                                                                                   \
+		value_type *slots = cpu_slot(&name##_cpus);                                 \
+                                                                                            \
+		barrier_var(id);                                                            \
+		return slots && id < target_count ? &slots[id] : NULL;                      \
+	}
+
+inline_ u64 target_id(void *ctx, enum target_kind kind)
+{
+	u64 id;
+
+	if (!target_copied[kind])
+		return bpf_get_attach_cookie(ctx);
+	asm volatile("%0 = %1" : "=r"(id) : "i"(TARGET_MARK));
+	return id;
+}
+
+/* Tracepoints of the category syscalls are these two, by the call. They leave out 32-bit callers,
+ * as the kernel's own do. */
+inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *regs)
+{
+	u32 index = number;
+
+	index &= ~CALL_X32;
+	if (index >= CALLS_COMPAT || call_is_compat(regs))
+		return -1;
+	barrier_var(index);
+	return (u64)ids[index & (CALLS_COMPAT - 1)] - 1;
+}
+
+/*
+ * `body(ctx, id)` runs at each of them. A program on user functions keeps to the task's own stack
+ * (lib/call.bpf.h).
+ */
+#define ON_TARGETS(body)                                                                     \
+	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                          \
+	{                                                                                    \
+		return body(ctx, target_id(ctx, TARGET_KERNEL));                             \
+	}                                                                                    \
+	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)            \
+	{                                                                                    \
+		return body(ctx, target_id(ctx, TARGET_KERNEL));                             \
+	}                                                                                    \
+	ON_USER_FUNCTION("target/user", target_user, body(ctx, target_id(ctx, TARGET_USER))) \
+	ON_USER_FUNCTION("target/user.return", target_user_return,                           \
+			 body(ctx, target_id(ctx, TARGET_USER)))                             \
+	ON_USER_FUNCTION("target/usdt", target_usdt, body(ctx, target_id(ctx, TARGET_USER))) \
+	SEC("target/tracepoint") int target_tracepoint(void *ctx)                            \
+	{                                                                                    \
+		return body(ctx, target_id(ctx, TARGET_TRACEPOINT));                         \
+	}                                                                                    \
+	SEC("target/event") int target_event(void *ctx)                                      \
+	{                                                                                    \
+		return body(ctx, target_id(ctx, TARGET_EVENT));                              \
+	}                                                                                    \
+	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                               \
+	{                                                                                    \
+		return body(ctx, target_call(target_entries, (s32)ctx[1], (void *)ctx[0]));  \
+	}                                                                                    \
+	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                                 \
+	{                                                                                    \
+		struct pt_regs *regs = (void *)ctx[0];                                       \
+                                                                                             \
+		return body(ctx, target_call(target_ends, call_number(regs), regs));         \
+	}
+
+#endif

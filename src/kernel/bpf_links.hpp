@@ -1,0 +1,63 @@
+// The kernel's words for links that older headers do not have (include/uapi/linux/bpf.h).
+#pragma once
+#include <linux/bpf.h>
+
+#include <cstdint>
+
+namespace coretap {
+
+/// BPF_TRACE_KPROBE_MULTI (0dcac2725406 in 5.18).
+inline constexpr auto kKprobeMulti = static_cast<bpf_attach_type>(42);
+inline constexpr std::uint32_t kKprobeMultiReturn = 1;  // BPF_F_KPROBE_MULTI_RETURN
+/// bpf_attr's link_create, of that type.
+struct KprobeMulti {
+  std::uint32_t program, target, attach_type, link_flags;
+  std::uint32_t flags, count;
+  std::uint64_t symbols, addresses, cookies;
+};
+
+/// BPF_TRACE_UPROBE_MULTI (89ae89f53d20 in 6.6).
+inline constexpr auto kUprobeMulti = static_cast<bpf_attach_type>(48);
+inline constexpr std::uint32_t kUprobeMultiReturn = 1;  // BPF_F_UPROBE_MULTI_RETURN
+struct UprobeMulti {
+  std::uint32_t program, target, attach_type, link_flags;
+  std::uint64_t path, offsets, reference_counters, cookies;
+  std::uint32_t count, flags, pid, unused;
+};
+
+/// BPF_PERF_EVENT (b89fbfbb854c in 5.15).
+inline constexpr auto kPerfEventAttach = static_cast<bpf_attach_type>(41);
+struct PerfEventLink {
+  std::uint32_t program, event, attach_type, link_flags;
+  std::uint64_t cookie;
+};
+
+/// bpf_attr's raw_tracepoint; the cookie since 6.10 (68ca5d4eebb8).
+struct RawTracepoint {
+  std::uint64_t name;
+  std::uint32_t program, unused;
+  std::uint64_t cookie;
+};
+
+/// bpf_link_info, as far as it says what was missed (dd8657894c11 and 3acf8ace6823 in 6.7).
+struct LinkInfo {
+  std::uint32_t type, id, program, unused;
+  union {
+    struct {
+      std::uint64_t addresses;
+      std::uint32_t count, flags;
+      std::uint64_t missed;
+    } kprobe_multi;
+    struct {
+      std::uint32_t type, unused;
+      std::uint64_t function;
+      std::uint32_t function_bytes, offset;
+      std::uint64_t address, missed;
+    } perf_event;
+    std::uint64_t room[16];
+  } of;
+};
+inline constexpr std::uint32_t kLinkPerfEvent = 7, kLinkKprobeMulti = 8;  // enum bpf_link_type
+inline constexpr std::uint32_t kPerfKprobe = 3, kPerfKretprobe = 4;  // enum bpf_perf_event_type
+
+}  // namespace coretap

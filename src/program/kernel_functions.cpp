@@ -1,0 +1,170 @@
+#include "program/kernel_functions.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "kernel/kernel.hpp"
+#include "symbols/process_files.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::size_t kMaxLine = 1024;
+constexpr std::uint64_t kMaxBytes = 256 << 20;
+constexpr std::size_t kMostNames = 1 << 20;
+/// From a function's address to where ftrace patches it: behind the landing pad that indirect
+/// branches ask for, at most.
+constexpr std::uint64_t kPatchWithin = 16;
+
+template <class Visit>
+bool each_line(const std::string& path, Visit visit) {
+  if (path.empty()) return false;
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd) return false;
+  symbols::LineReader reader(fd.get(), kMaxLine, kMaxBytes);
+  bool any = false;
+  for (std::string_view line; reader.next(line);) {
+    any = true;
+    if (!reader.truncated()) visit(line);
+  }
+  return any;
+}
+
+/// "name [module]", "name\t[module]"
+struct Named {
+  std::string_view name, module;
+};
+Named split_module(std::string_view text) {
+  Named n{text.substr(0, text.find_first_of(" \t")), {}};
+  auto open = text.find('[', n.name.size()), close = text.rfind(']');
+  if (open != text.npos && close != text.npos && close > open)
+    n.module = text.substr(open + 1, close - open - 1);
+  return n;
+}
+
+/// "ffffffff81000000 T name\t[module]", if it is code.
+bool parse_symbol(std::string_view line, std::uint64_t& address, Named& named) {
+  if (!symbols::take_hex(line, address) || line.size() < 4 || line[0] != ' ' || line[2] != ' ' ||
+      std::string_view("tTwW").find(line[1]) == std::string_view::npos)
+    return false;
+  named = split_module(line.substr(3));
+  return !named.name.empty() && named.name.find('\0') == named.name.npos && named.module != "bpf" &&
+         !named.module.starts_with("__builtin");
+}
+
+/// Padding before a function, or code that was moved out of one: nothing calls them.
+bool is_no_function(std::string_view name) {
+  return name.starts_with("__pfx_") || name.starts_with("__cfi_") || name.ends_with(".cold") ||
+         name.find(".cold.") != name.npos;
+}
+
+/// Called by the kernel before it runs a program, or where a program must not run.
+bool is_unsafe(std::string_view name) {
+  return name.starts_with("bpf_dispatcher_") || name.starts_with("__bpf_prog_") ||
+         name.starts_with("__ftrace_invalid_address__") || name.starts_with("ftrace_ops_") ||
+         name == "arch_cpu_idle" || name == "default_idle" || name.starts_with("rcu_read_") ||
+         name.starts_with("__rcu_read_");
+}
+
+}  // namespace
+
+FunctionLists FunctionLists::of_this_kernel() {
+  FunctionLists lists;
+  if (auto directory = tracefs()) {
+    lists.addresses = fmt::format("/proc/self/fd/{}/available_filter_functions_addrs", *directory);
+    lists.names = fmt::format("/proc/self/fd/{}/available_filter_functions", *directory);
+  }
+  return lists;
+}
+
+KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view module,
+                                 const WantFunction& wanted) {
+  KernelFunctions found;
+  std::string buffer;
+  auto wants = [&](const Named& n) {
+    if (!module.empty() && n.module != module) return false;
+    buffer = n.name;
+    return wanted(buffer.c_str());
+  };
+  auto leave_out = [&](std::string_view reason) { found.left_out[reason]++; };
+
+  std::vector<std::uint64_t> patched;
+  each_line(lists.addresses, [&](std::string_view line) {
+    std::uint64_t address = 0;
+    if (symbols::take_hex(line, address) && address) patched.push_back(address);
+  });
+  std::sort(patched.begin(), patched.end());
+  std::unordered_set<std::string> traceable;  // "name module"
+  bool by_name = false;
+  if (patched.empty())
+    by_name = each_line(lists.names, [&](std::string_view line) {
+      auto n = split_module(line);
+      if (wants(n)) traceable.insert(fmt::format("{} {}", n.name, n.module));
+    });
+  std::unordered_set<std::string> blacklist;
+  each_line(lists.blacklist, [&](std::string_view line) {
+    auto tab = line.find('\t');
+    if (tab != line.npos) blacklist.emplace(split_module(line.substr(tab + 1)).name);
+  });
+
+  auto can_trace = [&](const Named& n, std::uint64_t address) {
+    if (!patched.empty() && address) {
+      auto place = std::lower_bound(patched.begin(), patched.end(), address);
+      return place != patched.end() && *place - address <= kPatchWithin;
+    }
+    return !by_name || traceable.contains(fmt::format("{} {}", n.name, n.module));
+  };
+  each_line(lists.kallsyms, [&](std::string_view line) {
+    std::uint64_t address = 0;
+    Named n;
+    if (!parse_symbol(line, address, n) || !wants(n)) return;
+    if (is_no_function(n.name))
+      leave_out("padding or a cold part of a function");
+    else if (blacklist.contains(std::string(n.name)))
+      leave_out("on the kernel's list of what must not be probed");
+    else if (is_unsafe(n.name))
+      leave_out("used by tracing itself");
+    else if (!can_trace(n, address))
+      leave_out("notrace, or not built for tracing");
+    else
+      found.functions.push_back({std::string(n.name), std::string(n.module), address});
+  });
+
+  auto& all = found.functions;
+  // One function with several names is traced once, by the first of them.
+  std::sort(all.begin(), all.end(), [](auto& a, auto& b) {
+    return std::tie(a.address, a.name, a.module) < std::tie(b.address, b.name, b.module);
+  });
+  const auto before = all.size();
+  all.erase(
+      std::unique(all.begin(), all.end(),
+                  [](auto& a, auto& b) { return a.address == b.address && (a.address || a == b); }),
+      all.end());
+  if (before != all.size())
+    found.left_out["another name of one that is traced"] = before - all.size();
+  std::stable_sort(all.begin(), all.end(), [](auto& a, auto& b) {
+    return std::tie(a.name, a.module) < std::tie(b.name, b.module);
+  });
+  return found;
+}
+
+std::vector<std::string> function_names(const FunctionLists& lists) {
+  std::vector<std::string> names;
+  each_line(lists.kallsyms, [&](std::string_view line) {
+    std::uint64_t address = 0;
+    Named n;
+    if (names.size() < kMostNames && parse_symbol(line, address, n) && !is_no_function(n.name))
+      names.emplace_back(n.name);
+  });
+  return names;
+}
+
+}  // namespace coretap

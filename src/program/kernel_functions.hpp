@@ -1,0 +1,42 @@
+// Functions of the kernel and its modules that a pattern names, and which of them can be traced.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coretap {
+
+struct KernelFunction {
+  std::string name, module;   ///< module: empty for the kernel's own
+  std::uint64_t address = 0;  ///< 0: not known, the name has to do
+  bool operator==(const KernelFunction&) const = default;
+};
+
+struct KernelFunctions {
+  std::vector<KernelFunction> functions;  ///< by name; several where several have one name
+  std::map<std::string_view, std::size_t> left_out;  ///< how many, by the reason
+};
+
+/// Where the kernel says what there is; others in tests. A file that is missing is empty.
+struct FunctionLists {
+  std::string kallsyms = "/proc/kallsyms";
+  std::string addresses;  ///< available_filter_functions_addrs, since 6.5 (83f74441bcb1)
+  std::string names;      ///< available_filter_functions
+  std::string blacklist = "/sys/kernel/debug/kprobes/blacklist";
+
+  static FunctionLists of_this_kernel();
+};
+
+using WantFunction = std::function<bool(const char* name)>;
+
+/// `module`: only functions of that one; empty: of the kernel and all modules.
+KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view module,
+                                 const WantFunction& wanted);
+
+/// Names of all functions, for suggestions.
+std::vector<std::string> function_names(const FunctionLists& lists);
+
+}  // namespace coretap

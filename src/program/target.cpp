@@ -1,0 +1,131 @@
+#include "program/target.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::size_t kMostBytes = 4096 + 256;  // a path and a name
+
+Error wrong(std::string_view word, std::string why, std::string hint) {
+  return {fmt::format("'{}' does not name what to trace", printable(std::string(word))),
+          std::move(why), std::move(hint), kUsage};
+}
+
+constexpr std::string_view kForms =
+    "give FUNCTION, LIBRARY:FUNCTION, t:CATEGORY:EVENT or u:LIBRARY:PROBE";
+
+/// The last colon that is no part of a bracket expression, such as [[:alpha:]].
+std::size_t last_colon(std::string_view text) {
+  std::size_t found = text.npos, depth = 0;
+  for (std::size_t i = 0; i < text.size(); i++) {
+    if (text[i] == '[') depth++;
+    if (text[i] == ']' && depth) depth--;
+    if (text[i] == ':' && !depth) found = i;
+  }
+  return found == text.npos ? text.rfind(':') : found;
+}
+
+}  // namespace
+
+Result<TargetWord> parse_target(std::string_view word) {
+  if (word.empty()) return wrong(word, "it is empty", std::string(kForms));
+  if (word.size() > kMostBytes || word.find('\0') != word.npos)
+    return wrong(word.substr(0, 64), "it is too long", std::string(kForms));
+  TargetWord t;
+  auto rest = word;
+  char kind = 'p';
+  if (rest.front() == ':') {
+    rest.remove_prefix(1);
+  } else if (rest.size() > 1 && rest[1] == ':' &&
+             std::string_view("prtu").find(rest[0]) != std::string_view::npos) {
+    kind = rest[0];
+    rest.remove_prefix(2);
+  } else if (rest.find(':') == rest.npos) {
+    t.name = rest;
+    return t;
+  }
+  t.kind = kind == 't'   ? TargetWord::tracepoint
+           : kind == 'u' ? TargetWord::usdt
+                         : TargetWord::function;
+  t.at_return = kind == 'r';
+  auto colon = last_colon(rest);
+  if (colon == rest.npos) {
+    if (t.kind == TargetWord::tracepoint)
+      return wrong(word, "a tracepoint has a category and a name",
+                   "such as t:sched:sched_process_fork");
+    if (t.kind == TargetWord::usdt)
+      return wrong(word, "a USDT probe has a library or program, and a name",
+                   "such as u:/usr/lib/libc.so.6:setjmp, or u::PROBE with --pid");
+    // ":func" and "p:func" lack a colon: a kernel function, or one of a library of that name.
+    return wrong(
+        word, "a library or nothing has to stand before the function",
+        fmt::format("{}::{} is a function of the kernel", kind, printable(std::string(rest))));
+  }
+  t.place = rest.substr(0, colon);
+  t.name = rest.substr(colon + 1);
+  if (t.name.empty())
+    return wrong(word, "no name follows the last colon", std::string(kForms));
+  if (t.kind == TargetWord::tracepoint && t.place.empty())
+    return wrong(word, "a tracepoint has a category", "t:*:NAME looks in all categories");
+  if (t.kind == TargetWord::usdt)
+    if (auto between = t.place.rfind(':'); between != t.place.npos) {
+      t.provider = t.place.substr(between + 1);
+      t.place.resize(between);
+    }
+  return t;
+}
+
+bool matches_wildcard(std::string_view pattern, std::string_view name) {
+  // Only the last `*` has to be tried again: what an earlier one took first was the least.
+  std::size_t p = 0, n = 0, star = pattern.npos, from = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      p++, n++;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      n = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') p++;
+  return p == pattern.size();
+}
+
+Result<NamePattern> NamePattern::make(std::string_view text, bool regular_expression) {
+  NamePattern pattern;
+  pattern.text_ = text;
+  if (!regular_expression) {
+    pattern.exact_ = text.find('*') == text.npos;
+    return pattern;
+  }
+  auto compiled = std::make_unique<regex_t>();
+  auto anchored = fmt::format("^({})", text);
+  if (int error = regcomp(compiled.get(), anchored.c_str(), REG_EXTENDED | REG_NOSUB)) {
+    std::array<char, 128> why{};
+    regerror(error, compiled.get(), why.data(), why.size());
+    return Error{fmt::format("'{}' is not a regular expression", printable(std::string(text))),
+                 why.data(), "POSIX extended regular expressions are taken, see regex(7)", kUsage};
+  }
+  pattern.expression_ = std::shared_ptr<regex_t>(compiled.release(), [](regex_t* r) {
+    regfree(r);
+    delete r;
+  });
+  return pattern;
+}
+
+bool NamePattern::matches(const char* name) const {
+  if (expression_) return regexec(expression_.get(), name, 0, nullptr, 0) == 0;
+  return matches_wildcard(text_, name);
+}
+
+}  // namespace coretap

@@ -1,0 +1,52 @@
+// What the command line says to trace: words in the spellings of bcc, and what of a name they
+// match.
+#pragma once
+#include <regex.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+/// One word in its parts.
+///   FUNCTION, p::FUNCTION              function of the kernel or of any module
+///   MODULE:FUNCTION, LIBRARY:FUNCTION  function of a kernel module, else of a library or program
+///   t:CATEGORY:EVENT                   tracepoint
+///   u:LIBRARY:[PROVIDER:]PROBE         USDT probe; without LIBRARY of the files of --pid
+/// `r` in place of `p` means returns. LIBRARY may be a path.
+struct TargetWord {
+  enum Kind { function, tracepoint, usdt } kind = function;
+  bool at_return = false;
+  std::string place;     ///< module, library, path or category; empty: the kernel, or --pid
+  std::string provider;  ///< of a USDT probe; empty: any
+  std::string name;      ///< a pattern
+};
+Result<TargetWord> parse_target(std::string_view word);
+
+/// A pattern of names: `*` stands for any text; or a regular expression (POSIX extended), which
+/// has to match from the start of a name on.
+class NamePattern {
+ public:
+  static Result<NamePattern> make(std::string_view text, bool regular_expression);
+
+  bool matches(const char* name) const;
+  bool matches(const std::string& name) const { return matches(name.c_str()); }
+  /// Is it one name, without any wildcard?
+  bool exact() const { return exact_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  NamePattern() = default;
+
+  std::string text_;
+  bool exact_ = false;
+  std::shared_ptr<regex_t> expression_;  ///< null: wildcards
+};
+
+/// Does `name` match, where each `*` of the pattern stands for any text?
+bool matches_wildcard(std::string_view pattern, std::string_view name);
+
+}  // namespace coretap

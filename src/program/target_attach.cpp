@@ -1,0 +1,366 @@
+#include "program/target_attach.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/files.hpp"
+#include "kernel/bpf_links.hpp"
+#include "kernel/capabilities.hpp"
+#include "kernel/kernel.hpp"
+#include "program/plan.hpp"
+#include "program/probe.hpp"
+#include "program/section.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+using Points = std::span<const TargetPoint>;
+
+constexpr std::size_t kNamedRefusals = 5;
+constexpr std::size_t kMostTries = 2000;  // until what is refused is found among many
+constexpr std::size_t kCacheLine = 64;
+
+/// Each link takes a descriptor; the soft limit is 1024 by tradition.
+void raise_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+template <class Wish>
+Result<Link> create_link(Wish& wish) {
+  Fd link(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &wish, sizeof wish)));
+  if (!link) return Error{{}, strerror(errno)};
+  return Link(std::move(link));
+}
+
+target_kind kind_of_point(TargetPoint::Kind kind) {
+  switch (kind) {
+    case TargetPoint::kernel:
+    case TargetPoint::kernel_return:
+      return TARGET_KERNEL;
+    case TargetPoint::tracepoint:
+      return TARGET_TRACEPOINT;
+    case TargetPoint::event:
+      return TARGET_EVENT;
+    default:
+      return TARGET_USER;
+  }
+}
+
+/// The program with this number in place of the mark.
+Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
+  auto* first = bpf_program__insns(program);
+  std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
+  bool marked = false;
+  for (auto& insn : code)
+    if ((BPF_CLASS(insn.code) == BPF_ALU64 || BPF_CLASS(insn.code) == BPF_ALU) &&
+        BPF_OP(insn.code) == BPF_MOV && BPF_SRC(insn.code) == BPF_K && insn.imm == TARGET_MARK) {
+      insn.imm = static_cast<__s32>(id);
+      marked = true;
+    }
+  if (!marked) return Error{{}, "the program has no place for its number"};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.expected_attach_type = bpf_program__expected_attach_type(program);
+  Fd fd(bpf_prog_load(bpf_program__type(program), bpf_program__name(program), "Dual BSD/GPL",
+                      code.data(), code.size(), &options));
+  if (!fd) return Error{{}, strerror(errno)};
+  return fd;
+}
+
+class Attacher {
+ public:
+  Attacher(Session& s, bpf_program* program, TargetPoint::Kind kind)
+      : s_(s),
+        program_(program),
+        kind_(kind),
+        at_return_(kind == TargetPoint::kernel_return || kind == TargetPoint::user_return),
+        copied_(s.plan.means.copied.at(kind_of_point(kind))) {
+    for (auto& p : s.plan.targets.points)
+      if (p.kind == kind) points_.push_back(p);
+    whose_.insert(s.config.pids.begin(), s.config.pids.end());
+    if (whose_.empty()) whose_.insert(-1);
+  }
+
+  Result<void> run() {
+    raise_descriptors();
+    if (kind_ == TargetPoint::call_entry || kind_ == TargetPoint::call_end) {
+      auto* link = bpf_program__attach_trace(program_);
+      if (!link) return refused_all(strerror(errno));
+      s_.links.emplace_back(link);
+      return {};
+    }
+    if (s_.plan.means.one_link(kind_) && kind_ <= TargetPoint::kernel_return)
+      in_parts(points_, [&](Points part) { return kernel_functions(part); });
+    else if (s_.plan.means.one_link(kind_))
+      by_file();
+    else
+      for (auto& point : points_) single(point);
+    if (attached_ == 0) return refused_all(why_);
+    if (!refused_.empty()) {
+      auto words = fmt::format(
+          "{} of {} refused by the kernel ({}): {}{}", refused_.size(), points_.size(), why_,
+          fmt::join(refused_.begin(),
+                    refused_.begin() +
+                        static_cast<std::ptrdiff_t>(std::min(refused_.size(), kNamedRefusals)),
+                    ", "),
+          refused_.size() > kNamedRefusals ? ", ..." : "");
+      s_.plan.limits.push_back(std::move(words));
+    }
+    return {};
+  }
+
+ private:
+  Result<void> refused_all(const std::string& why) const {
+    return Error{
+        fmt::format("cannot attach to {}{}",
+                    points_.empty() ? "" : printable(points_.front().symbol),
+                    points_.size() > 1 ? fmt::format(" and {} more", points_.size() - 1) : ""),
+        why,
+        {},
+        kUnsupported};
+  }
+
+  void refuse(const TargetPoint& point, const std::string& why) {
+    why_ = why;
+    refused_.push_back(printable(point.symbol));
+  }
+
+  bool take(Result<Link> link, std::size_t places) {
+    if (!link) {
+      why_ = link.error().why;
+      return false;
+    }
+    s_.links.push_back(std::move(*link));
+    attached_ += places;
+    return true;
+  }
+
+  /// One link fails as a whole where one of its places is refused: halves tell which.
+  void in_parts(Points part, const std::function<Result<Link>(Points)>& attach) {
+    if (part.empty()) return;
+    if (tries_++ >= kMostTries) {
+      for (auto& point : part) refuse(point, why_);
+      return;
+    }
+    if (take(attach(part), part.size())) return;
+    if (part.size() == 1) return refuse(part.front(), std::string(why_));
+    in_parts(part.first(part.size() / 2), attach);
+    in_parts(part.subspan(part.size() / 2), attach);
+  }
+
+  Result<Link> kernel_functions(Points part) const {
+    std::vector<std::uint64_t> addresses, cookies;
+    std::vector<const char*> symbols;
+    const bool by_address =
+        std::all_of(part.begin(), part.end(), [](auto& p) { return p.address != 0; });
+    for (auto& p : part) {
+      if (by_address)
+        addresses.push_back(p.address);
+      else
+        symbols.push_back(p.symbol.c_str());
+      cookies.push_back(p.id);
+    }
+    KprobeMulti wish{};
+    wish.program = static_cast<std::uint32_t>(bpf_program__fd(program_));
+    wish.attach_type = kKprobeMulti;
+    wish.flags = at_return_ ? kKprobeMultiReturn : 0;
+    wish.count = static_cast<std::uint32_t>(part.size());
+    if (by_address)
+      wish.addresses = reinterpret_cast<std::uintptr_t>(addresses.data());
+    else
+      wish.symbols = reinterpret_cast<std::uintptr_t>(symbols.data());
+    wish.cookies = reinterpret_cast<std::uintptr_t>(cookies.data());
+    return create_link(wish);
+  }
+
+  void by_file() {
+    std::map<const Fd*, std::vector<TargetPoint>> files;
+    for (auto& p : points_) files[p.file.get()].push_back(p);
+    for (auto& [file, points] : files)
+      for (auto pid : whose_) in_parts(points, [&](Points part) { return file_places(part, pid); });
+  }
+
+  Result<Link> file_places(Points part, pid_t pid) const {
+    FileProbes probes{fmt::format("/proc/self/fd/{}", part.front().file->get()), at_return_, {}};
+    for (auto& p : part) {
+      probes.offsets.push_back(p.offset);
+      probes.cookies.push_back(p.id);
+      if (p.semaphore || !probes.semaphores.empty()) {
+        probes.semaphores.resize(probes.offsets.size() - 1);
+        probes.semaphores.push_back(p.semaphore);
+      }
+    }
+    return attach_file(bpf_program__fd(program_), probes, pid);
+  }
+
+  void single(const TargetPoint& point) {
+    int program = bpf_program__fd(program_);
+    if (copied_) {
+      auto copy = copy_of(program_, point.id);
+      if (!copy) return refuse(point, copy.error().why);
+      program = copy->get();
+      copies_.push_back(std::move(*copy));
+    }
+    if (kind_ == TargetPoint::tracepoint) {
+      // Asked at the end what they missed; of others, kernels that need copies keep no count.
+      if (copied_) s_.copies.push_back(std::move(copies_.back()));
+      copies_.clear();
+      if (!take(raw_tracepoint(program, point), 1)) refuse(point, std::string(why_));
+      return;
+    }
+    const bool in_file = point.file != nullptr;
+    for (auto pid : in_file ? whose_ : std::set<pid_t>{-1})
+      if (!take(perf_event(program, point, pid), 1)) {
+        refuse(point, std::string(why_));
+        break;
+      }
+    copies_.clear();  // what is attached holds it
+  }
+
+  Result<Link> raw_tracepoint(int program, const TargetPoint& point) const {
+    RawTracepoint wish{};
+    wish.name = reinterpret_cast<std::uintptr_t>(point.symbol.c_str());
+    wish.program = static_cast<std::uint32_t>(program);
+    wish.cookie = copied_ ? 0 : point.id;
+    Fd link(static_cast<int>(syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &wish, sizeof wish)));
+    if (!link) return Error{{}, strerror(errno)};
+    return Link(std::move(link));
+  }
+
+  Result<Link> perf_event(int program, const TargetPoint& point, pid_t pid) const {
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    std::string path;
+    if (kind_ == TargetPoint::event) {
+      auto id = listed_tracepoint_id(point.symbol);
+      if (!id) return id.error();
+      attr.type = PERF_TYPE_TRACEPOINT;
+      attr.config = static_cast<__u64>(*id);
+    } else {
+      auto type = read_number(
+          fmt::format("/sys/bus/event_source/devices/{}/type", point.file ? "uprobe" : "kprobe"));
+      if (!type) return Error{{}, "this kernel has no such events"};
+      attr.type = static_cast<__u32>(*type);
+      attr.config = at_return_ ? 1 : 0;  // bit 0 on every kernel: format/retprobe says so
+      if (point.file) {
+        path = fmt::format("/proc/self/fd/{}", point.file->get());
+        attr.uprobe_path = reinterpret_cast<std::uintptr_t>(path.c_str());
+        attr.probe_offset = point.offset;
+        attr.config |= point.semaphore << 32;  // PERF_UPROBE_REF_CTR_OFFSET_SHIFT
+      } else if (point.address) {
+        attr.kprobe_addr = point.address;
+      } else {
+        attr.kprobe_func = reinterpret_cast<std::uintptr_t>(point.symbol.c_str());
+      }
+    }
+    Fd event(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, pid, pid == -1 ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!event) {
+      const int error = errno;  // which looking for what is missing may change
+      return Error{{}, strerror(error) + perf_capability_missing(error, point.file != nullptr)};
+    }
+    if (!copied_) {
+      PerfEventLink wish{static_cast<std::uint32_t>(program),
+                         static_cast<std::uint32_t>(event.get()), kPerfEventAttach, 0, point.id};
+      auto link = create_link(wish);
+      if (link && ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0)) return Error{{}, strerror(errno)};
+      return link;  // it holds the event
+    }
+    if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) ||
+        ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0))
+      return Error{{}, strerror(errno)};
+    return Link(std::move(event));
+  }
+
+  Session& s_;
+  bpf_program* program_;
+  TargetPoint::Kind kind_;
+  bool at_return_, copied_;
+  std::vector<TargetPoint> points_;
+  std::set<pid_t> whose_;
+  std::size_t attached_ = 0, tries_ = 0;
+  std::vector<Fd> copies_;
+  std::vector<std::string> refused_;
+  std::string why_;
+};
+
+}  // namespace
+
+void configure_targets(Session& s) {
+  auto& targets = s.plan.targets;
+  if (targets.points.empty()) return;
+  s.names.targets = targets.names;
+  set_variable(s, "target_count", targets.names.size());
+  std::array<std::uint8_t, TARGET_KINDS> copied{};
+  std::copy(s.plan.means.copied.begin(), s.plan.means.copied.end(), copied.begin());
+  set_variable(s, "target_copied", copied.data(), copied.size());
+  std::array<std::uint32_t, CALLS_COMPAT> entries{}, ends{};
+  for (auto& p : targets.points) {
+    if (p.kind != TargetPoint::call_entry && p.kind != TargetPoint::call_end) continue;
+    auto& ids = p.kind == TargetPoint::call_entry ? entries : ends;
+    if (p.address < ids.size()) ids.at(p.address) = p.id + 1;
+  }
+  set_variable(s, "target_entries", entries.data(), sizeof entries);
+  set_variable(s, "target_ends", ends.data(), sizeof ends);
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, s.object.get()) {  // TARGET_SLOTS
+    if (bpf_map__is_internal(map) || bpf_map__btf_value_type_id(map) || !(bpf_map__map_flags(map) & BPF_F_MMAPABLE)) continue;
+    auto bytes = bpf_map__value_size(map) * targets.names.size();
+    bpf_map__set_value_size(
+        map, static_cast<__u32>((bytes + kCacheLine - 1) / kCacheLine * kCacheLine));
+  }
+}
+
+bool is_target(const bpf_program* program) {
+  return kind_of(bpf_program__section_name(program)) &&
+         std::string_view(bpf_program__name(program)).starts_with("target_");
+}
+
+Result<void> attach_targets(Session& s, bpf_program* program) {
+  auto kind = kind_of(bpf_program__section_name(program));
+  return Attacher(s, program, kind.value_or(TargetPoint::kernel)).run();
+}
+
+std::uint64_t missed_at(const Links& links) {
+  std::uint64_t missed = 0;
+  for (auto& link : links) {
+    LinkInfo info{};
+    __u32 size = sizeof info;
+    if (link.fd() < 0 ||
+        bpf_obj_get_info_by_fd(link.fd(), reinterpret_cast<bpf_link_info*>(&info), &size))
+      continue;
+    if (info.type == kLinkKprobeMulti)
+      missed += info.of.kprobe_multi.missed;
+    else if (info.type == kLinkPerfEvent &&
+             (info.of.perf_event.type == kPerfKprobe || info.of.perf_event.type == kPerfKretprobe))
+      missed += info.of.perf_event.missed;
+  }
+  return missed;
+}
+
+}  // namespace coretap

@@ -1,0 +1,535 @@
+#include "program/targets.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/files.hpp"
+#include "base/nearest.hpp"
+#include "cli/config.hpp"
+#include "coretap/hooks.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/syscalls.hpp"
+#include "program/kernel_functions.hpp"
+#include "program/probe.hpp"
+#include "program/probe_target.hpp"
+#include "program/section.hpp"
+#include "program/target.hpp"
+#include "symbols/elf_symbols.hpp"
+#include "symbols/usdt.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::uint64_t kMostSingle = 1000;
+constexpr std::size_t kMost = 200'000;
+constexpr std::size_t kAlike = 3;
+/// A function that every kernel has: may functions be probed at all?
+constexpr std::string_view kAnyFunction = "vfs_read";
+
+struct Shape {
+  std::string_view section, noun;
+};
+constexpr std::array<Shape, TargetPoint::kinds> kShapes = {{
+    {"target/kernel", "kernel functions"},
+    {"target/kernel.return", "returns of kernel functions"},
+    {"target/user", "user functions"},
+    {"target/user.return", "returns of user functions"},
+    {"target/usdt", "USDT probes"},
+    {"target/tracepoint", "tracepoints"},
+    {"target/event", "tracepoints by perf events"},
+    {"tp_btf/sys_enter", "system call entries"},
+    {"tp_btf/sys_exit", "system call exits"},
+}};
+
+std::string quoted(std::string_view word) {
+  return fmt::format("'{}'", printable(std::string(word)));
+}
+
+/// "did you mean ...?"; empty: nothing is near.
+std::string suggest(std::string_view word, const std::vector<std::string>& known) {
+  auto words = did_you_mean(word, {known.begin(), known.end()});
+  return words.empty() ? words : printable(words);
+}
+
+/// Names of the kernel's events, "category:name".
+const Result<std::vector<std::string>>& all_events() {
+  static const auto all = []() -> Result<std::vector<std::string>> {
+    auto directory = tracefs();
+    if (!directory) return directory.error();
+    auto text = read_file(fmt::format("/proc/self/fd/{}/available_events", *directory), 16 << 20);
+    if (!text)
+      return Error{"cannot read the kernel's tracepoints",
+                   "tracefs has no readable available_events (it asks for CAP_DAC_READ_SEARCH)",
+                   "run as root", kUnsupported};
+    std::vector<std::string> events;
+    for (std::string_view rest = *text; !rest.empty();) {
+      auto line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      if (line.find(':') != line.npos) events.emplace_back(line);
+    }
+    std::sort(events.begin(), events.end());
+    return events;
+  }();
+  return all;
+}
+
+/// Of the same letters in a row, how many two words have in common at most.
+std::size_t common_run(std::string_view a, std::string_view b) {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < a.size(); i++)
+    for (std::size_t j = 0; j < b.size(); j++) {
+      std::size_t n = 0;
+      while (i + n < a.size() && j + n < b.size() && a[i + n] == b[j + n] && a[i + n] != '*') n++;
+      most = std::max(most, n);
+    }
+  return most;
+}
+
+/// Tracepoints that have the most of such a function's name, system calls of a part of it first.
+std::vector<std::string> tracepoints_like(std::string_view function) {
+  constexpr std::size_t kLeast = 4;
+  auto& events = all_events();
+  if (!events) return {};
+  std::vector<std::string> names;
+  for (auto rest = function.substr(0, 64); !rest.empty();) {
+    auto part = rest.substr(0, rest.find('_'));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    if (auto call = fmt::format("syscalls:sys_enter_{}", part);
+        std::binary_search(events->begin(), events->end(), call))
+      names.push_back("t:" + call);
+  }
+  std::vector<std::tuple<std::size_t, std::size_t, std::string>> found;
+  for (auto& event : *events)
+    if (auto run =
+            common_run(function.substr(0, 64), std::string_view(event).substr(event.find(':') + 1));
+        run >= kLeast)
+      found.emplace_back(SIZE_MAX - run, event.size(), "t:" + event);
+  std::sort(found.begin(), found.end());
+  for (auto& [run, size, name] : found)
+    if (names.size() < kAlike && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  return names;
+}
+
+/// Names of the kernel's functions that make calls, where the tracepoints have others.
+constexpr std::pair<std::string_view, std::string_view> kCallNames[] = {
+    {"stat", "newstat"},   {"lstat", "newlstat"},      {"fstat", "newfstat"},
+    {"uname", "newuname"}, {"sendfile", "sendfile64"}, {"umount2", "umount"},
+};
+
+/// "sys_read", "__x64_sys_read" and the like: the call's part of a pattern; empty: it is no such.
+std::string_view call_part(std::string_view function) {
+  for (std::string_view prefix : {"__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_",
+                                  "sys_", "SyS_", "do_syscall_"})
+    if (function.starts_with(prefix)) return function.substr(prefix.size());
+  return {};
+}
+
+class Search {
+ public:
+  Search(const Config& config, Kernel& kernel, ProbeFinder& finder)
+      : config_(config), kernel_(kernel), finder_(finder) {}
+
+  Result<void> add(std::string_view text) {
+    auto word = parse_target(text);
+    if (!word) return word.error();
+    word_ = text;
+    auto pattern = NamePattern::make(word->name, config_.given("regexp"));
+    if (!pattern) return pattern.error();
+    switch (word->kind) {
+      case TargetWord::tracepoint:
+        return add_tracepoints(*word, *pattern);
+      case TargetWord::usdt:
+        return add_usdt(*word, *pattern);
+      case TargetWord::function:
+        break;
+    }
+    if (word->place.empty() || is_module(word->place)) return add_kernel(*word, *pattern);
+    return add_user(*word, *pattern);
+  }
+
+  Result<Targets> finish() {
+    for (auto& [reason, n] : left_out_) found_.left_out.push_back(fmt::format("{} {}", n, reason));
+    return std::move(found_);
+  }
+
+ private:
+  std::uint32_t id_of(const std::string& name) {
+    auto [known, fresh] = ids_.try_emplace(name, static_cast<std::uint32_t>(found_.names.size()));
+    if (fresh) found_.names.push_back(name);
+    return known->second;
+  }
+
+  /// A place that several words name is attached once.
+  void place(const std::string& name, TargetPoint point) {
+    auto key = fmt::format("{} {} {} {} {}", static_cast<int>(point.kind), point.symbol,
+                           point.address, static_cast<const void*>(point.file.get()), point.offset);
+    if (!places_.insert(std::move(key)).second) return;
+    point.id = id_of(name);
+    found_.points.push_back(std::move(point));
+  }
+
+  void leave_out(std::string_view reason, std::size_t n) {
+    if (n) left_out_[std::string(reason)] += n;
+  }
+
+  Error nothing(std::string why, std::string hint) const {
+    return {fmt::format("{} matches nothing", quoted(word_)), std::move(why), std::move(hint),
+            kUsage};
+  }
+
+  static bool is_module(std::string_view name) {
+    if (name.find('/') != name.npos || name.find(".so") != name.npos) return false;
+    // Parts of the kernel have no such file there.
+    return read_file(fmt::format("/sys/module/{}/coresize", name), 64).has_value();
+  }
+
+  // ---- kernel functions ----
+
+  Result<void> add_kernel(const TargetWord& word, const NamePattern& pattern) {
+    auto call = call_part(word.name);
+    auto refusal = kernel_.kprobe_refusal(kAnyFunction);
+    const bool no_kprobes = refusal.starts_with("this kernel");
+    if (no_kprobes && kernel_.kprobe_multi_refusal().empty()) refusal.clear();
+    if (!refusal.empty()) {
+      if (!call.empty() && word.place.empty()) return add_calls(word, call);
+      return Error{
+          fmt::format("this kernel offers no way to trace functions such as {}", quoted(word_)),
+          refusal, alternatives(word), kUnsupported};
+    }
+    static const auto lists = FunctionLists::of_this_kernel();
+    auto found = kernel_functions(lists, word.place,
+                                  [&](const char* name) { return pattern.matches(name); });
+    if (found.functions.empty()) {
+      if (!call.empty() && word.place.empty()) return add_calls(word, call);
+      if (!found.left_out.empty()) {
+        std::string why;
+        for (auto& [reason, n] : found.left_out)
+          why += fmt::format("{}{} {}", why.empty() ? "" : ", ", n, reason);
+        return Error{
+            fmt::format("what {} names cannot be traced", quoted(word_)), why, {}, kUnsupported};
+      }
+      return nothing(word.place.empty()
+                         ? "there is no such function in the kernel or its modules"
+                         : fmt::format("there is no such function in module {}", word.place),
+                     suggest(word.name, function_names(lists)));
+    }
+    std::map<std::string, std::size_t> same_name;
+    for (auto& f : found.functions) same_name[f.name]++;
+    std::size_t several = 0;
+    for (auto& [name, n] : same_name) several += n > 1;
+    leave_out("names that several functions have: all are traced, and counted together", several);
+    for (auto& f : found.functions)
+      place(f.name, {.kind = word.at_return ? TargetPoint::kernel_return : TargetPoint::kernel,
+                     .symbol = f.name,
+                     .address = f.address});
+    for (auto& [reason, n] : found.left_out)
+      leave_out(fmt::format("matching functions left out ({})", reason), n);
+    return {};
+  }
+
+  static std::string alternatives(const TargetWord& word) {
+    auto events = tracepoints_like(word.name);
+    return events.empty()
+               ? "name tracepoints (t:CATEGORY:EVENT), system calls (sys_NAME), or user "
+                 "functions (LIBRARY:FUNCTION)"
+               : fmt::format("tracepoints of similar names: {}", fmt::join(events, ", "));
+  }
+
+  // ---- system calls and tracepoints ----
+
+  Result<void> add_calls(const TargetWord& word, std::string_view part) {
+    auto pattern = NamePattern::make(part, config_.given("regexp"));
+    if (!pattern) return pattern.error();
+    const auto before = found_.points.size();
+    add_matching_calls(*pattern, word.at_return, {}, "");
+    if (found_.points.size() > before) return {};
+    std::vector<std::string> known;
+    for (auto& call : all_syscalls())
+      if (!call.compat) known.push_back("sys_" + call.name);
+    return nothing("there is no such system call",
+                   suggest("sys_" + std::string(part), known));
+  }
+
+  /// `named`: only those that are events of this kernel, under that name.
+  void add_matching_calls(const NamePattern& pattern, bool at_return,
+                          const std::set<std::string>& named, std::string_view prefix) {
+    for (auto& call : all_syscalls()) {
+      if (call.compat) continue;
+      auto name = call.name;
+      if (!prefix.empty())
+        for (auto& [user, kernel] : kCallNames)
+          if (name == user && !named.contains(fmt::format("{}{}", prefix, name))) name = kernel;
+      auto full = fmt::format("{}{}", prefix, name);
+      if (!pattern.matches(prefix.empty() ? name : full)) continue;
+      if (!prefix.empty() && !named.empty() && !named.contains(full)) continue;
+      place(prefix.empty() ? "sys_" + name : "syscalls:" + full,
+            {.kind = at_return ? TargetPoint::call_end : TargetPoint::call_entry,
+             .symbol = call.name,
+             .address = static_cast<std::uint64_t>(call.number)});
+    }
+  }
+
+  Result<void> add_tracepoints(const TargetWord& word, const NamePattern& pattern) {
+    auto category = NamePattern::make(word.place, config_.given("regexp"));
+    if (!category) return category.error();
+    auto& events = all_events();
+    const auto before = found_.points.size();
+    if (category->matches("syscalls")) {
+      std::set<std::string> named;
+      if (events)
+        for (auto& e : *events)
+          if (e.starts_with("syscalls:")) named.insert(e.substr(e.find(':') + 1));
+      add_matching_calls(pattern, false, named, "sys_enter_");
+      add_matching_calls(pattern, true, named, "sys_exit_");
+      if (category->exact() && found_.points.size() > before) return {};
+    }
+    if (!events) return events.error();
+    std::set<std::string> seen;
+    for (auto& p : found_.points) seen.insert(found_.names[p.id]);
+    for (auto& event : *events) {
+      auto colon = event.find(':');
+      auto of = event.substr(0, colon), name = event.substr(colon + 1);
+      if (!category->matches(of) || !pattern.matches(name) || seen.contains(event)) continue;
+      add_event(of, name, event);
+    }
+    if (found_.points.size() > before) return {};
+    auto wanted = fmt::format("{}:{}", word.place, word.name);
+    return nothing("this kernel has no such tracepoint", suggest(wanted, *events));
+  }
+
+  void add_event(const std::string& category, const std::string& name, const std::string& event) {
+    // Events of modules, and those without a tracepoint of their own, are left to perf.
+    const bool raw = category != "syscalls" && kernel_.tracepoint_args(name) >= 0;
+    if (raw)
+      place(event, {.kind = TargetPoint::tracepoint, .symbol = name});
+    else
+      place(event, {.kind = TargetPoint::event, .symbol = category + "/" + name});
+  }
+
+  // ---- files ----
+
+  /// Files that the place of a word names.
+  Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
+    std::vector<std::string> tries;
+    if (word.place.empty())
+      tries = {std::string(kAnyFile)};
+    else if (word.place == "c")
+      tries = {"libc"};
+    else if (word.place.find('/') != word.place.npos || word.place.find(".so") != word.place.npos)
+      tries = {word.place};
+    else
+      tries = {fmt::format("lib{}.so", word.place), word.place};
+    for (auto& name : tries)
+      if (auto& files = finder_.files(name)) return &*files;
+    const bool path = word.place.find('/') != word.place.npos;
+    return Error{fmt::format("{} names no file here", quoted(word_)),
+                 path ? finder_.files(word.place).error().why
+                      : fmt::format("there is no kernel module, library or program {}",
+                                    printable(word.place)),
+                 path ? finder_.files(word.place).error().hint : "give its path", kUsage};
+  }
+
+  Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
+    if (auto why = uprobe_refusal(); !why.empty())
+      return Error{fmt::format("cannot trace {}", quoted(word_)), why, {}, kUnsupported};
+    auto files = files_of(word);
+    if (!files) return files.error();
+    std::size_t before = found_.points.size(), indirect = 0, stripped = 0, foreign = 0;
+    std::string names;
+    for (auto& file : (*files)->files) {
+      auto functions = symbols::find_functions(
+          file.fd->get(), [&](const char* name) { return pattern.matches(name); }, kMost);
+      for (auto& f : functions.functions)
+        place(f.name, {.kind = word.at_return ? TargetPoint::user_return : TargetPoint::user,
+                       .symbol = f.name,
+                       .file = file.fd,
+                       .offset = f.offset});
+      indirect += functions.indirect;
+      stripped += functions.state == symbols::FunctionPlace::stripped;
+      foreign += functions.state == symbols::FunctionPlace::foreign;
+      leave_out("symbols of functions left out (not in the file's code)", functions.outside);
+      leave_out("symbols of functions left out (too many in one file)", functions.beyond);
+      names += (names.empty() ? "" : ", ") + printable(file.path);
+    }
+    leave_out("user functions left out (chosen at run time, IFUNC)", indirect);
+    leave_out("files left out (no symbols)", stripped);
+    leave_out("files left out (for another processor, or 32-bit)", foreign);
+    for (auto& words : (*files)->left_out) found_.left_out.push_back("not traced: " + words);
+    if (found_.points.size() > before) return {};
+    if (indirect)
+      return Error{fmt::format("what {} names cannot be traced", quoted(word_)),
+                   "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
+                   kUnsupported};
+    return nothing(fmt::format("no such function in {}{}", names, stripped ? " (stripped)" : ""),
+                   suggest(word.name, names_in(**files)));
+  }
+
+  static std::vector<std::string> names_in(const ProbeFinder::Files& files) {
+    std::vector<std::string> known;
+    for (auto& file : files.files)
+      for (auto& f : symbols::find_functions(
+                         file.fd->get(), [](const char*) { return true; }, kMost)
+                         .functions)
+        known.push_back(f.name);
+    return known;
+  }
+
+  Result<void> add_usdt(const TargetWord& word, const NamePattern& pattern) {
+    if (auto why = uprobe_refusal(); !why.empty())
+      return Error{fmt::format("cannot trace {}", quoted(word_)), why, {}, kUnsupported};
+    if (word.place.empty() && config_.pids.empty())
+      return Error{fmt::format("{} does not say in which file", quoted(word_)),
+                   {},
+                   "name a library or program (u:LIBRARY:PROBE), or processes (--pid)",
+                   kUsage};
+    auto files = files_of(word);
+    if (!files) return files.error();
+    auto provider = NamePattern::make(word.provider.empty() ? "*" : word.provider,
+                                      !word.provider.empty() && config_.given("regexp"));
+    if (!provider) return provider.error();
+    const auto before = found_.points.size();
+    std::vector<std::string> known;
+    for (auto& file : (*files)->files) {
+      auto notes = symbols::read_usdt(file.fd->get());
+      for (auto& probe : notes.probes) {
+        known.push_back(probe.name);
+        if (!provider->matches(probe.provider) || !pattern.matches(probe.name)) continue;
+        place(probe.provider + ":" + probe.name, {.kind = TargetPoint::usdt,
+                                                  .symbol = probe.name,
+                                                  .file = file.fd,
+                                                  .offset = probe.offset,
+                                                  .semaphore = probe.semaphore});
+      }
+      leave_out("USDT probes left out (not in the file's code)", notes.outside);
+    }
+    if (found_.points.size() > before) return {};
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    return nothing(known.empty() ? "the file has no USDT probes" : "there is no such USDT probe",
+                   suggest(word.name, known));
+  }
+
+  const Config& config_;
+  Kernel& kernel_;
+  ProbeFinder& finder_;
+  std::string word_;
+  Targets found_;
+  std::map<std::string, std::uint32_t, std::less<>> ids_;
+  std::unordered_set<std::string> places_;
+  std::map<std::string, std::size_t> left_out_;
+};
+
+}  // namespace
+
+Hook traced(std::string_view name, TargetWords words) {
+  Hook hook{name, {{}}};
+  hook.candidates.front().programs = {
+      "target_kernel",      "target_kernel_return", "target_user",
+      "target_user_return", "target_usdt",          "target_tracepoint",
+      "target_event",       "target_sys_enter",     "target_sys_exit"};
+  hook.targets = words;
+  return hook;
+}
+
+std::vector<std::string> words_of_command_line(const Config& config) { return config.targets; }
+
+std::string_view section_of(TargetPoint::Kind kind) { return kShapes.at(kind).section; }
+
+std::optional<TargetPoint::Kind> kind_of(std::string_view section) {
+  for (std::size_t i = 0; i < kShapes.size(); i++)
+    if (kShapes[i].section == section) return static_cast<TargetPoint::Kind>(i);
+  return {};
+}
+
+std::size_t Targets::count(TargetPoint::Kind kind) const {
+  return static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [&](auto& p) { return p.kind == kind; }));
+}
+
+Result<Targets> find_targets(const std::vector<std::string>& words, const Config& config,
+                             Kernel& kernel, ProbeFinder& finder) {
+  Search search(config, kernel, finder);
+  for (auto& word : words)
+    if (auto r = search.add(word); !r) return r.error();
+  return search.finish();
+}
+
+TargetMeans TargetMeans::of(Kernel& kernel, const Targets& targets) {
+  TargetMeans means;
+  // 82e6b1eee6a8 in 5.15
+  const bool cookies = kernel.has_enumerator("bpf_func_id", "BPF_FUNC_get_attach_cookie");
+  means.user_multi = probes_by_file(kernel);
+  means.kernel_multi =
+      targets.count(TargetPoint::kernel) + targets.count(TargetPoint::kernel_return) > 0 &&
+      kernel.kprobe_multi_refusal().empty();
+  means.copied[TARGET_KERNEL] = !cookies;
+  means.copied[TARGET_USER] = !cookies;
+  means.copied[TARGET_EVENT] = !cookies;
+  // 68ca5d4eebb8 in 6.10
+  means.copied[TARGET_TRACEPOINT] = !kernel.has_field("bpf_raw_tp_link", "cookie");
+  return means;
+}
+
+bool TargetMeans::one_link(TargetPoint::Kind kind) const {
+  switch (kind) {
+    case TargetPoint::kernel:
+    case TargetPoint::kernel_return:
+      return kernel_multi;
+    case TargetPoint::user:
+    case TargetPoint::user_return:
+    case TargetPoint::usdt:
+      return user_multi;
+    case TargetPoint::call_entry:
+    case TargetPoint::call_end:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<std::string> target_words(const Targets& targets, const TargetMeans& means) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < kShapes.size(); i++) {
+    auto kind = static_cast<TargetPoint::Kind>(i);
+    auto n = targets.count(kind);
+    if (n)
+      words.push_back(fmt::format("{}: {}{}", kShapes[i].noun, n,
+                                  means.one_link(kind) ? "" : " (attached one by one)"));
+  }
+  return words;
+}
+
+std::string list_targets(const Targets& targets) {
+  std::string text;
+  for (auto& p : targets.points) {
+    text +=
+        fmt::format("  {} ({})", printable(targets.names.at(p.id)),
+                    kShapes.at(p.kind).section.substr(kShapes.at(p.kind).section.find('/') + 1));
+    if (p.file) text += fmt::format(" at {:#x} of the file", p.offset);
+    text += '\n';
+  }
+  return text;
+}
+
+Result<void> check_number(const Targets& targets, const TargetMeans& means, const Config& config) {
+  std::size_t single = 0;
+  for (auto& p : targets.points) single += !means.one_link(p.kind);
+  auto most = config.max_probes ? config.max_probes : kMostSingle;
+  if (single <= most) return {};
+  return Error{fmt::format("{} places would have to be attached one by one", single),
+               fmt::format("no more than {} are, since that takes long on this kernel", most),
+               fmt::format("name fewer, or give --max-probes {}", single), kUsage};
+}
+
+}  // namespace coretap

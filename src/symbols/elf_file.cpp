@@ -1,0 +1,103 @@
+#include "symbols/elf_file.hpp"
+
+#include <elf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+namespace coretap::symbols {
+
+namespace {
+
+// libelf trusts section and program header counts of the extended form up to the file's size and
+// allocates for them. Executables and shared objects never need that form.
+bool plausible_header(std::span<const char> head) {
+  if (head.size() < EI_NIDENT || ::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
+  const auto check = [](const auto& header) {
+    const bool extended =
+        header.e_shoff != 0 && (header.e_shnum == 0 || header.e_shnum >= SHN_LORESERVE);
+    return !extended && header.e_phnum != PN_XNUM && header.e_phnum <= kMaxSegments &&
+           (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+  };
+  constexpr char kOwnOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+  if (head[EI_DATA] != kOwnOrder) return false;
+  if (head[EI_CLASS] == ELFCLASS64 && head.size() >= sizeof(Elf64_Ehdr)) {
+    Elf64_Ehdr header;
+    ::memcpy(&header, head.data(), sizeof header);
+    return check(header);
+  }
+  if (head[EI_CLASS] == ELFCLASS32 && head.size() >= sizeof(Elf32_Ehdr)) {
+    Elf32_Ehdr header;
+    ::memcpy(&header, head.data(), sizeof header);
+    return check(header);
+  }
+  return false;
+}
+
+std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint64_t address,
+                                         GElf_Word flag) {
+  std::size_t count = 0;
+  if (::elf_getphdrnum(elf, &count) != 0) return {};
+  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) break;
+    if (header.p_type != PT_LOAD || (header.p_flags & flag) == 0 || address < header.p_vaddr)
+      continue;
+    const std::uint64_t into = address - header.p_vaddr;
+    if (into < header.p_filesz && into < size && header.p_offset < size - into)
+      return header.p_offset + into;
+  }
+  return {};
+}
+
+}  // namespace
+
+ElfHandle open_elf(int fd) {
+  ::elf_version(EV_CURRENT);
+  char head[sizeof(Elf64_Ehdr)];
+  const ssize_t got = ::pread(fd, head, sizeof head, 0);
+  if (got <= 0 || !plausible_header({head, static_cast<std::size_t>(got)})) return {};
+  ElfHandle elf(::elf_begin(fd, ELF_C_READ, nullptr));
+  if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
+  return elf;
+}
+
+ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size) {
+  ::elf_version(EV_CURRENT);
+  char* bytes = reinterpret_cast<char*>(image.data());
+  if (!plausible_header({bytes, size})) return {};
+  ElfHandle elf(::elf_memory(bytes, size));
+  if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
+  return elf;
+}
+
+Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t max_size) {
+  if (header.sh_type == SHT_NOBITS || header.sh_size == 0 || header.sh_size > max_size ||
+      (header.sh_flags & SHF_COMPRESSED) != 0)
+    return nullptr;
+  Elf_Data* data = ::elf_getdata(section, nullptr);
+  return data != nullptr && data->d_buf != nullptr ? data : nullptr;
+}
+
+bool is_native(Elf* elf) {
+  GElf_Ehdr header;
+#ifdef __aarch64__
+  constexpr auto kMachine = EM_AARCH64;
+#else
+  constexpr auto kMachine = EM_X86_64;
+#endif
+  return ::gelf_getclass(elf) == ELFCLASS64 && ::gelf_getehdr(elf, &header) != nullptr &&
+         header.e_machine == kMachine;
+}
+
+std::optional<std::uint64_t> code_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
+  return file_offset(elf, size, address, PF_X);
+}
+
+std::optional<std::uint64_t> data_offset(Elf* elf, std::uint64_t size, std::uint64_t address) {
+  return file_offset(elf, size, address, PF_W);
+}
+
+}  // namespace coretap::symbols

@@ -1,0 +1,72 @@
+// runqlen: how many tasks wait for a CPU, sampled.
+#include "cpu/runqlen.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "runqlen.skel.h"
+
+using namespace coretap;
+using Line = Row<runqlen_key, hist>;
+
+namespace {
+
+constexpr HistogramScale kLength{unit::plain, 1, true, "runqlen"};
+
+std::uint32_t cpu(const Line& l) { return l.key.cpu; }
+std::uint64_t samples(const Line& l) { return histogram_count(l.value); }
+std::uint64_t queued(const Line& l) { return samples(l) - l.value.slots[0]; }
+double occupancy(const Line& l) {
+  auto all = samples(l);
+  return all ? static_cast<double>(queued(l)) / static_cast<double>(all) : 0;
+}
+
+}  // namespace
+
+TOOL(runqlen) {
+  return {
+      .name = "runqlen",
+      .summary = "run queue length as a linear histogram",
+      .description =
+          "How many tasks wait for a CPU: the length of each CPU's run queue at each tick of a clock. "
+          "The running task is not counted. Tasks of all scheduling classes and of all cgroups are, "
+          "but not those that sleep and have not left the queue yet (delayed dequeue).\n\n"
+          "With --runqocc run queue occupancy instead: the share of the samples in which at least "
+          "one task waited. Filters are about the running task: how many wait behind it.",
+      .overhead = "a tick per CPU at 99 Hz, which wakes idle CPUs; counted in the kernel",
+      .examples = {{"runqlen", "one histogram of all CPUs until Ctrl-C"},
+                   {"runqlen -T 1", "each second, with the time"},
+                   {"runqlen -C 10 1", "per CPU, for ten seconds"},
+                   {"runqlen -O 1", "occupancy, each second"}},
+      .questions = {{"How many tasks wait for a CPU?", "runqlen 10 1"},
+                    {"Do tasks wait for one CPU while others are idle?", "runqlen -C 10 1"}},
+      .object = skeleton<runqlen_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined(
+          {{flag('C', "cpus", "one report per CPU"), flag('O', "runqocc", "run queue occupancy"),
+            shared::frequency("samples per second and CPU (default: 99)", kMostClockHz),
+            shared::sample_period(0,
+                                  "nanoseconds of a CPU's clock per sample, instead of a frequency",
+                                  kLeastClockPeriod),
+            shared::timestamp(), shared::max_keys()},
+           shared::task_filters()}),
+      .hooks = {{.name = "ticks", .candidates = {{{"on_tick"}}}, .sampling = at_hz(99)}},
+      .report = histogram<runqlen_key>(
+                    "lengths", "run queue length",
+                    {field<&runqlen_key::cpu>("cpu", "cpu", as::number, "CPU").with("cpus")})
+                    .scaled(kLength),
+      .other_reports = {{"runqocc",
+                         table<runqlen_key, hist>(
+                             "lengths",
+                             {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").only("cpus"),
+                              derived<Line, samples>("samples", "SAMPLES", as::number, "ticks"),
+                              derived<Line, queued>("queued", "QUEUED", as::number,
+                                                    "ticks at which at least one task waited"),
+                              derived<Line, occupancy>("occupancy_ratio", "RUNQOCC", as::percent,
+                                                       "their share")},
+                             "occupancy_ratio", 0, "cpus")
+                             .scaled(kLength)
+                             .counted_by(HIST_SLOTS)}},
+      .announce = "Sampling run queue length",
+      .exclusive = {{"frequency", "period"}},
+  };
+}

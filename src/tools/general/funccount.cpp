@@ -1,0 +1,81 @@
+// funccount: calls of functions, tracepoints and USDT probes.
+#include "general/funccount.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "funccount.skel.h"
+
+using namespace coretap;
+using Rodata = rodata_of<funccount_bpf>;
+using Line = Row<funccount_key, funccount_counts>;
+
+namespace {
+
+std::uint64_t target(const Line& l) { return l.key.target; }
+std::uint64_t count(const Line& l) { return l.value.count; }
+
+std::vector<Option> options() {
+  return {shared::pid(),
+          shared::tid(0),
+          shared::uid(),
+          shared::comm(),
+          shared::cgroup(0),
+          number('c', "cpu", "CPU", "only this CPU", setting(&Rodata::only_cpu), 1,
+                 setting(&Rodata::one_cpu)),
+          shared::interval(),
+          shared::duration('d'),
+          shared::timestamp('T'),
+          shared::regular_expressions('r'),
+          shared::debug(),
+          shared::max_probes(),
+          shared::top('n'),
+          shared::sort(0)};
+}
+
+}  // namespace
+
+TOOL(funccount) {
+  return {
+      .name = "funccount",
+      .summary = "calls of functions, tracepoints and USDT probes",
+      .description =
+          "Counts how often the functions of the kernel, of libraries and programs, the "
+          "tracepoints or the USDT probes that the patterns name are called; what is never called "
+          "has no row. Without a pattern system calls are counted.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
+          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), t:CATEGORY:EVENT for "
+          "tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT probes; * stands for any "
+          "text. r: before the library counts returns (r::vfs_read). sys_NAME is a system call "
+          "where the kernel has no such function. Functions and files of one name are counted "
+          "together.\n\n"
+          "Filters by task ask the task that runs. Calls that the kernel does not hand to the "
+          "program, as one made while the program runs, count as missed.",
+      .overhead =
+          "a few tens of nanoseconds per tracepoint or system call, more per kernel function, and "
+          "a microsecond or more per user function; counted in the kernel, no output per event",
+      .examples = {{"funccount 'vfs_*'", "functions of the kernel that begin with vfs_"},
+                   {"funccount -i 1 -d 5 't:sched:*'",
+                    "tracepoints of the scheduler, five seconds"},
+                   {"funccount -p 181 c:malloc c:free", "two functions of the C library"},
+                   {"funccount -r '^tcp_(send|recv)msg$'", "by a regular expression"},
+                   {"funccount 'ext4:ext4_*'", "functions of a module"},
+                   {"funccount -p 181 'u::*'", "all USDT probes of a process"}},
+      .questions = {{"How often is this function called?", "funccount 'vfs_*'"},
+                    {"Which tracepoints fire, and how often?", "funccount -i 1 't:block:*'"},
+                    {"How often does it call malloc?", "funccount -p 1234 c:malloc"}},
+      .object = skeleton<funccount_bpf>(),
+      .positionals = {shared::target_arguments("t:syscalls:sys_enter_*")},
+      .options = options(),
+      .hooks = {traced("calls")},
+      .report =
+          table<funccount_key, funccount_counts>(
+              "calls",
+              {derived<Line, target>("target", "FUNC", as::target, "function, tracepoint or probe"),
+               derived<Line, count>("count", "COUNT", as::pages, "calls")},
+              "count")
+              .by_slots()
+              .ascending()
+              .timed_with("timestamp"),
+      .announce = "Counting calls",
+  };
+}

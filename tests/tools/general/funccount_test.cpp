@@ -1,0 +1,218 @@
+// funccount against programs that do a known number of things.
+#include <sys/stat.h>
+
+#include <map>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+Counts counts(const Report& report) {
+  Counts all;
+  for (auto& row : report.body) all[row["target"].str()] += row["count"].u64();
+  return all;
+}
+
+struct Observed {
+  Counts counts;
+  Json truth;
+  Report report;
+};
+
+/// What one workload does until it says its truth.
+Observed observe(const Strings& patterns, const Strings& arguments = {"--calls", "1001"},
+                 const std::string& workload_name = "probes", const Strings& more = {}) {
+  require_tool("funccount");
+  Workload workload(workload_name, arguments, {.linger = true});
+  Strings options{"--json", "--strict", "-p", workload.id()};
+  options.insert(options.end(), more.begin(), more.end());
+  options.insert(options.end(), patterns.begin(), patterns.end());
+  Tracer tracer("funccount", options);
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop();
+  return {counts(report), truth, report};
+}
+
+std::string probes() { return workload_path("probes"); }
+
+/// Exit status and words of a command line that is refused.
+Result refused(Strings options) {
+  options.insert(options.begin(), tool_path("funccount"));
+  options.insert(options.end(), {"--duration", "0.1"});
+  return run(options);
+}
+
+bool has_kprobes() {
+  struct stat st {};
+  return ::stat("/sys/bus/event_source/devices/kprobe/type", &st) == 0;
+}
+
+TOOL_TEST(Funccount, UserFunctions) {
+  auto seen = observe({probes() + ":counted_*"});
+  EXPECT_EQ(seen.counts, (Counts{{"counted_each", seen.truth["calls"].u64()},
+                                 {"counted_even", seen.truth["even"].u64()}}))
+      << "what is never called has no row";
+  EXPECT_EQ(seen.report.ledger["shown"].u64(),
+            seen.truth["calls"].u64() + seen.truth["even"].u64());
+}
+
+TOOL_TEST(Funccount, Returns) {
+  auto seen = observe({"r:" + probes() + ":counted_each"});
+  EXPECT_EQ(seen.counts, (Counts{{"counted_each", seen.truth["calls"].u64()}}));
+}
+
+TOOL_TEST(Funccount, RegularExpressions) {
+  auto seen = observe({probes() + ":counted_(even|never)$"}, {"--calls", "500"}, "probes", {"-r"});
+  EXPECT_EQ(seen.counts, (Counts{{"counted_even", seen.truth["even"].u64()}}));
+}
+
+// A probe with a semaphore is passed only while somebody traces it.
+TOOL_TEST(Funccount, UsdtProbes) {
+  auto seen = observe({"u:" + probes() + ":*"});
+  EXPECT_EQ(seen.truth["gated"].u64(), seen.truth["calls"].u64());
+  EXPECT_EQ(seen.counts, (Counts{{"coretap_test:plain", seen.truth["calls"].u64()},
+                                 {"coretap_test:gated", seen.truth["gated"].u64()}}));
+  auto plain = observe({"u:" + probes() + ":coretap_test:plain"});
+  EXPECT_EQ(plain.truth["gated"].u64(), 0u) << "somebody else's semaphore was raised";
+  EXPECT_EQ(plain.counts, (Counts{{"coretap_test:plain", plain.truth["calls"].u64()}}));
+}
+
+TOOL_TEST(Funccount, UsdtProbesOfAProcess) {
+  auto seen = observe({"u::plain"});
+  EXPECT_EQ(seen.counts, (Counts{{"coretap_test:plain", seen.truth["calls"].u64()}}));
+}
+
+TOOL_TEST(Funccount, SystemCalls) {
+  auto seen = observe({"t:syscalls:sys_*_getppid", "t:syscalls:sys_enter_close_range"});
+  EXPECT_EQ(seen.counts, (Counts{{"syscalls:sys_enter_getppid", seen.truth["calls"].u64()},
+                                 {"syscalls:sys_exit_getppid", seen.truth["calls"].u64()}}));
+  auto unnamed = observe({});
+  EXPECT_EQ(unnamed.counts["syscalls:sys_enter_getppid"], unnamed.truth["calls"].u64());
+  EXPECT_GE(unnamed.counts.size(), 2u) << "all system calls";
+}
+
+TOOL_TEST(Funccount, Tracepoints) {
+  auto seen = observe({"t:sched:sched_process_fork", "t:raw_syscalls:sys_enter"},
+                      {"--signals", "0", "--restarts", "0"}, "syscalls");
+  EXPECT_EQ(seen.counts["sched:sched_process_fork"],
+            seen.truth["forks"].u64() + seen.truth["stops"].u64());
+  EXPECT_GE(seen.counts["raw_syscalls:sys_enter"], seen.truth["calls"].u64());
+}
+
+// The kernel's own trace counts the same events of the same task.
+TOOL_TEST(Funccount, AgreesWithTheKernelsTrace) {
+  require_tool("funccount");
+  Workload workload("probes", {"--calls", "300"}, {.linger = true});
+  Trace trace("raw_syscalls/sys_exit");
+  Tracer tracer("funccount", {"--json", "-p", workload.id(), "t:raw_syscalls:sys_exit"});
+  workload.release();
+  workload.truth();
+  // Until it waits for us it makes calls that both see.
+  std::size_t traced = 0;
+  for (std::size_t now = 1; now != traced;) {
+    traced = trace.lines(workload.pid()).size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    now = trace.lines(workload.pid()).size();
+  }
+  auto seen = counts(tracer.stop());
+  EXPECT_EQ(seen["raw_syscalls:sys_exit"], traced);
+}
+
+TOOL_TEST(Funccount, KernelFunctions) {
+  require_tool("funccount");
+  if (!has_kprobes()) {
+    auto result = refused({"vfs_write"});
+    EXPECT_EQ(result.status, 3) << result.err;
+    EXPECT_TRUE(contains(result.err, "CONFIG_KPROBES")) << result.err;
+    EXPECT_TRUE(contains(result.err, "t:syscalls:sys_enter_write")) << result.err;
+    auto call = observe({"sys_getppid", "r::sys_getppid"});
+    EXPECT_EQ(call.counts, (Counts{{"sys_getppid", 2 * call.truth["calls"].u64()}}));
+    return;
+  }
+#ifdef __aarch64__
+  const std::string function = "__arm64_sys_getppid";
+#else
+  const std::string function = "__x64_sys_getppid";
+#endif
+  auto seen = observe({function, "r::" + function});
+  EXPECT_EQ(seen.counts, (Counts{{function, 2 * seen.truth["calls"].u64()}}));
+  auto call = observe({"sys_getppid"});
+  EXPECT_EQ(call.counts, (Counts{{"sys_getppid", call.truth["calls"].u64()}}));
+  auto many = observe({"vfs_*"});
+  EXPECT_GE(many.counts["vfs_write"], 1u);
+  EXPECT_EQ(many.counts.count("vfs_mkdir"), 0u);
+}
+
+TOOL_TEST(Funccount, OfOneCpu) {
+  auto all = observe({probes() + ":counted_each"}, {"--calls", "100"}, "probes", {"-c", "9999"});
+  EXPECT_TRUE(all.counts.empty());
+  EXPECT_EQ(all.report.lost("filtered"), all.truth["calls"].u64());
+}
+
+TOOL_TEST(Funccount, TextIsAsBccHasIt) {
+  require_tool("funccount");
+  Workload workload("probes", {"--calls", "1000"}, {.linger = true});
+  Tracer tracer("funccount", {"-T", "-p", workload.id(), probes() + ":counted_*"});
+  workload.release();
+  workload.truth();
+  auto out = lines(tracer.stop_text());
+  ASSERT_EQ(out.size(), 5u);
+  EXPECT_EQ(out[0].front(), '[');
+  EXPECT_EQ(words(out[1]), (Strings{"FUNC", "COUNT"}));
+  EXPECT_EQ(words(out[2]), (Strings{"counted_even", "500"})) << "the largest come last";
+  EXPECT_EQ(words(out[3]), (Strings{"counted_each", "1000"}));
+  EXPECT_TRUE(contains(tracer.process().err(), "tracing user functions: 3"));
+}
+
+TOOL_TEST(Funccount, SaysWhatIsWrong) {
+  require_tool("funccount");
+  struct Case {
+    Strings words;
+    int status;
+    std::string says;
+  };
+  for (auto& c : std::vector<Case>{
+           {{""}, 2, "empty"},
+           {{"t:sched"}, 2, "category and a name"},
+           {{"p:vfs_read"}, 2, "p::vfs_read"},
+           {{"c:"}, 2, "last colon"},
+           {{"u::plain"}, 2, "--pid"},
+           {{"t:sched:sched_swich"}, 2, "t:sched:sched_switch"},
+           {{"sys_getpid_"}, 2, "sys_getpid"},
+           {{probes() + ":counted_eve"}, 2, "did you mean counted_even"},
+           {{"u:" + probes() + ":gatet"}, 2, "gated"},
+           {{"/no/such/file:main"}, 2, "No such file"},
+           {{"no-such-library:main"}, 2, "no kernel module, library or program"},
+           {{"-r", "t:sched:("}, 2, "regular expression"},
+           {{"--max-probes", "3", "t:sched:*"}, 2, "--max-probes"},
+       }) {
+    auto result = refused(c.words);
+    SCOPED_TRACE(c.words.back() + ": " + result.err);
+    EXPECT_EQ(result.status, c.status);
+    EXPECT_TRUE(contains(result.err, c.says)) << "not: " << c.says;
+    EXPECT_TRUE(result.out.empty());
+  }
+}
+
+const DeclareTests declared{{
+    .name = "funccount",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"probes", "--calls", "20"}},
+    .stress = {.workload = "probes",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--calls", std::to_string(n)};
+               },
+               .events = 500000,
+               .options = {"t:syscalls:sys_enter_getppid"},
+               .shown = stress::counted,
+               .truth = stress::says("calls")},
+    .long_run = {{.arguments = {"-i", "10", "t:sched:*", "t:syscalls:*"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest

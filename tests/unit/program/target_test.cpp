@@ -1,0 +1,164 @@
+// Words that name what to trace, and the lists of functions that the kernel has.
+#include "program/target.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../symbols/test_files.hpp"
+#include "program/kernel_functions.hpp"
+#include "program/targets.hpp"
+
+namespace coretap {
+namespace {
+
+TargetWord parsed(std::string_view word) {
+  auto t = parse_target(word);
+  EXPECT_TRUE(t) << word << ": " << t.error().what;
+  return t ? *t : TargetWord{};
+}
+
+void expect_word(std::string_view word, TargetWord::Kind kind, bool at_return,
+                 std::string_view place, std::string_view name, std::string_view provider = {}) {
+  auto t = parsed(word);
+  SCOPED_TRACE(word);
+  EXPECT_EQ(t.kind, kind);
+  EXPECT_EQ(t.at_return, at_return);
+  EXPECT_EQ(t.place, place);
+  EXPECT_EQ(t.provider, provider);
+  EXPECT_EQ(t.name, name);
+}
+
+TEST(TargetWords, AreAsBccSpellsThem) {
+  using enum TargetWord::Kind;
+  expect_word("vfs_*", function, false, "", "vfs_*");
+  expect_word("p::vfs_*", function, false, "", "vfs_*");
+  expect_word("r::vfs_read", function, true, "", "vfs_read");
+  expect_word("::vfs_read", function, false, "", "vfs_read");
+  expect_word("ext4:ext4_*", function, false, "ext4", "ext4_*");
+  expect_word("c:malloc", function, false, "c", "malloc");
+  expect_word("p:/usr/bin/bash:readline", function, false, "/usr/bin/bash", "readline");
+  expect_word("r:c:malloc", function, true, "c", "malloc");
+  expect_word("t:sched:*", tracepoint, false, "sched", "*");
+  expect_word("u:/usr/bin/node:http*", usdt, false, "/usr/bin/node", "http*");
+  expect_word("u:pthread:libc:mutex", usdt, false, "pthread", "mutex", "libc");
+  expect_word("u::probe", usdt, false, "", "probe");
+  expect_word("c:[[:alpha:]]+$", function, false, "c", "[[:alpha:]]+$");
+}
+
+TEST(TargetWords, SayWhatIsMissing) {
+  for (auto* bad : {"", "t:sched", "u:probe", "p:vfs_read", "c:", "t::x", ":vfs_read", "t:"}) {
+    auto t = parse_target(bad);
+    ASSERT_FALSE(t) << bad;
+    EXPECT_EQ(t.error().status, kUsage);
+    EXPECT_FALSE(t.error().why.empty());
+  }
+  EXPECT_NE(parse_target("p:vfs_read").error().hint.find("p::vfs_read"), std::string::npos);
+  EXPECT_FALSE(parse_target(std::string(5000, 'x')));
+}
+
+TEST(NamePatterns, Wildcards) {
+  EXPECT_TRUE(matches_wildcard("", ""));
+  EXPECT_FALSE(matches_wildcard("", "a"));
+  EXPECT_TRUE(matches_wildcard("*", ""));
+  EXPECT_TRUE(matches_wildcard("vfs_*", "vfs_"));
+  EXPECT_FALSE(matches_wildcard("vfs_*", "xvfs_a")) << "anchored";
+  EXPECT_FALSE(matches_wildcard("vfs_", "vfs_a"));
+  EXPECT_TRUE(matches_wildcard("a*b*c", "a-b-b-c"));
+  EXPECT_FALSE(matches_wildcard("a*b*c", "a-c-b"));
+  EXPECT_TRUE(matches_wildcard("**", "anything"));
+  EXPECT_TRUE(matches_wildcard("*a*a*a*a*a*a*b", std::string(64, 'a') + "b"));
+  EXPECT_FALSE(matches_wildcard("*a*a*a*a*a*a*b", std::string(64, 'a')));
+}
+
+TEST(NamePatterns, RegularExpressions) {
+  auto p = NamePattern::make("tcp_(send|recv)msg", true);
+  ASSERT_TRUE(p);
+  EXPECT_TRUE(p->matches("tcp_sendmsg"));
+  EXPECT_TRUE(p->matches("tcp_recvmsg_locked")) << "as bcc: from the start of the name on";
+  EXPECT_FALSE(p->matches("mptcp_sendmsg"));
+  EXPECT_FALSE(p->exact());
+  EXPECT_FALSE(NamePattern::make("(", true));
+  EXPECT_TRUE(NamePattern::make("vfs_read", false)->exact());
+}
+
+struct Files {
+  symbols::test::ScratchDirectory scratch;
+  FunctionLists lists;
+  explicit Files(bool addresses) {
+    lists.kallsyms = scratch.write("kallsyms",
+                                   "ffffffff81000000 T vfs_read\n"
+                                   "ffffffff81000100 t vfs_inline\n"
+                                   "ffffffff81000200 t __pfx_vfs_read\n"
+                                   "ffffffff81000300 t vfs_read.cold\n"
+                                   "ffffffff81000400 T vfs_probe\n"
+                                   "ffffffff81000500 t same\n"
+                                   "ffffffff81000600 t same\n"
+                                   "ffffffff81000700 d vfs_data\n"
+                                   "ffffffff81000000 T ksys_read_alias\n"
+                                   "ffffffffc0000000 t vfs_in_module\t[ext4]\n"
+                                   "ffffffffc0000100 t bpf_prog_1\t[bpf]\n"
+                                   "damaged\n");
+    lists.names = scratch.write("names",
+                                "vfs_read\nvfs_probe\nsame\nsame\nksys_read_alias\n"
+                                "vfs_in_module [ext4]\n");
+    if (addresses)
+      lists.addresses = scratch.write("addresses",
+                                      "ffffffff81000004 vfs_read\nffffffff81000400 vfs_probe\n"
+                                      "ffffffff81000504 same\n"
+                                      "ffffffffc0000004 vfs_in_module [ext4]\n");
+    lists.blacklist =
+        scratch.write("blacklist", "0xffffffff81000400-0xffffffff81000410\tvfs_probe\n");
+  }
+};
+
+KernelFunctions matching(const FunctionLists& lists, const char* pattern,
+                         std::string_view module = {}) {
+  return kernel_functions(lists, module,
+                          [&](const char* name) { return matches_wildcard(pattern, name); });
+}
+
+TEST(KernelFunctions, AreThoseThatCanBeTraced) {
+  for (bool addresses : {false, true}) {
+    SCOPED_TRACE(addresses);
+    Files files(addresses);
+    auto found = matching(files.lists, "*vfs_*");
+    EXPECT_EQ(found.functions,
+              (std::vector<KernelFunction>{{"vfs_in_module", "ext4", 0xffffffffc0000000},
+                                           {"vfs_read", "", 0xffffffff81000000}}));
+    EXPECT_EQ(found.left_out["padding or a cold part of a function"], 2u);
+    EXPECT_EQ(found.left_out["on the kernel's list of what must not be probed"], 1u);
+    EXPECT_EQ(found.left_out["notrace, or not built for tracing"], 1u);
+    EXPECT_EQ(matching(files.lists, "*", "ext4").functions.size(), 1u);
+    // Of two with one name only the address tells which has ftrace's place.
+    EXPECT_EQ(matching(files.lists, "same").functions.size(), addresses ? 1u : 2u);
+    auto aliases = matching(files.lists, "*read*");
+    EXPECT_EQ(aliases.functions.size(), 1u);
+    EXPECT_EQ(aliases.left_out["another name of one that is traced"], 1u);
+  }
+}
+
+TEST(KernelFunctions, WithoutLists) {
+  Files files(false);
+  files.lists.names.clear();
+  files.lists.blacklist.clear();
+  EXPECT_EQ(matching(files.lists, "vfs_inline").functions.size(), 1u) << "the kernel decides";
+  files.lists.kallsyms = "/nonexistent";
+  EXPECT_TRUE(matching(files.lists, "*").functions.empty());
+}
+
+TEST(KernelFunctions, Names) {
+  Files files(false);
+  EXPECT_EQ(function_names(files.lists),
+            (std::vector<std::string>{"vfs_read", "vfs_inline", "vfs_probe", "same", "same",
+                                      "ksys_read_alias", "vfs_in_module"}));
+}
+
+TEST(TargetKinds, SectionsAreTold) {
+  for (int i = 0; i < TargetPoint::kinds; i++) {
+    auto kind = static_cast<TargetPoint::Kind>(i);
+    EXPECT_EQ(kind_of(section_of(kind)), kind);
+  }
+  EXPECT_FALSE(kind_of("uprobe/libc:malloc"));
+}
+
+}  // namespace
+}  // namespace coretap
