@@ -28,13 +28,8 @@ TOOL_TEST(Bitesize, SizesOfTheWritesOfAProcess) {
     EXPECT_EQ(line["count"].u64(), truth["count"].u64());
     EXPECT_EQ(line["total_bytes"].u64(), truth["count"].u64() * bytes);
     ASSERT_EQ(line["histogram"].items().size(), 1u) << "all have one size";
-<<<<<<< Updated upstream
     EXPECT_LE(line["histogram"].items().at(0)["from_bytes"].u64(), bytes);
     EXPECT_GT(line["histogram"].items().at(0)["below_bytes"].u64(), bytes);
-=======
-    EXPECT_LE(line["histogram"].items()[0]["from_bytes"].u64(), bytes);
-    EXPECT_GT(line["histogram"].items()[0]["below_bytes"].u64(), bytes);
->>>>>>> Stashed changes
     EXPECT_EQ(report.ledger["shown"].u64(), truth["count"].u64());
   }
 }
