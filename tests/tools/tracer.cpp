@@ -11,6 +11,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "machine.hpp"
 #include "text.hpp"
 
 namespace coretap::tooltest {
