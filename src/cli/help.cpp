@@ -28,6 +28,7 @@ constexpr Place kPlaces[] = {
      {"pid", "tid", "uid", "comm", "cgroup", "disk", "node", "zone", "ipv4", "ipv6", "localport",
       "remoteport"}},
     {"Time", {"interval", "duration"}},
+    {"Sampling", {"frequency", "period"}},
     {"Output",
      {"timestamp", "time", "noclear", "milliseconds", "extended", "print-uid", "kernel-stack",
       "top", "sort", "wide", "callers", "json", "csv"}},

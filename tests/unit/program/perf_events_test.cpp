@@ -90,7 +90,7 @@ TEST(PerfEvents, ShortestPeriods) {
 }
 
 // Never another event in its place: the kernel is asked for the very event, and its refusal is
-// told.
+// reported.
 TEST(PerfEvents, WhatTheKernelSays) {
   EXPECT_EQ(perf_event_refusal("page-faults"), "");
   for (auto& name : perf_event_names()) {
