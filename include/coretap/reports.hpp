@@ -49,7 +49,7 @@ struct AggregateReport {
   std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
   std::uint64_t top = 0;       ///< rows of text where --top does not say; 0: all
 
-  bool largest_last = false;     ///< without --sort, where a terminal shows them
+  bool largest_last = false;          ///< without --sort, where a terminal shows them
   std::string_view header_when = {};  ///< option under which text has the time; empty: always
 
   /// A line of text below the rows, about the counters of all of them.

@@ -38,6 +38,7 @@ Positional target_arguments(std::string_view otherwise) {
             c.targets.emplace_back(text);
             return {};
           },
+          .complete = Complete::function,
           .otherwise = std::string(otherwise)};
 }
 

@@ -69,8 +69,7 @@ Result<TargetWord> parse_target(std::string_view word) {
   }
   t.place = rest.substr(0, colon);
   t.name = rest.substr(colon + 1);
-  if (t.name.empty())
-    return wrong(word, "no name follows the last colon", std::string(kForms));
+  if (t.name.empty()) return wrong(word, "no name follows the last colon", std::string(kForms));
   if (t.kind == TargetWord::tracepoint && t.place.empty())
     return wrong(word, "a tracepoint has a category", "t:*:NAME looks in all categories");
   if (t.kind == TargetWord::usdt)

@@ -329,10 +329,12 @@ void configure_targets(Session& s) {
   set_variable(s, "target_ends", ends.data(), sizeof ends);
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, s.object.get()) {  // TARGET_SLOTS
-    if (bpf_map__is_internal(map) || bpf_map__btf_value_type_id(map) || !(bpf_map__map_flags(map) & BPF_F_MMAPABLE)) continue;
+    if (bpf_map__is_internal(map) || bpf_map__btf_value_type_id(map) ||
+        !(bpf_map__map_flags(map) & BPF_F_MMAPABLE))
+      continue;
     auto bytes = bpf_map__value_size(map) * targets.names.size();
-    bpf_map__set_value_size(
-        map, static_cast<__u32>((bytes + kCacheLine - 1) / kCacheLine * kCacheLine));
+    bpf_map__set_value_size(map,
+                            static_cast<__u32>((bytes + kCacheLine - 1) / kCacheLine * kCacheLine));
   }
 }
 

@@ -257,8 +257,7 @@ class Search {
     std::vector<std::string> known;
     for (auto& call : all_syscalls())
       if (!call.compat) known.push_back("sys_" + call.name);
-    return nothing("there is no such system call",
-                   suggest("sys_" + std::string(part), known));
+    return nothing("there is no such system call", suggest("sys_" + std::string(part), known));
   }
 
   /// `named`: only those that are events of this kernel, under that name.

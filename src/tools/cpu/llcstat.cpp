@@ -66,7 +66,8 @@ TOOL(llcstat) {
                  .instead = "run it on the host, or give the virtual machine a virtual PMU"}},
       .report =
           table<llcstat_key, Counts>(
-              "counts", {of<kKey, &llcstat_key::pid>("pid", "PID", as::pid, -8, "process"),
+              "counts",
+              {of<kKey, &llcstat_key::pid>("pid", "PID", as::pid, -8, "process"),
                of<kKey, &llcstat_key::tid>("tid", "TID", as::pid, -8, "thread").only("tids"),
                of<kKey, &llcstat_key::comm>("comm", "NAME", as::comm, -16,
                                             "command name of the process or thread"),
