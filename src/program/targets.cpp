@@ -303,8 +303,10 @@ class Search {
       add_event(of, name, event);
     }
     if (found_.points.size() > before) return {};
-    auto wanted = fmt::format("{}:{}", word.place, word.name);
-    return nothing("this kernel has no such tracepoint", suggest(wanted, *events));
+    auto wanted = fmt::format("t:{}:{}", word.place, word.name);
+    std::vector<std::string> words;  // as they are typed
+    for (auto& event : *events) words.push_back("t:" + event);
+    return nothing("this kernel has no such tracepoint", suggest(wanted, words));
   }
 
   void add_event(const std::string& category, const std::string& name, const std::string& event) {

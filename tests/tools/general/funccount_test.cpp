@@ -179,7 +179,7 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
            {{"u::plain"}, 2, "--pid"},
            {{"t:sched:sched_swich"}, 2, "t:sched:sched_switch"},
            {{"sys_getpid_"}, 2, "sys_getpid"},
-           {{probes() + ":counted_eve"}, 2, "did you mean counted_even"},
+           {{probes() + ":counted_eve"}, 2, "did you mean 'counted_even'"},
            {{"u:" + probes() + ":gatet"}, 2, "gated"},
            {{"/no/such/file:main"}, 2, "No such file"},
            {{"no-such-library:main"}, 2, "no kernel module, library or program"},
