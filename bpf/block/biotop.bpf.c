@@ -45,8 +45,9 @@ int on_complete(u64 *ctx)
 	if (v) {
 		__sync_fetch_and_add(&v->ios, 1);
 		__sync_fetch_and_add(&v->bytes, s->bytes);
-		__sync_fetch_and_add(&v->time_ns, since(queued && s->inserted ? s->inserted : s->issued,
-							bpf_ktime_get_ns()));
+		__sync_fetch_and_add(
+			&v->time_ns,
+			since(queued && s->inserted ? s->inserted : s->issued, bpf_ktime_get_ns()));
 	}
 	io_ended(rq, s);
 	return 0;

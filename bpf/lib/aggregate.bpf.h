@@ -2,8 +2,8 @@
 /*
  * Keys -> values that the loader reads at each report (AggregateReport). Each aggregate has a name:
  * that of its map, or of its per-CPU slots NAME_cpus where no key is in use. The loader gives the
- * sizes. Counters only grow, by __sync_fetch_and_add, as several CPUs may have the same key; a report
- * is the difference of two readings.
+ * sizes. Counters only grow, by __sync_fetch_and_add, as several CPUs may have the same key; a
+ * report is the difference of two readings.
  */
 #ifndef CORETAP_AGGREGATE_BPF_H
 #define CORETAP_AGGREGATE_BPF_H
@@ -76,26 +76,26 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 	} while (0)
 
 /* name_row(): the value of a key, made of zeros; NULL, and counted, where there is no room. */
-#define TABLE(name, key_type, value_type)                                               \
-	struct {                                                                        \
-		__uint(type, BPF_MAP_TYPE_HASH);                                        \
-		__uint(map_flags, 0);                                                   \
-		__uint(max_entries, 1);                                                 \
-		__type(key, key_type);                                                  \
-		__type(value, value_type);                                              \
-	} name SEC(".maps");                                                            \
-	static const value_type name##_zero;                                            \
-	inline_ value_type *name##_row(key_type *key)                                   \
-	{                                                                               \
-		value_type *v = bpf_map_lookup_elem(&name, key);                        \
-                                                                                        \
-		if (!v) {                                                               \
-			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST);     \
-			v = bpf_map_lookup_elem(&name, key);                            \
-		}                                                                       \
-		if (!v)                                                                 \
-			count(LEDGER_UNTRACKED);                                        \
-		return v;                                                               \
+#define TABLE(name, key_type, value_type)                                           \
+	struct {                                                                    \
+		__uint(type, BPF_MAP_TYPE_HASH);                                    \
+		__uint(map_flags, 0);                                               \
+		__uint(max_entries, 1);                                             \
+		__type(key, key_type);                                              \
+		__type(value, value_type);                                          \
+	} name SEC(".maps");                                                        \
+	static const value_type name##_zero;                                        \
+	inline_ value_type *name##_row(key_type *key)                               \
+	{                                                                           \
+		value_type *v = bpf_map_lookup_elem(&name, key);                    \
+                                                                                    \
+		if (!v) {                                                           \
+			bpf_map_update_elem(&name, key, &name##_zero, BPF_NOEXIST); \
+			v = bpf_map_lookup_elem(&name, key);                        \
+		}                                                                   \
+		if (!v)                                                             \
+			count(LEDGER_UNTRACKED);                                    \
+		return v;                                                           \
 	}
 
 /*
@@ -105,29 +105,29 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
  */
 #define HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_log2)
 #define LINEAR_HISTOGRAM(name, key_type) HISTOGRAM_BY(name, key_type, hist_linear)
-#define HISTOGRAM_BY(name, key_type, add)                                               \
-	OPT(__u64, name##_step);                                                        \
-	OPT(bool, name##_keyed);                                                        \
-	TABLE(name, key_type, struct hist)                                              \
-	SUMS(name, struct hist)                                                         \
-	inline_ void name##_add(key_type *key, u64 value)                               \
-	{                                                                               \
-		struct hist *h = name##_keyed ? name##_row(key) : name##_slot();        \
-                                                                                        \
-		if (h)                                                                  \
-			add(h, value, 1, name##_step);                                  \
+#define HISTOGRAM_BY(name, key_type, add)                                        \
+	OPT(__u64, name##_step);                                                 \
+	OPT(bool, name##_keyed);                                                 \
+	TABLE(name, key_type, struct hist)                                       \
+	SUMS(name, struct hist)                                                  \
+	inline_ void name##_add(key_type *key, u64 value)                        \
+	{                                                                        \
+		struct hist *h = name##_keyed ? name##_row(key) : name##_slot(); \
+                                                                                 \
+		if (h)                                                           \
+			add(h, value, 1, name##_step);                           \
 	}
 
 /* One histogram, never a key; n values that are the same. */
-#define SINGLE_HISTOGRAM(name)                                                          \
-	OPT(__u64, name##_step);                                                        \
-	SUMS(name, struct hist)                                                         \
-	inline_ void name##_add_n(u64 value, u64 n)                                     \
-	{                                                                               \
-		struct hist *h = name##_slot();                                         \
-                                                                                        \
-		if (h)                                                                  \
-			hist_log2(h, value, n, name##_step);                            \
+#define SINGLE_HISTOGRAM(name)                               \
+	OPT(__u64, name##_step);                             \
+	SUMS(name, struct hist)                              \
+	inline_ void name##_add_n(u64 value, u64 n)          \
+	{                                                    \
+		struct hist *h = name##_slot();              \
+                                                             \
+		if (h)                                       \
+			hist_log2(h, value, n, name##_step); \
 	}
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The life of each block request that the filters want: who submitted it, when it was inserted and
  * issued. A tool with it has hooks for on_io_start or on_getrq, calls io_inserted() and io_issued()
- * at the tracepoints of these names, and io_completed() and io_ended() at block_rq_complete. One that
- * does not look at completions defines BLOCK_IO_NEVER_ENDS first.
+ * at the tracepoints of these names, and io_completed() and io_ended() at block_rq_complete. One
+ * that does not look at completions defines BLOCK_IO_NEVER_ENDS first.
  */
 #ifndef CORETAP_BLOCK_IO_BPF_H
 #define CORETAP_BLOCK_IO_BPF_H
@@ -165,7 +165,8 @@ inline_ void io_inserted(struct request *rq)
 		s->inserted = bpf_ktime_get_ns();
 }
 
-/* NULL: not wanted. *first: not issued before; again, what is done of it is gone from the request. */
+/* NULL: not wanted. *first: not issued before; again, what is done of it is gone from the request.
+ */
 inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 {
 	u64 sector = rq->__sector;
@@ -195,8 +196,9 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 	if (s && s->issued && s->wanted)
 		return s;
 	/* A flush has a request that is never issued; it carries no data. */
-	if (rq->__data_len && ((s && s->wanted) || (!filter.on && !filter_disk_on && tracing_since &&
-						    rq->start_time_ns > tracing_since)))
+	if (rq->__data_len &&
+	    ((s && s->wanted) ||
+	     (!filter.on && !filter_disk_on && tracing_since && rq->start_time_ns > tracing_since)))
 		count(LEDGER_UNMATCHED);
 	if (s) {
 		s->owner.known = 0;
@@ -205,7 +207,8 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 	return NULL;
 }
 
-/* When all of it has been used. Where its data is written a flush may follow, the submitter's still. */
+/* When all of it has been used. Where its data is written a flush may follow, the submitter's
+ * still. */
 inline_ void io_ended(struct request *rq, struct block_io *s)
 {
 	if (!waits_for_flush(rq))

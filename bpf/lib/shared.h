@@ -37,7 +37,7 @@ struct ledger {
  */
 struct hist {
 	__u64 slots[HIST_SLOTS];
-	__u64 total; /* of the values, in units */
+	__u64 total;  /* of the values, in units */
 	__u64 pad[7]; /* whole cache lines: one struct per CPU */
 };
 

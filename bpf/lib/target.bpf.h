@@ -19,20 +19,20 @@ const volatile __u32 target_entries[CALLS_COMPAT] = {};
 const volatile __u32 target_ends[CALLS_COMPAT] = {};
 
 /* Per-CPU slots of one value for each target: name_of(id); the loader gives the size. */
-#define TARGET_SLOTS(name, value_type)                                                      \
-	struct {                                                                            \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                           \
-		__uint(map_flags, BPF_F_MMAPABLE);                                          \
-		__uint(max_entries, 1);                                                     \
-		__uint(key_size, 4);                                                        \
-		__uint(value_size, sizeof(value_type));                                     \
-	} name##_cpus SEC(".maps");                                                         \
-	inline_ value_type *name##_of(u64 id)                                               \
-	{                                                                                   \
-		value_type *slots = cpu_slot(&name##_cpus);                                 \
-                                                                                            \
-		barrier_var(id);                                                            \
-		return slots && id < target_count ? &slots[id] : NULL;                      \
+#define TARGET_SLOTS(name, value_type)                                 \
+	struct {                                                       \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                      \
+		__uint(map_flags, BPF_F_MMAPABLE);                     \
+		__uint(max_entries, 1);                                \
+		__uint(key_size, 4);                                   \
+		__uint(value_size, sizeof(value_type));                \
+	} name##_cpus SEC(".maps");                                    \
+	inline_ value_type *name##_of(u64 id)                          \
+	{                                                              \
+		value_type *slots = cpu_slot(&name##_cpus);            \
+                                                                       \
+		barrier_var(id);                                       \
+		return slots && id < target_count ? &slots[id] : NULL; \
 	}
 
 inline_ u64 target_id(void *ctx, enum target_kind kind)

@@ -159,7 +159,8 @@ inline_ u64 product(u64 count, u64 bytes_of_each)
 {
 	u64 most = count ? ~0ULL / count : ~0ULL;
 
-	barrier_var(most); /* or the compiler makes it a multiplication of 128 bits, which BPF lacks */
+	barrier_var(
+		most); /* or the compiler makes it a multiplication of 128 bits, which BPF lacks */
 	return bytes_of_each > most ? ~0ULL : count * bytes_of_each;
 }
 

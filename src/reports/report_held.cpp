@@ -52,7 +52,10 @@ class HeldReporter : public Reporter {
     set_variable(s, "held_salt", salt);
   }
 
-  void size_maps(Session& s) override { StackNames::size_maps(s); }
+  void size_maps(Session& s) override {
+    StackNames::size_maps(s);
+    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
+  }
   Result<void> ready(Session& s) override { return names_.ready(s); }
   Result<void> open(Session& s) override { return svg_.open(s); }
 
