@@ -154,7 +154,7 @@ void expect_complete(const std::string& tool, const Report& report) {
   EXPECT_TRUE(attached_anything(report));
   // Tables and stacks have a line for what there was, and nothing where there was nothing.
   if (!prints_events(tool) && !contains(help_of(tool), "--stack-storage-size") &&
-      !contains(help_of(tool), "--top ROWS")) {
+      !contains(help_of(tool), "--top ROWS") && !tests_of(tool).nothing_when_idle) {
     EXPECT_FALSE(report.body.empty()) << "no report";
   }
   auto& ledger = report.ledger;
@@ -287,7 +287,7 @@ EVERY_TOOL(ExplainsWithoutAttaching) {
   EXPECT_EQ(process->wait(), 0) << process->err();
   text += pipe.drain();
   bool any = false;
-  for (auto& line : lines(text)) any |= line.starts_with("  * ") && contains(line, "/");
+  for (auto& line : lines(text)) any |= line.starts_with("  * ") && line.size() > 4;
   EXPECT_TRUE(any) << "no attach point: " << text;
   EXPECT_FALSE(contains(process->err(), "Ctrl-C to end")) << process->err();
 }

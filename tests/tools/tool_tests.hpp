@@ -44,6 +44,7 @@ struct ToolTests {
   std::string name;
   std::vector<Report> reports;
   Events events;
+  bool nothing_when_idle = false;  ///< histograms by key: none where nothing happened
   stress::Row stress;
   std::vector<LongRun> long_run;
 };

@@ -78,6 +78,7 @@ const DeclareTests declared{{
     .name = "bitesize",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},
+    .nothing_when_idle = true,
     .stress = {.workload = "blockio",
                .arguments = [](std::uint64_t n) -> Strings {
                  return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
