@@ -116,6 +116,7 @@ namespace {
 Error unknown_syscall(std::string_view name) {
   std::vector<std::string_view> known;
   const auto all = all_syscalls();
+  known.reserve(all.size());
   for (auto& call : all) known.push_back(call.name);
   auto hint = did_you_mean(name, known);
   return usage(fmt::format("--syscall: there is no system call '{}'", name),

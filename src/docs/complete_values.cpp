@@ -75,7 +75,10 @@ List comms(std::string_view prefix) {
   std::set<std::string> names;
   for (auto pid : processes())
     if (auto name = comm_of(pid); name.starts_with(prefix)) names.insert(name);
-  return {names.begin(), names.end()};
+  List all;  // clang 14 makes no aggregates of parentheses
+  all.reserve(names.size());
+  for (auto& word : names) all.push_back({word});
+  return all;
 }
 
 List users() {

@@ -19,8 +19,6 @@
 #include "text/errors.hpp"
 #include "text/sanitize.hpp"
 
-extern char** environ;
-
 namespace coretap {
 
 namespace {
@@ -34,6 +32,7 @@ bool shown_by(std::vector<std::string> command, const std::string& page) {
       lseek(file.get(), 0, SEEK_SET) != 0)
     return false;
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (auto& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
