@@ -97,11 +97,10 @@ void set_attach_types(Session& s) {
       tracing_ids[program] = s.kernel.function_type(target);
     else if (kind == "iter")
       tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
-    else if (is_probe(kind) && probes_by_file(s.kernel))
-      bpf_program__set_expected_attach_type(program, kUprobeMulti);
     else if (kind == "target" && s.plan.means.kernel_multi && target.starts_with("kernel"))
       bpf_program__set_expected_attach_type(program, kKprobeMulti);
-    else if (kind == "target" && s.plan.means.user_multi && target.starts_with("us"))
+    else if ((is_probe(kind) && probes_by_file(s.kernel)) ||
+             (kind == "target" && s.plan.means.user_multi && target.starts_with("us")))
       bpf_program__set_expected_attach_type(program, kUprobeMulti);
   }
 }
