@@ -221,8 +221,9 @@ NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wa
   std::ranges::sort(found.functions, [&](auto& a, auto& b) {
     return a.offset != b.offset ? a.offset < b.offset : plainness(a) < plainness(b);
   });
-  const auto same = std::ranges::unique(found.functions, {}, &NamedFunctions::Function::offset);
-  found.functions.erase(same.begin(), same.end());
+  const auto same = std::unique(found.functions.begin(), found.functions.end(),
+                                [](auto& a, auto& b) { return a.offset == b.offset; });
+  found.functions.erase(same, found.functions.end());
   return found;
 }
 
