@@ -36,8 +36,16 @@ struct fs_struct {
 };
 
 /* include/linux/fs.h */
+struct super_block {
+	unsigned int s_dev;
+};
+
 struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
 	struct address_space *i_mapping;
+	unsigned long i_ino;
+	unsigned int i_generation;
 };
 
 struct file_ra_state {
@@ -46,6 +54,7 @@ struct file_ra_state {
 
 struct file {
 	struct address_space *f_mapping;
+	struct inode *f_inode;
 	const struct path f_path;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tasks, their identities, the scheduler, signals. */
+/* Tasks, their identities, the scheduler, signals, interrupts. */
 #pragma once
 
 /* include/linux/pid_namespace.h, include/linux/pid.h, include/linux/nsproxy.h */
@@ -43,6 +43,11 @@ struct k_sigaction {
 struct signal_struct {
 	atomic_t live;
 	struct mm_struct *oom_mm;
+};
+
+/* include/linux/interrupt.h */
+struct irqaction {
+	const char *name;
 };
 
 /* kernel/sched/sched.h */

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* funccount: calls of functions, tracepoints and USDT probes. */
+#include "lib/cpu.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/target.bpf.h"
 #include "general/funccount.h"
-
-OPT(__u32, only_cpu);
-OPT(bool, one_cpu);
 
 TARGET_SLOTS(calls, struct funccount_counts)
 
@@ -13,13 +11,7 @@ inline_ int count_call(void *ctx, u64 id)
 {
 	struct funccount_counts *c;
 
-	if (id >= target_count)
-		return 0;
-	if (one_cpu && bpf_get_smp_processor_id() != only_cpu) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
-	if (!keep_current())
+	if (id >= target_count || !keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
 		return 0;
 	c = calls_of(id);
 	if (c)

@@ -76,9 +76,13 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 	} while (0)
 
 /* name_row(): the value of a key, made of zeros; NULL, and counted, where there is no room. */
-#define TABLE(name, key_type, value_type)                                           \
+#define TABLE(name, key_type, value_type) TABLE_OF(BPF_MAP_TYPE_HASH, name, key_type, value_type)
+/* The same with a value for each CPU, for keys that many CPUs share. */
+#define CPU_TABLE(name, key_type, value_type) \
+	TABLE_OF(BPF_MAP_TYPE_PERCPU_HASH, name, key_type, value_type)
+#define TABLE_OF(map_type, name, key_type, value_type)                              \
 	struct {                                                                    \
-		__uint(type, BPF_MAP_TYPE_HASH);                                    \
+		__uint(type, map_type);                                             \
 		__uint(map_flags, 0);                                               \
 		__uint(max_entries, 1);                                             \
 		__type(key, key_type);                                              \

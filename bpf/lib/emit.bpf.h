@@ -3,7 +3,7 @@
 #ifndef CORETAP_EMIT_BPF_H
 #define CORETAP_EMIT_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/stopped.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -39,23 +39,21 @@ inline_ void emit_end(void *record)
 			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-/*
- * Set when tracing ends: the kernel takes a tenth of a second to detach each classic tracepoint or
- * uprobe, and meanwhile nobody reads.
- */
-volatile bool emit_stopped;
-
-/* A whole record that lies elsewhere; its size need not be a constant. */
-inline_ void emit_copy(void *record, u64 size)
+/* A whole record that lies elsewhere; its size need not be a constant. False: it is lost. */
+inline_ bool emit_copy(void *record, u64 size)
 {
 	u64 waiting;
 
-	if (emit_stopped)
-		return;
+	if (tracing_stopped)
+		return true;
 	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
 	if (bpf_ringbuf_output(&events, record, size,
-			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
+							    BPF_RB_NO_WAKEUP)) {
 		count(LEDGER_LOST);
+		return false;
+	}
+	return true;
 }
 
 /*

@@ -78,7 +78,7 @@ inline_ bool held_drop(struct held_key *key, struct held *was)
 {
 	struct held *h;
 
-	if (emit_stopped || !held_sampled(key->address))
+	if (tracing_stopped || !held_sampled(key->address))
 		return false;
 	if (!was)
 		return !bpf_map_delete_elem(&held, key);
@@ -103,7 +103,7 @@ inline_ void held_give_back(struct held_key *key)
 /* What is held at this address already was given back unseen: nothing is handed out twice. */
 inline_ void held_take(struct held_key *key, struct held *h)
 {
-	if (emit_stopped)
+	if (tracing_stopped)
 		return;
 	if (held_in_sums)
 		held_give_back(key);

@@ -3,7 +3,7 @@
 #ifndef CORETAP_PATH_BPF_H
 #define CORETAP_PATH_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/task.bpf.h"
 
 #define PATH_BYTES 4096
 #define PATH_NAME 256 /* NAME_MAX and a terminator */
@@ -79,13 +79,40 @@ inline_ struct fs_struct *current_fs(void)
 /* The open file behind a descriptor of the running task; NULL: none. */
 inline_ struct file *current_file(u32 fd)
 {
-	struct task_struct *t = (void *)bpf_get_current_task();
-	struct fdtable *table = BPF_CORE_READ(t, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+	struct file **files, *file = NULL;
+	struct fdtable *table;
+	u32 room;
 
-	if (fd < BPF_CORE_READ(table, max_fds))
+	if (has_current_btf()) {
+		table = bpf_get_current_task_btf()->files->fdt;
+		files = table->fd;
+		room = table->max_fds;
+	} else {
+		table = BPF_CORE_READ(current_task(), files, fdt);
+		files = BPF_CORE_READ(table, fd);
+		room = BPF_CORE_READ(table, max_fds);
+	}
+	if (fd < room)
 		bpf_core_read(&file, sizeof(file), &files[fd]);
 	return file;
+}
+
+/*
+ * The path of an open file as the running task sees it (path_walk), or, where it lies in no
+ * directory, its name without a terminator.
+ */
+inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
+{
+	struct dentry *d;
+	long n;
+
+	path_walk(w, to, &file->f_path, &current_fs()->root);
+	if (!w->nameless)
+		return w->cut ? PATH_KIND_CUT : PATH_KIND_WHOLE;
+	d = BPF_CORE_READ(file, f_path.dentry);
+	n = bpf_probe_read_kernel_str(to, PATH_NAME, BPF_CORE_READ(d, d_name.name));
+	w->bytes = n > 0 ? n - 1 : 0;
+	return PATH_KIND_NAME;
 }
 
 #endif

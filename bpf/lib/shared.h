@@ -41,6 +41,16 @@ struct hist {
 	__u64 pad[7]; /* whole cache lines: one struct per CPU */
 };
 
+/*
+ * The largest value of an interval (bpf/lib/extreme.bpf.h): in the upper bits the interval's number,
+ * below them the value. Two, as one interval is read while the next one is counted.
+ */
+#define EXTREME_BITS 48
+
+struct extreme {
+	__u64 slots[2];
+};
+
 /* What the shared options -p -t -u --comm -c and `-- COMMAND` ask for. */
 struct task_filter {
 	__u8 on; /* any of the below */
@@ -198,6 +208,29 @@ enum target_kind {
 struct text {
 	__u16 at;
 	__u16 bytes;
+};
+
+/* What the text of a file's path is (bpf/lib/path.bpf.h). */
+enum path_kind {
+	PATH_KIND_WHOLE, /* components, the last first, each with a terminator */
+	PATH_KIND_CUT,   /* the same; those towards the root are missing */
+	PATH_KIND_NAME,  /* a name: it lies in no directory */
+};
+
+/* A file: inodes' numbers are used again, with another generation. */
+struct file_id {
+	__u64 inode;
+	__u32 generation;
+	__u32 dev; /* as the kernel writes it */
+};
+
+/* Text of the row of an aggregate with this key (bpf/lib/row_text.bpf.h); it follows. */
+#define ROW_TEXT_KEY 64
+
+struct row_text {
+	char key[ROW_TEXT_KEY]; /* zeros behind it */
+	__u32 kind; /* enum path_kind */
+	struct text text;
 };
 
 /*

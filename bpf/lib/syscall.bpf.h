@@ -5,12 +5,6 @@
 
 #include "lib/task.bpf.h"
 
-/* bpf_get_current_task_btf came with 5.11 (3ca1032ab7ab). */
-inline_ bool has_current_btf(void)
-{
-	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
-}
-
 #define NO_CALL (-1) /* what a return from a signal handler leaves in place of its number */
 
 /* Numbers that need care. Those of the two 32-bit tables are the same. */
@@ -28,6 +22,23 @@ inline_ bool has_current_btf(void)
 #define CALL_FORK 57
 #define CALL_VFORK 58
 #define CALL_SIGRETURN 15
+#define CALL_READ 0
+#define CALL_WRITE 1
+#define CALL_PREAD64 17
+#define CALL_PWRITE64 18
+#define CALL_READV 19
+#define CALL_WRITEV 20
+#define CALL_SENDFILE 40
+#define CALL_SPLICE 275
+#define CALL_PREADV 295
+#define CALL_PWRITEV 296
+#define CALL_COPY_FILE_RANGE 326
+#define CALL_PREADV2 327
+#define CALL_PWRITEV2 328
+#define CALL32_SPLICE 313
+#define CALL32_PREADV 333
+#define CALL32_COPY_FILE_RANGE 377
+#define CALL32_PREADV2 378
 #define CALL_X32 0x40000000
 
 /* What the caller gave, six values. Entry and end have the same, but for calls that change all
@@ -85,6 +96,23 @@ inline_ bool call_is_compat(struct pt_regs *regs)
 #define CALL_FORK CALL_CLONE /* has none */
 #define CALL_VFORK CALL_CLONE
 #define CALL_SIGRETURN 139
+#define CALL_READ 63
+#define CALL_WRITE 64
+#define CALL_READV 65
+#define CALL_WRITEV 66
+#define CALL_PREAD64 67
+#define CALL_PWRITE64 68
+#define CALL_PREADV 69
+#define CALL_PWRITEV 70
+#define CALL_SENDFILE 71
+#define CALL_SPLICE 76
+#define CALL_COPY_FILE_RANGE 285
+#define CALL_PREADV2 286
+#define CALL_PWRITEV2 287
+#define CALL32_SPLICE 340
+#define CALL32_PREADV 361
+#define CALL32_COPY_FILE_RANGE 391
+#define CALL32_PREADV2 392
 #define CALL_X32 0
 
 inline_ void call_arguments(struct pt_regs *regs, bool compat, u64 *args)
@@ -140,6 +168,53 @@ inline_ u32 call_index(s32 number, bool compat)
 inline_ bool call_restarts(u32 index)
 {
 	return index == CALL_RESTART || index == CALLS_COMPAT + CALL32_RESTART;
+}
+
+/* Calls that read files, write to them, or move bytes from one to another. */
+enum file_call {
+	FILE_NONE,
+	FILE_READ,
+	FILE_WRITE,
+	FILE_SENDFILE, /* (to, from, ...) */
+	FILE_SPLICE,   /* (from, offset, to, ...), as of copy_file_range() */
+};
+
+inline_ enum file_call file_call_of(u32 index)
+{
+	switch (index) {
+	case CALL_READ:
+	case CALL_PREAD64:
+	case CALL_READV:
+	case CALL_PREADV:
+	case CALL_PREADV2:
+	case CALLS_COMPAT + 3: /* read, readv, pread64, preadv, preadv2 */
+	case CALLS_COMPAT + 145:
+	case CALLS_COMPAT + 180:
+	case CALLS_COMPAT + CALL32_PREADV:
+	case CALLS_COMPAT + CALL32_PREADV2:
+		return FILE_READ;
+	case CALL_WRITE:
+	case CALL_PWRITE64:
+	case CALL_WRITEV:
+	case CALL_PWRITEV:
+	case CALL_PWRITEV2:
+	case CALLS_COMPAT + 4: /* write, writev, pwrite64, pwritev, pwritev2 */
+	case CALLS_COMPAT + 146:
+	case CALLS_COMPAT + 181:
+	case CALLS_COMPAT + CALL32_PREADV + 1:
+	case CALLS_COMPAT + CALL32_PREADV2 + 1:
+		return FILE_WRITE;
+	case CALL_SENDFILE:
+	case CALLS_COMPAT + 187: /* sendfile, sendfile64 */
+	case CALLS_COMPAT + 239:
+		return FILE_SENDFILE;
+	case CALL_SPLICE:
+	case CALL_COPY_FILE_RANGE:
+	case CALLS_COMPAT + CALL32_SPLICE:
+	case CALLS_COMPAT + CALL32_COPY_FILE_RANGE:
+		return FILE_SPLICE;
+	}
+	return FILE_NONE;
 }
 
 /* A new task leaves the call that its parent made. */

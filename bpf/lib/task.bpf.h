@@ -117,6 +117,12 @@ inline_ bool last_thread_exits(u64 *ctx)
 	return !t->signal->live.counter;
 }
 
+/* bpf_get_current_task_btf came with 5.11 (3ca1032ab7ab). */
+inline_ bool has_current_btf(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
+}
+
 /*
  * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by the task's
  * address, which the loader sizes and whose entries go when the task is freed, after its last

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,10 +18,22 @@ using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, 
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
 class Config;
 
+/// Text of the rows of an aggregate, by the bytes of their keys (bpf/lib/row_text.bpf.h).
+using RowTexts = std::map<std::string, std::string, std::less<>>;
+
 /// What a reader of fields may ask beside its record.
 struct FieldContext {
-  const Config* config = nullptr;
+  const Config* config = nullptr;  ///< the command line; there is always one where a tool runs
   double seconds = 0;  ///< that the record covers, in reports at intervals; 0: not known
+  const RowTexts* texts = nullptr;
+
+  /// The text that belongs to the row with this key; nullptr: it is not known.
+  template <class Key>
+  const std::string* row_text(const Key& key) const {
+    if (!texts) return nullptr;
+    auto found = texts->find(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
+    return found == texts->end() ? nullptr : &found->second;
+  }
 };
 
 struct Format {
@@ -30,7 +44,7 @@ struct Format {
     text,
     error,         ///< errno, by its name; 0: nothing went wrong
     milliseconds,  ///< value in ns, shown as ms with `digits` decimals
-    microseconds,  ///< value in ns, shown as us with three decimals
+    microseconds,  ///< the same as us
     kilobytes,     ///< value in bytes, shown in whole KB
     percent,       ///< ratio 0..1, shown as 99.99%
     thousandths,   ///< value in thousandths, shown with three decimals
@@ -60,7 +74,8 @@ inline constexpr Format pointer{Format::pointer, 18};
 inline constexpr Format comm{Format::text, -16};
 inline constexpr Format text{Format::text, -12};
 inline constexpr Format rest{Format::text, 0};  ///< the last column
-inline constexpr Format microseconds{Format::microseconds, 9};
+inline constexpr Format microseconds{Format::microseconds, 9, {}, {}, 3};
+inline constexpr Format whole_microseconds{Format::microseconds, 11, {}, {}, 0};
 inline constexpr Format milliseconds{Format::milliseconds, 9};
 inline constexpr Format kilobytes{Format::kilobytes, 5};
 inline constexpr Format error{Format::error, -8};
@@ -99,6 +114,7 @@ struct Field {
       {};  ///< in tables only with this option; JSON and CSV have it always
   std::string_view only_with = {};          ///< nowhere but with this option
   std::string_view millisecond_title = {};  ///< where --milliseconds shows microseconds as such
+  std::string_view nanosecond_title = {};   ///< and where --nanoseconds shows them as nanoseconds
 
   bool table_only = false;  ///< other fields have what it shows
 
@@ -120,6 +136,11 @@ struct Field {
   Field milliseconds(std::string_view title_then) const {
     Field f = *this;
     f.millisecond_title = title_then;
+    return f;
+  }
+  Field nanoseconds(std::string_view title_then) const {
+    Field f = *this;
+    f.nanosecond_title = title_then;
     return f;
   }
 };
@@ -165,6 +186,12 @@ std::string_view text_of(const Record& record, const Text& text) {
 /// A path from its components as bpf/lib/path.bpf.h leaves them: the last first, each with a
 /// terminator. Cut: those towards the root are missing.
 std::string path_of(std::string_view components, bool cut);
+/// The same of what file_path() in bpf/lib/path.bpf.h leaves; `kind`: enum path_kind.
+std::string file_path(std::string_view text, std::uint32_t kind);
+/// "R" for a regular file, "S" for a socket, "O" for all others.
+std::string file_type(std::uint32_t mode);
+/// The path of a file; of one that lies in no directory as /proc/PID/fd has it: "socket:[123]".
+std::string file_name(std::uint32_t mode, std::uint64_t inode, std::string_view path);
 
 /// A field that is text of any length behind the record (struct text in bpf/lib/shared.h).
 template <auto Member>

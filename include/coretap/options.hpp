@@ -124,8 +124,11 @@ Option debug(char letter = 'D');
 Option cgroup(char letter = 'c');
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
+Option nanoseconds();
 Option interval();
 Option duration(char letter = 0);
+/// Only this CPU: the events of perf, and what programs with bpf/lib/cpu.bpf.h see.
+Option cpu(char letter);
 /// How often perf events run their programs, instead of Hook::sampling; at most `most` times a
 /// second on each CPU, and no more often than kernel.perf_event_max_sample_rate.
 Option frequency(std::string_view doc, std::uint64_t most);
@@ -187,6 +190,18 @@ std::vector<Option> off_cpu() {
                  "2 uninterruptible, 3 both",
                  setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))};
 }
+/// Which reads and writes of files count (bpf/lib/file_io.bpf.h).
+template <class Rodata>
+std::vector<Option> file_io() {
+  auto all = flag('a', "all", "not only regular files: sockets, pipes, devices too",
+                  setting(&Rodata::all_files));
+  all.alias = "all-files";
+  return {all, flag(0, "read-only", "only what is read", setting(&Rodata::reads_only)),
+          flag(0, "write-only", "only what is written", setting(&Rodata::writes_only))};
+}
+/// Only files below this directory (Config::directory).
+Option directory(char letter);
+
 /// For Tool::check.
 Result<void> check_off_cpu(const Config& config);
 

@@ -1,5 +1,6 @@
 // What a tool shows. The library reads, writes and flushes; a tool only says what there is.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,25 @@ struct Row {
   Value value;
 };
 
+/// A member of the key of a Row, of the value: of_key<Line, &Key::cpu>("cpu", ...). Of a struct
+/// extreme the largest value.
+template <class Line, auto Member>
+Field of_key(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  return {key, title, format, doc, [](const void* row, const FieldContext&) {
+            return detail::to_value(static_cast<const Line*>(row)->key.*Member);
+          }};
+}
+template <class Line, auto Member>
+Field of_value(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  return {key, title, format, doc, [](const void* row, const FieldContext&) {
+            auto& member = static_cast<const Line*>(row)->value.*Member;
+            if constexpr (std::is_same_v<decltype(member), const extreme&>)
+              return detail::to_value(member.slots[0]);
+            else
+              return detail::to_value(member);
+          }};
+}
+
 /// Keys -> values that a kernel program adds up (bpf/lib/aggregate.bpf.h), in one of some layouts.
 /// Values are 64-bit counters that only grow; a report shows what was added since the one before.
 struct AggregateReport {
@@ -39,6 +59,9 @@ struct AggregateReport {
   std::size_t value_at = 0;  ///< where in the row the value is
   std::size_t value_size = 0;
   std::size_t event_counters = 1;  ///< so many counters at the start of the value count events
+  /// Where in the value there is a struct extreme, the largest value of the interval; the map is
+  /// a CPU_TABLE. Its first slot has it in a row.
+  std::vector<std::size_t> largest = {};
 
   /// Keys are in use only where this condition holds; empty: always. Where it does not, values are
   /// read from per-CPU slots: one value, or as many as fit, their key being their index.
@@ -51,6 +74,11 @@ struct AggregateReport {
 
   bool largest_last = false;          ///< without --sort, where a terminal shows them
   std::string_view header_when = {};  ///< option under which text has the time; empty: always
+
+  /// Other words of peers for keys in --sort.
+  std::vector<std::pair<std::string_view, std::string_view>> sort_words = {};
+  /// Rows that no kernel program can judge; those that it refuses count as filtered. nullptr: all.
+  bool (*wanted)(const void* row, const FieldContext& context) = nullptr;
 
   /// A line of text below the rows, about the counters of all of them.
   std::string (*total)(const void* counters) = nullptr;
@@ -83,6 +111,11 @@ struct AggregateReport {
     event_counters = counters;
     return std::move(*this);
   }
+  template <auto Member>
+  AggregateReport with_largest() && {
+    largest.push_back(static_cast<std::size_t>(std::bit_cast<std::ptrdiff_t>(Member)));
+    return std::move(*this);
+  }
   template <class Record>
   AggregateReport with_totals(std::string_view slots, std::string_view title,
                               std::vector<Field> counters) && {
@@ -112,6 +145,18 @@ struct AggregateReport {
   }
   AggregateReport timed_with(std::string_view option) && {
     header_when = option;
+    return std::move(*this);
+  }
+  AggregateReport sorted_also_by(
+      std::vector<std::pair<std::string_view, std::string_view>> words) && {
+    sort_words = std::move(words);
+    return std::move(*this);
+  }
+  template <class Line, bool (*Wanted)(const Line&, const FieldContext&)>
+  AggregateReport only() && {
+    wanted = [](const void* row, const FieldContext& context) {
+      return Wanted(*static_cast<const Line*>(row), context);
+    };
     return std::move(*this);
   }
   AggregateReport on_screen() && {

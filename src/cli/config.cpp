@@ -26,6 +26,12 @@ bool Config::holds(std::string_view condition) const {
   }
 }
 
+bool Config::wants_path(std::string_view path) const {
+  if (directory.empty()) return true;
+  return path.starts_with(directory) &&
+         (directory == "/" || (path.size() > directory.size() && path[directory.size()] == '/'));
+}
+
 bool Config::filters_tasks() const {
   return !pids.empty() || !tids.empty() || uid || !comm.empty() || !cgroup.empty() ||
          !command.empty();

@@ -30,6 +30,8 @@ class Config {
   bool holds(std::string_view condition) const;
   bool given(std::string_view option) const { return given_.contains(option); }
   bool filters_tasks() const;
+  /// Does the file lie below `directory`, or is there none?
+  bool wants_path(std::string_view path) const;
   /// The value of a number option.
   std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
   /// The value of an option as it was given; empty: it was not.
@@ -66,6 +68,7 @@ class Config {
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
+  std::string directory;              ///< whose files are wanted, absolute; empty: of all
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it
   std::optional<std::uint32_t> node;  ///< only memory of this NUMA node
   std::string zone;                   ///< and of zones of this name; empty: of all

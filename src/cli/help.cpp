@@ -25,13 +25,13 @@ struct Place {
 };
 constexpr Place kPlaces[] = {
     {"Filters",
-     {"pid", "tid", "uid", "comm", "cgroup", "disk", "node", "zone", "ipv4", "ipv6", "localport",
-      "remoteport"}},
+     {"pid", "tid", "uid", "comm", "cgroup", "cpu", "directory", "disk", "node", "zone", "ipv4",
+      "ipv6", "localport", "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Sampling", {"frequency", "period"}},
     {"Output",
-     {"timestamp", "time", "noclear", "milliseconds", "extended", "print-uid", "kernel-stack",
-      "top", "sort", "wide", "callers", "json", "csv"}},
+     {"timestamp", "time", "noclear", "milliseconds", "nanoseconds", "extended", "print-uid",
+      "kernel-stack", "top", "sort", "wide", "callers", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
       "annotations", "perf-max-stack-depth", "stack-storage-size"}},

@@ -1,7 +1,9 @@
 // Which tasks, cgroups, system calls and disks.
 #include <pwd.h>
+#include <sys/stat.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include <fmt/format.h>
@@ -154,6 +156,21 @@ Option disk() {
         return {};
       },
       Complete::disk));
+}
+
+Option directory(char letter) {
+  return same_everywhere(value(
+      letter, "directory", "DIR", "only files below this directory",
+      [](Config& c, std::string_view text) -> Result<void> {
+        std::unique_ptr<char, decltype(&free)> path(realpath(std::string(text).c_str(), nullptr),
+                                                    free);
+        struct stat status {};
+        if (!path || stat(path.get(), &status) || !S_ISDIR(status.st_mode))
+          return usage(fmt::format("--directory: '{}' is not a directory", text));
+        c.directory = path.get();
+        return {};
+      },
+      Complete::directory));
 }
 
 Option command(char letter) {

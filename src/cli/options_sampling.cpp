@@ -5,6 +5,7 @@
 
 #include "base/files.hpp"
 #include "cli/option_parts.hpp"
+#include "kernel/kernel.hpp"
 
 namespace coretap::shared {
 
@@ -43,6 +44,23 @@ Option sample_period(char letter, std::string_view doc, std::uint64_t least) {
       }));
   o.alias = "sample-period";
   return o;
+}
+
+Option cpu(char letter) {
+  return same_everywhere(value(
+      letter, "cpu", "CPU", "only this CPU",
+      [](Config& c, std::string_view text) -> Result<void> {
+        auto n = parse_unsigned(text);
+        auto all = online_cpus();
+        if (!n || std::find(all.begin(), all.end(), static_cast<int>(*n)) == all.end())
+          return Error{fmt::format("--cpu: there is no CPU '{}'", text),
+                       {},
+                       "/sys/devices/system/cpu/online lists them",
+                       kUsage};
+        c.cpu = static_cast<std::uint32_t>(*n);
+        return {};
+      },
+      Complete::cpu));
 }
 
 }  // namespace coretap::shared

@@ -28,6 +28,7 @@ Option timestamp(char letter) {
 Option milliseconds(std::string_view doc) {
   return same_everywhere(flag('m', "milliseconds", doc));
 }
+Option nanoseconds() { return same_everywhere(flag('N', "nanoseconds", "times in nanoseconds")); }
 Option interval() { return seconds('i', "interval", "time between reports", &Config::interval); }
 Option duration(char letter) {
   return seconds(letter, "duration", "end after this time", &Config::duration);

@@ -154,6 +154,8 @@ void field_items(Page& p, const std::vector<Field>& fields) {
       p.prose(fmt::format("There only {}.", words));
     if (!f.millisecond_title.empty())
       p.prose(fmt::format("With --milliseconds it is {}.", f.millisecond_title));
+    if (!f.nanosecond_title.empty())
+      p.prose(fmt::format("With --nanoseconds it is {}.", f.nanosecond_title));
     if (f.shown_with == "json")
       p.prose("Only in JSON and CSV.");
     else if (auto words = condition_words(f.shown_with); !words.empty())

@@ -28,7 +28,21 @@ constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
 
+bool is_hash(const bpf_map* map) {
+  return bpf_map__type(map) == BPF_MAP_TYPE_HASH || bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_HASH;
+}
+
 }  // namespace
+
+std::size_t values_of(const bpf_map* map) {
+  return bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_HASH ? static_cast<std::size_t>(possible_cpus())
+                                                        : 1;
+}
+
+std::size_t value_bytes(const bpf_map* map) {
+  auto values = values_of(map), size = std::size_t{bpf_map__value_size(map)};
+  return values == 1 ? size : values * ((size + 7) / 8 * 8);
+}
 
 void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated) {
   if (safe_without_prealloc(s)) {
@@ -122,10 +136,9 @@ void fill_stocks(Session& s) {
     if (sched_setaffinity(0, sizeof one, &one)) continue;
     bpf_map* map = nullptr;
     bpf_object__for_each_map(map, s.object.get()) {
-      if (bpf_map__type(map) != BPF_MAP_TYPE_HASH || bpf_map__fd(map) < 0 ||
-          !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
+      if (!is_hash(map) || bpf_map__fd(map) < 0 || !(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
         continue;
-      std::string key(bpf_map__key_size(map), '\0'), value(bpf_map__value_size(map), '\0');
+      std::string key(bpf_map__key_size(map), '\0'), value(value_bytes(map), '\0');
       int fd = bpf_map__fd(map);
       if (bpf_map_update_elem(fd, key.data(), value.data(), BPF_NOEXIST) == 0)
         bpf_map_delete_elem(fd, key.data());
@@ -139,8 +152,8 @@ namespace {
 /// Whole buckets of a hash map at once: none twice and none left out, whatever is deleted
 /// meanwhile. False: nothing could be read so.
 bool each_batch(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
-  if (bpf_map__type(map) != BPF_MAP_TYPE_HASH) return false;
-  std::size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
+  if (!is_hash(map)) return false;
+  std::size_t key_size = bpf_map__key_size(map), value_size = value_bytes(map);
   std::uint32_t in = 0, out = 0, room = 1024;
   for (bool first = true;;) {
     std::string keys(room * key_size, '\0'), values(room * value_size, '\0');
@@ -166,7 +179,7 @@ bool each_batch(const bpf_map* map, const std::function<void(const char*, const 
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
   if (!map || each_batch(map, visit)) return;
   int fd = bpf_map__fd(map);
-  std::string key(bpf_map__key_size(map), '\0'), next = key, value(bpf_map__value_size(map), '\0');
+  std::string key(bpf_map__key_size(map), '\0'), next = key, value(value_bytes(map), '\0');
   const void* at = nullptr;
   while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
     key.swap(next);

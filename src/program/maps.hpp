@@ -1,5 +1,6 @@
 // Sizes of maps: from the machine or an option, never a constant that silently drops.
 #pragma once
+#include <cstddef>
 #include <functional>
 
 #include "coretap/result.hpp"
@@ -20,8 +21,13 @@ void size_maps(Session& session);
 /// without.
 void fill_stocks(Session& session);
 
-/// Calls back with each key and value of a hash map whose entries are not deleted meanwhile, so
-/// that none is visited twice or left out.
+/// How many values an entry has: one, or one for each possible CPU, each of whole 64-bit words.
+std::size_t values_of(const bpf_map* map);
+/// The bytes of all of them, as the kernel copies them.
+std::size_t value_bytes(const bpf_map* map);
+
+/// Calls back with each key and value (value_bytes()) of a hash map whose entries are not deleted
+/// meanwhile, so that none is visited twice or left out.
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit);
 
 /// For maps with an entry for each key (--max-keys), or for each stack (--stack-storage-size).

@@ -16,7 +16,34 @@ void AggregateRows::order(std::string_view sort) {
   }
 }
 
-std::vector<std::string> AggregateRows::since_last(Reading now, const FieldContext& context) {
+AggregateRows::Counters AggregateRows::counters(const char* value, std::size_t cpus) const {
+  Counters sum(report_.value_size / 8);
+  for (std::size_t cpu = 0; cpu < cpus; cpu++, value += report_.value_size) {
+    Counters one(sum.size());
+    memcpy(one.data(), value, report_.value_size);
+    for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i];
+  }
+  for (auto at : report_.largest) memset(sum.data() + at / 8, 0, sizeof(extreme));
+  return sum;
+}
+
+AggregateRows::Counters AggregateRows::largest(const char* value, std::size_t cpus,
+                                               std::uint32_t interval) const {
+  constexpr auto kMost = (std::uint64_t{1} << EXTREME_BITS) - 1;
+  Counters all(report_.largest.size());
+  for (std::size_t cpu = 0; cpu < cpus; cpu++, value += report_.value_size)
+    for (std::size_t i = 0; i < all.size(); i++) {
+      extreme e;
+      memcpy(&e, value + report_.largest[i], sizeof e);
+      auto slot = std::uint64_t{e.slots[interval & 1]};
+      if (slot >> EXTREME_BITS == static_cast<std::uint16_t>(interval))
+        all[i] = std::max(all[i], slot & kMost);
+    }
+  return all;
+}
+
+std::vector<std::string> AggregateRows::since_last(Reading now, const Reading& largest,
+                                                   const FieldContext& context) {
   std::vector<std::string> rows;
   for (auto& [key, delta] : deltas_.since_last(std::move(now))) {
     events_ = std::accumulate(delta.begin(),
@@ -25,6 +52,9 @@ std::vector<std::string> AggregateRows::since_last(Reading now, const FieldConte
     std::string row(report_.value_at + report_.value_size, '\0');
     memcpy(row.data(), key.data(), key.size());
     memcpy(row.data() + report_.value_at, delta.data(), report_.value_size);
+    if (auto found = largest.find(key); found != largest.end())
+      for (std::size_t i = 0; i < found->second.size(); i++)
+        memcpy(row.data() + report_.value_at + report_.largest[i], &found->second[i], 8);
     rows.push_back(std::move(row));
   }
   sort(rows, context);

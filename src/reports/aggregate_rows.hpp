@@ -22,8 +22,15 @@ class AggregateRows {
   void order(std::string_view sort);
   void reverse(bool smallest_first) { reversed_ = smallest_first; }
 
-  /// A row (key and counters) for each key that had events since the reading before.
-  std::vector<std::string> since_last(Reading now, const FieldContext& context);
+  /// The counters of a value: those of all CPUs together, where it has one for each.
+  Counters counters(const char* value, std::size_t cpus) const;
+  /// Its largest values of this interval, one for each of AggregateReport::largest.
+  Counters largest(const char* value, std::size_t cpus, std::uint32_t interval) const;
+
+  /// A row (key and counters) for each key that had events since the reading before; with the
+  /// largest values by key.
+  std::vector<std::string> since_last(Reading now, const Reading& largest,
+                                      const FieldContext& context);
   /// Sorts rows again, after order() or reverse().
   void sort(std::vector<std::string>& rows, const FieldContext& context) const;
 

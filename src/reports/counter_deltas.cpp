@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "program/maps.hpp"
+
 namespace coretap {
 
 namespace {
@@ -21,7 +23,7 @@ bool all_zero(const CounterDeltas::Counters& counters) {
 }
 
 /// False: it was not there.
-bool take_out(int fd, const std::string& key, CounterDeltas::Counters& value) {
+bool take_out(int fd, const std::string& key, std::string& value) {
   // Hash maps do both at once since 5.14 (3e87f192b405).
   if (bpf_map_lookup_and_delete_elem(fd, key.data(), value.data()) == 0) return true;
   return bpf_map_lookup_elem(fd, key.data(), value.data()) == 0 &&
@@ -66,11 +68,11 @@ void CounterDeltas::gone(const std::string& key, const Counters& last) {
   if (any_events(delta)) late_.emplace(key, std::move(delta));
 }
 
-void forget_idle(const bpf_map* map, CounterDeltas& deltas) {
+void forget_idle(const bpf_map* map, CounterDeltas& deltas, const CountersOf& counters) {
   if (!map || deltas.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
-  CounterDeltas::Counters last(bpf_map__value_size(map) / 8);
+  std::string last(value_bytes(map), '\0');
   for (auto& key : deltas.idle())
-    if (take_out(bpf_map__fd(map), key, last)) deltas.gone(key, last);
+    if (take_out(bpf_map__fd(map), key, last)) deltas.gone(key, counters(last.data()));
 }
 
 }  // namespace coretap

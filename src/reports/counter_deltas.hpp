@@ -1,6 +1,7 @@
 // Counters by key that only grow: by how much from one reading to the next.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ class CounterDeltas {
   Reading since_last(Reading now);
 
   std::size_t keys() const { return before_.size(); }
+  bool knows(const std::string& key) const { return before_.contains(key); }
   /// Keys that nothing was added to from one reading to the next.
   const std::vector<std::string>& idle() const { return idle_; }
   /// A key is taken out of the map; what was added to it after the last reading is in the next.
@@ -34,9 +36,12 @@ class CounterDeltas {
   std::vector<std::string> idle_;
 };
 
+/// Counters of a value as the kernel copies it (value_bytes() in program/maps.hpp).
+using CountersOf = std::function<CounterDeltas::Counters(const char* value)>;
+
 /// Keys of ended processes and the like would fill a map, and memory, in the course of time: where
 /// there are many, the idle ones are taken out. A program that adds to one of them in the same
 /// microsecond loses that.
-void forget_idle(const bpf_map* map, CounterDeltas& deltas);
+void forget_idle(const bpf_map* map, CounterDeltas& deltas, const CountersOf& counters);
 
 }  // namespace coretap

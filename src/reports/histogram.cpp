@@ -33,6 +33,10 @@ std::string with_unit(std::string_view name, const HistogramScale& scale) {
 
 }  // namespace
 
+std::uint64_t step_of(const HistogramScale& scale, const Config& config) {
+  return config.given("milliseconds") ? 1'000'000 : config.given("nanoseconds") ? 1 : scale.step;
+}
+
 std::uint64_t HistogramScale::from(int slot) const { return times(slot_from(*this, slot), step); }
 std::uint64_t HistogramScale::below(int slot) const { return times(slot_below(*this, slot), step); }
 

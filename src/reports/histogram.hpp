@@ -2,11 +2,15 @@
 #pragma once
 #include <string>
 
+#include "cli/config.hpp"
 #include "coretap/histogram.hpp"
 #include "coretap/schema.hpp"
 #include "text/json.hpp"
 
 namespace coretap {
+
+/// --milliseconds and --nanoseconds are about histograms of times.
+std::uint64_t step_of(const HistogramScale& scale, const Config& config);
 
 /// Draws `unit : count distribution` from slot 0 to the last one that counted, in so many columns;
 /// "" if none did.

@@ -18,7 +18,7 @@ class HistogramLayout : public AggregateLayout {
   explicit HistogramLayout(const AggregateReport& report) : report_(report), scale_(report.scale) {}
 
   void configure(Session& s) override {
-    if (s.config.given("milliseconds")) scale_.step = 1'000'000;
+    scale_.step = step_of(scale_, s.config);
     for (auto& key : report_.fields)
       if (s.config.holds(key.shown_with)) keys_.push_back(&key);
   }

@@ -31,6 +31,8 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
   }
 }
 
+constexpr std::size_t kSpareTexts = 1024;  // of rows that are no more; some may come again
+
 class AggregateReporter : public Reporter {
  public:
   explicit AggregateReporter(const AggregateReport& report)
@@ -39,8 +41,7 @@ class AggregateReporter : public Reporter {
   void configure(Session& s) override {
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
-    set_variable(s, fmt::format("{}_step", report_.map),
-                 s.config.given("milliseconds") ? 1'000'000 : report_.scale.step);
+    set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
     rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
     layout_->configure(s);
   }
@@ -57,7 +58,18 @@ class AggregateReporter : public Reporter {
     return slots_.open(s.map(fmt::format("{}_cpus", report_.map)));
   }
 
-  void begin(Session& s) override { layout_->begin(s); }
+  void begin(Session& s) override {
+    s.names.context.texts = &texts_;
+    layout_->begin(s);
+  }
+
+  // The only records are texts of rows.
+  void record(Session&, const void* data, std::size_t size) override {
+    if (size < sizeof(row_text)) return;
+    auto& r = *static_cast<const row_text*>(data);
+    if (r.text.at + r.text.bytes > size) return;
+    texts_[std::string(r.key, report_.key_size)] = file_path(text_of(r, r.text), r.kind);
+  }
 
   void report(Session& s) override {
     auto now = monotonic_ns();
@@ -68,14 +80,23 @@ class AggregateReporter : public Reporter {
     if (report_.layout == AggregateReport::interval) {
       rows.push_back(one_row());
     } else {
-      rows = rows_.since_last(read(s), s.names.context);
-      if (keyed_) forget_idle(s.map(report_.map), rows_.deltas());
+      AggregateRows::Reading largest;
+      auto all = read(s, largest);
+      rows = rows_.since_last(std::move(all), largest, s.names.context);
+      auto refused = refuse(rows, s.names.context);
+      s.ledger.count[LEDGER_FILTERED] += refused;
+      before += refused;
+      if (auto* map = s.map(report_.map); map && keyed_)
+        forget_idle(map, rows_.deltas(), [this, cpus = values_of(map)](const char* value) {
+          return rows_.counters(value, cpus);
+        });
       s.ledger.shown += rows_.events() - before;
     }
     std::vector<std::uint64_t> totals(report_.totals_size / 8);
     totals_.sum(totals.data(), totals.size());
     AggregateReading reading{rows, rows_, totals, iso_time(now)};
     layout_->show(s, reading);
+    if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
   }
 
   void poll(Session& s) override { layout_->poll(s, rows_); }
@@ -98,14 +119,16 @@ class AggregateReporter : public Reporter {
                        [&](auto& key) { return config.holds(key.shown_with); });
   }
 
-  AggregateRows::Reading read(Session& s) const {
+  AggregateRows::Reading read(Session& s, AggregateRows::Reading& largest) {
     AggregateRows::Reading all;
     std::size_t counters = report_.value_size / 8;
-    if (keyed_) {
-      each_entry(s.map(report_.map), [&](const char* key, const char* value) {
-        Counters c(counters);
-        memcpy(c.data(), value, report_.value_size);
-        all.emplace(std::string(key, report_.key_size), std::move(c));
+    if (auto* map = s.map(report_.map); map && keyed_) {
+      auto interval = interval_++;
+      if (!report_.largest.empty()) set_live(s, "extreme_interval", &interval_, sizeof interval_);
+      each_entry(map, [&, cpus = values_of(map)](const char* key, const char* value) {
+        std::string name(key, report_.key_size);
+        if (!report_.largest.empty()) largest.emplace(name, rows_.largest(value, cpus, interval));
+        all.emplace(std::move(name), rows_.counters(value, cpus));
       });
       return all;
     }
@@ -121,6 +144,26 @@ class AggregateReporter : public Reporter {
       all.emplace(std::move(key), Counters(first, last));
     }
     return all;
+  }
+
+  /// Takes out the rows that are not wanted; how many events they had.
+  std::uint64_t refuse(std::vector<std::string>& rows, const FieldContext& context) const {
+    if (!report_.wanted) return 0;
+    std::uint64_t events = 0;
+    std::erase_if(rows, [&](auto& row) {
+      if (report_.wanted(row.data(), context)) return false;
+      for (std::size_t i = 0; i < report_.event_counters; i++) {
+        std::uint64_t counter = 0;
+        memcpy(&counter, row.data() + report_.value_at + i * 8, sizeof counter);
+        events += counter;
+      }
+      return true;
+    });
+    return events;
+  }
+
+  void forget_texts() {
+    std::erase_if(texts_, [&](auto& text) { return !rows_.deltas().knows(text.first); });
   }
 
   /// Of an interval in which nothing happened too.
@@ -142,7 +185,9 @@ class AggregateReporter : public Reporter {
   std::unique_ptr<AggregateLayout> layout_;
   CpuSlots slots_, totals_;
   Counters before_;
+  RowTexts texts_;
   bool keyed_ = false;
+  std::uint32_t interval_ = 0;  ///< its number, for struct extreme
   std::uint64_t last_ns_ = 0;
 };
 
@@ -208,6 +253,8 @@ class AggregateKind : public ReportKind {
 
   Result<void> check(Config& c) const override {
     if (report_.sort.empty()) return {};
+    for (auto& [word, sort_key] : report_.sort_words)
+      if (c.sort == word) c.sort = sort_key;
     std::vector<std::string_view> known;
     for (auto& f : report_.fields)
       if (c.holds(f.only_with)) known.push_back(f.key);
@@ -239,6 +286,8 @@ class AggregateKind : public ReportKind {
                     report_.what, scale.linear ? "" : " of powers of two"));
     if (m.has_option("milliseconds"))
       m.prose("Ranges are in microseconds, or milliseconds with --milliseconds.");
+    else if (m.has_option("nanoseconds"))
+      m.prose("Ranges are in microseconds, or nanoseconds with --nanoseconds.");
     else if (scale.unit.suffix == unit::ns.suffix)
       m.prose(scale.step == 1'000 ? "Ranges are in microseconds." : "Ranges are in milliseconds.");
     else if (!scale.unit.plural.empty())

@@ -71,6 +71,10 @@ void configure(Session& s, Reporter& reporter) {
     set_variable(s, "filter_disk", *s.config.disk);
     set_variable(s, "filter_disk_on", 1);
   }
+  if (s.config.cpu) {
+    set_variable(s, "filter_cpu", *s.config.cpu);
+    set_variable(s, "filter_cpu_on", 1);
+  }
   set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
   set_variable(s, "page_bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
   reporter.configure(s);
@@ -380,7 +384,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
   // What happened until now belongs to the last report; what happens from here on does not.
   const bool stopped = true;
-  set_live(s, "emit_stopped", &stopped, sizeof stopped);
+  set_live(s, "tracing_stopped", &stopped, sizeof stopped);
   s.ledger.count[LEDGER_MISSED] += missed_at(s.links);
   detach(s.links);
   if (wanted()) {

@@ -17,6 +17,10 @@ void Columns::choose(const Config& config, const std::vector<Field>& fields) {
     fields_.push_back(f);
     auto& chosen = fields_.back();
     if (f.format.wide && config.given("wide")) chosen.format.width = f.format.wide;
+    if (!f.nanosecond_title.empty() && config.given("nanoseconds")) {
+      chosen.title = f.nanosecond_title;
+      chosen.format.kind = Format::number;
+    }
     if (f.millisecond_title.empty() || !config.given("milliseconds")) continue;
     chosen.title = f.millisecond_title;
     chosen.format.kind = Format::milliseconds;

@@ -353,7 +353,7 @@ void show_unsigned(std::string& line, const Format& format, std::uint64_t n, con
   } else if (format.kind == Format::milliseconds)
     fmt::format_to(out, "{:.{}f}", static_cast<double>(n) / 1e6, format.digits);
   else if (format.kind == Format::microseconds)
-    fmt::format_to(out, "{:.3f}", static_cast<double>(n) / 1e3);
+    fmt::format_to(out, "{:.{}f}", static_cast<double>(n) / 1e3, format.digits);
   else if (format.kind == Format::octal)
     fmt::format_to(out, "{:0{}o}", n, format.digits);
   else if (hidden(format, n, names))

@@ -1,37 +1,10 @@
 // profile: what runs at each tick of a clock.
-#include <algorithm>
-
-#include <fmt/format.h>
-
-#include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "kernel/kernel.hpp"
 #include "profile.skel.h"
 
 using namespace coretap;
 using Opt = rodata_of<profile_bpf>;
-
-namespace {
-
-Option cpu() {
-  return value(
-      'C', "cpu", "CPU", "only this CPU",
-      [](Config& c, std::string_view text) -> Result<void> {
-        auto n = parse_unsigned(text);
-        auto all = online_cpus();
-        if (!n || std::find(all.begin(), all.end(), static_cast<int>(*n)) == all.end())
-          return Error{fmt::format("--cpu: there is no CPU '{}'", text),
-                       {},
-                       "/sys/devices/system/cpu/online lists them",
-                       kUsage};
-        c.cpu = static_cast<std::uint32_t>(*n);
-        return {};
-      },
-      Complete::cpu);
-}
-
-}  // namespace
 
 TOOL(profile) {
   return {
@@ -59,7 +32,7 @@ TOOL(profile) {
             shared::sample_period(0,
                                   "nanoseconds of a CPU's clock per sample, instead of a frequency",
                                   kLeastClockPeriod),
-            cpu(),
+            shared::cpu('C'),
             flag('I', "include-idle", "count the idle task too", setting(&Opt::include_idle)),
             flag('a', "annotations", "mark kernel frames with _[k]")},
            shared::stacks()}),

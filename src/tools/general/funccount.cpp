@@ -6,7 +6,6 @@
 #include "funccount.skel.h"
 
 using namespace coretap;
-using Rodata = rodata_of<funccount_bpf>;
 using Line = Row<funccount_key, funccount_counts>;
 
 namespace {
@@ -20,8 +19,7 @@ std::vector<Option> options() {
           shared::uid(),
           shared::comm(),
           shared::cgroup(0),
-          number('c', "cpu", "CPU", "only this CPU", setting(&Rodata::only_cpu), 1,
-                 setting(&Rodata::one_cpu)),
+          shared::cpu('c'),
           shared::interval(),
           shared::duration('d'),
           shared::timestamp('T'),

@@ -42,7 +42,7 @@ std::string key(std::uint32_t id) { return {reinterpret_cast<const char*>(&id), 
 using Seen = std::vector<std::vector<std::uint64_t>>;
 Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
   Seen all;
-  for (auto& row : rows.since_last(now, {})) {
+  for (auto& row : rows.since_last(now, {}, {})) {
     Line line;
     EXPECT_EQ(row.size(), sizeof line);
     memcpy(&line, row.data(), sizeof line);
@@ -70,6 +70,42 @@ TEST(Table, EventsOfAllRowsCount) {
   EXPECT_EQ(seen(rows, {{key(1), {5, 0}}, {key(2), {1, 0}}, {key(3), {7, 0}}}),
             (Seen{{3, 7, 0}, {1, 5, 0}, {2, 1, 0}}));
   EXPECT_EQ(rows.events(), 13u);
+}
+
+struct WithLargest {
+  std::uint64_t count;
+  extreme longest;
+};
+
+/// As a kernel program leaves it that saw this value in this interval.
+std::uint64_t extreme_slot(std::uint32_t interval, std::uint64_t value) {
+  return std::uint64_t{interval & 0xffff} << EXTREME_BITS | value;
+}
+
+TEST(Table, LargestIsOfAllCpusAndOfItsInterval) {
+  using LargestLine = Row<Key, WithLargest>;
+  auto r = table<Key, WithLargest>(
+               "rows",
+               {of_value<LargestLine, &WithLargest::longest>("max_ns", "MAX", as::number, "most")},
+               "max_ns")
+               .with_largest<&WithLargest::longest>();
+  AggregateRows rows(r);
+  const std::uint32_t interval = 0x10003;  // beyond the 16 bits that a slot has of it
+  WithLargest cpus[3] = {
+      {2, {{extreme_slot(interval + 1, 900), extreme_slot(interval, 7)}}},
+      {1, {{0, extreme_slot(interval, 40)}}},
+      {5, {{0, extreme_slot(interval - 2, 800)}}},
+  };
+  auto* value = reinterpret_cast<const char*>(cpus);
+  EXPECT_EQ(rows.largest(value, 3, interval), (AggregateRows::Counters{40}));
+  EXPECT_EQ(rows.largest(value, 3, interval + 1), (AggregateRows::Counters{900}));
+  EXPECT_EQ(rows.largest(value, 3, interval + 2), (AggregateRows::Counters{0}));
+  EXPECT_EQ(rows.counters(value, 3), (AggregateRows::Counters{8, 0, 0}));
+
+  auto all = rows.since_last({{key(1), rows.counters(value, 3)}},
+                             {{key(1), rows.largest(value, 3, interval)}}, {});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(r.fields[0].read(all[0].data(), {}), coretap::Value(std::uint64_t{40}));
 }
 
 TEST(Table, IntervalsAreDifferences) {

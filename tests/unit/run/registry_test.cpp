@@ -271,6 +271,10 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
       EXPECT_TRUE(has_option("milliseconds"));
       EXPECT_EQ(f.format.kind, Format::microseconds);
     }
+    if (!f.nanosecond_title.empty()) {
+      EXPECT_TRUE(has_option("nanoseconds"));
+      EXPECT_EQ(f.format.kind, Format::microseconds);
+    }
     if (f.format.kind == Format::milliseconds) {
       EXPECT_TRUE(f.key.ends_with("_ns"));
       EXPECT_TRUE(f.title.find("ms") != f.title.npos || f.title == "MS") << f.title;

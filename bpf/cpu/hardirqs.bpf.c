@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* hardirqs: how often interrupt handlers run, and how long. */
+#include "lib/cpu.bpf.h"
+#include "lib/extreme.bpf.h"
+#include "lib/filter.bpf.h"
+#include "cpu/hardirqs.h"
+
+OPT(bool, by_cpu);
+OPT(bool, distributed);
+OPT(bool, counts_only); /* starts are not seen */
+
+CPU_TABLE(handlers, struct hardirqs_key, struct hardirqs_value)
+HISTOGRAM(durations, struct hardirqs_key)
+CPU_SPAN(interrupt)
+
+#define IRQ_NONE 0
+
+inline_ bool wanted(void)
+{
+	return keep_cpu(bpf_get_smp_processor_id()) && keep_current();
+}
+
+inline_ int start(void)
+{
+	return !counts_only && wanted() ? interrupt_start() : 0;
+}
+
+inline_ int end(struct hardirqs_key *key, const char *name, bool spurious)
+{
+	struct hardirqs_value *v;
+	u64 ns = 0;
+
+	if (counts_only ? !wanted() : !interrupt_ended(&ns))
+		return 0;
+	bpf_probe_read_kernel_str(key->name, sizeof(key->name), name);
+	if (by_cpu)
+		key->cpu = bpf_get_smp_processor_id();
+	if (distributed) {
+		durations_add(key, ns);
+		return 0;
+	}
+	v = handlers_row(key);
+	if (!v)
+		return 0;
+	v->count++;
+	v->spurious += spurious;
+	v->total_ns += ns;
+	extreme_add(&v->longest, ns);
+	return 0;
+}
+
+/* Programs are attached in this order: ends first, or the first starts would have none. */
+SEC("tp_btf/irq_handler_exit")
+int on_exit(u64 *ctx)
+{
+	struct hardirqs_key key = { .irq = ctx[0] };
+	struct irqaction *action = (void *)ctx[1];
+
+	return end(&key, action->name, (u32)ctx[2] == IRQ_NONE);
+}
+
+SEC("tp_btf/irq_handler_entry")
+int on_entry(u64 *ctx)
+{
+	return start();
+}
+
+/* Interrupts of the processor itself, which have no handlers (x86). */
+#define VECTOR(vector)                                       \
+	SEC("tp_btf/" #vector "_exit")                       \
+	int on_##vector##_exit(u64 *ctx)                     \
+	{                                                    \
+		struct hardirqs_key key = { .irq = ctx[0] }; \
+                                                             \
+		return end(&key, #vector, false);            \
+	}                                                    \
+	SEC("tp_btf/" #vector "_entry")                      \
+	int on_##vector##_entry(u64 *ctx)                    \
+	{                                                    \
+		return start();                              \
+	}
+
+VECTOR(local_timer)
+VECTOR(reschedule)
+VECTOR(call_function)
+VECTOR(call_function_single)
+VECTOR(irq_work)
+VECTOR(x86_platform_ipi)
+VECTOR(thermal_apic)
+VECTOR(error_apic)
+VECTOR(spurious_apic)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_FILESLOWER_H
+#define CORETAP_FILESLOWER_H
+
+#include "lib/shared.h"
+
+struct fileslower_event {
+	struct event_head head;
+	struct file_id file;
+	__u64 latency_ns;
+	__s64 result;
+	__u32 pid;
+	__u32 tid;
+	__u32 mode;
+	__u32 write;
+	__u32 path_kind; /* enum path_kind */
+	struct text path;
+	char comm[COMM_LEN];
+};
+
+#endif

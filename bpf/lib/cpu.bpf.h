@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What belongs to a CPU: the filter --cpu, and spans of time that start and end on one. */
+#ifndef CORETAP_CPU_BPF_H
+#define CORETAP_CPU_BPF_H
+
+#include "lib/stopped.bpf.h"
+
+OPT(__u32, filter_cpu);
+OPT(bool, filter_cpu_on);
+
+inline_ bool keep_cpu(u32 cpu)
+{
+	if (!filter_cpu_on || cpu == filter_cpu)
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+/*
+ * Spans that do not lie within each other, such as those of interrupts: when the one under way
+ * started; 0: there is none, or it is filtered.
+ */
+#define CPU_SPAN(name)                                                       \
+	CPU_SLOTS(name##_starts, u64);                                       \
+	inline_ int name##_start(void)                                       \
+	{                                                                    \
+		u64 *start = cpu_slot(&name##_starts);                       \
+                                                                             \
+		if (!start)                                                  \
+			return 0;                                            \
+		if (*start && !tracing_stopped) /* whose end was not seen */ \
+			count(LEDGER_UNMATCHED);                             \
+		*start = bpf_ktime_get_ns();                                 \
+		return 0;                                                    \
+	}                                                                    \
+	inline_ bool name##_ended(u64 *ns)                                   \
+	{                                                                    \
+		u64 *start = cpu_slot(&name##_starts);                       \
+                                                                             \
+		if (!start || !*start)                                       \
+			return false;                                        \
+		*ns = since(*start, bpf_ktime_get_ns());                     \
+		*start = 0;                                                  \
+		return true;                                                 \
+	}
+
+#endif

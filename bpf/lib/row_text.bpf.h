@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Text that belongs to the key of a row of an aggregate, such as a file's path: sent once, when the
+ * row is made, so that a row costs no more memory than its numbers.
+ */
+#ifndef CORETAP_ROW_TEXT_BPF_H
+#define CORETAP_ROW_TEXT_BPF_H
+
+#include "lib/path.bpf.h"
+#include "lib/text.bpf.h"
+
+struct row_text_record {
+	struct walked walked;
+	struct row_text head;
+	char text[PATH_ROOM];
+};
+
+SCRATCH(row_texts, struct row_text_record);
+
+/*
+ * Of the row with this key: the path of the file, or, where it lies in no directory, its name.
+ * False: lost; it should be sent with the next event.
+ */
+inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
+{
+	struct row_text_record *r = scratch(&row_texts);
+	u32 used;
+
+	if (!r || bytes > ROW_TEXT_KEY)
+		return false;
+	__builtin_memset(&r->head, 0, sizeof(r->head));
+	__builtin_memcpy(r->head.key, key, bytes);
+	r->head.kind = file_path(&r->walked, r->text, file);
+	used = r->walked.bytes;
+	if (used > PATH_ROOM)
+		used = 0;
+	r->head.text.at = sizeof(r->head);
+	r->head.text.bytes = used;
+	return emit_copy(&r->head, sizeof(r->head) + used);
+}
+
+#endif

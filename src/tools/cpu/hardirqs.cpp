@@ -1,0 +1,94 @@
+// hardirqs: how often interrupt handlers run, and how long.
+#include "cpu/hardirqs.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "hardirqs.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<hardirqs_bpf>;
+using Key = hardirqs_key;
+using Sums = hardirqs_value;
+using Line = Row<Key, Sums>;
+
+TOOL(hardirqs) {
+  return {
+      .name = "hardirqs",
+      .summary = "interrupt handlers: how often they run, and how long",
+      .description =
+          "Hardware interrupts by the name of their handler and their number: how often the handler "
+          "ran, its time in all, and its longest run in each interval. SPURIOUS are the runs in "
+          "which the handler found that its device had not interrupted (shared interrupt lines).\n\n"
+          "Interrupts of the processor itself (timer, rescheduling, function calls between CPUs) "
+          "have no handlers; --vectors adds them, by the names of the kernel's tracepoints (x86). "
+          "What a threaded handler does in its thread, and softirqs, do not count. Filters by task "
+          "are about the task that was interrupted.",
+      .overhead = "two hooks per interrupt; counted in the kernel, per CPU",
+      .examples = {{"hardirqs 1", "a table each second"},
+                   {"hardirqs -d 10 1", "the times of each handler as a histogram"},
+                   {"hardirqs -C 1", "by CPU: is one CPU loaded by interrupts?"},
+                   {"hardirqs --vectors -T 5", "with timer and inter-processor interrupts"}},
+      .questions = {{"How much time goes to interrupt handlers?", "hardirqs 1"},
+                    {"Which device interrupts most?", "hardirqs --count 10 1"},
+                    {"Do all interrupts go to one CPU?", "hardirqs -C 10 1"}},
+      .object = skeleton<hardirqs_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined(
+          {{flag('d', "distributed", "histograms of the handlers' times",
+                 setting(&Opt::distributed)),
+            flag('C', "per-cpu", "by CPU", setting(&Opt::by_cpu)),
+            flag(0, "count", "count only; times are not measured", setting(&Opt::counts_only)),
+            flag(0, "vectors", "the processor's own interrupts too (x86)"), shared::nanoseconds(),
+            shared::timestamp(), shared::cpu('s'), shared::top(), shared::sort(0),
+            shared::max_keys()},
+           shared::task_filters()}),
+      .hooks = {{"start of handlers", {{{"on_entry"}}}, "!count"},
+                {"end of handlers", {{{"on_exit"}}}},
+                {.name = "vectors",
+                 .candidates =
+                     {{{"on_local_timer_entry", "on_local_timer_exit", "on_reschedule_entry",
+                        "on_reschedule_exit", "on_call_function_entry", "on_call_function_exit",
+                        "on_call_function_single_entry", "on_call_function_single_exit",
+                        "on_irq_work_entry", "on_irq_work_exit", "on_x86_platform_ipi_entry",
+                        "on_x86_platform_ipi_exit", "on_thermal_apic_entry", "on_thermal_apic_exit",
+                        "on_error_apic_entry", "on_error_apic_exit", "on_spurious_apic_entry",
+                        "on_spurious_apic_exit"}}},
+                 .when = "vectors",
+                 .instead = "leave out --vectors; /proc/interrupts counts them"}},
+      .report =
+          table<Key, Sums>(
+              "handlers",
+              {of_key<Line, &Key::name>("name", "HARDIRQ", as::wide(as::text, -33),
+                                        "name of the handler, or of the vector"),
+               of_value<Line, &Sums::count>("count", "TOTAL_count", as::wide(as::number, 11),
+                                            "runs"),
+               of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
+                                               "their time")
+                   .nanoseconds("TOTAL_nsecs")
+                   .only("!count"),
+               of_value<Line, &Sums::longest>("max_ns", "MAX_usecs",
+                                              as::wide(as::whole_microseconds, 9),
+                                              "the longest run of the interval")
+                   .nanoseconds("MAX_nsecs")
+                   .only("!count"),
+               of_key<Line, &Key::irq>("irq", "IRQ", as::small,
+                                       "number of the interrupt or vector"),
+               of_value<Line, &Sums::spurious>("spurious", "SPURIOUS", as::wide(as::number, 8),
+                                               "runs in which the device had not interrupted"),
+               of_key<Line, &Key::cpu>("cpu", "CPU", as::wide(as::number, 3), "CPU")
+                   .only("per-cpu")},
+              "total_ns,count")
+              .with_largest<&Sums::longest>()
+              .timed_with("timestamp"),
+      .other_reports = {{"distributed",
+                         histogram<Key>(
+                             "durations", "handler times",
+                             {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
+                              field<&Key::name>("name", "hardirq", as::text,
+                                                "name of the handler, or of the vector"),
+                              field<&Key::irq>("irq", "irq", as::number,
+                                               "number of the interrupt or vector")})}},
+      .announce = "Tracing interrupt handlers",
+      .exclusive = {{"count", "distributed"}, {"count", "nanoseconds"}},
+  };
+}

@@ -1,0 +1,91 @@
+// fileslower: reads and writes of files that take long.
+#include "fs/fileslower.h"
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "fileslower.skel.h"
+
+using namespace coretap;
+using Event = fileslower_event;
+using Opt = rodata_of<fileslower_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::string_view kOperations[] = {"R", "W"};
+
+std::uint32_t operation(const Event& e) { return e.write; }
+std::uint64_t bytes(const Event& e) {
+  return e.result > 0 ? static_cast<std::uint64_t>(e.result) : 0;
+}
+std::int64_t error(const Event& e) { return e.result < 0 ? -e.result : 0; }
+std::uint64_t inode(const Event& e) { return e.file.inode; }
+std::uint32_t device(const Event& e) { return e.file.dev; }
+std::string type(const Event& e) { return file_type(e.mode); }
+std::string path(const Event& e) { return file_path(text_of(e, e.path), e.path_kind); }
+std::string file(const Event& e) { return file_name(e.mode, inode(e), path(e)); }
+
+bool below_directory(const Config& config, const void* record) {
+  return config.wants_path(path(*static_cast<const Event*>(record)));
+}
+
+}  // namespace
+
+TOOL(fileslower) {
+  return {
+      .name = "fileslower",
+      .summary = "slow reads and writes of files, by the system call's time",
+      .description =
+          "One line per system call that reads a file or writes to it (read, write, their p and v "
+          "forms, sendfile, splice, copy_file_range) and takes at least so long, when it returns. "
+          "That is the time that the program waits: in the file system, for locks, for the disk, "
+          "and for a CPU. D is R for a read, W for a write; BYTES is what the call returned. "
+          "FILENAME is the path as the process sees it. Of a call with two files it is the one that "
+          "is read, where that is wanted.\n\n"
+          "Not seen: I/O by mappings (mmap), by io_uring and AIO, and what the kernel does itself.",
+      .overhead =
+          "two hooks on every system call; calls that do not read or write files cost it some tens "
+          "of nanoseconds",
+      .examples = {{"fileslower", "what took 10 ms or more"},
+                   {"fileslower 1", "what took 1 ms or more"},
+                   {"fileslower 0 -p 181", "all reads and writes of files, of process 181"},
+                   {"fileslower -d /var 5", "only files below this directory"}},
+      .questions = {{"Which file was slow to read or write?", "fileslower"},
+                    {"Does this process wait for files?", "fileslower 1 -p 181"}},
+      .object = skeleton<fileslower_bpf>(),
+      .positionals = {shared::threshold("MIN_MS", kMillisecond,
+                                        "only calls that take at least so many milliseconds; "
+                                        "0: all",
+                                        setting(&Opt::min_ns), "10")},
+      .options = joined({shared::file_io<Opt>(),
+                         {shared::directory('d'), shared::timestamp('T'), shared::duration()},
+                         shared::task_filters()}),
+      .hooks = {{"results", {{{"on_exit"}}}}, {"system calls", {{{"on_enter"}}}}},
+      .report =
+          events<Event>(
+              {field<&Event::comm>("comm", "COMM", as::comm, "command name of the thread"),
+               field<&Event::pid>("pid", "PID", as::pid, "process").with("json"),
+               field<&Event::tid>("tid", "TID", as::pid, "thread"),
+               named<Event, operation, kOperations>("operation", "D", as::wide(as::text, -1),
+                                                    "R: read, W: write"),
+               derived<Event, bytes>("bytes", "BYTES", as::wide(as::number, 7), "bytes moved"),
+               field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
+                                         "time of the call"),
+               derived<Event, error>("error", "ERROR", as::error, "0, or what it failed with")
+                   .with("json"),
+               derived<Event, type>("file_type", "T", as::wide(as::text, -1),
+                                    "R: regular file, S: socket, O: other")
+                   .with("all"),
+               derived<Event, device>("device", "DEV", as::disk,
+                                      "disk or device number of the file")
+                   .with("json"),
+               derived<Event, inode>("inode", "INODE", as::number, "number of the inode")
+                   .with("json"),
+               derived<Event, file>("file", "FILENAME", as::rest, "path of the file")})
+              .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},
+                      {TimeColumn::wall, "TIME", 12, "timestamp"}})
+              .only(below_directory),
+      .announce = "Tracing slow reads and writes of files",
+  };
+}

@@ -1,0 +1,92 @@
+// filetop: the files that are read and written most.
+#include "fs/filetop.h"
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "filetop.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<filetop_bpf>;
+using Key = filetop_key;
+using Counts = filetop_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+std::uint64_t bytes(const Line& l) { return l.value.read_bytes + l.value.write_bytes; }
+std::uint64_t inode(const Line& l) { return l.key.file.inode; }
+std::uint32_t device(const Line& l) { return l.key.file.dev; }
+std::string type(const Line& l) { return file_type(l.key.mode); }
+Value file(const Line& l, const FieldContext& context) {
+  auto* path = context.row_text(l.key);
+  if (!path) return {};
+  return file_name(l.key.mode, inode(l), *path);
+}
+bool below_directory(const Line& l, const FieldContext& context) {
+  auto* path = context.row_text(l.key);
+  return context.config->directory.empty() || (path && context.config->wants_path(*path));
+}
+
+}  // namespace
+
+TOOL(filetop) {
+  return {
+      .name = "filetop",
+      .summary = "reads and writes by file and thread, as a screen",
+      .description =
+          "System calls that read files and write to them, by file and thread, with the bytes that "
+          "they returned: read, write, their p and v forms, sendfile, splice, copy_file_range. T is "
+          "R for a regular file, S a socket, O anything else. FILE is the path as the process sees "
+          "it; of what lies in no directory, the name in /proc/PID/fd.\n\n"
+          "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
+          "what the kernel does itself.",
+      .overhead =
+          "a hook on every system call; calls that do not read or write files cost it some tens "
+          "of nanoseconds",
+      .examples = {{"filetop", "redrawn every second; q ends"},
+                   {"filetop -C 5 2", "two reports of five seconds, one after another"},
+                   {"filetop -s reads -r 5", "the five with the most reads"},
+                   {"filetop -a -p 181", "sockets and pipes too, of process 181"},
+                   {"filetop -d /var/log", "only files below this directory"}},
+      .questions = {{"Which files are read or written most?", "filetop"},
+                    {"Which process writes to this directory?", "filetop -d /var/log -C 10"}},
+      .object = skeleton<filetop_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = joined({shared::screen(),
+                         shared::file_io<Opt>(),
+                         {shared::directory('d')},
+                         shared::task_filters(),
+                         {shared::max_keys()}}),
+      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .report =
+          table<Key, Counts>(
+              "files",
+              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").with("json"),
+               of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread"),
+               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
+               of_value<Line, &Counts::reads>("reads", "READS", as::wide(as::number, 6),
+                                              "calls that read"),
+               of_value<Line, &Counts::writes>("writes", "WRITES", as::wide(as::number, 6),
+                                               "calls that wrote"),
+               of_value<Line, &Counts::read_bytes>("read_bytes", "R_Kb", as::wide(as::kilobytes, 7),
+                                                   "bytes read"),
+               of_value<Line, &Counts::write_bytes>("write_bytes", "W_Kb",
+                                                    as::wide(as::kilobytes, 7), "bytes written"),
+               derived<Line, bytes>("bytes", "BYTES", as::number, "bytes read and written")
+                   .with("json"),
+               derived<Line, type>("file_type", "T", as::wide(as::text, -1), "type of the file"),
+               derived<Line, device>("device", "DEV", as::disk, "disk or device number of the file")
+                   .with("json"),
+               derived<Line, inode>("inode", "INODE", as::number, "number of the inode")
+                   .with("json"),
+               derived<Line, file>("file", "FILE", as::rest, "path of the file")},
+              "bytes,reads,writes", 20)
+              .counted_by(2)
+              .sorted_also_by(
+                  {{"all", "bytes"}, {"rbytes", "read_bytes"}, {"wbytes", "write_bytes"}})
+              .only<Line, below_directory>()
+              .on_screen(),
+      .announce = "Tracing reads and writes of files",
+  };
+}
