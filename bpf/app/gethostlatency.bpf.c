@@ -85,11 +85,7 @@ inline_ int end(struct pt_regs *ctx)
 	}
 	if (l->name_at && ((!l->e.named && !read_name(l)) || l->e.host.bytes >= HOST_BYTES))
 		count(LEDGER_TRUNCATED);
-	l->e.pid = current_tgid();
-	l->e.tid = current_tid();
-	l->e.uid = (u32)bpf_get_current_uid_gid();
-	l->e.cgroup = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(l->e.comm, sizeof(l->e.comm));
+	identify_current(&l->e.who);
 	l->e.host.at = sizeof(l->e);
 	bytes = l->e.host.bytes;
 	barrier_var(bytes);

@@ -217,6 +217,16 @@ struct pfn_range {
 /* The most pieces that --node and --zone may ask for. */
 #define ZONE_RANGES 64
 
+/* Who does or owns something, with the numbers of the loader's pid namespace. */
+struct task_id {
+	__u64 cgroup;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u32 known; /* 0: nobody is, and the rest says nothing */
+	char comm[COMM_LEN];
+};
+
 /* Every record through the ring buffer begins so. */
 struct event_head {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

@@ -51,11 +51,7 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 		e->order = r->order;
 		e->node = r->node;
 		e->kind = kind;
-		e->pid = current_tgid();
-		e->tid = current_tid();
-		e->uid = (u32)bpf_get_current_uid_gid();
-		e->cgroup = bpf_get_current_cgroup_id();
-		bpf_get_current_comm(e->comm, sizeof(e->comm));
+		identify_current(&e->who);
 		emit_end_stack(ctx, e, sizeof(*e));
 	}
 	r->start = 0;

@@ -10,17 +10,11 @@ struct drsnoop_event {
 	struct event_head head;
 	__u64 latency_ns;
 	__u64 reclaimed; /* pages */
-	__u64 free_pages;
-	__u64 cgroup;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
+	struct task_id who;
 	__u32 gfp;
 	__s32 order;
 	__u32 node;
 	__u32 kind;
-	__u32 pad;
-	char comm[COMM_LEN];
 };
 
 #endif

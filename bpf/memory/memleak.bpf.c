@@ -47,9 +47,7 @@ inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 byte
 	e->old = old;
 	e->bytes = bytes;
 	e->sized = sized;
-	e->pid = current_tgid();
-	e->tid = current_tid();
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	identify_current(&e->who);
 	emit_end(e);
 }
 

@@ -172,12 +172,8 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	}
 	e->callers = stack_user ? stack_of_user(ctx, e->callers) : 0;
 	e->ret = ctx->ret;
-	e->pid = current_tgid();
-	e->tid = current_tid();
-	e->uid = (u32)bpf_get_current_uid_gid();
-	e->cgroup = bpf_get_current_cgroup_id();
+	identify_current(&e->who);
 	e->path.at = sizeof(*e);
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bytes = e->path.bytes;
 	if (!resolve && e->what & OPENSNOOP_GIVEN && bytes <= EARLY) {
 		emit_copy(e, sizeof(*e) + bytes);

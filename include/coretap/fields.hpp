@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace coretap {
 
@@ -124,6 +127,23 @@ struct Field {
   }
 };
 
+/// Fields in their order: each by itself, or several that belong together as a vector.
+class FieldList {
+ public:
+  struct Part {
+    Part(Field field) : fields{field} {}
+    Part(std::vector<Field> several) : fields(std::move(several)) {}
+    std::vector<Field> fields;
+  };
+  FieldList(std::initializer_list<Part> parts) {
+    for (auto& part : parts) all_.insert(all_.end(), part.fields.begin(), part.fields.end());
+  }
+  operator std::vector<Field>() && { return std::move(all_); }
+
+ private:
+  std::vector<Field> all_;
+};
+
 namespace detail {
 template <class T>
 Value to_value(const T& v) {
@@ -198,16 +218,6 @@ Field rate(std::string_view key, std::string_view title, Format format, std::str
             if (context.seconds <= 0) return {};
             return static_cast<double>(Function(*static_cast<const Record*>(record))) /
                    context.seconds;
-          }};
-}
-
-/// A member that is empty in records where another one is 0: field_if<&event::known, &event::pid>.
-template <auto Known, auto Member>
-Field field_if(std::string_view key, std::string_view title, Format format, std::string_view doc) {
-  using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-            auto& r = *static_cast<const Record*>(record);
-            return r.*Known ? detail::to_value(r.*Member) : Value{};
           }};
 }
 

@@ -121,10 +121,7 @@ TOOL(gethostlatency) {
                  "calls of gethostbyname2_r are not seen"}},
       .report =
           events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::pid>("pid", "PID", as::pid, "process"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
-               field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+              {who<&Event::who>(id::uid, id::pid, id::tid.with("extended"), id::comm),
                field<&Event::latency_ns>("latency_ns", "LATms",
                                          as::precise(as::wide(as::milliseconds, 10), 3),
                                          "time from call to return"),
@@ -139,9 +136,7 @@ TOOL(gethostlatency) {
                    .with("json"),
                derived<Event, host>("host", "HOST", as::rest,
                                     "the name asked for; null: none was given"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the task")
-                   .with("json")})
+               who<&Event::who>(id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing lookups of host names",
   };

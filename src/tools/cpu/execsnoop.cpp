@@ -95,13 +95,12 @@ TOOL(execsnoop) {
                 {"failed execveat", {{{"on_execveat"}}}, "fails", "failed execveat is not seen"}},
       .report =
           events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::comm>("comm", "PCOMM", as::comm, "name of the process"),
+              {who<&Event::who>(id::uid, id::comm.titled("PCOMM")),
                field<&Event::parent_comm>("parent_comm", "PARENT", as::comm, "name of its parent")
                    .with("parent"),
-               field<&Event::pid>("pid", "PID", as::wide(as::pid, -6), "process"),
+               who<&Event::who>(id::pid.columns(-6)),
                field<&Event::ppid>("ppid", "PPID", as::wide(as::pid, -6), "its parent"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread that called").with("json"),
+               who<&Event::who>(id::tid),
                derived<Event, result>("ret", "RET", as::wide(as::small, 3),
                                       "0, or the error as a negative number"),
                derived<Event, failed>("error", "ERROR", as::error, "error by name").with("json"),
@@ -109,9 +108,7 @@ TOOL(execsnoop) {
                    .with("json"),
                derived<Event, truncated>("truncated", "CUT", as::small, "1: arguments are missing")
                    .with("json"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the task")
-                   .with("json"),
+               who<&Event::who>(id::cgroup),
                derived<Event, arguments>("args", "ARGS", as::rest, "arguments")})
               .timed({{TimeColumn::wall, "TIME", 12, "time"}, {}})
               .high_rate()

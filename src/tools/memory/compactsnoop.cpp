@@ -58,8 +58,7 @@ TOOL(compactsnoop) {
                 {"compaction", {{{"on_begin", "on_end"}}}},
                 {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},
       .report = events<Event>(
-          {field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-           field<&Event::pid>("pid", "PID", as::pid, "process"),
+          {who<&Event::who>(id::comm, id::pid),
            field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
            derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone"),
            field<&Event::order>("order", "ORDER", as::small, "2^order pages are wanted; -1: all"),
@@ -89,7 +88,7 @@ TOOL(compactsnoop) {
                .with("extended"),
            field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved")
                .with("extended"),
-           field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
+           who<&Event::who>(id::tid)},
           "kernel-stack"),
       .announce = "Tracing memory compaction",
   };

@@ -50,15 +50,13 @@ TOOL(drsnoop) {
                  "memcg",
                  "reclaim of a single node is not seen: this kernel is built without NUMA"}},
       .report = events<Event>(
-          {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-           field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-           field<&Event::pid>("pid", "PID", as::pid, "process"),
+          {who<&Event::who>(id::uid, id::comm, id::pid),
            field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time in reclaim"),
            field<&Event::reclaimed>("reclaimed_pages", "PAGES", as::pages, "pages reclaimed"),
            derived<Event, free_kb>("free_kb", "FREE(KB)", as::number,
                                    "free memory of the machine when printed")
                .with("extended"),
-           field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
+           who<&Event::who>(id::tid.with("extended")),
            derived<Event, kind>("kind", "KIND", as::wide(as::text, -6), "direct, memcg or node")
                .with("extended|memcg"),
            field<&Event::node>("node", "NODE", as::small,
@@ -68,9 +66,7 @@ TOOL(drsnoop) {
                .with("extended"),
            field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
                .with("extended"),
-           field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                 "cgroup (version 2) of the task")
-               .with("json")},
+           who<&Event::who>(id::cgroup)},
           "kernel-stack"),
       .announce = "Tracing direct reclaim",
   };

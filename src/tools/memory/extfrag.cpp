@@ -51,8 +51,6 @@ std::string as_traced(const Event& e) {
       f.fragmenting, f.change_ownership);
 }
 
-std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
-std::uint64_t pid(const Line& l) { return l.key.pid; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 
 /// Fields that both reports have.
@@ -237,18 +235,15 @@ TOOL(extfrag) {
       .hooks = {{"fallbacks", {{{"on_fallback"}}}}},
       .report = table<extfrag_key, extfrag_count>(
           "fallbacks",
-          {derived<Line, pid>("pid", "PID", as::pid, "process").only("process"),
-           derived<Line, comm>("comm", "COMM", as::comm, "command name of the task")
-               .only("process"),
-           OfLine::alloc_type(), OfLine::fallback_type(), OfLine::alloc_order(),
-           OfLine::fallback_order(), OfLine::fragmenting().with("all"), OfLine::ownership(),
+          {who<&Line::key>(id::pid.only("process"), id::comm.only("process")), OfLine::alloc_type(),
+           OfLine::fallback_type(), OfLine::alloc_order(), OfLine::fallback_order(),
+           OfLine::fragmenting().with("all"), OfLine::ownership(),
            derived<Line, count>("count", "COUNT", as::pages, "how often")},
           "count"),
       .other_reports =
           {{"events",
             events<Event>(
-                {field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-                 field<&Event::pid>("pid", "PID", as::pid, "process"),
+                {who<&Event::who>(id::comm, id::pid),
                  derived<Event, node>("node", "NODE", as::wide(as::number, -4),
                                       "NUMA node of the pages")
                      .with("!raw"),
@@ -268,7 +263,7 @@ TOOL(extfrag) {
                      .with("raw"),
                  field<&Event::pfn>("pfn", "PFN", as::number, "page frame number of the first page")
                      .with("json"),
-                 field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
+                 who<&Event::who>(id::tid)},
                 "kernel-stack")
                 .high_rate()},
            {"index",

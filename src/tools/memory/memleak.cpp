@@ -177,9 +177,7 @@ TOOL(memleak) {
       .other_reports =
           {{"trace",
             events<Event>(
-                {field<&Event::pid>("pid", "PID", as::pid, "process"),
-                 field<&Event::tid>("tid", "TID", as::pid, "thread"),
-                 field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+                {who<&Event::who>(id::pid, id::tid.with({}), id::comm),
                  derived<Event, function>("function", "FUNCTION", as::wide(as::text, -16),
                                           "what was called"),
                  derived<Event, bytes>("bytes", "BYTES", as::number,

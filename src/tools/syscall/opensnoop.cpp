@@ -172,40 +172,34 @@ TOOL(opensnoop) {
                  {{{"on_handle", "on_handle_opened"}}},
                  {},
                  "calls of open_by_handle_at are not seen"}},
-      .report =
-          events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::pid>("pid", "PID", as::pid, "process"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread").with("json"),
-               field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-               derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
-                                          "descriptor of the file; -1: none"),
-               derived<Event, error>("error", "ERR", as::wide(as::small, 3),
-                                     "errno of the call; 0: it succeeded"),
-               derived<Event, flags>("flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
-                   .with("extended"),
-               derived<Event, mode>("mode", "MODE", as::octal(4, -4),
-                                    "permissions of a file that may be made")
-                   .with("extended"),
-               field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
-                                         "time of the call")
-                   .with("latency"),
-               derived<Event, call>("call", "CALL", as::text, "system call").with("json"),
-               derived<Event, directory>("dirfd", "DIRFD", as::small,
-                                         "descriptor that the path is relative to")
-                   .with("json"),
-               derived<Event, argument>("argument", "ARGUMENT", as::text,
-                                        "path as the program gave it")
-                   .with("json"),
-               derived<Event, truncated>("truncated", "CUT", as::small,
-                                         "1: a part of the path is missing")
-                   .with("json"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the task")
-                   .with("json"),
-               derived<Event, path>("path", "PATH", as::rest, "path")})
-              .with_callers<&Event::callers, &Event::pid>("callers")
-              .high_rate(),
+      .report = events<Event>(
+                    {who<&Event::who>(id::uid, id::pid, id::tid, id::comm),
+                     derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
+                                                "descriptor of the file; -1: none"),
+                     derived<Event, error>("error", "ERR", as::wide(as::small, 3),
+                                           "errno of the call; 0: it succeeded"),
+                     derived<Event, flags>("flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
+                         .with("extended"),
+                     derived<Event, mode>("mode", "MODE", as::octal(4, -4),
+                                          "permissions of a file that may be made")
+                         .with("extended"),
+                     field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
+                                               "time of the call")
+                         .with("latency"),
+                     derived<Event, call>("call", "CALL", as::text, "system call").with("json"),
+                     derived<Event, directory>("dirfd", "DIRFD", as::small,
+                                               "descriptor that the path is relative to")
+                         .with("json"),
+                     derived<Event, argument>("argument", "ARGUMENT", as::text,
+                                              "path as the program gave it")
+                         .with("json"),
+                     derived<Event, truncated>("truncated", "CUT", as::small,
+                                               "1: a part of the path is missing")
+                         .with("json"),
+                     who<&Event::who>(id::cgroup),
+                     derived<Event, path>("path", "PATH", as::rest, "path")})
+                    .with_callers<&Event::callers, &Event::who>("callers")
+                    .high_rate(),
       .announce = "Tracing opened files",
   };
 }

@@ -20,7 +20,7 @@ using Line = Row<syscount_key, syscount_counts>;
 
 namespace {
 
-std::uint64_t id(const Line& l) { return l.key.id; }
+std::uint64_t call_or_pid(const Line& l) { return l.key.id; }
 std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
 std::string abi(const Line& l) { return std::string(syscall_abi(l.key.id)); }
 std::uint64_t count(const Line& l) { return l.value.count; }
@@ -136,14 +136,14 @@ TOOL(syscount) {
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = table<syscount_key, syscount_counts>(
           "calls",
-          {derived<Line, id>("syscall", "SYSCALL", as::syscall, "name of the system call")
+          {derived<Line, call_or_pid>("syscall", "SYSCALL", as::syscall, "name of the system call")
                .only("!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
                               "table that its number is of: the machine's own, or that of 32-bit "
                               "programs")
                .only("!process")
                .with("json"),
-           derived<Line, id>("pid", "PID", as::pid, "process").only("process"),
+           derived<Line, call_or_pid>("pid", "PID", as::pid, "process").only("process"),
            derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
                .only("process"),
            derived<Line, count>("count", "COUNT", as::pages, "calls that ended"),
