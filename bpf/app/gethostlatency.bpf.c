@@ -3,6 +3,7 @@
 #include "lib/call.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
+#include "lib/program.bpf.h"
 #include "app/gethostlatency.h"
 
 struct lookup {
@@ -100,14 +101,8 @@ inline_ int end(struct pt_regs *ctx)
 			 begin(ctx, PT_REGS_PARM1(ctx), found, id)) \
 	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, end(ctx))
 
-#ifdef __TARGET_ARCH_x86
-#define SIXTH_ARGUMENT(ctx) ((ctx)->r9)
-#else
-#define SIXTH_ARGUMENT(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
-#endif
-
 LOOKUP(getaddrinfo, GETADDRINFO, 0)
 LOOKUP(gethostbyname, GETHOSTBYNAME, 0)
 LOOKUP(gethostbyname2, GETHOSTBYNAME2, 0)
 LOOKUP(gethostbyname_r, GETHOSTBYNAME_R, PT_REGS_PARM5(ctx))
-LOOKUP(gethostbyname2_r, GETHOSTBYNAME2_R, SIXTH_ARGUMENT(ctx))
+LOOKUP(gethostbyname2_r, GETHOSTBYNAME2_R, PARM6(ctx))

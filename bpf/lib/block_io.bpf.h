@@ -26,9 +26,6 @@ static const struct block_io block_io_zero;
 RQ_SLOTS(struct block_io);
 BIO_SLOTS(struct task_id);
 
-/* Set when all is attached: what began before is not missed. */
-volatile __u64 tracing_since = 0;
-
 inline_ struct block_io *rq_slot_make(struct request *rq)
 {
 	struct block_io *s = rq_slot(rq);
@@ -184,10 +181,7 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 	s = rq_slot(rq);
 	if (s && s->issued && s->wanted)
 		return s;
-	/* A flush has a request that is never issued; it carries no data. */
-	if (rq->__data_len &&
-	    ((s && s->wanted) ||
-	     (!filter.on && !filter_disk_on && tracing_since && rq->start_time_ns > tracing_since)))
+	if (missed_start(rq, s && s->wanted))
 		count(LEDGER_UNMATCHED);
 	if (s) {
 		s->owner.known = 0;

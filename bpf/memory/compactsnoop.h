@@ -6,7 +6,13 @@
 
 #define FREE_AREAS 16 /* more than any kernel's orders; the rest stay 0 */
 
-enum compactsnoop_kind { COMPACT_DIRECT, COMPACT_MANUAL, COMPACT_PROACTIVE, COMPACT_KCOMPACTD };
+enum compactsnoop_kind {
+	COMPACT_DIRECT,
+	COMPACT_MANUAL,
+	COMPACT_PROACTIVE,
+	COMPACT_KCOMPACTD,
+	COMPACT_KINDS
+};
 
 struct compactsnoop_event {
 	struct event_head head;

@@ -3,6 +3,7 @@
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
 #include "memory/drsnoop.h"
 
 struct reclaim {
@@ -58,51 +59,20 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 	return 0;
 }
 
-inline_ u32 this_node(void)
-{
-	return bpf_get_numa_node_id();
-}
-
-SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int on_direct_begin(u64 *ctx)
+inline_ int begin_here(u64 *ctx, u32 args, u32 kind)
 {
 	s32 order;
 	u32 gfp;
 
-	reclaim_args(ctx, tp_args_mm_vmscan_direct_reclaim_begin, &order, &gfp);
-	return begin(DRSNOOP_DIRECT, order, gfp, this_node());
+	reclaim_args(ctx, args, &order, &gfp);
+	return begin(kind, order, gfp, bpf_get_numa_node_id());
 }
 
-SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int on_direct_end(u64 *ctx)
-{
-	return end(ctx, DRSNOOP_DIRECT, ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int on_memcg_begin(u64 *ctx)
-{
-	s32 order;
-	u32 gfp;
-
-	reclaim_args(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, &order, &gfp);
-	return begin(DRSNOOP_MEMCG, order, gfp, this_node());
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
-int on_memcg_end(u64 *ctx)
-{
-	return end(ctx, DRSNOOP_MEMCG, ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_node_reclaim_begin")
-int on_node_begin(u64 *ctx)
-{
-	return begin(DRSNOOP_NODE, (s32)ctx[1], (u32)ctx[2], (u32)ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_node_reclaim_end")
-int on_node_end(u64 *ctx)
-{
-	return end(ctx, DRSNOOP_NODE, ctx[0]);
-}
+PAIR(direct, mm_vmscan_direct_reclaim,
+     begin_here(ctx, tp_args_mm_vmscan_direct_reclaim_begin, DRSNOOP_DIRECT),
+     end(ctx, DRSNOOP_DIRECT, ctx[0]))
+PAIR(memcg, mm_vmscan_memcg_reclaim,
+     begin_here(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, DRSNOOP_MEMCG),
+     end(ctx, DRSNOOP_MEMCG, ctx[0]))
+PAIR(node, mm_vmscan_node_reclaim, begin(DRSNOOP_NODE, (s32)ctx[1], (u32)ctx[2], (u32)ctx[0]),
+     end(ctx, DRSNOOP_NODE, ctx[0]))

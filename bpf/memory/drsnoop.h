@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-enum drsnoop_kind { DRSNOOP_DIRECT, DRSNOOP_MEMCG, DRSNOOP_NODE };
+enum drsnoop_kind { DRSNOOP_DIRECT, DRSNOOP_MEMCG, DRSNOOP_NODE, DRSNOOP_KINDS };
 
 struct drsnoop_event {
 	struct event_head head;

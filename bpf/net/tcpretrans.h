@@ -4,7 +4,7 @@
 
 #include "lib/flow.h"
 
-enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK };
+enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK, TCPRETRANS_KINDS };
 
 struct tcpretrans_event {
 	struct event_head head;

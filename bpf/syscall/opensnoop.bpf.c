@@ -3,12 +3,10 @@
 #define STACK_OF_TASK
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
+#include "lib/since.bpf.h"
 #include "lib/stack.bpf.h"
 #include "lib/text.bpf.h"
 #include "syscall/opensnoop.h"
-
-/* Set when all is attached: attaching opens files itself. */
-volatile __u64 tracing_since = 0;
 
 OPT(bool, failed_only);
 OPT(bool, full_path);
@@ -71,6 +69,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 	bool cut;
 	s64 n;
 
+	/* Attaching opens files itself. */
 	if (!tracing_since || !flags_wanted(flags))
 		return 0;
 	c = current_slot(true);

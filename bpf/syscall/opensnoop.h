@@ -22,6 +22,7 @@ enum opensnoop_call {
 	OPENSNOOP_OPENAT,
 	OPENSNOOP_OPENAT2,
 	OPENSNOOP_HANDLE,
+	OPENSNOOP_CALLS
 };
 
 struct opensnoop_event {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -221,12 +222,13 @@ Field rate(std::string_view key, std::string_view title, Format format, std::str
           }};
 }
 
-/// A number by one of some words: named<Record, kind>({"direct", "memcg"}, "kind", ...). Numbers
-/// beyond them stay numbers.
-template <class Record, auto Function, const auto& Words>
+/// A member that counts through some words: named<&Event::kind, kKinds>("kind", "KIND", ...). A
+/// number beyond them stays a number.
+template <auto Member, const auto& Words>
 Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+  using Record = typename detail::member_of<decltype(Member)>::record;
   return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-            auto n = static_cast<std::size_t>(Function(*static_cast<const Record*>(record)));
+            std::size_t n = static_cast<const Record*>(record)->*Member;
             return n < std::size(Words) ? std::string(Words[n]) : std::to_string(n);
           }};
 }

@@ -94,9 +94,6 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
 Result<void> check_off_cpu(const Config& config) {
   if (config.number("min-block-time", 0) > config.number("max-block-time", UINT64_MAX))
     return usage("--min-block-time is above --max-block-time", "no wait can be both");
-  if (config.given("user-threads-only") && config.given("kernel-threads-only"))
-    return usage("--user-threads-only and --kernel-threads-only exclude each other",
-                 "without both, all threads are traced");
   return {};
 }
 

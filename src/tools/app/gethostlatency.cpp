@@ -13,12 +13,9 @@ using Rodata = rodata_of<gethostlatency_bpf>;
 
 namespace {
 
-std::string function(const Event& e) {
-  constexpr const char* kNames[] = {"getaddrinfo", "gethostbyname", "gethostbyname2",
-                                    "gethostbyname_r", "gethostbyname2_r"};
-  static_assert(std::size(kNames) == GETHOST_FUNCTIONS);
-  return e.function < GETHOST_FUNCTIONS ? kNames[e.function] : "";
-}
+constexpr std::string_view kFunctions[] = {"getaddrinfo", "gethostbyname", "gethostbyname2",
+                                           "gethostbyname_r", "gethostbyname2_r"};
+static_assert(std::size(kFunctions) == GETHOST_FUNCTIONS);
 
 Value host(const Event& e) {
   if (!e.named) return {};
@@ -125,8 +122,8 @@ TOOL(gethostlatency) {
                field<&Event::latency_ns>("latency_ns", "LATms",
                                          as::precise(as::wide(as::milliseconds, 10), 3),
                                          "time from call to return"),
-               derived<Event, function>("function", "FUNCTION", as::wide(as::text, -16),
-                                        "the function that was called")
+               named<&Event::function, kFunctions>("function", "FUNCTION", as::wide(as::text, -16),
+                                                   "the function that was called")
                    .with("extended"),
                derived<Event, error>("error", "ERROR", as::text,
                                      "why nothing was found; empty: found")

@@ -88,7 +88,7 @@ TOOL(execsnoop) {
                           return {};
                         }),
                   number(0, "max-args", "N", "at most so many arguments (default: all)",
-                         setting(&Rodata::max_args)),
+                         Range{.least = 1}, setting(&Rodata::max_args)),
                   flag('P', "parent", "print the parent's name")},
       .hooks = {{"programs", {{{"on_exec"}}}},
                 {"failed execve", {{{"on_execve", "on_failed"}}}, "fails"},

@@ -11,9 +11,8 @@ using Event = drsnoop_event;
 
 namespace {
 
-std::string kind(const Event& e) {
-  return e.kind == DRSNOOP_DIRECT ? "direct" : e.kind == DRSNOOP_MEMCG ? "memcg" : "node";
-}
+constexpr std::string_view kKinds[] = {"direct", "memcg", "node"};
+static_assert(std::size(kKinds) == DRSNOOP_KINDS);
 
 std::uint64_t free_kb(const Event&) { return memory_kb("MemFree"); }
 
@@ -39,10 +38,12 @@ TOOL(drsnoop) {
                      "drsnoop -M -c system.slice/nginx.service"},
                     {"Which code allocates when memory is short?", "drsnoop -K -d 10"}},
       .object = skeleton<drsnoop_bpf>(),
-      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
-                  shared::duration('d'), shared::timestamp(), shared::print_uid(),
-                  shared::extended(), shared::kernel_stack(), shared::stack_depth(),
-                  flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")},
+      .options = joined(
+          {{shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+            shared::duration('d'), shared::timestamp(), shared::print_uid(), shared::extended(),
+            shared::kernel_stack()},
+           belonging_to("kernel-stack", {shared::stack_depth()}),
+           {flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")}}),
       .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},
                 {"memory cgroup reclaim", {{{"on_memcg_begin", "on_memcg_end"}}}, "memcg"},
                 {"node reclaim",
@@ -57,7 +58,8 @@ TOOL(drsnoop) {
                                    "free memory of the machine when printed")
                .with("extended"),
            who<&Event::who>(id::tid.with("extended")),
-           derived<Event, kind>("kind", "KIND", as::wide(as::text, -6), "direct, memcg or node")
+           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
+                                       "direct, memcg or node")
                .with("extended|memcg"),
            field<&Event::node>("node", "NODE", as::small,
                                "NUMA node of the CPU, or the one reclaimed")

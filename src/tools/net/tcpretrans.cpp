@@ -13,14 +13,10 @@ using Count = Row<flow, tcpretrans_count>;
 
 namespace {
 
-std::string sign(const Event& e) {
-  return e.kind == TCPRETRANS_PROBE ? "L>" : e.kind == TCPRETRANS_SYNACK ? "S>" : "R>";
-}
-std::string kind(const Event& e) {
-  return e.kind == TCPRETRANS_PROBE    ? "loss_probe"
-         : e.kind == TCPRETRANS_SYNACK ? "syn_ack"
-                                       : "retransmit";
-}
+constexpr std::string_view kSigns[] = {"R>", "L>", "S>"};
+constexpr std::string_view kKinds[] = {"retransmit", "loss_probe", "syn_ack"};
+static_assert(std::size(kSigns) == TCPRETRANS_KINDS && std::size(kKinds) == TCPRETRANS_KINDS);
+
 std::string state(const Event& e) { return tcp_state(e.state); }
 std::string arrow(const Count&) { return "<->"; }
 
@@ -68,15 +64,16 @@ TOOL(tcpretrans) {
           events<Event>(
               {owner<&Event::owner>(id::pid, id::comm.with("wide")),
                net::ip_version<&Event::flow>(), net::local_endpoint<&Event::flow>(),
-               derived<Event, sign>("sign", "T>", as::wide(as::text, -2),
-                                    "R: retransmit, L: tail loss probe, S: SYN|ACK")
+               named<&Event::kind, kSigns>("sign", "T>", as::wide(as::text, -2),
+                                           "R: retransmit, L: tail loss probe, S: SYN|ACK")
                    .in_text(),
                net::remote_endpoint<&Event::flow>(),
                derived<Event, state>("state", "STATE", as::text, "state of the connection"),
                field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
                                        "first sequence number of the segment")
                    .with("sequence"),
-               derived<Event, kind>("kind", "KIND", as::text, "retransmit, loss_probe or syn_ack")
+               named<&Event::kind, kKinds>("kind", "KIND", as::text,
+                                           "retransmit, loss_probe or syn_ack")
                    .with("json"),
                field<&Event::length>("length_bytes", "LEN", as::number,
                                      "length; SYN and FIN count as a byte")

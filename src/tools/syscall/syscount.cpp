@@ -38,12 +38,11 @@ Result<void> take_errno(Config& c, std::string_view text) {
   return {};
 }
 
-Result<void> take_parent(Config& c, std::string_view text) {
-  auto pid = parse_unsigned(text);
-  if (!pid || *pid == 0 || *pid > INT32_MAX)
-    return Error{fmt::format("--ppid: '{}' is not a process id", text), {}, {}, kUsage};
-  c.set(setting(&Opt::parent), *pid);
-  return {};
+Option parent() {
+  auto o = number(0, "ppid", "PID", "only processes whose parent is this one", Range{1, INT32_MAX},
+                  setting(&Opt::parent));
+  o.complete = Complete::pid;
+  return o;
 }
 
 std::string list() {
@@ -86,8 +85,7 @@ std::vector<Option> options() {
       shared::sort(),
   };
   for (auto& o : shared::task_filters()) all.push_back(std::move(o));
-  all.push_back(value(0, "ppid", "PID", "only processes whose parent is this one", take_parent,
-                      Complete::pid));
+  all.push_back(parent());
   all.push_back(shared::duration('d'));
   all.push_back(shared::max_keys());
   return all;

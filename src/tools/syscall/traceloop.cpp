@@ -71,9 +71,6 @@ bool keeps(const Config& c) {
 }
 
 Result<void> check(const Config& c) {
-  auto size = c.number("size", kLeastSlots);
-  if (size < kLeastSlots || size > kMostSlots)
-    return Error{fmt::format("--size: needs {} to {}", kLeastSlots, kMostSlots), {}, {}, kUsage};
   // Calls of the whole system as they come would be those of whoever reads them.
   if (!keeps(c) && !c.filters_tasks() && c.cgroups.empty() && !c.given("explain"))
     return Error{"nothing is named whose calls to show",
@@ -127,7 +124,7 @@ TOOL(traceloop) {
            number('s', "size", "CALLS",
                   "calls to keep for each CPU and recorder, each string of one as another; rounded "
                   "up to a power of two (default: 8192, which are 1 MiB)",
-                  {}),
+                  Range{kLeastSlots, kMostSlots}, {}),
            flag(0, "dump-on-exit", "show what was recorded when tracing ends"),
            one_of(value(0, "dump-signal", "SIGNAL", "show it when this signal comes, USR1 or USR2",
                         take_signal),

@@ -113,6 +113,7 @@ TEST_P(EveryTool, HasWellFormedOptions) {
                             [](char c) { return islower(c) || isdigit(c) || c == '-'; }));
     expect_fragment(o.doc, "doc");
     EXPECT_TRUE(o.apply);
+    expect_condition(o.belongs_to);
     EXPECT_FALSE(std::any_of(o.metavar.begin(), o.metavar.end(), [](char c) { return islower(c); }))
         << o.metavar;
     if (o.metavar.empty()) {
