@@ -73,7 +73,7 @@ inline_ int end(struct pt_regs *ctx)
 	struct lookup *l = current_slot(false);
 	u32 bytes;
 
-	/* No begin: filtered, not tracked (counted there), a part of another call. */
+	/* No start: filtered, not tracked (counted there), a part of another call. */
 	if (!l || !call_end(&l->call, ctx))
 		return 0;
 	l->e.head.time_ns = l->call.start;

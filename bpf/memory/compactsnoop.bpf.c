@@ -153,7 +153,7 @@ int on_end(u64 *ctx)
 	struct compactsnoop_event *e;
 	u64 now = bpf_ktime_get_ns();
 
-	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
 	if (!r || !r->start)
 		return 0;
 	e = emit_begin_stack(sizeof(*e));

@@ -39,7 +39,7 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 	struct drsnoop_event *e;
 	u64 now;
 
-	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
 	if (!r || !r->start || r->kind != kind)
 		return 0;
 	now = bpf_ktime_get_ns();

@@ -112,7 +112,7 @@ inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 ti
 	held_take(&key, &h);
 }
 
-/* The call that ends, if it is an outermost one whose begin was seen; its start in *start. */
+/* The call that ends, if it is an outermost one whose entry was seen; its start in *start. */
 inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 {
 	struct allocation *a = current_slot(false);

@@ -157,7 +157,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	struct open_record *r;
 	u64 now, bytes;
 
-	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
 	if (!c || !c->start)
 		return 0;
 	now = bpf_ktime_get_ns();

@@ -88,7 +88,7 @@ std::vector<Field> who(const id::Part<Of>&... parts) {
   })...};
 }
 
-/// Of a struct task_id; empty where nobody is known.
+/// Of a struct task_id; empty where no task is known.
 template <auto Owner, class... Of>
 std::vector<Field> owner(const id::Part<Of>&... parts) {
   using Record = typename detail::member_of<decltype(Owner)>::record;

@@ -18,7 +18,7 @@ Option stack_depth() {
 }
 Option stack_storage() {
   return limit("stack-storage-size", "STACKS",
-               "different stacks that can be told apart (default: by the machine's memory)",
+               "maximum unique stacks (default: scaled to the machine's memory)",
                &Config::max_stacks, 1 << 24);
 }
 
@@ -48,7 +48,7 @@ Option unwind() {
           0, "unwind", "HOW",
           "how user stacks are walked: auto (default), by the unwind tables of programs and "
           "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
-          "off, not at all: only where the task stands",
+          "off: only the current instruction address",
           [](Config& c, std::string_view text) -> Result<void> {
             if (text == "auto")
               c.unwind = Config::automatic;

@@ -60,13 +60,14 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(duration());
   all.push_back(simple('j', "json", "one JSON object per line"));
   all.push_back(csv());
-  all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
+  all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
   if (auto doc = ring_doc(tool); !doc.empty())
     all = joined({all, belonging_to(ring_condition(tool), {limit("ring-size", "BYTES", doc,
                                                                  &Config::ring_bytes, 1 << 30)})});
-  all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
-  all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));
+  all.push_back(
+      simple(0, "explain", "show which attach points would be used here, and why, then exit"));
+  all.push_back(simple('v', "verbose", "verbose: hooks, map sizes and verifier log on stderr"));
   all.push_back(simple('h', "help", "print this help"));
   all.push_back(simple('V', "version", "print the version"));
   return all;

@@ -70,7 +70,7 @@ TOOL(execsnoop) {
           "Not seen: failed tries of 32-bit programs on a 64-bit kernel and through io_uring.",
       .overhead = "one hook per program run, about a microsecond; with --fails two more",
       .examples = {{"execsnoop", "all programs that are run"},
-                   {"execsnoop -x -T", "with tries that failed, and the time of day"},
+                   {"execsnoop -x -T", "with attempts that failed, and the time of day"},
                    {"execsnoop -U -n sh", "shells, and whose"},
                    {"execsnoop -q -l /etc/passwd", "what has this in its arguments, quoted"}},
       .questions = {{"What short-lived programs are run here?", "execsnoop"},

@@ -73,7 +73,8 @@ std::vector<Completion> errors() {
 std::vector<Option> options() {
   std::vector<Option> all = {
       flag('P', "process", "by process rather than by system call", setting(&Opt::by_process)),
-      flag('L', "latency", "also the time in them; rows by that", setting(&Opt::timed)),
+      flag('L', "latency", "also measure the time in each call, and sort by it",
+           setting(&Opt::timed)),
       shared::milliseconds("the time in milliseconds"),
       flag('x', "failures", "only calls that failed", setting(&Opt::failures)),
       one_of(value('e', "errno", "ERROR",
@@ -127,7 +128,7 @@ TOOL(syscount) {
       .positionals = shared::interval_count(),
       .options = options(),
       .hooks = {{"ends of calls", {{{"on_exit"}}}},
-                {"begins of calls", {{{"on_enter"}}}, "latency"},
+                {"starts of calls", {{{"on_enter"}}}, "latency"},
                 {"signals",
                  {{{"on_signal"}}},
                  {},
