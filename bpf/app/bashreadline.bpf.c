@@ -21,10 +21,7 @@ inline_ long read_line(struct bashreadline_event *e, u64 line, u32 most)
 	e->command.at = sizeof(*e);
 	e->command.bytes = bytes > 0 ? bytes - 1 : 0;
 	e->head.time_ns = bpf_ktime_get_ns();
-	e->cgroup = bpf_get_current_cgroup_id();
-	e->pid = current_tgid();
-	e->uid = (u32)bpf_get_current_uid_gid();
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	identify_current(&e->who);
 	return bytes;
 }
 

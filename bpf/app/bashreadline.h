@@ -9,12 +9,9 @@
 /* The line follows. */
 struct bashreadline_event {
 	struct event_head head;
-	__u64 cgroup;
-	__u32 pid;
-	__u32 uid;
+	struct task_id who;
 	struct text command;
 	__u32 pad;
-	char comm[COMM_LEN];
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "lib/call.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
+#include "lib/program.bpf.h"
 #include "app/gethostlatency.h"
 
 struct lookup {
@@ -72,7 +73,7 @@ inline_ int end(struct pt_regs *ctx)
 	struct lookup *l = current_slot(false);
 	u32 bytes;
 
-	/* No begin: filtered, not tracked (counted there), a part of another call. */
+	/* No start: filtered, not tracked (counted there), a part of another call. */
 	if (!l || !call_end(&l->call, ctx))
 		return 0;
 	l->e.head.time_ns = l->call.start;
@@ -85,11 +86,7 @@ inline_ int end(struct pt_regs *ctx)
 	}
 	if (l->name_at && ((!l->e.named && !read_name(l)) || l->e.host.bytes >= HOST_BYTES))
 		count(LEDGER_TRUNCATED);
-	l->e.pid = current_tgid();
-	l->e.tid = current_tid();
-	l->e.uid = (u32)bpf_get_current_uid_gid();
-	l->e.cgroup = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(l->e.comm, sizeof(l->e.comm));
+	identify_current(&l->e.who);
 	l->e.host.at = sizeof(l->e);
 	bytes = l->e.host.bytes;
 	barrier_var(bytes);
@@ -104,14 +101,8 @@ inline_ int end(struct pt_regs *ctx)
 			 begin(ctx, PT_REGS_PARM1(ctx), found, id)) \
 	ON_USER_FUNCTION("uretprobe/libc:" #function, on_##function##_return, end(ctx))
 
-#ifdef __TARGET_ARCH_x86
-#define SIXTH_ARGUMENT(ctx) ((ctx)->r9)
-#else
-#define SIXTH_ARGUMENT(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
-#endif
-
 LOOKUP(getaddrinfo, GETADDRINFO, 0)
 LOOKUP(gethostbyname, GETHOSTBYNAME, 0)
 LOOKUP(gethostbyname2, GETHOSTBYNAME2, 0)
 LOOKUP(gethostbyname_r, GETHOSTBYNAME_R, PT_REGS_PARM5(ctx))
-LOOKUP(gethostbyname2_r, GETHOSTBYNAME2_R, SIXTH_ARGUMENT(ctx))
+LOOKUP(gethostbyname2_r, GETHOSTBYNAME2_R, PARM6(ctx))

@@ -20,17 +20,13 @@ enum gethostlatency_function {
 struct gethostlatency_event {
 	struct event_head head;
 	__u64 latency_ns;
-	__u64 cgroup;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
+	struct task_id who;
 	__s32 result; /* what was returned; for those that return a pointer -1 if it was NULL */
 	__u8 function;
 	__u8 failed;
 	__u8 named; /* else the call was without a name, or it could not be read */
-	__u8 pad;
+	__u8 pad[5];
 	struct text host;
-	char comm[COMM_LEN];
 };
 
 #endif

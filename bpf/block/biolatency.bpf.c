@@ -21,9 +21,6 @@ BIO_SLOTS(u8);
 
 HISTOGRAM(latency, struct biolatency_key)
 
-/* Set when all is attached: what began before is not missed. */
-volatile __u64 tracing_since = 0;
-
 /* Known of it in this life. Before 6.5 none tells that another one has begun. */
 inline_ bool known_wanted(struct io *s, u64 life)
 {
@@ -102,10 +99,7 @@ int on_complete(u64 *ctx)
 		return 0;
 	s = rq_slot(rq);
 	if (!s || !s->start) {
-		/* A flush has a request that is never issued; it carries no data. */
-		if (rq->__data_len &&
-		    ((s && s->wanted) || (!filter.on && !filter_disk_on && tracing_since &&
-					  rq->start_time_ns > tracing_since)))
+		if (missed_start(rq, s && s->wanted))
 			count(LEDGER_UNMATCHED);
 		if (s)
 			s->wanted = 0;

@@ -2,12 +2,10 @@
 #ifndef CORETAP_BIOSNOOP_H
 #define CORETAP_BIOSNOOP_H
 
-#include "lib/block_io.h"
+#include "lib/shared.h"
 
 /* Beside the previous I/O on that disk; none, or not asked for. */
 enum biosnoop_pattern { BIOSNOOP_NO_PATTERN, BIOSNOOP_SEQUENTIAL, BIOSNOOP_RANDOM };
-
-/* Whose it is: all zero where nobody is known. */
 
 struct biosnoop_event {
 	struct event_head head;
@@ -20,7 +18,7 @@ struct biosnoop_event {
 	__s32 status; /* below 0: an errno; else the block layer's own numbers */
 	__u32 pattern;
 	__u32 queue_known;
-	struct block_owner owner;
+	struct task_id owner;
 };
 
 #endif

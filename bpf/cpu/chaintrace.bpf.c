@@ -16,7 +16,7 @@ struct off {
 	struct stack_party waker[CHAIN_MOST];
 };
 
-TASK_SLOT(struct off);
+OFF_CPU_SLOT(struct off);
 CPU_SLOTS(chain_entry, struct stack_row);
 
 SEC("tp_btf/sched_waking")
@@ -61,20 +61,15 @@ int on_switch(u64 *ctx)
 		if (off) {
 			off->wanted = leaves_wanted(prev, state);
 			if (off->wanted)
-				leave_cpu(ctx, prev, &off->at, now);
+				leave_cpu(ctx, &off->at, now);
 			else
 				off->at = (struct off_cpu){ .start = now };
 			off->wakers = 0;
 		}
 	}
 
-	if (!next->pid)
-		return 0;
-	off = task_slot(next);
-	if (!off || !off->at.start)
-		return 0;
-	ns = back_on_cpu(&off->at, now);
-	if (!off->wanted || !wanted_time(ns))
+	off = returns_to_cpu(next, now, &ns);
+	if (!off || !off->wanted || !wanted_time(ns))
 		return 0;
 	entry = cpu_slot(&chain_entry);
 	if (!entry)

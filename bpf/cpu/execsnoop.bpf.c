@@ -37,13 +37,8 @@ inline_ void describe(struct exec_record *r, struct task_struct *parent, s32 ret
 	e->ret = ret;
 	e->max_args = max_args;
 	e->what = quote ? EXECSNOOP_QUOTE : 0;
-	e->pid = current_tgid();
-	e->tid = current_tid();
 	e->ppid = view_pidns ? pid_seen(BPF_CORE_READ(parent, group_leader, thread_pid)) :
 			       BPF_CORE_READ(parent, tgid);
-	e->uid = (u32)bpf_get_current_uid_gid();
-	e->cgroup = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bpf_core_read_str(e->parent_comm, sizeof(e->parent_comm), &parent->comm);
 	e->file.at = sizeof(*e);
 }
@@ -77,9 +72,10 @@ int on_exec(u64 *ctx)
 		return 0;
 	describe(r, t->real_parent, 0);
 	e = &r->event;
+	identify_task(&e->who, t);
 	e->head.time_ns = bpf_ktime_get_ns();
 	if (!view_pidns)
-		e->tid = (u32)ctx[1];
+		e->who.tid = (u32)ctx[1];
 	n = bpf_probe_read_kernel_str(r->text, FILE_MOST + 1, bprm->filename);
 	if (n > 0)
 		file = (n - 1) & FILE_MOST;
@@ -180,6 +176,7 @@ int on_failed(struct exit_ctx *ctx)
 		return 0;
 	describe(r, BPF_CORE_READ(current_task(), real_parent), ctx->ret);
 	e = &r->event;
+	identify_current(&e->who);
 	e->head.time_ns = start;
 	n = text_user(r->text, FILE_MOST - 1, (void *)a->file, &cut);
 	if (n > 0)

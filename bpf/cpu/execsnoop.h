@@ -12,18 +12,13 @@ enum execsnoop_what {
 
 struct execsnoop_event {
 	struct event_head head;
-	__u64 cgroup;
-	__u32 pid;
+	struct task_id who; /* tid: before, as a thread that runs a program becomes the first */
 	__u32 ppid;
-	__u32 tid; /* before: a thread that runs a program becomes the process' first */
-	__u32 uid;
 	__s32 ret;
 	__u32 max_args;
 	__u32 what;
 	struct text args; /* each with a terminator */
 	struct text file;
-	__u32 pad;
-	char comm[COMM_LEN];
 	char parent_comm[COMM_LEN];
 };
 

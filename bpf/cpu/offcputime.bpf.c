@@ -7,7 +7,7 @@ struct off {
 	u64 runnable;
 };
 
-TASK_SLOT(struct off);
+OFF_CPU_SLOT(struct off);
 
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
@@ -23,18 +23,13 @@ int on_switch(u64 *ctx)
 	if (leaves_wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {
-			leave_cpu(ctx, prev, &off->at, now);
+			leave_cpu(ctx, &off->at, now);
 			off->runnable = !state;
 		}
 	}
 
-	if (!next->pid)
-		return 0;
-	off = task_slot(next);
-	if (!off || !off->at.start)
-		return 0;
-	ns = back_on_cpu(&off->at, now);
-	if (!wanted_time(ns))
+	off = returns_to_cpu(next, now, &ns);
+	if (!off || !wanted_time(ns))
 		return 0;
 	p->state = off->runnable ? STACK_RUNNABLE : STACK_TASK;
 	party_off_cpu(p, next, &off->at, &kernel);

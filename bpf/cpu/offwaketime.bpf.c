@@ -10,7 +10,7 @@ struct off {
 	struct stack_party waker;
 };
 
-TASK_SLOT(struct off);
+OFF_CPU_SLOT(struct off);
 
 SEC("tp_btf/sched_waking")
 int on_waking(u64 *ctx)
@@ -38,18 +38,13 @@ int on_switch(u64 *ctx)
 	if (state && leaves_wanted(prev, state)) {
 		off = task_slot_make(prev);
 		if (off) {
-			leave_cpu(ctx, prev, &off->at, now);
+			leave_cpu(ctx, &off->at, now);
 			off->woken = 0;
 		}
 	}
 
-	if (!next->pid)
-		return 0;
-	off = task_slot(next);
-	if (!off || !off->at.start)
-		return 0;
-	ns = back_on_cpu(&off->at, now);
-	if (!wanted_time(ns))
+	off = returns_to_cpu(next, now, &ns);
+	if (!off || !wanted_time(ns))
 		return 0;
 	party_off_cpu(&entry.party[0], next, &off->at, &kernel);
 	if (off->woken)

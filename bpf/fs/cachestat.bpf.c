@@ -3,6 +3,7 @@
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
 #include "fs/cachestat.h"
 
 SUMS(pages, struct cachestat_sums)
@@ -117,29 +118,8 @@ inline_ int accessed(void *folio)
 	return 0;
 }
 
-SEC("fentry/folio_mark_accessed")
-int folio_accessed(u64 *ctx)
-{
-	return accessed((void *)ctx[0]);
-}
-
-SEC("kprobe/folio_mark_accessed")
-int folio_accessed_kprobe(struct pt_regs *ctx)
-{
-	return accessed((void *)PT_REGS_PARM1(ctx));
-}
-
-SEC("fentry/mark_page_accessed")
-int page_accessed(u64 *ctx)
-{
-	return accessed((void *)ctx[0]);
-}
-
-SEC("kprobe/mark_page_accessed")
-int page_accessed_kprobe(struct pt_regs *ctx)
-{
-	return accessed((void *)PT_REGS_PARM1(ctx));
-}
+FUNC_ENTRY(folio_accessed, folio_mark_accessed, accessed((void *)arg[0]))
+FUNC_ENTRY(page_accessed, mark_page_accessed, accessed((void *)arg[0]))
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int on_add(u64 *ctx)

@@ -53,9 +53,7 @@ int on_exit(u64 *ctx)
 	e->head.time_ns = now;
 	e->latency_ns = since(start, now);
 	e->result = ctx[1];
-	e->pid = current_tgid();
-	e->tid = current_tid();
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	identify_current(&e->who);
 	e->write = call->io.write;
 	e->mode = call->io.mode & MODE_FORMAT;
 	file_identity(&e->file, file);

@@ -6,16 +6,14 @@
 
 struct fileslower_event {
 	struct event_head head;
+	struct task_id who;
 	struct file_id file;
 	__u64 latency_ns;
 	__s64 result;
-	__u32 pid;
-	__u32 tid;
 	__u32 mode;
 	__u32 write;
 	__u32 path_kind; /* enum path_kind */
 	struct text path;
-	char comm[COMM_LEN];
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "lib/filter.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
 #include "fs/readahead.h"
 
 SUMS(pages, struct readahead_sums)
@@ -127,29 +128,8 @@ inline_ u64 size_of(struct file_ra_state *ra)
 	return BPF_CORE_READ(ra, size);
 }
 
-SEC("fentry/page_cache_ra_unbounded")
-int in_unbounded(u64 *ctx)
-{
-	return by_control((void *)ctx[0], ctx[1]);
-}
-
-SEC("fentry/page_cache_ra_order")
-int in_order(u64 *ctx)
-{
-	return by_control((void *)ctx[0], size_of((void *)ctx[1]));
-}
-
-SEC("kprobe/page_cache_ra_unbounded")
-int in_unbounded_kprobe(struct pt_regs *ctx)
-{
-	return by_control((void *)PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
-}
-
-SEC("kprobe/page_cache_ra_order")
-int in_order_kprobe(struct pt_regs *ctx)
-{
-	return by_control((void *)PT_REGS_PARM1(ctx), size_of((void *)PT_REGS_PARM2(ctx)));
-}
+FUNC_ENTRY(in_unbounded, page_cache_ra_unbounded, by_control((void *)arg[0], arg[1]))
+FUNC_ENTRY(in_order, page_cache_ra_order, by_control((void *)arg[0], size_of((void *)arg[1])))
 
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int on_add(u64 *ctx)
@@ -298,57 +278,14 @@ inline_ u64 fault_mapping(struct vm_fault *fault)
 	return (u64)BPF_CORE_READ(fault, vma, vm_file, f_mapping);
 }
 
-SEC("fentry/folio_mark_accessed")
-int folio_used(u64 *ctx)
+inline_ int faulted(struct vm_fault *fault)
 {
-	return marked((void *)ctx[0]);
-}
-
-SEC("fentry/mark_page_accessed")
-int page_used(u64 *ctx)
-{
-	return marked((void *)ctx[0]);
-}
-
-SEC("fentry/filemap_map_pages")
-int in_map(u64 *ctx)
-{
-	return use_range(fault_mapping((void *)ctx[0]), ctx[1], ctx[2]);
-}
-
-SEC("fentry/filemap_fault")
-int in_fault(u64 *ctx)
-{
-	struct vm_fault *fault = (void *)ctx[0];
 	u64 index = BPF_CORE_READ(fault, pgoff);
 
 	return use_range(fault_mapping(fault), index, index);
 }
 
-SEC("kprobe/folio_mark_accessed")
-int folio_used_kprobe(struct pt_regs *ctx)
-{
-	return marked((void *)PT_REGS_PARM1(ctx));
-}
-
-SEC("kprobe/mark_page_accessed")
-int page_used_kprobe(struct pt_regs *ctx)
-{
-	return marked((void *)PT_REGS_PARM1(ctx));
-}
-
-SEC("kprobe/filemap_map_pages")
-int in_map_kprobe(struct pt_regs *ctx)
-{
-	return use_range(fault_mapping((void *)PT_REGS_PARM1(ctx)), PT_REGS_PARM2(ctx),
-			 PT_REGS_PARM3(ctx));
-}
-
-SEC("kprobe/filemap_fault")
-int in_fault_kprobe(struct pt_regs *ctx)
-{
-	struct vm_fault *fault = (void *)PT_REGS_PARM1(ctx);
-	u64 index = BPF_CORE_READ(fault, pgoff);
-
-	return use_range(fault_mapping(fault), index, index);
-}
+FUNC_ENTRY(folio_used, folio_mark_accessed, marked((void *)arg[0]))
+FUNC_ENTRY(page_used, mark_page_accessed, marked((void *)arg[0]))
+FUNC_ENTRY(in_map, filemap_map_pages, use_range(fault_mapping((void *)arg[0]), arg[1], arg[2]))
+FUNC_ENTRY(in_fault, filemap_fault, faulted((void *)arg[0]))

@@ -4,6 +4,7 @@
 #define CORETAP_BLOCK_BPF_H
 
 #include "lib/filter.bpf.h"
+#include "lib/since.bpf.h"
 
 OPT(bool, filter_disk_on);
 OPT(__u32, filter_disk); /* major << 20 | minor */
@@ -57,6 +58,16 @@ inline_ bool keep_disk(struct request *rq)
 inline_ bool rq_done(struct request *rq, u32 bytes)
 {
 	return bytes >= rq->__data_len;
+}
+
+/*
+ * Was the start of a request that completes missed? A flush has a request that is never issued; it
+ * carries no data.
+ */
+inline_ bool missed_start(struct request *rq, bool wanted)
+{
+	return rq->__data_len &&
+	       (wanted || (!filter.on && !filter_disk_on && began_traced(rq->start_time_ns)));
 }
 
 /* The cgroup that the I/O is charged to lies in the wanted one: right for writeback too. */

@@ -9,7 +9,6 @@
 #define CORETAP_BLOCK_IO_BPF_H
 
 #include "lib/block.bpf.h"
-#include "lib/block_io.h"
 
 struct block_io {
 	u64 inserted; /* 0: not yet */
@@ -19,16 +18,13 @@ struct block_io {
 	u32 tag;    /* the tool's */
 	u64 wanted; /* its submission was seen, and not filtered */
 	u64 began;  /* the kernel's own stamp of the request, which tells its lives apart */
-	struct block_owner owner;
+	struct task_id owner;
 };
 
 static const struct block_io block_io_zero;
 
 RQ_SLOTS(struct block_io);
-BIO_SLOTS(struct block_owner);
-
-/* Set when all is attached: what began before is not missed. */
-volatile __u64 tracing_since = 0;
+BIO_SLOTS(struct task_id);
 
 inline_ struct block_io *rq_slot_make(struct request *rq)
 {
@@ -39,16 +35,6 @@ inline_ struct block_io *rq_slot_make(struct request *rq)
 		s = rq_slot(rq);
 	}
 	return s;
-}
-
-inline_ void fill_owner(struct block_owner *o)
-{
-	o->cgroup = bpf_get_current_cgroup_id();
-	o->pid = current_tgid();
-	o->tid = current_tid();
-	o->uid = (u32)bpf_get_current_uid_gid();
-	o->known = 1;
-	bpf_get_current_comm(o->comm, sizeof(o->comm));
 }
 
 /* In the submitter's context: only here is it known whose the I/O is. */
@@ -72,7 +58,7 @@ int on_io_start(u64 *ctx)
 		return 0;
 	s->inserted = s->issued = 0;
 	s->wanted = 1;
-	fill_owner(&s->owner);
+	identify_current(&s->owner);
 	return 0;
 }
 
@@ -81,11 +67,11 @@ SEC("tp_btf/block_getrq")
 int on_getrq(u64 *ctx)
 {
 	u64 bio = getrq_bio(ctx);
-	struct block_owner o = {};
+	struct task_id o = {};
 
 	if (!keep_submission((struct bio *)bio))
 		return 0;
-	fill_owner(&o);
+	identify_current(&o);
 	bio_slot_put(bio, &o);
 	return 0;
 }
@@ -94,12 +80,12 @@ int on_getrq(u64 *ctx)
  * A flush of the device serves requests that wait for it, the first of which is taken for its
  * submitter: it may still have its bio, or be written already and wait for the flush behind it.
  */
-inline_ bool find_flusher(struct request *flush, struct block_owner *owner)
+inline_ bool find_flusher(struct request *flush, struct task_id *owner)
 {
 	struct request *waits = first_waiting(flush);
 	struct block_io *s = rq_slot(waits);
 	u64 bio = (u64)BPF_CORE_READ(waits, bio);
-	struct block_owner *by_bio;
+	struct task_id *by_bio;
 
 	if (known_by_bio()) {
 		by_bio = bpf_map_lookup_elem(&bios, &bio);
@@ -114,7 +100,7 @@ inline_ bool find_flusher(struct request *flush, struct block_owner *owner)
 	return true;
 }
 
-inline_ bool find_owner(struct request *rq, struct block_owner *owner)
+inline_ bool find_owner(struct request *rq, struct task_id *owner)
 {
 	if (is_flush(rq))
 		return find_flusher(rq, owner);
@@ -124,7 +110,7 @@ inline_ bool find_owner(struct request *rq, struct block_owner *owner)
 /* At the first of insertion and issue of a request that is not known to be wanted yet. */
 inline_ struct block_io *claim(struct request *rq)
 {
-	struct block_owner owner = {};
+	struct task_id owner = {};
 	struct block_io *s;
 
 	if (!find_owner(rq, &owner)) {
@@ -195,10 +181,7 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 	s = rq_slot(rq);
 	if (s && s->issued && s->wanted)
 		return s;
-	/* A flush has a request that is never issued; it carries no data. */
-	if (rq->__data_len &&
-	    ((s && s->wanted) ||
-	     (!filter.on && !filter_disk_on && tracing_since && rq->start_time_ns > tracing_since)))
+	if (missed_start(rq, s && s->wanted))
 		count(LEDGER_UNMATCHED);
 	if (s) {
 		s->owner.known = 0;

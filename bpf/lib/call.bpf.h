@@ -19,7 +19,7 @@ struct {
 	__type(value, u32);
 } no_programs SEC(".maps");
 
-/* A program on a function's begin or end: SEC and name, and what it returns, by `ctx`. */
+/* A program at a function's entry or return: SEC and name, and what it returns, by `ctx`. */
 #define ON_USER_FUNCTION(section, name, result)              \
 	SEC(section)                                         \
 	int name(struct pt_regs *ctx)                        \

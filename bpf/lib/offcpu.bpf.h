@@ -56,7 +56,7 @@ struct off_cpu {
 	u64 user;  /* its stack; kept as the last one's when it is back */
 };
 
-inline_ void leave_cpu(void *ctx, struct task_struct *prev, struct off_cpu *off, u64 now)
+inline_ void leave_cpu(void *ctx, struct off_cpu *off, u64 now)
 {
 	if (off->start) /* the kernel has left out the switch to it */
 		count(LEDGER_UNMATCHED);
@@ -71,6 +71,27 @@ inline_ u64 back_on_cpu(struct off_cpu *off, u64 now)
 	off->start = 0;
 	return ns;
 }
+
+/*
+ * TASK_SLOT() of a slot with a struct off_cpu as its member `at`. returns_to_cpu(): that of the
+ * task which is back, with its time off the CPU; NULL: it was not wanted, or not seen leaving.
+ * Leaving is not in it: of a slot that a function returns the compiler asks once more whether it is
+ * there.
+ */
+#define OFF_CPU_SLOT(slot_type)                                                       \
+	TASK_SLOT(slot_type);                                                         \
+	inline_ slot_type *returns_to_cpu(struct task_struct *next, u64 now, u64 *ns) \
+	{                                                                             \
+		slot_type *off;                                                       \
+                                                                                      \
+		if (!next->pid)                                                       \
+			return NULL;                                                  \
+		off = task_slot(next);                                                \
+		if (!off || !off->at.start)                                           \
+			return NULL;                                                  \
+		*ns = back_on_cpu(&off->at, now);                                     \
+		return off;                                                           \
+	}
 
 /* Who is back, and where it had been; *kernel is for stack_add. */
 inline_ void party_off_cpu(struct stack_party *p, struct task_struct *next, struct off_cpu *off,

@@ -12,7 +12,7 @@ enum record_kind {
 
 enum record_flag {
 	RECORD_UNFINISHED = 1, /* no result: still going on, or its task was killed in it */
-	RECORD_HEADLESS = 2,   /* its begin was not seen */
+	RECORD_HEADLESS = 2,   /* its start was not seen */
 	RECORD_CUT = 4,        /* text: there is more than was taken */
 	RECORD_MORE = 8,       /* text: goes on in the next slot */
 };

@@ -11,15 +11,15 @@
 
 /* Why an event is not in the output. What is shown is counted where it is shown. */
 enum ledger_cause {
-	LEDGER_FILTERED,      /* the user's filters do not want it */
+	LEDGER_FILTERED,      /* excluded by the user's filters */
 	LEDGER_LOST,          /* ring buffer full */
 	LEDGER_UNTRACKED,     /* a map was full */
-	LEDGER_UNMATCHED,     /* an end without its begin */
+	LEDGER_UNMATCHED,     /* its start or its end was not seen */
 	LEDGER_TRUNCATED,     /* shown, but shortened */
 	LEDGER_STACK_FAILED,  /* shown, but without its stack */
 	LEDGER_STACK_CUT,     /* shown, but its user stack ends too early */
 	LEDGER_STACK_GUESSED, /* shown, but frames of its user stack were guessed */
-	LEDGER_OVERWRITTEN,   /* in a flight recorder, before it was asked for */
+	LEDGER_OVERWRITTEN,   /* in a flight recorder, before the dump */
 	LEDGER_MISSED,        /* the kernel skipped the program; it keeps that count itself */
 	LEDGER_CAUSES
 };
@@ -249,6 +249,16 @@ struct pfn_range {
 
 /* The most pieces that --node and --zone may ask for. */
 #define ZONE_RANGES 64
+
+/* Who does or owns something, with the numbers of the loader's pid namespace. */
+struct task_id {
+	__u64 cgroup;
+	__u32 pid;
+	__u32 tid;
+	__u32 uid;
+	__u32 known; /* 0: no task is known; the rest says nothing */
+	char comm[COMM_LEN];
+};
 
 /* Every record through the ring buffer begins so. */
 struct event_head {

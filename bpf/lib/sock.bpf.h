@@ -104,27 +104,21 @@ inline_ bool users_transition(const struct tcp_sock *tp, u32 newstate)
 
 /* The process that a socket belongs to, kept from when it was seen to use it. */
 struct sock_owner {
-	u32 pid, tid, uid;
-	u8 known;
-	u8 wanted; /* by the filters, which were asked while it ran */
-	u16 pad;
-	char comm[COMM_LEN];
+	struct task_id id;
+	u32 wanted; /* by the filters, which were asked while it ran */
+	u32 pad;
 };
 
 inline_ void take_owner(struct sock_owner *o)
 {
-	o->pid = current_tgid();
-	o->tid = current_tid();
-	o->uid = (u32)bpf_get_current_uid_gid();
-	bpf_get_current_comm(o->comm, sizeof(o->comm));
+	identify_current(&o->id);
 	o->wanted = !filter.on || filter_matches(current_task());
-	o->known = 1;
 }
 
 /* Nobody known matches no filter. */
 inline_ bool owner_wanted(const struct sock_owner *o)
 {
-	return o->known ? o->wanted : !filter.on;
+	return o->id.known ? o->wanted : !filter.on;
 }
 
 /*

@@ -74,6 +74,27 @@ inline_ u32 current_tgid(void)
 			    (u32)(bpf_get_current_pid_tgid() >> 32);
 }
 
+inline_ void identify_current(struct task_id *id)
+{
+	id->cgroup = bpf_get_current_cgroup_id();
+	id->pid = current_tgid();
+	id->tid = current_tid();
+	id->uid = (u32)bpf_get_current_uid_gid();
+	id->known = 1;
+	bpf_get_current_comm(id->comm, sizeof(id->comm));
+}
+
+/* For a pointer that a BTF tracepoint gave. */
+inline_ void identify_task(struct task_id *id, struct task_struct *t)
+{
+	id->cgroup = t->cgroups->dfl_cgrp->kn->id;
+	id->pid = task_tgid(t);
+	id->tid = task_tid(t);
+	id->uid = t->cred->uid.val;
+	id->known = 1;
+	task_comm(t, id->comm);
+}
+
 /* 5.14 renamed task_struct.state (long) to __state (unsigned int): 2f064a59a11f. */
 struct task_struct___old_state {
 	volatile long state;

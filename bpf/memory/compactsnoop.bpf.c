@@ -153,7 +153,7 @@ int on_end(u64 *ctx)
 	struct compactsnoop_event *e;
 	u64 now = bpf_ktime_get_ns();
 
-	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
 	if (!r || !r->start)
 		return 0;
 	e = emit_begin_stack(sizeof(*e));
@@ -185,10 +185,7 @@ int on_end(u64 *ctx)
 		e->order = r->order;
 		e->node = r->node;
 		e->kind = r->kind;
-		e->pid = current_tgid();
-		e->tid = current_tid();
-		e->uid = (u32)bpf_get_current_uid_gid();
-		bpf_get_current_comm(e->comm, sizeof(e->comm));
+		identify_current(&e->who);
 		emit_end_stack(ctx, e, sizeof(*e));
 	}
 	r->start = 0;

@@ -6,7 +6,13 @@
 
 #define FREE_AREAS 16 /* more than any kernel's orders; the rest stay 0 */
 
-enum compactsnoop_kind { COMPACT_DIRECT, COMPACT_MANUAL, COMPACT_PROACTIVE, COMPACT_KCOMPACTD };
+enum compactsnoop_kind {
+	COMPACT_DIRECT,
+	COMPACT_MANUAL,
+	COMPACT_PROACTIVE,
+	COMPACT_KCOMPACTD,
+	COMPACT_KINDS
+};
 
 struct compactsnoop_event {
 	struct event_head head;
@@ -16,17 +22,14 @@ struct compactsnoop_event {
 	__u64 migrate_scanned;         /* pages */
 	__u64 free_scanned;
 	__u64 migrated;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
+	struct task_id who;
 	__u32 node;
 	__s32 order; /* -1: the whole zone */
 	__s32 status;
 	__u32 kind;
 	__u8 sync;
-	__u8 pad[3];
+	__u8 pad[7];
 	char zone[16];
-	char comm[COMM_LEN];
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
 #include "memory/drsnoop.h"
 
 struct reclaim {
@@ -38,7 +39,7 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 	struct drsnoop_event *e;
 	u64 now;
 
-	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
 	if (!r || !r->start || r->kind != kind)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -51,62 +52,27 @@ inline_ int end(void *ctx, u32 kind, u64 reclaimed)
 		e->order = r->order;
 		e->node = r->node;
 		e->kind = kind;
-		e->pid = current_tgid();
-		e->tid = current_tid();
-		e->uid = (u32)bpf_get_current_uid_gid();
-		e->cgroup = bpf_get_current_cgroup_id();
-		bpf_get_current_comm(e->comm, sizeof(e->comm));
+		identify_current(&e->who);
 		emit_end_stack(ctx, e, sizeof(*e));
 	}
 	r->start = 0;
 	return 0;
 }
 
-inline_ u32 this_node(void)
-{
-	return bpf_get_numa_node_id();
-}
-
-SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int on_direct_begin(u64 *ctx)
+inline_ int begin_here(u64 *ctx, u32 args, u32 kind)
 {
 	s32 order;
 	u32 gfp;
 
-	reclaim_args(ctx, tp_args_mm_vmscan_direct_reclaim_begin, &order, &gfp);
-	return begin(DRSNOOP_DIRECT, order, gfp, this_node());
+	reclaim_args(ctx, args, &order, &gfp);
+	return begin(kind, order, gfp, bpf_get_numa_node_id());
 }
 
-SEC("tp_btf/mm_vmscan_direct_reclaim_end")
-int on_direct_end(u64 *ctx)
-{
-	return end(ctx, DRSNOOP_DIRECT, ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int on_memcg_begin(u64 *ctx)
-{
-	s32 order;
-	u32 gfp;
-
-	reclaim_args(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, &order, &gfp);
-	return begin(DRSNOOP_MEMCG, order, gfp, this_node());
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
-int on_memcg_end(u64 *ctx)
-{
-	return end(ctx, DRSNOOP_MEMCG, ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_node_reclaim_begin")
-int on_node_begin(u64 *ctx)
-{
-	return begin(DRSNOOP_NODE, (s32)ctx[1], (u32)ctx[2], (u32)ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_node_reclaim_end")
-int on_node_end(u64 *ctx)
-{
-	return end(ctx, DRSNOOP_NODE, ctx[0]);
-}
+PAIR(direct, mm_vmscan_direct_reclaim,
+     begin_here(ctx, tp_args_mm_vmscan_direct_reclaim_begin, DRSNOOP_DIRECT),
+     end(ctx, DRSNOOP_DIRECT, ctx[0]))
+PAIR(memcg, mm_vmscan_memcg_reclaim,
+     begin_here(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, DRSNOOP_MEMCG),
+     end(ctx, DRSNOOP_MEMCG, ctx[0]))
+PAIR(node, mm_vmscan_node_reclaim, begin(DRSNOOP_NODE, (s32)ctx[1], (u32)ctx[2], (u32)ctx[0]),
+     end(ctx, DRSNOOP_NODE, ctx[0]))

@@ -4,23 +4,17 @@
 
 #include "lib/shared.h"
 
-enum drsnoop_kind { DRSNOOP_DIRECT, DRSNOOP_MEMCG, DRSNOOP_NODE };
+enum drsnoop_kind { DRSNOOP_DIRECT, DRSNOOP_MEMCG, DRSNOOP_NODE, DRSNOOP_KINDS };
 
 struct drsnoop_event {
 	struct event_head head;
 	__u64 latency_ns;
 	__u64 reclaimed; /* pages */
-	__u64 free_pages;
-	__u64 cgroup;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
+	struct task_id who;
 	__u32 gfp;
 	__s32 order;
 	__u32 node;
 	__u32 kind;
-	__u32 pad;
-	char comm[COMM_LEN];
 };
 
 #endif

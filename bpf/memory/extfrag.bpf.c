@@ -37,9 +37,7 @@ inline_ void emit(void *ctx, u64 pfn, struct extfrag_fallback *fallback)
 	e->pfn = pfn;
 	e->fallback = *fallback;
 	e->pageblock_order = pageblock_order;
-	e->pid = current_tgid();
-	e->tid = current_tid();
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	identify_current(&e->who);
 	emit_end_stack(ctx, e, sizeof(*e));
 }
 

@@ -18,11 +18,9 @@ struct extfrag_fallback {
 struct extfrag_event {
 	struct event_head head;
 	__u64 pfn;
+	struct task_id who;
 	struct extfrag_fallback fallback;
 	__u32 pageblock_order;
-	__u32 pid;
-	__u32 tid;
-	char comm[COMM_LEN];
 };
 
 struct extfrag_key {

@@ -47,9 +47,7 @@ inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 byte
 	e->old = old;
 	e->bytes = bytes;
 	e->sized = sized;
-	e->pid = current_tgid();
-	e->tid = current_tid();
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	identify_current(&e->who);
 	emit_end(e);
 }
 
@@ -114,7 +112,7 @@ inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 ti
 	held_take(&key, &h);
 }
 
-/* The call that ends, if it is an outermost one whose begin was seen; its start in *start. */
+/* The call that ends, if it is an outermost one whose entry was seen; its start in *start. */
 inline_ struct allocation *leave(struct pt_regs *ctx, u64 *start)
 {
 	struct allocation *a = current_slot(false);

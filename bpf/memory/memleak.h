@@ -35,11 +35,9 @@ struct memleak_event {
 	__u64 address; /* 0: the allocation failed */
 	__u64 old;     /* the block that realloc() or mremap() was given */
 	__u64 bytes;
-	__u32 pid;
-	__u32 tid;
+	struct task_id who;
 	__u32 function;
 	__u32 sized; /* whether bytes says anything */
-	char comm[COMM_LEN];
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
 #include "memory/numamove.h"
 
 SUMS(migrations, struct numamove_sums)
@@ -64,17 +65,7 @@ int on_start(u64 *ctx)
  * Before that tracepoint: the only function that migrates for this reason. Where it gives up before
  * the migration there is no end, and the next begin takes the place.
  */
-SEC("fentry/migrate_misplaced_page")
-int on_misplaced(u64 *ctx)
-{
-	return begin(0);
-}
-
-SEC("kprobe/migrate_misplaced_page")
-int on_misplaced_kprobe(struct pt_regs *ctx)
-{
-	return begin(0);
-}
+FUNC_ENTRY(on_misplaced, migrate_misplaced_page, begin(0))
 
 SEC("tp_btf/mm_migrate_pages")
 int on_end(u64 *ctx)
@@ -88,18 +79,12 @@ int on_end(u64 *ctx)
 
 /*
  * Up to 5.13 huge pages had a function and a way of their own (c5b5a3dd2c1f), with more arguments
- * than fentry takes. The sixth, which is the page, has no name in libbpf.
+ * than fentry takes. The sixth is the page.
  */
-#ifdef __TARGET_ARCH_x86
-#define SIXTH_ARGUMENT(ctx) ((void *)(ctx)->r9)
-#else
-#define SIXTH_ARGUMENT(ctx) ((void *)((struct user_pt_regs *)(ctx))->regs[5])
-#endif
-
 SEC("kprobe/migrate_misplaced_transhuge_page")
 int on_huge_start(struct pt_regs *ctx)
 {
-	return begin(folio_pages(SIXTH_ARGUMENT(ctx)));
+	return begin(folio_pages((void *)PARM6(ctx)));
 }
 
 SEC("kretprobe/migrate_misplaced_transhuge_page")

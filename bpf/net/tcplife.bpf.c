@@ -70,11 +70,7 @@ inline_ void show(const struct flow *f, const struct session *s)
 	e->lasted_ns = since(s->start, s->end);
 	e->active = s->active;
 	e->established = s->established;
-	e->has_owner = s->owner.known;
-	e->pid = s->owner.pid;
-	e->tid = s->owner.tid;
-	e->uid = s->owner.uid;
-	__builtin_memcpy(e->comm, s->owner.comm, sizeof(e->comm));
+	e->owner = s->owner.id;
 	emit_end(e);
 }
 
@@ -97,9 +93,9 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
 	if (oldstate != TCP_SYN_SENT)
 		s.established = 1;
 	take_bytes(tp, oldstate, &s);
-	if (!s.owner.known && users_transition(tp, TCP_CLOSE))
+	if (!s.owner.id.known && users_transition(tp, TCP_CLOSE))
 		take_owner(&s.owner);
-	if (!s.owner.known && has_file(tp)) {
+	if (!s.owner.id.known && has_file(tp)) {
 		/* The other end broke it off. The one who closes the file is the owner. */
 		if (!kept)
 			kept = sock_slot(sk, true);
@@ -142,7 +138,7 @@ int on_state(u64 *ctx)
 		s->start = bpf_ktime_get_ns();
 	if (newstate == TCP_ESTABLISHED)
 		s->established = 1;
-	else if (!s->owner.known)
+	else if (!s->owner.id.known)
 		take_owner(&s->owner);
 	return 0;
 }

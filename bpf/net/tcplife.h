@@ -10,14 +10,11 @@ struct tcplife_event {
 	__u64 tx_bytes;
 	__u64 rx_bytes;
 	__u64 lasted_ns;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
-	__u8 has_owner;
+	struct task_id owner;
 	__u8 has_begin; /* else it is older than the tracer */
 	__u8 established;
 	__u8 active; /* connected from here */
-	char comm[COMM_LEN];
+	__u8 pad[5];
 };
 
 #endif

@@ -41,11 +41,8 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 	*e = *what;
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->flow = *f;
-	if (owner && owner->known) {
-		e->has_owner = 1;
-		e->pid = owner->pid;
-		__builtin_memcpy(e->comm, owner->comm, sizeof(e->comm));
-	}
+	if (owner)
+		e->owner = owner->id;
 	emit_end(e);
 	return 0;
 }
@@ -116,7 +113,7 @@ int on_state(u64 *ctx)
 	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
 		return 0;
 	o = sock_slot(sk, true);
-	if (o && (!o->known || newstate == TCP_SYN_SENT))
+	if (o && (!o->id.known || newstate == TCP_SYN_SENT))
 		take_owner(o);
 	return 0;
 }

@@ -4,20 +4,18 @@
 
 #include "lib/flow.h"
 
-enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK };
+enum tcpretrans_kind { TCPRETRANS_AGAIN, TCPRETRANS_PROBE, TCPRETRANS_SYNACK, TCPRETRANS_KINDS };
 
 struct tcpretrans_event {
 	struct event_head head;
 	struct flow flow;
-	__u32 pid;
-	__u32 has_owner;
+	struct task_id owner;
 	__u32 kind;
 	__u32 state; /* TCP_* */
 	__u32 congestion;
 	__u32 sequence;
 	__u32 length;
 	__u32 segments;
-	char comm[COMM_LEN];
 };
 
 /* With --count, for each flow. */

@@ -3,12 +3,10 @@
 #define STACK_OF_TASK
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
+#include "lib/since.bpf.h"
 #include "lib/stack.bpf.h"
 #include "lib/text.bpf.h"
 #include "syscall/opensnoop.h"
-
-/* Set when all is attached: attaching opens files itself. */
-volatile __u64 tracing_since = 0;
 
 OPT(bool, failed_only);
 OPT(bool, full_path);
@@ -71,6 +69,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 	bool cut;
 	s64 n;
 
+	/* Attaching opens files itself. */
 	if (!tracing_since || !flags_wanted(flags))
 		return 0;
 	c = current_slot(true);
@@ -158,7 +157,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	struct open_record *r;
 	u64 now, bytes;
 
-	/* No begin: filtered, not tracked (counted there), or before tracing began. */
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
 	if (!c || !c->start)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -172,12 +171,8 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	}
 	e->callers = stack_user ? stack_of_user(ctx, e->callers) : 0;
 	e->ret = ctx->ret;
-	e->pid = current_tgid();
-	e->tid = current_tid();
-	e->uid = (u32)bpf_get_current_uid_gid();
-	e->cgroup = bpf_get_current_cgroup_id();
+	identify_current(&e->who);
 	e->path.at = sizeof(*e);
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bytes = e->path.bytes;
 	if (!resolve && e->what & OPENSNOOP_GIVEN && bytes <= EARLY) {
 		emit_copy(e, sizeof(*e) + bytes);

@@ -22,26 +22,22 @@ enum opensnoop_call {
 	OPENSNOOP_OPENAT,
 	OPENSNOOP_OPENAT2,
 	OPENSNOOP_HANDLE,
+	OPENSNOOP_CALLS
 };
 
 struct opensnoop_event {
 	struct event_head head;
 	__u64 latency_ns;
-	__u64 cgroup;
 	__u64 flags;
 	__u64 callers; /* key in `stacks`; 0: none */
+	struct task_id who;
 	__u32 mode;
 	__s32 ret;
 	__s32 dfd;
-	__u32 pid;
-	__u32 tid;
-	__u32 uid;
 	__u16 call;
 	__u16 what; /* bits of enum opensnoop_path */
 	struct text path;
 	struct text walked; /* components, the last first */
-	__u32 pad;
-	char comm[COMM_LEN];
 };
 
 #endif

@@ -252,7 +252,7 @@ int on_task_exit(u64 *ctx)
 	return 0;
 }
 
-/* Calls under way, when the loader reads: a call, and its text if it was taken at its begin. */
+/* Calls under way, when the loader reads: a call, and its text if it was taken at its start. */
 SEC("iter/task")
 int on_task(struct bpf_iter__task *ctx)
 {

@@ -4,11 +4,15 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace coretap {
 
@@ -145,6 +149,23 @@ struct Field {
   }
 };
 
+/// Fields in their order: each by itself, or several that belong together as a vector.
+class FieldList {
+ public:
+  struct Part {
+    Part(Field field) : fields{field} {}
+    Part(std::vector<Field> several) : fields(std::move(several)) {}
+    std::vector<Field> fields;
+  };
+  FieldList(std::initializer_list<Part> parts) {
+    for (auto& part : parts) all_.insert(all_.end(), part.fields.begin(), part.fields.end());
+  }
+  operator std::vector<Field>() && { return std::move(all_); }
+
+ private:
+  std::vector<Field> all_;
+};
+
 namespace detail {
 template <class T>
 Value to_value(const T& v) {
@@ -228,22 +249,13 @@ Field rate(std::string_view key, std::string_view title, Format format, std::str
           }};
 }
 
-/// A member that is empty in records where another one is 0: field_if<&event::known, &event::pid>.
-template <auto Known, auto Member>
-Field field_if(std::string_view key, std::string_view title, Format format, std::string_view doc) {
+/// A member that counts through some words: named<&Event::kind, kKinds>("kind", "KIND", ...). A
+/// number beyond them stays a number.
+template <auto Member, const auto& Words>
+Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
   return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-            auto& r = *static_cast<const Record*>(record);
-            return r.*Known ? detail::to_value(r.*Member) : Value{};
-          }};
-}
-
-/// A number by one of some words: named<Record, kind>({"direct", "memcg"}, "kind", ...). Numbers
-/// beyond them stay numbers.
-template <class Record, auto Function, const auto& Words>
-Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
-  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-            auto n = static_cast<std::size_t>(Function(*static_cast<const Record*>(record)));
+            std::size_t n = static_cast<const Record*>(record)->*Member;
             return n < std::size(Words) ? std::string(Words[n]) : std::to_string(n);
           }};
 }

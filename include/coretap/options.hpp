@@ -74,6 +74,8 @@ struct Option {
   bool adds_up = false;  ///< a list: what is given twice is both
   /// Values for completion, where they are a closed list.
   std::function<std::vector<Completion>()> words = {};
+  /// Without this condition (Config::holds) it says nothing, and the command line is refused.
+  std::string_view belongs_to = {};
 };
 
 /// A word on the command line without a dash, declared like an option.
@@ -97,12 +99,25 @@ Option flag(char letter, std::string_view name, std::string_view doc, Setting ta
 /// A number, put into `target` times `unit`; `present` tells that it was given at all.
 Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
               Setting target, std::uint64_t unit = 1, Setting present = {});
+/// The same with bounds, in units.
+struct Range {
+  std::uint64_t least = 0, most = UINT64_MAX;
+};
+Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              Range range, Setting target, std::uint64_t unit = 1, Setting present = {});
 Option value(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
              std::function<Result<void>(Config&, std::string_view)> apply,
              Complete complete = Complete::nothing);
 
 /// An option whose values come from a closed list, for completion.
 Option one_of(Option option, std::function<std::vector<Completion>()> words);
+
+/// Several lists as one.
+std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
+
+/// Options that say nothing without a condition: belonging_to("events", {...}), and for those that
+/// cannot be used with others: belonging_to("!index|unusable", {...}).
+std::vector<Option> belonging_to(std::string_view condition, std::vector<Option> options);
 
 /// Options that mean the same in every tool that has them.
 namespace shared {
@@ -178,17 +193,19 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 /// Which waits off the CPU count (bpf/lib/offcpu.bpf.h).
 template <class Rodata>
 std::vector<Option> off_cpu() {
-  return {flag('u', "user-threads-only", "no kernel threads", setting(&Rodata::user_threads_only)),
-          flag('k', "kernel-threads-only", "only kernel threads",
-               setting(&Rodata::kernel_threads_only)),
-          number('m', "min-block-time", "US", "only waits of at least so many microseconds",
-                 setting(&Rodata::min_block_ns), 1000),
-          number('M', "max-block-time", "US", "only waits of at most so many microseconds",
-                 setting(&Rodata::max_block_ns), 1000),
-          number(0, "state", "MASK",
-                 "only tasks that left in one of these states: 0 runnable, 1 interruptible, "
-                 "2 uninterruptible, 3 both",
-                 setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))};
+  return joined(
+      {belonging_to("!kernel-threads-only", {flag('u', "user-threads-only", "no kernel threads",
+                                                  setting(&Rodata::user_threads_only))}),
+       {flag('k', "kernel-threads-only", "only kernel threads",
+             setting(&Rodata::kernel_threads_only)),
+        number('m', "min-block-time", "US", "only waits of at least so many microseconds",
+               setting(&Rodata::min_block_ns), 1000),
+        number('M', "max-block-time", "US", "only waits of at most so many microseconds",
+               setting(&Rodata::max_block_ns), 1000),
+        number(0, "state", "MASK",
+               "only tasks that left in one of these states: 0 runnable, 1 interruptible, "
+               "2 uninterruptible, 3 both",
+               setting(&Rodata::state_mask), 1, setting(&Rodata::state_on))}});
 }
 /// Which reads and writes of files count (bpf/lib/file_io.bpf.h).
 template <class Rodata>
@@ -219,8 +236,5 @@ Positional threshold(std::string_view metavar, std::uint64_t unit, std::string_v
 /// -p -t --comm --cgroup (and -u where the tool leaves the letter free)
 std::vector<Option> task_filters(bool uid_letter = true);
 }  // namespace shared
-
-/// Several lists as one.
-std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
 
 }  // namespace coretap

@@ -168,7 +168,7 @@ struct AggregateReport {
 /// Histograms by key: HISTOGRAM(map, Key) of the kernel program. Keys whose option is not given are
 /// left out; without any there is one histogram.
 template <class Key>
-AggregateReport histogram(std::string_view map, std::string_view what, std::vector<Field> keys,
+AggregateReport histogram(std::string_view map, std::string_view what, FieldList keys,
                           std::string_view extension = {}) {
   AggregateReport r{.layout = AggregateReport::histograms, .map = map, .fields = std::move(keys)};
   r.key_size = sizeof(Key);
@@ -183,7 +183,7 @@ AggregateReport histogram(std::string_view map, std::string_view what, std::vect
 
 /// One row per interval from per-CPU counters: SUMS(map, Record).
 template <class Record>
-AggregateReport sums(std::string_view map, std::vector<Field> fields) {
+AggregateReport sums(std::string_view map, FieldList fields) {
   static_assert(sizeof(Record) % 8 == 0);
   AggregateReport r{.layout = AggregateReport::interval, .map = map, .fields = std::move(fields)};
   r.value_size = sizeof(Record);
@@ -193,7 +193,7 @@ AggregateReport sums(std::string_view map, std::vector<Field> fields) {
 
 /// Rows by key: TABLE(map, Key, Value).
 template <class Key, class Value>
-AggregateReport table(std::string_view map, std::vector<Field> fields, std::string_view sort,
+AggregateReport table(std::string_view map, FieldList fields, std::string_view sort,
                       std::uint64_t top = 0, std::string_view keyed_when = {}) {
   static_assert(sizeof(Value) % 8 == 0);
   AggregateReport r{.layout = AggregateReport::table, .map = map, .fields = std::move(fields)};
@@ -241,12 +241,14 @@ struct EventReport {
     wanted = condition;
     return std::move(*this);
   }
-  template <auto Stack, auto Pid>
+  template <auto Stack, auto Who>
   EventReport with_callers(std::string_view when) && {
     using Record = typename detail::member_of<decltype(Stack)>::record;
     callers_when = when;
     callers = [](const void* r) { return std::uint64_t{static_cast<const Record*>(r)->*Stack}; };
-    callers_of = [](const void* r) { return std::uint32_t{static_cast<const Record*>(r)->*Pid}; };
+    callers_of = [](const void* r) {
+      return std::uint32_t{(static_cast<const Record*>(r)->*Who).pid};
+    };
     return std::move(*this);
   }
   /// A single process makes hundreds of thousands a second: a larger ring.
@@ -257,7 +259,7 @@ struct EventReport {
 };
 
 template <class Record>
-EventReport events(std::vector<Field> fields, std::string_view stack_when = {}) {
+EventReport events(FieldList fields, std::string_view stack_when = {}) {
   return {std::move(fields), sizeof(Record), stack_when};
 }
 
@@ -316,7 +318,7 @@ struct SnapshotReport {
 };
 
 template <class Record>
-SnapshotReport snapshot(std::string_view source, std::vector<Field> fields,
+SnapshotReport snapshot(std::string_view source, FieldList fields,
                         Result<SnapshotReport::Reading> (*read)(const Config&),
                         SnapshotReport::Series series = {},
                         std::string (*text)(const void* record) = nullptr,

@@ -8,6 +8,7 @@
 
 #include "coretap/fields.hpp"
 #include "coretap/hooks.hpp"
+#include "coretap/identity.hpp"
 #include "coretap/options.hpp"
 #include "coretap/reports.hpp"
 

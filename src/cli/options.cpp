@@ -1,5 +1,7 @@
 // How options and positional arguments are made; those that the library spells are in
 // options_*.cpp.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/option_parts.hpp"
@@ -31,7 +33,7 @@ Result<std::uint64_t> take_number(std::string_view of, std::string_view text, st
                                   std::optional<std::uint64_t> (*parse)(std::string_view)) {
   auto n = parse(text);
   if (!n || *n < least || *n > most)
-    return usage(fmt::format("{}: '{}' is not between {} and {}", of, text, least, most));
+    return usage(fmt::format("{}: '{}' is not a number from {} to {}", of, text, least, most));
   return *n;
 }
 
@@ -68,10 +70,21 @@ Option one_of(Option option, std::function<std::vector<Completion>()> words) {
   return option;
 }
 
+std::vector<Option> belonging_to(std::string_view condition, std::vector<Option> options) {
+  for (auto& o : options) o.belongs_to = condition;
+  return options;
+}
+
 Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
               Setting target, std::uint64_t unit, Setting present) {
+  return number(letter, name, metavar, doc, Range{}, target, unit, present);
+}
+
+Option number(char letter, std::string_view name, std::string_view metavar, std::string_view doc,
+              Range range, Setting target, std::uint64_t unit, Setting present) {
+  range.most = std::min(range.most, most_of(target, unit));
   return value(letter, name, metavar, doc, [=](Config& c, std::string_view text) -> Result<void> {
-    auto n = take_number(fmt::format("--{}", name), text, 0, most_of(target, unit), parse_unsigned);
+    auto n = take_number(fmt::format("--{}", name), text, range.least, range.most, parse_unsigned);
     if (!n) return n.error();
     c.set(target, *n * unit);
     c.set(present, 1);

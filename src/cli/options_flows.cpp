@@ -7,7 +7,7 @@ namespace {
 Option ip_version(char letter, std::string_view name, std::string_view doc, std::uint32_t version) {
   auto o = same_everywhere(flag(letter, name, doc));
   o.apply = [=](Config& c, std::string_view) -> Result<void> {
-    if (c.ip && c.ip != version) return usage("--ipv4 and --ipv6 exclude each other");
+    if (c.ip && c.ip != version) return usage("--ipv4 and --ipv6 cannot be used together");
     c.ip = version;
     return {};
   };

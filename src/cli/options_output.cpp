@@ -5,7 +5,7 @@ namespace coretap::shared {
 
 Option output(char letter) {
   return same_everywhere(value(
-      letter, "output", "FILE", "write to this file, made anew, instead of standard output",
+      letter, "output", "FILE", "write to FILE (replaced if it exists) instead of standard output",
       [](Config&, std::string_view text) -> Result<void> {
         if (text.empty()) return usage("--output: needs a file");
         return {};
@@ -24,7 +24,7 @@ Option extended() {
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
 Option max_keys() {
-  return limit("max-keys", "N", "different keys that can be counted (default: by the machine)",
+  return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
                &Config::max_keys, 1 << 24);
 }
 

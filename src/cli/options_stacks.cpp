@@ -18,7 +18,7 @@ Option stack_depth() {
 }
 Option stack_storage() {
   return limit("stack-storage-size", "STACKS",
-               "different stacks that can be told apart (default: by the machine's memory)",
+               "maximum unique stacks (default: scaled to the machine's memory)",
                &Config::max_stacks, 1 << 24);
 }
 
@@ -48,7 +48,7 @@ Option unwind() {
           0, "unwind", "HOW",
           "how user stacks are walked: auto (default), by the unwind tables of programs and "
           "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
-          "off, not at all: only where the task stands",
+          "off: only the current instruction address",
           [](Config& c, std::string_view text) -> Result<void> {
             if (text == "auto")
               c.unwind = Config::automatic;
@@ -94,9 +94,6 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules() {
 Result<void> check_off_cpu(const Config& config) {
   if (config.number("min-block-time", 0) > config.number("max-block-time", UINT64_MAX))
     return usage("--min-block-time is above --max-block-time", "no wait can be both");
-  if (config.given("user-threads-only") && config.given("kernel-threads-only"))
-    return usage("--user-threads-only and --kernel-threads-only exclude each other",
-                 "without both, all threads are traced");
   return {};
 }
 

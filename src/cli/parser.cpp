@@ -33,6 +33,14 @@ std::string_view ring_doc(const Tool& tool) {
   return doc;
 }
 
+/// Where not all of a tool's reports are of records: which options --ring-size belongs to.
+std::string_view ring_condition(const Tool& tool) {
+  if (!tool.report->ring_doc().empty()) return {};
+  for (auto& other : tool.other_reports)
+    if (!other.report->ring_doc().empty()) return other.when;
+  return {};
+}
+
 /// Options that the library gives to every tool.
 std::vector<Option> common_options(const Tool& tool) {
   using namespace shared;
@@ -52,12 +60,14 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(duration());
   all.push_back(simple('j', "json", "one JSON object per line"));
   all.push_back(csv());
-  all.push_back(simple(0, "strict", "end with exit status 4 if data was lost"));
+  all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
   if (auto doc = ring_doc(tool); !doc.empty())
-    all.push_back(limit("ring-size", "BYTES", doc, &Config::ring_bytes, 1 << 30));
-  all.push_back(simple(0, "explain", "print how this kernel would be traced, and end"));
-  all.push_back(simple('v', "verbose", "say more on stderr: hooks, sizes, the verifier's words"));
+    all = joined({all, belonging_to(ring_condition(tool), {limit("ring-size", "BYTES", doc,
+                                                                 &Config::ring_bytes, 1 << 30)})});
+  all.push_back(
+      simple(0, "explain", "show which attach points would be used here, and why, then exit"));
+  all.push_back(simple('v', "verbose", "verbose: hooks, map sizes and verifier log on stderr"));
   all.push_back(simple('h', "help", "print this help"));
   all.push_back(simple('V', "version", "print the version"));
   return all;
@@ -105,6 +115,38 @@ Error refused_option(std::string see, const std::vector<Option>& options, std::s
   if (auto meant = nearest(word, known); !meant.empty())
     see = fmt::format("did you mean --{}? {}", meant, see);
   return usage(fmt::format("unknown option {}", typed), see);
+}
+
+/// "--events", "--index or --unusable", "a filter by task": what a condition names; with `given`
+/// only the first that is on the command line.
+std::string names_of(std::string_view condition, const Config* given = nullptr) {
+  std::string names;
+  if (condition.starts_with('!')) condition.remove_prefix(1);
+  for (auto rest = condition;;) {
+    auto bar = rest.find('|');
+    auto word = rest.substr(0, bar);
+    if (!given || given->holds(word)) {
+      if (!names.empty()) names += " or ";
+      names += word == "task-filter" ? "a filter by task" : fmt::format("--{}", word);
+      if (given) return names;
+    }
+    if (bar == std::string_view::npos) return names;
+    rest.remove_prefix(bar + 1);
+  }
+}
+
+/// Options that say nothing beside the others.
+Result<void> check_conditions(const std::vector<Option>& options, const Config& c,
+                              const std::string& see) {
+  for (auto& o : options) {
+    if (!c.given(o.name) || c.holds(o.belongs_to)) continue;
+    if (o.belongs_to.starts_with('!'))
+      return usage(
+          fmt::format("--{} and {} cannot be used together", o.name, names_of(o.belongs_to, &c)),
+          see);
+    return usage(fmt::format("--{} needs {}", o.name, names_of(o.belongs_to)), see);
+  }
+  return {};
 }
 
 }  // namespace
@@ -209,13 +251,15 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments) {
   Invocation invocation;
   Config& c = invocation.config;
-  auto words = take_options(invocation, command_of(tool.name), all_options(tool), arguments);
+  auto options = all_options(tool);
+  auto words = take_options(invocation, command_of(tool.name), options, arguments);
   if (!words) return words.error();
   if (invocation.what != Invocation::run) return invocation;
 
   auto see = fmt::format("see {} --help", command_of(tool.name));
   if (auto r = take_positionals(tool, c, *words); !r) return r.error();
-  if (c.given("json") && c.given("csv")) return usage("--json and --csv exclude each other", see);
+  if (c.given("json") && c.given("csv"))
+    return usage("--json and --csv cannot be used together", see);
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
                               : OutputFormat::text;
@@ -225,13 +269,14 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))
-    return usage("-- COMMAND and --pid or --tid exclude each other",
+    return usage("-- COMMAND cannot be used together with --pid or --tid",
                  "the command and its children are what is traced");
   if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
     return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)
     if (c.given(one) && c.given(other))
-      return usage(fmt::format("--{} and --{} exclude each other", one, other), see);
+      return usage(fmt::format("--{} and --{} cannot be used together", one, other), see);
+  if (auto r = check_conditions(options, c, see); !r) return r.error();
   if (tool.check)
     if (auto r = tool.check(c); !r) return r.error();
   return invocation;

@@ -286,7 +286,7 @@ Result<std::string> cgroup_directory(std::string_view path) {
     if (statfs(below.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
       return Error{fmt::format("'{}' is not a cgroup", path),
                    fmt::format("no such directory in the version 2 hierarchy at {}", *mount),
-                   "give the path as in /proc/PID/cgroup behind 0::, or a directory of that mount",
+                   "use the path after 0:: in /proc/PID/cgroup, or a directory under that mount",
                    kUsage};
     directory = below;
   }

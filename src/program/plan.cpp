@@ -248,7 +248,7 @@ Sampling Plan::sampling(std::string_view program) const {
 
 namespace {
 
-/// Begin and end of a function lie at the same place.
+/// Entry and return of a function lie at the same place.
 std::vector<std::string> place_words(const CandidatePlan& way) {
   std::vector<std::string> all;
   for (auto& [program, places] : way.places)

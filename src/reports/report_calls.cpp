@@ -376,7 +376,7 @@ class CallKind : public ReportKind {
           key("arguments", "object", "by name: strings as text, all others as numbers"),
           key("result", "integer or null", "null: it has not ended"),
           key("error", "string or null", "errno by its name; null: it did not fail"),
-          key("latency_ns", "integer or null", "null: its begin or its end was not seen")}},
+          key("latency_ns", "integer or null", "null: its start or its end was not seen")}},
         {"dump",
          "before what a recorder held",
          {type_key("dump"), time_key(), monotonic_key(),
@@ -401,7 +401,7 @@ class CallKind : public ReportKind {
         "A line a call, in the order in which they began: minutes, seconds and nanoseconds since "
         "tracing began, CPU, process (and thread, where it is another one), command name, the call "
         "with its arguments by name, its result or error, and in angle brackets its time in seconds. "
-        "A call that has not ended has ... in place of its result; one whose begin was not seen has "
+        "A call that has not ended has ... in place of its result; one whose start was not seen has "
         "... before its name.");
     m.prose(
         "What a recorder holds when it is asked for comes behind a line ==> ... <== that tells of "

@@ -138,7 +138,7 @@ class SnapshotKind : public ReportKind {
 
   Result<void> check(Config& c) const override {
     if (c.filters_tasks())
-      return Error{"this report is about the whole machine",
+      return Error{"this report is about the whole machine and cannot be filtered by task",
                    {},
                    "leave out the command and the filters by task",
                    kUsage};

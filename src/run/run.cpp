@@ -143,7 +143,7 @@ Result<void> attach(Session& s, std::string* failed) {
   return {};
 }
 
-/// Tells the programs from when on an end without its begin is a loss.
+/// Tells the programs from when on an end without its start is a loss.
 void set_tracing_since(Session& s) {
   s.began_ns = monotonic_ns();
   set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);

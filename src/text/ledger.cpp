@@ -13,17 +13,16 @@ struct Cause {
   bool loss = true;  ///< --strict does not forgive it
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {
-    {"filtered", "not wanted by the filters", false},
-    {"lost", "lost: the buffer was full (a larger --ring-size, of a recorder --size, helps)"},
-    {"untracked", "not tracked: a map was full (a larger --max-keys helps)"},
-    {"unmatched", "whose begin or end was not seen"},
+    {"filtered", "excluded by filters", false},
+    {"lost", "lost: ring buffer full (raise --ring-size; for traceloop, --size)"},
+    {"untracked", "not tracked: map full (raise --max-keys)"},
+    {"unmatched", "unmatched: start or end not seen"},
     {"truncated", "shown, but shortened"},
-    {"stacks_failed", "shown without their stack (a larger --stack-storage-size may help)"},
+    {"stacks_failed", "shown without their stack (raising --stack-storage-size may help)"},
     {"stacks_truncated", "shown with a truncated user stack", false},
-    {"stacks_guessed", "shown with user frames that were guessed by frame pointers", false},
-    {"overwritten",
-     "overwritten in the recorder before it was asked for (a larger --size keeps more)", false},
-    {"missed", "missed: the kernel skipped the program, which was running on that CPU"},
+    {"stacks_guessed", "shown with frames inferred from frame pointers", false},
+    {"overwritten", "overwritten before the dump (raise --size)", false},
+    {"missed", "missed: BPF program already running on that CPU (recursion)"},
 };
 
 }  // namespace

@@ -205,7 +205,7 @@ std::string Tracer::stop_text(int signal) {
   process_->signal(signal);
   int status = process_->wait();
   // Where tracepoints can be preempted the kernel skips a program now and then; the tool says so.
-  bool skipped = status == 4 && process_->err().find("missed: the kernel") != std::string::npos;
+  bool skipped = status == 4 && process_->err().find("missed: BPF program") != std::string::npos;
   if (status && !skipped)
     throw std::runtime_error(name_ + " ended with " + std::to_string(status) +
                              " after a signal: " + process_->err());

@@ -36,15 +36,9 @@ TOOL(bashreadline) {
                    {},
                    "only processes named bash are shown, as bash uses the readline library"}}}},
       .report =
-          events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::pid>("pid", "PID", as::pid, "process"),
-               field<&Event::comm>("comm", "COMM", as::comm, "command name of the process")
-                   .with("extended"),
-               text_field<&Event::command>("command", "COMMAND", as::rest, "the line"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the process")
-                   .with("json")})
+          events<Event>({who<&Event::who>(id::uid, id::pid, id::comm.with("extended")),
+                         text_field<&Event::command>("command", "COMMAND", as::rest, "the line"),
+                         who<&Event::who>(id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing lines typed into bash",
   };

@@ -13,12 +13,9 @@ using Rodata = rodata_of<gethostlatency_bpf>;
 
 namespace {
 
-std::string function(const Event& e) {
-  constexpr const char* kNames[] = {"getaddrinfo", "gethostbyname", "gethostbyname2",
-                                    "gethostbyname_r", "gethostbyname2_r"};
-  static_assert(std::size(kNames) == GETHOST_FUNCTIONS);
-  return e.function < GETHOST_FUNCTIONS ? kNames[e.function] : "";
-}
+constexpr std::string_view kFunctions[] = {"getaddrinfo", "gethostbyname", "gethostbyname2",
+                                           "gethostbyname_r", "gethostbyname2_r"};
+static_assert(std::size(kFunctions) == GETHOST_FUNCTIONS);
 
 Value host(const Event& e) {
   if (!e.named) return {};
@@ -121,15 +118,12 @@ TOOL(gethostlatency) {
                  "calls of gethostbyname2_r are not seen"}},
       .report =
           events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::pid>("pid", "PID", as::pid, "process"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
-               field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+              {who<&Event::who>(id::uid, id::pid, id::tid.with("extended"), id::comm),
                field<&Event::latency_ns>("latency_ns", "LATms",
                                          as::precise(as::wide(as::milliseconds, 10), 3),
                                          "time from call to return"),
-               derived<Event, function>("function", "FUNCTION", as::wide(as::text, -16),
-                                        "the function that was called")
+               named<&Event::function, kFunctions>("function", "FUNCTION", as::wide(as::text, -16),
+                                                   "the function that was called")
                    .with("extended"),
                derived<Event, error>("error", "ERROR", as::text,
                                      "why nothing was found; empty: found")
@@ -139,9 +133,7 @@ TOOL(gethostlatency) {
                    .with("json"),
                derived<Event, host>("host", "HOST", as::rest,
                                     "the name asked for; null: none was given"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the task")
-                   .with("json")})
+               who<&Event::who>(id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing lookups of host names",
   };

@@ -18,19 +18,6 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-template <class T>
-Value if_known(const Event& e, T value) {
-  return e.owner.known ? detail::to_value(value) : Value{};
-}
-Value comm(const Event& e) {
-  if (!e.owner.known) return {};
-  return detail::to_value(e.owner.comm);
-}
-Value pid(const Event& e) { return if_known(e, e.owner.pid); }
-Value tid(const Event& e) { return if_known(e, e.owner.tid); }
-Value uid(const Event& e) { return if_known(e, e.owner.uid); }
-Value cgroup(const Event& e) { return if_known(e, e.owner.cgroup); }
-
 // A flush of the device has no place on it.
 Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }
 Value queued(const Event& e) { return e.queue_known ? Value{std::uint64_t{e.queued_ns}} : Value{}; }
@@ -101,8 +88,7 @@ TOOL(biosnoop) {
                {"next_sectors", MapSize::disks}},
       .report =
           events<Event>(
-              {derived<Event, comm>("comm", "COMM", as::comm, "command name of the submitter"),
-               derived<Event, pid>("pid", "PID", as::pid, "its process"),
+              {owner<&Event::owner>(id::comm, id::pid),
                field<&Event::disk>("disk", "DISK", as::disk, "the disk"),
                field<&Event::flags>("rwbs", "T", as::rwbs, "operation and flags, in letters"),
                derived<Event, sector>("sector", "SECTOR", as::number, "first sector of 512 bytes"),
@@ -119,11 +105,7 @@ TOOL(biosnoop) {
                    .with("json"),
                field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
                    .with("json"),
-               derived<Event, tid>("tid", "TID", as::pid, "thread that submitted it").with("json"),
-               derived<Event, uid>("uid", "UID", as::pid, "its user id").with("json"),
-               derived<Event, cgroup>("cgroup_id", "CGROUP", as::number,
-                                      "cgroup (version 2) of the submitter")
-                   .with("json")})
+               owner<&Event::owner>(id::tid, id::uid.with("json"), id::cgroup)})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},
                       {TimeColumn::wall, "TIMESTAMP", 12, "timestamp"}}),
       .announce = "Tracing block device I/O",

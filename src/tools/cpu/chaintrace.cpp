@@ -9,14 +9,7 @@ using Opt = rodata_of<chaintrace_bpf>;
 
 namespace {
 
-constexpr std::uint64_t kMostWakers = 8, kWakers = 4;
-
-Result<void> check(const Config& config) {
-  auto wakers = config.number("chain", kWakers);
-  if (wakers < 1 || wakers > kMostWakers)
-    return Error{"--chain: needs 1 to 8", {}, "chains of four wakers are the default", kUsage};
-  return shared::check_off_cpu(config);
-}
+constexpr std::uint64_t kMostWakers = 8;
 
 }  // namespace
 
@@ -46,7 +39,7 @@ TOOL(chaintrace) {
       .options = joined({shared::task_filters(false),
                          shared::off_cpu<Opt>(),
                          {number('n', "chain", "WAKERS", "wakers in a chain, 1 to 8 (default: 4)",
-                                 setting(&Opt::chain_length)),
+                                 Range{1, kMostWakers}, setting(&Opt::chain_length)),
                           number(0, "max-age", "MS",
                                  "a wake-up that is older than this does not lengthen a chain "
                                  "(default: 1000)",
@@ -56,6 +49,6 @@ TOOL(chaintrace) {
       .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain},
       .announce = "Tracing blocked time (us) by chains of wakers",
       .exclusive = shared::stack_rules(),
-      .check = check,
+      .check = shared::check_off_cpu,
   };
 }

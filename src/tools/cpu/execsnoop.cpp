@@ -70,7 +70,7 @@ TOOL(execsnoop) {
           "Not seen: failed tries of 32-bit programs on a 64-bit kernel and through io_uring.",
       .overhead = "one hook per program run, about a microsecond; with --fails two more",
       .examples = {{"execsnoop", "all programs that are run"},
-                   {"execsnoop -x -T", "with tries that failed, and the time of day"},
+                   {"execsnoop -x -T", "with attempts that failed, and the time of day"},
                    {"execsnoop -U -n sh", "shells, and whose"},
                    {"execsnoop -q -l /etc/passwd", "what has this in its arguments, quoted"}},
       .questions = {{"What short-lived programs are run here?", "execsnoop"},
@@ -88,20 +88,19 @@ TOOL(execsnoop) {
                           return {};
                         }),
                   number(0, "max-args", "N", "at most so many arguments (default: all)",
-                         setting(&Rodata::max_args)),
+                         Range{.least = 1}, setting(&Rodata::max_args)),
                   flag('P', "parent", "print the parent's name")},
       .hooks = {{"programs", {{{"on_exec"}}}},
                 {"failed execve", {{{"on_execve", "on_failed"}}}, "fails"},
                 {"failed execveat", {{{"on_execveat"}}}, "fails", "failed execveat is not seen"}},
       .report =
           events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::comm>("comm", "PCOMM", as::comm, "name of the process"),
+              {who<&Event::who>(id::uid, id::comm.titled("PCOMM")),
                field<&Event::parent_comm>("parent_comm", "PARENT", as::comm, "name of its parent")
                    .with("parent"),
-               field<&Event::pid>("pid", "PID", as::wide(as::pid, -6), "process"),
+               who<&Event::who>(id::pid.columns(-6)),
                field<&Event::ppid>("ppid", "PPID", as::wide(as::pid, -6), "its parent"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread that called").with("json"),
+               who<&Event::who>(id::tid),
                derived<Event, result>("ret", "RET", as::wide(as::small, 3),
                                       "0, or the error as a negative number"),
                derived<Event, failed>("error", "ERROR", as::error, "error by name").with("json"),
@@ -109,9 +108,7 @@ TOOL(execsnoop) {
                    .with("json"),
                derived<Event, truncated>("truncated", "CUT", as::small, "1: arguments are missing")
                    .with("json"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the task")
-                   .with("json"),
+               who<&Event::who>(id::cgroup),
                derived<Event, arguments>("args", "ARGS", as::rest, "arguments")})
               .timed({{TimeColumn::wall, "TIME", 12, "time"}, {}})
               .high_rate()

@@ -67,10 +67,8 @@ TOOL(llcstat) {
       .report =
           table<llcstat_key, Counts>(
               "counts",
-              {of<kKey, &llcstat_key::pid>("pid", "PID", as::pid, -8, "process"),
-               of<kKey, &llcstat_key::tid>("tid", "TID", as::pid, -8, "thread").only("tids"),
-               of<kKey, &llcstat_key::comm>("comm", "NAME", as::comm, -16,
-                                            "command name of the process or thread"),
+              {who<&Line::key>(id::pid.columns(-8), id::tid.with({}).columns(-8).only("tids"),
+                               id::comm.titled("NAME")),
                of<kKey, &llcstat_key::cpu>("cpu", "CPU", as::number, -4, "CPU that it ran on"),
                of<kValue, &Counts::references>("references", "REFERENCE", as::number, 12,
                                                "references"),

@@ -45,9 +45,8 @@ TOOL(runqlat) {
       .report = histogram<Key>(
           "delays", "run queue latency",
           {field<&Key::pidns>("pid_namespace", "pidns", as::number, "pid namespace").with("pidnss"),
-           field<&Key::pid>("pid", "pid", as::pid, "process").with("pids"),
-           field<&Key::tid>("tid", "tid", as::pid, "thread").with("tids"),
-           field<&Key::comm>("comm", "", as::comm, "command name").with("pids|tids")}),
+           who<Key>(id::pid.titled("pid").with("pids"), id::tid.titled("tid").with("tids"),
+                    id::comm.titled("").with("pids|tids"))}),
       .announce = "Tracing run queue latency",
   };
 }

@@ -2,6 +2,7 @@
 #include "fs/fileslower.h"
 
 #include "cli/config.hpp"
+#include "coretap/identity.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "fileslower.skel.h"
@@ -64,9 +65,7 @@ TOOL(fileslower) {
       .hooks = {{"results", {{{"on_exit"}}}}, {"system calls", {{{"on_enter"}}}}},
       .report =
           events<Event>(
-              {field<&Event::comm>("comm", "COMM", as::comm, "command name of the thread"),
-               field<&Event::pid>("pid", "PID", as::pid, "process").with("json"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread"),
+              {who<&Event::who>(id::comm, id::pid.with("json"), id::tid.with({})),
                named<Event, operation, kOperations>("operation", "D", as::wide(as::text, -1),
                                                     "R: read, W: write"),
                derived<Event, bytes>("bytes", "BYTES", as::wide(as::number, 7), "bytes moved"),
@@ -77,6 +76,7 @@ TOOL(fileslower) {
                derived<Event, type>("file_type", "T", as::wide(as::text, -1),
                                     "R: regular file, S: socket, O: other")
                    .with("all"),
+               who<&Event::who>(id::uid.with("json"), id::cgroup),
                derived<Event, device>("device", "DEV", as::disk,
                                       "disk or device number of the file")
                    .with("json"),

@@ -11,12 +11,9 @@ using Event = compactsnoop_event;
 
 namespace {
 
-std::string kind(const Event& e) {
-  constexpr const char* names[] = {"direct", "manual", "proactive", "kcompactd"};
-  return e.kind < std::size(names) ? names[e.kind] : "?";
-}
-
-std::string mode(const Event& e) { return e.sync ? "SYNC" : "ASYNC"; }
+constexpr std::string_view kKinds[] = {"direct", "manual", "proactive", "kcompactd"};
+static_assert(std::size(kKinds) == COMPACT_KINDS);
+constexpr std::string_view kModes[] = {"ASYNC", "SYNC"};
 
 std::string zone(const Event& e) { return zone_name({e.zone, strnlen(e.zone, sizeof e.zone)}); }
 
@@ -47,9 +44,10 @@ TOOL(compactsnoop) {
       .questions = {{"Who is held up by memory compaction (huge pages)?", "compactsnoop -T"},
                     {"Why does the kernel compact memory?", "compactsnoop -K -d 10"}},
       .object = skeleton<compactsnoop_bpf>(),
-      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
-                  shared::duration('d'), shared::timestamp(), shared::extended(),
-                  shared::kernel_stack(), shared::stack_depth()},
+      .options = joined(
+          {{shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+            shared::duration('d'), shared::timestamp(), shared::extended(), shared::kernel_stack()},
+           belonging_to("kernel-stack", {shared::stack_depth()})}),
       .hooks = {{"zone and order",
                  {{{}, {has_arguments("mm_compaction_begin", 4)}},
                   {.programs = {"on_suitable", "on_isolate_migrate", "on_isolate_free"},
@@ -58,13 +56,12 @@ TOOL(compactsnoop) {
                 {"compaction", {{{"on_begin", "on_end"}}}},
                 {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},
       .report = events<Event>(
-          {field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-           field<&Event::pid>("pid", "PID", as::pid, "process"),
+          {who<&Event::who>(id::comm, id::pid),
            field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
            derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone"),
            field<&Event::order>("order", "ORDER", as::small, "2^order pages are wanted; -1: all"),
-           derived<Event, mode>("mode", "MODE", as::wide(as::text, -5),
-                                "SYNC may wait, ASYNC does not"),
+           named<&Event::sync, kModes>("mode", "MODE", as::wide(as::text, -5),
+                                       "SYNC may wait, ASYNC does not"),
            derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
                                          "fragmentation index of the order")
                .with("extended"),
@@ -79,7 +76,7 @@ TOOL(compactsnoop) {
            field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time of the run"),
            field<&Event::status>("status", "STATUS",
                                  as::enumerator("compact_result", "COMPACT_", -17), "how it ended"),
-           derived<Event, kind>("kind", "KIND", as::wide(as::text, -9), "who wanted it")
+           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -9), "who wanted it")
                .with("extended"),
            field<&Event::migrate_scanned>("migrate_scanned_pages", "MSCAN", as::pages,
                                           "pages scanned for some to move")
@@ -89,7 +86,7 @@ TOOL(compactsnoop) {
                .with("extended"),
            field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved")
                .with("extended"),
-           field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
+           who<&Event::who>(id::tid)},
           "kernel-stack"),
       .announce = "Tracing memory compaction",
   };

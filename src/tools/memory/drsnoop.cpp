@@ -11,9 +11,8 @@ using Event = drsnoop_event;
 
 namespace {
 
-std::string kind(const Event& e) {
-  return e.kind == DRSNOOP_DIRECT ? "direct" : e.kind == DRSNOOP_MEMCG ? "memcg" : "node";
-}
+constexpr std::string_view kKinds[] = {"direct", "memcg", "node"};
+static_assert(std::size(kKinds) == DRSNOOP_KINDS);
 
 std::uint64_t free_kb(const Event&) { return memory_kb("MemFree"); }
 
@@ -39,10 +38,12 @@ TOOL(drsnoop) {
                      "drsnoop -M -c system.slice/nginx.service"},
                     {"Which code allocates when memory is short?", "drsnoop -K -d 10"}},
       .object = skeleton<drsnoop_bpf>(),
-      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
-                  shared::duration('d'), shared::timestamp(), shared::print_uid(),
-                  shared::extended(), shared::kernel_stack(), shared::stack_depth(),
-                  flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")},
+      .options = joined(
+          {{shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+            shared::duration('d'), shared::timestamp(), shared::print_uid(), shared::extended(),
+            shared::kernel_stack()},
+           belonging_to("kernel-stack", {shared::stack_depth()}),
+           {flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")}}),
       .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},
                 {"memory cgroup reclaim", {{{"on_memcg_begin", "on_memcg_end"}}}, "memcg"},
                 {"node reclaim",
@@ -50,16 +51,15 @@ TOOL(drsnoop) {
                  "memcg",
                  "reclaim of a single node is not seen: this kernel is built without NUMA"}},
       .report = events<Event>(
-          {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-           field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-           field<&Event::pid>("pid", "PID", as::pid, "process"),
+          {who<&Event::who>(id::uid, id::comm, id::pid),
            field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time in reclaim"),
            field<&Event::reclaimed>("reclaimed_pages", "PAGES", as::pages, "pages reclaimed"),
            derived<Event, free_kb>("free_kb", "FREE(KB)", as::number,
                                    "free memory of the machine when printed")
                .with("extended"),
-           field<&Event::tid>("tid", "TID", as::pid, "thread").with("extended"),
-           derived<Event, kind>("kind", "KIND", as::wide(as::text, -6), "direct, memcg or node")
+           who<&Event::who>(id::tid.with("extended")),
+           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
+                                       "direct, memcg or node")
                .with("extended|memcg"),
            field<&Event::node>("node", "NODE", as::small,
                                "NUMA node of the CPU, or the one reclaimed")
@@ -68,9 +68,7 @@ TOOL(drsnoop) {
                .with("extended"),
            field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
                .with("extended"),
-           field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                 "cgroup (version 2) of the task")
-               .with("json")},
+           who<&Event::who>(id::cgroup)},
           "kernel-stack"),
       .announce = "Tracing direct reclaim",
   };

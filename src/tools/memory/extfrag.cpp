@@ -51,8 +51,6 @@ std::string as_traced(const Event& e) {
       f.fragmenting, f.change_ownership);
 }
 
-std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
-std::uint64_t pid(const Line& l) { return l.key.pid; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 
 /// Fields that both reports have.
@@ -145,52 +143,32 @@ SnapshotReport index_report(std::string_view key, std::string_view doc, std::str
 
 // ----
 
-std::vector<Option> options() {
-  std::vector<Option> all = {
-      flag('a', "all", "also fallbacks that take a whole page block or more",
-           setting(&Opt::all_fallbacks)),
-      number('o', "order", "ORDER", "only allocations of at least 2^ORDER pages",
-             setting(&Opt::least_order)),
-      shared::node(),
-      shared::zone(),
-      flag('P', "process", "count by process too", setting(&Opt::by_process)),
-      flag('e', "events", "one line per fallback, as they come", setting(&Opt::each_event)),
-      flag('i', "index",
-           "instead of fallbacks the fragmentation index of each zone and order: at once, and "
-           "again each interval"),
-      flag('u', "unusable", "the same with the unusable free space index"),
-      flag(0, "raw", "with --events: the text of the kernel's own trace output"),
-      shared::kernel_stack(),
-      shared::stack_depth(),
-      shared::timestamp(),
-      shared::top(),
-      shared::sort('s'),
-  };
-  for (auto& o : shared::task_filters(false)) all.push_back(std::move(o));
-  all.push_back(shared::duration('d'));
-  all.push_back(shared::max_keys());
-  return all;
-}
+constexpr std::string_view kFallbacks = "!index|unusable", kTable = "!events|index|unusable";
 
-/// Options that only one kind of report has a use for.
-Result<void> check(const Config& c) {
-  constexpr std::string_view kOfEvents[] = {"raw", "kernel-stack", "perf-max-stack-depth",
-                                            "ring-size"};
-  constexpr std::string_view kOfTables[] = {"process", "top", "sort", "max-keys"};
-  constexpr std::string_view kOfFallbacks[] = {"all", "order"};
-  auto useless = [&](auto& options, const char* why) -> Result<void> {
-    for (auto option : options)
-      if (c.given(option)) return Error{fmt::format("--{} {}", option, why), {}, {}, kUsage};
-    return {};
-  };
-  bool table = !c.holds("events|index|unusable");
-  if (!c.given("events"))
-    if (auto r = useless(kOfEvents, "needs --events"); !r) return r;
-  if (!table)
-    if (auto r = useless(kOfTables, "is for the table of counts only"); !r) return r;
-  if (c.holds("index|unusable"))
-    if (auto r = useless(kOfFallbacks, "is for fallbacks only"); !r) return r;
-  return {};
+std::vector<Option> options() {
+  return joined(
+      {belonging_to(kFallbacks,
+                    {flag('a', "all", "also fallbacks that take a whole page block or more",
+                          setting(&Opt::all_fallbacks)),
+                     number('o', "order", "ORDER", "only allocations of at least 2^ORDER pages",
+                            setting(&Opt::least_order))}),
+       {shared::node(), shared::zone()},
+       belonging_to(kTable,
+                    {flag('P', "process", "count by process too", setting(&Opt::by_process))}),
+       {flag('e', "events", "one line per fallback, as they come", setting(&Opt::each_event)),
+        flag('i', "index",
+             "instead of fallbacks the fragmentation index of each zone and order: at once, and "
+             "again each interval"),
+        flag('u', "unusable", "the same with the unusable free space index")},
+       belonging_to("events",
+                    {flag(0, "raw", "with --events: the text of the kernel's own trace output"),
+                     shared::kernel_stack()}),
+       belonging_to("kernel-stack", {shared::stack_depth()}),
+       {shared::timestamp()},
+       belonging_to(kTable, {shared::top(), shared::sort('s')}),
+       shared::task_filters(false),
+       {shared::duration('d')},
+       belonging_to(kTable, {shared::max_keys()})});
 }
 
 }  // namespace
@@ -237,18 +215,15 @@ TOOL(extfrag) {
       .hooks = {{"fallbacks", {{{"on_fallback"}}}}},
       .report = table<extfrag_key, extfrag_count>(
           "fallbacks",
-          {derived<Line, pid>("pid", "PID", as::pid, "process").only("process"),
-           derived<Line, comm>("comm", "COMM", as::comm, "command name of the task")
-               .only("process"),
-           OfLine::alloc_type(), OfLine::fallback_type(), OfLine::alloc_order(),
-           OfLine::fallback_order(), OfLine::fragmenting().with("all"), OfLine::ownership(),
+          {who<&Line::key>(id::pid.only("process"), id::comm.only("process")), OfLine::alloc_type(),
+           OfLine::fallback_type(), OfLine::alloc_order(), OfLine::fallback_order(),
+           OfLine::fragmenting().with("all"), OfLine::ownership(),
            derived<Line, count>("count", "COUNT", as::pages, "how often")},
           "count"),
       .other_reports =
           {{"events",
             events<Event>(
-                {field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-                 field<&Event::pid>("pid", "PID", as::pid, "process"),
+                {who<&Event::who>(id::comm, id::pid),
                  derived<Event, node>("node", "NODE", as::wide(as::number, -4),
                                       "NUMA node of the pages")
                      .with("!raw"),
@@ -268,7 +243,7 @@ TOOL(extfrag) {
                      .with("raw"),
                  field<&Event::pfn>("pfn", "PFN", as::number, "page frame number of the first page")
                      .with("json"),
-                 field<&Event::tid>("tid", "TID", as::pid, "thread").with("json")},
+                 who<&Event::who>(id::tid)},
                 "kernel-stack")
                 .high_rate()},
            {"index",
@@ -287,6 +262,5 @@ TOOL(extfrag) {
                     {"index", "unusable"},
                     {"raw", "json"},
                     {"raw", "csv"}},
-      .check = check,
   };
 }

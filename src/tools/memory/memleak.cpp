@@ -21,9 +21,6 @@ Error refuse(std::string what, std::string hint) {
 }
 
 Result<void> check(const Config& c) {
-  if (c.holds(kUser) && c.given("percpu"))
-    return refuse("--percpu is about the kernel's memory",
-                  "leave out what names processes or a library");
   if (!c.sort.empty() && c.sort != "size" && c.sort != "count")
     return refuse("--sort: there is no key '" + c.sort + "'", "there are: size, count");
   if (c.number("min-size", 0) > c.number("max-size", UINT64_MAX))
@@ -31,29 +28,14 @@ Result<void> check(const Config& c) {
   return {};
 }
 
-Option sample_rate() {
-  auto o = number('s', "sample-rate", "N",
-                  "only one of N addresses, chosen anew in each run; sums are estimates then",
-                  setting(&Opt::held_one_in));
-  o.apply = [take = o.apply](Config& c, std::string_view text) -> Result<void> {
-    if (parse_unsigned(text) == 0U)
-      return refuse("--sample-rate: 0 of all is none", "1 is all of them");
-    return take(c, text);
-  };
-  return o;
-}
-
-std::string function(const Event& e) {
-  constexpr const char* kNames[] = {
-      "malloc",           "calloc",        "realloc",         "reallocarray",
-      "posix_memalign",   "aligned_alloc", "valloc",          "memalign",
-      "pvalloc",          "mmap",          "mremap",          "kmalloc",
-      "kmem_cache_alloc", "page_alloc",    "percpu_alloc",    "free",
-      "munmap",           "kfree",         "kmem_cache_free", "page_free",
-      "percpu_free"};
-  static_assert(std::size(kNames) == MEMLEAK_FUNCTIONS);
-  return e.function < MEMLEAK_FUNCTIONS ? kNames[e.function] : "";
-}
+constexpr std::string_view kFunctions[] = {
+    "malloc",           "calloc",        "realloc",         "reallocarray",
+    "posix_memalign",   "aligned_alloc", "valloc",          "memalign",
+    "pvalloc",          "mmap",          "mremap",          "kmalloc",
+    "kmem_cache_alloc", "page_alloc",    "percpu_alloc",    "free",
+    "munmap",           "kfree",         "kmem_cache_free", "page_free",
+    "percpu_free"};
+static_assert(std::size(kFunctions) == MEMLEAK_FUNCTIONS);
 
 Value bytes(const Event& e) { return e.sized ? Value(e.bytes) : Value(); }
 Value old(const Event& e) { return e.old ? Value(e.old) : Value(); }
@@ -100,42 +82,33 @@ TOOL(memleak) {
                     {"Does the kernel leak memory (slab grows)?", "memleak -s 16 10 6"}},
       .object = skeleton<memleak_bpf>(),
       .positionals = shared::interval_count(5),
-      .options = {shared::pid(),
-                  shared::tid(0),
-                  shared::uid(),
-                  shared::comm(),
-                  shared::cgroup(0),
-                  shared::command('c'),
-                  shared::library('O', "obj"),
-                  shared::symbols_prefix('S'),
-                  flag('P', "percpu", "the kernel's per-CPU memory (bytes are those of one CPU)"),
-                  number('o', "older", "MS",
-                         "only what has been held for so many milliseconds (default: 500)", {}),
-                  number('z', "min-size", "BYTES", "only allocations of at least so many bytes",
-                         setting(&Opt::held_min_bytes)),
-                  number('Z', "max-size", "BYTES", "only allocations of at most so many bytes",
-                         setting(&Opt::held_max_bytes)),
-                  sample_rate(),
-                  flag('C', "combined-only",
-                       "sums by stack are all that is read: reports cost less; mappings count "
-                       "until they are unmapped as a whole",
-                       setting(&Opt::held_in_sums)),
-                  flag('F', "wa-missing-free",
-                       "an address that is allocated again was freed unseen: so it is always"),
-                  flag('a', "show-allocs", "the address and size of each allocation"),
-                  flag('t', "trace",
-                       "each allocation and free as it happens, instead of what is held",
-                       setting(&Opt::trace)),
-                  shared::top('T'),
-                  shared::sort(0),
-                  shared::folded(),
-                  shared::svg(),
-                  shared::offset(0),
-                  shared::stack_depth(),
-                  shared::stack_storage(),
-                  shared::unwind(),
-                  shared::unwind_memory(),
-                  shared::max_keys()},
+      .options = joined(
+          {{shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(0),
+            shared::command('c'), shared::library('O', "obj"), shared::symbols_prefix('S')},
+           belonging_to(
+               kKernel,
+               {flag('P', "percpu", "the kernel's per-CPU memory (bytes are those of one CPU)")}),
+           {number('o', "older", "MS",
+                   "only what has been held for so many milliseconds (default: 500)", {}),
+            number('z', "min-size", "BYTES", "only allocations of at least so many bytes",
+                   setting(&Opt::held_min_bytes)),
+            number('Z', "max-size", "BYTES", "only allocations of at most so many bytes",
+                   setting(&Opt::held_max_bytes)),
+            number('s', "sample-rate", "N",
+                   "only one of N addresses, chosen anew in each run; sums are estimates then",
+                   Range{.least = 1}, setting(&Opt::held_one_in)),
+            flag('C', "combined-only",
+                 "sums by stack are all that is read: reports cost less; mappings count "
+                 "until they are unmapped as a whole",
+                 setting(&Opt::held_in_sums)),
+            flag('F', "wa-missing-free",
+                 "an address that is allocated again was freed unseen: so it is always"),
+            flag('a', "show-allocs", "the address and size of each allocation"),
+            flag('t', "trace", "each allocation and free as it happens, instead of what is held",
+                 setting(&Opt::trace)),
+            shared::top('T'), shared::sort(0), shared::folded(), shared::svg(), shared::offset(0),
+            shared::stack_depth(), shared::stack_storage(), shared::unwind(),
+            shared::unwind_memory(), shared::max_keys()}}),
       .hooks = {function_hook("malloc", "on_malloc", "on_malloc_return", ""),
                 {"free", {{{"on_free"}}}, kUser},
                 function_hook("calloc", "on_calloc", "on_calloc_return", "calloc is not seen"),
@@ -177,11 +150,9 @@ TOOL(memleak) {
       .other_reports =
           {{"trace",
             events<Event>(
-                {field<&Event::pid>("pid", "PID", as::pid, "process"),
-                 field<&Event::tid>("tid", "TID", as::pid, "thread"),
-                 field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
-                 derived<Event, function>("function", "FUNCTION", as::wide(as::text, -16),
-                                          "what was called"),
+                {who<&Event::who>(id::pid, id::tid.with({}), id::comm),
+                 named<&Event::function, kFunctions>("function", "FUNCTION",
+                                                     as::wide(as::text, -16), "what was called"),
                  derived<Event, bytes>("bytes", "BYTES", as::number,
                                        "size asked for; null: freed whatever it was"),
                  derived<Event, old>("old_address", "OLD", as::pointer,

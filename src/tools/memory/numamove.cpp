@@ -46,7 +46,7 @@ TOOL(numamove) {
       .object = skeleton<numamove_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
-      .hooks = {{"begin of a migration",
+      .hooks = {{"start of a migration",
                  {{{"on_start"}},
                   {.programs = {"on_misplaced"}, .caveat = kIsolation},
                   {.programs = {"on_misplaced_kprobe"}, .caveat = kIsolation}},

@@ -11,11 +11,6 @@ using Event = tcplife_event;
 
 namespace {
 
-template <auto Member>
-Value if_owned(const Event& e) {
-  return e.has_owner ? detail::to_value(e.*Member) : Value{};
-}
-
 Value lasted(const Event& e) {
   return e.has_begin ? Value(static_cast<std::uint64_t>(e.lasted_ns)) : Value{};
 }
@@ -60,9 +55,7 @@ TOOL(tcplife) {
       .hooks = {{"changes of state", {{{"on_state"}}}}, {"end of sockets", {{{"on_destroy"}}}}},
       .report =
           events<Event>(
-              {derived<Event, if_owned<&Event::pid>>("pid", "PID", as::pid, "process"),
-               derived<Event, if_owned<&Event::comm>>("comm", "COMM", as::comm,
-                                                      "command name of the process's task"),
+              {owner<&Event::owner>(id::pid, id::comm),
                net::ip_version<&Event::flow>().with("wide"), net::local_address<&Event::flow>(),
                net::local_port<&Event::flow>(), net::remote_address<&Event::flow>(),
                net::remote_port<&Event::flow>(),
@@ -71,8 +64,7 @@ TOOL(tcplife) {
                derived<Event, lasted>("lasted_ns", "MS", as::milliseconds,
                                       "how long it lasted; none where it is older than the "
                                       "tracer"),
-               derived<Event, if_owned<&Event::tid>>("tid", "TID", as::pid, "thread").with("json"),
-               derived<Event, if_owned<&Event::uid>>("uid", "UID", as::pid, "user id").with("json"),
+               owner<&Event::owner>(id::tid, id::uid.with("json")),
                derived<Event, opened_by>("opened_by", "OPENED", as::text,
                                          "local: connected from here, remote: accepted, or "
                                          "unknown")

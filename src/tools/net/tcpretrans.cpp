@@ -13,26 +13,12 @@ using Count = Row<flow, tcpretrans_count>;
 
 namespace {
 
-template <auto Member>
-Value if_owned(const Event& e) {
-  return e.has_owner ? detail::to_value(e.*Member) : Value{};
-}
+constexpr std::string_view kSigns[] = {"R>", "L>", "S>"};
+constexpr std::string_view kKinds[] = {"retransmit", "loss_probe", "syn_ack"};
+static_assert(std::size(kSigns) == TCPRETRANS_KINDS && std::size(kKinds) == TCPRETRANS_KINDS);
 
-std::string sign(const Event& e) {
-  return e.kind == TCPRETRANS_PROBE ? "L>" : e.kind == TCPRETRANS_SYNACK ? "S>" : "R>";
-}
-std::string kind(const Event& e) {
-  return e.kind == TCPRETRANS_PROBE    ? "loss_probe"
-         : e.kind == TCPRETRANS_SYNACK ? "syn_ack"
-                                       : "retransmit";
-}
 std::string state(const Event& e) { return tcp_state(e.state); }
 std::string arrow(const Count&) { return "<->"; }
-
-std::vector<Field> with_parts(std::vector<Field> fields, std::vector<Field> parts) {
-  fields.insert(fields.end(), parts.begin(), parts.end());
-  return fields;
-}
 
 }  // namespace
 
@@ -76,56 +62,47 @@ TOOL(tcpretrans) {
                   {{"on_destroy"}}}}},
       .report =
           events<Event>(
-              with_parts(
-                  {derived<Event, if_owned<&Event::pid>>("pid", "PID", as::pid,
-                                                         "process that owns the socket"),
-                   derived<Event, if_owned<&Event::comm>>("comm", "COMM", as::comm,
-                                                          "command name of that process's task")
-                       .with("wide"),
-                   net::ip_version<&Event::flow>(), net::local_endpoint<&Event::flow>(),
-                   derived<Event, sign>("sign", "T>", as::wide(as::text, -2),
-                                        "R: retransmit, L: tail loss probe, S: SYN|ACK")
-                       .in_text(),
-                   net::remote_endpoint<&Event::flow>(),
-                   derived<Event, state>("state", "STATE", as::text, "state of the connection"),
-                   field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
-                                           "first sequence number of the segment")
-                       .with("sequence"),
-                   derived<Event, kind>("kind", "KIND", as::text,
-                                        "retransmit, loss_probe or syn_ack")
-                       .with("json"),
-                   field<&Event::length>("length_bytes", "LEN", as::number,
-                                         "length; SYN and FIN count as a byte")
-                       .with("json"),
-                   field<&Event::segments>("segments", "SEGS", as::number,
-                                           "packets that it goes out as")
-                       .with("json"),
-                   field<&Event::congestion>(
-                       "congestion_state", "CONGESTION",
-                       as::enumerator("tcp_ca_state", "TCP_CA_", -10),
-                       "why: loss (a timeout), recovery (acknowledgements with gaps), or the state "
-                       "before either")
-                       .with("json"),
-                   net::namespace_id<&Event::flow>()},
-                  net::parts<&Event::flow>()))
+              {owner<&Event::owner>(id::pid, id::comm.with("wide")),
+               net::ip_version<&Event::flow>(), net::local_endpoint<&Event::flow>(),
+               named<&Event::kind, kSigns>("sign", "T>", as::wide(as::text, -2),
+                                           "R: retransmit, L: tail loss probe, S: SYN|ACK")
+                   .in_text(),
+               net::remote_endpoint<&Event::flow>(),
+               derived<Event, state>("state", "STATE", as::text, "state of the connection"),
+               field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
+                                       "first sequence number of the segment")
+                   .with("sequence"),
+               named<&Event::kind, kKinds>("kind", "KIND", as::text,
+                                           "retransmit, loss_probe or syn_ack")
+                   .with("json"),
+               field<&Event::length>("length_bytes", "LEN", as::number,
+                                     "length; SYN and FIN count as a byte")
+                   .with("json"),
+               field<&Event::segments>("segments", "SEGS", as::number,
+                                       "packets that it goes out as")
+                   .with("json"),
+               field<&Event::congestion>(
+                   "congestion_state", "CONGESTION", as::enumerator("tcp_ca_state", "TCP_CA_", -10),
+                   "why: loss (a timeout), recovery (acknowledgements with gaps), or the state "
+                   "before either")
+                   .with("json"),
+               net::namespace_id<&Event::flow>(), net::parts<&Event::flow>()})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .other_reports =
           {{"count",
             table<flow, tcpretrans_count>(
                 "flows",
-                with_parts(
-                    {net::local_endpoint<&Count::key>(),
-                     derived<Count, arrow>("arrow", "", as::wide(as::text, -3),
-                                           "between the two ends")
-                         .in_text(),
-                     net::remote_endpoint<&Count::key>(),
-                     derived<Count, [](const Count& c) { return c.value.retransmits; }>(
-                         "retransmits", "RETRANSMITS", as::number, "segments that were sent again"),
-                     derived<Count, [](const Count& c) { return c.value.bytes; }>(
-                         "sent_again_bytes", "BYTES", as::number, "their length")
-                         .with("json"),
-                     net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>()},
-                    net::parts<&Count::key>()),
+                {net::local_endpoint<&Count::key>(),
+                 derived<Count, arrow>("arrow", "", as::wide(as::text, -3), "between the two ends")
+                     .in_text(),
+                 net::remote_endpoint<&Count::key>(),
+                 derived<Count, [](const Count& c) { return c.value.retransmits; }>(
+                     "retransmits", "RETRANSMITS", as::number, "segments that were sent again"),
+                 derived<Count, [](const Count& c) { return c.value.bytes; }>(
+                     "sent_again_bytes", "BYTES", as::number, "their length")
+                     .with("json"),
+                 net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>(),
+                 net::parts<&Count::key>()},
                 "retransmits")}},
       .announce = "Tracing TCP retransmits",
   };

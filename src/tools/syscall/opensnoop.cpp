@@ -101,10 +101,8 @@ std::uint64_t truncated(const Event& e) {
   return (e.what & (OPENSNOOP_CUT | OPENSNOOP_WALK_CUT)) != 0;
 }
 
-std::string call(const Event& e) {
-  constexpr const char* names[] = {"open", "creat", "openat", "openat2", "open_by_handle_at"};
-  return e.call < std::size(names) ? names[e.call] : "?";
-}
+constexpr std::string_view kCalls[] = {"open", "creat", "openat", "openat2", "open_by_handle_at"};
+static_assert(std::size(kCalls) == OPENSNOOP_CALLS);
 
 Value flags(const Event& e) {
   if (e.what & OPENSNOOP_FLAGS_UNKNOWN) return {};
@@ -153,16 +151,17 @@ TOOL(opensnoop) {
                     {"Which file is missing, or may not be opened?", "opensnoop -x"},
                     {"Who writes to files here?", "opensnoop -F -f O_WRONLY -f O_RDWR"}},
       .object = skeleton<opensnoop_bpf>(),
-      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
-                  shared::duration('d'), shared::timestamp(), shared::print_uid(),
-                  shared::extended(),
-                  flag('x', "failed", "only calls that failed", setting(&Rodata::failed_only)),
-                  flag('F', "full-path", "the file's own path, or the whole of one that failed",
-                       setting(&Rodata::full_path)),
-                  flag('L', "latency", "print the time that each call took"),
-                  flag(0, "callers", "print the user stack of each call"), shared::stack_depth(),
-                  shared::stack_storage(), shared::unwind(), shared::unwind_memory(),
-                  flag_filter()},
+      .options = joined(
+          {{shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
+            shared::duration('d'), shared::timestamp(), shared::print_uid(), shared::extended(),
+            flag('x', "failed", "only calls that failed", setting(&Rodata::failed_only)),
+            flag('F', "full-path", "the file's own path, or the whole of one that failed",
+                 setting(&Rodata::full_path)),
+            flag('L', "latency", "print the time that each call took"),
+            flag(0, "callers", "print the user stack of each call")},
+           belonging_to("callers", {shared::stack_depth(), shared::stack_storage(),
+                                    shared::unwind(), shared::unwind_memory()}),
+           {flag_filter()}}),
       .hooks = {{"openat", {{{"on_openat"}}}},
                 {"openat2", {{{"on_openat2"}}}, {}, "calls of openat2 are not seen"},
                 {"open", {{{"on_open"}}}, {}, "calls of open are not seen"},
@@ -174,10 +173,7 @@ TOOL(opensnoop) {
                  "calls of open_by_handle_at are not seen"}},
       .report =
           events<Event>(
-              {field<&Event::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("print-uid"),
-               field<&Event::pid>("pid", "PID", as::pid, "process"),
-               field<&Event::tid>("tid", "TID", as::pid, "thread").with("json"),
-               field<&Event::comm>("comm", "COMM", as::comm, "command name of the task"),
+              {who<&Event::who>(id::uid, id::pid, id::tid, id::comm),
                derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
                                           "descriptor of the file; -1: none"),
                derived<Event, error>("error", "ERR", as::wide(as::small, 3),
@@ -190,7 +186,7 @@ TOOL(opensnoop) {
                field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
                                          "time of the call")
                    .with("latency"),
-               derived<Event, call>("call", "CALL", as::text, "system call").with("json"),
+               named<&Event::call, kCalls>("call", "CALL", as::text, "system call").with("json"),
                derived<Event, directory>("dirfd", "DIRFD", as::small,
                                          "descriptor that the path is relative to")
                    .with("json"),
@@ -200,11 +196,9 @@ TOOL(opensnoop) {
                derived<Event, truncated>("truncated", "CUT", as::small,
                                          "1: a part of the path is missing")
                    .with("json"),
-               field<&Event::cgroup>("cgroup_id", "CGROUP", as::number,
-                                     "cgroup (version 2) of the task")
-                   .with("json"),
+               who<&Event::who>(id::cgroup),
                derived<Event, path>("path", "PATH", as::rest, "path")})
-              .with_callers<&Event::callers, &Event::pid>("callers")
+              .with_callers<&Event::callers, &Event::who>("callers")
               .high_rate(),
       .announce = "Tracing opened files",
   };

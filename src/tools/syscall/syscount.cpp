@@ -20,7 +20,7 @@ using Line = Row<syscount_key, syscount_counts>;
 
 namespace {
 
-std::uint64_t id(const Line& l) { return l.key.id; }
+std::uint64_t call_or_pid(const Line& l) { return l.key.id; }
 std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
 std::string abi(const Line& l) { return std::string(syscall_abi(l.key.id)); }
 std::uint64_t count(const Line& l) { return l.value.count; }
@@ -38,12 +38,11 @@ Result<void> take_errno(Config& c, std::string_view text) {
   return {};
 }
 
-Result<void> take_parent(Config& c, std::string_view text) {
-  auto pid = parse_unsigned(text);
-  if (!pid || *pid == 0 || *pid > INT32_MAX)
-    return Error{fmt::format("--ppid: '{}' is not a process id", text), {}, {}, kUsage};
-  c.set(setting(&Opt::parent), *pid);
-  return {};
+Option parent() {
+  auto o = number(0, "ppid", "PID", "only processes whose parent is this one", Range{1, INT32_MAX},
+                  setting(&Opt::parent));
+  o.complete = Complete::pid;
+  return o;
 }
 
 std::string list() {
@@ -74,7 +73,8 @@ std::vector<Completion> errors() {
 std::vector<Option> options() {
   std::vector<Option> all = {
       flag('P', "process", "by process rather than by system call", setting(&Opt::by_process)),
-      flag('L', "latency", "also the time in them; rows by that", setting(&Opt::timed)),
+      flag('L', "latency", "also measure the time in each call, and sort by it",
+           setting(&Opt::timed)),
       shared::milliseconds("the time in milliseconds"),
       flag('x', "failures", "only calls that failed", setting(&Opt::failures)),
       one_of(value('e', "errno", "ERROR",
@@ -86,8 +86,7 @@ std::vector<Option> options() {
       shared::sort(),
   };
   for (auto& o : shared::task_filters()) all.push_back(std::move(o));
-  all.push_back(value(0, "ppid", "PID", "only processes whose parent is this one", take_parent,
-                      Complete::pid));
+  all.push_back(parent());
   all.push_back(shared::duration('d'));
   all.push_back(shared::max_keys());
   return all;
@@ -129,21 +128,21 @@ TOOL(syscount) {
       .positionals = shared::interval_count(),
       .options = options(),
       .hooks = {{"ends of calls", {{{"on_exit"}}}},
-                {"begins of calls", {{{"on_enter"}}}, "latency"},
+                {"starts of calls", {{{"on_enter"}}}, "latency"},
                 {"signals",
                  {{{"on_signal"}}},
                  {},
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = table<syscount_key, syscount_counts>(
           "calls",
-          {derived<Line, id>("syscall", "SYSCALL", as::syscall, "name of the system call")
+          {derived<Line, call_or_pid>("syscall", "SYSCALL", as::syscall, "name of the system call")
                .only("!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
                               "table that its number is of: the machine's own, or that of 32-bit "
                               "programs")
                .only("!process")
                .with("json"),
-           derived<Line, id>("pid", "PID", as::pid, "process").only("process"),
+           derived<Line, call_or_pid>("pid", "PID", as::pid, "process").only("process"),
            derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
                .only("process"),
            derived<Line, count>("count", "COUNT", as::pages, "calls that ended"),

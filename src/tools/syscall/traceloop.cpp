@@ -37,9 +37,9 @@ Result<void> take_trigger(Config& c, std::string_view text) {
     else if (auto number = signal_number(word))
       each_of(c, signals, static_cast<std::size_t>(number), static_cast<std::size_t>(number) + 1);
     else
-      return Error{fmt::format("--trigger: '{}' is no end of a process", word),
+      return Error{fmt::format("--trigger: '{}' is not a trigger", word),
                    {},
-                   "give signal, SIGSEGV (or another), oom, exit (but 0) or exit=3",
+                   "give signal, SIGSEGV (or another), oom, exit (non-zero status) or exit=3",
                    kUsage};
     if (word.size() == text.size()) break;
     text.remove_prefix(word.size() + 1);
@@ -71,12 +71,9 @@ bool keeps(const Config& c) {
 }
 
 Result<void> check(const Config& c) {
-  auto size = c.number("size", kLeastSlots);
-  if (size < kLeastSlots || size > kMostSlots)
-    return Error{fmt::format("--size: needs {} to {}", kLeastSlots, kMostSlots), {}, {}, kUsage};
   // Calls of the whole system as they come would be those of whoever reads them.
   if (!keeps(c) && !c.filters_tasks() && c.cgroups.empty() && !c.given("explain"))
-    return Error{"nothing is named whose calls to show",
+    return Error{"nothing to trace",
                  {},
                  "name a cgroup, a process (--pid) or a command (-- COMMAND); with --dump-on-exit "
                  "the whole system is recorded",
@@ -96,7 +93,7 @@ TOOL(traceloop) {
           "left running until something goes wrong. With --dump-on-exit, --dump-signal or "
           "--trigger it shows what it holds when tracing ends, when it gets a signal (kill -USR1), "
           "or when a process ends badly, and only what it has not shown yet. Without any of them it "
-          "prints calls of what is named as they come, ten times a second.\n\n"
+          "prints matching calls live, ten times a second.\n\n"
           "Each cgroup that is named has a recorder of its own, so that a busy one does not "
           "overwrite what a quiet one did; what is below it is recorded too. Without a cgroup all "
           "that the filters leave has one recorder, or the whole system.\n\n"
@@ -124,10 +121,11 @@ TOOL(traceloop) {
           {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroups(),
            flag('r', "recursive", "a recorder of its own for each cgroup below those named, too"),
            shared::syscalls('e', setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
-           number('s', "size", "CALLS",
-                  "calls to keep for each CPU and recorder, each string of one as another; rounded "
-                  "up to a power of two (default: 8192, which are 1 MiB)",
-                  {}),
+           number(
+               's', "size", "CALLS",
+               "calls kept per CPU and recorder; each string argument takes one more slot; rounded "
+               "up to a power of two (default: 8192, which are 1 MiB)",
+               Range{kLeastSlots, kMostSlots}, {}),
            flag(0, "dump-on-exit", "show what was recorded when tracing ends"),
            one_of(value(0, "dump-signal", "SIGNAL", "show it when this signal comes, USR1 or USR2",
                         take_signal),
@@ -138,12 +136,12 @@ TOOL(traceloop) {
                value(
                    0, "trigger", "END,...",
                    "show it when a process that is recorded ends so: signal, SIGSEGV (or another), "
-                   "oom, exit (but 0), exit=3",
+                   "oom, exit (non-zero status), exit=3",
                    take_trigger),
                triggers),
            shared::output()},
       .hooks =
-          {{"begins of calls", {{{"on_enter"}}}},
+          {{"starts of calls", {{{"on_enter"}}}},
            {"ends of calls", {{{"on_exit"}}}},
            {"ends of tasks", {{{"on_task_exit"}}}},
            {"calls under way", {{{"on_task"}}}, {}, "calls that have not ended are not shown"}},

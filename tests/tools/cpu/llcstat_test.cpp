@@ -240,7 +240,7 @@ TOOL_TEST(Llcstat, PeriodsThatWouldHoldACpu) {
   for (auto* bad : {"0", "1", "99", "10000000001", "x", ""}) {
     auto refused = run({tool_path("llcstat"), "-c", bad, "1"});
     EXPECT_EQ(refused.status, 2) << bad;
-    EXPECT_TRUE(contains(refused.err, "is not between 100 and 10000000000")) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "is not a number from 100 to 10000000000")) << refused.err;
   }
   // As bcc spells them.
   auto help = run({tool_path("llcstat"), "--sample_period", "100", "--tid", "--help"});

@@ -72,7 +72,7 @@ TOOL_TEST(Runqlen, FrequenciesOutOfRange) {
   for (auto* bad : {"0", "20001", "x"}) {
     auto result = run({tool_path("runqlen"), "-F", bad});
     EXPECT_EQ(result.status, 2) << bad;
-    EXPECT_NE(result.err.find("between"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("is not a number from 1 to "), std::string::npos) << result.err;
   }
 }
 

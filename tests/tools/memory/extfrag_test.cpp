@@ -415,8 +415,8 @@ TOOL_TEST(Extfrag, WrongCommandLines) {
                                                     {{"-n", "x"}, "there are: 0"},
                                                     {{"-n", "-1"}, "there are: 0"},
                                                     {{"-o", "x"}, "--order"},
-                                                    {{"-i", "-u"}, "exclude"},
-                                                    {{"-e", "-i"}, "exclude"},
+                                                    {{"-i", "-u"}, "used together"},
+                                                    {{"-e", "-i"}, "used together"},
                                                     {{"-i", "-p", "1"}, "whole machine"},
                                                     {{"-i", "--", "true"}, "whole machine"},
                                                     {{"-i", "-a"}, "--all"},
@@ -425,7 +425,7 @@ TOOL_TEST(Extfrag, WrongCommandLines) {
                                                     {{"-e", "-P"}, "--process"},
                                                     {{"-K"}, "--events"},
                                                     {{"--raw"}, "--events"},
-                                                    {{"-e", "--raw", "--json"}, "exclude"},
+                                                    {{"-e", "--raw", "--json"}, "used together"},
                                                     {{"--sort", "pid"}, "count"}}) {
     SCOPED_TRACE(::testing::PrintToString(words));
     auto argv = words;

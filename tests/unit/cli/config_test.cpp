@@ -199,10 +199,11 @@ TEST(CommandLine, RatesOfSampling) {
   EXPECT_EQ(c.sampling.hz, 0u);
   EXPECT_EQ(accepted("profile", {}).sampling.hz, 0u) << "the hook's own";
   for (auto* bad : {"0", "1", "49999", "10000000001", "-1", "x", ""})
-    EXPECT_TRUE(says(refused("profile", {"--period", bad}), "between 50000 and 10000000000"));
+    EXPECT_TRUE(
+        says(refused("profile", {"--period", bad}), "is not a number from 50000 to 10000000000"));
   for (auto* bad : {"0", "20001", "-1", "x", "1.5"})
-    EXPECT_TRUE(says(refused("profile", {"-F", bad}), "is not between 1 and ")) << bad;
-  EXPECT_TRUE(says(refused("profile", {"-F", "99", "--period", "60000"}), "exclude"));
+    EXPECT_TRUE(says(refused("profile", {"-F", bad}), "is not a number from 1 to ")) << bad;
+  EXPECT_TRUE(says(refused("profile", {"-F", "99", "--period", "60000"}), "used together"));
 }
 
 TEST(CommandLine, ParsesTwice) {
@@ -232,11 +233,46 @@ TEST(CommandLine, Formats) {
   EXPECT_TRUE(says(refused("biolatency", {"--csv", "--json"}), "--json and --csv"));
 }
 
+TEST(CommandLine, OptionsThatBelongToOthers) {
+  EXPECT_TRUE(says(refused("extfrag", {"--raw"}), "--raw needs --events"));
+  EXPECT_TRUE(says(refused("extfrag", {"--ring-size", "1M"}), "--ring-size needs --events"));
+  EXPECT_TRUE(
+      says(refused("extfrag", {"-e", "--top", "3"}), "--top and --events cannot be used together"));
+  EXPECT_TRUE(
+      says(refused("extfrag", {"-u", "-a"}), "--all and --unusable cannot be used together"));
+  EXPECT_TRUE(says(refused("memleak", {"-P", "-p", "1"}),
+                   "--percpu and a filter by task cannot be used together"));
+  EXPECT_TRUE(says(refused("drsnoop", {"--perf-max-stack-depth", "9"}), "needs --kernel-stack"));
+  accepted("extfrag", {"-e", "--raw", "-K", "--ring-size", "1M", "-a"});
+  accepted("extfrag", {"-P", "--top", "3", "-o", "2"});
+  accepted("memleak", {"-P"});
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    for (auto& o : all_options(tool))
+      EXPECT_EQ(o.belongs_to.find(o.name), std::string_view::npos) << entry.name << " --" << o.name;
+  }
+}
+
+TEST(CommandLine, NumbersHaveBounds) {
+  EXPECT_TRUE(says(refused("chaintrace", {"-n", "9"}), "--chain: '9' is not a number from 1 to 8"));
+  EXPECT_TRUE(says(refused("chaintrace", {"-n", "x"}), "--chain: 'x' is not a number from 1 to 8"));
+  EXPECT_TRUE(
+      says(refused("traceloop", {"-s", "63"}), "--size: '63' is not a number from 64 to 4194304"));
+  EXPECT_TRUE(
+      says(refused("memleak", {"-s", "0"}), "--sample-rate: '0' is not a number from 1 to "));
+  EXPECT_TRUE(
+      says(refused("execsnoop", {"--max-args", "0"}), "--max-args: '0' is not a number from 1"));
+  EXPECT_TRUE(says(refused("syscount", {"--ppid", "0"}), "--ppid: '0' is not a number from 1 to "));
+  accepted("chaintrace", {"-n", "8"});
+}
+
 TEST(CommandLine, ExclusiveOptions) {
   EXPECT_TRUE(says(refused("offcputime", {"-u", "-k"}), "--kernel-threads-only"));
-  EXPECT_TRUE(says(refused("offcputime", {"-UK"}), "exclude each other"));
+  EXPECT_TRUE(says(refused("offcputime", {"-UK"}), "cannot be used together"));
   EXPECT_TRUE(says(refused("offcputime", {"-f", "--json"}), "--folded"));
   EXPECT_TRUE(says(refused("offcputime", {"-f", "--csv"}), "--folded"));
+  EXPECT_TRUE(
+      says(refused("extfrag", {"-e", "-i"}), "--events and --index cannot be used together"));
   for (auto& entry : registry()) {
     auto tool = build(entry);
     auto options = all_options(tool);
@@ -456,7 +492,7 @@ TEST(Flows, PortsAndVersions) {
   for (auto* bad : {"0", "65536", "80,", "http", "-1", ""})
     EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "is not a list of numbers from 1 to 65535"))
         << bad;
-  EXPECT_TRUE(says(refused("tcplife", {"-4", "-6"}), "exclude"));
+  EXPECT_TRUE(says(refused("tcplife", {"-4", "-6"}), "used together"));
 }
 
 TEST(Reports, AreChosenByAnOption) {

@@ -88,7 +88,7 @@ TEST(Positionals, AnArgumentOrItsOption) {
   EXPECT_EQ(both.error().what, "INTERVAL '2' and --interval cannot be used together");
   auto count = parse_command_line(tool, {"2", "0"});
   ASSERT_FALSE(count);
-  EXPECT_EQ(count.error().what, "COUNT: '0' is not between 1 and 18446744073709551615");
+  EXPECT_EQ(count.error().what, "COUNT: '0' is not a number from 1 to 18446744073709551615");
   Tool lasting{.name = "thing", .positionals = {shared::duration_argument()}};
   auto twice = parse_command_line(lasting, {"--duration", "3", "2"});
   ASSERT_FALSE(twice);
@@ -115,7 +115,7 @@ TEST(Positionals, Threshold) {
     EXPECT_EQ(parse(tool.positionals, {"-v", bad}).error,
               bad[0] == '-'
                   ? "unknown option -1"
-                  : "MIN_MS: '" + std::string(bad) + "' is not between 0 and 18446744073709");
+                  : "MIN_MS: '" + std::string(bad) + "' is not a number from 0 to 18446744073709");
   }
   EXPECT_EQ(arguments(tool).at(0).doc, "only slower ones (default: 10)");
 }

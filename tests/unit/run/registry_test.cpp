@@ -59,7 +59,7 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
   }
 };
 
-/// A fragment: lower case at its begin (but for names such as I/O), no full stop.
+/// A fragment: lower case at its start (but for names such as I/O), no full stop.
 void expect_fragment(std::string_view text, std::string_view where) {
   ASSERT_FALSE(text.empty()) << where;
   auto first = text.substr(0, text.find_first_of(" ,:;"));
@@ -113,6 +113,7 @@ TEST_P(EveryTool, HasWellFormedOptions) {
                             [](char c) { return islower(c) || isdigit(c) || c == '-'; }));
     expect_fragment(o.doc, "doc");
     EXPECT_TRUE(o.apply);
+    expect_condition(o.belongs_to);
     EXPECT_FALSE(std::any_of(o.metavar.begin(), o.metavar.end(), [](char c) { return islower(c); }))
         << o.metavar;
     if (o.metavar.empty()) {

@@ -78,11 +78,10 @@ TEST(Ledger, LossesInWords) {
   EXPECT_TRUE(l.losses().empty()) << "what nobody wanted is none";
   l.count[LEDGER_LOST] = 2;
   l.count[LEDGER_UNMATCHED] = 1;
-  EXPECT_EQ(
-      l.losses(),
-      (std::vector<std::string>{
-          "2 events lost: the buffer was full (a larger --ring-size, of a recorder --size, helps)",
-          "1 event whose begin or end was not seen"}));
+  EXPECT_EQ(l.losses(),
+            (std::vector<std::string>{
+                "2 events lost: ring buffer full (raise --ring-size; for traceloop, --size)",
+                "1 event unmatched: start or end not seen"}));
 }
 
 TEST(Ledger, JsonHasEveryCause) {
