@@ -16,7 +16,6 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::string_view kOperations[] = {"R", "W"};
 
-std::uint32_t operation(const Event& e) { return e.write; }
 std::uint64_t bytes(const Event& e) {
   return e.result > 0 ? static_cast<std::uint64_t>(e.result) : 0;
 }
@@ -66,8 +65,8 @@ TOOL(fileslower) {
       .report =
           events<Event>(
               {who<&Event::who>(id::comm, id::pid.with("json"), id::tid.with({})),
-               named<Event, operation, kOperations>("operation", "D", as::wide(as::text, -1),
-                                                    "R: read, W: write"),
+               named<&Event::write, kOperations>("operation", "D", as::wide(as::text, -1),
+                                                 "R: read, W: write"),
                derived<Event, bytes>("bytes", "BYTES", as::wide(as::number, 7), "bytes moved"),
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
                                          "time of the call"),
