@@ -23,7 +23,7 @@ int on_switch(u64 *ctx)
 	off = task_slot_make(prev);
 	if (!off)
 		return 0;
-	if (off->start) /* who woke it was not seen */
+	if (end_missed(off->start)) /* its wakeup was not seen */
 		count(LEDGER_UNMATCHED);
 	off->start = bpf_ktime_get_ns();
 	return 0;

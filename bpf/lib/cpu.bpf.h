@@ -3,7 +3,7 @@
 #ifndef CORETAP_CPU_BPF_H
 #define CORETAP_CPU_BPF_H
 
-#include "lib/stopped.bpf.h"
+#include "lib/since.bpf.h"
 
 OPT(__u32, filter_cpu);
 OPT(bool, filter_cpu_on);
@@ -20,28 +20,28 @@ inline_ bool keep_cpu(u32 cpu)
  * Spans that do not lie within each other, such as those of interrupts: when the one under way
  * started; 0: there is none, or it is filtered.
  */
-#define CPU_SPAN(name)                                                       \
-	CPU_SLOTS(name##_starts, u64);                                       \
-	inline_ int name##_start(void)                                       \
-	{                                                                    \
-		u64 *start = cpu_slot(&name##_starts);                       \
-                                                                             \
-		if (!start)                                                  \
-			return 0;                                            \
-		if (*start && !tracing_stopped) /* whose end was not seen */ \
-			count(LEDGER_UNMATCHED);                             \
-		*start = bpf_ktime_get_ns();                                 \
-		return 0;                                                    \
-	}                                                                    \
-	inline_ bool name##_ended(u64 *ns)                                   \
-	{                                                                    \
-		u64 *start = cpu_slot(&name##_starts);                       \
-                                                                             \
-		if (!start || !*start)                                       \
-			return false;                                        \
-		*ns = since(*start, bpf_ktime_get_ns());                     \
-		*start = 0;                                                  \
-		return true;                                                 \
+#define CPU_SPAN(name)                                   \
+	CPU_SLOTS(name##_starts, u64);                   \
+	inline_ int name##_start(void)                   \
+	{                                                \
+		u64 *start = cpu_slot(&name##_starts);   \
+                                                         \
+		if (!start)                              \
+			return 0;                        \
+		if (end_missed(*start))                  \
+			count(LEDGER_UNMATCHED);         \
+		*start = bpf_ktime_get_ns();             \
+		return 0;                                \
+	}                                                \
+	inline_ bool name##_ended(u64 *ns)               \
+	{                                                \
+		u64 *start = cpu_slot(&name##_starts);   \
+                                                         \
+		if (!start || !*start)                   \
+			return false;                    \
+		*ns = since(*start, bpf_ktime_get_ns()); \
+		*start = 0;                              \
+		return true;                             \
 	}
 
 #endif

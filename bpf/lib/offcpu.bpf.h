@@ -4,6 +4,7 @@
 #define CORETAP_OFFCPU_BPF_H
 
 #include "lib/filter.bpf.h"
+#include "lib/since.bpf.h"
 #include "lib/stack.bpf.h"
 
 OPT(__u64, min_block_ns);
@@ -58,7 +59,7 @@ struct off_cpu {
 
 inline_ void leave_cpu(void *ctx, struct off_cpu *off, u64 now)
 {
-	if (off->start) /* the kernel has left out the switch to it */
+	if (end_missed(off->start)) /* the kernel has left out the switch to it */
 		count(LEDGER_UNMATCHED);
 	off->user = stack_user ? stack_of_user(ctx, off->user) : 0;
 	off->start = now;
