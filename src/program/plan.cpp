@@ -227,6 +227,14 @@ const std::vector<LibraryProgram>& library_programs() {
   return all;
 }
 
+bool Plan::has(std::string_view program) const {
+  return std::any_of(hooks.begin(), hooks.end(), [&](auto& hook) {
+    if (hook.chosen < 0) return false;
+    auto& programs = hook.candidates[hook.chosen].way->programs;
+    return std::find(programs.begin(), programs.end(), program) != programs.end();
+  });
+}
+
 const ProbePoints* Plan::places(std::string_view program) const {
   for (auto& hook : hooks) {
     if (hook.chosen < 0) continue;

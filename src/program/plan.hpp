@@ -42,6 +42,8 @@ struct Plan {
   Targets targets;                  ///< of hooks whose words come from the command line
   TargetMeans means;
 
+  /// Is the program part of a chosen candidate?
+  bool has(std::string_view program) const;
   /// Where a chosen program on a user function goes; null: it is none.
   const ProbePoints* places(std::string_view program) const;
   /// How often the perf event of a chosen program runs it, as its hook has it.

@@ -1,6 +1,4 @@
 // Flight recorders of system calls: what they hold, in the order in which the calls began.
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "coretap/report_kind.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
+#include "program/iterator.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/call_formats.hpp"
@@ -95,6 +94,8 @@ class CallReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     sample_.reset();
+    if (s.plan.has(report_.under_way))
+      if (auto r = under_way_.open(s.object.get(), report_.under_way); !r) return r;
     for (auto& [key, name] : names_)
       if (auto r = recorders_[key].open(s.map("recorders"), key, slots_, cpus_); !r) return r;
     return {};
@@ -194,16 +195,14 @@ class CallReporter : public Reporter {
   /// Of all recorders.
   std::map<std::uint64_t, std::vector<Call>> under_way(const Session& s) const {
     std::map<std::uint64_t, std::vector<Call>> all;
-    auto* program =
-        bpf_object__find_program_by_name(s.object.get(), std::string(report_.under_way).c_str());
-    if (!program || bpf_program__fd(program) < 0) return all;
-    Link link(bpf_program__attach_iter(program, nullptr));
-    Fd fd(link.fd() >= 0 ? bpf_iter_create(link.fd()) : -1);
+    if (!under_way_.is_open()) return all;
     record_slot slots[2];
-    std::string bytes;
-    char buffer[16384];
-    for (ssize_t n; fd && (n = read(fd.get(), buffer, sizeof buffer)) > 0;)
-      bytes.append(buffer, static_cast<std::size_t>(n));
+    auto read = under_way_.read(sizeof slots);
+    if (!read) {
+      s.note("calls that have not ended are not shown", read.error());
+      return all;
+    }
+    auto& bytes = *read;
     for (std::size_t at = 0; at + sizeof slots <= bytes.size(); at += sizeof slots) {
       memcpy(slots, bytes.data() + at, sizeof slots);
       all[slots[0].seq].push_back(
@@ -343,6 +342,7 @@ class CallReporter : public Reporter {
   const CallReport& report_;
   CallFormats formats_;
   std::uint32_t slots_ = 0, cpus_ = 0;
+  Iterator under_way_;
   Fd sample_;  ///< of a recorder's map, until the program is loaded
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;
