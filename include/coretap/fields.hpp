@@ -14,10 +14,16 @@
 #include <variant>
 #include <vector>
 
+struct stack;  // bpf/lib/shared.h
+
 namespace coretap {
 
+/// Names of a stack's frames, the innermost first.
+using Frames = std::vector<std::string>;
+
 /// What a field holds, before it is written. Text comes from outside: never trusted.
-using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool>;
+using Value =
+    std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool, Frames>;
 
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
 class Config;
@@ -37,6 +43,13 @@ struct FieldContext {
     if (!texts) return nullptr;
     auto found = texts->find(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
     return found == texts->end() ? nullptr : &found->second;
+  }
+
+  /// The frames of a kernel stack; not there in documentation (use frames_of).
+  std::function<Frames(const stack&)> kernel_frames = {};
+
+  Frames frames_of(const stack& kernel) const {
+    return kernel_frames ? kernel_frames(kernel) : Frames();
   }
 };
 
@@ -60,6 +73,7 @@ struct Format {
     target,        ///< number of what was named to be traced, by its name
     syscall,       ///< index of a system call (CALLS in bpf/lib/shared.h), by its name
     rwbs,          ///< the same in letters, as the kernel's own trace output has them
+    stack,         ///< frames: in tables on lines of their own below the row
   } kind = number;
   int width = 0;                 ///< columns; negative: left-aligned
   std::string_view type = {};    ///< kernel enum for enumerator
@@ -94,6 +108,7 @@ inline constexpr Format block_flags{Format::block_flags, -20};
 inline constexpr Format target{Format::target, -36};
 inline constexpr Format syscall{Format::syscall, -22};
 inline constexpr Format rwbs{Format::rwbs, -4};
+inline constexpr Format stack{Format::stack};
 constexpr Format enumerator(std::string_view type, std::string_view prefix, int width) {
   return {Format::enumerator, width, type, prefix};
 }
@@ -173,7 +188,8 @@ Value to_value(const T& v) {
     static_assert(std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>);
     return std::string(v, strnlen(v, sizeof(T)));
   } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, double> ||
-                       std::is_same_v<T, Value> || std::is_same_v<T, bool>) {
+                       std::is_same_v<T, Value> || std::is_same_v<T, bool> ||
+                       std::is_same_v<T, Frames>) {
     return v;
   } else if constexpr (std::is_signed_v<T>) {
     return static_cast<std::int64_t>(v);
@@ -246,6 +262,16 @@ Field rate(std::string_view key, std::string_view title, Format format, std::str
             if (context.seconds <= 0) return {};
             return static_cast<double>(Function(*static_cast<const Record*>(record))) /
                    context.seconds;
+          }};
+}
+
+/// A field that is a kernel stack (struct stack): kernel_stack_field<&event::stack>().
+template <auto Member>
+Field kernel_stack_field() {
+  using Record = typename detail::member_of<decltype(Member)>::record;
+  return {"kernel_stack", "", as::stack, "kernel stack",
+          [](const void* record, const FieldContext& context) -> Value {
+            return context.frames_of(static_cast<const Record*>(record)->*Member);
           }};
 }
 

@@ -15,6 +15,7 @@
 #include "stacks/stack_names.hpp"
 #include "stacks/stacks.hpp"
 #include "text/columns.hpp"
+#include "text/frames.hpp"
 
 namespace coretap {
 
@@ -96,11 +97,10 @@ class EventReporter : public Reporter {
     for (auto* t : times_) line += time(s, *t, head.time_ns);
     s.out.line(line + columns_.row(data, s.names));
     if (frames)
-      for (auto& frame : kernel_frames(s, *stacks_, *frames))
-        s.out.line("        " + printable(frame));
+      for (auto& frame : kernel_frames(s, *stacks_, *frames)) s.out.line(frame_line(frame));
     if (with_callers_) {
       auto& user = callers(s, data);
-      for (auto& frame : user.frames) s.out.line("        " + printable(frame));
+      for (auto& frame : user.frames) s.out.line(frame_line(frame));
       if (auto marks = stack_marks(user.cut, user.guessed); !marks.empty())
         s.out.line("        " + marks);
     }
@@ -125,21 +125,14 @@ class EventReporter : public Reporter {
     s.out.line(line.finish());
   }
 
-  /// Outermost first, behind what is marked there.
-  static std::string folded(std::string line, const Frames& frames) {
-    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
-      line += (line.empty() ? "" : ";") + folded_word(*frame);
-    return line;
-  }
-
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {
     auto row =
         fmt::format("{},{},{}", iso_time(head.time_ns), head.time_ns, columns_.csv(data, s.names));
     if (with_stack_)
-      row += ',' + csv_field(frames ? folded({}, kernel_frames(s, *stacks_, *frames)) : "");
+      row += ',' + csv_field(frames ? folded(kernel_frames(s, *stacks_, *frames)) : "");
     if (with_callers_) {
       auto& user = callers(s, data);
-      row += ',' + csv_field(folded(user.cut.empty() ? "" : cut_mark(user.cut), user.frames));
+      row += ',' + csv_field(folded(user.frames, user.cut.empty() ? "" : cut_mark(user.cut)));
     }
     s.out.line(row);
   }

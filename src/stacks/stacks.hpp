@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "coretap/fields.hpp"
 #include "coretap/symbols.hpp"
 #include "lib/shared.h"
 #include "text/json.hpp"
 
 namespace coretap {
-
-using Frames = std::vector<std::string>;
 
 class Stacks {
  public:

@@ -1,7 +1,9 @@
 #include "text/columns.hpp"
-#include "text/value.hpp"
 
 #include <fmt/format.h>
+
+#include "text/frames.hpp"
+#include "text/value.hpp"
 
 namespace coretap {
 
@@ -31,8 +33,9 @@ void Columns::choose(const Config& config, const std::vector<Field>& fields) {
 std::string Columns::titles() const {
   std::string line;
   for (auto& f : fields_)
-    line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
-                               : fmt::format("{:>{}} ", f.title, f.format.width);
+    if (f.format.kind != Format::stack)
+      line += f.format.width < 0 ? fmt::format("{:<{}} ", f.title, -f.format.width)
+                                 : fmt::format("{:>{}} ", f.title, f.format.width);
   return trimmed(line);
 }
 
@@ -45,10 +48,22 @@ std::string Columns::keys() const {
 std::string Columns::row(const void* record, const Names& names) const {
   std::string line;
   for (auto& f : fields_) {
+    if (f.format.kind == Format::stack) continue;
     show(line, f.format, f.read(record, names.context), names);
     line += ' ';
   }
   return trimmed(std::move(line));
+}
+
+std::vector<std::string> Columns::below(const void* record, const Names& names) const {
+  std::vector<std::string> lines;
+  for (auto& f : fields_) {
+    if (f.format.kind != Format::stack) continue;
+    auto value = f.read(record, names.context);
+    if (auto* frames = std::get_if<Frames>(&value))
+      for (auto& frame : *frames) lines.push_back(frame_line(frame));
+  }
+  return lines;
 }
 
 std::string Columns::csv(const void* record, const Names& names) const {

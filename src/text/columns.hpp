@@ -17,6 +17,8 @@ class Columns {
   std::string titles() const;  ///< "PID     COMM", without spaces at its end
   std::string keys() const;    ///< "pid,comm"
   std::string row(const void* record, const Names& names) const;
+  /// The lines below a row: the frames of its stacks.
+  std::vector<std::string> below(const void* record, const Names& names) const;
   std::string csv(const void* record, const Names& names) const;
   void json(JsonLine& line, const void* record, const Names& names) const;
 

@@ -14,6 +14,7 @@
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
 #include "lib/shared.h"
+#include "text/frames.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -396,6 +397,8 @@ void show(std::string& line, const Format& format, const Value& value, const Nam
     append_printable(line, *s);
   else if (auto* b = std::get_if<bool>(&value))
     line += *b ? "yes" : "no";
+  else if (auto* frames = std::get_if<Frames>(&value))
+    line += folded(*frames);
   else
     line += '-';
   auto wanted = static_cast<std::size_t>(std::abs(format.width));

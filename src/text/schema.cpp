@@ -33,6 +33,7 @@ std::string type_of(const Field& f, const Value& value) {
   if (std::holds_alternative<std::string>(value)) return "string";
   if (std::holds_alternative<bool>(value)) return "boolean";
   if (std::holds_alternative<double>(value)) return "number";
+  if (std::holds_alternative<Frames>(value)) return "array of strings";
   if (std::holds_alternative<std::int64_t>(value))
     return f.format.kind == Format::thousandths ? "number" : "integer";
   if (std::holds_alternative<std::uint64_t>(value))
@@ -48,6 +49,9 @@ std::string type_of(const Field& f, const Value& value) {
   }
 }
 
+constexpr char kInnermostFirst[] = ", the innermost function first";
+constexpr char kFolded[] = ", outermost function first, joined by semicolons";
+
 }  // namespace
 
 OutputKey key(std::string name, std::string type, std::string doc, std::string_view when,
@@ -58,7 +62,14 @@ OutputKey key(std::string name, std::string type, std::string doc, std::string_v
 }
 
 OutputKey key_of(const Field& f, const void* record, std::string_view when) {
-  return key(std::string(f.key), type_of(f, f.read(record, {})), std::string(f.doc), when);
+  auto doc = std::string(f.doc);
+  if (f.format.kind == Format::stack) doc += kInnermostFirst;
+  return key(std::string(f.key), type_of(f, f.read(record, {})), std::move(doc), when);
+}
+
+OutputKey csv_key_of(const Field& f, const void* record, std::string_view when) {
+  if (f.format.kind != Format::stack) return key_of(f, record, when);
+  return key(std::string(f.key), "string", std::string(f.doc) + kFolded, when);
 }
 
 OutputKey key(const Field& f, std::size_t record_size, std::string_view when) {
@@ -73,17 +84,16 @@ OutputKey time_key() { return key("time", "string", "wall clock, ISO 8601 with z
 OutputKey monotonic_key() { return key("monotonic_ns", "integer", "the kernel's monotonic clock"); }
 
 OutputKey kernel_stack_key(std::string_view when) {
-  return key("kernel_stack", "array of strings", "kernel stack, the innermost function first",
+  return key("kernel_stack", "array of strings", std::string("kernel stack") + kInnermostFirst,
              when);
 }
 
 OutputKey folded_kernel_stack_key(std::string_view when) {
-  return key("kernel_stack", "string",
-             "kernel stack, outermost function first, joined by semicolons", when);
+  return key("kernel_stack", "string", std::string("kernel stack") + kFolded, when);
 }
 
 std::vector<OutputKey> user_stack_keys(std::string_view when) {
-  return {key("user_stack", "array of strings", "user stack, the innermost function first", when),
+  return {key("user_stack", "array of strings", std::string("user stack") + kInnermostFirst, when),
           key("user_stack_truncated", "string or null",
               "why the user stack ends too early, such as \"no mapping\"; null: it is whole", when),
           key("user_stack_guessed", "integer",

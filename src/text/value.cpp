@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "text/frames.hpp"
+
 namespace coretap {
 
 void json_value(JsonLine& line, const Field& field, const Value& value, const Names& names) {
@@ -27,6 +29,10 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
     line.text(*s);
   } else if (auto* b = std::get_if<bool>(&value)) {
     line.boolean(*b);
+  } else if (auto* frames = std::get_if<Frames>(&value)) {
+    line.begin_array();
+    for (auto& frame : *frames) line.text(frame);
+    line.end_array();
   } else {
     line.null();
   }
@@ -52,6 +58,7 @@ std::string csv_value(const Field& field, const Value& value, const Names& names
   if (auto* d = std::get_if<double>(&value)) return fmt::format("{:.6g}", *d);
   if (auto* s = std::get_if<std::string>(&value)) return csv_field(*s);
   if (auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
+  if (auto* frames = std::get_if<Frames>(&value)) return csv_field(folded(*frames));
   return {};
 }
 

@@ -1,0 +1,15 @@
+#include "text/frames.hpp"
+
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+std::string folded(const Frames& frames, std::string before) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    before += (before.empty() ? "" : ";") + folded_word(*frame);
+  return before;
+}
+
+std::string frame_line(std::string_view frame) { return "        " + printable(frame); }
+
+}  // namespace coretap
