@@ -292,8 +292,8 @@ struct CallReport {
   std::string_view under_way;  ///< the program, of kind iter, that tells of calls without an end
 };
 
-/// What the loader reads by itself: nothing is loaded or attached, and no capability is needed.
-/// Shown at once, and again at each interval.
+/// What is, rather than what happened: shown at once, and again at each interval. The loader reads
+/// it by itself, and nothing is loaded or attached; or an iterator program does.
 struct SnapshotReport {
   /// Records of one type; they live as long as `owner`.
   struct Reading {
@@ -307,6 +307,15 @@ struct SnapshotReport {
     Field element = {};         ///< key, format and what one of them means
     std::vector<Value> (*read)(const void* record) = nullptr;
   };
+  /// What stands above all rows, a record of its own; without fields: nothing does.
+  struct Head {
+    std::string_view type = {};  ///< of its line of JSON; CSV has its fields in each row
+    std::vector<Field> fields = {};
+    /// From all that the iterator program has written.
+    Result<std::shared_ptr<const void>> (*read)(const std::vector<const void*>& records) = nullptr;
+    std::string (*text)(const void* head) = nullptr;  ///< behind the time
+    std::shared_ptr<const void> prototype = {};
+  };
   std::string_view source;  ///< "/proc/buddyinfo"
   std::vector<Field> fields;
   Series series = {};
@@ -315,16 +324,63 @@ struct SnapshotReport {
   std::string (*text)(const void* record) = nullptr;
   std::string_view format_of = {};        ///< "/sys/kernel/debug/extfrag/unusable_index"
   std::shared_ptr<const void> prototype;  ///< an empty record, whose fields have their types
+
+  std::string_view program = {};  ///< of kind iter; empty: none
+  std::size_t record_size = 0;    ///< of what it writes
+  std::size_t key_size = 0;       ///< rows are Group<Key>; 0: they are the program's records
+  std::string_view sort = {};     ///< key of a field, the largest first
+  Head head = {};
+
+  /// Instead of `read`: what this program writes, of kind iter.
+  template <class Record>
+  SnapshotReport read_by(std::string_view iterator) && {
+    program = iterator;
+    record_size = sizeof(Record);
+    return std::move(*this);
+  }
+  /// Records that begin with equal keys are one row.
+  template <class Key>
+  SnapshotReport grouped() && {
+    key_size = sizeof(Key);
+    return std::move(*this);
+  }
+  SnapshotReport sorted_by(std::string_view key) && {
+    sort = key;
+    return std::move(*this);
+  }
+  template <class Record, class Top, Result<Top> (*Read)(const std::vector<const Record*>&),
+            std::string (*Text)(const Top&)>
+  SnapshotReport headed(std::string_view type, std::vector<Field> head_fields) && {
+    head = {.type = type, .fields = std::move(head_fields)};
+    head.read = [](const std::vector<const void*>& records) -> Result<std::shared_ptr<const void>> {
+      std::vector<const Record*> all;
+      all.reserve(records.size());
+      for (auto* r : records) all.push_back(static_cast<const Record*>(r));
+      auto top = Read(all);
+      if (!top) return top.error();
+      return std::shared_ptr<const void>(std::make_shared<const Top>(std::move(*top)));
+    };
+    head.text = [](const void* top) { return Text(*static_cast<const Top*>(top)); };
+    head.prototype = std::make_shared<const Top>();
+    return std::move(*this);
+  }
 };
+
+/// How many records have this key.
+template <class Key>
+using Group = Row<Key, std::uint64_t>;
 
 template <class Record>
 SnapshotReport snapshot(std::string_view source, FieldList fields,
-                        Result<SnapshotReport::Reading> (*read)(const Config&),
+                        Result<SnapshotReport::Reading> (*read)(const Config&) = nullptr,
                         SnapshotReport::Series series = {},
                         std::string (*text)(const void* record) = nullptr,
                         std::string_view format_of = {}) {
-  return {
-      source, std::move(fields), series, read, text, format_of, std::make_shared<const Record>()};
+  SnapshotReport r{.source = source, .fields = std::move(fields), .series = series, .read = read};
+  r.text = text;
+  r.format_of = format_of;
+  r.prototype = std::make_shared<const Record>();
+  return r;
 }
 
 template <class Record>

@@ -1,10 +1,16 @@
-// Snapshots: what the loader itself reads, in the form of a file that users know.
+// Snapshots: what the loader itself reads, in the form of a file that users know, or what an
+// iterator program writes.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "program/iterator.hpp"
 #include "program/session.hpp"
 #include "reports/reporter.hpp"
+#include "reports/snapshot_rows.hpp"
+#include "stacks/stack_fields.hpp"
 #include "text/columns.hpp"
 #include "text/terminal.hpp"
 #include "text/value.hpp"
@@ -19,47 +25,101 @@ class SnapshotReporter : public Reporter {
 
   bool immediate() const override { return true; }
 
-  void configure(Session& s) override { columns_.choose(s.config, report_.fields); }
+  void configure(Session& s) override {
+    head_.choose(s.config, report_.head.fields);
+    columns_.choose(s.config, report_.fields);
+    if (has_stacks(report_.fields)) name_kernel_stacks(s);
+  }
 
   Result<void> open(Session& s) override {
-    auto first = report_.read(s.config);
-    if (!first) return first.error();
-    now_ = std::move(*first);
-    return {};
+    if (!report_.program.empty())
+      if (auto r = iterator_.open(s.object.get(), report_.program); !r) return r;
+    return read(s);
   }
 
   void begin(Session& s) override {
     if (s.config.format != OutputFormat::csv) return;
-    auto titles = "time," + columns_.keys();
+    auto titles = joined("time", joined(head_.keys(), columns_.keys()));
     for (std::size_t i = 0; i < numbers(); i++)
       titles += fmt::format(",{}_{}", report_.series.element.key, i);
     s.out.line(titles);
   }
 
   void report(Session& s) override {
+    const bool is_text = s.config.format == OutputFormat::text;
     if (shown_) {
-      auto next = report_.read(s.config);
-      if (!next) {
-        s.say(fmt::format("{}: {}", next.error().what, next.error().why));
+      if (auto r = read(s); !r) {
+        s.say(fmt::format("{}: {}", r.error().what, r.error().why));
         return;
       }
-      now_ = std::move(*next);
-      if (s.config.format == OutputFormat::text) s.out.write("\n");
+      if (is_text && !report_.fields.empty()) s.out.write("\n");
     }
     shown_ = true;
-    s.ledger.shown += now_.records.size();
+    s.ledger.shown += seen_;
     auto stamp = iso_time(monotonic_ns());
-    if (s.config.format == OutputFormat::text && s.config.given("timestamp"))
-      s.out.line(fmt::format("[{}]", wall_time()));
-    if (s.config.format == OutputFormat::text && !report_.text)
+    if (is_text && s.config.given("timestamp")) s.out.line(fmt::format("[{}]", wall_time()));
+    if (top_) show_head(s, stamp);
+    if (is_text && !report_.text && !report_.fields.empty() && !(top_ && now_.records.empty()))
       s.out.line(cut_to(columns_.titles(), line_limit()));
     for (auto* record : now_.records) show(s, stamp, record);
   }
 
  private:
+  static std::string joined(std::string one, const std::string& other) {
+    if (!one.empty() && !other.empty()) one += ',';
+    return one + other;
+  }
+
+  Result<void> read(Session& s) {
+    if (report_.program.empty()) {
+      auto next = report_.read(s.config);
+      if (!next) return next.error();
+      now_ = std::move(*next);
+      seen_ = now_.records.size();
+      return {};
+    }
+    auto bytes = iterator_.read(report_.record_size);
+    if (!bytes) return bytes.error();
+    auto records = records_of(std::move(*bytes), report_.record_size);
+    if (report_.head.read) {
+      auto top = report_.head.read(records.records);
+      if (!top) return top.error();
+      top_ = std::move(*top);
+    }
+    seen_ = records.records.size();
+    now_ = arranged(s, std::move(records));
+    return {};
+  }
+
+  SnapshotReport::Reading arranged(const Session& s, SnapshotReport::Reading records) const {
+    if (report_.fields.empty()) return {};
+    auto rows = report_.key_size ? groups_of(records, report_.key_size) : std::move(records);
+    for (auto& f : report_.fields)
+      if (f.key == report_.sort) sort_by(rows, f, s.names.context);
+    if (s.config.top && rows.records.size() > s.config.top) rows.records.resize(s.config.top);
+    return rows;
+  }
+
   std::size_t numbers() const {
     if (report_.series.key.empty() || now_.records.empty()) return 0;
     return report_.series.read(now_.records[0]).size();
+  }
+
+  void show_head(Session& s, const std::string& stamp) const {
+    if (s.config.format == OutputFormat::json) {
+      JsonLine line;
+      line.text("type", report_.head.type).text("time", stamp);
+      head_.json(line, top_.get(), s.names);
+      s.out.line(line.finish());
+    } else if (s.config.format == OutputFormat::text) {
+      s.out.line(fmt::format("{} {}", wall_time(), report_.head.text(top_.get())));
+    } else if (now_.records.empty()) {
+      auto keys = columns_.keys();
+      s.out.line(
+          joined(stamp, head_.csv(top_.get(), s.names)) +
+          (keys.empty() ? "" : ",") +  // empty cells of a row
+          std::string(static_cast<std::size_t>(std::count(keys.begin(), keys.end(), ',')), ','));
+    }
   }
 
   void show(Session& s, const std::string& stamp, const void* record) const {
@@ -75,7 +135,8 @@ class SnapshotReporter : public Reporter {
       }
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::csv) {
-      auto line = stamp + ',' + columns_.csv(record, s.names);
+      auto line = joined(stamp, top_ ? head_.csv(top_.get(), s.names) : "");
+      line = joined(line, columns_.csv(record, s.names));
       if (!report_.series.key.empty())
         for (auto& value : report_.series.read(record))
           line += ',' + csv_value(element, value, s.names);
@@ -83,12 +144,16 @@ class SnapshotReporter : public Reporter {
     } else {
       s.out.line(report_.text ? report_.text(record)
                               : cut_to(columns_.row(record, s.names), line_limit()));
+      for (auto& line : columns_.below(record, s.names)) s.out.line(cut_to(line, line_limit()));
     }
   }
 
   const SnapshotReport& report_;
-  Columns columns_;
+  Columns head_, columns_;
+  Iterator iterator_;
   SnapshotReport::Reading now_;
+  std::shared_ptr<const void> top_;  ///< the record above the rows
+  std::size_t seen_ = 0;             ///< records before they were grouped
   bool shown_ = false;
 };
 
@@ -100,25 +165,38 @@ class SnapshotKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<SnapshotReporter>(report_);
   }
-  std::vector<Field> fields() const override { return report_.fields; }
-  bool has_program() const override { return false; }
+  std::vector<Field> fields() const override {
+    auto all = report_.head.fields;
+    all.insert(all.end(), report_.fields.begin(), report_.fields.end());
+    return all;
+  }
+  bool has_program() const override { return !report_.program.empty(); }
+  bool kernel_symbols() const override { return has_stacks(report_.fields); }
   std::string source() const override { return std::string(report_.source); }
 
   std::vector<JsonKind> json() const override {
+    std::vector<JsonKind> all;
+    auto& head = report_.head;
+    if (!head.fields.empty()) {
+      all.push_back(
+          {std::string(head.type), "one a report", {type_key(std::string(head.type)), time_key()}});
+      add(all.back().keys, head.fields, head.prototype.get(), key_of);
+    }
+    if (report_.fields.empty()) return all;
     JsonKind kind{"snapshot", "several a report", {type_key("snapshot"), time_key()}};
-    for (auto& f : report_.fields)
-      if (!f.table_only) kind.keys.push_back(key_of(f, report_.prototype.get(), f.only_with));
+    add(kind.keys, report_.fields, report_.prototype.get(), key_of);
     auto& series = report_.series;
     if (!series.key.empty())
       kind.keys.push_back(
           key(std::string(series.key), "array of numbers", std::string(series.element.doc)));
-    return {kind};
+    all.push_back(std::move(kind));
+    return all;
   }
 
   std::vector<OutputKey> csv() const override {
     std::vector<OutputKey> all = {time_key()};
-    for (auto& f : report_.fields)
-      if (!f.table_only) all.push_back(key_of(f, report_.prototype.get(), f.only_with));
+    add(all, report_.head.fields, report_.head.prototype.get(), csv_key_of);
+    add(all, report_.fields, report_.prototype.get(), csv_key_of);
     auto& element = report_.series.element;
     if (!report_.series.key.empty())
       all.push_back(key(fmt::format("{}_N", element.key), "number",
@@ -128,16 +206,23 @@ class SnapshotKind : public ReportKind {
 
   void manual(Manual& m) const override {
     m.prose(fmt::format(
-        "What {} says at that moment{}: at once, and again each interval. Nothing is "
-        "attached or loaded, and no capability is needed.",
-        report_.source,
-        report_.format_of.empty() ? "" : fmt::format(", in the form of {}", report_.format_of)));
+        "What {} says at that moment{}: at once, and again each interval.{}", report_.source,
+        report_.format_of.empty() ? "" : fmt::format(", in the form of {}", report_.format_of),
+        has_program() ? "" : " Nothing is attached or loaded, and no capability is needed."));
     if (m.has_option("timestamp")) m.prose("With --timestamp each report has the time before it.");
-    if (!report_.text) m.fields(report_.fields);
+    if (report_.head.text) {
+      m.prose("Each report begins with a line of");
+      m.fields(report_.head.fields);
+      if (!report_.fields.empty())
+        m.prose("CSV has these in each row. Below it in text, and in rows of their own in JSON:");
+    }
+    if (!report_.text && !report_.fields.empty()) m.fields(report_.fields);
+    if (kernel_symbols())
+      m.prose("In text the frames of a stack stand below its row, the innermost function first.");
   }
 
   Result<void> check(Config& c) const override {
-    if (c.filters_tasks())
+    if (!has_program() && c.filters_tasks())
       return Error{"this report is about the whole machine and cannot be filtered by task",
                    {},
                    "leave out the command and the filters by task",
@@ -146,6 +231,13 @@ class SnapshotKind : public ReportKind {
   }
 
  private:
+  static void add(std::vector<OutputKey>& keys, const std::vector<Field>& fields,
+                  const void* prototype,
+                  OutputKey (*make)(const Field&, const void*, std::string_view)) {
+    for (auto& f : fields)
+      if (!f.table_only) keys.push_back(make(f, prototype, f.only_with));
+  }
+
   SnapshotReport report_;
 };
 
