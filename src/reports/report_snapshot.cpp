@@ -31,6 +31,11 @@ class SnapshotReporter : public Reporter {
     if (has_stacks(report_.fields)) name_kernel_stacks(s);
   }
 
+  Result<void> ready(Session& s) override {
+    if (has_stacks(report_.fields)) read_kernel_symbols(s);
+    return {};
+  }
+
   Result<void> open(Session& s) override {
     if (!report_.program.empty())
       if (auto r = iterator_.open(s.object.get(), report_.program); !r) return r;
@@ -211,14 +216,16 @@ class SnapshotKind : public ReportKind {
         has_program() ? "" : " Nothing is attached or loaded, and no capability is needed."));
     if (m.has_option("timestamp")) m.prose("With --timestamp each report has the time before it.");
     if (report_.head.text) {
-      m.prose("Each report begins with a line of");
+      m.prose(fmt::format(
+          "A report begins with a line, in JSON an object of type \"{}\", in CSV a part "
+          "of each row:",
+          report_.head.type));
       m.fields(report_.head.fields);
-      if (!report_.fields.empty())
-        m.prose("CSV has these in each row. Below it in text, and in rows of their own in JSON:");
+      if (!report_.fields.empty()) m.prose("Rows follow:");
     }
     if (!report_.text && !report_.fields.empty()) m.fields(report_.fields);
     if (kernel_symbols())
-      m.prose("In text the frames of a stack stand below its row, the innermost function first.");
+      m.prose("In text the frames of a stack follow its row, the innermost function first.");
   }
 
   Result<void> check(Config& c) const override {

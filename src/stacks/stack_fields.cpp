@@ -24,4 +24,6 @@ void name_kernel_stacks(Session& s) {
   };
 }
 
+void read_kernel_symbols(const Session& s) { s.names.context.frames_of(stack{}); }
+
 }  // namespace coretap
