@@ -76,6 +76,7 @@ struct rq {
 	struct dl_rq dl;
 	struct scx_rq scx;
 	u64 clock;
+	u64 clock_task;
 };
 
 /* include/linux/task_io_accounting.h */
@@ -87,10 +88,13 @@ struct task_io_accounting {
 struct sched_info {
 	unsigned long pcount;
 	unsigned long long run_delay;
+	unsigned long long last_arrival;
 	unsigned long long last_queued;
 };
 
 struct sched_entity {
+	unsigned char sched_delayed;
+	u64 exec_start;
 	struct cfs_rq *cfs_rq;
 };
 
@@ -99,6 +103,8 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
+	int on_cpu;
+	int on_rq;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;

@@ -38,4 +38,49 @@ inline_ struct rq *rq_of(struct task_struct *t)
 	return BPF_CORE_READ(t, se.cfs_rq, rq);
 }
 
+/* 6.12 lets a task that sleeps keep its place in the queue for a while (delayed dequeue). */
+inline_ bool is_queued(struct task_struct *t)
+{
+	if (!t->on_rq)
+		return false;
+	return !bpf_core_field_exists(t->se.sched_delayed) || !t->se.sched_delayed;
+}
+
+#define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_NOLOAD 0x400
+#define TASK_FROZEN 0x8000 /* since 6.1 (f5d39b020809), no state before */
+#define PF_FROZEN 0x10000  /* before it; later of a kernel thread */
+#define PF_KTHREAD 0x200000
+
+/* As the load average counts it: 'R' runnable, 'D' uninterruptible, 0 not at all. */
+inline_ char load_state(struct task_struct *t)
+{
+	u32 state = task_state(t);
+
+	if (is_queued(t))
+		return 'R';
+	if (!(state & TASK_UNINTERRUPTIBLE) || state & (TASK_NOLOAD | TASK_FROZEN))
+		return 0;
+	return (t->flags & (PF_FROZEN | PF_KTHREAD)) == PF_FROZEN ? 0 : 'D';
+}
+
+/*
+ * How long the task has run, waited for its CPU or been off it, to a tick; 0: the kernel does not
+ * keep that. The first two only where it keeps run delays (sched_info). A queue has two clocks: one
+ * stops while the CPU serves interrupts.
+ */
+inline_ u64 in_state_ns(struct task_struct *t)
+{
+	u64 now = BPF_CORE_READ(rq_of(current_task()), clock), at = t->se.exec_start;
+	struct rq *rq = rq_of(t);
+
+	if (!is_queued(t))
+		at += at ? BPF_CORE_READ(rq, clock) - BPF_CORE_READ(rq, clock_task) : 0;
+	else if (!bpf_core_field_exists(t->sched_info.last_queued))
+		at = 0;
+	else
+		at = t->on_cpu ? t->sched_info.last_arrival : t->sched_info.last_queued;
+	return at ? since(at, now) : 0;
+}
+
 #endif

@@ -109,6 +109,20 @@ inline_ u32 task_state(struct task_struct *t)
 	return old->state;
 }
 
+/* 5.16 moved it (bcf9033e5449). */
+struct task_struct___old_cpu {
+	unsigned int cpu;
+} __attribute__((preserve_access_index));
+
+inline_ u32 task_cpu(struct task_struct *t)
+{
+	struct task_struct___old_cpu *old = (void *)t;
+
+	if (bpf_core_field_exists(t->thread_info.cpu))
+		return t->thread_info.cpu;
+	return old->cpu;
+}
+
 /*
  * What the task that sched_switch takes off the CPU was about to do. Its own field may have changed
  * by then (a wake-up elsewhere); 5.18 hands it over as an argument (fa2c3254d7cf, last since

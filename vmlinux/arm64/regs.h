@@ -23,4 +23,5 @@ struct pt_regs {
 /* arch/arm64/include/asm/thread_info.h */
 struct thread_info {
 	unsigned long flags;
+	u32 cpu;
 };

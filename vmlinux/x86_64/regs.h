@@ -33,4 +33,5 @@ struct pt_regs {
 /* arch/x86/include/asm/thread_info.h */
 struct thread_info {
 	u32 status;
+	u32 cpu;
 };

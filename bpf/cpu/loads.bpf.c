@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* loads: the tasks that the load averages count. */
+#include "lib/filter.bpf.h"
+#include "lib/iterate.bpf.h"
+
+OPT(__u32, own_tgid); /* it runs only to look */
+
+struct task_row row;
+
+SEC("iter/task")
+int on_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	char state = t ? load_state(t) : 0;
+
+	if (!t || !state || task_tgid(t) == own_tgid || !keep_task(t))
+		return 0;
+	task_row(t, state, &row);
+	iter_write(ctx, &row);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What iterator programs over tasks write. */
+#ifndef CORETAP_ITERATE_H
+#define CORETAP_ITERATE_H
+
+#include "lib/shared.h"
+
+struct task_kind {
+	char state[8]; /* "R": runs or waits for a CPU, "D": uninterruptible */
+	char comm[COMM_LEN];
+	struct stack stack; /* in the kernel; of a task that runs none */
+};
+
+struct task_row {
+	struct task_kind kind;
+	struct task_id who;
+	__u64 in_state_ns; /* 0: not known */
+	__u32 cpu;
+	__u32 running;
+};
+
+#endif

@@ -1,0 +1,46 @@
+#include "kernel/load_averages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace coretap {
+namespace {
+
+struct File {
+  explicit File(const std::string& text) : path(testing::TempDir() + "/loadavg") {
+    std::ofstream(path) << text;
+  }
+  ~File() { std::remove(path.c_str()); }
+  std::string path;
+};
+
+TEST(LoadAverages, OfAFile) {
+  const File file("0.52 1.41 12.38 3/456 7890\n");
+  auto a = load_averages(file.path);
+  ASSERT_TRUE(a);
+  EXPECT_EQ(a->one, 0.52);
+  EXPECT_EQ(a->five, 1.41);
+  EXPECT_EQ(a->fifteen, 12.38);
+  EXPECT_EQ(a->running, 3u);
+  EXPECT_EQ(a->total, 456u);
+  EXPECT_EQ(load_line(*a), "load averages: 0.52 1.41 12.38");
+  a->runnable = 4;
+  a->uninterruptible = 3;
+  EXPECT_EQ(load_summary(*a), "load averages: 0.52 1.41 12.38 runnable: 4 uninterruptible: 3");
+}
+
+TEST(LoadAverages, OfThisMachine) { EXPECT_TRUE(load_averages()); }
+
+TEST(LoadAverages, OfDamagedFiles) {
+  for (auto* text : {"", "0.52", "0.52 1.41 12.38", "0.52 1.41 12.38 3", "a b c d/e"}) {
+    const File file(text);
+    auto a = load_averages(file.path);
+    ASSERT_FALSE(a) << text;
+    EXPECT_EQ(a.error().status, kUnsupported);
+  }
+  EXPECT_FALSE(load_averages("/proc/no/such/file"));
+}
+
+}  // namespace
+}  // namespace coretap
