@@ -222,7 +222,7 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
 
 TOOL_TEST(Loads, WrongCommandLines) {
   for (auto& [arguments, told] : std::vector<std::pair<Strings, std::string>>{
-           {{"-e", "-s"}, "exclude"}, {{"-s", "--top", "3"}, "exclude"}, {{"0"}, "INTERVAL"}}) {
+           {{"-e", "-s"}, "together"}, {{"-s", "--top", "3"}, "together"}, {{"0"}, "INTERVAL"}}) {
     auto argv = arguments;
     argv.insert(argv.begin(), tool_path("loads"));
     auto result = run(argv);
