@@ -74,7 +74,7 @@ inline_ void show(struct request *rq, struct block_io *s, u64 now, s32 status)
 	e->disk = rq_disk(rq);
 	e->flags = rq->cmd_flags;
 	e->status = status;
-	e->owner = s->owner;
+	e->owner = s->owner.who;
 	if (queued) {
 		/* Without a scheduler there may be no queue to be in. */
 		e->queued_ns = s->inserted ? since(s->inserted, s->issued) : 0;

@@ -35,9 +35,9 @@ int on_complete(u64 *ctx)
 
 	if (!s)
 		return 0;
-	if (s->owner.known) {
-		key.pid = s->owner.pid;
-		__builtin_memcpy(key.comm, s->owner.comm, sizeof(key.comm));
+	if (s->owner.who.known) {
+		key.pid = s->owner.who.pid;
+		__builtin_memcpy(key.comm, s->owner.who.comm, sizeof(key.comm));
 	}
 	key.disk = rq_disk(rq);
 	key.flags = rq->cmd_flags & 0xff;

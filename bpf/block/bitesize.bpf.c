@@ -21,8 +21,8 @@ int on_issue(u64 *ctx)
 	s = io_issued(rq, 0, &first);
 	if (!s || !first || !s->bytes)
 		return 0;
-	if (s->owner.known)
-		__builtin_memcpy(key.comm, s->owner.comm, sizeof(key.comm));
+	if (s->owner.who.known)
+		__builtin_memcpy(key.comm, s->owner.who.comm, sizeof(key.comm));
 	if (by_disk)
 		key.disk = rq_disk(rq);
 	if (by_operation)

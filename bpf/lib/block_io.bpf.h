@@ -9,6 +9,18 @@
 #define CORETAP_BLOCK_IO_BPF_H
 
 #include "lib/block.bpf.h"
+#ifdef BLOCK_IO_STACKS
+#include "lib/stack.bpf.h"
+#endif
+
+/* Who submits a request; for tools that define BLOCK_IO_STACKS first, also where. */
+struct block_owner {
+	struct task_id who;
+#ifdef BLOCK_IO_STACKS
+	u64 kernel_stack; /* keys in `stacks`; 0: none */
+	u64 user_stack;
+#endif
+};
 
 struct block_io {
 	u64 inserted; /* 0: not yet */
@@ -18,13 +30,22 @@ struct block_io {
 	u32 tag;    /* the tool's */
 	u64 wanted; /* its submission was seen, and not filtered */
 	u64 began;  /* the kernel's own stamp of the request, which tells its lives apart */
-	struct task_id owner;
+	struct block_owner owner;
 };
 
 static const struct block_io block_io_zero;
 
 RQ_SLOTS(struct block_io);
-BIO_SLOTS(struct task_id);
+BIO_SLOTS(struct block_owner);
+
+inline_ void identify_owner(void *ctx, struct block_owner *owner)
+{
+	identify_current(&owner->who);
+#ifdef BLOCK_IO_STACKS
+	owner->kernel_stack = stack_kernel ? stack_of_kernel(ctx, 0) : 0;
+	owner->user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
+#endif
+}
 
 inline_ struct block_io *rq_slot_make(struct request *rq)
 {
@@ -50,7 +71,7 @@ int on_io_start(u64 *ctx)
 #endif
 	if (!keep_disk(rq) || !keep_submission(rq->bio)) {
 		if (s)
-			s->wanted = s->issued = s->owner.known = 0;
+			s->wanted = s->issued = s->owner.who.known = 0;
 		return 0;
 	}
 	s = rq_slot_make(rq);
@@ -58,7 +79,7 @@ int on_io_start(u64 *ctx)
 		return 0;
 	s->inserted = s->issued = 0;
 	s->wanted = 1;
-	identify_current(&s->owner);
+	identify_owner(ctx, &s->owner);
 	return 0;
 }
 
@@ -67,11 +88,11 @@ SEC("tp_btf/block_getrq")
 int on_getrq(u64 *ctx)
 {
 	u64 bio = getrq_bio(ctx);
-	struct task_id o = {};
+	struct block_owner o = {};
 
 	if (!keep_submission((struct bio *)bio))
 		return 0;
-	identify_current(&o);
+	identify_owner(ctx, &o);
 	bio_slot_put(bio, &o);
 	return 0;
 }
@@ -80,12 +101,12 @@ int on_getrq(u64 *ctx)
  * A flush of the device serves requests that wait for it, the first of which is taken for its
  * submitter: it may still have its bio, or be written already and wait for the flush behind it.
  */
-inline_ bool find_flusher(struct request *flush, struct task_id *owner)
+inline_ bool find_flusher(struct request *flush, struct block_owner *owner)
 {
 	struct request *waits = first_waiting(flush);
 	struct block_io *s = rq_slot(waits);
 	u64 bio = (u64)BPF_CORE_READ(waits, bio);
-	struct task_id *by_bio;
+	struct block_owner *by_bio;
 
 	if (known_by_bio()) {
 		by_bio = bpf_map_lookup_elem(&bios, &bio);
@@ -94,13 +115,13 @@ inline_ bool find_flusher(struct request *flush, struct task_id *owner)
 			return true;
 		}
 	}
-	if (!s || !s->owner.known)
+	if (!s || !s->owner.who.known)
 		return false;
 	*owner = s->owner;
 	return true;
 }
 
-inline_ bool find_owner(struct request *rq, struct task_id *owner)
+inline_ bool find_owner(struct request *rq, struct block_owner *owner)
 {
 	if (is_flush(rq))
 		return find_flusher(rq, owner);
@@ -110,7 +131,7 @@ inline_ bool find_owner(struct request *rq, struct task_id *owner)
 /* At the first of insertion and issue of a request that is not known to be wanted yet. */
 inline_ struct block_io *claim(struct request *rq)
 {
-	struct task_id owner = {};
+	struct block_owner owner = {};
 	struct block_io *s;
 
 	if (!find_owner(rq, &owner)) {
@@ -184,7 +205,7 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 	if (missed_start(rq, s && s->wanted))
 		count(LEDGER_UNMATCHED);
 	if (s) {
-		s->owner.known = 0;
+		s->owner.who.known = 0;
 		s->inserted = s->issued = s->wanted = 0;
 	}
 	return NULL;
@@ -195,7 +216,7 @@ inline_ struct block_io *io_completed(struct request *rq, u32 bytes)
 inline_ void io_ended(struct request *rq, struct block_io *s)
 {
 	if (!waits_for_flush(rq))
-		s->owner.known = 0;
+		s->owner.who.known = 0;
 	s->inserted = s->issued = s->wanted = 0;
 }
 

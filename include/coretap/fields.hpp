@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -45,9 +46,15 @@ struct FieldContext {
     return found == texts->end() ? nullptr : &found->second;
   }
 
+  /// The frames of the stack with this key in the map `stacks`: of the kernel, or of a process'
+  /// user stack; not there in documentation (use frames_of).
+  std::function<Frames(std::uint64_t id, std::optional<std::uint32_t> process)> stack_of = {};
   /// The frames of a kernel stack; not there in documentation (use frames_of).
   std::function<Frames(const stack&)> kernel_frames = {};
 
+  Frames frames_of(std::uint64_t id, std::optional<std::uint32_t> process) const {
+    return stack_of ? stack_of(id, process) : Frames();
+  }
   Frames frames_of(const stack& kernel) const {
     return kernel_frames ? kernel_frames(kernel) : Frames();
   }

@@ -43,6 +43,24 @@ Field of_value(std::string_view key, std::string_view title, Format format, std:
           }};
 }
 
+/// Stacks that are part of the key of a Row, by their keys in the map `stacks`
+/// (bpf/lib/stack.bpf.h); of a user stack also whose it is.
+template <class Line, auto Member>
+Field kernel_stack_of() {
+  return {"kernel_stack", "", as::stack, "kernel stack",
+          [](const void* row, const FieldContext& context) -> Value {
+            return context.frames_of(static_cast<const Line*>(row)->key.*Member, std::nullopt);
+          }};
+}
+template <class Line, auto Member, auto Process>
+Field user_stack_of() {
+  return {"user_stack", "", as::stack, "user stack",
+          [](const void* row, const FieldContext& context) -> Value {
+            auto& key = static_cast<const Line*>(row)->key;
+            return context.frames_of(key.*Member, key.*Process);
+          }};
+}
+
 /// Keys -> values that a kernel program adds up (bpf/lib/aggregate.bpf.h), in one of some layouts.
 /// Values are 64-bit counters that only grow; a report shows what was added since the one before.
 struct AggregateReport {

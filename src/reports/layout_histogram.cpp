@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/histogram.hpp"
+#include "text/frames.hpp"
 #include "text/terminal.hpp"
 #include "text/value.hpp"
 
@@ -88,6 +89,7 @@ class HistogramLayout : public AggregateLayout {
     std::string title;
     for (auto* k : keys_) {
       auto format = k->format;
+      if (format.kind == Format::stack) continue;
       format.width = 0;
       auto value = coretap::show(format, k->read(row.data(), s.names.context), s.names);
       // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
@@ -96,10 +98,18 @@ class HistogramLayout : public AggregateLayout {
                    : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k->title, value);
     }
     if (!title.empty()) s.out.line(title);
+    for (auto* k : keys_) frames(s, *k, row);
     s.out.write(draw_histogram(h, scale_, text_columns()));
     if (!report_.extension.empty() && s.config.given(report_.extension))
       s.out.line(histogram_summary(h, scale_));
     if (!title.empty()) s.out.write("\n");
+  }
+
+  static void frames(Session& s, const Field& key, const std::string& row) {
+    if (key.format.kind != Format::stack) return;
+    auto value = key.read(row.data(), s.names.context);
+    if (auto* all = std::get_if<Frames>(&value))
+      for (auto& frame : *all) s.out.line(frame_line(frame));
   }
 
   const AggregateReport& report_;

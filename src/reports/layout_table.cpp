@@ -74,7 +74,10 @@ class TableLayout : public AggregateLayout {
     std::vector<std::string> lines;
     if (s.config.holds(report_.header_when)) lines.push_back(header(all));
     lines.push_back(columns_.titles());
-    for (auto& row : rows) lines.push_back(columns_.row(row.data(), s.names));
+    for (auto& row : rows) {
+      lines.push_back(columns_.row(row.data(), s.names));
+      for (auto& line : columns_.below(row.data(), s.names)) lines.push_back(line);
+    }
     return lines;
   }
 

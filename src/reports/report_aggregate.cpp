@@ -15,6 +15,8 @@
 #include "reports/aggregate_rows.hpp"
 #include "reports/histogram.hpp"
 #include "reports/reporter.hpp"
+#include "stacks/stack_layout.hpp"
+#include "stacks/stack_names.hpp"
 
 namespace coretap {
 
@@ -33,6 +35,8 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
 
 constexpr std::size_t kSpareTexts = 1024;  // of rows that are no more; some may come again
 
+bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
+
 class AggregateReporter : public Reporter {
  public:
   explicit AggregateReporter(const AggregateReport& report)
@@ -42,13 +46,18 @@ class AggregateReporter : public Reporter {
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
+    configure_stacks(s);
     rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
     layout_->configure(s);
   }
 
   void size_maps(Session& s) override {
     if (auto* map = s.map(report_.map); map && keyed_) size_for_keys(s, map);
+    if (stacks_.empty()) return;
+    StackNames::size_maps(s);
+    if (auto* map = s.map("stacks")) size_for_stacks(s, map);
   }
+  Result<void> ready(Session& s) override { return names_.ready(s); }
 
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
@@ -63,8 +72,10 @@ class AggregateReporter : public Reporter {
     layout_->begin(s);
   }
 
-  // The only records are texts of rows.
-  void record(Session&, const void* data, std::size_t size) override {
+  // Records are processes whose user stack was seen for the first time, and texts of rows.
+  void record(Session& s, const void* data, std::size_t size) override {
+    if (size == sizeof(stack_process) && !stacks_.empty())
+      names_.meet(s, *static_cast<const stack_process*>(data));
     if (size < sizeof(row_text)) return;
     auto& r = *static_cast<const row_text*>(data);
     if (r.text.at + r.text.bytes > size) return;
@@ -91,16 +102,26 @@ class AggregateReporter : public Reporter {
           return rows_.counters(value, cpus);
         });
       s.ledger.shown += rows_.events() - before;
+      for (auto& row : rows) look_at_stacks(s, row);
     }
     std::vector<std::uint64_t> totals(report_.totals_size / 8);
     totals_.sum(totals.data(), totals.size());
     AggregateReading reading{rows, rows_, totals, iso_time(now)};
     layout_->show(s, reading);
+    if (!stacks_.empty()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
   }
 
-  void poll(Session& s) override { layout_->poll(s, rows_); }
-  std::vector<int> wakes() const override { return layout_->wakes(); }
+  double poll_seconds() const override { return names_.poll_seconds(); }
+  void poll(Session& s) override {
+    names_.poll(s);
+    layout_->poll(s, rows_);
+  }
+  std::vector<int> wakes() const override {
+    auto all = names_.wakes();
+    for (int fd : layout_->wakes()) all.push_back(fd);
+    return all;
+  }
   std::vector<int> signals() const override { return layout_->signals(); }
   void signalled(Session& s, int number) override { layout_->signalled(s, number); }
   bool wants_end() const override { return layout_->wants_end(); }
@@ -146,20 +167,58 @@ class AggregateReporter : public Reporter {
     return all;
   }
 
+  std::uint64_t events_of(const std::string& row) const {
+    std::uint64_t events = 0;
+    for (std::size_t i = 0; i < report_.event_counters; i++) {
+      std::uint64_t counter = 0;
+      memcpy(&counter, row.data() + report_.value_at + i * 8, sizeof counter);
+      events += counter;
+    }
+    return events;
+  }
+
   /// Takes out the rows that are not wanted; how many events they had.
   std::uint64_t refuse(std::vector<std::string>& rows, const FieldContext& context) const {
     if (!report_.wanted) return 0;
     std::uint64_t events = 0;
     std::erase_if(rows, [&](auto& row) {
       if (report_.wanted(row.data(), context)) return false;
-      for (std::size_t i = 0; i < report_.event_counters; i++) {
-        std::uint64_t counter = 0;
-        memcpy(&counter, row.data() + report_.value_at + i * 8, sizeof counter);
-        events += counter;
-      }
+      events += events_of(row);
       return true;
     });
     return events;
+  }
+
+  void configure_stacks(Session& s) {
+    for (auto& f : report_.fields)
+      if (is_stack(f) && s.config.holds(f.shown_with) && s.config.holds(f.only_with))
+        stacks_.push_back(&f);
+    if (stacks_.empty()) return;
+    auto has = [&](std::string_view key) {
+      return std::any_of(stacks_.begin(), stacks_.end(), [&](auto* f) { return f->key == key; });
+    };
+    set_variable(s, "stack_kernel", has("kernel_stack"));
+    set_variable(s, "stack_user", has("user_stack"));
+    names_.configure(s, {.modules = s.config.given("verbose")}, has("user_stack"));
+    s.names.context.stack_of = [this, &s](std::uint64_t id, std::optional<std::uint32_t> process) {
+      auto& named =
+          process ? names_.user(s, id, static_cast<pid_t>(*process)) : names_.kernel(s, id);
+      if (looking_at_) {
+        if (named.missed) s.ledger.count[LEDGER_STACK_FAILED] += looking_at_;
+        s.ledger.user_stack(named.cut, named.guessed, looking_at_);
+      }
+      auto frames = named.frames;
+      if (auto marks = stack_marks(named.cut, named.guessed); !marks.empty())
+        frames.push_back(marks);
+      return frames;
+    };
+  }
+
+  /// Counts the row's events by what is wrong with its stacks.
+  void look_at_stacks(Session& s, const std::string& row) {
+    looking_at_ = events_of(row);
+    for (auto* f : stacks_) f->read(row.data(), s.names.context);
+    looking_at_ = 0;
   }
 
   void forget_texts() {
@@ -186,6 +245,9 @@ class AggregateReporter : public Reporter {
   CpuSlots slots_, totals_;
   Counters before_;
   RowTexts texts_;
+  std::vector<const Field*> stacks_;  ///< those that are shown
+  StackNames names_;
+  std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are judged
   bool keyed_ = false;
   std::uint32_t interval_ = 0;  ///< its number, for struct extreme
   std::uint64_t last_ns_ = 0;
@@ -204,6 +266,9 @@ class AggregateKind : public ReportKind {
   explicit AggregateKind(AggregateReport report) : report_(std::move(report)) {}
 
   std::string_view name() const override { return "aggregate"; }
+  bool kernel_symbols() const override {
+    return std::any_of(report_.fields.begin(), report_.fields.end(), is_stack);
+  }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<AggregateReporter>(report_);
   }

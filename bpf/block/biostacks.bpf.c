@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* biostacks: block I/O latency by the stack that submitted it. */
+#define BLOCK_IO_STACKS
+#include "lib/block_io.bpf.h"
+#include "lib/aggregate.bpf.h"
+#include "block/biostacks.h"
+
+HISTOGRAM(latencies, struct biostacks_key)
+
+SEC("tp_btf/block_rq_insert")
+int on_insert(u64 *ctx)
+{
+	io_inserted(insert_rq(ctx));
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	bool first;
+
+	io_issued(issue_rq(ctx), 0, &first);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_complete(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	struct block_io *s = io_completed(rq, ctx[2]);
+	struct biostacks_key key = {};
+
+	if (!s)
+		return 0;
+	if (s->owner.who.known) {
+		key.kernel_stack = s->owner.kernel_stack;
+		key.user_stack = s->owner.user_stack;
+		key.pid = s->owner.who.pid;
+		__builtin_memcpy(key.comm, s->owner.who.comm, sizeof(key.comm));
+	}
+	key.disk = rq_disk(rq);
+	latencies_add(&key, since(s->inserted ? s->inserted : s->issued, bpf_ktime_get_ns()));
+	io_ended(rq, s);
+	return 0;
+}
