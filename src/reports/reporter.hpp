@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// Shows what a tool reports; one class per kind of report, each in src/output/.
+/// Shows what a tool reports; one class per kind of report.
 class Reporter {
  public:
   virtual ~Reporter() = default;
@@ -37,8 +37,7 @@ class Reporter {
   virtual void poll(Session&) {}
   /// Descriptors that can be read when poll() should be called at once.
   virtual std::vector<int> wakes() const { return {}; }
-  /// Signals that it handles while it traces, and that one has come.
-  virtual std::vector<int> signals() const { return {}; }
+  /// One of its kind's signals has come.
   virtual void signalled(Session&, int) {}
   /// The user has asked it to end.
   virtual bool wants_end() const { return false; }
