@@ -1,4 +1,4 @@
-// What is held, from entries and notes as the kernel program makes them.
+// Outstanding allocations, from entries and notes as the kernel program makes them.
 #include "tools/memory/memleak/allocation_tracker.hpp"
 
 #include <gtest/gtest.h>
