@@ -52,8 +52,8 @@ class ReportKind {
   virtual Result<void> check(Config&) const { return {}; }
   /// Before anything is opened: finds on this machine what the command line names.
   virtual Result<void> look_up(Config&) const { return {}; }
-  /// Signals that its reporter handles while it traces; they are blocked from the start.
-  virtual std::vector<int> signals(const Config&) const { return {}; }
+  /// Signals that its reporter handles and that may come before it can: blocked from the start.
+  virtual std::vector<int> early_signals(const Config&) const { return {}; }
   /// False: the loader reads all by itself; nothing is loaded or attached.
   virtual bool has_program() const { return true; }
   /// For --explain where there is no program: "/proc/buddyinfo".

@@ -37,7 +37,8 @@ class Reporter {
   virtual void poll(Session&) {}
   /// Descriptors that can be read when poll() should be called at once.
   virtual std::vector<int> wakes() const { return {}; }
-  /// One of its kind's signals has come.
+  /// Signals that it handles while it traces, and that one has come.
+  virtual std::vector<int> signals() const { return {}; }
   virtual void signalled(Session&, int) {}
   /// The user has asked it to end.
   virtual bool wants_end() const { return false; }

@@ -360,7 +360,8 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
 
   reporter.begin(s);
   for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
-  for (int number : s.tool.report->signals(s.config)) {
+  for (int number : reporter.signals()) {
+    block_signal(number);
     loop.on_signal(number, [&, number] {
       drain();
       reporter.signalled(s, number);
@@ -490,7 +491,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   if (auto r = tool.report->look_up(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
-  for (int number : tool.report->signals(s.config)) block_signal(number);
+  for (int number : tool.report->early_signals(s.config)) block_signal(number);
   if (!tool.report->has_program()) {
     if (auto r = run_without_program(s); !r) return fail(r.error());
     return end_of_output();

@@ -53,6 +53,12 @@ std::string end_words(const record_process_end& end) {
   return fmt::format("exit status {}", end.code >> 8 & 0xff);
 }
 
+/// By which the user asks for a report.
+std::vector<int> dump_signals(const Config& config) {
+  auto number = config.own<CallSettings>().dump_signal;
+  return number ? std::vector<int>{number} : std::vector<int>();
+}
+
 /// What the recorders hold, in the order in which the calls began.
 class CallReporter : public Reporter {
  public:
@@ -74,6 +80,7 @@ class CallReporter : public Reporter {
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
     tell_texts(s);
     keeps_ = report_.keeps(s.config);
+    signals_ = dump_signals(s.config);
   }
 
   Result<void> open(Session& s) override {
@@ -96,6 +103,7 @@ class CallReporter : public Reporter {
   void poll(Session& s) override {
     if (!keeps_) show_new(s);
   }
+  std::vector<int> signals() const override { return signals_; }
   void signalled(Session& s, int) override {
     dump_all(s, "asked for");
     s.out.flush();
@@ -328,6 +336,7 @@ class CallReporter : public Reporter {
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;
   std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< told already
+  std::vector<int> signals_;
   bool keeps_ = false;  ///< shows calls when asked to, rather than as they come
 };
 
@@ -343,9 +352,8 @@ class CallKind : public ReportKind {
   Result<void> look_up(Config& config) const override {
     return find_cgroups(config.own<CallSettings>().cgroups, config.given("recursive"));
   }
-  std::vector<int> signals(const Config& config) const override {
-    auto number = config.own<CallSettings>().dump_signal;
-    return number ? std::vector<int>{number} : std::vector<int>();
+  std::vector<int> early_signals(const Config& config) const override {
+    return dump_signals(config);
   }
 
   std::vector<JsonKind> json() const override {
