@@ -42,8 +42,8 @@ struct hist {
 };
 
 /*
- * The largest value of an interval (bpf/lib/extreme.bpf.h): in the upper bits the interval's number,
- * below them the value. Two, as one interval is read while the next one is counted.
+ * The largest value of an interval (bpf/lib/extreme.bpf.h): in the upper bits the interval's
+ * number, below them the value. Two, as one interval is read while the next one is counted.
  */
 #define EXTREME_BITS 48
 
@@ -144,54 +144,6 @@ struct stack_process {
 	__u32 pad;
 };
 
-/* What is held: taken, and not given back yet. */
-struct held_key {
-	__u64 address;
-	__u32 owner; /* process by its number in the first pid namespace; 0: the kernel */
-	__u32 pad;
-};
-
-struct held {
-	__u64 bytes;
-	__u64 time_ns; /* when it was taken */
-	__u64 stack;   /* key in `stacks`: the user stack, of the kernel's own the kernel stack */
-	__u32 tgid;    /* who took it, as the loader's pid namespace shows it */
-	__u32 mapping; /* by mmap: may be given back in parts */
-	char comm[COMM_LEN];
-};
-
-/* The sums of all that is held by one owner from one stack. */
-struct held_place {
-	__u64 stack;
-	__u32 owner;
-	__u32 pad;
-};
-
-struct held_sum {
-	__u64 bytes;
-	__u64 count;
-	__u64 newest_ns;
-	__u32 tgid;
-	__u32 pad;
-	char comm[COMM_LEN];
-};
-
-enum held_note_kind {
-	HELD_EXITED,   /* a process has ended */
-	HELD_EXECED,   /* a process runs another program */
-	HELD_UNMAPPED, /* memory was given back that need not be one whole mapping */
-};
-
-struct held_note {
-	__u64 time_ns;
-	__u64 address; /* of HELD_UNMAPPED */
-	__u64 bytes;
-	__u32 owner;
-	__u32 tgid; /* as the loader's pid namespace shows it */
-	__u32 kind;
-	__u32 pad;
-};
-
 /* What the command line says to trace, by how its programs learn which of all it is. */
 enum target_kind {
 	TARGET_KERNEL,     /* functions of the kernel, by kprobes */
@@ -229,7 +181,7 @@ struct file_id {
 
 struct row_text {
 	char key[ROW_TEXT_KEY]; /* zeros behind it */
-	__u32 kind; /* enum path_kind */
+	__u32 kind;             /* enum path_kind */
 	struct text text;
 };
 

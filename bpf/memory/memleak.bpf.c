@@ -2,7 +2,7 @@
 /* memleak: memory that was allocated and not freed, by the stack that allocated it. */
 #define STACK_OF_TASK
 #include "lib/call.bpf.h"
-#include "lib/held.bpf.h"
+#include "memory/outstanding.bpf.h"
 #include "memory/memleak.h"
 
 OPT(bool, trace);
@@ -17,9 +17,9 @@ struct allocation {
 	u64 bytes;
 	u64 old; /* block or mapping that is to become another one */
 	u64 old_bytes;
-	u64 result_at;    /* where posix_memalign() puts its result */
-	struct held kept; /* the old block, until it is known whether it stays */
-	u64 stack;        /* of the last one */
+	u64 result_at;          /* where posix_memalign() puts its result */
+	struct alloc_info kept; /* the old block, until it is known whether it stays */
+	u64 stack;              /* of the last one */
 	u32 function;
 	bool is_kept;
 	bool of_nothing; /* realloc(p, 0), which may free p and return NULL */
@@ -30,9 +30,9 @@ TASK_SLOT(struct allocation);
 
 #define ROUND(bytes) (((bytes) + 4095) & ~4095ULL)
 
-inline_ struct held_key user_key(u64 address)
+inline_ struct alloc_key user_key(u64 address)
 {
-	return (struct held_key){ .address = address, .owner = bpf_get_current_pid_tgid() >> 32 };
+	return (struct alloc_key){ .address = address, .owner = bpf_get_current_pid_tgid() >> 32 };
 }
 
 inline_ void tell(enum memleak_function function, u64 address, u64 old, u64 bytes, bool sized)
@@ -82,34 +82,35 @@ static __noinline struct allocation *enter(struct pt_regs *ctx, enum memleak_fun
  */
 inline_ void set_aside(struct allocation *a, u64 old)
 {
-	struct held_key key = user_key(old);
+	struct alloc_key key = user_key(old);
 
 	a->old = old;
 	if (old && !trace && !a->is_kept)
-		a->is_kept = held_drop(&key, &a->kept);
+		a->is_kept = track_removal(&key, &a->kept);
 }
 
 inline_ void put_back(struct allocation *a)
 {
-	struct held_key key = user_key(a->old);
+	struct alloc_key key = user_key(a->old);
 
 	if (a->is_kept)
-		held_take(&key, &a->kept);
+		track_alloc(&key, &a->kept);
 }
 
-inline_ void take(struct pt_regs *ctx, struct allocation *a, u64 address, u64 time_ns, bool mapping)
+inline_ void allocated(struct pt_regs *ctx, struct allocation *a, u64 address, u64 time_ns,
+		       bool mapping)
 {
-	struct held_key key = user_key(address);
-	struct held h = { .bytes = a->bytes, .time_ns = time_ns, .mapping = mapping };
+	struct alloc_key key = user_key(address);
+	struct alloc_info h = { .bytes = a->bytes, .time_ns = time_ns, .mapping = mapping };
 
-	if (!held_wanted(address, a->bytes))
+	if (!alloc_wanted(address, a->bytes))
 		return;
 	a->stack = h.stack = stack_of_user(ctx, a->stack);
 	if (!h.stack)
 		count(LEDGER_STACK_FAILED);
 	h.tgid = current_tgid();
 	bpf_get_current_comm(h.comm, sizeof(h.comm));
-	held_take(&key, &h);
+	track_alloc(&key, &h);
 }
 
 /* The call that ends, if it is an outermost one whose entry was seen; its start in *start. */
@@ -135,12 +136,12 @@ static __noinline int end(struct pt_regs *ctx)
 	    ((u32)address || bpf_probe_read_user(&address, sizeof(address), (void *)a->result_at)))
 		address = 0;
 	if (trace) {
-		if (held_sampled(address))
+		if (alloc_sampled(address))
 			tell(a->function, address, a->old, a->bytes, true);
 		return 0;
 	}
 	if (address)
-		take(ctx, a, address, start, false);
+		allocated(ctx, a, address, start, false);
 	else if (!a->of_nothing)
 		put_back(a);
 	return 0;
@@ -162,8 +163,8 @@ inline_ u64 product(u64 count, u64 bytes_of_each)
 	return bytes_of_each > most ? ~0ULL : count * bytes_of_each;
 }
 
-static __noinline int begin_anew(struct pt_regs *ctx, enum memleak_function function, u64 old,
-				 u64 count, u64 bytes_of_each)
+static __noinline int begin_realloc(struct pt_regs *ctx, enum memleak_function function, u64 old,
+				    u64 count, u64 bytes_of_each)
 {
 	struct allocation *a = enter(ctx, function, product(count, bytes_of_each));
 
@@ -194,35 +195,35 @@ inline_ int begin_at(struct pt_regs *ctx, u64 bytes, u64 result_at)
 
 ALLOCATES(malloc, begin(ctx, MEMLEAK_MALLOC, P1))
 ALLOCATES(calloc, begin(ctx, MEMLEAK_CALLOC, product(P1, P2)))
-ALLOCATES(realloc, begin_anew(ctx, MEMLEAK_REALLOC, P1, 1, P2))
-ALLOCATES(reallocarray, begin_anew(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
+ALLOCATES(realloc, begin_realloc(ctx, MEMLEAK_REALLOC, P1, 1, P2))
+ALLOCATES(reallocarray, begin_realloc(ctx, MEMLEAK_REALLOCARRAY, P1, P2, P3))
 ALLOCATES(posix_memalign, begin_at(ctx, P3, P1))
 ALLOCATES(aligned_alloc, begin(ctx, MEMLEAK_ALIGNED_ALLOC, P2))
 ALLOCATES(memalign, begin(ctx, MEMLEAK_MEMALIGN, P2))
 ALLOCATES(valloc, begin(ctx, MEMLEAK_VALLOC, P1))
 ALLOCATES(pvalloc, begin(ctx, MEMLEAK_PVALLOC, P1))
 
-inline_ int give_back(struct pt_regs *ctx)
+inline_ int freed(struct pt_regs *ctx)
 {
 	u64 address = PT_REGS_PARM1(ctx);
-	struct held_key key = user_key(address);
+	struct alloc_key key = user_key(address);
 
 	if (!address)
 		return 0;
 	if (!trace)
-		held_give_back(&key);
-	else if (held_sampled(address) && keep_current())
+		track_free(&key);
+	else if (alloc_sampled(address) && keep_current())
 		tell(MEMLEAK_FREE, address, 0, 0, false);
 	return 0;
 }
 
-ON_USER_FUNCTION("uprobe/libc:free", on_free, give_back(ctx))
+ON_USER_FUNCTION("uprobe/libc:free", on_free, freed(ctx))
 
-/* ---- mappings: they can be given back in parts ---- */
+/* ---- mappings: they can be unmapped in parts ---- */
 
 #define MAP_FIXED 0x10
 
-/* What it replaces is given back. */
+/* What it replaces is unmapped. */
 inline_ int begin_mapping(struct pt_regs *ctx)
 {
 	struct allocation *a = enter(ctx, MEMLEAK_MMAP, PT_REGS_PARM2(ctx));
@@ -239,9 +240,9 @@ inline_ int begin_mapping(struct pt_regs *ctx)
 
 ON_USER_FUNCTION("uprobe/libc:mmap", on_mmap, begin_mapping(ctx))
 
-inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
+inline_ bool is_whole_mapping(struct alloc_key *key, u64 bytes)
 {
-	struct held *h = bpf_map_lookup_elem(&held, key);
+	struct alloc_info *h = bpf_map_lookup_elem(&allocs, key);
 
 	return h && h->mapping && ROUND(h->bytes) == ROUND(bytes);
 }
@@ -249,7 +250,7 @@ inline_ bool is_whole_mapping(struct held_key *key, u64 bytes)
 inline_ int begin_moving(struct pt_regs *ctx)
 {
 	struct allocation *a = enter(ctx, MEMLEAK_MREMAP, PT_REGS_PARM3(ctx));
-	struct held_key key;
+	struct alloc_key key;
 
 	if (!a)
 		return 0;
@@ -272,7 +273,7 @@ inline_ int end_mapping(struct pt_regs *ctx)
 	if (!a)
 		return 0;
 	if (trace) {
-		if (held_sampled(address))
+		if (alloc_sampled(address))
 			tell(a->function, failed ? 0 : address, a->old, a->bytes, true);
 		return 0;
 	}
@@ -281,9 +282,9 @@ inline_ int end_mapping(struct pt_regs *ctx)
 		return 0;
 	}
 	if (!a->is_kept && a->old_bytes)
-		held_note(HELD_UNMAPPED, start, a->old, ROUND(a->old_bytes));
+		send_note(ALLOC_UNMAPPED, start, a->old, ROUND(a->old_bytes));
 	/* Later than that of any unmapping that made room for it. */
-	take(ctx, a, address, bpf_ktime_get_ns(), true);
+	allocated(ctx, a, address, bpf_ktime_get_ns(), true);
 	return 0;
 }
 
@@ -293,24 +294,24 @@ ON_USER_FUNCTION("uretprobe/libc:mremap", on_mremap_return, end_mapping(ctx))
 inline_ int unmap(struct pt_regs *ctx)
 {
 	u64 address = PT_REGS_PARM1(ctx), bytes = PT_REGS_PARM2(ctx);
-	struct held_key key = user_key(address);
+	struct alloc_key key = user_key(address);
 	struct allocation *a = current_slot(false);
 
 	/* The kernel refuses the others. */
 	if (!bytes || address & 4095)
 		return 0;
-	/* An allocating function that gives back what it never handed out. */
+	/* An allocating function that unmaps what it never handed out. */
 	if (a && a->call.start && sp_after_return(ctx) < a->call.sp)
 		return 0;
 	if (trace) {
-		if (held_sampled(address) && keep_current())
+		if (alloc_sampled(address) && keep_current())
 			tell(MEMLEAK_MUNMAP, address, 0, bytes, true);
 	} else {
 		if (is_whole_mapping(&key, bytes))
-			held_give_back(&key);
+			track_free(&key);
 		/* Parts of others may lie there too. */
-		if (held_may_own())
-			held_note(HELD_UNMAPPED, bpf_ktime_get_ns(), address, ROUND(bytes));
+		if (may_own_allocs())
+			send_note(ALLOC_UNMAPPED, bpf_ktime_get_ns(), address, ROUND(bytes));
 	}
 	return 0;
 }
@@ -328,13 +329,13 @@ ON_USER_FUNCTION("uprobe/libc:munmap", on_munmap, unmap(ctx))
 /* An interrupt may allocate while a program takes a stack for the task. */
 CPU_SLOTS(kernel_busy, u64);
 
-inline_ int kernel_take(void *ctx, enum memleak_function function, u64 address, u64 bytes)
+inline_ int kernel_alloc(void *ctx, enum memleak_function function, u64 address, u64 bytes)
 {
-	struct held_key key = { .address = address };
-	struct held h = { .bytes = bytes };
+	struct alloc_key key = { .address = address };
+	struct alloc_info h = { .bytes = bytes };
 	u64 *busy;
 
-	if (address <= NO_MEMORY || !held_wanted(address, bytes))
+	if (address <= NO_MEMORY || !alloc_wanted(address, bytes))
 		return 0;
 	h.tgid = current_tgid();
 	if (h.tgid == own_tgid)
@@ -357,19 +358,19 @@ inline_ int kernel_take(void *ctx, enum memleak_function function, u64 address, 
 		count(LEDGER_STACK_FAILED);
 	h.time_ns = bpf_ktime_get_ns();
 	bpf_get_current_comm(h.comm, sizeof(h.comm));
-	held_take(&key, &h);
+	track_alloc(&key, &h);
 	return 0;
 }
 
-inline_ int kernel_give_back(enum memleak_function function, u64 address)
+inline_ int kernel_free(enum memleak_function function, u64 address)
 {
-	struct held_key key = { .address = address };
+	struct alloc_key key = { .address = address };
 
 	if (address <= NO_MEMORY)
 		return 0;
 	if (!trace)
-		held_give_back(&key);
-	else if (held_sampled(address) && current_tgid() != own_tgid)
+		track_free(&key);
+	else if (alloc_sampled(address) && current_tgid() != own_tgid)
 		tell(function, address, 0, 0, false);
 	return 0;
 }
@@ -377,20 +378,20 @@ inline_ int kernel_give_back(enum memleak_function function, u64 address)
 SEC("raw_tp/kmalloc")
 int on_kmalloc(u64 *ctx)
 {
-	return kernel_take(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
+	return kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
 }
 
 /* Until 6.1 what names a node had tracepoints of its own (11e9734bcb6a), */
 SEC("raw_tp/kmalloc_node")
 int on_kmalloc_node(u64 *ctx)
 {
-	return kernel_take(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
+	return kernel_alloc(ctx, MEMLEAK_KMALLOC, ctx[1], ctx[3]);
 }
 
 SEC("raw_tp/kmem_cache_alloc_node")
 int on_kmem_cache_alloc_node(u64 *ctx)
 {
-	return kernel_take(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
+	return kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
 }
 
 /* and sizes were where since then the cache is told (2c1d697fb8ba). */
@@ -408,32 +409,32 @@ int on_kmem_cache_alloc(u64 *ctx)
 		cache = (void *)ARG(ctx, 2);
 		bytes = BPF_CORE_READ(cache, size);
 	}
-	return kernel_take(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], bytes);
+	return kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], bytes);
 }
 
 SEC("raw_tp/kfree")
 int on_kfree(u64 *ctx)
 {
-	return kernel_give_back(MEMLEAK_KFREE, ctx[1]);
+	return kernel_free(MEMLEAK_KFREE, ctx[1]);
 }
 
 SEC("raw_tp/kmem_cache_free")
 int on_kmem_cache_free(u64 *ctx)
 {
-	return kernel_give_back(MEMLEAK_KMEM_CACHE_FREE, ctx[1]);
+	return kernel_free(MEMLEAK_KMEM_CACHE_FREE, ctx[1]);
 }
 
 /* Pages go by the address of their struct page; the first one's stands for all of a block. */
 SEC("raw_tp/mm_page_alloc")
 int on_page_alloc(u64 *ctx)
 {
-	return kernel_take(ctx, MEMLEAK_PAGE_ALLOC, ctx[0], page_bytes << ((u32)ctx[1] & 31));
+	return kernel_alloc(ctx, MEMLEAK_PAGE_ALLOC, ctx[0], page_bytes << ((u32)ctx[1] & 31));
 }
 
 SEC("raw_tp/mm_page_free")
 int on_page_free(u64 *ctx)
 {
-	return kernel_give_back(MEMLEAK_PAGE_FREE, ctx[0]);
+	return kernel_free(MEMLEAK_PAGE_FREE, ctx[0]);
 }
 
 /* Kernels after 5.10 have the caller in front. */
@@ -451,11 +452,11 @@ int on_percpu_alloc(u64 *ctx)
 		bytes = ARG(ctx, 2);
 		address = ARG(ctx, 6);
 	}
-	return kernel_take(ctx, MEMLEAK_PERCPU_ALLOC, address, bytes);
+	return kernel_alloc(ctx, MEMLEAK_PERCPU_ALLOC, address, bytes);
 }
 
 SEC("raw_tp/percpu_free_percpu")
 int on_percpu_free(u64 *ctx)
 {
-	return kernel_give_back(MEMLEAK_PERCPU_FREE, ctx[2]);
+	return kernel_free(MEMLEAK_PERCPU_FREE, ctx[2]);
 }

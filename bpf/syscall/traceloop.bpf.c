@@ -2,7 +2,7 @@
 /* traceloop: the last system calls of cgroups or processes. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
-#include "lib/record.bpf.h"
+#include "syscall/record.bpf.h"
 #include "lib/syscall.bpf.h"
 #include "lib/text.bpf.h"
 

@@ -128,8 +128,6 @@ Option comm(char letter = 0);
 /// Only these system calls, by name: `wanted` has a byte for each index, `some` tells that it
 /// counts.
 Option syscalls(char letter, Setting wanted, Setting some);
-/// Cgroups that are told apart (Config::cgroups), also named without an option.
-Option cgroups(char letter = 'c');
 /// Where to write instead of standard output.
 Option output(char letter = 'o');
 /// How words that name what to trace are read, and how many places they may come to.
@@ -225,8 +223,6 @@ Result<void> check_off_cpu(const Config& config);
 /// INTERVAL and COUNT. `otherwise`: seconds without an INTERVAL; 0: one report at the end.
 std::vector<Positional> interval_count(double otherwise = 0);
 Positional duration_argument();
-/// Any number of cgroups, as with cgroups().
-Positional cgroup_arguments();
 /// Words that name what to trace; `otherwise` where there is none.
 Positional target_arguments(std::string_view otherwise = {});
 /// A number put into `target` times `unit`: "runqslower 10000"; `otherwise` where there is none.

@@ -32,7 +32,7 @@ class ReportKind {
  public:
   virtual ~ReportKind() = default;
 
-  /// "event", "aggregate", "stacks", "outstanding", "recorder", "snapshot".
+  /// "event", "aggregate", "stacks", "snapshot"; a tool may have a kind of its own.
   virtual std::string_view name() const = 0;
   virtual std::unique_ptr<Reporter> reporter() const = 0;
 
@@ -50,6 +50,10 @@ class ReportKind {
 
   /// The last word on the command line, and defaults that it leaves open.
   virtual Result<void> check(Config&) const { return {}; }
+  /// Before anything is opened: finds on this machine what the command line names.
+  virtual Result<void> look_up(Config&) const { return {}; }
+  /// Signals that its reporter handles and that may come before it can: blocked from the start.
+  virtual std::vector<int> early_signals(const Config&) const { return {}; }
   /// False: the loader reads all by itself; nothing is loaded or attached.
   virtual bool has_program() const { return true; }
   /// For --explain where there is no program: "/proc/buddyinfo".
@@ -62,7 +66,8 @@ class ReportKind {
   virtual bool argument_names() const { return false; }
 };
 
-/// Any kind of report, as a value of a tool: declared by the structs of reports.hpp.
+/// Any kind of report, as a value of a tool: declared by the structs of reports.hpp, or by a tool's
+/// own with its make_kind().
 class Report {
  public:
   Report();  ///< a stream of events without fields

@@ -295,19 +295,20 @@ struct StackReport {
   std::string_view value_title;  ///< "microseconds off the CPU"
   Measure measure = time;
   Layout layout = alone;
-};
+  /// Where this holds, user stacks are taken.
+  std::string_view user_stacks_when = "!kernel-stacks-only";
+  /// Where this holds, kernel frames are marked with _[k]; empty: never.
+  std::string_view annotated_when = {};
 
-/// Allocations that were not freed (bpf/lib/held.bpf.h), by stack, at every interval.
-struct OutstandingReport {
-  std::string_view value_title;  ///< "bytes outstanding"
-};
-
-/// System calls out of flight recorders (bpf/lib/record.bpf.h): one for each cgroup of the command
-/// line, or one for all that is traced.
-struct CallReport {
-  std::uint64_t slots = 8192;              ///< for each CPU, where --size does not say
-  bool (*keeps)(const Config&) = nullptr;  ///< shows calls when asked to, not as they come
-  std::string_view under_way;  ///< the program, of kind iter, that tells of calls without an end
+  /// By the names of tasks there is no process to ask for its functions, unless this is given.
+  StackReport user_stacks_with(std::string_view option) && {
+    user_stacks_when = option;
+    return std::move(*this);
+  }
+  StackReport annotated_with(std::string_view option) && {
+    annotated_when = option;
+    return std::move(*this);
+  }
 };
 
 /// What is, rather than what happened: shown at once, and again at each interval. The loader reads
@@ -412,8 +413,6 @@ SnapshotReport::Reading reading(std::vector<Record> records) {
 std::shared_ptr<const ReportKind> make_kind(AggregateReport report);
 std::shared_ptr<const ReportKind> make_kind(EventReport report);
 std::shared_ptr<const ReportKind> make_kind(StackReport report);
-std::shared_ptr<const ReportKind> make_kind(OutstandingReport report);
-std::shared_ptr<const ReportKind> make_kind(CallReport report);
 std::shared_ptr<const ReportKind> make_kind(SnapshotReport report);
 
 }  // namespace coretap

@@ -47,13 +47,15 @@ struct MapSize {
     block_bios,      ///< the same where submitters are known by their bios only
     disks,           ///< as many as there are, and more
     stacks,          ///< --stack-storage-size, else from the memory
-    stacks_ready,    ///< the same, all there before tracing begins
-    held,            ///< --max-keys, else a million
-    held_ready,      ///< the same by the memory, all there before tracing begins
+    objects,         ///< --max-keys, else a million
   };
   std::string_view map;
   By by;
   std::string_view when = {};  ///< only with these options
+  enum Entries {
+    on_demand,     ///< where this kernel can allocate them safely while it traces
+    preallocated,  ///< fewer, as memory allows: what is traced is allocation itself
+  } entries = on_demand;
 };
 
 /// What is shown in place of a tool's usual report when an option (long name) is given.

@@ -1,5 +1,6 @@
 // What the command line asked for, checked.
 #pragma once
+#include <any>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,12 +15,6 @@
 #include "coretap/result.hpp"
 
 namespace coretap {
-
-struct Cgroup {
-  std::uint64_t id = 0;
-  std::string name;         ///< as given, or below one that was
-  std::uint32_t level = 0;  ///< below the root of the mount
-};
 
 enum class OutputFormat { text, json, csv };
 
@@ -46,6 +41,18 @@ class Config {
   };
   const std::vector<Edit>& edits() const { return edits_; }
 
+  /// What the options of a single tool say, as one value of its type.
+  template <class Settings>
+  Settings& own() {
+    if (!own_.has_value()) own_ = Settings();
+    return std::any_cast<Settings&>(own_);
+  }
+  template <class Settings>
+  const Settings& own() const {
+    static const Settings kNothing = {};
+    return own_.has_value() ? std::any_cast<const Settings&>(own_) : kNothing;
+  }
+
   /// Options as given, for the JSON header.
   const std::map<std::string, std::string, std::less<>>& given_options() const { return given_; }
 
@@ -56,11 +63,9 @@ class Config {
   std::vector<std::uint32_t> pids, tids;
   std::optional<std::uint32_t> uid;
   std::string comm;
-  std::string cgroup;           ///< path or id, as given
-  std::vector<Cgroup> cgroups;  ///< to be told apart, where a tool does that
-  int dump_signal = 0;          ///< by which the user asks for a report; 0: by none
-  std::string library;          ///< path or name of what is probed instead of the usual file
-  std::string symbols_prefix;   ///< of the functions that are probed
+  std::string cgroup;          ///< path or id, as given
+  std::string library;         ///< path or name of what is probed instead of the usual file
+  std::string symbols_prefix;  ///< of the functions that are probed
 
   std::vector<std::string> targets;  ///< words that name what to trace
   std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit
@@ -87,6 +92,7 @@ class Config {
  private:
   std::map<std::string, std::string, std::less<>> given_;
   std::vector<Edit> edits_;
+  std::any own_;
 };
 
 /// An option whose value, read by one of the above, lies between 1 and `most`.

@@ -92,29 +92,6 @@ Option cgroup(char letter) {
 }
 
 namespace {
-Result<void> take_cgroup(Config& c, std::string_view text) {
-  if (text.empty()) return usage("--cgroup: needs a path");
-  c.cgroups.push_back({0, std::string(text), 0});
-  return {};
-}
-}  // namespace
-
-Option cgroups(char letter) {
-  auto option = cgroup(letter);
-  option.apply = take_cgroup;
-  option.adds_up = true;
-  return option;
-}
-
-Positional cgroup_arguments() {
-  return {.metavar = "CGROUP",
-          .doc = "the same as --cgroup CGROUP",
-          .repeat = Positional::any_number,
-          .apply = take_cgroup,
-          .complete = Complete::cgroup};
-}
-
-namespace {
 Error unknown_syscall(std::string_view name) {
   std::vector<std::string_view> known;
   const auto all = all_syscalls();

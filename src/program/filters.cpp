@@ -6,13 +6,11 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -28,56 +26,6 @@ namespace {
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO
 
 }  // namespace
-
-namespace {
-
-/// How deep a directory lies below where its file system is mounted.
-std::uint32_t depth_in_mount(std::filesystem::path directory) {
-  struct stat here {
-  }, above{};
-  std::uint32_t depth = 0;
-  for (;
-       stat(directory.c_str(), &here) == 0 && stat(directory.parent_path().c_str(), &above) == 0 &&
-       here.st_dev == above.st_dev && here.st_ino != above.st_ino;
-       directory = directory.parent_path())
-    depth++;
-  return depth;
-}
-
-/// Those below, too; what is made later belongs to what it is made in.
-void add_cgroups_below(Config& c) {
-  auto named = c.cgroups;
-  for (auto& cgroup : named) {
-    auto directory = cgroup_directory(cgroup.name);
-    if (!directory) continue;
-    std::error_code error;
-    for (std::filesystem::recursive_directory_iterator it(*directory, error), end;
-         !error && it != end; it.increment(error)) {
-      if (!it->is_directory(error)) continue;
-      auto id = cgroup_id(it->path().string());
-      auto below = it->path().string().substr(directory->size());
-      if (id)
-        c.cgroups.push_back(
-            {*id, cgroup.name + below, cgroup.level + static_cast<std::uint32_t>(it.depth()) + 1});
-    }
-  }
-}
-
-}  // namespace
-
-Result<void> find_cgroups(Config& c) {
-  for (auto& cgroup : c.cgroups) {
-    auto directory = cgroup_directory(cgroup.name);
-    if (!directory) return directory.error();
-    auto id = cgroup_id(*directory);
-    if (!id) return id.error();
-    std::error_code ignored;
-    cgroup.id = *id;
-    cgroup.level = depth_in_mount(std::filesystem::canonical(*directory, ignored));
-  }
-  if (c.given("recursive")) add_cgroups_below(c);
-  return {};
-}
 
 namespace {
 void configure_flow_filter(Session& s) {

@@ -16,8 +16,6 @@ struct Session;
 /// The pid namespace by which this process sees others; nothing if that is the first one.
 std::optional<ino_t> own_pid_namespace();
 
-/// Looks the cgroups up that are told apart; --recursive: those below them too.
-Result<void> find_cgroups(Config& config);
 /// Before load: the filter's constants and the sizes of its maps. Refuses what can match nothing.
 Result<void> configure_filters(Session& session, pid_t command);
 /// After load: the ids.

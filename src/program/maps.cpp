@@ -22,8 +22,8 @@ namespace coretap {
 
 namespace {
 
-constexpr std::uint64_t kReadyStacks = 1 << 14;
-constexpr std::uint64_t kHeld = 1 << 20;  // blocks; they take memory when there are any
+constexpr std::uint64_t kPreallocatedStacks = 1 << 14;
+constexpr std::uint64_t kObjects = 1 << 20;  // they take memory when there are any
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
 bool safe_without_prealloc(Session& s) { return s.kernel.has_field("bpf_mem_alloc", "cache"); }
@@ -66,41 +66,40 @@ void preallocate(bpf_map* map, std::uint64_t entries) {
   bpf_map__set_max_entries(map, static_cast<__u32>(entries));
 }
 
-void size_by(Session& s, bpf_map* map, MapSize::By by) {
+void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries) {
   auto& c = s.config;
+  auto set = [&](std::uint64_t most, std::uint64_t preallocated) {
+    if (entries == MapSize::preallocated)
+      preallocate(map, preallocated);
+    else
+      on_demand(s, map, most, preallocated);
+  };
   switch (by) {
     case MapSize::block_requests:
       // Requests come from fixed sets of tags; disks that appear later bring theirs.
       bpf_map__set_max_entries(
           map, static_cast<__u32>(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20)));
       break;
-    case MapSize::cached_pages: {
-      on_demand(s, map, std::clamp<std::uint64_t>(memory_kb("MemTotal") / 16, 1 << 14, 1 << 20),
-                1 << 15);
+    case MapSize::cached_pages:
+      set(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 16, 1 << 14, 1 << 20), 1 << 15);
       break;
-    }
     case MapSize::block_bios:
-      if (s.kernel.tracepoint_args("block_io_start") <= 0) size_by(s, map, MapSize::block_requests);
+      if (s.kernel.tracepoint_args("block_io_start") <= 0)
+        size_by(s, map, MapSize::block_requests, entries);
       break;
     case MapSize::disks:
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
       break;
     case MapSize::stacks:
-      size_for_stacks(s, map);
+      if (entries == MapSize::preallocated)
+        preallocate(map, c.max_stacks ? c.max_stacks : kPreallocatedStacks);
+      else
+        size_for_stacks(s, map);
       break;
-    case MapSize::stacks_ready:
-      preallocate(map, c.max_stacks ? c.max_stacks : kReadyStacks);
-      break;
-    case MapSize::held:
-    case MapSize::held_ready: {
+    case MapSize::objects: {
       // A block of it takes an eighth of a kilobyte; never more than a 16th of the memory at once.
       auto ready = std::clamp<std::uint64_t>(memory_kb("MemTotal") / 2, 1 << 15, 1 << 20);
-      auto most = c.max_keys ? c.max_keys : kHeld;
-      if (by == MapSize::held)
-        on_demand(s, map, most, c.max_keys ? most : ready);
-      else
-        bpf_map__set_max_entries(map,
-                                 static_cast<__u32>(c.max_keys ? most : std::min(most, ready)));
+      set(c.max_keys ? c.max_keys : kObjects, c.max_keys ? c.max_keys : ready);
       break;
     }
   }
@@ -216,7 +215,8 @@ void size_maps(Session& s) {
     set_variable(s, "emit_wake_bytes", bytes / 2);
   }
   for (auto& size : s.tool.maps)
-    if (auto* map = s.map(size.map); map && s.config.holds(size.when)) size_by(s, map, size.by);
+    if (auto* map = s.map(size.map); map && s.config.holds(size.when))
+      size_by(s, map, size.by, size.entries);
 }
 
 }  // namespace coretap

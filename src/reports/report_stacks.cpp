@@ -40,14 +40,13 @@ class StackReporter : public Reporter {
 
   void configure(Session& s) override {
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
-    // By the names of tasks there is no process to ask for its functions.
-    bool user = report_.layout == StackReport::waker ? s.config.given("user-stacks")
-                                                     : !s.config.given("kernel-stacks-only");
+    bool user = s.config.holds(report_.user_stacks_when);
     set_variable(s, "stack_user", user);
     names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
                      user);
-    layout_.emplace(report_,
-                    StackLayout::Style{s.config.given("annotations"), s.config.given("delimited")});
+    layout_.emplace(report_, StackLayout::Style{!report_.annotated_when.empty() &&
+                                                    s.config.holds(report_.annotated_when),
+                                                s.config.given("delimited")});
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 
@@ -212,6 +211,9 @@ class StackKind : public ReportKind {
     return std::make_unique<StackReporter>(report_);
   }
   bool kernel_symbols() const override { return true; }
+  std::vector<std::string_view> conditions() const override {
+    return {report_.user_stacks_when, report_.annotated_when};
+  }
 
   std::vector<JsonKind> json() const override {
     JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};

@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// Shows what a tool reports; one class per kind of report, each in src/output/.
+/// Shows what a tool reports; one class per kind of report.
 class Reporter {
  public:
   virtual ~Reporter() = default;

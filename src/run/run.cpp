@@ -488,14 +488,14 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     return end_of_output();
   }
 
-  if (auto r = find_cgroups(parsed->config); !r) return fail(r.error());
+  if (auto r = tool.report->look_up(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
+  for (int number : tool.report->early_signals(s.config)) block_signal(number);
   if (!tool.report->has_program()) {
     if (auto r = run_without_program(s); !r) return fail(r.error());
     return end_of_output();
   }
-  if (s.config.dump_signal) block_signal(s.config.dump_signal);
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());
 
   Command command;

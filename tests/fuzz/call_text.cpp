@@ -1,8 +1,8 @@
-#include "reports/call_text.hpp"
+#include "tools/syscall/traceloop/call_text.hpp"
 
 #include "fuzz.hpp"
 #include "kernel/syscalls.hpp"
-#include "reports/recorder.hpp"
+#include "tools/syscall/traceloop/recorder.hpp"
 
 using namespace coretap;
 

@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
-#include "lib/record.h"
-#include "reports/call_formats.hpp"
+#include "syscall/traceloop.h"
+#include "tools/syscall/traceloop/call_formats.hpp"
 
 using namespace coretap;
 

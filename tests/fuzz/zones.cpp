@@ -2,6 +2,7 @@
 
 #include "fuzz.hpp"
 #include "kernel/fragmentation.hpp"
+#include "tools/memory/extfrag/buddyinfo.hpp"
 
 using namespace coretap;
 

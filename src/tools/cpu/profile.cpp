@@ -38,7 +38,7 @@ TOOL(profile) {
            shared::stacks()}),
       // Not in step with what runs at 50 or 100 Hz.
       .hooks = {{.name = "ticks", .candidates = {{{"on_sample"}}}, .sampling = at_hz(49)}},
-      .report = StackReport{"samples", StackReport::samples},
+      .report = StackReport{"samples", StackReport::samples}.annotated_with("annotations"),
       .announce = "Sampling all CPUs by kernel and user stack",
       .exclusive =
           [] {

@@ -36,7 +36,8 @@ TOOL(wakeuptime) {
                    shared::unwind(), shared::unwind_memory()},
                   shared::kernel_stacks()}),
       .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
-      .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker},
+      .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker}
+                    .user_stacks_with("user-stacks"),
       .announce = "Tracing blocked time (us) by waker and its stack",
       .exclusive = {{"folded", "json"}, {"folded", "csv"}},
       .check = shared::check_off_cpu,

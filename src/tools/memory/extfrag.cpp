@@ -9,6 +9,7 @@
 #include "coretap/tool.hpp"
 #include "extfrag.skel.h"
 #include "kernel/fragmentation.hpp"
+#include "tools/memory/extfrag/buddyinfo.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<extfrag_bpf>;

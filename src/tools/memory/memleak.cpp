@@ -5,6 +5,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "memleak.skel.h"
+#include "tools/memory/memleak/report_outstanding.hpp"
 
 using namespace coretap;
 using Opt = rodata_of<memleak_bpf>;
@@ -91,16 +92,16 @@ TOOL(memleak) {
            {number('o', "older", "MS",
                    "only what has been held for so many milliseconds (default: 500)", {}),
             number('z', "min-size", "BYTES", "only allocations of at least so many bytes",
-                   setting(&Opt::held_min_bytes)),
+                   setting(&Opt::min_bytes)),
             number('Z', "max-size", "BYTES", "only allocations of at most so many bytes",
-                   setting(&Opt::held_max_bytes)),
+                   setting(&Opt::max_bytes)),
             number('s', "sample-rate", "N",
                    "only one of N addresses, chosen anew in each run; sums are estimates then",
-                   Range{.least = 1}, setting(&Opt::held_one_in)),
+                   Range{.least = 1}, setting(&Opt::sample_one_in)),
             flag('C', "combined-only",
                  "sums by stack are all that is read: reports cost less; mappings count "
                  "until they are unmapped as a whole",
-                 setting(&Opt::held_in_sums)),
+                 setting(&Opt::sum_by_site)),
             flag('F', "wa-missing-free",
                  "an address that is allocated again was freed unseen: so it is always"),
             flag('a', "show-allocs", "the address and size of each allocation"),
@@ -127,8 +128,8 @@ TOOL(memleak) {
                  {{{"on_mmap", "on_mmap_return", "on_mremap", "on_mremap_return", "on_munmap"}}},
                  kUser,
                  "mappings are not seen"},
-                {"ends of processes", {{{"held_exit"}}}, kUser},
-                {"programs that processes run", {{{"held_exec"}}}, kUser},
+                {"ends of processes", {{{"on_process_exit"}}}, kUser},
+                {"programs that processes run", {{{"on_process_exec"}}}, kUser},
                 {"slab objects",
                  {{{"on_kmalloc", "on_kmem_cache_alloc", "on_kfree", "on_kmem_cache_free"},
                    {has_field("kmem_cache", "size")}}},
@@ -141,11 +142,11 @@ TOOL(memleak) {
                  {{{"on_page_alloc", "on_page_free"}}},
                  "!task-filter|library|symbols-prefix|percpu"},
                 {"per-CPU memory", {{{"on_percpu_alloc", "on_percpu_free"}}}, "percpu"}},
-      .maps = {{"held", MapSize::held, kUser},
-               {"held", MapSize::held_ready, kKernel},
-               {"stacks", MapSize::stacks_ready, kKernel},
-               {"held_sums", MapSize::stacks, "combined-only"},
-               {"held_sums", MapSize::stacks_ready, kKernel}},
+      .maps = {{"allocs", MapSize::objects, kUser},
+               {"allocs", MapSize::objects, kKernel, MapSize::preallocated},
+               {"stacks", MapSize::stacks, kKernel, MapSize::preallocated},
+               {"alloc_sums", MapSize::stacks, "combined-only"},
+               {"alloc_sums", MapSize::stacks, kKernel, MapSize::preallocated}},
       .report = OutstandingReport{"bytes outstanding"},
       .other_reports =
           {{"trace",

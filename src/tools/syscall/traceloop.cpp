@@ -6,7 +6,8 @@
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
-#include "reports/call_text.hpp"
+#include "tools/syscall/traceloop/call_text.hpp"
+#include "tools/syscall/traceloop/report_calls.hpp"
 #include "traceloop.skel.h"
 
 using namespace coretap;
@@ -62,8 +63,30 @@ Result<void> take_signal(Config& c, std::string_view text) {
   auto number = signal_number(text);
   if (number != SIGUSR1 && number != SIGUSR2)
     return Error{fmt::format("--dump-signal: '{}' is not USR1 or USR2", text), {}, {}, kUsage};
-  c.dump_signal = number;
+  c.own<CallSettings>().dump_signal = number;
   return {};
+}
+
+Result<void> take_cgroup(Config& c, std::string_view text) {
+  if (text.empty()) return Error{"--cgroup: needs a path", {}, {}, kUsage};
+  c.own<CallSettings>().cgroups.push_back({0, std::string(text), 0});
+  return {};
+}
+
+/// Several, each with a recorder of its own; also named without the option.
+Option cgroups() {
+  auto option = shared::cgroup();
+  option.apply = take_cgroup;
+  option.adds_up = true;
+  return option;
+}
+
+Positional cgroup_arguments() {
+  return {.metavar = "CGROUP",
+          .doc = "the same as --cgroup CGROUP",
+          .repeat = Positional::any_number,
+          .apply = take_cgroup,
+          .complete = Complete::cgroup};
 }
 
 bool keeps(const Config& c) {
@@ -72,7 +95,8 @@ bool keeps(const Config& c) {
 
 Result<void> check(const Config& c) {
   // Calls of the whole system as they come would be those of whoever reads them.
-  if (!keeps(c) && !c.filters_tasks() && c.cgroups.empty() && !c.given("explain"))
+  if (!keeps(c) && !c.filters_tasks() && c.own<CallSettings>().cgroups.empty() &&
+      !c.given("explain"))
     return Error{"nothing to trace",
                  {},
                  "name a cgroup, a process (--pid) or a command (-- COMMAND); with --dump-on-exit "
@@ -116,9 +140,9 @@ TOOL(traceloop) {
                      "traceloop --dump-on-exit /sys/fs/cgroup/shop"},
                     {"What does it do right now (as strace, but cheap)?", "traceloop -p 1234"}},
       .object = skeleton<traceloop_bpf>(),
-      .positionals = {shared::cgroup_arguments()},
+      .positionals = {cgroup_arguments()},
       .options =
-          {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroups(),
+          {shared::pid(), shared::tid(), shared::uid(), shared::comm(), cgroups(),
            flag('r', "recursive", "a recorder of its own for each cgroup below those named, too"),
            shared::syscalls('e', setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
            number(

@@ -74,7 +74,7 @@ Strings all_with(Strings more) {
   return more;
 }
 
-TOOL_TEST(Memleak, WhatIsHeldByEachFunction) {
+TOOL_TEST(Memleak, OutstandingOfEachFunction) {
   require_tool("memleak");
   Workload workload("leaker", {"--rounds", "20"}, {.linger = true});
   Tracer tracer("memleak", all_with({"-p", workload.id()}));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coretap/tool.hpp"
@@ -481,6 +482,19 @@ TEST(ConfigConditions, OfAllToolsNameTheirOptions) {
       for (auto condition : report->conditions()) check(condition);
     }
   }
+}
+
+TEST(OwnSettings, AreOneValueThatIsCopiedToo) {
+  struct Settings {
+    int number = 7;
+  };
+  Config c;
+  EXPECT_EQ(std::as_const(c).own<Settings>().number, 7) << "no option has said anything";
+  c.own<Settings>().number = 8;
+  c.own<Settings>().number++;
+  auto copy = c;
+  c.own<Settings>().number = 0;
+  EXPECT_EQ(std::as_const(copy).own<Settings>().number, 9);
 }
 
 TEST(Flows, PortsAndVersions) {

@@ -2,62 +2,54 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "places.hpp"
+#include <vector>
 
 namespace coretap {
 namespace {
 
-std::vector<FreeBlocks> zones_of(const std::string& file) {
-  auto parsed = parse_buddyinfo(places::data_text(file));
-  EXPECT_TRUE(parsed) << file;
-  return parsed.value_or(std::vector<FreeBlocks>());
-}
+// Free blocks by order, as in tests/unit/data/buddyinfo.txt.
+using Blocks = std::vector<__u64>;
+const Blocks kDma{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 3};
+const Blocks kDma32{3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+const Blocks kScattered{100, 50, 20, 0, 0, 0, 0, 0, 0, 0, 0};
+const Blocks kLarge{12842, 14709, 10749, 6228, 2410, 803, 364, 238, 57, 0, 0};
+const Blocks kEmpty(11);
 
-std::int64_t index(const FreeBlocks& zone, int order) {
-  return fragmentation_index(zone.blocks.data(), static_cast<int>(zone.blocks.size()), order);
-}
-std::int64_t unusable(const FreeBlocks& zone, int order) {
-  return unusable_index(zone.blocks.data(), static_cast<int>(zone.blocks.size()), order);
+std::int64_t index(const Blocks& blocks, int order) {
+  return fragmentation_index(blocks.data(), static_cast<int>(blocks.size()), order);
 }
 
 // Expected values are worked out by hand: 1000 - (1000 + pages * 1000 / 2^order) / blocks, each
 // division rounded down.
 TEST(Fragmentation, SucceedsWhereABlockIsLargeEnough) {
-  auto dma = zones_of("buddyinfo.txt").at(0);
-  ASSERT_EQ(dma.blocks.size(), 11u);
-  for (int order = 0; order <= 10; order++) EXPECT_EQ(index(dma, order), -1000) << order;
+  for (int order = 0; order <= 10; order++) EXPECT_EQ(index(kDma, order), -1000) << order;
 }
 
 TEST(Fragmentation, LackOfMemory) {
-  auto dma32 = zones_of("buddyinfo.txt").at(1);  // three single pages
-  EXPECT_EQ(index(dma32, 0), -1000);
-  EXPECT_EQ(index(dma32, 1), 167);   // 1000 - 2500 / 3
-  EXPECT_EQ(index(dma32, 2), 417);   // 1000 - 1750 / 3
-  EXPECT_EQ(index(dma32, 10), 666);  // 1000 - 1002 / 3
+  EXPECT_EQ(index(kDma32, 0), -1000);
+  EXPECT_EQ(index(kDma32, 1), 167);   // 1000 - 2500 / 3
+  EXPECT_EQ(index(kDma32, 2), 417);   // 1000 - 1750 / 3
+  EXPECT_EQ(index(kDma32, 10), 666);  // 1000 - 1002 / 3
 }
 
 TEST(Fragmentation, ScatteredMemory) {
-  auto normal = zones_of("buddyinfo.txt").at(2);  // 280 pages in 170 blocks, none above order 2
-  EXPECT_EQ(index(normal, 2), -1000);
-  EXPECT_EQ(index(normal, 3), 789);   // 1000 - 36000 / 170
-  EXPECT_EQ(index(normal, 4), 892);   // 1000 - 18500 / 170
-  EXPECT_EQ(index(normal, 9), 991);   // 1000 - 1546 / 170
-  EXPECT_EQ(index(normal, 10), 993);  // 1000 - 1273 / 170
+  // 280 pages in 170 blocks
+  EXPECT_EQ(index(kScattered, 2), -1000);
+  EXPECT_EQ(index(kScattered, 3), 789);   // 1000 - 36000 / 170
+  EXPECT_EQ(index(kScattered, 4), 892);   // 1000 - 18500 / 170
+  EXPECT_EQ(index(kScattered, 9), 991);   // 1000 - 1546 / 170
+  EXPECT_EQ(index(kScattered, 10), 993);  // 1000 - 1273 / 170
 }
 
 TEST(Fragmentation, ALargeZone) {
-  auto normal =
-      zones_of("buddyinfo.txt").at(3);  // 267688 pages in 48400 blocks, none above order 8
-  EXPECT_EQ(index(normal, 8), -1000);
-  EXPECT_EQ(index(normal, 9), 990);   // 1000 - 523828 / 48400
-  EXPECT_EQ(index(normal, 10), 995);  // 1000 - 262414 / 48400
+  // 267688 pages in 48400 blocks
+  EXPECT_EQ(index(kLarge, 8), -1000);
+  EXPECT_EQ(index(kLarge, 9), 990);   // 1000 - 523828 / 48400
+  EXPECT_EQ(index(kLarge, 10), 995);  // 1000 - 262414 / 48400
 }
 
 TEST(Fragmentation, EmptyZone) {
-  auto movable = zones_of("buddyinfo.txt").at(4);
-  for (int order = 0; order <= 10; order++) EXPECT_EQ(index(movable, order), 0) << order;
+  for (int order = 0; order <= 10; order++) EXPECT_EQ(index(kEmpty, order), 0) << order;
 }
 
 TEST(Fragmentation, OnePageIsBelowTheScale) {
@@ -74,81 +66,10 @@ TEST(Fragmentation, OrdersThatThereAreNot) {
   EXPECT_EQ(fragmentation_index(nullptr, 0, 0), 0);
 }
 
-// (free pages - those in blocks of the order and above) * 1000 / free pages, rounded down.
-TEST(Unusable, OfEachOrder) {
-  auto all = zones_of("buddyinfo.txt");
-  for (int order = 0; order <= 8; order++) EXPECT_EQ(unusable(all.at(0), order), 0) << order;
-  EXPECT_EQ(unusable(all.at(0), 9), 66);    // 256000 / 3840
-  EXPECT_EQ(unusable(all.at(0), 10), 200);  // 768000 / 3840
-  EXPECT_EQ(unusable(all.at(1), 0), 0);
-  for (int order = 1; order <= 10; order++) EXPECT_EQ(unusable(all.at(1), order), 1000) << order;
-  EXPECT_EQ(unusable(all.at(2), 1), 357);  // 100000 / 280
-  EXPECT_EQ(unusable(all.at(2), 2), 714);  // 200000 / 280
-  EXPECT_EQ(unusable(all.at(2), 3), 1000);
-  EXPECT_EQ(unusable(all.at(3), 1), 47);   // 12842000 / 267688
-  EXPECT_EQ(unusable(all.at(3), 4), 504);  // 135080000 / 267688
-  EXPECT_EQ(unusable(all.at(3), 8), 945);  // 253096000 / 267688
-  EXPECT_EQ(unusable(all.at(3), 9), 1000);
-}
-
-TEST(Unusable, OfNothingIsAll) {
-  auto movable = zones_of("buddyinfo.txt").at(4);
-  for (int order = 0; order <= 10; order++) EXPECT_EQ(unusable(movable, order), 1000) << order;
-}
-
-TEST(Unusable, OrdersThatThereAreNot) {
-  const __u64 free[] = {5, 5};
-  for (int order : {-1, 2, INT32_MAX, INT32_MIN}) EXPECT_EQ(unusable_index(free, 2, order), 0);
-  EXPECT_EQ(unusable_index(nullptr, 0, 0), 0);
-}
-
 TEST(Fragmentation, NumbersThatNoMemoryHasDoNoHarm) {
   const __u64 most[] = {UINT64_MAX, UINT64_MAX, 0}, top[] = {0, 0, 1ULL << 63};
   for (int order = -1; order <= 3; order++)
-    for (auto* blocks : {most, top}) {
-      (void)fragmentation_index(blocks, 3, order);
-      (void)unusable_index(blocks, 3, order);
-    }
-}
-
-TEST(Buddyinfo, NodesZonesAndBlocks) {
-  auto all = zones_of("buddyinfo.txt");
-  ASSERT_EQ(all.size(), 5u);
-  EXPECT_EQ(all[0].name.node, 0u);
-  EXPECT_EQ(all[0].name.zone, "DMA");
-  EXPECT_EQ(all[0].blocks, (std::vector<__u64>{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 3}));
-  EXPECT_EQ(all[3].name.node, 1u);
-  EXPECT_EQ(all[3].name.zone, "Normal");
-  EXPECT_EQ(all[3].blocks[0], 12842u);
-  EXPECT_EQ(all[4].name.zone, "Movable");
-}
-
-TEST(Buddyinfo, AsManyOrdersAsThereAre) {
-  auto few = parse_buddyinfo("Node 0, zone DMA 1 2\nNode 12, zone  Device 3 4");
-  ASSERT_TRUE(few);
-  EXPECT_EQ(few->at(1).name.node, 12u);
-  EXPECT_EQ(few->at(1).blocks, (std::vector<__u64>{3, 4}));
-  EXPECT_TRUE(parse_buddyinfo("")->empty());
-}
-
-TEST(Buddyinfo, RefusesWhatIsNotOfThatForm) {
-  auto text = places::data_text("buddyinfo_damaged.txt");
-  EXPECT_FALSE(parse_buddyinfo(text));
-  std::istringstream lines(text);
-  std::size_t good = 0;
-  for (std::string line; std::getline(lines, line);) {
-    bool numbers = line.ends_with("0 0 ") || line.ends_with("9223372036854775808 ");
-    EXPECT_EQ(parse_buddyinfo(line).has_value(), numbers) << line;
-    good += numbers;
-  }
-  EXPECT_EQ(good, 2u);
-  for (auto* bad : {"\n", "Node 0, zone DMA 1\n\n", "Node 0, zone DMA 1\nNode 0, zone DMA 1 2\n",
-                    "Node 0, zone DMA 18446744073709551616\n", "Node x, zone DMA 1\n",
-                    "Node 0 zone DMA 1\n", "Node 0, zone DMA 1\t2\n"})
-    EXPECT_FALSE(parse_buddyinfo(bad)) << bad;
-  std::string many = "Node 0, zone DMA";
-  for (int i = 0; i < 65; i++) many += " 0";
-  EXPECT_FALSE(parse_buddyinfo(many));
+    for (auto* blocks : {most, top}) (void)fragmentation_index(blocks, 3, order);
 }
 
 TEST(ZoneName, AsTheKernelsEnum) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/record.h"
-#include "reports/call_formats.hpp"
+#include "syscall/traceloop.h"
+#include "tools/syscall/traceloop/call_formats.hpp"
 
 namespace coretap {
 

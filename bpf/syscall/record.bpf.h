@@ -4,7 +4,7 @@
 #define CORETAP_RECORD_BPF_H
 
 #include "lib/coretap.bpf.h"
-#include "lib/record.h"
+#include "syscall/traceloop.h"
 
 /*
  * A recorder: record_slots slots for each CPU, then each CPU's head. Slots are written by programs

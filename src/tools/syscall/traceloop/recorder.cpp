@@ -1,4 +1,4 @@
-#include "reports/recorder.hpp"
+#include "tools/syscall/traceloop/recorder.hpp"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

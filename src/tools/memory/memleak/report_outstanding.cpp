@@ -1,4 +1,5 @@
-// Stack tools that show what is held: the largest stacks of each interval, ascending.
+#include "tools/memory/memleak/report_outstanding.hpp"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/random.h>
@@ -13,14 +14,15 @@
 
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "memory/memleak.h"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
-#include "reports/held.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/svg_report.hpp"
+#include "tools/memory/memleak/allocation_tracker.hpp"
 
 namespace coretap {
 
@@ -32,9 +34,10 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 
 const std::string kSeveral = "[several]";  // in place of a process' name
 
-class HeldReporter : public Reporter {
+/// The largest stacks of each interval, ascending.
+class OutstandingReporter : public Reporter {
  public:
-  explicit HeldReporter(const OutstandingReport& report) : report_(report) {}
+  explicit OutstandingReporter(const OutstandingReport& report) : report_(report) {}
 
   void configure(Session& s) override {
     if (s.config.given("show-allocs")) s.names.ask_hidden();
@@ -49,7 +52,7 @@ class HeldReporter : public Reporter {
                      c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
-    set_variable(s, "held_salt", salt);
+    set_variable(s, "sample_salt", salt);
   }
 
   void size_maps(Session& s) override {
@@ -67,10 +70,10 @@ class HeldReporter : public Reporter {
   void record(Session& s, const void* data, std::size_t size) override {
     if (size == sizeof(stack_process)) {
       names_.meet(s, *static_cast<const stack_process*>(data));
-    } else if (size == sizeof(held_note)) {
-      auto& note = *static_cast<const held_note*>(data);
-      book_.note(note);
-      if (book_.crowded()) forget_notes(s);
+    } else if (size == sizeof(alloc_note)) {
+      auto& note = *static_cast<const alloc_note*>(data);
+      tracker_.note(note);
+      if (tracker_.crowded()) forget_notes(s);
     }
   }
 
@@ -81,7 +84,7 @@ class HeldReporter : public Reporter {
   void report(Session& s) override {
     auto now = monotonic_ns();
     auto rows = read(s, now);
-    auto measure = [&](const HeldRow& r) {
+    auto measure = [&](const OutstandingRow& r) {
       return by_count_ ? std::pair(r.count, r.bytes) : std::pair(r.bytes, r.count);
     };
     std::sort(rows.begin(), rows.end(), [&](auto& a, auto& b) {
@@ -134,30 +137,31 @@ class HeldReporter : public Reporter {
     for (auto& key : keys) bpf_map_delete_elem(bpf_map__fd(map), &key);
   }
 
-  std::vector<HeldRow> read(Session& s, std::uint64_t now) {
+  std::vector<OutstandingRow> read(Session& s, std::uint64_t now) {
     auto youngest = s.config.number("older", kYoungest);
     youngest = youngest > now / kMillisecond ? now : youngest * kMillisecond;
-    book_.begin({.until_ns = sums_ ? 0 : now - youngest, .blocks = s.config.given("show-allocs")});
-    auto* blocks = s.map("held");
-    if (blocks && (!sums_ || book_.owners_gone()))
-      drop(blocks, visit<held_key, held>(
-                       blocks, [&](auto& key, auto& value) { return book_.add(key, value); }));
-    if (auto* sums = s.map("held_sums"); sums && sums_)
-      drop(sums, visit<held_place, held_sum>(
-                     sums, [&](auto& place, auto& sum) { return book_.add(place, sum); }));
-    return book_.finish();
+    tracker_.begin(
+        {.until_ns = sums_ ? 0 : now - youngest, .blocks = s.config.given("show-allocs")});
+    auto* blocks = s.map("allocs");
+    if (blocks && (!sums_ || tracker_.owners_ended()))
+      drop(blocks, visit<alloc_key, alloc_info>(
+                       blocks, [&](auto& key, auto& value) { return tracker_.add(key, value); }));
+    if (auto* sums = s.map("alloc_sums"); sums && sums_)
+      drop(sums, visit<alloc_site, alloc_sum>(
+                     sums, [&](auto& site, auto& sum) { return tracker_.add(site, sum); }));
+    return tracker_.finish();
   }
 
   void forget_notes(Session& s) {
-    book_.begin_to_forget();
-    visit<held_key, held>(s.map("held"), [&](auto& key, auto& value) {
-      book_.keep_notes_of(key, value);
+    tracker_.begin_to_forget();
+    visit<alloc_key, alloc_info>(s.map("allocs"), [&](auto& key, auto& value) {
+      tracker_.keep_notes_of(key, value);
       return true;
     });
-    book_.forget_notes();
+    tracker_.forget_notes();
   }
 
-  StackParty party(Session& s, const HeldRow& r) {
+  StackParty party(Session& s, const OutstandingRow& r) {
     StackParty p;
     p.who.tgid = p.who.tid = r.tgid;
     auto& comm = r.tgid ? r.comm : kSeveral;
@@ -178,7 +182,7 @@ class HeldReporter : public Reporter {
         one_in_ > 1 ? fmt::format(" (estimates, from 1 of {} addresses)", one_in_) : ""));
   }
 
-  void text(Session& s, const HeldRow& r, const StackParty& p) const {
+  void text(Session& s, const OutstandingRow& r, const StackParty& p) const {
     std::string whose;
     if (r.owner && (s.config.pids.size() != 1 || r.exited))
       whose = fmt::format(" [{} {}{}]", printable(r.comm), r.tgid, r.exited ? ", has ended" : "");
@@ -197,7 +201,7 @@ class HeldReporter : public Reporter {
     return now > then ? now - then : 0;
   }
 
-  void json(Session& s, const HeldRow& r, const StackParty& p, std::uint64_t now) const {
+  void json(Session& s, const OutstandingRow& r, const StackParty& p, std::uint64_t now) const {
     JsonLine line;
     line.text("type", "stack").text("time", iso_time(now)).key("comm");
     if (r.tgid) {
@@ -229,7 +233,7 @@ class HeldReporter : public Reporter {
     s.out.line(line.finish());
   }
 
-  void csv(Session& s, const HeldRow& r, const StackParty& p, std::uint64_t now) const {
+  void csv(Session& s, const OutstandingRow& r, const StackParty& p, std::uint64_t now) const {
     s.out.line(fmt::format("{},{},{},{},{},{},{},{},{}", iso_time(now), csv_field(r.comm),
                            r.tgid ? std::to_string(r.tgid) : "", r.exited, r.bytes * one_in_,
                            r.count * one_in_,
@@ -240,7 +244,7 @@ class HeldReporter : public Reporter {
   const OutstandingReport& report_;
   StackReport stacks_{};
   SvgReport svg_;
-  HeldBook book_;
+  AllocationTracker tracker_;
   StackLayout layout_{stacks_, {}};
   StackNames names_;
   std::uint64_t top_ = 0, one_in_ = 1;
@@ -267,7 +271,7 @@ class OutstandingKind : public ReportKind {
 
   std::string_view name() const override { return "outstanding"; }
   std::unique_ptr<Reporter> reporter() const override {
-    return std::make_unique<HeldReporter>(report_);
+    return std::make_unique<OutstandingReporter>(report_);
   }
   bool kernel_symbols() const override { return true; }
 

@@ -1,4 +1,4 @@
-#include "reports/call_text.hpp"
+#include "tools/syscall/traceloop/call_text.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,11 @@
-// Flight recorders of system calls: what they hold, in the order in which the calls began.
+#include "tools/syscall/traceloop/report_calls.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -18,10 +17,10 @@
 #include "program/iterator.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
-#include "reports/call_formats.hpp"
-#include "reports/call_text.hpp"
-#include "reports/recorder.hpp"
 #include "reports/reporter.hpp"
+#include "tools/syscall/traceloop/call_formats.hpp"
+#include "tools/syscall/traceloop/call_text.hpp"
+#include "tools/syscall/traceloop/recorder.hpp"
 
 namespace coretap {
 
@@ -45,22 +44,6 @@ std::string since_start(const Session& s, std::uint64_t at) {
   return fmt::format("{:02}:{:02}.{:09}", seconds / 60, seconds % 60, ns % 1'000'000'000);
 }
 
-/// Depths of these cgroups, each once. In a cgroup namespace of its own nobody knows how deep that
-/// lies: all are tried.
-std::vector<std::uint32_t> cgroup_levels(const std::vector<Cgroup>& cgroups) {
-  std::vector<std::uint32_t> levels;
-  levels.reserve(cgroups.size());
-  for (auto& c : cgroups) levels.push_back(c.level);
-  if (std::any_of(levels.begin(), levels.end(), [](auto l) { return l >= RECORD_LEVELS; }) ||
-      !in_first_cgroup_namespace()) {
-    levels.resize(RECORD_LEVELS);
-    std::iota(levels.begin(), levels.end(), 0);
-  }
-  std::sort(levels.begin(), levels.end(), std::greater<>());
-  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-  return levels;
-}
-
 std::string end_words(const record_process_end& end) {
   if (end.oom) return "killed for lack of memory (OOM)";
   auto signal = static_cast<int>(end.code & 0x7f);
@@ -70,6 +53,13 @@ std::string end_words(const record_process_end& end) {
   return fmt::format("exit status {}", end.code >> 8 & 0xff);
 }
 
+/// By which the user asks for a report.
+std::vector<int> dump_signals(const Config& config) {
+  auto number = config.own<CallSettings>().dump_signal;
+  return number ? std::vector<int>{number} : std::vector<int>();
+}
+
+/// What the recorders hold, in the order in which the calls began.
 class CallReporter : public Reporter {
  public:
   explicit CallReporter(const CallReport& report) : report_(report) {}
@@ -79,17 +69,18 @@ class CallReporter : public Reporter {
     cpus_ = static_cast<std::uint32_t>(possible_cpus());
     set_variable(s, "record_slots", slots_);
     set_variable(s, "record_cpus", cpus_);
-    for (auto& c : s.config.cgroups) names_.insert_or_assign(c.id, c.name);
+    auto& cgroups = s.config.own<CallSettings>().cgroups;
+    for (auto& c : cgroups) names_.insert_or_assign(c.id, c.name);
     if (names_.empty()) names_.emplace(0, "");
     if (auto* map = s.map("recorders"))
       if (auto sample = Recorder::configure(map, names_.size(), slots_, cpus_))
         sample_ = std::move(*sample);
-    choose_cgroups(s);
-    if (s.config.cgroups.empty() && !s.config.filters_tasks())
+    choose_cgroups(s, cgroups);
+    if (cgroups.empty() && !s.config.filters_tasks())
       set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
     tell_texts(s);
     keeps_ = report_.keeps(s.config);
-    dump_signal_ = s.config.dump_signal;
+    signals_ = dump_signals(s.config);
   }
 
   Result<void> open(Session& s) override {
@@ -112,9 +103,7 @@ class CallReporter : public Reporter {
   void poll(Session& s) override {
     if (!keeps_) show_new(s);
   }
-  std::vector<int> signals() const override {
-    return dump_signal_ ? std::vector<int>{dump_signal_} : std::vector<int>();
-  }
+  std::vector<int> signals() const override { return signals_; }
   void signalled(Session& s, int) override {
     dump_all(s, "asked for");
     s.out.flush();
@@ -136,10 +125,10 @@ class CallReporter : public Reporter {
   }
 
  private:
-  static void choose_cgroups(Session& s) {
-    if (s.config.cgroups.empty()) return;
+  static void choose_cgroups(Session& s, const std::vector<RecordedCgroup>& cgroups) {
+    if (cgroups.empty()) return;
     set_variable(s, "by_cgroup", 1);
-    auto levels = cgroup_levels(s.config.cgroups);
+    auto levels = cgroup_levels(cgroups);
     set_variable(s, "cgroup_levels", levels.size());
     set_variable(s, "cgroup_level", levels.data(), levels.size() * sizeof levels[0]);
   }
@@ -347,7 +336,7 @@ class CallReporter : public Reporter {
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;
   std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< told already
-  int dump_signal_ = 0;
+  std::vector<int> signals_;
   bool keeps_ = false;  ///< shows calls when asked to, rather than as they come
 };
 
@@ -360,6 +349,12 @@ class CallKind : public ReportKind {
     return std::make_unique<CallReporter>(report_);
   }
   bool argument_names() const override { return true; }
+  Result<void> look_up(Config& config) const override {
+    return find_cgroups(config.own<CallSettings>().cgroups, config.given("recursive"));
+  }
+  std::vector<int> early_signals(const Config& config) const override {
+    return dump_signals(config);
+  }
 
   std::vector<JsonKind> json() const override {
     return {

@@ -1,4 +1,4 @@
-#include "reports/recorder.hpp"
+#include "tools/syscall/traceloop/recorder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace coretap {
 namespace {
 
-/// Writes as bpf/lib/record.bpf.h does.
+/// Writes as bpf/syscall/record.bpf.h does.
 struct Writer {
   static constexpr std::uint32_t kSlots = 16;
   std::vector<record_slot> slots{kSlots};

@@ -1,4 +1,4 @@
-#include "reports/call_formats.hpp"
+#include "tools/syscall/traceloop/call_formats.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/fd.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
-#include "lib/record.h"
+#include "syscall/traceloop.h"
 
 namespace coretap {
 

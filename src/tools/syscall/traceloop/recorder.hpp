@@ -1,4 +1,4 @@
-// Flight recorders of the kernel programs (bpf/lib/record.bpf.h): made here, read through mmap
+// Flight recorders of the kernel programs (bpf/syscall/record.bpf.h): made here, read through mmap
 // while they are written.
 #pragma once
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "base/fd.hpp"
 #include "coretap/result.hpp"
-#include "lib/record.h"
+#include "syscall/traceloop.h"
 
 struct bpf_map;
 

@@ -1,4 +1,4 @@
-#include "reports/call_formats.hpp"
+#include "tools/syscall/traceloop/call_formats.hpp"
 
 #include <gtest/gtest.h>
 

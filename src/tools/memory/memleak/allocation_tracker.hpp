@@ -1,0 +1,84 @@
+// Outstanding allocations: from the kernel program's entries and notes (bpf/memory/memleak.h) to
+// one row per stack. Pure.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "memory/memleak.h"
+
+namespace coretap {
+
+struct Allocation {
+  std::uint64_t address, bytes, time_ns;
+};
+
+struct OutstandingRow {
+  std::uint64_t stack = 0;
+  std::uint32_t owner = 0;  ///< 0: the kernel
+  std::uint32_t tgid = 0;   ///< who allocated it; 0: several
+  std::string comm;         ///< empty: several
+  bool exited = false;      ///< not freed when the process ended
+  std::uint64_t bytes = 0, count = 0;
+  std::uint64_t oldest_ns = 0, newest_ns = 0;  ///< when it was allocated; 0: not known
+  std::vector<Allocation> blocks;
+};
+
+class AllocationTracker {
+ public:
+  struct Want {
+    std::uint64_t until_ns = UINT64_MAX;  ///< only what was allocated by then
+    bool blocks = false;                  ///< each one's address too
+  };
+
+  void note(const alloc_note& note);
+  /// So many notes that those without effect should go: forget_notes().
+  bool crowded() const { return ranges_kept_ >= most_; }
+
+  /// A report: begin, all entries or all sums, finish. False: the entry need not be kept, because
+  /// its owner has ended or nothing is left of it.
+  void begin(Want want);
+  bool add(const alloc_key& key, const alloc_info& value);
+  bool add(const alloc_site& site, const alloc_sum& sum);
+  std::vector<OutstandingRow> finish();
+
+  /// The same without a report.
+  void begin_to_forget();
+  void keep_notes_of(const alloc_key& key, const alloc_info& value);
+  void forget_notes();
+
+  /// Owners have ended since the last report: what they had not freed is to be found.
+  bool owners_ended() const { return !ended_.empty(); }
+
+ private:
+  struct UnmappedRange {
+    std::uint64_t begin, end, time_ns;
+    bool used;
+  };
+  /// Those of one owner.
+  struct UnmappedRanges {
+    std::vector<UnmappedRange> all;
+    std::vector<std::uint64_t> reach;  ///< the farthest end of this one and those before it
+  };
+  struct OwnerEnd {
+    std::uint64_t time_ns;
+    bool exited;
+  };
+
+  std::vector<Allocation> left_of(const alloc_key& key, const alloc_info& value);
+  /// Its owner's end, if that came after it was allocated.
+  const OwnerEnd* end_of(std::uint32_t owner, std::uint64_t time_ns) const;
+  OutstandingRow& row(std::uint64_t stack, std::uint32_t owner, bool exited);
+  static void attribute(OutstandingRow& row, std::uint32_t tgid, const char* comm);
+
+  static constexpr std::size_t kMostNotes = 1 << 18;
+  Want want_;
+  std::map<std::uint32_t, UnmappedRanges> unmapped_;
+  std::map<std::uint32_t, OwnerEnd> ended_;
+  std::map<std::tuple<std::uint64_t, std::uint32_t, bool>, OutstandingRow> rows_;
+  std::size_t ranges_kept_ = 0, most_ = kMostNotes;
+};
+
+}  // namespace coretap

@@ -1,0 +1,197 @@
+// Outstanding allocations, from entries and notes as the kernel program makes them.
+#include "tools/memory/memleak/allocation_tracker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace coretap {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+alloc_key key(std::uint64_t address, std::uint32_t owner = 7) { return {address, owner, 0}; }
+
+alloc_info block(std::uint64_t bytes, std::uint64_t time_ns, std::uint64_t stack = 1,
+                 std::uint32_t tgid = 7, const char* comm = "app") {
+  alloc_info h{};
+  h.bytes = bytes;
+  h.time_ns = time_ns;
+  h.stack = stack;
+  h.tgid = tgid;
+  strncpy(h.comm, comm, sizeof h.comm - 1);
+  return h;
+}
+alloc_info mapping(std::uint64_t pages, std::uint64_t time_ns) {
+  auto h = block(pages * kPage, time_ns);
+  h.mapping = 1;
+  return h;
+}
+alloc_note unmapped(std::uint64_t address, std::uint64_t pages, std::uint64_t time_ns,
+                    std::uint32_t owner = 7) {
+  return {time_ns, address, pages * kPage, owner, owner, ALLOC_UNMAPPED, 0};
+}
+alloc_note gone(alloc_note_kind kind, std::uint64_t time_ns, std::uint32_t owner = 7) {
+  return {time_ns, 0, 0, owner, owner, static_cast<std::uint32_t>(kind), 0};
+}
+
+TEST(AllocationTracker, SumsByStackAndOwner) {
+  AllocationTracker tracker;
+  tracker.begin({});
+  EXPECT_TRUE(tracker.add(key(16), block(10, 5)));
+  EXPECT_TRUE(tracker.add(key(32), block(20, 3)));
+  EXPECT_TRUE(tracker.add(key(48), block(1, 4, 2)));
+  EXPECT_TRUE(tracker.add(key(16, 8), block(100, 9, 1, 8)));
+  auto rows = tracker.finish();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].bytes, 30u);
+  EXPECT_EQ(rows[0].count, 2u);
+  EXPECT_EQ(rows[0].oldest_ns, 3u);
+  EXPECT_EQ(rows[0].newest_ns, 5u);
+  EXPECT_EQ(rows[0].comm, "app");
+  EXPECT_TRUE(rows[0].blocks.empty());
+  EXPECT_EQ(rows[1].tgid, 8u);
+  EXPECT_EQ(rows[2].stack, 2u);
+  tracker.begin({});
+  EXPECT_TRUE(tracker.finish().empty());
+}
+
+TEST(AllocationTracker, YoungOnesAreLeftOut) {
+  AllocationTracker tracker;
+  tracker.begin({.until_ns = 100, .blocks = true});
+  EXPECT_TRUE(tracker.add(key(16), block(10, 100)));
+  EXPECT_TRUE(tracker.add(key(32), block(20, 101)));
+  auto rows = tracker.finish();
+  ASSERT_EQ(rows.size(), 1u);
+  ASSERT_EQ(rows[0].blocks.size(), 1u);
+  EXPECT_EQ(rows[0].blocks[0].address, 16u);
+}
+
+TEST(AllocationTracker, TheKernelsBelongToNobodyInParticular) {
+  AllocationTracker tracker;
+  tracker.begin({});
+  tracker.add(key(1, 0), block(10, 1, 1, 7));
+  tracker.add(key(2, 0), block(10, 1, 1, 7));
+  tracker.add(key(3, 0), block(10, 1, 2, 7));
+  tracker.add(key(4, 0), block(10, 1, 2, 8));
+  auto rows = tracker.finish();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].tgid, 7u);
+  EXPECT_EQ(rows[1].tgid, 0u);
+  EXPECT_EQ(rows[1].comm, "");
+}
+
+TEST(AllocationTracker, ProcessesThatEndAreShownOnce) {
+  AllocationTracker tracker;
+  tracker.note(gone(ALLOC_OWNER_EXITED, 50));
+  EXPECT_TRUE(tracker.owners_ended());
+  tracker.begin({});
+  EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
+  EXPECT_TRUE(tracker.add(key(32), block(1, 60))) << "of a later process with its number";
+  auto rows = tracker.finish();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](auto& r) { return r.exited; }), 1);
+  EXPECT_FALSE(tracker.owners_ended());
+  tracker.begin({});
+  EXPECT_TRUE(tracker.add(key(32), block(1, 60)));
+  EXPECT_FALSE(tracker.finish().at(0).exited);
+}
+
+TEST(AllocationTracker, AnotherProgramForgets) {
+  AllocationTracker tracker;
+  tracker.note(gone(ALLOC_OWNER_EXECED, 50));
+  tracker.begin({});
+  EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
+  EXPECT_TRUE(tracker.finish().empty());
+}
+
+TEST(AllocationTracker, PartsThatWereUnmapped) {
+  struct {
+    std::vector<alloc_note> notes;
+    std::uint64_t pages, pieces;
+  } cases[] = {
+      {{unmapped(0x10000, 2, 9)}, 6, 1},
+      {{unmapped(0x10000 + 5 * kPage, 3, 9)}, 5, 1},
+      {{unmapped(0x10000 + 3 * kPage, 2, 9)}, 6, 2},
+      {{unmapped(0x10000 - kPage, 3, 9), unmapped(0x10000 + 7 * kPage, 30, 9)}, 5, 1},
+      {{unmapped(0x10000 + kPage, 1, 9), unmapped(0x10000 + kPage, 2, 9)}, 6, 2},
+      {{unmapped(0x10000, 2, 9, 8)}, 8, 1},           // another process
+      {{unmapped(0x10000, 2, 5)}, 8, 1},              // before it was mapped
+      {{unmapped(0x10000 + 8 * kPage, 2, 9)}, 8, 1},  // behind it
+      {{unmapped(0x10000 - 4 * kPage, 4, 9)}, 8, 1},  // before it
+      {{unmapped(0, 1000, 9)}, 0, 0},
+      {{unmapped(0x10000, 4, 9), unmapped(0x10000 + 4 * kPage, 4, 10)}, 0, 0},
+  };
+  for (auto& c : cases) {
+    AllocationTracker tracker;
+    for (auto& note : c.notes) tracker.note(note);
+    for (int report = 0; report < 2; report++) {
+      tracker.begin({.blocks = true});
+      EXPECT_EQ(tracker.add(key(0x10000), mapping(8, 5)), c.pieces > 0);
+      auto rows = tracker.finish();
+      if (!c.pieces) {
+        EXPECT_TRUE(rows.empty());
+        break;  // the entry has gone, and with it the reason for the notes
+      }
+      ASSERT_EQ(rows.size(), 1u);
+      EXPECT_EQ(rows[0].bytes, c.pages * kPage);
+      EXPECT_EQ(rows[0].count, c.pieces);
+      EXPECT_EQ(rows[0].blocks.size(), c.pieces);
+    }
+  }
+}
+
+TEST(AllocationTracker, WhatMallocGaveHasNoParts) {
+  AllocationTracker tracker;
+  tracker.note(unmapped(0x10000, 8, 9));
+  tracker.begin({});
+  EXPECT_TRUE(tracker.add(key(0x10000), block(3 * kPage, 5)));
+  EXPECT_EQ(tracker.finish().at(0).bytes, 3 * kPage);
+}
+
+// Of the last page of a mapping that is no whole number of them.
+TEST(AllocationTracker, OddSizes) {
+  AllocationTracker tracker;
+  tracker.note(unmapped(0x10000 + kPage, 1, 9));
+  tracker.begin({});
+  auto odd = mapping(0, 5);
+  odd.bytes = kPage + 100;
+  EXPECT_TRUE(tracker.add(key(0x10000), odd));
+  EXPECT_EQ(tracker.finish().at(0).bytes, kPage);
+}
+
+TEST(AllocationTracker, NotesWithoutEffectGo) {
+  AllocationTracker tracker;
+  for (std::uint64_t i = 0; !tracker.crowded(); i++) {
+    ASSERT_LT(i, 1u << 20);
+    tracker.note(unmapped(0x1000000 + 8 * i * kPage, 1, 9));
+  }
+  tracker.begin_to_forget();
+  tracker.keep_notes_of(key(0x1000000), mapping(8, 5));
+  tracker.forget_notes();
+  EXPECT_FALSE(tracker.crowded());
+  tracker.begin({});
+  tracker.add(key(0x1000000), mapping(8, 5));
+  EXPECT_EQ(tracker.finish().at(0).bytes, 7 * kPage);
+}
+
+TEST(AllocationTracker, SumsBelowZeroAreNotShown) {
+  AllocationTracker tracker;
+  tracker.begin({});
+  alloc_sum sum{};
+  sum.bytes = 30;
+  sum.count = 2;
+  sum.newest_ns = 5;
+  sum.tgid = 7;
+  EXPECT_TRUE(tracker.add(alloc_site{1, 7, 0}, sum));
+  sum.count = static_cast<std::uint64_t>(-1);
+  EXPECT_TRUE(tracker.add(alloc_site{2, 7, 0}, sum));
+  auto rows = tracker.finish();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].bytes, 30u);
+  EXPECT_EQ(rows[0].oldest_ns, 0u);
+}
+
+}  // namespace
+}  // namespace coretap
