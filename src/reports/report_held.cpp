@@ -221,7 +221,7 @@ class HeldReporter : public Reporter {
         if (s.names.hides(b.address))
           line.null();
         else
-          line.text(fmt::format("{:#x}", b.address));
+          line.number(b.address);
         line.number("bytes", b.bytes).number("age_ns", age(b.time_ns, now)).end_object();
       }
       line.end_array();
@@ -285,7 +285,7 @@ class OutstandingKind : public ReportKind {
     add(kind.keys, user_stack_keys());
     kind.keys.push_back(
         key("allocations", "array of objects", "each of them", "show-allocs",
-            {key("address", "string or null", "hexadecimal; null: the kernel's, which are hidden"),
+            {key("address", "integer or null", "null: the kernel's, which are hidden"),
              key("bytes", "integer", "its size"), key("age_ns", "integer", "its age")}));
     return {kind};
   }

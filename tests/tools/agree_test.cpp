@@ -484,7 +484,8 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
   for (auto& line : tools["histogram"].body)
     if (line["flags"].str().ends_with("Read")) histogram_reads += line["count"].u64();
   // All that was read in, wanted or not.
-  auto misses = tools["cache"].sum("added") - tools["cache"].sum("write_added"), ahead = tools["ahead"].sum("read_pages");
+  auto misses = tools["cache"].sum("added") - tools["cache"].sum("write_added"),
+       ahead = tools["ahead"].sum("read_pages");
   EXPECT_EQ(reads, histogram_reads);
   EXPECT_EQ(tools["lines"].body.size(), tools["histogram"].sum("count"));
   EXPECT_GE(misses, pages);
@@ -598,8 +599,7 @@ TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   EXPECT_EQ(tools["sums"].sum("count"), blocks.size());
   std::map<std::uint64_t, std::uint64_t> shown;
   for (auto& line : tools["held"].body)
-    for (auto& one : line["allocations"].items())
-      shown[one["address"].u64()] = one["bytes"].u64();
+    for (auto& one : line["allocations"].items()) shown[one["address"].u64()] = one["bytes"].u64();
   EXPECT_EQ(shown, blocks);
   workload.end_lingering();
 }

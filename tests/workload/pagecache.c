@@ -179,8 +179,8 @@ int main(int argc, char **argv)
 	room = (strlen(list) / 2 + 1) * rounds;
 	all = calloc(room, sizeof(*all));
 	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		static const char *const known[] = {"cold",	"warm",	     "write",
-						   "mmap",	"mmap-cold", "ahead"};
+		static const char *const known[] = {"cold", "warm",	 "write",
+						    "mmap", "mmap-cold", "ahead"};
 		size_t i = 0;
 
 		while (i < WL_COUNT(known) && strcmp(known[i], word))

@@ -215,8 +215,8 @@ TOOL_TEST(Cachestat, Filters) {
 
 TOOL_TEST(Cachestat, TextAndCsv) {
   require_tool("cachestat");
-  const Strings columns{"HITS", "MISSES", "DIRTIES", "HITRATIO", "BUFFERS_MB", "CACHED_MB",
-                        "READAHEAD"};
+  const Strings columns{"HITS",       "MISSES",    "DIRTIES",  "HITRATIO",
+                        "BUFFERS_MB", "CACHED_MB", "READAHEAD"};
   Strings timed{"TIME"};
   timed.insert(timed.end(), columns.begin(), columns.end());
   static const std::regex numbers(R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+ +\d+)"),
