@@ -73,7 +73,7 @@ struct Tool {
   KernelObject object;
   std::vector<Positional> positionals;
   std::vector<Option> options;
-  std::vector<Elsewhere> elsewhere;
+  std::vector<Elsewhere> elsewhere;  ///< what bcc or libbpf-tools have and this tool refuses
   std::vector<Hook> hooks;
   std::vector<MapSize> maps;  ///< beyond those that the library knows
   Report report;

@@ -173,6 +173,10 @@ class HeldReporter : public Reporter {
   }
 
   void title(Session& s, std::size_t rows) const {
+    if (!rows) {
+      s.out.line(fmt::format("[{}] No outstanding allocations to show", wall_time()));
+      return;
+    }
     s.out.line(fmt::format(
         "[{}] Top {} stacks with outstanding allocations{}:", wall_time(), rows,
         one_in_ > 1 ? fmt::format(" (estimates, from 1 of {} addresses)", one_in_) : ""));

@@ -164,7 +164,7 @@ TOOL_TEST(Agree, TimesOfAThread) {
   tools.start("until waking", "wakeuptime", {"-t", tid});
   tools.start("chains", "chaintrace", {"-t", tid});
   tools.start("queued", "runqlat", {"-t", tid});
-  tools.start("samples", "profile", {"-F", std::to_string(kFrequency), "-t", tid});
+  tools.start("samples", "profile", {"-F", std::to_string(kFrequency), "-L", tid});
   tools.start("calls", "syscount", {"-L", "-t", tid});
   // Where clocks are read by system calls there are many.
   tools.start("recorder", "traceloop", {"--dump-on-exit", "-s", "131072", "-t", tid});
@@ -305,13 +305,13 @@ TOOL_TEST(Agree, CallsOfACgroup) {
   const std::vector<Workload*> workloads{&opener, &runner, &caller};
   for (auto* workload : workloads) cgroup.add(workload->pid());
   Tools tools;
-  tools.start("opens", "opensnoop", {"-c", cgroup.path()});
-  tools.start("failed opens", "opensnoop", {"-x", "-c", cgroup.path()});
-  tools.start("execs", "execsnoop", {"-x", "-c", cgroup.path()});
-  tools.start("calls", "syscount", {"-c", cgroup.path()});
-  tools.start("failed calls", "syscount", {"-x", "-c", cgroup.path()});
-  tools.start("processes", "syscount", {"-P", "-c", cgroup.path()});
-  tools.start("recorder", "traceloop", {"--dump-on-exit", "-c", cgroup.path()});
+  tools.start("opens", "opensnoop", {"--cgroup", cgroup.path()});
+  tools.start("failed opens", "opensnoop", {"-x", "--cgroup", cgroup.path()});
+  tools.start("execs", "execsnoop", {"-x", "--cgroup", cgroup.path()});
+  tools.start("calls", "syscount", {"--cgroup", cgroup.path()});
+  tools.start("failed calls", "syscount", {"-x", "--cgroup", cgroup.path()});
+  tools.start("processes", "syscount", {"-P", "--cgroup", cgroup.path()});
+  tools.start("recorder", "traceloop", {"--dump-on-exit", "--cgroup", cgroup.path()});
   for (auto* workload : workloads) workload->release();
   for (auto* workload : workloads) workload->truth();
   for (auto* workload : workloads) accounts_at_rest(workload->id());

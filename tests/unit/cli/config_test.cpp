@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "coretap/tool.hpp"
+#include "places.hpp"
 
 namespace coretap {
 namespace {
@@ -264,6 +266,27 @@ TEST(PeersCommandLines, MeanTheSame) {
   EXPECT_EQ(accepted("syscount", {"-c", "a/path"}).cgroup, "a/path");
   EXPECT_TRUE(accepted("execsnoop", {"-P", "1"}).given("ppid"));
   EXPECT_TRUE(accepted("execsnoop", {"--ppid", "1", "-C", "-M"}).given("parent"));
+}
+
+TEST(PeersCommandLines, AreTakenOrRefusedAsListed) {
+  std::istringstream lines(places::data_text("peers.txt"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    SCOPED_TRACE(line);
+    count++;
+    auto arrow = line.find(" => ");
+    std::istringstream words(line.substr(0, arrow));
+    std::string tool;
+    words >> tool;
+    Words arguments;
+    for (std::string word; words >> word;) arguments.push_back(word);
+    if (arrow == line.npos)
+      accepted(tool, arguments);
+    else
+      EXPECT_TRUE(says(refused(tool, arguments), line.substr(arrow + 4)));
+  }
+  EXPECT_GT(count, 150);
 }
 
 TEST(PeersCommandLines, AreRefusedWithWhatToUse) {
