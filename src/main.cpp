@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files.hpp"
 #include "cli/naming.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
@@ -13,6 +14,7 @@
 
 int main(int argc, char** argv) {
   using namespace coretap;
+  open_standard_files();
   std::vector<std::string> arguments(argv + (argc > 0), argv + argc);
   std::string name = argc > 0 ? argv[0] : "coretap";
   name.erase(0, name.rfind('/') + 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* execsnoop: programs that are run, with their arguments. */
 #include "lib/filter.bpf.h"
+#include "lib/parent.bpf.h"
 #include "lib/text.bpf.h"
 #include "cpu/execsnoop.h"
 
@@ -39,6 +40,7 @@ inline_ void describe(struct exec_record *r, struct task_struct *parent, s32 ret
 	e->what = quote ? EXECSNOOP_QUOTE : 0;
 	e->ppid = view_pidns ? pid_seen(BPF_CORE_READ(parent, group_leader, thread_pid)) :
 			       BPF_CORE_READ(parent, tgid);
+	e->cpu = bpf_get_smp_processor_id();
 	bpf_core_read_str(e->parent_comm, sizeof(e->parent_comm), &parent->comm);
 	e->file.at = sizeof(*e);
 }
@@ -65,7 +67,7 @@ int on_exec(u64 *ctx)
 	u32 file = 0;
 	s64 n;
 
-	if (!keep_task(t))
+	if (!keep_parent(t) || !keep_task(t))
 		return 0;
 	r = scratch(&scratch_exec);
 	if (!r)
@@ -102,7 +104,7 @@ inline_ int begin(u64 file, u64 argv)
 {
 	struct attempt *a;
 
-	if (!keep_current())
+	if (!keep_parent(current_task()) || !keep_current())
 		return 0;
 	a = current_slot(true);
 	if (!a)

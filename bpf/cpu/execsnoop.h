@@ -19,6 +19,8 @@ struct execsnoop_event {
 	__u32 what;
 	struct text args; /* each with a terminator */
 	struct text file;
+	__u32 cpu;
+	__u32 pad;
 	char parent_comm[COMM_LEN];
 };
 

@@ -15,9 +15,26 @@ struct last {
 	u64 missed_mapping, missed_index; /* a fault that had to read: it is tried again */
 	u64 fault_index;
 	u64 added_folio; /* not yet known to be a write's */
+	u64 added_mapping, added_index, added_pages;
 };
 
 TASK_SLOT(struct last);
+
+/*
+ * By mapping, the pages that were read in last and not accessed yet: the first access to one is a
+ * miss, the rest is read-ahead. Earlier ones are forgotten and count as found, as do those of files
+ * that the map has no room for.
+ */
+struct ahead {
+	u64 from, to;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct ahead);
+} ahead_of SEC(".maps");
 
 #define ADD(counter, n) SUM_ADD(pages, counter, n)
 
@@ -25,6 +42,45 @@ TASK_SLOT(struct last);
 inline_ struct last *wanted_slot(void)
 {
 	return keep_current() ? current_slot(true) : NULL;
+}
+
+/* What was added last was not for a write. */
+inline_ void keep_ahead(struct last *l)
+{
+	struct ahead *a, fresh;
+	u64 mapping;
+
+	if (!l->added_folio)
+		return;
+	l->added_folio = 0;
+	mapping = l->added_mapping;
+	a = bpf_map_lookup_elem(&ahead_of, &mapping);
+	if (a && a->to == l->added_index) {
+		a->to += l->added_pages;
+		return;
+	}
+	fresh.from = l->added_index;
+	fresh.to = l->added_index + l->added_pages;
+	bpf_map_update_elem(&ahead_of, &mapping, &fresh, BPF_ANY);
+}
+
+/* Pages from first to last are accessed, by this number of accesses. */
+inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
+{
+	struct ahead *a = bpf_map_lookup_elem(&ahead_of, &mapping);
+	u64 from, to;
+
+	if (!a)
+		return;
+	from = a->from > first ? a->from : first;
+	to = a->to <= last ? a->to : last + 1;
+	if (from >= to)
+		return;
+	a->from = to;
+	if (accesses > to - from)
+		accesses = to - from;
+	if (accesses)
+		ADD(missed, accesses);
 }
 
 /* Read calls of a task, where the kernel counts them (CONFIG_TASK_XACCT). */
@@ -56,8 +112,13 @@ int on_read(u64 *ctx)
 	l->read_mapping = mapping;
 	l->read_first = first;
 	l->read_last = last;
-	if (!echo && last >= first)
+	if (last < first)
+		return 0;
+	if (!echo)
 		ADD(accessed, last - first + 1);
+	/* It fires when they are there, read in or found. */
+	keep_ahead(l);
+	access(mapping, first, last, last - first + 1);
 	return 0;
 }
 
@@ -76,6 +137,7 @@ SEC("tp_btf/mm_filemap_map_pages")
 int on_map(u64 *ctx)
 {
 	struct last *l;
+	bool again;
 
 	l = wanted_slot();
 	if (!l)
@@ -83,9 +145,11 @@ int on_map(u64 *ctx)
 	l->fault_mapping = ctx[0];
 	l->fault_from = ctx[1];
 	l->fault_to = ctx[2];
-	if (tried_again(l, ctx[0], ctx[1], ctx[2]))
-		return 0;
-	ADD(accessed, 1);
+	again = tried_again(l, ctx[0], ctx[1], ctx[2]);
+	if (!again)
+		ADD(accessed, 1);
+	keep_ahead(l);
+	access(ctx[0], ctx[1], ctx[2], again ? 0 : 1);
 	return 0;
 }
 
@@ -108,13 +172,25 @@ int on_fault(u64 *ctx)
 	l->fault_to = 0; /* the next fault is another one */
 	if (!echo)
 		ADD(accessed, 1);
+	keep_ahead(l);
+	access(mapping, index, index, echo ? 0 : 1);
 	return 0;
 }
 
 inline_ int accessed(void *folio)
 {
-	if (keep_current())
-		ADD(accessed, folio_pages(folio));
+	u64 pages, index;
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	pages = folio_pages(folio);
+	ADD(accessed, pages);
+	l = current_slot(false);
+	if (l)
+		keep_ahead(l);
+	index = folio_index(folio);
+	access(folio_mapping(folio), index, index + pages - 1, pages);
 	return 0;
 }
 
@@ -125,20 +201,30 @@ SEC("tp_btf/mm_filemap_add_to_page_cache")
 int on_add(u64 *ctx)
 {
 	struct folio *folio = (struct folio *)ctx[0];
+	u64 mapping, index, pages;
 	struct last *l;
 
 	if (!keep_current())
 		return 0;
-	ADD(added, folio_pages(folio));
+	pages = folio_pages(folio);
+	ADD(added, pages);
 	l = current_slot(true);
 	if (!l)
 		return 0;
+	keep_ahead(l);
+	mapping = folio_mapping(folio);
+	index = folio_index(folio);
 	l->added_folio = (u64)folio;
-	if (l->fault_mapping && l->fault_mapping == folio_mapping(folio)) {
+	l->added_mapping = mapping;
+	l->added_index = index;
+	l->added_pages = pages;
+	if (l->fault_mapping && l->fault_mapping == mapping) {
 		/* What a fault reads in and then dirties was a miss all the same. */
-		l->added_folio = 0;
-		l->missed_mapping = l->fault_mapping;
+		keep_ahead(l);
+		l->missed_mapping = mapping;
 		l->missed_index = l->fault_index;
+		if (index <= l->fault_index && l->fault_index < index + pages)
+			ADD(missed, 1);
 	}
 	return 0;
 }

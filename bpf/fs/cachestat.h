@@ -10,7 +10,8 @@ struct cachestat_sums {
 	__u64 added;   /* to the cache, whatever for */
 	__u64 written; /* of those, by a write(): not a miss */
 	__u64 dirtied;
-	__u64 pad[4];
+	__u64 missed; /* of the accesses, to what had to be read in */
+	__u64 pad[3];
 };
 
 #endif

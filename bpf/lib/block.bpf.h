@@ -89,7 +89,7 @@ inline_ bool keep_submission(struct bio *bio)
 	if (!filter.on || filter_matches(current_task()))
 		return true;
 	if (!filter.by_tgid && !filter.by_tid && !filter.by_uid && !filter.by_comm &&
-	    wanted_by_cgroup(bio))
+	    !filter.by_name && wanted_by_cgroup(bio))
 		return true;
 	count(LEDGER_FILTERED);
 	return false;

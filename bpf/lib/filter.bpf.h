@@ -17,6 +17,17 @@ const volatile struct task_filter filter = {};
 
 FILTER_IDS(filter_tgids);
 FILTER_IDS(filter_tids);
+FILTER_IDS(filter_uids);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, char[COMM_LEN]);
+	__type(value, u8);
+} filter_comms SEC(".maps");
+
+/* For each byte the places in all parts of names where it stands (task_filter's name_first). */
+const volatile __u64 filter_names[256] = {};
 
 #define CGROUP_LEVELS 32
 
@@ -62,6 +73,22 @@ inline_ bool task_in_cgroup(struct task_struct *t, u64 wanted)
 	return cgroup_under(BPF_CORE_READ(t, cgroups, dfl_cgrp), wanted);
 }
 
+/*
+ * Is one of the parts in this name? One step per byte for all of them (the algorithm is known as
+ * shift-and): a bit is set where a part matches up to there.
+ */
+inline_ bool name_has_part(const char *comm)
+{
+	u64 matched = 0;
+
+	for (int i = 0; i < COMM_LEN && comm[i]; i++) {
+		matched = (matched << 1 | filter.name_first) & filter_names[(u8)comm[i]];
+		if (matched & filter.name_last)
+			return true;
+	}
+	return false;
+}
+
 /* The task may be given by a tracepoint or be current_task(). */
 inline_ bool filter_matches(struct task_struct *t)
 {
@@ -79,18 +106,19 @@ inline_ bool filter_matches(struct task_struct *t)
 		if (!bpf_map_lookup_elem(&filter_tids, &id))
 			return false;
 	}
-	if (filter.by_uid && BPF_CORE_READ(t, cred, uid.val) != filter.uid)
-		return false;
+	if (filter.by_uid) {
+		id = BPF_CORE_READ(t, cred, uid.val);
+		if (!bpf_map_lookup_elem(&filter_uids, &id))
+			return false;
+	}
 	if (filter.by_cgroup && !task_in_cgroup(t, filter.cgroup))
 		return false;
-	if (filter.by_comm) {
+	if (filter.by_comm || filter.by_name) {
 		bpf_core_read_str(comm, sizeof(comm), &t->comm);
-		for (int i = 0; i < COMM_LEN; i++) {
-			if (comm[i] != filter.comm[i])
-				return false;
-			if (!comm[i])
-				break;
-		}
+		if (filter.by_comm && !bpf_map_lookup_elem(&filter_comms, comm))
+			return false;
+		if (filter.by_name && !name_has_part(comm))
+			return false;
 	}
 	return true;
 }

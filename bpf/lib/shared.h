@@ -51,19 +51,22 @@ struct extreme {
 	__u64 slots[2];
 };
 
-/* What the shared options -p -t -u --comm -c and `-- COMMAND` ask for. */
+/* What the shared options -p -t -u --comm --name -c and `-- COMMAND` ask for. */
 struct task_filter {
 	__u8 on; /* any of the below */
 	__u8 by_tgid;
 	__u8 by_tid;
 	__u8 by_uid;
 	__u8 by_comm;
+	__u8 by_name;
 	__u8 by_cgroup;
-	__u8 follow; /* new children of a wanted process are wanted */
-	__u32 uid;
-	__u64 cgroup; /* id of a cgroup v2; its descendants match too */
-	char comm[COMM_LEN];
+	__u8 follow;                 /* new children of a wanted process are wanted */
+	__u64 cgroup;                /* id of a cgroup v2; its descendants match too */
+	__u64 name_first, name_last; /* bits of the first and last bytes of parts of names */
 };
+
+/* The bytes of all parts of names that --name asks for, a bit for each. */
+#define NAME_BITS 64
 
 #define STACK_DEPTH 127
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* syscount: system calls and the time in them, by call or by process. */
 #include "lib/filter.bpf.h"
+#include "lib/parent.bpf.h"
 #include "lib/syscall.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "syscall/syscount.h"
@@ -9,7 +10,6 @@ OPT(bool, by_process);
 OPT(bool, timed);
 OPT(bool, failures);
 OPT(__u32, only_errno);
-OPT(__u32, parent);
 OPT(bool, some_calls);
 const volatile __u8 wanted_calls[CALLS] = {};
 
@@ -87,18 +87,8 @@ inline_ bool wanted_result(long result)
 
 inline_ bool wanted_task(void)
 {
-	if (parent) {
-		struct task_struct *t = current_task();
-		u32 id;
-
-		id = view_pidns ?
-			     pid_seen(BPF_CORE_READ(t, real_parent, group_leader, thread_pid)) :
-			     BPF_CORE_READ(t, real_parent, tgid);
-		if (id != parent) {
-			count(LEDGER_FILTERED);
-			return false;
-		}
-	}
+	if (!keep_parent(current_task()))
+		return false;
 	return keep_current();
 }
 

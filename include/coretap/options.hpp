@@ -76,6 +76,15 @@ struct Option {
   std::function<std::vector<Completion>()> words = {};
   /// Without this condition (Config::holds) it says nothing, and the command line is refused.
   std::string_view belongs_to = {};
+  /// Refuses values that a peer's option of this letter takes in another meaning.
+  std::function<Result<void>(std::string_view)> by_letter = {};
+};
+
+/// An option of bcc or libbpf-tools that is not here: refused, with what to use instead.
+struct Elsewhere {
+  char letter;            ///< 0: none
+  std::string_view name;  ///< long name; empty: none
+  std::string_view instead;
 };
 
 /// A word on the command line without a dash, declared like an option.
@@ -125,6 +134,10 @@ Option pid();
 Option tid(char letter = 't');
 Option uid(char letter = 'u');
 Option comm(char letter = 0);
+/// A part of the command name; every tool that has comm() has it.
+Option name(char letter = 0);
+/// Only children of this process, for programs with bpf/lib/parent.bpf.h.
+Option ppid(char letter, Setting wanted);
 /// Only these system calls, by name: `wanted` has a byte for each index, `some` tells that it
 /// counts.
 Option syscalls(char letter, Setting wanted, Setting some);
@@ -146,8 +159,9 @@ Option cpu(char letter);
 /// second on each CPU, and no more often than kernel.perf_event_max_sample_rate.
 Option frequency(std::string_view doc, std::uint64_t most);
 /// The same as counts of the event per sample; `least` is kLeastClockPeriod or
-/// kLeastHardwarePeriod.
-Option sample_period(char letter, std::string_view doc, std::uint64_t least);
+/// kLeastHardwarePeriod, `alias` what peers call it.
+Option sample_period(char letter, std::string_view doc, std::uint64_t least,
+                     std::string_view alias = "sample-period");
 Option kernel_stack();
 Option extended();
 Option print_uid();
@@ -191,9 +205,11 @@ std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 /// Which waits off the CPU count (bpf/lib/offcpu.bpf.h).
 template <class Rodata>
 std::vector<Option> off_cpu() {
+  auto user =
+      flag('u', "user-threads-only", "no kernel threads", setting(&Rodata::user_threads_only));
+  user.alias = "useronly";
   return joined(
-      {belonging_to("!kernel-threads-only", {flag('u', "user-threads-only", "no kernel threads",
-                                                  setting(&Rodata::user_threads_only))}),
+      {belonging_to("!kernel-threads-only", {user}),
        {flag('k', "kernel-threads-only", "only kernel threads",
              setting(&Rodata::kernel_threads_only)),
         number('m', "min-block-time", "US", "only waits of at least so many microseconds",

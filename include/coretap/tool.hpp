@@ -75,6 +75,7 @@ struct Tool {
   KernelObject object;
   std::vector<Positional> positionals;
   std::vector<Option> options;
+  std::vector<Elsewhere> elsewhere;  ///< what bcc or libbpf-tools have and this tool refuses
   std::vector<Hook> hooks;
   std::vector<MapSize> maps;  ///< beyond those that the library knows
   Report report;
@@ -85,7 +86,7 @@ struct Tool {
   /// Last word on a parsed command line: combinations that no single option can judge.
   Result<void> (*check)(const Config&) = nullptr;
   /// What --list prints, instead of tracing; a tool that has it has that option.
-  std::string (*list)() = nullptr;
+  std::string (*list)(const Config&) = nullptr;
 };
 
 /// All tools, in the order of their subsystems; each function builds its table when called.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 namespace coretap {
@@ -47,6 +48,14 @@ std::optional<long long> read_keyed(const std::string& path, std::string_view ke
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
   return std::nullopt;
+}
+
+void open_standard_files() {
+  // open() returns the lowest free number.
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+        open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) != fd)
+      _exit(1);
 }
 
 std::uint64_t memory_kb(std::string_view name) {

@@ -19,4 +19,8 @@ std::optional<long long> read_keyed(const std::string& path, std::string_view ke
 /// A line of /proc/meminfo, in kB; 0 if there is none of that name.
 std::uint64_t memory_kb(std::string_view name);
 
+/// Opens /dev/null where standard input, output or error is closed: a file or map that is opened
+/// later must not get its number.
+void open_standard_files();
+
 }  // namespace coretap

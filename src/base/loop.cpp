@@ -14,10 +14,15 @@ namespace coretap {
 
 namespace {
 
+/// A signal that was ignored at start stays ignored: SIGHUP under nohup, SIGINT in the background.
 sigset_t handled() {
   sigset_t set;
   sigemptyset(&set);
-  for (int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, s);
+  for (int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction action {};
+    if (sigaction(s, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
+    sigaddset(&set, s);
+  }
   return set;
 }
 

@@ -33,8 +33,8 @@ bool Config::wants_path(std::string_view path) const {
 }
 
 bool Config::filters_tasks() const {
-  return !pids.empty() || !tids.empty() || uid || !comm.empty() || !cgroup.empty() ||
-         !command.empty();
+  return !pids.empty() || !tids.empty() || !uids.empty() || !comms.empty() || !names.empty() ||
+         !cgroup.empty() || !command.empty();
 }
 
 void Config::give(std::string_view option, std::string_view value, bool adds_up) {

@@ -61,11 +61,12 @@ class Config {
   std::uint64_t count = 0;  ///< reports; 0: no limit
   double duration = 0;      ///< seconds; 0: no limit
   std::vector<std::uint32_t> pids, tids;
-  std::optional<std::uint32_t> uid;
-  std::string comm;
-  std::string cgroup;          ///< path or id, as given
-  std::string library;         ///< path or name of what is probed instead of the usual file
-  std::string symbols_prefix;  ///< of the functions that are probed
+  std::vector<std::uint32_t> uids;
+  std::vector<std::string> comms;  ///< command names, whole
+  std::vector<std::string> names;  ///< parts of command names
+  std::string cgroup;              ///< path or id, as given
+  std::string library;             ///< path or name of what is probed instead of the usual file
+  std::string symbols_prefix;      ///< of the functions that are probed
 
   std::vector<std::string> targets;  ///< words that name what to trace
   std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit

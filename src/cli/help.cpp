@@ -25,13 +25,13 @@ struct Place {
 };
 constexpr Place kPlaces[] = {
     {"Filters",
-     {"pid", "tid", "uid", "comm", "cgroup", "cpu", "directory", "disk", "node", "zone", "ipv4",
-      "ipv6", "localport", "remoteport"}},
+     {"pid", "tid", "ppid", "uid", "comm", "name", "cgroup", "cpu", "directory", "disk", "node",
+      "zone", "ipv4", "ipv6", "localport", "remoteport"}},
     {"Time", {"interval", "duration"}},
     {"Sampling", {"frequency", "period"}},
     {"Output",
      {"timestamp", "noclear", "milliseconds", "nanoseconds", "extended", "print-uid",
-      "kernel-stack", "top", "sort", "wide", "json", "csv"}},
+      "kernel-stack", "top", "sort", "wide", "output", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
       "perf-max-stack-depth", "stack-storage-size"}},
@@ -166,6 +166,8 @@ const std::vector<ExitStatus>& exit_statuses() {
       {kUsage, "the command line is wrong"},
       {kUnsupported, "this kernel or these rights cannot run it"},
       {kDataLost, "data was lost, under --strict"},
+      {kCannotRun, "the command after -- cannot be executed"},
+      {kNotFound, "the command after -- does not exist"},
   };
   return all;
 }

@@ -1,7 +1,9 @@
 // Which tasks, cgroups, system calls and disks.
 #include <pwd.h>
+#include <signal.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -12,13 +14,31 @@
 #include "cli/option_parts.hpp"
 #include "kernel/disks.hpp"
 #include "kernel/syscalls.hpp"
+#include "lib/shared.h"
 
 namespace coretap::shared {
 
 namespace {
+
+/// What is given twice is both.
+Option list_of(Option option) {
+  option.adds_up = true;
+  return same_everywhere(std::move(option));
+}
+
+template <class Take>
+Result<void> each_word(std::string_view text, const Take& take) {
+  while (true) {
+    auto word = text.substr(0, text.find(','));
+    if (auto r = take(word); !r) return r;
+    if (word.size() == text.size()) return {};
+    text.remove_prefix(word.size() + 1);
+  }
+}
+
 Option ids(char letter, std::string_view name, std::string_view doc,
            std::vector<std::uint32_t> Config::*member) {
-  auto option = same_everywhere(value(
+  return list_of(value(
       letter, name, name == "pid" ? "PID,..." : "TID,...", doc,
       [=](Config& c, std::string_view text) -> Result<void> {
         auto list = take_list(name, text, INT32_MAX);
@@ -28,13 +48,27 @@ Option ids(char letter, std::string_view name, std::string_view doc,
         return {};
       },
       Complete::pid));
-  option.adds_up = true;
-  return option;
 }
 }  // namespace
 
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
 Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
+
+Option ppid(char letter, Setting wanted) {
+  return same_everywhere(value(
+      letter, "ppid", "PID", "only processes whose parent is this one",
+      [=](Config& c, std::string_view text) -> Result<void> {
+        auto pid = take_number("--ppid", text, 1, INT32_MAX, parse_unsigned);
+        if (!pid) return pid.error();
+        // A parent that is not there has no children.
+        if (kill(static_cast<pid_t>(*pid), 0) && errno != EPERM)
+          return usage(fmt::format("--ppid {}: there is no such process", *pid),
+                       "process ids are taken as seen from here (this pid namespace)");
+        c.set(wanted, *pid);
+        return {};
+      },
+      Complete::pid));
+}
 
 namespace {
 std::optional<std::uint32_t> user_id(std::string_view name) {
@@ -51,28 +85,52 @@ std::optional<std::uint32_t> user_id(std::string_view name) {
 }  // namespace
 
 Option uid(char letter) {
-  return same_everywhere(value(
-      letter, "uid", "USER", "only tasks of this user, by name or number",
-      [](Config& c, std::string_view text) -> Result<void> {
-        if (auto id = parse_unsigned(text); id && *id < UINT32_MAX) {
-          c.uid = static_cast<std::uint32_t>(*id);
-        } else if (auto id = user_id(text)) {
-          c.uid = *id;
-        } else {
-          return usage(fmt::format("--uid: there is no user '{}'", text));
-        }
-        return {};
+  return list_of(value(
+      letter, "uid", "USER,...", "only tasks of these users, by name or number",
+      [](Config& c, std::string_view text) {
+        return each_word(text, [&](std::string_view user) -> Result<void> {
+          if (auto id = parse_unsigned(user); id && *id < UINT32_MAX)
+            c.uids.push_back(static_cast<std::uint32_t>(*id));
+          else if (auto id = user_id(user))
+            c.uids.push_back(*id);
+          else
+            return usage(fmt::format("--uid: there is no user '{}'", user),
+                         fmt::format("give names, or numbers from 0 to {}", UINT32_MAX - 1));
+          return {};
+        });
       },
       Complete::user));
 }
 
 Option comm(char letter) {
-  return same_everywhere(value(
-      letter, "comm", "NAME", "only tasks with this command name",
+  return list_of(value(
+      letter, "comm", "NAME,...", "only tasks with one of these command names",
+      [](Config& c, std::string_view text) {
+        return each_word(text, [&](std::string_view name) -> Result<void> {
+          if (name.empty()) return usage("--comm: an empty name matches no task");
+          // The kernel itself cuts names.
+          c.comms.emplace_back(name.substr(0, COMM_LEN - 1));
+          return {};
+        });
+      },
+      Complete::comm));
+}
+
+Option name(char letter) {
+  return list_of(value(
+      letter, "name", "TEXT", "only tasks with this text in their command name",
       [](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--comm: an empty name matches no task");
-        // The kernel itself cuts names to 15 bytes.
-        c.comm = text.substr(0, 15);
+        auto all = text.size();
+        for (auto& other : c.names) all += other.size();
+        if (text.empty()) return usage("--name: an empty text matches every name");
+        if (text.size() >= COMM_LEN)
+          return usage(fmt::format("--name: '{}' is longer than any command name", text),
+                       fmt::format("the kernel cuts them to {} bytes", COMM_LEN - 1));
+        if (all > NAME_BITS)
+          return usage(
+              fmt::format("--name: all texts together are longer than {} bytes", NAME_BITS),
+              "give fewer or shorter ones");
+        c.names.emplace_back(text);
         return {};
       },
       Complete::comm));
@@ -153,7 +211,7 @@ Option directory(char letter) {
 Option command(char letter) {
   return same_everywhere(value(
       letter, "command", "COMMAND",
-      "like -- COMMAND, in one word, which is split at blanks without any quoting",
+      "like -- COMMAND, as one string, split at spaces (no shell quoting)",
       [](Config& c, std::string_view text) -> Result<void> {
         if (!c.command.empty())
           return usage("--command: there is a command already", "give one, by --command or --");

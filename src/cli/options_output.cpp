@@ -18,7 +18,7 @@ Option kernel_stack() {
 }
 Option extended() {
   auto o = same_everywhere(flag('e', "extended", "print more columns"));
-  o.alias = "extended_fields";
+  o.alias = "extended-fields";
   return o;
 }
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
@@ -29,13 +29,13 @@ Option max_keys() {
 }
 
 Option top(char letter) {
-  auto o = limit("top", "ROWS", "only this many rows", &Config::top, 1 << 24);
+  auto o = limit("top", "ROWS", "show only the first ROWS rows", &Config::top, 1 << 24);
   o.letter = letter;
   return o;
 }
 Option sort(char letter) {
   return same_everywhere(value(
-      letter, "sort", "KEY", "rows by this key, the largest first",
+      letter, "sort", "KEY", "sort rows by KEY, descending",
       [](Config& c, std::string_view text) -> Result<void> {
         c.sort = text;
         return {};

@@ -20,7 +20,7 @@ Option library(char letter, std::string_view alias) {
 
 Option symbols_prefix(char letter) {
   return same_everywhere(value(letter, "symbols-prefix", "PREFIX",
-                               "what the names of the functions to probe begin with, such as je_",
+                               "prefix of the allocator's function names, such as je_",
                                [](Config& c, std::string_view text) -> Result<void> {
                                  c.symbols_prefix = text;
                                  return {};

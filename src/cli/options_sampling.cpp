@@ -34,7 +34,8 @@ Option frequency(std::string_view doc, std::uint64_t most) {
       }));
 }
 
-Option sample_period(char letter, std::string_view doc, std::uint64_t least) {
+Option sample_period(char letter, std::string_view doc, std::uint64_t least,
+                     std::string_view alias) {
   auto o = same_everywhere(
       value(letter, "period", "PERIOD", doc, [=](Config& c, std::string_view text) -> Result<void> {
         auto n = take_number("--period", text, least, kMostPeriod, parse_unsigned);
@@ -42,7 +43,7 @@ Option sample_period(char letter, std::string_view doc, std::uint64_t least) {
         c.sampling = every(*n);
         return {};
       }));
-  o.alias = "sample-period";
+  o.alias = alias;
   return o;
 }
 

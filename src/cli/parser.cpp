@@ -55,22 +55,39 @@ std::vector<Option> common_options(const Tool& tool) {
                   true};
   };
   std::vector<Option> all;
+  if (std::ranges::any_of(tool.options, [](auto& o) { return o.name == "comm"; }))
+    all.push_back(name());
   if (std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; }))
     all.push_back(interval());
   all.push_back(duration());
+  all.push_back(output());
   all.push_back(simple('j', "json", "one JSON object per line"));
   all.push_back(csv());
   all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));
-  all.push_back(simple(0, "exit-status", "with -- COMMAND: end with its exit status"));
+  all.push_back(simple(0, "exit-status", "with -- COMMAND: exit with its exit status"));
   if (auto doc = ring_doc(tool); !doc.empty())
     all = joined({all, belonging_to(ring_condition(tool), {limit("ring-size", "BYTES", doc,
                                                                  &Config::ring_bytes, 1 << 30)})});
   all.push_back(
       simple(0, "explain", "show which attach points would be used here, and why, then exit"));
-  all.push_back(simple('v', "verbose", "verbose: hooks, map sizes and verifier log on stderr"));
+  all.push_back(simple('v', "verbose",
+                       "verbose: attach points, and the verifier's log if a program is refused"));
   all.push_back(simple('h', "help", "print this help"));
   all.push_back(simple('V', "version", "print the version"));
   return all;
+}
+
+/// What bcc's or libbpf-tools' options are called here, in all tools.
+constexpr std::string_view kByCgroup = "filter by --cgroup, which takes paths and ids";
+constexpr Elsewhere kElsewhere[] = {
+    {0, "ebpf", "the program is compiled already; --explain shows where it would be attached"},
+    {0, "cgroupmap", kByCgroup},
+    {0, "mntnsmap", kByCgroup},
+};
+
+Error refused_elsewhere(std::string_view typed, const Elsewhere& option) {
+  return usage(fmt::format("{} of bcc or libbpf-tools is not an option here", typed),
+               std::string(option.instead));
 }
 
 Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std::string>& words) {
@@ -92,15 +109,18 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
       if (!r) return r;
     } while (p.repeats() && word != words.end());
   }
-  if (word != words.end())
-    return usage(fmt::format("unexpected argument '{}'", *word),
-                 fmt::format("a command to run comes after --; {}", see));
-  return {};
+  if (word == words.end()) return {};
+  // Peers' tools with a duration as their argument, or without any.
+  bool time = tool.positionals.empty() && parse_seconds(*word);
+  return usage(fmt::format("unexpected argument '{}'", *word),
+               time ? fmt::format("to end after {} s: --duration {}; {}", *word, *word, see)
+                    : fmt::format("a command to run comes after --; {}", see));
 }
 
 /// An option that getopt does not take; `typed` with its dashes.
 Error refused_option(std::string see, const std::vector<Option>& options, std::string_view typed) {
-  auto word = typed.starts_with("--") ? typed.substr(2) : std::string_view();
+  std::string word(typed.starts_with("--") ? typed.substr(2) : std::string_view());
+  std::ranges::replace(word, '_', '-');
   std::vector<std::string_view> known;
   std::vector<std::string> begun;
   for (auto& o : options)
@@ -160,6 +180,8 @@ std::vector<Option> all_options(const Tool& tool) {
       has |= own.name == o.name;
       if (own.letter && own.letter == o.letter) o.letter = 0;
     }
+    for (auto& other : tool.elsewhere)
+      if (other.letter == o.letter) o.letter = 0;
     if (!has) all.push_back(std::move(o));
   }
   return all;
@@ -173,13 +195,15 @@ const Report& chosen_report(const Tool& tool, const Config& config) {
 
 Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command_name,
                                               const std::vector<Option>& options,
-                                              const std::vector<std::string>& arguments) {
+                                              const std::vector<std::string>& arguments,
+                                              const std::vector<Elsewhere>& elsewhere) {
   Config& c = invocation.config;
   std::string letters = ":";
   std::vector<std::string> names;
   std::vector<option> longs;
-  names.reserve(4 * options.size());
+  names.reserve(4 * options.size() + elsewhere.size());
   constexpr int kFirst = 1000;  // above any letter
+  constexpr int kElse = 2000, kUsageWords = 3000;
   for (std::size_t i = 0; i < options.size(); i++) {
     auto& o = options[i];
     int has_value = o.metavar.empty() ? no_argument : required_argument;
@@ -195,6 +219,14 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       }
     }
   }
+  for (std::size_t i = 0; i < elsewhere.size(); i++) {
+    if (elsewhere[i].letter) letters += elsewhere[i].letter;
+    if (elsewhere[i].name.empty()) continue;
+    names.emplace_back(elsewhere[i].name);
+    longs.push_back(
+        {names.back().c_str(), optional_argument, nullptr, kElse + static_cast<int>(i)});
+  }
+  longs.push_back({"usage", no_argument, nullptr, kUsageWords});
   longs.push_back({});
 
   // What follows -- is a command with options of its own.
@@ -224,6 +256,19 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
     int found = getopt_long(argc, argv.data(), letters.c_str(), longs.data(), nullptr);
     if (found == -1) break;
     std::string_view word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+    if (found == kUsageWords) {
+      invocation.what = Invocation::usage;
+      continue;
+    }
+    if (found == '?' && optopt == '?') {
+      invocation.what = Invocation::help;
+      continue;
+    }
+    if (found >= kElse)
+      return refused_elsewhere(word.substr(0, word.find('=')), elsewhere[found - kElse]);
+    for (auto& other : elsewhere)
+      if (other.letter && other.letter == found)
+        return refused_elsewhere(fmt::format("-{}", other.letter), other);
     if (found == '?' || found == ':') {
       std::string name = optopt && optopt < kFirst ? fmt::format("-{}", static_cast<char>(optopt))
                                                    : std::string(word.substr(0, word.find('=')));
@@ -242,6 +287,12 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
     std::string_view text = optarg && !o->metavar.empty() ? optarg : "";
     if (o->name == "help") invocation.what = Invocation::help;
     if (o->name == "version") invocation.what = Invocation::version;
+    if (c.given(o->name) && !o->adds_up && c.text(o->name) != text)
+      return usage(
+          fmt::format("--{} is given twice: '{}' and '{}'", o->name, c.text(o->name), text),
+          "it takes one value");
+    if (found < kFirst && o->by_letter)
+      if (auto r = o->by_letter(text); !r) return r.error();
     if (auto r = o->apply(c, text); !r) return r.error();
     c.give(o->name, text, o->adds_up);
   }
@@ -252,7 +303,9 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   Invocation invocation;
   Config& c = invocation.config;
   auto options = all_options(tool);
-  auto words = take_options(invocation, command_of(tool.name), options, arguments);
+  auto elsewhere = tool.elsewhere;
+  elsewhere.insert(elsewhere.end(), std::begin(kElsewhere), std::end(kElsewhere));
+  auto words = take_options(invocation, command_of(tool.name), options, arguments, elsewhere);
   if (!words) return words.error();
   if (invocation.what != Invocation::run) return invocation;
 

@@ -14,7 +14,7 @@ struct Tool;
 /// What a command line leads to, before anything is done.
 struct Invocation {
   Config config;
-  enum { run, help, version } what = run;
+  enum { run, help, usage, version } what = run;
 };
 
 /// All options of a tool: its own and those that every tool has.
@@ -27,7 +27,8 @@ const Report& chosen_report(const Tool& tool, const Config& config);
 /// as the user types it, for hints.
 Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command,
                                               const std::vector<Option>& options,
-                                              const std::vector<std::string>& arguments);
+                                              const std::vector<std::string>& arguments,
+                                              const std::vector<Elsewhere>& elsewhere = {});
 
 Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::string>& arguments);
 

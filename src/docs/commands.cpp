@@ -81,7 +81,7 @@ int run(const Command& command, const Words& arguments) {
   Invocation invocation;
   auto words = take_options(invocation, name, options_of(command), arguments);
   if (!words) return failed(command, words.error());
-  if (invocation.what == Invocation::help) {
+  if (invocation.what != Invocation::run) {
     Sink out;
     out.write(help_text(command));
     return end_of(out);
@@ -115,6 +115,7 @@ const std::vector<Command>& commands() {
        .description =
            "Prints every question with the command line that answers it, every tool and every "
            "option that has words starting with all of these. Exit status 1: nothing was found.",
+       .options = {json()},
        .run = run_find},
       {.name = "doctor",
        .summary = "check which tools this kernel and these rights can run",

@@ -11,11 +11,12 @@ namespace coretap {
 
 namespace {
 
-/// A tool with all options that the library adds, and nothing of its own.
+/// A tool with all options that the library adds; --comm brings --name.
 Tool any_tool() {
   Tool tool;
   tool.name = "NAME";
   tool.positionals = shared::interval_count();
+  tool.options = {shared::comm()};
   tool.report = EventReport{};
   return tool;
 }
@@ -48,8 +49,10 @@ void filters(Page& p) {
       "runs when the event happens: for block I/O it is the one that submitted the request, for a "
       "TCP connection the one that owns the socket. Process and thread ids are those of the pid "
       "namespace that the tool runs in. Cgroups are those of version 2; a filter by cgroup also "
-      "matches the cgroups below it. Filters are evaluated in the kernel, and the events that they "
-      "exclude are counted.");
+      "matches the cgroups below it. A list, and an option that is given several times, matches what "
+      "any of its values matches; filters of different kinds must all match. --comm compares whole "
+      "names, --name looks for a part. Filters are evaluated in the kernel, and the events that "
+      "they exclude are counted.");
 }
 
 void formats(Page& p) {

@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/magic.h>
@@ -17,6 +18,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -286,7 +288,7 @@ Result<std::string> cgroup_directory(std::string_view path) {
     if (statfs(below.c_str(), &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
       return Error{fmt::format("'{}' is not a cgroup", path),
                    fmt::format("no such directory in the version 2 hierarchy at {}", *mount),
-                   "use the path after 0:: in /proc/PID/cgroup, or a directory under that mount",
+                   "use the path after '0::' in /proc/PID/cgroup, or a directory under that mount",
                    kUsage};
     directory = below;
   }
@@ -297,8 +299,36 @@ Result<std::string> cgroup_directory(std::string_view path) {
   return directory;
 }
 
+namespace {
+
+/// Has a directory below this one that inode number? Cgroups may go meanwhile.
+bool has_below(const std::string& directory, std::uint64_t inode) {
+  std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
+  while (auto* entry = open ? readdir(open.get()) : nullptr) {
+    std::string_view name = entry->d_name;
+    if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
+    if (entry->d_ino == inode || has_below(fmt::format("{}/{}", directory, name), inode))
+      return true;
+  }
+  return false;
+}
+
+bool has_cgroup(const std::string& root, std::uint64_t id) {
+  struct stat st {};
+  return (stat(root.c_str(), &st) == 0 && st.st_ino == id) || has_below(root, id);
+}
+
+}  // namespace
+
 Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
-  if (auto id = parse_unsigned(path_or_id)) return *id;
+  if (auto id = parse_unsigned(path_or_id)) {
+    auto mount = cgroup2_mount();
+    if (!mount) return mount.error();
+    if (has_cgroup(*mount, *id)) return *id;
+    return Error{fmt::format("there is no cgroup with the id {}", *id),
+                 fmt::format("no directory of the version 2 hierarchy at {} has it", *mount),
+                 "give a path, or an id as cgroup_id in --json shows it", kUsage};
+  }
   auto directory = cgroup_directory(path_or_id);
   if (!directory) return directory.error();
   // The inode number is the id; name_to_handle_at agrees but needs more.

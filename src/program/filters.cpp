@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/loop.hpp"
 #include "kernel/zones.hpp"
@@ -61,6 +63,57 @@ Result<void> configure_zone_filter(Session& s) {
 }
 }  // namespace
 
+namespace {
+
+/// The parts of names that are looked for, as bits in a row (bpf/lib/filter.bpf.h).
+void set_names(Session& s, task_filter& filter) {
+  std::array<std::uint64_t, 256> places{};
+  unsigned bit = 0;
+  for (auto& part : s.config.names) {
+    filter.by_name = 1;
+    filter.name_first |= 1ULL << bit;
+    for (unsigned char byte : part) places[byte] |= 1ULL << bit++;
+    filter.name_last |= 1ULL << (bit - 1);
+  }
+  set_variable(s, "filter_names", places.data(), sizeof places);
+}
+
+bool alive(std::uint32_t id) { return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM; }
+
+/// Removes ids that no task has, as a later task may get them; an error if none is left.
+Result<std::vector<std::string>> leave_out_dead(std::vector<std::uint32_t>& ids,
+                                                std::string_view option, std::string_view what) {
+  std::vector<std::string> notes;
+  auto named = ids.size();
+  std::erase_if(ids, [&](auto id) {
+    if (alive(id)) return false;
+    notes.push_back(fmt::format("--{} {}: there is no such {}", option, id, what));
+    return true;
+  });
+  if (named && ids.empty())
+    return Error{fmt::format("{}", fmt::join(notes, "; ")),
+                 {},
+                 fmt::format("{} ids are taken as seen from here (this pid namespace)", what),
+                 kUsage};
+  return notes;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> find_tasks(Config& c) {
+  auto notes = leave_out_dead(c.pids, "pid", "process");
+  if (!notes) return notes;
+  for (auto pid : c.pids)
+    if (access(fmt::format("/proc/{}/status", pid).c_str(), F_OK) == 0 &&
+        access(fmt::format("/proc/{0}/task/{0}", pid).c_str(), F_OK) != 0)
+      return Error{
+          fmt::format("--pid {}: is a thread, not a process", pid), {}, "use --tid", kUsage};
+  auto threads = leave_out_dead(c.tids, "tid", "thread");
+  if (!threads) return threads;
+  notes->insert(notes->end(), threads->begin(), threads->end());
+  return notes;
+}
+
 std::optional<ino_t> own_pid_namespace() {
   struct stat st {};
   if (stat("/proc/self/ns/pid", &st) || st.st_ino == kFirstPidNamespace) return {};
@@ -75,68 +128,54 @@ Result<void> configure_filters(Session& s, pid_t command) {
   filter.by_tgid = !c.pids.empty() || command > 0;
   filter.follow = command > 0;
   filter.by_tid = !c.tids.empty();
-  filter.by_uid = c.uid.has_value();
-  filter.uid = c.uid.value_or(0);
-  filter.by_comm = !c.comm.empty();
-  memcpy(filter.comm, c.comm.data(), std::min(c.comm.size(), sizeof filter.comm - 1));
+  filter.by_uid = !c.uids.empty();
+  filter.by_comm = !c.comms.empty();
+  set_names(s, filter);
   if (!c.cgroup.empty()) {
     auto id = cgroup_id(c.cgroup);
     if (!id) return id.error();
     filter.by_cgroup = 1;
     filter.cgroup = *id;
   }
-  filter.on =
-      filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm || filter.by_cgroup;
-
-  // What no task can match is a slip of the fingers, not a quiet afternoon.
-  auto alive = [](std::uint32_t id) {
-    return kill(static_cast<pid_t>(id), 0) == 0 || errno == EPERM;
-  };
-  for (auto pid : c.pids) {
-    if (!alive(pid))
-      return Error{fmt::format("--pid {}: there is no such process", pid),
-                   {},
-                   "pids are taken as seen from here (this pid namespace)",
-                   kFailed};
-    auto task = fmt::format("/proc/{}/status", pid);
-    if (access(task.c_str(), F_OK) == 0 &&
-        access(fmt::format("/proc/{0}/task/{0}", pid).c_str(), F_OK) != 0)
-      return Error{
-          fmt::format("--pid {}: is a thread, not a process", pid), {}, "use --tid", kFailed};
-  }
-  for (auto tid : c.tids)
-    if (!alive(tid))
-      return Error{fmt::format("--tid {}: there is no such thread", tid),
-                   {},
-                   "thread ids are taken as seen from here (this pid namespace)",
-                   kFailed};
+  filter.on = filter.by_tgid || filter.by_tid || filter.by_uid || filter.by_comm ||
+              filter.by_name || filter.by_cgroup;
 
   // In another pid namespace ids that the kernel program sees are not those that this process sees.
   if (auto here = own_pid_namespace()) set_variable(s, "view_pidns", *here);
   if (!set_variable(s, "filter", &filter, sizeof filter)) return {};
-  if (auto* map = s.map("filter_tgids"))
-    bpf_map__set_max_entries(
-        map, filter.follow ? static_cast<__u32>(max_tasks())
-                           : static_cast<__u32>(std::max<std::size_t>(1, c.pids.size())));
-  if (auto* map = s.map("filter_tids"))
-    bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, c.tids.size())));
+  auto size = [&](std::string_view name, std::size_t entries) {
+    if (auto* map = s.map(name))
+      bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, entries)));
+  };
+  size("filter_tgids", filter.follow ? max_tasks() : c.pids.size());
+  size("filter_tids", c.tids.size());
+  size("filter_uids", c.uids.size());
+  size("filter_comms", c.comms.size());
   return {};
 }
 
 Result<void> fill_filters(Session& s, pid_t command) {
-  auto fill = [&](std::string_view name, const std::vector<std::uint32_t>& ids) -> Result<void> {
+  auto add = [&](std::string_view name, const void* key) -> Result<void> {
     auto* map = s.map(name);
-    if (!map) return {};
-    for (auto id : ids) {
-      std::uint8_t one = 1;
-      if (bpf_map_update_elem(bpf_map__fd(map), &id, &one, BPF_ANY))
-        return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
-    }
+    std::uint8_t one = 1;
+    if (map && bpf_map_update_elem(bpf_map__fd(map), key, &one, BPF_ANY))
+      return Error{"cannot set the filter", strerror(errno), "name fewer ids"};
     return {};
   };
+  auto fill = [&](std::string_view name, const std::vector<std::uint32_t>& ids) -> Result<void> {
+    for (auto id : ids)
+      if (auto r = add(name, &id); !r) return r;
+    return {};
+  };
+  for (auto& comm : s.config.comms) {
+    char key[COMM_LEN] = {};
+    memcpy(key, comm.data(), std::min(comm.size(), sizeof key - 1));
+    if (auto r = add("filter_comms", key); !r) return r;
+  }
   auto pids = s.config.pids;
   if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
   if (auto r = fill("filter_tgids", pids); !r) return r.error();
+  if (auto r = fill("filter_uids", s.config.uids); !r) return r.error();
   if (auto r = fill("filter_lports", s.config.local_ports); !r) return r.error();
   if (auto r = fill("filter_rports", s.config.remote_ports); !r) return r.error();
   return fill("filter_tids", s.config.tids);

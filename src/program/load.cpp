@@ -7,12 +7,14 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,10 +38,25 @@ std::string KernelObject::bytes() const {
 namespace {
 
 bool libbpf_talks = false;
+// Until the programs are loaded: warnings that lead to no failure are of no use to anybody.
+std::optional<std::string> libbpf_words;
 
 int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
   if (!libbpf_talks || level == LIBBPF_DEBUG) return 0;
-  return vfprintf(stderr, format, arguments);
+  if (!libbpf_words) return vfprintf(stderr, format, arguments);
+  va_list again;
+  va_copy(again, arguments);
+  std::string text(static_cast<std::size_t>(std::max(0, vsnprintf(nullptr, 0, format, again))) + 1,
+                   '\0');
+  va_end(again);
+  vsnprintf(text.data(), text.size(), format, arguments);
+  libbpf_words->append(text.c_str());
+  return 0;
+}
+
+void print_libbpf_words() {
+  if (libbpf_words) fputs(libbpf_words->c_str(), stderr);
+  libbpf_words.reset();
 }
 
 /// Programs of type tracing name what they attach to by its id among the kernel's types, which
@@ -170,6 +187,7 @@ KernelParts kernel_parts(const Tool& tool) {
 
 Result<void> open_object(Session& s) {
   libbpf_talks = s.config.given("verbose");
+  libbpf_words.emplace();
   take_over_tracing();
   auto bytes = s.tool.object.bytes();  // libbpf copies what it keeps
   LIBBPF_OPTS(bpf_object_open_opts, options);
@@ -181,7 +199,11 @@ Result<void> open_object(Session& s) {
   auto path = fmt::format("/proc/self/fd/{}", s.types.get());
   if (s.types.get() >= 0 && access(path.c_str(), R_OK) == 0) options.btf_custom_path = path.c_str();
   s.object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
-  if (!s.object) return Error{"cannot open the kernel program", strerror(errno)};
+  if (!s.object) {
+    Error error{"cannot open the kernel program", strerror(errno)};
+    print_libbpf_words();
+    return error;
+  }
   return {};
 }
 
@@ -191,6 +213,8 @@ Result<void> load(Session& s) {
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());
   s.types.reset(-1);
+  if (error) print_libbpf_words();
+  libbpf_words.reset();
   if (error) return load_error(s, error);
   fill_stocks(s);
   return {};

@@ -14,6 +14,7 @@
 #include "program/perf_events.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
+#include "text/json.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -271,6 +272,7 @@ std::vector<std::string> place_words(const CandidatePlan& way) {
 
 std::string explain(const Plan& plan, bool losers) {
   std::string text;
+  if (losers) text += "attach points by purpose (*: used here, -: not used)\n";
   for (auto& h : plan.hooks) {
     if (!h.wanted) {
       if (losers)
@@ -283,7 +285,9 @@ std::string explain(const Plan& plan, bool losers) {
       auto& w = h.candidates[i];
       bool chosen = static_cast<int>(i) == h.chosen;
       if (!chosen && !losers) continue;
-      text += fmt::format("  {} {}{}\n", chosen ? "*" : "-", fmt::join(w.targets, " + "),
+      auto targets = w.targets.empty() ? "nothing, as others do this here"
+                                       : fmt::format("{}", fmt::join(w.targets, " + "));
+      text += fmt::format("  {} {}{}\n", chosen ? "*" : "-", targets,
                           chosen                       ? ""
                           : w.rejected_because.empty() ? ": possible, not needed"
                                                        : ": " + w.rejected_because);
@@ -293,6 +297,42 @@ std::string explain(const Plan& plan, bool losers) {
     if (h.chosen < 0) text += fmt::format("  without: {}\n", h.hook->optional);
   }
   return text;
+}
+
+std::vector<std::string> explain_json(const Plan& plan, std::string_view tool) {
+  std::vector<std::string> lines;
+  for (auto& h : plan.hooks) {
+    JsonLine line;
+    line.text("type", "hook").text("tool", tool).text("hook", h.hook->name);
+    line.boolean("wanted", h.wanted);
+    line.key("without");
+    if (h.hook->optional.empty())
+      line.null();
+    else
+      line.text(h.hook->optional);
+    line.key("candidates").begin_array();
+    for (std::size_t i = 0; i < h.candidates.size(); i++) {
+      auto& w = h.candidates[i];
+      line.begin_object().key("attach_points").begin_array();
+      for (auto& target : w.targets) line.text(target);
+      line.end_array().boolean("used", static_cast<int>(i) == h.chosen).key("refused");
+      if (w.rejected_because.empty())
+        line.null();
+      else
+        line.text(w.rejected_because);
+      line.key("places").begin_array();
+      for (auto& place : place_words(w)) line.text(place);
+      line.end_array().end_object();
+    }
+    line.end_array();
+    lines.emplace_back(line.finish());
+  }
+  for (auto& limit : plan.limits) {
+    JsonLine line;
+    line.text("type", "limit").text("tool", tool).text("limit", limit);
+    lines.emplace_back(line.finish());
+  }
+  return lines;
 }
 
 }  // namespace coretap

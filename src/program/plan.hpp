@@ -73,5 +73,7 @@ const std::vector<LibraryProgram>& library_programs();
 
 /// The plan in words, for --explain and -v.
 std::string explain(const Plan& plan, bool losers);
+/// The same as JSON lines, for --explain with --json.
+std::vector<std::string> explain_json(const Plan& plan, std::string_view tool);
 
 }  // namespace coretap

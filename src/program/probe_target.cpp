@@ -230,7 +230,7 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
       if (auto pid = i->path().filename().string(); is_number(pid)) add_mapped(pid, library, found);
     if (found.unreadable)
       found.left_out.push_back(
-          fmt::format("files that only {} process{} may use, whose maps are hidden",
+          fmt::format("other files of {} process{}: /proc/PID/maps is not readable",
                       found.unreadable, found.unreadable == 1 ? "" : "es"));
   }
   if (found.beyond)

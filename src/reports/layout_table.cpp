@@ -103,7 +103,8 @@ class ScreenLayout : public TableLayout {
   }
 
   void begin(Session& s) override {
-    if (s.config.format == OutputFormat::text && !s.config.given("noclear") && Screen::possible())
+    if (s.config.format == OutputFormat::text && !s.config.given("noclear") && !s.file &&
+        Screen::possible())
       screen_.open();
     TableLayout::begin(s);
   }

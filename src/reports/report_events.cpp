@@ -181,9 +181,8 @@ class EventKind : public ReportKind {
     return config.given("kernel-stack") ? kRingWithStacks : kRing;
   }
   std::string_view ring_doc() const override {
-    return report_.high_rate_events
-               ? "room for events on their way (default: 2M)"
-               : "room for events on their way (default: 128K, 1M with stacks)";
+    return report_.high_rate_events ? "ring buffer size (default: 2M)"
+                                    : "ring buffer size (default: 128K, 1M with stacks)";
   }
 
   std::vector<JsonKind> json() const override {

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +26,43 @@ Command::~Command() {
   }
 }
 
+namespace {
+
+Error cannot_run(std::string_view name, int error) {
+  auto what = fmt::format("cannot run '{}'", name);
+  if (error == ENOENT)
+    return {what, "there is no such command", "give its path, or a name in PATH", kNotFound};
+  return {what, strerror(error), "it must be an executable file", kCannotRun};
+}
+
+/// Why execvp() would refuse this; 0: nothing speaks against it. It is asked before anything is
+/// attached.
+int refusal(const std::string& name) {
+  auto check = [](const std::string& path) {
+    struct stat st {};
+    if (stat(path.c_str(), &st)) return errno;
+    if (S_ISDIR(st.st_mode)) return EISDIR;
+    return access(path.c_str(), X_OK) ? errno : 0;
+  };
+  if (name.empty()) return ENOENT;
+  if (name.find('/') != name.npos) return check(name);
+  auto* path = getenv("PATH");
+  std::string_view rest = path ? path : "/bin:/usr/bin";
+  int found = ENOENT;
+  while (true) {
+    auto directory = rest.substr(0, rest.find(':'));
+    int error = check(fmt::format("{}/{}", directory.empty() ? "." : directory, name));
+    if (!error) return 0;
+    if (error == EACCES) found = error;
+    if (directory.size() == rest.size()) return found;
+    rest.remove_prefix(directory.size() + 1);
+  }
+}
+
+}  // namespace
+
 Result<void> Command::prepare(const std::vector<std::string>& words) {
+  if (int error = refusal(words[0])) return cannot_run(words[0], error == ENOTDIR ? ENOENT : error);
   int go[2], failed[2];
   if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
     return Error{"cannot start the command", strerror(errno)};
@@ -61,8 +99,7 @@ Result<void> Command::start() {
   int error = 0;
   if (read(failed_, &error, sizeof error) == sizeof error) {
     waitpid(pid_, nullptr, 0);
-    return Error{fmt::format("cannot run '{}'", name_), strerror(error),
-                 "is it in PATH, and executable?"};
+    return cannot_run(name_, error);
   }
   return {};
 }

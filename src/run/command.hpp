@@ -17,6 +17,8 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
+  /// An error with a shell's exit status, 127 or 126, if there is no such command or it cannot be
+  /// executed.
   Result<void> prepare(const std::vector<std::string>& words);
   /// Lets it run; an error if it cannot be executed.
   Result<void> start();

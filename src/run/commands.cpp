@@ -63,30 +63,92 @@ bool has_words(std::string_view text, const std::vector<std::string>& words) {
 
 }  // namespace
 
-int run_find(const Config&, const std::vector<std::string>& words) {
-  std::string questions, tools, options;
-  std::map<std::string, std::vector<std::string_view>> having;  // what is said of an option: tools
+namespace {
+
+/// What `find` found.
+struct Finds {
+  struct Answer {
+    std::string_view tool, question, command;
+  };
+  struct Named {
+    std::string_view name, summary;
+  };
+  struct OptionOf {
+    std::string words, doc;
+    std::vector<std::string_view> tools;
+  };
+  std::vector<Answer> answers;
+  std::vector<Named> tools;
+  std::map<std::string, OptionOf> options;  ///< by what is said of them
+
+  bool empty() const { return answers.empty() && tools.empty() && options.empty(); }
+};
+
+Finds find(const std::vector<std::string>& words) {
+  Finds found;
   for (auto& entry : registry()) {
     auto tool = build(entry);
     for (auto& q : tool.questions)
       if (has_words(fmt::format("{} {} {}", q.question, q.command, tool.summary), words))
-        questions += fmt::format("  {}\n      coretap {}\n", q.question, q.command);
+        found.answers.push_back({tool.name, q.question, q.command});
     if (has_words(fmt::format("{} {} {}", tool.name, tool.subsystem, tool.summary), words))
-      tools += fmt::format("  {:<16} {}\n", tool.name, tool.summary);
+      found.tools.push_back({tool.name, tool.summary});
     for (auto& o : all_options(tool)) {
-      auto text = fmt::format("  {}\n{}", option_words(o), wrap(o.doc, 6));
-      if (has_words(text, words)) having[text].push_back(tool.name);
+      auto said = option_words(o);
+      auto text = fmt::format("{} {}", said, o.doc);
+      if (!has_words(text, words)) continue;
+      auto at =
+          found.options.try_emplace(text, Finds::OptionOf{said, std::string(o.doc), {}}).first;
+      at->second.tools.push_back(tool.name);
     }
   }
-  for (auto& [text, all] : having)
-    options += text + (all.size() == registry().size()
-                           ? "      in all tools\n"
-                           : wrap(fmt::format("in {}", fmt::join(all, ", ")), 6));
+  return found;
+}
+
+void print_json(Sink& out, const Finds& found) {
+  for (auto& q : found.answers) {
+    JsonLine line;
+    line.text("type", "question").text("tool", q.tool).text("question", q.question);
+    out.line(line.text("command", fmt::format("coretap {}", q.command)).finish());
+  }
+  for (auto& t : found.tools) {
+    JsonLine line;
+    out.line(line.text("type", "tool").text("tool", t.name).text("summary", t.summary).finish());
+  }
+  for (auto& [text, o] : found.options) {
+    JsonLine line;
+    auto at = o.words.find_first_not_of(" ");
+    line.text("type", "option").text("option", o.words.substr(at)).text("doc", o.doc);
+    line.key("tools").begin_array();
+    for (auto& tool : o.tools) line.text(tool);
+    out.line(line.end_array().finish());
+  }
+}
+
+void print_text(Sink& out, const Finds& found) {
+  if (!found.answers.empty()) out.line("Questions:");
+  for (auto& q : found.answers)
+    out.write(fmt::format("  {}\n      coretap {}\n", q.question, q.command));
+  if (!found.tools.empty()) out.line("Tools:");
+  for (auto& t : found.tools) out.line(fmt::format("  {:<16} {}", t.name, t.summary));
+  if (!found.options.empty()) out.line("Options:");
+  for (auto& [text, o] : found.options)
+    out.write(fmt::format("  {}\n{}{}", o.words, wrap(o.doc, 6),
+                          o.tools.size() == registry().size()
+                              ? "      in all tools\n"
+                              : wrap(fmt::format("in {}", fmt::join(o.tools, ", ")), 6)));
+}
+
+}  // namespace
+
+int run_find(const Config& config, const std::vector<std::string>& words) {
+  auto found = find(words);
   Sink out;
-  for (auto& [title, text] :
-       {std::pair{"Questions", &questions}, {"Tools", &tools}, {"Options", &options}})
-    if (!text->empty()) out.write(fmt::format("{}:\n{}", title, *text));
-  if (questions.empty() && tools.empty() && options.empty()) {
+  if (config.given("json"))
+    print_json(out, found);
+  else
+    print_text(out, found);
+  if (found.empty()) {
     print_error("coretap", {"find: no question, tool or option has all these words",
                             {},
                             "use fewer or shorter words; coretap list shows all tools"});

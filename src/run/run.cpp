@@ -25,6 +25,7 @@
 #include "base/clock.hpp"
 #include "base/loop.hpp"
 #include "cli/help.hpp"
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
@@ -225,7 +226,25 @@ void print_sizes(Session& s) {
   s.out.write(text);
 }
 
+void print_plan_json(Session& s) {
+  for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, s.object.get()) {
+    if (!bpf_map__autocreate(map)) continue;
+    JsonLine line;
+    line.text("type", "map").text("tool", s.tool.name).text("map", bpf_map__name(map));
+    line.number("entries", bpf_map__max_entries(map));
+    line.number("key_bytes", bpf_map__key_size(map));
+    line.number("value_bytes", bpf_map__value_size(map));
+    s.out.line(line.finish());
+  }
+}
+
 void print_plan(Session& s) {
+  if (s.config.format == OutputFormat::json) {
+    print_plan_json(s);
+    return;
+  }
   s.out.write(explain(s.plan, true));
   for (auto& l : s.plan.limits) s.out.line("limit: " + l);
   print_sizes(s);
@@ -347,7 +366,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   // A reader that has gone is noticed although there is nothing to write.
-  if (!reporter.keeps_file())
+  if (!reporter.keeps_file() && !s.file)
     loop.watch(STDOUT_FILENO, 0, [&] {
       s.out.reader_has_gone();
       loop.stop();
@@ -434,7 +453,13 @@ void announce(Session& s) {
 /// A run without any kernel program.
 Result<void> run_without_program(Session& s) {
   if (s.config.given("explain")) {
-    s.out.line(fmt::format("reads {}, attaches nothing", s.tool.report->source()));
+    if (s.config.format == OutputFormat::json) {
+      JsonLine line;
+      line.text("type", "source").text("tool", s.tool.name).text("source", s.tool.report->source());
+      s.out.line(line.finish());
+    } else {
+      s.out.line(fmt::format("reads {}, attaches nothing", s.tool.report->source()));
+    }
     return {};
   }
   Command none;
@@ -479,15 +504,22 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     s.out.write(help_text(tool));
     return end_of_output();
   }
+  if (parsed->what == Invocation::usage) {
+    s.out.line(fmt::format("Usage: {} {}", command_of(tool.name), synopsis(tool)));
+    return end_of_output();
+  }
   if (parsed->what == Invocation::version) {
     s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
     return end_of_output();
   }
   if (tool.list && s.config.given("list")) {
-    s.out.write(tool.list());
+    s.out.write(tool.list(s.config));
     return end_of_output();
   }
 
+  auto gone = find_tasks(parsed->config);
+  if (!gone) return fail(gone.error());
+  for (auto& note : *gone) s.say("note: " + note);
   if (auto r = tool.report->look_up(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();

@@ -29,7 +29,8 @@ std::string unit_of(std::string_view key) {
 
 /// What the field's reader gives for an empty record tells its type.
 std::string type_of(const Field& f, const Value& value) {
-  if (names_things(f.format)) return "string";
+  if (names_things(f.format))
+    return std::holds_alternative<std::monostate>(value) ? "string or null" : "string";
   if (std::holds_alternative<std::string>(value)) return "string";
   if (std::holds_alternative<bool>(value)) return "boolean";
   if (std::holds_alternative<double>(value)) return "number";

@@ -65,7 +65,7 @@ struct Scene {
     all.insert(all.end(), row.options.begin(), row.options.end());
     all.insert(all.end(), more.begin(), more.end());
     if (cgroup) {
-      all.insert(all.end(), {"-c", cgroup->path()});
+      all.insert(all.end(), {"--cgroup", cgroup->path()});
       return all;
     }
     std::string pids;

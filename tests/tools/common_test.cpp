@@ -269,8 +269,8 @@ EVERY_TOOL(WithoutRights) {
 EVERY_TOOL(FiltersThatNothingCanMatch) {
   require_tool(tool);
   auto dead = std::to_string(dead_process());
-  expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 1, dead);
-  expect_refusal(tool, run_tool(tool, {"--json", "--tid", dead}), 1, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "-p", dead}), 2, dead);
+  expect_refusal(tool, run_tool(tool, {"--json", "--tid", dead}), 2, dead);
   expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "/tmp"}), 2, "/tmp");
   expect_refusal(tool, run_tool(tool, {"--json", "--cgroup", "no/such/cgroup"}), 2,
                  "no/such/cgroup");
@@ -472,6 +472,53 @@ TEST_KIND(SignalsEndItWithTheLastReport) {
   lines(text->out());
 }
 
+/// Lines of --json of a process that has these ignored from its start.
+std::unique_ptr<Process> start_ignoring(const OfKind& kind, std::vector<int> ignored,
+                                        Strings options) {
+  options.insert(options.begin(), "--json");
+  return std::make_unique<Process>(
+      Spawn{.argv = with(kind.tool, kind.with_options(options)), .in_child = [ignored] {
+              for (int signal : ignored) ::signal(signal, SIG_IGN);
+            }});
+}
+
+// nohup, and a shell's commands in the background.
+TEST_KIND(SignalsIgnoredAtStartStayIgnored) {
+  require_tool(tool);
+  Strings last = attaches ? Strings{} : Strings{"1000"};
+  auto process = start_ignoring(*this, {SIGHUP, SIGINT}, last);
+  ASSERT_TRUE(process->await([](auto& out, auto&) { return contains(out, "\"type\":\"header\""); }))
+      << process->err();
+  ASSERT_TRUE(await_sleep(process->pid()));
+  for (int signal : {SIGHUP, SIGINT}) process->signal(signal);
+  std::this_thread::sleep_for(300ms);
+  ASSERT_FALSE(process->ended()) << "it ended by a signal that it was started to ignore";
+  process->signal(SIGTERM);
+  EXPECT_EQ(process->wait(), 0) << process->err();
+  parse_report(process->out(), process->err());
+}
+
+// A file or map that is opened later must not become what the tool writes to.
+TEST_KIND(ClosedStandardFiles) {
+  require_tool(tool);
+  // A snapshot ends by itself.
+  auto words = with_options(attaches ? Strings{"--json", "--duration", "0.2"} : Strings{"--json"});
+  for (auto& closed : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1, 2}}) {
+    SCOPED_TRACE(::testing::PrintToString(closed));
+    auto begun = Clock::now();
+    auto result = run_tool(tool, words, [&] {
+      for (int fd : closed) ::close(fd);
+    });
+    EXPECT_LT(Clock::now() - begun, soon());
+    EXPECT_EQ(result.status, 0) << result.err;
+    if (closed[0] == 1 || closed.size() > 1) {
+      EXPECT_EQ(result.out, "");
+    } else {
+      parse_report(result.out, result.err);
+    }
+  }
+}
+
 // The other way to call it, and two at once.
 TEST_KIND(TwoAtOnce) {
   require_tool(tool);
@@ -556,7 +603,8 @@ TEST_KIND(CommandsAndTheirStatus) {
   auto missing = start(tool, with_options({"--", "no-such-command-\x1b"}));
   auto ignored = start(tool, with_options({"--json", "--", "sh", "-c", "exit 7"}));
   auto passed = start(tool, with_options({"--json", "--exit-status", "--", "sh", "-c", "exit 7"}));
-  EXPECT_EQ(missing->wait(), 1);
+  EXPECT_EQ(missing->wait(), 127);
+  EXPECT_FALSE(contains(missing->err(), "Ctrl-C")) << "it began: " << missing->err();
   EXPECT_TRUE(contains(missing->err(), tool + ": ")) << missing->err();
   EXPECT_TRUE(contains(missing->err(), "no-such-command-\\x1b")) << missing->err();
   EXPECT_TRUE(safe_for_terminals(missing->err()));
@@ -564,6 +612,28 @@ TEST_KIND(CommandsAndTheirStatus) {
   parse_report(ignored->out(), ignored->err());
   EXPECT_EQ(passed->wait(), 7) << passed->err();
   parse_report(passed->out(), passed->err());
+}
+
+// Data and what the command prints do not mix.
+TEST_KIND(OutputToAFile) {
+  require_tool(tool);
+  TemporaryDirectory directory;
+  auto file = directory.path() + "/data";
+  for (auto& options : std::vector<Strings>{{"--json"}, {"--csv"}, {}}) {
+    SCOPED_TRACE(::testing::PrintToString(options));
+    auto words = with_options(options);
+    words.insert(words.end(), {"--output", file});
+    if (attaches) words.insert(words.end(), {"--", "sh", "-c", "echo by the command"});
+    auto result = run_tool(tool, words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, attaches ? "by the command\n" : "");
+    if (options == Strings{"--json"}) parse_report(slurp(file), result.err);
+    struct stat st {};
+    ASSERT_EQ(::stat(file.c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode & 0777, 0600u);
+  }
+  auto refused = run_tool(tool, with_options({"--output", "/no/such/directory/file"}));
+  expect_refusal(tool, refused, 1, "/no/such/directory/file");
 }
 
 // ---- losses ----
@@ -677,7 +747,7 @@ TOOL_TEST(Common, StatusOfACommand) {
   auto killed = start("runqlat", {"--exit-status", "--", "sh", "-c", "kill -9 $$"});
   auto no_program = start("runqlat", {"--exit-status", "--", "/etc/passwd"});
   EXPECT_EQ(killed->wait(), 128 + 9) << killed->err();
-  EXPECT_EQ(no_program->wait(), 1);
+  EXPECT_EQ(no_program->wait(), 126);
   EXPECT_TRUE(contains(no_program->err(), "/etc/passwd")) << no_program->err();
   // What it would have run, had it been told to: it never ran.
   TemporaryDirectory directory;

@@ -61,7 +61,8 @@ Process::Process(const Spawn& spawn) {
     ::dup2(in[0] >= 0 ? in[0] : null, 0);
     ::dup2(out[1], 1);
     ::dup2(err[1], 2);
-    ::signal(SIGPIPE, SIG_DFL);
+    // What started the tests may ignore some: nohup, a shell's command in the background.
+    for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(signal, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

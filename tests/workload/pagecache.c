@@ -89,9 +89,31 @@ static void touch(struct phase *p, int fd)
 	munmap((void *)at, size);
 }
 
+/* Reads the file ahead and waits until it is there, but reads another one, which is cached. */
+static void read_ahead(struct phase *p, int fd, char *buffer)
+{
+	uint64_t pages = (size + page - 1) / page;
+	char path[WL_PATH];
+	int other = wl_temp_file(dir, 0, path, sizeof(path));
+
+	unlink(path);
+	wl_undo_count = wl_undo_count - 1;
+	transfer(&(struct phase){.name = "making another"}, other, buffer, true);
+	if (posix_fadvise(fd, 0, (off_t)size, POSIX_FADV_WILLNEED))
+		wl_die(WL_FAILED, "posix_fadvise: %m");
+	for (int i = 0; resident(fd) < pages; i++) {
+		if (i == 500)
+			wl_die(WL_CANNOT, "the file is not read ahead");
+		wl_nap_ms(10);
+	}
+	transfer(p, other, buffer, false);
+	close(other);
+}
+
 static void run(struct phase *p, int file_fd, char *buffer)
 {
-	bool cold = !strcmp(p->name, "cold") || !strcmp(p->name, "mmap-cold");
+	bool ahead = !strcmp(p->name, "ahead");
+	bool cold = ahead || !strcmp(p->name, "cold") || !strcmp(p->name, "mmap-cold");
 	bool map = !strncmp(p->name, "mmap", 4), writing = !strcmp(p->name, "write");
 	struct rusage before, after;
 	char path[WL_PATH];
@@ -115,6 +137,8 @@ static void run(struct phase *p, int file_fd, char *buffer)
 	p->took_ns = wl_now();
 	if (map)
 		touch(p, file);
+	else if (ahead)
+		read_ahead(p, file, buffer);
 	else
 		transfer(p, file, buffer, writing);
 	p->took_ns = wl_now() - p->took_ns;
@@ -134,7 +158,7 @@ int main(int argc, char **argv)
 		{"size", WL_NUM, &size, "BYTES", "size of the file"},
 		{"read-size", WL_NUM, &read_size, "S", "bytes of each read or write"},
 		{"rounds", WL_NUM, &rounds, "M", "how often all phases are done"},
-		{"phase", WL_STR, &phases, "LIST", "of cold, warm, write, mmap, mmap-cold"},
+		{"phase", WL_STR, &phases, "LIST", "of cold, warm, write, mmap, mmap-cold, ahead"},
 		{"random", WL_FLAG, &random_access, NULL, "advise against read-ahead"},
 		{0},
 	};
@@ -155,7 +179,8 @@ int main(int argc, char **argv)
 	room = (strlen(list) / 2 + 1) * rounds;
 	all = calloc(room, sizeof(*all));
 	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		static const char *const known[] = {"cold", "warm", "write", "mmap", "mmap-cold"};
+		static const char *const known[] = {"cold", "warm",	 "write",
+						    "mmap", "mmap-cold", "ahead"};
 		size_t i = 0;
 
 		while (i < WL_COUNT(known) && strcmp(known[i], word))
@@ -180,7 +205,8 @@ int main(int argc, char **argv)
 		wl_die(WL_FAILED, "%s: %m", path);
 	if (random_access)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-	if (!strncmp(phases, "cold", 4) || !strncmp(phases, "mmap-cold", 9))
+	if (!strncmp(phases, "cold", 4) || !strncmp(phases, "mmap-cold", 9) ||
+	    !strncmp(phases, "ahead", 5))
 		drop(fd);
 
 	wl_ready_begin();

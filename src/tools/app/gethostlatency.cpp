@@ -54,11 +54,11 @@ std::string resolver_error(int number) {
   }
 }
 
-std::string error(const Event& e) {
-  if (!e.failed) return "";
+Value error(const Event& e) {
+  if (!e.failed) return {};
   if (e.function == GETADDRINFO) return resolver_error(e.result);
   if (e.result == ERANGE) return "ERANGE";
-  return e.result > 0 ? "errno " + std::to_string(e.result) : "not found";
+  return e.result > 0 ? "errno " + std::to_string(e.result) : std::string("not found");
 }
 
 Candidate way(std::string_view entry, std::string_view end) { return {{entry, end}}; }
@@ -126,7 +126,7 @@ TOOL(gethostlatency) {
                                                    "the function that was called")
                    .with("extended"),
                derived<Event, error>("error", "ERROR", as::text,
-                                     "why nothing was found; empty: found")
+                                     "why nothing was found; null: found")
                    .with("extended|failed"),
                field<&Event::result>("result", "RESULT", as::small,
                                      "what the function returned; -1 for NULL instead of a host")

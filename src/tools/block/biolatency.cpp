@@ -17,9 +17,9 @@ TOOL(biolatency) {
           "Time of each block request from its issue to the device until it is complete, as a "
           "log2 histogram. With --queued the time in the I/O scheduler's queue counts too. A "
           "request that completes in parts counts once, when the last part is done.\n\n"
-          "Filters by task ask who submitted the I/O. What the kernel writes back later on its "
+          "Task filters apply to the submitter of the I/O. What the kernel writes back later on its "
           "own belongs to no process; with --cgroup it counts where the io controller charges it. "
-          "A flush that the kernel makes for several waiting requests is the first one's.",
+          "A flush that the kernel makes for several waiting requests is attributed to the first.",
       .overhead =
           "two hooks per I/O (three with --queued or a filter by task), no output per event",
       .examples = {{"biolatency", "one histogram of everything until Ctrl-C"},

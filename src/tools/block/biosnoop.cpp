@@ -32,6 +32,7 @@ Value error(const Event& e) {
   static constexpr int kErrors[] = {0,         EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK,
                                     EREMOTEIO, EBADE,      ENODATA,   EILSEQ, ENOMEM,
                                     EIO,       EREMCHG,    EAGAIN,    EBUSY};
+  if (!e.status) return {};
   if (e.status < 0) return std::int64_t{-e.status};
   if (static_cast<std::size_t>(e.status) < std::size(kErrors))
     return std::int64_t{kErrors[e.status]};
@@ -78,7 +79,7 @@ TOOL(biosnoop) {
                        "random",
                        setting(&Opt::with_pattern)),
                   shared::timestamp('t'), shared::pid(), shared::tid(0), shared::uid(),
-                  shared::comm('n'), shared::cgroup()},
+                  shared::comm(), shared::name('n'), shared::cgroup()},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
                 {"insertion into the queue", {{{"on_insert"}}}, "queued"},
                 {"issue to the device", {{{"on_issue"}}}},
@@ -101,7 +102,8 @@ TOOL(biosnoop) {
                    .with("queued"),
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),
                                          "time from issue to completion"),
-               derived<Event, error>("error", "ERROR", as::error, "0, or what it failed with")
+               derived<Event, error>("error", "ERROR", as::error,
+                                     "what it failed with; null: it succeeded")
                    .with("json"),
                field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
                    .with("json"),

@@ -1,4 +1,4 @@
-// execsnoop: programs that are run, with their arguments.
+// execsnoop: new programs (exec), with their arguments.
 #include "cpu/execsnoop.h"
 
 #include <fmt/format.h>
@@ -14,11 +14,9 @@ using Rodata = rodata_of<execsnoop_bpf>;
 
 namespace {
 
-std::uint64_t failed(const Event& e) { return e.ret < 0 ? static_cast<std::uint64_t>(-e.ret) : 0; }
+Value failed(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
 std::int64_t result(const Event& e) { return e.ret; }
-std::uint64_t truncated(const Event& e) {
-  return (e.what & (EXECSNOOP_CUT | EXECSNOOP_NO_ARGS)) != 0;
-}
+bool incomplete(const Event& e) { return e.what & (EXECSNOOP_CUT | EXECSNOOP_NO_ARGS); }
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -29,19 +27,46 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+/// The next word of a list in which each has a terminator.
+std::string_view take_word(std::string_view& rest) {
+  auto word = rest.substr(0, rest.find('\0'));
+  rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  return word;
+}
+
+/// Is the file a script? Its interpreter then gets the file as second or third word.
+bool is_script(const Event& e) {
+  auto rest = text_of(e, e.args), file = text_of(e, e.file);
+  if (take_word(rest) == file) return false;
+  return take_word(rest) == file || take_word(rest) == file;
+}
+
 /// The words as the program gets them; one that is empty shows in quotes only.
-std::string arguments(const Event& e) {
+std::string words_of(const Event& e, std::string_view first) {
   auto rest = text_of(e, e.args);
   std::string line;
   for (std::uint32_t n = 0; !rest.empty(); n++) {
     if (n == e.max_args && e.max_args) return line + " ...";
-    auto word = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    auto word = take_word(rest);
+    if (n == 0 && !first.empty()) word = first;
     if (n) line += ' ';
     line += e.what & EXECSNOOP_QUOTE ? quoted(word) : std::string(word);
   }
   if (e.what & EXECSNOOP_NO_ARGS && line.empty()) line = text_of(e, e.file);
-  return truncated(e) ? line + " ..." : line;
+  return incomplete(e) ? line + " ..." : line;
+}
+
+std::string arguments(const Event& e) { return words_of(e, {}); }
+
+/// The same with the file in place of the name that the program is called by.
+std::string command_line(const Event& e) {
+  return words_of(e, is_script(e) ? std::string_view() : text_of(e, e.file));
+}
+
+Option print_parent() {
+  auto option = flag('M', "parent", "print the parent's name");
+  option.alias = "print-pcomm";
+  return option;
 }
 
 bool line_matches(const Config& c, const void* record) {
@@ -59,37 +84,38 @@ bool line_matches(const Config& c, const void* record) {
 TOOL(execsnoop) {
   return {
       .name = "execsnoop",
-      .summary = "programs that are run, with their arguments",
+      .summary = "new programs (exec), with their arguments",
       .description =
-          "One line per program that a process has begun to run, with --fails also one per try "
-          "that failed. PCOMM is the new name of the process (of a try: the old one), RET is 0 or "
-          "the error. Arguments are those that the new program got, up to 4096 bytes; ' ...' "
-          "stands for what is missing.\n\n"
-          "The names and ids that filters ask for are those after the program has begun; with "
-          "failed tries, of the process that tried.\n\n"
-          "Not seen: failed tries of 32-bit programs on a 64-bit kernel and through io_uring.",
+          "One line per successful exec, with --fails also one per failed attempt. PCOMM is the new "
+          "name of the process (of a failed attempt: the old one), RET is 0 or the error. ARGS is the file and the arguments that the new program got, up to 4096 "
+          "bytes; ' ...' stands for what is missing. args in JSON and CSV has the program's own "
+          "name first, as the program got it; file has the file.\n\n"
+          "Filters apply to the names and ids after the exec; for failed attempts, to those of the "
+          "process that made them.\n\n"
+          "Not seen: failed attempts of 32-bit programs on a 64-bit kernel and through io_uring.",
       .overhead = "one hook per program run, about a microsecond; with --fails two more",
-      .examples = {{"execsnoop", "all programs that are run"},
-                   {"execsnoop -x -T", "with attempts that failed, and the time of day"},
-                   {"execsnoop -U -n sh", "shells, and whose"},
+      .examples = {{"execsnoop", "all new programs"},
+                   {"execsnoop -x -T", "with failed attempts, and the time of day"},
+                   {"execsnoop -U --comm sh,bash", "shells, and whose"},
                    {"execsnoop -q -l /etc/passwd", "what has this in its arguments, quoted"}},
       .questions = {{"What short-lived programs are run here?", "execsnoop"},
                     {"Who runs this command all the time, and with which arguments?",
                      "execsnoop -n curl"},
                     {"Which program cannot be started, and why?", "execsnoop -x"}},
       .object = skeleton<execsnoop_bpf>(),
-      .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm('n'), shared::cgroup(),
+      .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::name('n'),
+                  shared::cgroup(), shared::ppid('P', setting(&Rodata::wanted_parent)),
                   flag('T', "time", "print the time of day"), shared::timestamp('t'),
-                  shared::print_uid(), flag('x', "fails", "also programs that could not be run"),
+                  shared::print_uid(), flag('x', "fails", "also failed exec attempts"),
                   flag('q', "quote", "arguments in double quotes", setting(&Rodata::quote)),
                   value('l', "line", "TEXT", "only with this text in the arguments",
                         [](Config&, std::string_view text) -> Result<void> {
                           if (text.empty()) return Error{"--line: needs a text", {}, {}, kUsage};
                           return {};
                         }),
-                  number(0, "max-args", "N", "at most so many arguments (default: all)",
+                  number(0, "max-args", "N", "maximum number of arguments (default: all)",
                          Range{.least = 1}, setting(&Rodata::max_args)),
-                  flag('P', "parent", "print the parent's name")},
+                  flag('C', "print-cpu", "print the CPU"), print_parent()},
       .hooks = {{"programs", {{{"on_exec"}}}},
                 {"failed execve", {{{"on_execve", "on_failed"}}}, "fails"},
                 {"failed execveat", {{{"on_execveat"}}}, "fails", "failed execveat is not seen"}},
@@ -103,16 +129,21 @@ TOOL(execsnoop) {
                who<&Event::who>(id::tid),
                derived<Event, result>("ret", "RET", as::wide(as::small, 3),
                                       "0, or the error as a negative number"),
-               derived<Event, failed>("error", "ERROR", as::error, "error by name").with("json"),
+               derived<Event, failed>("error", "ERROR", as::error, "error by name; null: it runs")
+                   .with("json"),
                text_field<&Event::file>("file", "FILE", as::text, "file as it was named")
                    .with("json"),
-               derived<Event, truncated>("truncated", "CUT", as::small, "1: arguments are missing")
+               derived<Event, incomplete>("incomplete", "CUT", as::small, "arguments are missing")
                    .with("json"),
                who<&Event::who>(id::cgroup),
-               derived<Event, arguments>("args", "ARGS", as::rest, "arguments")})
+               field<&Event::cpu>("cpu", "CPU", as::wide(as::small, -3), "CPU that it ran on")
+                   .with("print-cpu"),
+               derived<Event, arguments>("args", "ARGV", as::text, "arguments").with("json"),
+               derived<Event, command_line>("command_line", "ARGS", as::rest, "file and arguments")
+                   .in_text()})
               .timed({{TimeColumn::wall, "TIME", 12, "time"}, {}})
               .high_rate()
               .only(line_matches),
-      .announce = "Tracing programs that are run",
+      .announce = "Tracing new programs (exec)",
   };
 }

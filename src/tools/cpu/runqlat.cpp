@@ -34,7 +34,8 @@ TOOL(runqlat) {
       .positionals = shared::interval_count(),
       .options = {flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
                   flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
-                  flag(0, "pidnss", "one histogram per pid namespace", setting(&Opt::by_pidns)),
+                  flag(0, "pidnss", "one histogram per pid namespace; 0: of tasks that are ending",
+                       setting(&Opt::by_pidns)),
                   shared::milliseconds(), shared::timestamp(), shared::pid(), shared::tid(),
                   shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
       .hooks = {{"context switches",
@@ -44,7 +45,9 @@ TOOL(runqlat) {
                   {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
       .report = histogram<Key>(
           "delays", "run queue latency",
-          {field<&Key::pidns>("pid_namespace", "pidns", as::number, "pid namespace").with("pidnss"),
+          {field<&Key::pidns>("pid_namespace", "pidns", as::number,
+                              "pid namespace; 0: of a task that is ending")
+               .with("pidnss"),
            who<Key>(id::pid.titled("pid").with("pids"), id::tid.titled("tid").with("tids"),
                     id::comm.titled("").with("pids|tids"))}),
       .announce = "Tracing run queue latency",

@@ -35,6 +35,7 @@ TOOL(wakeuptime) {
                         "the waker's user stack too; by its process then, rather than by its name"),
                    shared::unwind(), shared::unwind_memory()},
                   shared::kernel_stacks()}),
+      .elsewhere = {{'v', "", "--json has the address of each frame; --verbose is about the run"}},
       .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
       .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker}
                     .user_stacks_with("user-stacks"),

@@ -15,9 +15,13 @@ constexpr std::string_view kMarks =
     "this kernel has no tracepoint for accesses: hits on mapped files are not seen, and repeated "
     "reads of one page count once";
 
-// A write's page may be added in one interval and dirtied in the next: never below nothing.
-std::uint64_t misses(const Sums& s) { return s.added > s.written ? s.added - s.written : 0; }
-std::uint64_t hits(const Sums& s) { return s.accessed > misses(s) ? s.accessed - misses(s) : 0; }
+std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
+
+// A fault's miss may be seen in one interval and the fault in the one before.
+std::uint64_t misses(const Sums& s) { return s.missed; }
+std::uint64_t hits(const Sums& s) { return less(s.accessed, s.missed); }
+// A page may be added in one interval and dirtied or wanted in the next.
+std::uint64_t read_ahead(const Sums& s) { return less(s.added, s.written + s.missed); }
 
 Value ratio(const Sums& s) {
   auto all = hits(s) + misses(s);
@@ -35,10 +39,14 @@ TOOL(cachestat) {
       .name = "cachestat",
       .summary = "page cache hits and misses",
       .description =
-          "Each interval: pages that were wanted and found in the page cache (HITS), pages read in "
-          "from a file system, read-ahead included (MISSES), pages dirtied (DIRTIES), and the share "
-          "of hits. Pages that write() makes are not misses. A large folio counts as many pages "
-          "as it has. BUFFERS_MB and CACHED_MB are those of /proc/meminfo.\n\n"
+          "Each interval: accesses that found their page in the page cache (HITS) or had to read it "
+          "in (MISSES), pages dirtied (DIRTIES), and the share of hits. A read is an access to "
+          "each page in its range; a fault is one access. The first access to a page that "
+          "read-ahead has brought in is a miss; what is read in without being accessed is in "
+          "READAHEAD. Pages that write() makes are not misses. A large folio counts as many "
+          "pages as it has. BUFFERS_MB and CACHED_MB are those of /proc/meminfo.\n\n"
+          "Of each file only the pages that were read in last are known to be unused: an access to "
+          "earlier ones is a hit.\n\n"
           "With filters by task, only what those tasks did themselves.",
       .overhead =
           "a hook per read and fault and per page added or dirtied; kernels before 6.12 "
@@ -65,15 +73,18 @@ TOOL(cachestat) {
                 {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
       .report = sums<Sums>(
           "pages",
-          {derived<Sums, hits>("hits", "HITS", as::number, "pages wanted and found"),
-           derived<Sums, misses>("misses", "MISSES", as::number, "pages read in"),
+          {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page"),
+           derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in"),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
-           derived<Sums, ratio>("hit_ratio", "HITRATIO", as::percent, "hits of all wanted, 0 to 1"),
+           derived<Sums, ratio>("hit_ratio", "HITRATIO", as::percent,
+                                "hits of all accesses, 0 to 1"),
            derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
                                      "block device pages in the cache"),
            derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number,
                                     "file pages in the cache"),
-           field<&Sums::accessed>("accessed", "ACCESSED", as::number, "pages wanted").with("json"),
+           derived<Sums, read_ahead>("read_ahead", "READAHEAD", as::number,
+                                     "pages read in that were not accessed yet"),
+           field<&Sums::accessed>("accessed", "ACCESSED", as::number, "accesses").with("json"),
            field<&Sums::added>("added", "ADDED", as::number, "pages added to the cache")
                .with("json"),
            field<&Sums::written>("write_added", "WADDED", as::number, "of those, by a write")

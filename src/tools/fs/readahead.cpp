@@ -25,8 +25,8 @@ TOOL(readahead) {
       .description =
           "Ages of pages in the page cache from the moment they are added by read-ahead until "
           "somebody wants them for the first time: by a read, or by a fault on a mapping of the "
-          "file. Ages far apart from a device's latency tell of read-ahead that is too early; pages "
-          "that stay unused, of read-ahead that is too much.\n\n"
+          "file. Ages well above the device's latency mean that read-ahead is too early; pages that stay "
+          "unused mean that it is too much.\n\n"
           "The pages that a read itself waits for are added in the same way and are among them, "
           "with small ages. A large folio is used as a whole and counts as many pages as it has. "
           "A fault that maps pages around it uses them. UNUSED are the pages of those read ahead "

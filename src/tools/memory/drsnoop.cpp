@@ -39,9 +39,9 @@ TOOL(drsnoop) {
                     {"Which code allocates when memory is short?", "drsnoop -K -d 10"}},
       .object = skeleton<drsnoop_bpf>(),
       .options = joined(
-          {{shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
-            shared::duration('d'), shared::timestamp(), shared::print_uid(), shared::extended(),
-            shared::kernel_stack()},
+          {{shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::name('n'),
+            shared::cgroup(), shared::duration('d'), shared::timestamp(), shared::print_uid(),
+            shared::extended(), shared::kernel_stack()},
            belonging_to("kernel-stack", {shared::stack_depth()}),
            {flag('M', "memcg", "also reclaim by a memory cgroup's limit and by a NUMA node")}}),
       .hooks = {{"direct reclaim", {{{"on_direct_begin", "on_direct_end"}}}},

@@ -156,7 +156,7 @@ std::vector<Option> options() {
        {shared::node(), shared::zone()},
        belonging_to(kTable,
                     {flag('P', "process", "count by process too", setting(&Opt::by_process))}),
-       {flag('e', "events", "one line per fallback, as they come", setting(&Opt::each_event)),
+       {flag('e', "events", "one line per fallback, live", setting(&Opt::each_event)),
         flag('i', "index",
              "instead of fallbacks the fragmentation index of each zone and order: at once, and "
              "again each interval"),
@@ -206,7 +206,7 @@ TOOL(extfrag) {
                    {"extfrag -a -z Normal -- make", "all fallbacks of a command in one zone"},
                    {"extfrag -i", "would an allocation fail, and why"},
                    {"extfrag -u 60 10", "the unusable part of free memory, ten times"}},
-      .questions = {{"Would a huge page be had, or an allocation of this order?", "extfrag -u"},
+      .questions = {{"Would a huge-page (or order-N) allocation succeed?", "extfrag -u"},
                     {"Does an allocation fail for lack of memory or for fragmentation?",
                      "extfrag -i"},
                     {"Who fragments memory?", "extfrag -P 10"}},
@@ -249,14 +249,14 @@ TOOL(extfrag) {
                 .high_rate()},
            {"index",
             index_report<fragmentation_index, 2>(
-                "fragmentation_index",
+                "fragmentation_indices",
                 "fragmentation index of order N: towards 0 lack of memory, towards 1 fragmentation, "
                 "-1 would succeed",
                 "/sys/kernel/debug/extfrag/extfrag_index")},
-           {"unusable", index_report<unusable_index, 1>(
-                            "unusable_index",
-                            "part of the free memory that order N cannot use, 0 to 1",
-                            "/sys/kernel/debug/extfrag/unusable_index")}},
+           {"unusable",
+            index_report<unusable_index, 1>(
+                "unusable_indices", "part of the free memory that order N cannot use, 0 to 1",
+                "/sys/kernel/debug/extfrag/unusable_index")}},
       .announce = "Tracing page allocations that fall back",
       .exclusive = {{"events", "index"},
                     {"events", "unusable"},

@@ -86,9 +86,9 @@ TOOL(memleak) {
       .options = joined(
           {{shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(0),
             shared::command('c'), shared::library('O', "obj"), shared::symbols_prefix('S')},
-           belonging_to(
-               kKernel,
-               {flag('P', "percpu", "the kernel's per-CPU memory (bytes are those of one CPU)")}),
+           belonging_to(kKernel,
+                        {flag('P', "percpu",
+                              "trace per-CPU allocations of the kernel (sizes are for one CPU)")}),
            {number('o', "older", "MS",
                    "only what has been held for so many milliseconds (default: 500)", {}),
             number('z', "min-size", "BYTES", "only allocations of at least so many bytes",
@@ -99,11 +99,11 @@ TOOL(memleak) {
                    "only one of N addresses, chosen anew in each run; sums are estimates then",
                    Range{.least = 1}, setting(&Opt::sample_one_in)),
             flag('C', "combined-only",
-                 "sums by stack are all that is read: reports cost less; mappings count "
-                 "until they are unmapped as a whole",
+                 "per-stack totals only (cheaper); partly unmapped regions count in full",
                  setting(&Opt::sum_by_site)),
-            flag('F', "wa-missing-free",
-                 "an address that is allocated again was freed unseen: so it is always"),
+            flag(
+                'F', "wa-missing-free",
+                "treat reuse of a live address as a missed free (always on; kept for compatibility)"),
             flag('a', "show-allocs", "the address and size of each allocation"),
             flag('t', "trace", "each allocation and free as it happens, instead of what is held",
                  setting(&Opt::trace)),
@@ -155,7 +155,7 @@ TOOL(memleak) {
                  named<&Event::function, kFunctions>("function", "FUNCTION",
                                                      as::wide(as::text, -16), "what was called"),
                  derived<Event, bytes>("bytes", "BYTES", as::number,
-                                       "size asked for; null: freed whatever it was"),
+                                       "requested size; null for frees"),
                  derived<Event, old>("old_address", "OLD", as::pointer,
                                      "the block that is to become another one; null: none"),
                  field<&Event::address>("address", "ADDRESS", as::pointer,

@@ -15,6 +15,8 @@ Value lasted(const Event& e) {
   return e.has_begin ? Value(static_cast<std::uint64_t>(e.lasted_ns)) : Value{};
 }
 
+bool established(const Event& e) { return e.established; }
+
 std::string opened_by(const Event& e) {
   return e.active ? "local" : e.has_begin ? "remote" : "unknown";
 }
@@ -32,8 +34,8 @@ TOOL(tcplife) {
           "Bytes are those of the processes: sent ones that the other end has acknowledged, and "
           "received ones in order. Over the loopback each session is shown twice, once for each "
           "end. A session that is older than the tracer is shown without its duration.\n\n"
-          "The process is the one that connected, shut down or closed the socket. Where the other "
-          "end broke the connection off, the line comes when a process closes the socket. A "
+          "The process is the one that connected, shut down or closed the socket. If the "
+          "peer reset the connection, the line appears when a process closes the socket. A "
           "session that no process was seen to own has no process in its line, and no filter by "
           "task wants it. An IPv6 socket that speaks IPv4 counts as IPv4.",
       .overhead =
@@ -51,7 +53,8 @@ TOOL(tcplife) {
       .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::ipv4(), shared::ipv6(), shared::local_ports(), shared::remote_ports(),
                   flag('T', "time", "print the time of day"), shared::timestamp('t'),
-                  shared::wide(), shared::csv('s')},
+                  shared::wide()},
+      .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"}},
       .hooks = {{"changes of state", {{{"on_state"}}}}, {"end of sockets", {{{"on_destroy"}}}}},
       .report =
           events<Event>(
@@ -69,8 +72,8 @@ TOOL(tcplife) {
                                          "local: connected from here, remote: accepted, or "
                                          "unknown")
                    .with("json"),
-               field<&Event::established>("established", "ESTABLISHED", as::number,
-                                          "1; 0: the attempt to connect failed")
+               derived<Event, established>("established", "ESTABLISHED", as::number,
+                                           "false: the attempt to connect failed")
                    .with("json"),
                net::namespace_id<&Event::flow>()})
               .timed({{TimeColumn::wall, "TIME", 12, "time"},

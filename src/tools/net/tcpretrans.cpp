@@ -39,7 +39,7 @@ TOOL(tcpretrans) {
       .overhead =
           "a hook per retransmit and one per change of a connection's state: not "
           "measurable",
-      .examples = {{"tcpretrans", "retransmits as they come"},
+      .examples = {{"tcpretrans", "each retransmit"},
                    {"tcpretrans -l -s", "with tail loss probes and sequence numbers"},
                    {"tcpretrans -c", "how often each connection sent again, until Ctrl-C"},
                    {"tcpretrans -6 -p 181", "of process 181, only IPv6"}},

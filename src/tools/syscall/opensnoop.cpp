@@ -76,7 +76,8 @@ Option flag_filter() {
 }
 
 std::int64_t descriptor(const Event& e) { return e.ret < 0 ? -1 : e.ret; }
-std::int64_t error(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
+std::int64_t error_number(const Event& e) { return e.ret < 0 ? -e.ret : 0; }
+Value error(const Event& e) { return e.ret < 0 ? Value(error_number(e)) : Value(); }
 
 Value argument(const Event& e) {
   if (!(e.what & OPENSNOOP_GIVEN)) return {};
@@ -97,9 +98,7 @@ Value path(const Event& e) {
   return (base == "/" ? "" : base) + "/" + *text;
 }
 
-std::uint64_t truncated(const Event& e) {
-  return (e.what & (OPENSNOOP_CUT | OPENSNOOP_WALK_CUT)) != 0;
-}
+bool incomplete(const Event& e) { return e.what & (OPENSNOOP_CUT | OPENSNOOP_WALK_CUT); }
 
 constexpr std::string_view kCalls[] = {"open", "creat", "openat", "openat2", "open_by_handle_at"};
 static_assert(std::size(kCalls) == OPENSNOOP_CALLS);
@@ -151,17 +150,20 @@ TOOL(opensnoop) {
                     {"Which file is missing, or may not be opened?", "opensnoop -x"},
                     {"Who writes to files here?", "opensnoop -F -f O_WRONLY -f O_RDWR"}},
       .object = skeleton<opensnoop_bpf>(),
-      .options = joined(
-          {{shared::pid(), shared::tid(), shared::uid(), shared::comm('n'), shared::cgroup(),
-            shared::duration('d'), shared::timestamp(), shared::print_uid(), shared::extended(),
-            flag('x', "failed", "only calls that failed", setting(&Rodata::failed_only)),
-            flag('F', "full-path", "the file's own path, or the whole of one that failed",
-                 setting(&Rodata::full_path)),
-            flag('L', "latency", "print the time that each call took"),
-            flag(0, "callers", "print the user stack of each call")},
-           belonging_to("callers", {shared::stack_depth(), shared::stack_storage(),
-                                    shared::unwind(), shared::unwind_memory()}),
-           {flag_filter()}}),
+      .options =
+          joined({{shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::name('n'),
+                   shared::cgroup(0), shared::duration('d'), shared::timestamp(),
+                   shared::print_uid(), shared::extended(),
+                   flag('x', "failed", "only calls that failed", setting(&Rodata::failed_only)),
+                   flag('F', "full-path", "the file's own path, or the whole of one that failed",
+                        setting(&Rodata::full_path)),
+                   flag('L', "latency", "print the time that each call took"),
+                   flag('c', "callers", "print the user stack of each call")},
+                  belonging_to("callers", {shared::stack_depth(), shared::stack_storage(),
+                                           shared::unwind(), shared::unwind_memory()}),
+                  {flag_filter()}}),
+      .elsewhere = {{'b', "buffer-pages", "use --ring-size BYTES"},
+                    {0, "exec", "put the command at the end, after --"}},
       .hooks = {{"openat", {{{"on_openat"}}}},
                 {"openat2", {{{"on_openat2"}}}, {}, "calls of openat2 are not seen"},
                 {"open", {{{"on_open"}}}, {}, "calls of open are not seen"},
@@ -176,11 +178,15 @@ TOOL(opensnoop) {
               {who<&Event::who>(id::uid, id::pid, id::tid, id::comm),
                derived<Event, descriptor>("fd", "FD", as::wide(as::small, 3),
                                           "descriptor of the file; -1: none"),
-               derived<Event, error>("error", "ERR", as::wide(as::small, 3),
-                                     "errno of the call; 0: it succeeded"),
-               derived<Event, flags>("flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
+               derived<Event, error>("error", "ERROR", as::error,
+                                     "error by name; null: it succeeded")
+                   .with("json"),
+               derived<Event, error_number>("errno", "ERR", as::wide(as::small, 3),
+                                            "errno of the call; 0: it succeeded")
+                   .in_text(),
+               derived<Event, flags>("open_flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
                    .with("extended"),
-               derived<Event, mode>("mode", "MODE", as::octal(4, -4),
+               derived<Event, mode>("open_mode", "MODE", as::octal(4, -4),
                                     "permissions of a file that may be made")
                    .with("extended"),
                field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
@@ -193,8 +199,8 @@ TOOL(opensnoop) {
                derived<Event, argument>("argument", "ARGUMENT", as::text,
                                         "path as the program gave it")
                    .with("json"),
-               derived<Event, truncated>("truncated", "CUT", as::small,
-                                         "1: a part of the path is missing")
+               derived<Event, incomplete>("incomplete", "CUT", as::small,
+                                          "a part of the path is missing")
                    .with("json"),
                who<&Event::who>(id::cgroup),
                derived<Event, path>("path", "PATH", as::rest, "path")})

@@ -1,10 +1,6 @@
 // syscount: system calls and the time in them, by call or by process.
 #include "syscall/syscount.h"
 
-#include <signal.h>
-
-#include <cerrno>
-
 #include <fmt/format.h>
 
 #include "cli/config.hpp"
@@ -12,6 +8,7 @@
 #include "coretap/tool.hpp"
 #include "kernel/syscalls.hpp"
 #include "syscount.skel.h"
+#include "text/json.hpp"
 #include "text/names.hpp"
 
 using namespace coretap;
@@ -38,29 +35,41 @@ Result<void> take_errno(Config& c, std::string_view text) {
   return {};
 }
 
-Option parent() {
-  auto o = number(0, "ppid", "PID", "only processes whose parent is this one", Range{1, INT32_MAX},
-                  setting(&Opt::parent));
-  o.complete = Complete::pid;
-  return o;
+/// bcc's -c is the parent process.
+Result<void> not_a_parent(std::string_view text) {
+  if (!parse_unsigned(text)) return {};
+  return Error{fmt::format("-c {}: a process in bcc, a cgroup here", text),
+               {},
+               fmt::format("use --ppid {0} or --cgroup {0}", text),
+               kUsage};
 }
 
-std::string list() {
+/// libbpf-tools' 0 is one report at the end, which is what happens without an interval.
+Option interval() {
+  auto option = shared::interval();
+  option.doc = "time between reports; 0: one report at the end";
+  option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {
+    if (parse_unsigned(text) == 0U) return {};
+    return take(c, text);
+  };
+  return option;
+}
+
+std::string list(const Config& c) {
   std::string text;
-  for (auto& call : all_syscalls())
+  for (auto& call : all_syscalls()) {
+    if (c.format == OutputFormat::json) {
+      JsonLine line;
+      line.text("type", "syscall").text("tool", "syscount");
+      line.number("number", static_cast<std::uint64_t>(call.number)).text("syscall", call.name);
+      line.text("abi", syscall_abi(call.compat ? CALLS_COMPAT : 0));
+      text.append(line.finish()) += '\n';
+      continue;
+    }
     text += fmt::format("{:3}: {}{}\n", call.number, call.name,
                         call.compat ? fmt::format(" ({})", syscall_abi(CALLS_COMPAT)) : "");
+  }
   return text;
-}
-
-/// A parent that is not there has no children.
-Result<void> check(const Config& c) {
-  if (!c.given("ppid")) return {};
-  auto pid = c.number("ppid", 0);
-  if (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM) return {};
-  return Error{fmt::format("--ppid {}: there is no such process", pid),
-               {},
-               "pids are taken as seen from here (this pid namespace)"};
 }
 
 std::vector<Completion> errors() {
@@ -81,12 +90,16 @@ std::vector<Option> options() {
                    "only calls that failed with this error, by name or number", take_errno),
              errors),
       shared::syscalls(0, setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
-      flag('l', "list", "print the system calls that this machine knows, and end"),
+      flag('l', "list", "print the system calls that this machine knows, then exit"),
       shared::top('T'),
       shared::sort(),
   };
-  for (auto& o : shared::task_filters()) all.push_back(std::move(o));
-  all.push_back(parent());
+  for (auto& o : shared::task_filters()) {
+    if (o.name == "cgroup") o.by_letter = not_a_parent;
+    all.push_back(std::move(o));
+  }
+  all.push_back(shared::ppid(0, setting(&Opt::wanted_parent)));
+  all.push_back(interval());
   all.push_back(shared::duration('d'));
   all.push_back(shared::max_keys());
   return all;
@@ -127,6 +140,7 @@ TOOL(syscount) {
       .object = skeleton<syscount_bpf>(),
       .positionals = shared::interval_count(),
       .options = options(),
+      .elsewhere = {{0, "exec", "put the command at the end, after --"}},
       .hooks = {{"ends of calls", {{{"on_exit"}}}},
                 {"starts of calls", {{{"on_enter"}}}, "latency"},
                 {"signals",
@@ -152,7 +166,6 @@ TOOL(syscount) {
                .milliseconds("TIME (ms)")},
           "total_ns,count", 10, "process"),
       .announce = "Tracing system calls",
-      .check = check,
       .list = list,
   };
 }

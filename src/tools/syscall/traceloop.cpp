@@ -133,7 +133,7 @@ TOOL(traceloop) {
                     "what led to each bad end in a service"},
                    {"traceloop --dump-signal USR1 -o calls.txt -p 1234",
                     "record until kill -USR1 asks"},
-                   {"traceloop -e openat,execve -p 1234", "two calls as they come"}},
+                   {"traceloop -e openat,execve -p 1234", "two system calls, live"}},
       .questions = {{"What did it do before it crashed, was killed or ended?",
                      "traceloop --trigger signal,oom,exit -p 1234"},
                     {"What did a container do in its last second?",

@@ -1,5 +1,9 @@
 // execsnoop against a program that knows what it ran and what it could not run.
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "../harness.hpp"
 
@@ -33,7 +37,7 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
   Tracer named("execsnoop", {"--json", "-l", "two words"});
   Tracer few("execsnoop", {"--json", "--max-args", "2", "-q"});
-  Tracer text("execsnoop", {"-T", "-t", "-U", "-P", "-n", "runner"});
+  Tracer text("execsnoop", {"-T", "-t", "-U", "-M", "-n", "runner"});
   workload.release();
   auto truth = workload.truth();
   auto pid = truth["pid"].u64();
@@ -52,7 +56,8 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
     EXPECT_EQ(event["parent_comm"].str(), "runner");
     EXPECT_EQ(event["file"].str(), unhex(tries[i]["file_hex"].str()));
     auto line = joined(tries[i]["args_hex"].strings());
-    if (event["truncated"].u64()) {
+    EXPECT_EQ(event["error"].is_null(), event["ret"].i64() == 0);
+    if (event["incomplete"].boolean()) {
       EXPECT_GT(line.size(), 4096u);
       EXPECT_EQ(event["args"].str(), line.substr(0, 4096) + " ...");
     } else {
@@ -72,7 +77,42 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   EXPECT_TRUE(shown.starts_with("TIME ")) << shown;
   for (auto* word : {"TIME(s)", "UID", "PCOMM", "PARENT", "PID", "PPID", "RET", "ARGS"})
     EXPECT_TRUE(contains(shown, word)) << word;
-  EXPECT_TRUE(contains(shown, "--child two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n")) << shown;
+  EXPECT_TRUE(contains(
+      shown, unhex(tries[0]["file_hex"].str()) + " two words  \\x1b]0;x\\x07\\x0a\"\\\\xff\n"))
+      << shown;
+}
+
+TOOL_TEST(Execsnoop, OfOneParent) {
+  require_tool("execsnoop");
+  Workload wanted("runner", {"--count", "5"}), other("runner", {"--count", "5"});
+  Tracer tracer("execsnoop", {"--json", "-x", "-P", wanted.id()});
+  wanted.release();
+  other.release();
+  auto tries = wanted.truth()["tries"].items().size();
+  other.truth();
+  auto report = tracer.stop();
+  EXPECT_EQ(report.body.size(), 5 + tries);
+  for (auto& event : report.body) {
+    EXPECT_EQ(event["ppid"].u64(), static_cast<std::uint64_t>(wanted.pid()));
+    EXPECT_LT(event["cpu"].u64(), static_cast<std::uint64_t>(::sysconf(_SC_NPROCESSORS_CONF)));
+  }
+}
+
+// What a script is called by is not its interpreter's file.
+TOOL_TEST(Execsnoop, FilesInText) {
+  require_tool("execsnoop");
+  TemporaryDirectory directory;
+  auto script = directory.path() + "/script";
+  std::ofstream(script) << "#!/bin/sh -e\nexec /bin/echo of the script\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  auto result = run({tool_path("execsnoop"), "--output", directory.path() + "/lines", "--", "sh",
+                     "-c", script + " word; exec env echo by name"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  auto lines = slurp(directory.path() + "/lines");
+  EXPECT_TRUE(contains(lines, " /bin/sh -e " + script + " word\n")) << lines;
+  EXPECT_TRUE(contains(lines, " /bin/echo of the script\n")) << lines;
+  EXPECT_TRUE(contains(lines, "/env echo by name\n")) << lines;
+  EXPECT_FALSE(contains(lines, " 0 env echo")) << lines;
 }
 
 TOOL_TEST(Execsnoop, LosesNothingInAStorm) {

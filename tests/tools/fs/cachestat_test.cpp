@@ -27,8 +27,9 @@ void check_lines(const Report& report) {
          accessed = line["accessed"].u64();
     for (auto value : {added, written, hits, misses, accessed, line["dirtied"].u64()})
       EXPECT_LT(value, kSane);
-    EXPECT_EQ(misses, added > written ? added - written : 0);
     EXPECT_EQ(hits, accessed > misses ? accessed - misses : 0);
+    auto read = added > written ? added - written : 0;
+    EXPECT_EQ(line["read_ahead"].u64(), read > misses ? read - misses : 0);
     if (hits + misses) {
       EXPECT_NEAR(line["hit_ratio"].real(),
                   static_cast<double>(hits) / static_cast<double>(hits + misses), 1e-9);
@@ -85,6 +86,17 @@ TOOL_TEST(Cachestat, WarmReadsHit) {
 }
 
 // Ranges that begin and end within pages: each page that a read spans is wanted once by it.
+// What is read ahead of one file takes nothing from the hits on another.
+TOOL_TEST(Cachestat, ReadAheadIsNoMiss) {
+  auto seen = observe({"--phase", "ahead"});
+  auto accesses = seen.truth["page_accesses"].u64();
+  EXPECT_GE(accesses, seen.pages);
+  EXPECT_GE(seen.sum("hits") + kFew, accesses);
+  EXPECT_LE(seen.sum("misses"), kFew);
+  EXPECT_GE(seen.sum("read_ahead") + kFew, seen.pages);
+  EXPECT_LE(seen.sum("read_ahead"), seen.pages + kFew);
+}
+
 TOOL_TEST(Cachestat, ReadsOfPartsOfPages) {
   for (auto* size : {"1000", "6000", "10000"}) {
     SCOPED_TRACE(size);
@@ -124,8 +136,9 @@ TOOL_TEST(Cachestat, FaultsOnAColdFile) {
        std::vector<Strings>{{"--phase", "mmap-cold"}, {"--phase", "mmap-cold", "--random"}}) {
     SCOPED_TRACE(how.back());
     auto seen = observe(how);
-    EXPECT_GE(seen.sum("misses"), seen.pages);
-    EXPECT_LE(seen.sum("misses"), seen.pages + kFew);
+    EXPECT_GE(seen.sum("misses") + seen.sum("read_ahead"), seen.pages);
+    EXPECT_LE(seen.sum("misses") + seen.sum("read_ahead"), seen.pages + kFew);
+    EXPECT_GE(seen.sum("misses"), how.back() == "--random" ? seen.pages : 1);
     EXPECT_LE(seen.sum("hits"), kFew);
     EXPECT_EQ(seen.sum("write_added"), 0u);
   }
@@ -202,10 +215,11 @@ TOOL_TEST(Cachestat, Filters) {
 
 TOOL_TEST(Cachestat, TextAndCsv) {
   require_tool("cachestat");
-  const Strings columns{"HITS", "MISSES", "DIRTIES", "HITRATIO", "BUFFERS_MB", "CACHED_MB"};
+  const Strings columns{"HITS",       "MISSES",    "DIRTIES",  "HITRATIO",
+                        "BUFFERS_MB", "CACHED_MB", "READAHEAD"};
   Strings timed{"TIME"};
   timed.insert(timed.end(), columns.begin(), columns.end());
-  static const std::regex numbers(R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+)"),
+  static const std::regex numbers(R"( *\d+ +\d+ +\d+ +(\d+\.\d\d%|-) +\d+ +\d+ +\d+)"),
       clock(R"(\d\d:\d\d:\d\d)");
   for (bool time : {false, true}) {
     Strings argv{tool_path("cachestat"), "0.1", "2"};
@@ -231,7 +245,7 @@ TOOL_TEST(Cachestat, TextAndCsv) {
   auto csv = run({tool_path("cachestat"), "--csv", "0.1", "1"});
   ASSERT_EQ(csv.status, 0) << csv.err;
   EXPECT_TRUE(csv.out.starts_with(
-      "time,hits,misses,dirtied,hit_ratio,buffers_mb,cached_mb,accessed,added,write_added\n"))
+      "time,hits,misses,dirtied,hit_ratio,buffers_mb,cached_mb,read_ahead,accessed,added,write_added\n"))
       << csv.out;
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 2);
 }

@@ -335,7 +335,8 @@ TOOL_TEST(Extfrag, IndexAsData) {
   auto orders = numbers(lines_of(slurp("/proc/buddyinfo")).at(0)).size();
   auto zones = lines_of(slurp("/proc/buddyinfo")).size();
   auto tool = tool_path("extfrag");
-  for (auto& [option, key] : {std::pair{"-i", "fragmentation_index"}, {"-u", "unusable_index"}}) {
+  for (auto& [option, key] :
+       {std::pair{"-i", "fragmentation_indices"}, {"-u", "unusable_indices"}}) {
     SCOPED_TRACE(option);
     bool same = false;
     for (int i = 0; i < 200 && !same; i++) {

@@ -216,7 +216,7 @@ TOOL_TEST(Memleak, OlderAndEachAllocation) {
   EXPECT_TRUE(young.stop().body.empty());
   auto report = blocks.stop();
   ASSERT_FALSE(report.body.empty());
-  std::set<std::string> addresses;
+  std::set<std::uint64_t> addresses;
   for (auto& line : report.body) {
     std::uint64_t bytes = 0, oldest = 0;
     auto all = line["allocations"].items();
@@ -224,7 +224,7 @@ TOOL_TEST(Memleak, OlderAndEachAllocation) {
     for (auto& one : all) {
       bytes += one["bytes"].u64();
       oldest = std::max(oldest, one["age_ns"].u64());
-      EXPECT_TRUE(addresses.insert(one["address"].str()).second);
+      EXPECT_TRUE(addresses.insert(one["address"].u64()).second);
     }
     EXPECT_EQ(bytes, line["bytes"].u64());
     EXPECT_EQ(oldest, line["oldest_age_ns"].u64());

@@ -50,7 +50,7 @@ void expect_sessions(const Pair& pair, const Json& truth, const std::vector<Json
     EXPECT_EQ(e["pid"].u64(), client ? static_cast<std::uint64_t>(pair.pid()) : pair.server_pid);
     EXPECT_EQ(e["comm"].str(), "tcp");
     EXPECT_EQ(e["uid"].u64(), 0u);
-    EXPECT_EQ(e["established"].u64(), 1u);
+    EXPECT_TRUE(e["established"].boolean());
     auto tx = truth[client ? "client_bytes" : "server_bytes"].u64();
     auto rx = truth[client ? "server_bytes" : "client_bytes"].u64();
     EXPECT_EQ(e["tx_bytes"].u64(), tx);
@@ -112,7 +112,7 @@ TOOL_TEST(Tcplife, AttemptsThatFail) {
   ASSERT_EQ(events.size(), 2u);
   for (auto& e : events) {
     EXPECT_EQ(e["pid"].u64(), static_cast<std::uint64_t>(pair.pid()));
-    EXPECT_EQ(e["established"].u64(), 0u);
+    EXPECT_FALSE(e["established"].boolean());
     EXPECT_EQ(e["tx_bytes"].u64() + e["rx_bytes"].u64(), 0u);
   }
 }
@@ -164,7 +164,7 @@ TOOL_TEST(Tcplife, TextAndCsv) {
   require_tool("tcplife");
   Pair pair({"--sessions", "1"});
   Tracer text("tcplife", {"-T", "-t", "-p", pair.id()}), wide("tcplife", {"-w", "-p", pair.id()});
-  Tracer csv("tcplife", {"-s", "-p", pair.id()});
+  Tracer csv("tcplife", {"--csv", "-p", pair.id()});
   pair.release();
   auto truth = pair.truth();
   auto shown = text.stop_text(), table = csv.stop_text(), widely = wide.stop_text();

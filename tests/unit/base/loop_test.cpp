@@ -233,6 +233,7 @@ TEST(Loop, ClosesItsOwn) {
 TEST(Signals, EachThatAsksToEndEndsTheLoop) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
     EXPECT_EQ(in_child([signal] {
+                ::signal(signal, SIG_DFL);  // what runs the tests may ignore it
                 block_signals();
                 Loop loop;
                 if (!loop.open()) return 1;
@@ -240,6 +241,24 @@ TEST(Signals, EachThatAsksToEndEndsTheLoop) {
                 loop.once(10, [&] { loop.stop(); });
                 loop.run();
                 return loop.signal() == signal ? 0 : 2;
+              }),
+              0)
+        << signal;
+}
+
+TEST(Signals, OneThatWasIgnoredAtStartStaysIgnored) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+    EXPECT_EQ(in_child([signal] {
+                ::signal(signal, SIG_IGN);
+                block_signals();
+                Loop loop;
+                if (!loop.open()) return 1;
+                loop.once(0.01, [signal] { raise(signal); });
+                loop.once(0.1, [&] { loop.stop(); });
+                loop.run();
+                let_signals_kill();
+                raise(signal);
+                return loop.signal() == 0 ? 0 : 2;
               }),
               0)
         << signal;

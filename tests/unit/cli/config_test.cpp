@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "coretap/tool.hpp"
+#include "places.hpp"
 
 namespace coretap {
 namespace {
@@ -84,12 +86,21 @@ TEST(CommandLine, ListsAndRepetition) {
   EXPECT_TRUE(says(refused("runqlat", {"-t", "x"}), "--tid"));
 }
 
-TEST(CommandLine, LastOfRepeatedValuesWins) {
-  auto c = accepted("offcputime", {"-m5", "-m", "7"});
-  EXPECT_EQ(c.number("min-block-time", 0), 7u);
-  ASSERT_FALSE(c.edits().empty());
-  EXPECT_EQ(c.edits().back().value, 7000u);
-  EXPECT_EQ(accepted("runqlat", {"--comm", "a", "--comm=b"}).comm, "b");
+TEST(CommandLine, RepeatedFiltersAddUp) {
+  EXPECT_EQ(accepted("runqlat", {"--comm", "a", "--comm=b,c d"}).comms, (Words{"a", "b", "c d"}));
+  EXPECT_EQ(accepted("runqlat", {"--name", "a,b", "--name=c"}).names, (Words{"a,b", "c"}));
+  EXPECT_EQ(accepted("runqlat", {"-u", "root,7", "-u8"}).uids, (Ids{0, 7, 8}));
+  EXPECT_EQ(accepted("opensnoop", {"-f", "O_WRONLY", "-f", "O_RDWR"}).text("flag-filter"),
+            "O_WRONLY,O_RDWR");
+}
+
+TEST(CommandLine, OtherRepeatedValuesAreRefused) {
+  EXPECT_TRUE(says(refused("runqlat", {"-c", "a", "--cgroup", "b"}),
+                   "--cgroup is given twice: 'a' and 'b'"));
+  EXPECT_TRUE(says(refused("offcputime", {"-m5", "-m", "7"}), "--min-block-time is given twice"));
+  EXPECT_TRUE(says(refused("biolatency", {"-i", "1", "--interval=2"}), "--interval"));
+  auto c = accepted("offcputime", {"-m5", "-m", "5", "-f", "-f"});
+  EXPECT_EQ(c.number("min-block-time", 0), 5u) << "the same value says nothing new";
 }
 
 // The JSON header repeats the options; one that forgets what is traced would mislead.
@@ -163,7 +174,9 @@ TEST(CommandLine, AliasesAndAbbreviations) {
   EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--m is ambiguous"));
   EXPECT_TRUE(says(refused("biolatency", {"--m"}), "--milliseconds, --max-keys"));
   EXPECT_EQ(accepted("biolatency", {"--max_keys", "7"}).max_keys, 7u) << "as some peers write it";
-  EXPECT_EQ(accepted("profile", {"--sample_period", "70000"}).sampling.period, 70000u);
+  EXPECT_TRUE(accepted("drsnoop", {"--extended-fields"}).given("extended"));
+  EXPECT_EQ(accepted("llcstat", {"--sample_period", "70000"}).sampling.period, 70000u);
+  EXPECT_TRUE(accepted("wakeuptime", {"--useronly"}).given("user-threads-only"));
 }
 
 TEST(CommandLine, BadOptionsAreNamed) {
@@ -177,14 +190,14 @@ TEST(CommandLine, BadOptionsAreNamed) {
   EXPECT_TRUE(says(refused("biolatency", {"--json=1"}), "--json takes no value"));
   EXPECT_TRUE(says(refused("biolatency", {"--nonsense"}), "biolatency --help"));
   // Hostile letters: refused, whatever they are.
-  for (auto* bad : {"-:", "-;", "-?", "-\xff", "-\x1b", "---", "--=", "-W", "-Wfoo"})
+  for (auto* bad : {"-:", "-;", "-\xff", "-\x1b", "---", "--=", "-W", "-Wfoo"})
     refused("biolatency", {bad});
 }
 
 TEST(CommandLine, WhatMayBeMeant) {
   EXPECT_TRUE(says(refused("biolatency", {"--millisecnds"}), "did you mean --milliseconds?"));
   EXPECT_TRUE(says(refused("biolatency", {"--intervall=5"}), "did you mean --interval?"));
-  EXPECT_TRUE(says(refused("drsnoop", {"--extended_feilds"}), "did you mean --extended_fields?"));
+  EXPECT_TRUE(says(refused("drsnoop", {"--extended_feilds"}), "did you mean --extended-fields?"));
   EXPECT_TRUE(says(refused("profile", {"--unwind", "autp"}), "did you mean 'auto'?"));
   EXPECT_TRUE(says(refused("syscount", {"--syscall", "opneat"}), "did you mean 'openat'?"));
   EXPECT_TRUE(says(refused("syscount", {"--sort", "cuont"}), "did you mean 'count'?"));
@@ -226,6 +239,78 @@ TEST(CommandLine, HelpAndVersionAskForNothingElse) {
   r = parse("biolatency", {"-h", "--json", "--csv"});
   ASSERT_TRUE(r);
   EXPECT_EQ(r->what, Invocation::help);
+}
+
+TEST(CommandLine, HelpAsArgpHasIt) {
+  auto r = parse("runqlat", {"-?"});
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->what, Invocation::help);
+  r = parse("runqlat", {"--usage"});
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->what, Invocation::usage);
+}
+
+// What bcc and libbpf-tools have: the same here, or refused with what to use instead.
+TEST(PeersCommandLines, MeanTheSame) {
+  for (auto* tool : {"opensnoop", "execsnoop", "drsnoop"}) {
+    EXPECT_EQ(accepted(tool, {"-n", "mount"}).names, Words{"mount"}) << tool;
+    EXPECT_EQ(accepted(tool, {"--name", "mount"}).names, Words{"mount"}) << tool;
+    EXPECT_TRUE(accepted(tool, {"-n", "mount"}).comms.empty()) << tool;
+  }
+  EXPECT_EQ(accepted("profile", {"-c", "1000000", "5"}).sampling.period, 1'000'000u);
+  EXPECT_EQ(accepted("profile", {"--count", "1000000"}).sampling.period, 1'000'000u);
+  EXPECT_EQ(accepted("profile", {"-L", "181"}).tids, Ids{181});
+  EXPECT_TRUE(accepted("opensnoop", {"-c"}).given("callers"));
+  EXPECT_TRUE(accepted("opensnoop", {"--extended-fields"}).given("extended"));
+  EXPECT_TRUE(accepted("opensnoop", {"--flag_filter", "O_WRONLY"}).given("flag-filter"));
+  EXPECT_EQ(accepted("syscount", {"-i", "0"}).interval, 0);
+  EXPECT_EQ(accepted("syscount", {"-c", "a/path"}).cgroup, "a/path");
+  EXPECT_TRUE(accepted("execsnoop", {"-P", "1"}).given("ppid"));
+  EXPECT_TRUE(accepted("execsnoop", {"--ppid", "1", "-C", "-M"}).given("parent"));
+}
+
+TEST(PeersCommandLines, AreTakenOrRefusedAsListed) {
+  std::istringstream lines(places::data_text("peers.txt"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    SCOPED_TRACE(line);
+    count++;
+    auto arrow = line.find(" => ");
+    std::istringstream words(line.substr(0, arrow));
+    std::string tool;
+    words >> tool;
+    Words arguments;
+    for (std::string word; words >> word;) arguments.push_back(word);
+    if (arrow == line.npos)
+      accepted(tool, arguments);
+    else
+      EXPECT_TRUE(says(refused(tool, arguments), line.substr(arrow + 4)));
+  }
+  EXPECT_GT(count, 150);
+}
+
+TEST(PeersCommandLines, AreRefusedWithWhatToUse) {
+  struct Line {
+    const char* tool;
+    Words words;
+    const char* instead;
+  };
+  for (auto& line : std::vector<Line>{{"syscount", {"-c", "1"}, "--ppid 1 or --cgroup 1"},
+                                      {"syscount", {"--exec", "ls"}, "after --"},
+                                      {"opensnoop", {"-b", "128"}, "--ring-size"},
+                                      {"opensnoop", {"--buffer-pages=128"}, "--ring-size"},
+                                      {"opensnoop", {"--exec", "ls"}, "after --"},
+                                      {"opensnoop", {"5"}, "--duration 5"},
+                                      {"profile", {"-A", "2"}, "--json"},
+                                      {"profile", {"-dA", "2"}, "--json"},
+                                      {"profile", {"--hash-storage-size", "9"}, "--stack-storage"},
+                                      {"wakeuptime", {"-v"}, "--verbose"},
+                                      {"tcplife", {"-stT"}, "--csv"},
+                                      {"biolatency", {"--ebpf"}, "--explain"},
+                                      {"execsnoop", {"--cgroupmap", "/sys/fs/bpf/x"}, "--cgroup"},
+                                      {"execsnoop", {"--mntnsmap", "/sys/fs/bpf/x"}, "--cgroup"}})
+    EXPECT_TRUE(says(refused(line.tool, line.words), line.instead)) << line.tool;
 }
 
 TEST(CommandLine, Formats) {
@@ -342,17 +427,29 @@ TEST(CommandLine, FlagsSetTheirVariable) {
 }
 
 TEST(CommandLine, Users) {
-  EXPECT_EQ(accepted("runqlat", {"-u", "1000"}).uid, 1000u);
-  EXPECT_EQ(accepted("runqlat", {"-u", "0"}).uid, 0u);
-  EXPECT_EQ(accepted("runqlat", {"--uid=root"}).uid, 0u);
-  for (auto* bad : {"", "4294967295", "4294967296", "-1", "no such user", "1:2", "../root"})
+  EXPECT_EQ(accepted("runqlat", {"-u", "1000"}).uids, Ids{1000});
+  EXPECT_EQ(accepted("runqlat", {"-u", "0"}).uids, Ids{0});
+  EXPECT_EQ(accepted("runqlat", {"--uid=root"}).uids, Ids{0});
+  for (auto* bad :
+       {"", "4294967295", "4294967296", "-1", "no such user", "1:2", "../root", "1,", ",1"})
     EXPECT_TRUE(says(refused("runqlat", {"-u", bad}), "user")) << bad;
 }
 
 TEST(CommandLine, CommIsCutAsTheKernelDoes) {
-  EXPECT_EQ(accepted("runqlat", {"--comm", "kworker/u16:flush"}).comm, "kworker/u16:flu");
-  EXPECT_EQ(accepted("drsnoop", {"-n", "nginx"}).comm, "nginx");
-  EXPECT_TRUE(says(refused("runqlat", {"--comm", ""}), "--comm"));
+  EXPECT_EQ(accepted("runqlat", {"--comm", "kworker/u16:flush"}).comms, Words{"kworker/u16:flu"});
+  for (auto* bad : {"", "a,", ",a", "a,,b"})
+    EXPECT_TRUE(says(refused("runqlat", {"--comm", bad}), "--comm")) << bad;
+}
+
+TEST(CommandLine, PartsOfNamesAreBounded) {
+  EXPECT_EQ(accepted("drsnoop", {"-n", "123456789012345"}).names.size(), 1u);
+  EXPECT_TRUE(says(refused("drsnoop", {"-n", "1234567890123456"}), "15 bytes"));
+  EXPECT_TRUE(says(refused("drsnoop", {"-n", ""}), "--name"));
+  Words many;
+  for (int i = 0; i < 4; i++) many.insert(many.end(), {"-n", "123456789012345"});
+  EXPECT_EQ(accepted("drsnoop", many).names.size(), 4u);
+  many.insert(many.end(), {"-n", "12345"});
+  EXPECT_TRUE(says(refused("drsnoop", many), "64 bytes"));
 }
 
 TEST(CommandLine, LimitsTakeSuffixes) {

@@ -9,13 +9,13 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Takes words into Config::comm, each behind a blank.
+/// Takes words into Config::svg, each behind a blank.
 Positional word(std::string_view metavar, Positional::Repeat repeat) {
   return {.metavar = metavar,
           .doc = "a word",
           .repeat = repeat,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
-            c.comm += ' ' + std::string(text);
+            c.svg += ' ' + std::string(text);
             return {};
           }};
 }
@@ -26,7 +26,7 @@ struct Parsed {
 Parsed parse(std::vector<Positional> positionals, const Words& words) {
   Tool tool{.name = "thing", .positionals = std::move(positionals)};
   auto r = parse_command_line(tool, words);
-  if (r) return {r->config.comm, {}};
+  if (r) return {r->config.svg, {}};
   EXPECT_EQ(r.error().status, kUsage);
   return {{}, r.error().what};
 }

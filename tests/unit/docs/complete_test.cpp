@@ -70,7 +70,7 @@ TEST(Complete, OptionsOfATool) {
     EXPECT_FALSE(offered({"runqlat", given, "--"}).contains("--timestamp")) << given;
   for (auto* given : {"-p1", "--pid=1"})
     EXPECT_TRUE(offered({"runqlat", given, "--"}).contains("--pid")) << given;
-  EXPECT_FALSE(offered({"runqlat", "-m", "--comm", "x", "--"}).contains("--comm"));
+  EXPECT_FALSE(offered({"runqlat", "-m", "--cgroup", "x", "--"}).contains("--cgroup"));
   // Nor those that another one excludes.
   EXPECT_FALSE(offered({"runqlat", "--json", "--"}).contains("--csv"));
   EXPECT_FALSE(offered({"offcputime", "-U", "--"}).contains("--kernel-stacks-only"));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -51,6 +52,33 @@ std::string first_difference(const std::string& golden, const std::string& now) 
     if (old != fresh) return fmt::format("line {}: '{}' has become '{}'", i + 1, old, fresh);
   }
   return golden == now ? "" : "line ends differ";
+}
+
+/// All keys of JSON lines, those of nested objects too, by the types that they have somewhere.
+using KeyTypes = std::map<std::string, std::map<std::string, std::string>>;
+void add_types(KeyTypes& all, const std::vector<OutputKey>& keys, const std::string& where) {
+  for (auto& k : keys) {
+    auto type = k.type.substr(0, k.type.find(" or null"));
+    all[k.name].emplace(type, where);
+    add_types(all, k.members, where);
+  }
+}
+
+// Whoever reads lines of several tools into one table has one column per key.
+TEST(Json, AKeyHasOneTypeInAllTools) {
+  KeyTypes all;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    for (auto& kind : json_kinds(tool))
+      add_types(all, kind.keys, fmt::format("{} of {}", kind.type, tool.name));
+  }
+  EXPECT_GT(all.size(), 100u);
+  for (auto& [name, types] : all) {
+    std::string words;
+    for (auto& [type, where] : types) words += fmt::format("{} in {}; ", type, where);
+    EXPECT_EQ(types.size(), 1u) << name << " is " << words;
+  }
+  EXPECT_EQ(all["error"].begin()->first, "string");
 }
 
 TEST(Golden, DocumentsAreAsRecorded) {

@@ -151,9 +151,26 @@ TEST(Cgroups, Mount) {
 }
 
 TEST(Cgroups, NumbersAreIds) {
-  auto id = cgroup_id("1234");
-  ASSERT_TRUE(id);
-  EXPECT_EQ(*id, 1234u);
+  auto mount = cgroup2_mount();
+  if (!mount) GTEST_SKIP() << "no cgroup2 here";
+  std::vector<std::string> some{*mount};
+  for (auto& entry : std::filesystem::recursive_directory_iterator(*mount))
+    if (entry.is_directory() && some.size() < 10) some.push_back(entry.path());
+  for (auto& directory : some) {
+    struct stat st {};
+    ASSERT_EQ(stat(directory.c_str(), &st), 0);
+    auto id = cgroup_id(std::to_string(st.st_ino));
+    ASSERT_TRUE(id) << directory;
+    EXPECT_EQ(*id, st.st_ino);
+  }
+  struct stat file {};
+  ASSERT_EQ(stat((*mount + "/cgroup.procs").c_str(), &file), 0);
+  for (auto& bad : {std::string("99999999999"), std::to_string(file.st_ino), std::string("0")}) {
+    auto id = cgroup_id(bad);
+    ASSERT_FALSE(id) << bad;
+    EXPECT_EQ(id.error().status, kUsage) << bad;
+    EXPECT_NE(id.error().what.find(bad), std::string::npos) << id.error().what;
+  }
 }
 
 TEST(Cgroups, RootByAnySpelling) {

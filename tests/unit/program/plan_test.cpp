@@ -69,10 +69,20 @@ TEST_F(Plans, ExplainAsksAboutAllWays) {
   EXPECT_EQ(p->hooks[0].chosen, 1);
   EXPECT_EQ(p->hooks[0].candidates.size(), 3u);
   EXPECT_EQ(explain(*p, true),
+            "attach points by purpose (*: used here, -: not used)\n"
             "switches:\n"
             "  - tp_btf/sched_switch: no field no_such_field in struct task_struct\n"
             "  * tp_btf/sched_switch\n"
             "  - tp_btf/sched_wakeup + tp_btf/sched_switch: possible, not needed\n");
+  auto json = explain_json(*p, "thing");
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0],
+            R"({"type":"hook","tool":"thing","hook":"switches","wanted":true,"without":null,)"
+            R"("candidates":[{"attach_points":["tp_btf/sched_switch"],"used":false,)"
+            R"("refused":"no field no_such_field in struct task_struct","places":[]},)"
+            R"({"attach_points":["tp_btf/sched_switch"],"used":true,"refused":null,"places":[]},)"
+            R"({"attach_points":["tp_btf/sched_wakeup","tp_btf/sched_switch"],"used":false,)"
+            R"("refused":null,"places":[]}]})");
   EXPECT_EQ(explain(*p, false), "switches:\n  * tp_btf/sched_switch\n");
 }
 

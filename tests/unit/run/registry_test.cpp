@@ -299,7 +299,7 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
 TEST_P(EveryTool, ListsWhatItSays) {
   EXPECT_EQ(has_option("list"), tool.list != nullptr);
   if (tool.list) {
-    EXPECT_TRUE(tool.list().ends_with('\n'));
+    EXPECT_TRUE(tool.list({}).ends_with('\n'));
   }
 }
 

@@ -177,6 +177,10 @@ class OutstandingReporter : public Reporter {
   }
 
   void title(Session& s, std::size_t rows) const {
+    if (!rows) {
+      s.out.line(fmt::format("[{}] No outstanding allocations to show", wall_time()));
+      return;
+    }
     s.out.line(fmt::format(
         "[{}] Top {} stacks with outstanding allocations{}:", wall_time(), rows,
         one_in_ > 1 ? fmt::format(" (estimates, from 1 of {} addresses)", one_in_) : ""));
@@ -225,7 +229,7 @@ class OutstandingReporter : public Reporter {
         if (s.names.hides(b.address))
           line.null();
         else
-          line.text(fmt::format("{:#x}", b.address));
+          line.number(b.address);
         line.number("bytes", b.bytes).number("age_ns", age(b.time_ns, now)).end_object();
       }
       line.end_array();
@@ -289,7 +293,7 @@ class OutstandingKind : public ReportKind {
     add(kind.keys, user_stack_keys());
     kind.keys.push_back(
         key("allocations", "array of objects", "each of them", "show-allocs",
-            {key("address", "string or null", "hexadecimal; null: the kernel's, which are hidden"),
+            {key("address", "integer or null", "null: the kernel's, which are hidden"),
              key("bytes", "integer", "its size"), key("age_ns", "integer", "its age")}));
     return {kind};
   }

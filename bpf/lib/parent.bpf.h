@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* --ppid: only processes whose parent is this one. */
+#ifndef CORETAP_PARENT_BPF_H
+#define CORETAP_PARENT_BPF_H
+
+#include "lib/filter.bpf.h"
+
+OPT(__u32, wanted_parent);
+
+inline_ bool keep_parent(struct task_struct *t)
+{
+	u32 id;
+
+	if (!wanted_parent)
+		return true;
+	id = view_pidns ? pid_seen(BPF_CORE_READ(t, real_parent, group_leader, thread_pid)) :
+			  BPF_CORE_READ(t, real_parent, tgid);
+	if (id == wanted_parent)
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+#endif
