@@ -54,8 +54,8 @@ TOOL_TEST(Loads, Groups) {
   auto averages = lines_of_type(report, "averages");
   ASSERT_EQ(averages.size(), 5u);
   for (auto& a : averages) {
-    EXPECT_EQ(a["runnable"].u64(), kSpinning);
-    EXPECT_EQ(a["uninterruptible"].u64(), kBlocked);
+    EXPECT_EQ(a["runnable_tasks"].u64(), kSpinning);
+    EXPECT_EQ(a["uninterruptible_tasks"].u64(), kBlocked);
     EXPECT_GE(a["system_running"].u64(), kSpinning);
     EXPECT_GT(a["system_tasks"].u64(), kSpinning + kBlocked);
   }
@@ -211,12 +211,12 @@ TOOL_TEST(Loads, CountsWhatTheKernelCounts) {
   auto load = start_load();
   auto report = Tracer("loads", {"--json", "-s", "0.02", "50"}, {.attached = false}).finish();
   auto same = std::count_if(report.body.begin(), report.body.end(), [](auto& a) {
-    return a["system_running"].u64() == a["runnable"].u64() + 1;
+    return a["system_running"].u64() == a["runnable_tasks"].u64() + 1;
   });
   EXPECT_GT(same, 0);
   for (auto& a : report.body) {
-    EXPECT_GE(a["runnable"].u64(), kSpinning);
-    EXPECT_GE(a["uninterruptible"].u64(), kBlocked);
+    EXPECT_GE(a["runnable_tasks"].u64(), kSpinning);
+    EXPECT_GE(a["uninterruptible_tasks"].u64(), kBlocked);
   }
 }
 
