@@ -169,7 +169,8 @@ TOOL_TEST(Loads, Csv) {
   EXPECT_GE(check_csv(text), 4u);
   auto table = lines(text);
   EXPECT_EQ(table[0],
-            "time,load_1m,load_5m,load_15m,runnable,uninterruptible,system_running,system_tasks,"
+            "time,load_1m,load_5m,load_15m,runnable_tasks,uninterruptible_tasks,system_running,"
+            "system_tasks,"
             "state,comm,count,kernel_stack");
   int blocked = 0;
   for (auto& line : table) {
