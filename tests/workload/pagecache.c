@@ -99,8 +99,10 @@ static void read_ahead(struct phase *p, int fd, char *buffer)
 	unlink(path);
 	wl_undo_count = wl_undo_count - 1;
 	transfer(&(struct phase){.name = "making another"}, other, buffer, true);
-	if (posix_fadvise(fd, 0, (off_t)size, POSIX_FADV_WILLNEED))
-		wl_die(WL_FAILED, "posix_fadvise: %m");
+	/* One call reads no more than a device's read-ahead. */
+	for (uint64_t at = 0; at < size; at += 65536)
+		if (posix_fadvise(fd, (off_t)at, 65536, POSIX_FADV_WILLNEED))
+			wl_die(WL_FAILED, "posix_fadvise: %m");
 	for (int i = 0; resident(fd) < pages; i++) {
 		if (i == 500)
 			wl_die(WL_CANNOT, "the file is not read ahead");

@@ -124,7 +124,7 @@ TOOL_TEST(Profile, RatesThatWouldHoldACpu) {
   EXPECT_TRUE(contains(refused.err, "--frequency: '20001' is not a number from 1 to "))
       << refused.err;
   require_tool("profile");
-  auto fastest = run({tool_path("profile"), "--sample-period", "50000", "--json", "0.5"});
+  auto fastest = run({tool_path("profile"), "--period", "50000", "--json", "0.5"});
   EXPECT_EQ(fastest.status, 0) << fastest.err;
 }
 
