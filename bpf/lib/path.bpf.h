@@ -98,7 +98,7 @@ inline_ struct file *current_file(u32 fd)
 }
 
 /*
- * The path of an open file as the running task sees it (path_walk), or, where it lies in no
+ * The path of an open file as the running task sees it (path_walk), or, if it is in no
  * directory, its name without a terminator.
  */
 inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)

@@ -18,7 +18,7 @@ struct row_text_record {
 SCRATCH(row_texts, struct row_text_record);
 
 /*
- * Of the row with this key: the path of the file, or, where it lies in no directory, its name.
+ * Of the row with this key: the path of the file, or, if it is in no directory, its name.
  * False: lost; it should be sent with the next event.
  */
 inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)

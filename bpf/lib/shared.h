@@ -169,7 +169,7 @@ struct text {
 enum path_kind {
 	PATH_KIND_WHOLE, /* components, the last first, each with a terminator */
 	PATH_KIND_CUT,   /* the same; those towards the root are missing */
-	PATH_KIND_NAME,  /* a name: it lies in no directory */
+	PATH_KIND_NAME,  /* a name: it is in no directory */
 };
 
 /* A file: inodes' numbers are used again, with another generation. */

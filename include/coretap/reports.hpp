@@ -301,13 +301,15 @@ struct StackReport {
   std::string_view annotated_when = {};
 
   /// By the names of tasks there is no process to ask for its functions, unless this is given.
-  StackReport user_stacks_with(std::string_view option) && {
-    user_stacks_when = option;
-    return std::move(*this);
+  StackReport user_stacks_with(std::string_view option) const {
+    auto report = *this;
+    report.user_stacks_when = option;
+    return report;
   }
-  StackReport annotated_with(std::string_view option) && {
-    annotated_when = option;
-    return std::move(*this);
+  StackReport annotated_with(std::string_view option) const {
+    auto report = *this;
+    report.annotated_when = option;
+    return report;
   }
 };
 

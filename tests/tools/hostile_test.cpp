@@ -556,8 +556,8 @@ TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
   for (auto& tool : tool_names()) {
     if (expected_missing(tool)) continue;
     require_tool(tool);
-    runs.push_back(
-        {tool, whole(tool, {"-v", "--json"}), tool != "memleak" && has_option(tool, "--folded")});
+    runs.push_back({tool, whole(tool, {"--verbose", "--json"}),
+                    tool != "memleak" && has_option(tool, "--folded")});
   }
   if (!expected_missing("memleak")) {
     for (auto& options : std::vector<Strings>{{"-a", "-o", "0"},

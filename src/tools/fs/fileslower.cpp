@@ -38,11 +38,11 @@ TOOL(fileslower) {
       .summary = "slow reads and writes of files, by the system call's time",
       .description =
           "One line per system call that reads a file or writes to it (read, write, their p and v "
-          "forms, sendfile, splice, copy_file_range) and takes at least so long, when it returns. "
-          "That is the time that the program waits: in the file system, for locks, for the disk, "
-          "and for a CPU. D is R for a read, W for a write; BYTES is what the call returned. "
+          "forms, sendfile, splice, copy_file_range) and takes at least MIN_MS milliseconds, when it "
+          "returns. LAT is the time that the program waits: in the file system, for locks, for the "
+          "disk, and for a CPU. D is R for a read, W for a write; BYTES is what the call returned. "
           "FILENAME is the path as the process sees it. Of a call with two files it is the one that "
-          "is read, where that is wanted.\n\n"
+          "is read; with --write-only, the other.\n\n"
           "Not seen: I/O by mappings (mmap), by io_uring and AIO, and what the kernel does itself.",
       .overhead =
           "two hooks on every system call; calls that do not read or write files cost it some tens "
@@ -55,7 +55,7 @@ TOOL(fileslower) {
                     {"Does this process wait for files?", "fileslower 1 -p 181"}},
       .object = skeleton<fileslower_bpf>(),
       .positionals = {shared::threshold("MIN_MS", kMillisecond,
-                                        "only calls that take at least so many milliseconds; "
+                                        "only calls that take at least MIN_MS milliseconds; "
                                         "0: all",
                                         setting(&Opt::min_ns), "10")},
       .options = joined({shared::file_io<Opt>(),

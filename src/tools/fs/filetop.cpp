@@ -37,8 +37,8 @@ TOOL(filetop) {
       .description =
           "System calls that read files and write to them, by file and thread, with the bytes that "
           "they returned: read, write, their p and v forms, sendfile, splice, copy_file_range. T is "
-          "R for a regular file, S a socket, O anything else. FILE is the path as the process sees "
-          "it; of what lies in no directory, the name in /proc/PID/fd.\n\n"
+          "R for a regular file, S for a socket, O for all others. FILE is the path as the process "
+          "sees it. A file that is in no directory has the name that /proc/PID/fd gives it.\n\n"
           "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
           "what the kernel does itself.",
       .overhead =

@@ -1,7 +1,9 @@
 // funccount against programs that do a known number of things.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "../harness.hpp"
@@ -144,9 +146,24 @@ TOOL_TEST(Funccount, KernelFunctions) {
 }
 
 TOOL_TEST(Funccount, OfOneCpu) {
-  auto all = observe({probes() + ":counted_each"}, {"--calls", "100"}, "probes", {"-c", "9999"});
-  EXPECT_TRUE(all.counts.empty());
-  EXPECT_EQ(all.report.lost("filtered"), all.truth["calls"].u64());
+  require_tool("funccount");
+  EXPECT_EQ(refused({"-c", "9999", probes() + ":counted_each"}).status, 2);
+  Workload workload("probes", {"--calls", "100"}, {.linger = true});
+  std::vector<std::unique_ptr<Tracer>> of_cpus;
+  for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
+    of_cpus.push_back(std::make_unique<Tracer>(
+        "funccount", Strings{"--json", "--strict", "-p", workload.id(), "-c", std::to_string(cpu),
+                             probes() + ":counted_each"}));
+  workload.release();
+  auto calls = workload.truth()["calls"].u64();
+  std::uint64_t shown = 0, filtered = 0;
+  for (auto& tracer : of_cpus) {
+    auto report = tracer->stop();
+    shown += counts(report)["counted_each"];
+    filtered += report.lost("filtered");
+  }
+  EXPECT_EQ(shown, calls);
+  EXPECT_EQ(filtered, (of_cpus.size() - 1) * calls);
 }
 
 TOOL_TEST(Funccount, TextIsAsBccHasIt) {

@@ -60,6 +60,7 @@ TOOL_TEST(Traceloop, CallsOfAProcess) {
   Tracer tracer("traceloop", {"--json", "--dump-on-exit", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
+  EXPECT_TRUE(await_sleep(workload.pid())) << "in the read that it lingers in";
   auto report = tracer.stop();
   EXPECT_EQ(report.lost("overwritten"), 0u);
   EXPECT_EQ(calls(report, "getppid").size(), truth["calls"].u64());
