@@ -68,12 +68,18 @@ namespace {
 /// The parts of names that are looked for, as bits in a row (bpf/lib/filter.bpf.h).
 void set_names(Session& s, task_filter& filter) {
   std::array<std::uint64_t, 256> places{};
-  unsigned bit = 0;
+  std::uint64_t place = 1;  // of the next byte
   for (auto& part : s.config.names) {
+    if (part.empty()) continue;
     filter.by_name = 1;
-    filter.name_first |= 1ULL << bit;
-    for (unsigned char byte : part) places[byte] |= 1ULL << bit++;
-    filter.name_last |= 1ULL << (bit - 1);
+    filter.name_first |= place;
+    std::uint64_t last = 0;
+    for (unsigned char byte : part) {
+      places[byte] |= place;
+      last = place;
+      place <<= 1;
+    }
+    filter.name_last |= last;
   }
   set_variable(s, "filter_names", places.data(), sizeof places);
 }
@@ -168,9 +174,9 @@ Result<void> fill_filters(Session& s, pid_t command) {
     return {};
   };
   for (auto& comm : s.config.comms) {
-    char key[COMM_LEN] = {};
-    memcpy(key, comm.data(), std::min(comm.size(), sizeof key - 1));
-    if (auto r = add("filter_comms", key); !r) return r;
+    auto key = comm.substr(0, COMM_LEN - 1);
+    key.resize(COMM_LEN);
+    if (auto r = add("filter_comms", key.data()); !r) return r;
   }
   auto pids = s.config.pids;
   if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <map>
@@ -44,13 +45,10 @@ std::optional<std::string> libbpf_words;
 int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
   if (!libbpf_talks || level == LIBBPF_DEBUG) return 0;
   if (!libbpf_words) return vfprintf(stderr, format, arguments);
-  va_list again;
-  va_copy(again, arguments);
-  std::string text(static_cast<std::size_t>(std::max(0, vsnprintf(nullptr, 0, format, again))) + 1,
-                   '\0');
-  va_end(again);
-  vsnprintf(text.data(), text.size(), format, arguments);
-  libbpf_words->append(text.c_str());
+  char* text = nullptr;
+  if (vasprintf(&text, format, arguments) < 0) return 0;
+  libbpf_words->append(text);
+  free(text);
   return 0;
 }
 
