@@ -117,7 +117,7 @@ void print_json(Sink& out, const Finds& found) {
   }
   for (auto& [text, o] : found.options) {
     JsonLine line;
-    auto at = o.words.find_first_not_of(" ");
+    auto at = o.words.find_first_not_of(' ');
     line.text("type", "option").text("option", o.words.substr(at)).text("doc", o.doc);
     line.key("tools").begin_array();
     for (auto& tool : o.tools) line.text(tool);
