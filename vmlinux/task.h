@@ -103,8 +103,8 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
-	int on_cpu;
-	int on_rq;
+	unsigned int on_cpu; /* the same */
+	unsigned int on_rq;  /* int until 7.3: only unsigned numbers may shrink */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;

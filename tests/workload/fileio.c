@@ -143,6 +143,7 @@ int main(int argc, char **argv)
 	wl_u64("calls", reads + writes + 2 * copies);
 	wl_u64("results", reads + writes + copies);
 	wl_u64("failed", count);
+	wl_u64("returned", reads + writes + copies + count);
 	wl_str("data", data_path);
 	wl_str("copy", copy_path);
 	wl_finish();
