@@ -79,12 +79,4 @@ int on_entry(u64 *ctx)
 		return start();                              \
 	}
 
-VECTOR(local_timer)
-VECTOR(reschedule)
-VECTOR(call_function)
-VECTOR(call_function_single)
-VECTOR(irq_work)
-VECTOR(x86_platform_ipi)
-VECTOR(thermal_apic)
-VECTOR(error_apic)
-VECTOR(spurious_apic)
+IRQ_VECTORS(VECTOR)

@@ -2,6 +2,7 @@
 #ifndef CORETAP_HARDIRQS_H
 #define CORETAP_HARDIRQS_H
 
+#include "lib/irq.h"
 #include "lib/shared.h"
 
 struct hardirqs_key {

@@ -69,6 +69,7 @@ struct AggregateReport {
     table,       ///< rows by key, the largest first
     interval,    ///< one row without a key
     screen,      ///< a table that redraws itself on a terminal; elsewhere a table
+    bars,        ///< in text a bar for each row: a number, and how often there was that; else rows
   };
   Layout layout = table;
   std::string_view map;       ///< of the kernel program; its per-CPU slots are NAME_cpus
@@ -105,8 +106,10 @@ struct AggregateReport {
   /// Option under which lines of text begin with the time of day; empty: always.
   std::string_view time_when = "timestamp";
 
+  std::vector<int> (*numbers)() = nullptr;  ///< of bars: those that have a row in any case
+
   // histograms
-  std::string_view what = {};  ///< "latency": names the values
+  std::string_view what = {};  ///< "latency": names the values; of bars: "CPU"
   HistogramScale scale = {};
   std::string_view extension = {};  ///< option that adds the line avg/total/count
   /// Counters beside them, since tracing began: "TITLE: 3/10" in text.
@@ -115,6 +118,14 @@ struct AggregateReport {
   std::vector<Field> totals = {};
   std::size_t totals_size = 0;
 
+  /// Program with the section run/each_cpu that is run on each CPU when all is attached, and at the
+  /// end of each interval before the counters are read.
+  std::string_view at_intervals = {};
+
+  AggregateReport runs_at_intervals(std::string_view program) && {
+    at_intervals = program;
+    return std::move(*this);
+  }
   AggregateReport in_milliseconds() && {
     scale.step = 1'000'000;
     return std::move(*this);
@@ -175,6 +186,15 @@ struct AggregateReport {
     wanted = [](const void* row, const FieldContext& context) {
       return Wanted(*static_cast<const Line*>(row), context);
     };
+    return std::move(*this);
+  }
+  /// In text the first field is the number, whose order the rows have, the second one the bar;
+  /// `of`: "CPU". Those of `every` are rows where they had no events too. The key starts with the
+  /// number, 32 bits.
+  AggregateReport as_bars(std::string_view of, std::vector<int> (*every)()) && {
+    layout = bars;
+    what = of;
+    numbers = every;
     return std::move(*this);
   }
   AggregateReport on_screen() && {

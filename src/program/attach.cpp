@@ -14,6 +14,7 @@
 #include "cli/config.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
+#include "program/each_cpu.hpp"
 #include "program/perf_events.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
@@ -80,6 +81,7 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
   if (section.kind == "tracepoint" || section.kind == "tp")
     return attach_tracepoints(program, section);
   if (section.kind == "iter") return Links();  // runs when it is read
+  if (section.kind == kRun) return Links();    // the loader runs it
   if (samples(program)) {
     auto links = attach_sampled(program, config, plan, online_cpus());
     if (links && links->empty()) return attach_error(section, ENODEV);

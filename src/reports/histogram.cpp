@@ -26,6 +26,27 @@ std::uint64_t slot_below(const HistogramScale& scale, int slot) {
   return scale.linear ? static_cast<std::uint64_t>(slot) + 1 : 2ULL << slot;
 }
 
+/// The title has the width of the labels.
+std::string draw_rows(const std::vector<Bar>& bars, const std::string& title, int columns) {
+  if (bars.empty()) return {};
+  std::uint64_t most = 1;
+  for (auto& bar : bars) most = std::max(most, bar.count);
+  // Wide bounds may pass the 80th column; a narrower terminal has shorter bars.
+  int left = static_cast<int>(bars.front().label.size());
+  int stars = columns >= 80 ? kStars : std::clamp(columns - left - 14, kFewestStars, kStars);
+  auto text = fmt::format("{} : count    distribution", title);
+  if (columns < 80)
+    text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(columns)));
+  text += '\n';
+  for (auto& bar : bars) {
+    auto length =
+        static_cast<int>(static_cast<double>(bar.count) * stars / static_cast<double>(most));
+    text += fmt::format("{} : {:<8} |{:<{}}|\n", bar.label, bar.count,
+                        std::string(static_cast<std::size_t>(length), '*'), stars);
+  }
+  return text;
+}
+
 /// "total_ns"; "total" of plain numbers.
 std::string with_unit(std::string_view name, const HistogramScale& scale) {
   return fmt::format("{}{}{}", name, scale.unit.suffix.empty() ? "" : "_", scale.unit.suffix);
@@ -77,34 +98,33 @@ std::string draw_histogram(const hist& h, const HistogramScale& scale, int colum
   int first = 0, last = HIST_SLOTS - 1;
   while (last >= 0 && !h.slots[last]) last--;
   if (last < 0) return {};
-  // A linear one begins where values do.
-  if (scale.linear)
+  if (scale.linear) {
+    // It begins where values do.
     while (!h.slots[first]) first++;
-  auto most = *std::max_element(h.slots, h.slots + HIST_SLOTS);
-  // Bounds beyond 2^32 need more room; the columns of all rows stay the same.
-  bool ranges = !scale.linear;
-  int width = !scale.linear && last > 31 ? 20 : 10;
-  int left = ranges ? 2 * width + 4 : width;
-  // Wide bounds may pass the 80th column; a narrower terminal has shorter bars.
-  int stars = columns >= 80 ? kStars : std::clamp(columns - left - 14, kFewestStars, kStars);
-  auto title =
-      ranges ? fmt::format("{:{}}{:<{}}", "", width / 2, scale.column(), width + width / 2 + 4)
-             : fmt::format("{:>{}}", scale.column(), width);
-  auto text = fmt::format("{} : count    distribution", title);
-  if (columns < 80)
-    text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(columns)));
-  text += '\n';
-  for (int i = first; i <= last; i++) {
-    auto bar =
-        static_cast<int>(static_cast<double>(h.slots[i]) * stars / static_cast<double>(most));
-    auto from = slot_from(scale, i), below = slot_below(scale, i);
-    auto bounds =
-        ranges ? fmt::format("{:>{}} -> {:<{}}", from, width, below - (below != UINT64_MAX), width)
-               : fmt::format("{:>{}}", fmt::format("{}{}", from, below == UINT64_MAX ? "+" : ""),
-                             width);
-    text += fmt::format("{} : {:<8} |{:<{}}|\n", bounds, h.slots[i], std::string(bar, '*'), stars);
+    std::vector<Bar> bars;
+    for (int i = first; i <= last; i++)
+      bars.push_back({fmt::format("{}{}", i, i == HIST_SLOTS - 1 ? "+" : ""), h.slots[i]});
+    return draw_bars(bars, scale.column(), columns);
   }
-  return text;
+  // Bounds beyond 2^32 need more room; the columns of all rows stay the same.
+  int width = last > 31 ? 20 : 10;
+  std::vector<Bar> bars;
+  for (int i = first; i <= last; i++) {
+    auto below = slot_below(scale, i);
+    bars.push_back({fmt::format("{:>{}} -> {:<{}}", slot_from(scale, i), width,
+                                below - (below != UINT64_MAX), width),
+                    h.slots[i]});
+  }
+  return draw_rows(bars,
+                   fmt::format("{:{}}{:<{}}", "", width / 2, scale.column(), width + width / 2 + 4),
+                   columns);
+}
+
+std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, int columns) {
+  constexpr int kWidth = 10;
+  auto aligned = bars;
+  for (auto& bar : aligned) bar.label = fmt::format("{:>{}}", bar.label, kWidth);
+  return draw_rows(aligned, fmt::format("{:>{}}", title, kWidth), columns);
 }
 
 std::string histogram_summary(const hist& h, const HistogramScale& scale) {

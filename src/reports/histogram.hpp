@@ -1,6 +1,9 @@
 // Histograms as users know them, and as data.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/config.hpp"
 #include "coretap/histogram.hpp"
@@ -15,6 +18,14 @@ std::uint64_t step_of(const HistogramScale& scale, const Config& config);
 /// Draws `unit : count distribution` from slot 0 to the last one that counted, in so many columns;
 /// "" if none did.
 std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns = 80);
+
+/// A line of a histogram: what it counts, and how many there are.
+struct Bar {
+  std::string label;
+  std::uint64_t count = 0;
+};
+/// The same of any number of lines, with a title of the first column.
+std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, int columns = 80);
 
 /// "avg = 4 usecs, total: 40 usecs, count: 10"
 std::string histogram_summary(const hist& h, const HistogramScale& scale);

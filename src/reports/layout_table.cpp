@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "reports/aggregate_layout.hpp"
+#include "reports/histogram.hpp"
 #include "text/columns.hpp"
 #include "text/screen.hpp"
 #include "text/terminal.hpp"
@@ -84,6 +85,38 @@ class TableLayout : public AggregateLayout {
   const AggregateReport& report_;
   Columns columns_;
   std::size_t top_ = SIZE_MAX;
+};
+
+/// In text a linear histogram that has as many lines as there are rows.
+class BarsLayout : public TableLayout {
+ public:
+  using TableLayout::TableLayout;
+
+  void show(Session& s, AggregateReading& r) override {
+    auto number = [&](auto& row) { return read(s, 0, row); };
+    for (int n : report_.numbers()) {
+      auto is_it = [&](auto& row) { return number(row) == static_cast<std::uint64_t>(n); };
+      if (std::any_of(r.rows.begin(), r.rows.end(), is_it)) continue;
+      std::string empty(report_.value_at + report_.value_size, '\0');
+      memcpy(empty.data(), &n, sizeof n);
+      r.rows.push_back(std::move(empty));
+    }
+    std::stable_sort(r.rows.begin(), r.rows.end(),
+                     [&](auto& a, auto& b) { return number(a) < number(b); });
+    if (s.config.format != OutputFormat::text) {
+      TableLayout::show(s, r);
+      return;
+    }
+    std::vector<Bar> bars;
+    for (auto& row : r.rows) bars.push_back({std::to_string(number(row)), read(s, 1, row)});
+    s.out.line(s.config.given("timestamp") ? "\n" + wall_time() : "");
+    s.out.write(draw_bars(bars, report_.fields[0].title, text_columns()));
+  }
+
+ private:
+  std::uint64_t read(const Session& s, std::size_t field, const std::string& row) const {
+    return std::get<std::uint64_t>(report_.fields[field].read(row.data(), s.names.context));
+  }
 };
 
 /// On a terminal in place, with keys: q quit, s next column to sort by, r reverse, p or space
@@ -179,6 +212,7 @@ class ScreenLayout : public TableLayout {
 
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report) {
   if (report.layout == AggregateReport::screen) return std::make_unique<ScreenLayout>(report);
+  if (report.layout == AggregateReport::bars) return std::make_unique<BarsLayout>(report);
   return std::make_unique<TableLayout>(report);
 }
 

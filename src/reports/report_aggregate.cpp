@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
+#include "program/each_cpu.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
 #include "reports/aggregate_layout.hpp"
@@ -61,6 +62,7 @@ class AggregateReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
+    end_interval(s);
     if (report_.totals_size)
       if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
     if (keyed_) return {};
@@ -83,6 +85,7 @@ class AggregateReporter : public Reporter {
   }
 
   void report(Session& s) override {
+    end_interval(s);
     auto now = monotonic_ns();
     s.names.context.seconds = static_cast<double>(now - last_ns_) / 1e9;
     last_ns_ = now;
@@ -110,6 +113,11 @@ class AggregateReporter : public Reporter {
     layout_->show(s, reading);
     if (!stacks_.empty()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
+  }
+
+  void ends(Session& s) override {
+    end_interval(s);
+    ended_ = true;
   }
 
   double poll_seconds() const override { return names_.poll_seconds(); }
@@ -175,6 +183,14 @@ class AggregateReporter : public Reporter {
       events += counter;
     }
     return events;
+  }
+
+  void end_interval(Session& s) {
+    if (report_.at_intervals.empty() || ended_) return;
+    auto run = run_on_each_cpu(s, report_.at_intervals);
+    if (run) return;
+    s.note("what is under way at the end of an interval is not counted then", run.error());
+    ended_ = true;
   }
 
   /// Takes out the rows that are not wanted; how many events they had.
@@ -248,7 +264,7 @@ class AggregateReporter : public Reporter {
   std::vector<const Field*> stacks_;  ///< those that are shown
   StackNames names_;
   std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are judged
-  bool keyed_ = false;
+  bool keyed_ = false, ended_ = false;
   std::uint32_t interval_ = 0;  ///< its number, for struct extreme
   std::uint64_t last_ns_ = 0;
 };
@@ -312,6 +328,8 @@ class AggregateKind : public ReportKind {
       histogram_manual(m);
     else if (report_.layout == AggregateReport::interval)
       interval_manual(m);
+    else if (report_.layout == AggregateReport::bars)
+      bars_manual(m);
     else
       table_manual(m);
   }
@@ -386,6 +404,14 @@ class AggregateKind : public ReportKind {
       m.prose("Each line begins with the time.");
     else if (m.has_option(report_.time_when))
       m.prose(fmt::format("With --{} each line begins with the time.", report_.time_when));
+    m.fields(report_.fields);
+  }
+
+  void bars_manual(Manual& m) const {
+    m.prose(fmt::format(
+        "Each report is a linear histogram: a line for each {}, with a count and a bar. "
+        "JSON and CSV have a row for each, with these keys:",
+        report_.what));
     m.fields(report_.fields);
   }
 

@@ -45,14 +45,7 @@ TOOL(hardirqs) {
       .hooks = {{"start of handlers", {{{"on_entry"}}}, "!count"},
                 {"end of handlers", {{{"on_exit"}}}},
                 {.name = "vectors",
-                 .candidates =
-                     {{{"on_local_timer_entry", "on_local_timer_exit", "on_reschedule_entry",
-                        "on_reschedule_exit", "on_call_function_entry", "on_call_function_exit",
-                        "on_call_function_single_entry", "on_call_function_single_exit",
-                        "on_irq_work_entry", "on_irq_work_exit", "on_x86_platform_ipi_entry",
-                        "on_x86_platform_ipi_exit", "on_thermal_apic_entry", "on_thermal_apic_exit",
-                        "on_error_apic_entry", "on_error_apic_exit", "on_spurious_apic_entry",
-                        "on_spurious_apic_exit"}}},
+                 .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
                  .when = "vectors",
                  .instead = "leave out --vectors; /proc/interrupts counts them"}},
       .report =

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* cpudist: how long tasks stay on their CPUs at a time, or off them. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/stopped.bpf.h"
+#include "cpu/cpudist.h"
+
+OPT(bool, by_pid);
+OPT(bool, by_tid);
+OPT(bool, include_idle);
+OPT(__u32, wanted_switch); /* enum switch_type */
+
+/* The stint under way on a CPU. */
+struct on_cpu {
+	u64 start;
+	u64 task; /* its address; 0: none is known */
+};
+
+struct off_cpu {
+	u64 start; /* 0: on a CPU, or not wanted */
+};
+
+CPU_SLOTS(on_cpus, struct on_cpu);
+TASK_SLOT(struct off_cpu);
+HISTOGRAM(stints, struct cpudist_key)
+
+/* The task may be given by a tracepoint or be current_task(). */
+inline_ void add(struct task_struct *t, u64 ns)
+{
+	struct cpudist_key key = {};
+	struct task_struct *leader;
+
+	if (by_pid || by_tid) {
+		leader = BPF_CORE_READ(t, group_leader);
+		bpf_core_read_str(key.comm, sizeof(key.comm), by_tid ? &t->comm : &leader->comm);
+		if (by_pid)
+			key.pid = view_pidns ? pid_seen(BPF_CORE_READ(leader, thread_pid)) :
+					       BPF_CORE_READ(t, tgid);
+		if (by_tid)
+			key.tid = view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) :
+					       BPF_CORE_READ(t, pid);
+	}
+	stints_add(&key, ns);
+}
+
+inline_ bool wanted(struct task_struct *t, u32 pid)
+{
+	return (include_idle || pid) && keep_task(t);
+}
+
+inline_ bool wanted_type(enum switch_type type)
+{
+	if (!wanted_switch || type == wanted_switch)
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+inline_ enum switch_type type_of(u64 *ctx)
+{
+	return ctx[0] || !switched_state(ctx) ? SWITCH_PREEMPTED : SWITCH_VOLUNTARY;
+}
+
+/* The stint of the task that this CPU runs ends, or its part in an interval does. */
+inline_ void stint_ends(struct on_cpu *on, struct task_struct *t, u32 pid, enum switch_type type,
+			u64 now)
+{
+	if (!on->task || !wanted(t, pid))
+		return;
+	if (on->task != (u64)t) { /* the kernel has left out the switch to it */
+		if (!tracing_stopped)
+			count(LEDGER_UNMATCHED);
+	} else if (wanted_type(type)) {
+		add(t, since(on->start, now));
+	}
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1];
+	struct on_cpu *on = cpu_slot(&on_cpus);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!on)
+		return 0;
+	stint_ends(on, prev, prev->pid, type_of(ctx), now);
+	on->task = ctx[2];
+	on->start = now;
+	return 0;
+}
+
+/*
+ * When tracing starts, and at the end of each interval: what is under way starts then. How it will
+ * end is not known, so that with wanted_switch it is one stint until then.
+ */
+SEC("run/each_cpu")
+int on_interval(void *ctx)
+{
+	struct on_cpu *on = cpu_slot(&on_cpus);
+	struct task_struct *t = current_task();
+	u64 now = bpf_ktime_get_ns();
+
+	if (!on || (wanted_switch && on->task))
+		return 0;
+	stint_ends(on, t, BPF_CORE_READ(t, pid), SWITCH_ANY, now);
+	on->task = (u64)t;
+	on->start = now;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int off_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 now = bpf_ktime_get_ns();
+	struct off_cpu *off;
+
+	if (wanted(prev, prev->pid) && wanted_type(type_of(ctx))) {
+		off = task_slot_make(prev);
+		if (off) {
+			if (off->start) /* the kernel has left out the switch to it */
+				count(LEDGER_UNMATCHED);
+			off->start = now;
+		}
+	}
+	off = task_slot(next);
+	if (!off || !off->start)
+		return 0;
+	add(next, since(off->start, now));
+	off->start = 0;
+	return 0;
+}

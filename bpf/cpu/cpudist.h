@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_CPUDIST_H
+#define CORETAP_CPUDIST_H
+
+#include "lib/shared.h"
+
+/* How a task left its CPU; a stint under way has none. */
+enum switch_type {
+	SWITCH_ANY,
+	SWITCH_VOLUNTARY, /* to wait */
+	SWITCH_PREEMPTED, /* it wanted to run on */
+};
+
+/* Parts that are not asked for are 0. */
+struct cpudist_key {
+	__u32 pid;
+	__u32 tid;
+	char comm[COMM_LEN];
+};
+
+#endif

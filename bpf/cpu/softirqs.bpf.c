@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* softirqs: how often softirqs run, and how long, without nested hardware interrupts. */
+#include "lib/cpu.bpf.h"
+#include "lib/extreme.bpf.h"
+#include "lib/filter.bpf.h"
+#include "cpu/softirqs.h"
+
+OPT(bool, by_cpu);
+OPT(bool, distributed);
+OPT(bool, counts_only); /* starts are not seen */
+
+CPU_TABLE(vectors, struct softirqs_key, struct softirqs_value)
+HISTOGRAM(durations, struct softirqs_key)
+
+/* On PREEMPT_RT a softirq can run while another one of the CPU is preempted. */
+struct softirq_cpu {
+	u64 under_way; /* a bit for each */
+	u64 irq_start; /* of the interrupt that nests in one; 0: none does */
+	u64 irq_ns;    /* of all that nested in one */
+	struct {
+		u64 start; /* 0: it does not run, or it is filtered */
+		u64 irq_ns;
+	} at[SOFTIRQ_SLOTS];
+};
+
+CPU_SLOTS(cpus, struct softirq_cpu);
+
+inline_ bool wanted(void)
+{
+	return keep_cpu(bpf_get_smp_processor_id()) && keep_current();
+}
+
+inline_ bool ended(u32 vector, u64 *ns, u64 *irq_ns)
+{
+	struct softirq_cpu *cpu = cpu_slot(&cpus);
+	u64 now = bpf_ktime_get_ns(), start;
+
+	vector &= SOFTIRQ_SLOTS - 1;
+	if (!cpu || !cpu->at[vector].start)
+		return false;
+	start = cpu->at[vector].start;
+	cpu->at[vector].start = 0;
+	cpu->under_way &= ~(1ULL << vector);
+	*irq_ns = cpu->irq_ns - cpu->at[vector].irq_ns;
+	*ns = since(start + *irq_ns, now);
+	return true;
+}
+
+/* Programs are attached in this order: ends first, or the first starts would have none. */
+SEC("tp_btf/softirq_exit")
+int on_exit(u64 *ctx)
+{
+	struct softirqs_key key = { .vector = ctx[0] };
+	u64 ns = 0, irq_ns = 0;
+	struct softirqs_value *v;
+
+	if (counts_only ? !wanted() : !ended(key.vector, &ns, &irq_ns))
+		return 0;
+	if (by_cpu)
+		key.cpu = bpf_get_smp_processor_id();
+	if (distributed) {
+		durations_add(&key, ns);
+		return 0;
+	}
+	v = vectors_row(&key);
+	if (!v)
+		return 0;
+	v->count++;
+	v->total_ns += ns;
+	v->irq_ns += irq_ns;
+	extreme_add(&v->longest, ns);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int on_entry(u64 *ctx)
+{
+	u32 vector = (u32)ctx[0] & (SOFTIRQ_SLOTS - 1);
+	struct softirq_cpu *cpu;
+
+	if (!wanted())
+		return 0;
+	cpu = cpu_slot(&cpus);
+	if (!cpu)
+		return 0;
+	if (cpu->at[vector].start && !tracing_stopped) /* whose end was not seen */
+		count(LEDGER_UNMATCHED);
+	cpu->under_way |= 1ULL << vector;
+	cpu->at[vector].irq_ns = cpu->irq_ns;
+	cpu->at[vector].start = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ int irq_ends(void)
+{
+	struct softirq_cpu *cpu = cpu_slot(&cpus);
+
+	if (!cpu || !cpu->irq_start)
+		return 0;
+	cpu->irq_ns += since(cpu->irq_start, bpf_ktime_get_ns());
+	cpu->irq_start = 0;
+	return 0;
+}
+
+inline_ int irq_starts(void)
+{
+	struct softirq_cpu *cpu = cpu_slot(&cpus);
+
+	if (cpu && cpu->under_way)
+		cpu->irq_start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int on_irq_exit(u64 *ctx)
+{
+	return irq_ends();
+}
+
+SEC("tp_btf/irq_handler_entry")
+int on_irq_entry(u64 *ctx)
+{
+	return irq_starts();
+}
+
+#define VECTOR(vector)                    \
+	SEC("tp_btf/" #vector "_exit")    \
+	int on_##vector##_exit(u64 *ctx)  \
+	{                                 \
+		return irq_ends();        \
+	}                                 \
+	SEC("tp_btf/" #vector "_entry")   \
+	int on_##vector##_entry(u64 *ctx) \
+	{                                 \
+		return irq_starts();      \
+	}
+
+IRQ_VECTORS(VECTOR)

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* softirqslower: softirqs that wait long until they run, or run long. */
+#include "lib/cpu.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "cpu/softirqslower.h"
+
+OPT(__u64, min_ns);
+OPT(__u32, wanted_stage); /* enum softirqslower_stage; 0: both */
+
+/* Of a CPU. A softirq that runs may be raised again. */
+struct softirq {
+	u64 raised; /* 0: it is not, or that was not seen */
+	u64 start;  /* 0: it does not run, or is filtered */
+	u32 raised_by;
+	u32 pad;
+	char raised_comm[COMM_LEN];
+	/* Of the run: */
+	u32 run_raised_by;
+	u32 run_pad;
+	char run_raised_comm[COMM_LEN];
+};
+
+struct softirq_cpu {
+	struct softirq at[SOFTIRQ_SLOTS];
+};
+
+CPU_SLOTS(cpus, struct softirq_cpu);
+
+inline_ struct softirq *softirq_of(u64 *ctx)
+{
+	struct softirq_cpu *cpu = cpu_slot(&cpus);
+
+	return cpu ? &cpu->at[(u32)ctx[0] & (SOFTIRQ_SLOTS - 1)] : NULL;
+}
+
+inline_ void show(u64 *ctx, struct softirq *s, enum softirqslower_stage stage, u64 since_ns,
+		  u64 now)
+{
+	struct softirqslower_event *e;
+
+	if (wanted_stage && stage != wanted_stage)
+		return;
+	if (since(since_ns, now) < min_ns) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	e = emit_begin_stack(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = now;
+	e->latency_ns = since(since_ns, now);
+	identify_current(&e->who);
+	e->stage = stage;
+	e->vector = ctx[0];
+	e->cpu = bpf_get_smp_processor_id();
+	e->raised_by = s->run_raised_by;
+	__builtin_memcpy(e->raised_comm, s->run_raised_comm, COMM_LEN);
+	emit_end_stack(ctx, e, sizeof(*e));
+}
+
+/* Programs are attached in this order: what ends first, or the first starts would have no end. */
+SEC("tp_btf/softirq_exit")
+int on_exit(u64 *ctx)
+{
+	struct softirq *s = softirq_of(ctx);
+	u64 now = bpf_ktime_get_ns(), start;
+
+	if (!s || !s->start)
+		return 0;
+	start = s->start;
+	s->start = 0;
+	show(ctx, s, STAGE_RUN, start, now);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int on_entry(u64 *ctx)
+{
+	struct softirq *s = softirq_of(ctx);
+	u64 now = bpf_ktime_get_ns(), raised;
+
+	if (!s)
+		return 0;
+	if (s->start && !tracing_stopped) /* whose end was not seen */
+		count(LEDGER_UNMATCHED);
+	raised = s->raised;
+	s->raised = 0;
+	s->start = 0;
+	s->run_raised_by = raised ? s->raised_by : 0;
+	__builtin_memcpy(s->run_raised_comm, s->raised_comm, COMM_LEN);
+	if (!raised)
+		__builtin_memset(s->run_raised_comm, 0, COMM_LEN);
+	if (!keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+		return 0;
+	if (raised)
+		show(ctx, s, STAGE_WAIT, raised, now);
+	s->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/softirq_raise")
+int on_raise(u64 *ctx)
+{
+	struct softirq *s = softirq_of(ctx);
+
+	/* Raised once more before it runs: it waits since the first time. */
+	if (!s || s->raised)
+		return 0;
+	s->raised_by = current_tgid();
+	bpf_get_current_comm(s->raised_comm, sizeof(s->raised_comm));
+	s->raised = bpf_ktime_get_ns();
+	return 0;
+}

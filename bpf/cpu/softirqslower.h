@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_SOFTIRQSLOWER_H
+#define CORETAP_SOFTIRQSLOWER_H
+
+#include "lib/irq.h"
+#include "lib/shared.h"
+
+enum softirqslower_stage {
+	STAGE_NONE,
+	STAGE_WAIT, /* from being raised until it runs */
+	STAGE_RUN,
+};
+
+struct softirqslower_event {
+	struct event_head head;
+	__u64 latency_ns;
+	struct task_id who; /* that was interrupted, or ksoftirqd */
+	__u32 stage;
+	__u32 vector;
+	__u32 cpu;
+	__u32 raised_by; /* process that ran when it was raised; 0: an idle CPU, or not known */
+	char raised_comm[COMM_LEN];
+};
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Names of interrupts: NAMES(each) is each(name) of all of them. */
+#ifndef CORETAP_IRQ_H
+#define CORETAP_IRQ_H
+
+/* Softirqs by their numbers (enum in include/linux/interrupt.h), in /proc/softirqs' words. */
+#define SOFTIRQS(each)                                                                          \
+	each(hi) each(timer) each(net_tx) each(net_rx) each(block) each(irq_poll) each(tasklet) \
+		each(sched) each(hrtimer) each(rcu)
+
+/* A power of two that is no less than there are. */
+#define SOFTIRQ_SLOTS 16
+
+/*
+ * Interrupts of the processor itself, by the names of their tracepoints (x86). They have no
+ * handlers that irq_handler_entry would show.
+ */
+#define IRQ_VECTORS(each)                                                                 \
+	each(local_timer) each(reschedule) each(call_function) each(call_function_single) \
+		each(irq_work) each(x86_platform_ipi) each(thermal_apic) each(error_apic) \
+			each(spurious_apic)
+
+/* The loader's lists of the programs on_VECTOR_entry and on_VECTOR_exit, and of names. */
+#define IRQ_VECTOR_PROGRAMS(vector) "on_" #vector "_entry", "on_" #vector "_exit",
+#define IRQ_NAME(name) #name,
+
+#endif

@@ -1,0 +1,32 @@
+#include "program/each_cpu.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "program/session.hpp"
+
+namespace coretap {
+
+Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
+  auto* found = bpf_object__find_program_by_name(s.object.get(), std::string(program).c_str());
+  int fd = found ? bpf_program__fd(found) : -1;
+  if (fd < 0) return {};
+  for (int cpu : online_cpus()) {
+    LIBBPF_OPTS(bpf_test_run_opts, options);
+    options.flags = BPF_F_TEST_RUN_ON_CPU;
+    options.cpu = static_cast<__u32>(cpu);
+    if (bpf_prog_test_run_opts(fd, &options) == 0) continue;
+    if (errno == ENXIO) continue;  // it has gone offline meanwhile
+    return Error{fmt::format("cannot run {} on CPU {}", program, cpu), strerror(errno)};
+  }
+  return {};
+}
+
+}  // namespace coretap

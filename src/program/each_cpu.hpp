@@ -1,0 +1,17 @@
+// Programs that the loader runs, rather than an event: section "run/each_cpu".
+#pragma once
+#include <string_view>
+
+#include "coretap/result.hpp"
+
+namespace coretap {
+
+struct Session;
+
+inline constexpr std::string_view kRun = "run";
+
+/// Runs it once on each CPU that is online, in an interrupt of what runs there, which is its
+/// current task. A program that is not loaded does nothing.
+Result<void> run_on_each_cpu(const Session& s, std::string_view program);
+
+}  // namespace coretap

@@ -1,0 +1,82 @@
+// cpudist: how long tasks stay on their CPUs at a time, or off them, as a histogram.
+#include "cpu/cpudist.h"
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "cpudist.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<cpudist_bpf>;
+using Key = cpudist_key;
+
+namespace {
+
+std::vector<Completion> switch_types() {
+  return {{"voluntary", "left to wait for something"},
+          {"preempted", "could have run on: another task came first, or it yielded"}};
+}
+
+Result<void> take_switch_type(Config& c, std::string_view text) {
+  if (text != "voluntary" && text != "preempted")
+    return Error{
+        fmt::format("--switch-type: '{}' is no type", text), {}, "voluntary or preempted", kUsage};
+  c.set(setting(&Opt::wanted_switch), text == "voluntary" ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED);
+  return {};
+}
+
+}  // namespace
+
+TOOL(cpudist) {
+  return {
+      .name = "cpudist",
+      .summary = "how long tasks stay on a CPU at a time, or off it, as a histogram",
+      .description =
+          "Each time that a task leaves its CPU, the time since it got it, as a log2 histogram: "
+          "every stint, whether the task leaves to wait or is preempted. --switch-type shows only "
+          "the ones or the others. With --offcpu the time from leaving a CPU until the task runs "
+          "again.\n\n"
+          "A stint on a CPU that is under way when an interval ends, or when tracing does, counts "
+          "with its part until then, and the rest in the next interval. With --switch-type it "
+          "counts when it ends, as its type is not known before; so do the times off the CPU. "
+          "The time of interrupts is in that of the task that they interrupt. The idle tasks are left out, unless "
+          "--include-idle asks for them: their stints are the times that a CPU is idle.",
+      .overhead =
+          "one hook per context switch, no output per event; one interrupt of each CPU per "
+          "interval",
+      .examples = {{"cpudist", "one histogram of all tasks until Ctrl-C"},
+                   {"cpudist -mT 1", "each second, in milliseconds, with the time"},
+                   {"cpudist -P 5 1", "per process, for five seconds"},
+                   {"cpudist -O -p 181", "how long process 181 is off the CPU at a time"},
+                   {"cpudist --switch-type preempted",
+                    "how long tasks run until they are preempted"}},
+      .questions = {{"How long does a task run before it leaves the CPU?", "cpudist 10 1"},
+                    {"How long is a process off the CPU at a time?", "cpudist -O -p 181"},
+                    {"Do tasks use up their time slices?", "cpudist --switch-type preempted 10 1"}},
+      .object = skeleton<cpudist_bpf>(),
+      .positionals = shared::interval_count(),
+      .options =
+          joined({{flag('O', "offcpu", "times off the CPU"),
+                   one_of(value(0, "switch-type", "TYPE",
+                                "only those that the task left the CPU so", take_switch_type),
+                          switch_types),
+                   flag('I', "include-idle", "with the idle tasks", setting(&Opt::include_idle)),
+                   flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
+                   flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
+                   flag('e', "extension", "print average, total and count below each histogram"),
+                   shared::milliseconds(), shared::timestamp(), shared::max_keys()},
+                  shared::task_filters()}),
+      .hooks = {{"context switches", {{{"on_switch"}}}, "!offcpu"},
+                {"stints under way", {{{"on_interval"}}}, "!offcpu"},
+                {"context switches off the CPU", {{{"off_switch"}}}, "offcpu"}},
+      .report = histogram<Key>("stints", "times on or off the CPU",
+                               {who<Key>(id::pid.titled("pid").with("pids"),
+                                         id::tid.titled("tid").with("tids"),
+                                         id::comm.titled("").with("pids|tids"))},
+                               "extension")
+                    .runs_at_intervals("on_interval"),
+      .announce = "Tracing how long tasks stay on or off the CPU",
+  };
+}

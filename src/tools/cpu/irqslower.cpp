@@ -1,0 +1,74 @@
+// irqslower: interrupt handlers that run long.
+#include "cpu/irqslower.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "irqslower.skel.h"
+
+using namespace coretap;
+using Event = irqslower_event;
+using Opt = rodata_of<irqslower_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMicrosecond = 1'000;
+
+bool spurious(const Event& e) { return e.spurious; }
+
+}  // namespace
+
+TOOL(irqslower) {
+  return {
+      .name = "irqslower",
+      .summary = "interrupt handlers that run long",
+      .description =
+          "One line per run of a hardware interrupt's handler that takes at least so long: other "
+          "interrupts of that CPU wait meanwhile, and so does the task that was interrupted, which "
+          "COMM names. In JSON and CSV spurious says that the handler found that its device had "
+          "not interrupted (shared interrupt lines).\n\n"
+          "Interrupts of the processor itself (timer, rescheduling, function calls between CPUs) "
+          "have no handlers; --vectors adds them, by the names of the kernel's tracepoints (x86). "
+          "What a threaded handler does in its thread, and softirqs, do not count. Filters by task "
+          "are about the task that was interrupted.",
+      .overhead = "two hooks per interrupt; only slow ones are handed over",
+      .examples = {{"irqslower", "what took 1 ms or more"},
+                   {"irqslower 100", "what took 100 us or more"},
+                   {"irqslower -c 1 --vectors 50", "on CPU 1, with its timer and other vectors"},
+                   {"irqslower -K 100", "with the kernel stack that was interrupted"}},
+      .questions = {{"Which interrupt handler runs too long?", "irqslower 100"},
+                    {"Is it interrupts that keep a task from answering in time?",
+                     "irqslower --vectors -p 181 50"}},
+      .object = skeleton<irqslower_bpf>(),
+      .positionals = {shared::threshold("MIN_US", kMicrosecond,
+                                        "only handlers that take at least MIN_US microseconds; "
+                                        "0: all",
+                                        setting(&Opt::min_ns), "1000")},
+      .options = {number('i', "irq", "IRQ", "only the interrupt, or vector, of this number",
+                         setting(&Opt::filter_irq), 1, setting(&Opt::filter_irq_on)),
+                  flag(0, "vectors", "the processor's own interrupts too (x86)"),
+                  shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm(), shared::cgroup(0)},
+      .hooks = {{"end of handlers", {{{"on_exit"}}}},
+                {"start of handlers", {{{"on_entry"}}}},
+                {.name = "vectors",
+                 .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
+                 .when = "vectors",
+                 .instead = "leave out --vectors; /proc/interrupts counts them"}},
+      .report =
+          events<Event>(
+              {field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 4), "CPU"),
+               field<&Event::irq>("irq", "IRQ", as::small, "number of the interrupt or vector"),
+               field<&Event::name>("name", "HANDLER", as::wide(as::text, -24),
+                                   "name of the handler, or of the vector"),
+               field<&Event::latency_ns>("latency_ns", "LAT(us)", as::whole_microseconds,
+                                         "its time"),
+               derived<Event, spurious>("spurious", "SPURIOUS", as::wide(as::number, 8),
+                                        "the device had not interrupted")
+                   .with("json"),
+               who<&Event::who>(id::pid.with("json"), id::tid.with("json"), id::uid.with("json"),
+                                id::cgroup, id::comm)},
+              "kernel-stack")
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing slow interrupt handlers",
+  };
+}

@@ -1,0 +1,102 @@
+// irqslower against the kernel's own trace of interrupts of one process.
+#include <set>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+constexpr char kTimer[] = "236";  // LOCAL_TIMER_VECTOR of x86
+
+struct Seen {
+  Report report;
+  std::size_t truth;  ///< that interrupted the process
+};
+
+Seen of_a_process(Strings options) {
+  require_tool("irqslower");
+  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, {.linger = true});
+  Trace trace("irq_vectors/local_timer_exit");
+  options.insert(options.begin(), {"--json", "--strict", "-p", workload.id()});
+  Tracer tracer("irqslower", options);
+  workload.release();
+  workload.truth();
+  auto report = tracer.stop();
+  trace.stop();
+  auto truth = trace.lines(workload.pid()).size();
+  if (!truth) throw Skip("no timer interrupted the process");
+  return {std::move(report), truth};
+}
+
+TOOL_TEST(Irqslower, EveryRun) {
+  auto [report, truth] = of_a_process({"--vectors", "0"});
+  std::size_t timers = 0;
+  for (auto& line : report.body) {
+    EXPECT_EQ(line["comm"].str(), "sleeper");
+    EXPECT_LT(line["latency_ns"].u64(), 1'000'000'000u);
+    EXPECT_FALSE(line["name"].str().empty());
+    if (line["name"].str() != "local_timer") continue;
+    EXPECT_EQ(std::to_string(line["irq"].u64()), kTimer);
+    EXPECT_GT(line["latency_ns"].u64(), 0u);
+    timers++;
+  }
+  EXPECT_EQ(timers, truth);
+}
+
+TOOL_TEST(Irqslower, OneVectorThatIsSlow) {
+  auto [report, truth] = of_a_process({"--vectors", "-i", kTimer, "2"});
+  for (auto& line : report.body) {
+    EXPECT_EQ(line["name"].str(), "local_timer");
+    EXPECT_GE(line["latency_ns"].u64(), 2'000u);
+  }
+  EXPECT_LE(report.body.size(), truth);
+  EXPECT_GE(report.body.size() + report.ledger["filtered"].u64(), truth);
+}
+
+TOOL_TEST(Irqslower, HandlersOfDevices) {
+  require_tool("irqslower");
+  Trace trace("irq/irq_handler_exit");
+  Tracer tracer("irqslower", {"--json", "--strict", "0"});
+  run({"sh", "-c",
+       "for i in $(seq 30); do dd if=/dev/zero of=irqslower.tmp bs=64k count=1 "
+       "conv=fsync 2>/dev/null; done; rm irqslower.tmp"});
+  auto report = tracer.stop();
+  trace.stop();
+  auto truth = trace.lines().size();
+  if (!truth) throw Skip("no device interrupts here");
+  // The trace starts before the tool and ends after it.
+  EXPECT_LE(report.body.size(), truth);
+  EXPECT_GE(report.body.size(), truth / 2);
+  for (auto& line : report.body) EXPECT_NE(line["name"].str(), "local_timer");
+}
+
+TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
+  require_tool("irqslower");
+  auto result = run({tool_path("irqslower"), "--vectors", "--duration", "0.5", "0"});
+  if (result.status == 3) throw Skip(result.err);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.out.find("TIME          CPU   IRQ HANDLER                      LAT(us) COMM\n"),
+            std::string::npos)
+      << result.out.substr(0, 300);
+  for (auto* bad : {"-1", "x"})
+    EXPECT_NE(run({tool_path("irqslower"), "--", bad}).status, 0) << bad;
+}
+
+const DeclareTests declared{{
+    .name = "irqslower",
+    .reports = {{ReportKind::events}},
+    .events = {{"--vectors", "0"}, {"sleeper", "--sleeps", "1", "--spin", "300"}},
+    .stress = {.workload = "sleeper",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--sleeps", "1", "--spin", std::to_string(n)};
+               },
+               .events = 1000,
+               .options = {"--vectors", "-i", kTimer, "0"},
+               .shown = stress::one,
+               .tiny = {"--ring-size", "4096"},
+               .kernel_event = "irq_vectors/local_timer_exit"},
+    .long_run = {{.arguments = {"--vectors", "100"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest
