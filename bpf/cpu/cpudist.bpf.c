@@ -2,7 +2,7 @@
 /* cpudist: how long tasks stay on their CPUs at a time, or off them. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
-#include "lib/stopped.bpf.h"
+#include "lib/since.bpf.h"
 #include "cpu/cpudist.h"
 
 OPT(bool, by_pid);
@@ -68,7 +68,7 @@ inline_ void stint_ends(struct on_cpu *on, struct task_struct *t, u32 pid, enum 
 	if (!on->task || !wanted(t, pid))
 		return;
 	if (on->task != (u64)t) { /* the kernel has left out the switch to it */
-		if (!tracing_stopped)
+		if (end_missed(on->start))
 			count(LEDGER_UNMATCHED);
 	} else if (wanted_type(type)) {
 		add(t, since(on->start, now));
@@ -119,7 +119,7 @@ int off_switch(u64 *ctx)
 	if (wanted(prev, prev->pid) && wanted_type(type_of(ctx))) {
 		off = task_slot_make(prev);
 		if (off) {
-			if (off->start) /* the kernel has left out the switch to it */
+			if (end_missed(off->start)) /* the kernel has left out the switch to it */
 				count(LEDGER_UNMATCHED);
 			off->start = now;
 		}

@@ -49,7 +49,6 @@ inline_ int end(u64 *ctx, const char *name, bool spurious)
 	return 0;
 }
 
-/* Programs are attached in this order: ends first, or the first starts would have none. */
 SEC("tp_btf/irq_handler_exit")
 int on_exit(u64 *ctx)
 {

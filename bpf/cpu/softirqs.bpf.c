@@ -46,7 +46,6 @@ inline_ bool ended(u32 vector, u64 *ns, u64 *irq_ns)
 	return true;
 }
 
-/* Programs are attached in this order: ends first, or the first starts would have none. */
 SEC("tp_btf/softirq_exit")
 int on_exit(u64 *ctx)
 {
@@ -83,7 +82,7 @@ int on_entry(u64 *ctx)
 	cpu = cpu_slot(&cpus);
 	if (!cpu)
 		return 0;
-	if (cpu->at[vector].start && !tracing_stopped) /* whose end was not seen */
+	if (end_missed(cpu->at[vector].start))
 		count(LEDGER_UNMATCHED);
 	cpu->under_way |= 1ULL << vector;
 	cpu->at[vector].irq_ns = cpu->irq_ns;

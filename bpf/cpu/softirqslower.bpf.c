@@ -59,7 +59,6 @@ inline_ void show(u64 *ctx, struct softirq *s, enum softirqslower_stage stage, u
 	emit_end_stack(ctx, e, sizeof(*e));
 }
 
-/* Programs are attached in this order: what ends first, or the first starts would have no end. */
 SEC("tp_btf/softirq_exit")
 int on_exit(u64 *ctx)
 {
@@ -82,7 +81,7 @@ int on_entry(u64 *ctx)
 
 	if (!s)
 		return 0;
-	if (s->start && !tracing_stopped) /* whose end was not seen */
+	if (end_missed(s->start))
 		count(LEDGER_UNMATCHED);
 	raised = s->raised;
 	s->raised = 0;
