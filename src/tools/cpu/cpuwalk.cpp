@@ -65,7 +65,7 @@ AggregateReport ticks(std::string_view key, std::string_view of, std::vector<int
 TOOL(cpuwalk) {
   return {
       .name = "cpuwalk",
-      .summary = "which CPUs run tasks, as a linear histogram of samples",
+      .summary = "which CPUs run tasks, at each tick of a clock, as a histogram",
       .description =
           "At each tick of a clock, on each CPU: does it run a task? The histogram has a line for "
           "each CPU, also for those that were idle, with the number of ticks at which it was busy. "
@@ -84,7 +84,8 @@ TOOL(cpuwalk) {
       .object = skeleton<cpuwalk_bpf>(),
       .positionals = shared::interval_count(),
       .options =
-          joined({{shared::frequency("samples per second and CPU (default: 99)", kMostClockHz),
+          joined({{flag(0, "per-node", "a line for each NUMA node", setting(&Opt::by_node)),
+                   shared::frequency("samples per second and CPU (default: 99)", kMostClockHz),
                    shared::sample_period(
                        0, "nanoseconds of a CPU's clock per sample, instead of a frequency",
                        kLeastClockPeriod),

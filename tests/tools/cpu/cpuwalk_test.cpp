@@ -24,10 +24,7 @@ TOOL_TEST(Cpuwalk, BusyOnTheCpuOfTheTasks) {
   for (auto& line : report.body) {
     EXPECT_TRUE(&line == &report.body.front() || line["cpu"].u64() > last) << "by number";
     last = line["cpu"].u64();
-    EXPECT_LE(line["busy"].u64(), line["samples"].u64());
-    EXPECT_NEAR(
-        line["busy_ratio"].real(),
-        static_cast<double>(line["busy"].u64()) / static_cast<double>(line["samples"].u64()), 1e-6);
+    EXPECT_LE(line["busy_ratio"].real(), 1);
     if (line["cpu"].u64() != truth["cpu"].u64()) {
       EXPECT_LE(line["busy"].u64(), 20u) << "its main thread";
       continue;
