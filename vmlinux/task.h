@@ -95,6 +95,7 @@ struct sched_info {
 struct sched_entity {
 	unsigned char sched_delayed;
 	u64 exec_start;
+	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 
