@@ -42,6 +42,9 @@ struct k_sigaction {
 
 struct signal_struct {
 	atomic_t live;
+	int group_exit_code;
+	unsigned int flags;
+	unsigned long maxrss;
 	struct mm_struct *oom_mm;
 };
 
