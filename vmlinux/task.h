@@ -45,6 +45,7 @@ struct signal_struct {
 	int group_exit_code;
 	unsigned int flags;
 	unsigned long maxrss;
+	short oom_score_adj;
 	struct mm_struct *oom_mm;
 };
 
