@@ -4,6 +4,7 @@
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
 #include "lib/program.bpf.h"
+#include "lib/since.bpf.h"
 #include "memory/vmscan.h"
 
 OPT(bool, distributed);
@@ -32,7 +33,7 @@ inline_ int begin(u32 kind)
 	if (!w)
 		return 0;
 	start = kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
-	if (*start)
+	if (end_missed(*start))
 		count(LEDGER_UNMATCHED);
 	*start = bpf_ktime_get_ns();
 	return 0;
@@ -44,11 +45,12 @@ inline_ int end(u32 kind, u64 freed)
 	struct vmscan_key key = { .kind = kind };
 	u64 *start, ns;
 
-	start = w ? kind == VMSCAN_SLAB ? &w->slab : &w->reclaim : NULL;
-	if (!start || !*start) {
-		/* It began before tracing did, or its start was lost. */
-		if (!filter.on || filter_matches(current_task()))
-			count(LEDGER_UNMATCHED);
+	/* Not wanted, not tracked (counted there), or it began before tracing did. */
+	if (!w)
+		return 0;
+	start = kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
+	if (!*start) {
+		count(LEDGER_UNMATCHED);
 		return 0;
 	}
 	ns = since(*start, bpf_ktime_get_ns());

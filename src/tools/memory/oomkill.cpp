@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "kernel/load_averages.hpp"
 #include "oomkill.skel.h"
 
 using namespace coretap;
@@ -46,9 +47,18 @@ std::uint64_t limit_bytes(const Event& e) {
   return (memory_kb("MemTotal") + memory_kb("SwapTotal")) << 10;
 }
 
-std::string load_averages(const Event&) {
-  auto line = read_file("/proc/loadavg").value_or("");
-  return line.substr(0, line.find('\n'));
+template <auto Member>
+Value load(const Event&) {
+  auto averages = load_averages();
+  if (!averages) return {};
+  return (*averages).*Member;
+}
+
+std::string loads() {
+  auto a = load_averages();
+  if (!a) return "-";
+  return fmt::format("{:.2f} {:.2f} {:.2f} {}/{}", a->one, a->five, a->fifteen, a->running,
+                     a->total);
 }
 
 std::string sentence(const Event& e) {
@@ -59,7 +69,7 @@ std::string sentence(const Event& e) {
       "Triggered by PID {} (\"{}\"), {} of PID {} (\"{}\"), {} pages, loadavg: {}{}, anon-rss: {} "
       "kB, file-rss: {} kB, shmem-rss: {} kB",
       e.trigger.pid, trigger_comm(e), e.killed ? "OOM kill" : "OOM, end already under way,",
-      e.victim.pid, victim_comm(e), limit_bytes(e) / in_bytes(1), load_averages(e), memcg,
+      e.victim.pid, victim_comm(e), limit_bytes(e) / in_bytes(1), loads(), memcg,
       in_bytes(e.anon) >> 10, in_bytes(e.file) >> 10, in_bytes(e.shmem) >> 10);
 }
 
@@ -151,8 +161,14 @@ TOOL(oomkill) {
                                     "memory cgroup of the victim; 0: none")
                    .with("json"),
                derived<Event, memcg_path>("memcg_path", "PATH", as::text, "its path").with("json"),
-               derived<Event, load_averages>("load_averages", "LOADAVG", as::text,
-                                             "/proc/loadavg when printed")
+               derived<Event, load<&LoadAverages::one>>("load_1m", "LOAD1", as::number,
+                                                        "load average of the last minute")
+                   .with("json"),
+               derived<Event, load<&LoadAverages::five>>("load_5m", "LOAD5", as::number,
+                                                         "load average of five minutes")
+                   .with("json"),
+               derived<Event, load<&LoadAverages::fifteen>>("load_15m", "LOAD15", as::number,
+                                                            "load average of fifteen minutes")
                    .with("json")},
               "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
