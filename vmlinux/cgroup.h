@@ -4,6 +4,8 @@
 
 /* include/linux/kernfs.h */
 struct kernfs_node {
+	struct kernfs_node *__parent;
+	const char *name;
 	u64 id;
 };
 
@@ -23,6 +25,24 @@ struct cgroup {
 	struct cgroup_root *root;
 };
 
+/* include/linux/cgroup_subsys.h: its number depends on the kernel's configuration */
+enum cgroup_subsys_id {
+	memory_cgrp_id = 4,
+};
+
 struct css_set {
+	struct cgroup_subsys_state *subsys[15];
 	struct cgroup *dfl_cgrp;
+};
+
+/* include/linux/page_counter.h, include/linux/memcontrol.h */
+struct page_counter {
+	atomic_long_t usage;
+	unsigned long max;
+	struct page_counter *parent;
+};
+
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+	struct page_counter memory;
 };

@@ -3,7 +3,14 @@
 #pragma once
 
 /* include/linux/mm_types.h, include/linux/mm.h */
+struct percpu_counter {
+	s64 count;
+};
+
 struct mm_struct {
+	atomic_long_t pgtables_bytes;
+	unsigned long total_vm;
+	struct percpu_counter rss_stat[4];
 	unsigned long start_stack;
 	unsigned long arg_start;
 	unsigned long arg_end;

@@ -42,6 +42,10 @@ struct k_sigaction {
 
 struct signal_struct {
 	atomic_t live;
+	int group_exit_code;
+	unsigned int flags;
+	unsigned long maxrss;
+	short oom_score_adj;
 	struct mm_struct *oom_mm;
 };
 
@@ -95,6 +99,7 @@ struct sched_info {
 struct sched_entity {
 	unsigned char sched_delayed;
 	u64 exec_start;
+	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 

@@ -38,8 +38,7 @@ inline_ void describe(struct exec_record *r, struct task_struct *parent, s32 ret
 	e->ret = ret;
 	e->max_args = max_args;
 	e->what = quote ? EXECSNOOP_QUOTE : 0;
-	e->ppid = view_pidns ? pid_seen(BPF_CORE_READ(parent, group_leader, thread_pid)) :
-			       BPF_CORE_READ(parent, tgid);
+	e->ppid = process_of(parent);
 	e->cpu = bpf_get_smp_processor_id();
 	bpf_core_read_str(e->parent_comm, sizeof(e->parent_comm), &parent->comm);
 	e->file.at = sizeof(*e);

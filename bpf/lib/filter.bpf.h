@@ -96,8 +96,7 @@ inline_ bool filter_matches(struct task_struct *t)
 	u32 id;
 
 	if (filter.by_tgid) {
-		id = view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
-				  BPF_CORE_READ(t, tgid);
+		id = process_of(t);
 		if (!bpf_map_lookup_elem(&filter_tgids, &id))
 			return false;
 	}

@@ -13,8 +13,7 @@ inline_ bool keep_parent(struct task_struct *t)
 
 	if (!wanted_parent)
 		return true;
-	id = view_pidns ? pid_seen(BPF_CORE_READ(t, real_parent, group_leader, thread_pid)) :
-			  BPF_CORE_READ(t, real_parent, tgid);
+	id = process_of(BPF_CORE_READ(t, real_parent));
 	if (id == wanted_parent)
 		return true;
 	count(LEDGER_FILTERED);

@@ -38,6 +38,13 @@ inline_ u32 task_tgid(struct task_struct *t)
 	return view_pidns ? pid_seen(t->group_leader->thread_pid) : t->tgid;
 }
 
+/* The process of any task whose address is known. */
+inline_ u32 process_of(struct task_struct *t)
+{
+	return view_pidns ? pid_seen(BPF_CORE_READ(t, group_leader, thread_pid)) :
+			    BPF_CORE_READ(t, tgid);
+}
+
 /* Bytes behind the terminator may be left of an older name: two equal names have equal bytes. */
 inline_ u64 cut_at_nul(u64 word)
 {

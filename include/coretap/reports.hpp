@@ -249,6 +249,7 @@ struct TimeColumn {
   enum Kind {
     since_start,  ///< seconds since tracing began
     wall,         ///< local time of day
+    utc,          ///< time of day in UTC
   } kind = since_start;
   std::string_view title = "TIME(s)";
   int width = 14;

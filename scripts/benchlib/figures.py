@@ -154,6 +154,10 @@ def runqlat(bench):
     return _beside_peer(bench, "runqlat", Switches(), ["sched_switch"], 0.25)
 
 
+def runqslower(bench):
+    return _beside_peer(bench, "runqslower", Switches(), ["sched_switch"], 0.6)
+
+
 def biolatency(bench):
     return _beside_peer(bench, "biolatency", Writes(bench.options.io_dir), ["block_rq_issue", "block_rq_complete"], 0.7)
 
@@ -435,6 +439,7 @@ def size(bench):
 
 FIGURES = {
     "runqlat": (runqlat, "ns per context switch, and the slowdown"),
+    "runqslower": (runqslower, "the same"),
     "offcputime": (offcputime, "the same, by default and with -K"),
     "offwaketime": (offwaketime, "the same, beside offcputime and wakeuptime at once"),
     "profile": (profile, "99 samples a second: ns per sample, and the slowdown of a busy machine"),

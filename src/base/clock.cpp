@@ -35,6 +35,11 @@ tm local_time(std::int64_t wall_ns) {
   return local;
 }
 
+std::string time_of_day(const tm& t, std::int64_t wall_ns) {
+  return fmt::format("{:02}:{:02}:{:02}.{:03}", t.tm_hour, t.tm_min, t.tm_sec,
+                     wall_ns / 1'000'000 % 1000);
+}
+
 }  // namespace
 
 std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC)); }
@@ -48,9 +53,15 @@ std::string wall_time() {
 
 std::string wall_time(std::uint64_t monotonic) {
   auto wall = to_wall(monotonic);
-  auto local = local_time(wall);
-  return fmt::format("{:02}:{:02}:{:02}.{:03}", local.tm_hour, local.tm_min, local.tm_sec,
-                     wall / 1'000'000 % 1000);
+  return time_of_day(local_time(wall), wall);
+}
+
+std::string utc_time(std::uint64_t monotonic) {
+  auto wall = to_wall(monotonic);
+  time_t seconds = wall / 1'000'000'000;
+  tm utc{};
+  gmtime_r(&seconds, &utc);
+  return time_of_day(utc, wall);
 }
 
 std::string iso_time(std::uint64_t monotonic) {

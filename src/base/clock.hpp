@@ -13,6 +13,9 @@ std::string wall_time();
 /// "13:05:59.123", local time, for a moment of the monotonic clock.
 std::string wall_time(std::uint64_t monotonic);
 
+/// The same in UTC.
+std::string utc_time(std::uint64_t monotonic);
+
 /// ISO 8601 with milliseconds and zone, for a moment of the monotonic clock.
 std::string iso_time(std::uint64_t monotonic);
 

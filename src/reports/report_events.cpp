@@ -88,6 +88,7 @@ class EventReporter : public Reporter {
 
   static std::string time(const Session& s, const TimeColumn& column, std::uint64_t at) {
     if (column.kind == TimeColumn::wall) return fmt::format("{:<{}} ", wall_time(at), column.width);
+    if (column.kind == TimeColumn::utc) return fmt::format("{:<{}} ", utc_time(at), column.width);
     auto since = at - std::min<std::uint64_t>(s.began_ns, at);
     return fmt::format("{:<{}.6f} ", static_cast<double>(since) / 1e9, column.width);
   }
@@ -159,6 +160,7 @@ constexpr std::uint64_t kRingWithStacks = 1 << 20;
 constexpr std::uint64_t kRingOfHighRate = 2 << 20;
 
 const char* time_words(const TimeColumn& t) {
+  if (t.kind == TimeColumn::utc) return "the time of day in UTC";
   return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
 }
 

@@ -3,7 +3,7 @@
 #include <dirent.h>
 
 static const char *dir;
-static uint64_t threads = 3, wanted = 20, seconds = 20, limit = 16 * WL_MIB;
+static uint64_t threads = 3, wanted = 20, seconds = 20, limit = 16 * WL_MIB, kills;
 static bool memcg, force;
 
 /* An event of the small zone is as good as one of the big. */
@@ -16,6 +16,8 @@ static struct {
 	volatile uint64_t deadline;
 	volatile uint64_t read_bytes, touched_bytes;
 	volatile uint32_t stop, boosts;
+	volatile uint32_t forked, turn;
+	volatile pid_t victims[64];
 } * shared;
 
 static char file_path[WL_PATH];
@@ -99,6 +101,37 @@ static void start_thread(pthread_t *thread, void *(*run)(void *))
 		_exit(WL_FAILED);
 }
 
+/* Each needs twice the limit when its turn comes, and is the one that the kernel takes. */
+static void make_victims(int gate)
+{
+	bool all_killed = true;
+	char byte;
+
+	anon_bytes = 2 * limit;
+	for (uint32_t i = 0; i < kills; i++) {
+		pid_t pid = wl_fork();
+
+		if (pid == 0) {
+			wl_write_file("/proc/self/oom_score_adj", "1000");
+			while (shared->turn <= i)
+				wl_nap_ms(1);
+			hold_anonymous();
+			_exit(WL_OK);
+		}
+		shared->victims[i] = pid;
+		shared->forked = i + 1;
+	}
+	(void)!read(gate, &byte, 1);
+	for (uint32_t i = 0; i < kills; i++) {
+		int status;
+
+		shared->turn = i + 1;
+		status = wl_reap(shared->victims[i]);
+		all_killed &= WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	}
+	_exit(all_killed ? WL_OK : WL_FAILED);
+}
+
 static void child_main(int gate)
 {
 	pthread_t all[65];
@@ -106,8 +139,11 @@ static void child_main(int gate)
 	char byte;
 
 	/* If memory runs out after all, the kernel shall take this process and no other. */
-	wl_write_file("/proc/self/oom_score_adj", "1000");
+	if (!kills)
+		wl_write_file("/proc/self/oom_score_adj", "1000");
 	(void)!read(gate, &byte, 1);
+	if (kills)
+		make_victims(gate);
 	if (!memcg)
 		hold_anonymous();
 	start_thread(&all[n++], read_file);
@@ -191,6 +227,10 @@ static void make_memcg(void)
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
 	if (!wl_write_file(path, text))
 		wl_die(WL_CANNOT, "%s: %m", path);
+	/* What could be swapped out would not have to be killed; without swap there is no file. */
+	cg_file(cg_version == 2 ? "memory.swap.max" : "memory.swappiness", path, sizeof(path));
+	if (kills)
+		wl_write_file(path, "0");
 }
 
 static void enter_memcg(pid_t pid)
@@ -290,6 +330,8 @@ int main(int argc, char **argv)
 	const struct wl_opt opts[] = {
 		{"memcg", WL_FLAG, &memcg, NULL, "reclaim in a memory cgroup of our own"},
 		{"limit", WL_NUM, &limit, "BYTES", "of that cgroup"},
+		{"kills", WL_NUM, &kills, "N",
+		 "in that cgroup so many processes one after another need more than there is"},
 		{"events", WL_NUM, &wanted, "N", "go on until the count of stalls grew so much"},
 		{"seconds", WL_NUM, &seconds, "S", "give up (77) after so long"},
 		{"threads", WL_NUM, &threads, "K", "threads that allocate (not --memcg)"},
@@ -310,6 +352,8 @@ int main(int argc, char **argv)
 		 opts);
 	if (threads < 1 || threads > 64 || seconds < 1 || seconds > 600 || limit < 4 * WL_MIB)
 		wl_die(WL_USAGE, "want 1 to 64 threads, 1 to 600 seconds, a limit of 4m or more");
+	if (kills && (!memcg || kills > WL_COUNT(shared->victims)))
+		wl_die(WL_USAGE, "--kills: needs --memcg, and at most 64");
 	if (!memcg && wl_meminfo("MemTotal") > 4 * WL_GIB && !force)
 		wl_die(WL_CANNOT, "more than 4 GiB of memory to fill: --memcg, a guest or --force");
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -337,9 +381,17 @@ int main(int argc, char **argv)
 	close(gate[0]);
 	if (memcg)
 		enter_memcg(child);
+	if (kills)
+		(void)!write(gate[1], "x", 1);
+	while (shared->forked < kills && kill(child, 0) == 0)
+		wl_nap_ms(1);
 
 	wl_ready_begin();
 	wl_i64("worker_pid", child);
+	wl_open("victims", '[');
+	for (uint32_t i = 0; i < shared->forked; i++)
+		wl_i64(NULL, shared->victims[i]);
+	wl_close(']');
 	wl_ready_end();
 
 	wl_count(&before, "/proc/vmstat", vm_keys, WL_COUNT(vm_keys));
@@ -354,7 +406,7 @@ int main(int argc, char **argv)
 		if (!waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid)
 			break;
 		grown = memcg ? memcg_events() : vmstat("allocstall*") - before.value[0];
-		if (grown >= wanted)
+		if (grown >= wanted && !kills)
 			break;
 		/* kswapd is given two seconds to fall behind by itself. */
 		if (!full && wl_meminfo("MemFree") < cache / 2)

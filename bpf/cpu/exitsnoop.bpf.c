@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* exitsnoop: processes that end, or threads. */
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "cpu/exitsnoop.h"
+
+OPT(bool, failed_only);
+OPT(bool, threaded);
+
+#define SIGNAL_GROUP_EXIT 4
+
+/* What its parent gets: of exit_group() or a signal, else of the first thread, ended long ago or
+ * not. */
+inline_ u32 process_code(struct task_struct *t)
+{
+	if (t->signal->flags & SIGNAL_GROUP_EXIT)
+		return t->signal->group_exit_code;
+	return t->group_leader->exit_code;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0], *shown;
+	bool ended = last_thread_exits(ctx);
+	struct exitsnoop_event *e;
+	u32 code;
+
+	if (!threaded && !ended)
+		return 0;
+	shown = threaded ? t : t->group_leader;
+	if (!keep_task(shown))
+		return 0;
+	code = threaded ? t->exit_code : process_code(t);
+	if (failed_only && !code) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->age_ns = since(shown->start_time, e->head.time_ns);
+	e->code = code;
+	e->ended = ended;
+	e->ppid = process_of(shown->real_parent);
+	if (ended)
+		e->max_rss = t->signal->maxrss;
+	identify_task(&e->who, shown);
+	emit_end(e);
+	return 0;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* pidpersec: new processes and threads. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "cpu/pidpersec.h"
+
+SUMS(forks, struct pidpersec_sums)
+
+/* The parent of a process made with CLONE_PARENT is another task than the one that makes it. */
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *maker = (void *)ctx[0], *child = (void *)ctx[1];
+
+	if (!keep_task(maker))
+		return 0;
+	if (child->tgid == maker->tgid)
+		SUM_ADD(forks, threads, 1);
+	else
+		SUM_ADD(forks, processes, 1);
+	return 0;
+}

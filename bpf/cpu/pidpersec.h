@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_PIDPERSEC_H
+#define CORETAP_PIDPERSEC_H
+
+#include "lib/shared.h"
+
+/* They only grow. One per CPU, a cache line each. */
+struct pidpersec_sums {
+	__u64 processes;
+	__u64 threads;
+	__u64 pad[6];
+};
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* runqslower: tasks that waited long for a CPU, and who had it. */
+#include "lib/emit.bpf.h"
+#include "lib/run_delay.bpf.h"
+#include "cpu/runqslower.h"
+
+OPT(__u64, min_ns);
+
+#define TURNS 32 /* a power of two */
+
+/* A task's time on a CPU, up to a switch. */
+struct turn {
+	u64 until, ns;
+	u64 tid; /* as the loader shows it; 0: idle */
+	char comm[COMM_LEN];
+};
+
+/* The last ones of a CPU. */
+struct turns {
+	u64 next, since;
+	struct turn at[TURNS];
+};
+
+CPU_SLOTS(turns, struct turns);
+
+inline_ void at_switch(struct task_struct *prev, u64 now)
+{
+	struct turns *all = cpu_slot(&turns);
+	struct turn *turn;
+
+	if (!all)
+		return;
+	turn = &all->at[all->next++ & (TURNS - 1)];
+	turn->until = now;
+	turn->ns = all->since ? since(all->since, now) : 0;
+	turn->tid = task_tid(prev);
+	task_comm(prev, turn->comm);
+	all->since = now;
+}
+
+/*
+ * What this task ran on this CPU since then, in the turns that are known. Not inline: the verifier
+ * then looks at the loop once, and not once for each turn.
+ */
+__noinline u64 ran_since(u64 tid, u64 start)
+{
+	struct turns *all = cpu_slot(&turns);
+	u64 sum = 0;
+
+	for (u32 i = 0; all && i < TURNS; i++) {
+		struct turn *turn = &all->at[i];
+		u64 after = since(start, turn->until);
+
+		if (turn->tid == tid)
+			sum += turn->ns < after ? turn->ns : after;
+	}
+	return sum;
+}
+
+inline_ void name_longest(struct runqslower_event *e, u64 start)
+{
+	struct turns *all = cpu_slot(&turns);
+	u64 longest = 0;
+
+	for (u32 i = 0; all && i < TURNS; i++) {
+		struct turn *turn = &all->at[i];
+		u64 ns;
+
+		if (!turn->tid || turn->until <= start)
+			continue;
+		ns = ran_since(turn->tid, start);
+		if (ns <= longest)
+			continue;
+		longest = ns;
+		e->longest_tid = turn->tid;
+		__builtin_memcpy(e->longest_comm, turn->comm, sizeof(e->longest_comm));
+	}
+	e->longest_ns = longest;
+}
+
+inline_ void waited(u64 *ctx, struct task_struct *t, u64 ns, u64 queued)
+{
+	struct task_struct *prev = (void *)ctx[1];
+	struct runqslower_event *e;
+
+	if (ns < min_ns) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->latency_ns = ns;
+	e->cpu = bpf_get_smp_processor_id();
+	identify_task(&e->who, t);
+	if (queued) {
+		e->previous_known = true;
+		e->previous_tid = task_tid(prev);
+		task_comm(prev, e->previous_comm);
+		name_longest(e, queued);
+	}
+	emit_end(e);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* vmscan: memory reclaim, by what caused it. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
+#include "lib/since.bpf.h"
+#include "memory/vmscan.h"
+
+OPT(bool, distributed);
+
+SUMS(reclaims, struct vmscan_sums)
+HISTOGRAM(durations, struct vmscan_key)
+
+/* What a task is in. Slabs are shrunk as a part of reclaim: both at once. */
+struct under_way {
+	u64 reclaim, slab; /* since when; 0: not */
+	u64 kswapd_ns;     /* of its time on CPUs: what is in the sums or was before */
+};
+
+TASK_SLOT(struct under_way);
+
+#define ADD(counter, n) SUM_ADD(reclaims, counter, n)
+
+inline_ int begin(u32 kind)
+{
+	struct under_way *w;
+	u64 *start;
+
+	if (!keep_current())
+		return 0;
+	w = current_slot(true);
+	if (!w)
+		return 0;
+	start = kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
+	if (end_missed(*start))
+		count(LEDGER_UNMATCHED);
+	*start = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ int end(u32 kind, u64 freed)
+{
+	struct under_way *w = current_slot(false);
+	struct vmscan_key key = { .kind = kind };
+	u64 *start, ns;
+
+	/* Not wanted, not tracked (counted there), or it began before tracing did. */
+	if (!w)
+		return 0;
+	start = kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
+	if (!*start) {
+		count(LEDGER_UNMATCHED);
+		return 0;
+	}
+	ns = since(*start, bpf_ktime_get_ns());
+	*start = 0;
+	if (distributed) {
+		durations_add(&key, ns);
+		return 0;
+	}
+	ADD(runs[kind], 1);
+	ADD(time_ns[kind], ns);
+	ADD(freed[kind], freed);
+	return 0;
+}
+
+PAIR(direct, mm_vmscan_direct_reclaim, begin(VMSCAN_DIRECT), end(VMSCAN_DIRECT, ctx[0]))
+PAIR(memcg, mm_vmscan_memcg_reclaim, begin(VMSCAN_MEMCG), end(VMSCAN_MEMCG, ctx[0]))
+PAIR(node, mm_vmscan_node_reclaim, begin(VMSCAN_NODE), end(VMSCAN_NODE, ctx[0]))
+
+SEC("tp_btf/mm_shrink_slab_start")
+int on_slab_start(u64 *ctx)
+{
+	return begin(VMSCAN_SLAB);
+}
+
+SEC("tp_btf/mm_shrink_slab_end")
+int on_slab_end(u64 *ctx)
+{
+	s32 freed = ctx[2];
+
+	return end(VMSCAN_SLAB, freed > 0 ? freed : 0);
+}
+
+SEC("tp_btf/mm_vmscan_wakeup_kswapd")
+int on_kswapd_wakeup(u64 *ctx)
+{
+	if (keep_current())
+		ADD(kswapd_wakeups, 1);
+	return 0;
+}
+
+/*
+ * Between a run and its sleep kswapd naps, to see whether the memory lasts: what it had of a CPU is
+ * the time of its work. The kernel brings that up to date with each tick and switch.
+ */
+inline_ int kswapd_worked(bool runs)
+{
+	u64 ns = BPF_CORE_READ(current_task(), se.sum_exec_runtime);
+	struct under_way *w;
+
+	if (!keep_current())
+		return 0;
+	ADD(kswapd_runs, runs);
+	w = current_slot(true);
+	if (!w)
+		return 0;
+	if (w->kswapd_ns)
+		ADD(kswapd_ns, since(w->kswapd_ns, ns));
+	w->kswapd_ns = ns;
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_kswapd_wake")
+int on_kswapd_wake(u64 *ctx)
+{
+	return kswapd_worked(true);
+}
+
+SEC("tp_btf/mm_vmscan_kswapd_sleep")
+int on_kswapd_sleep(u64 *ctx)
+{
+	return kswapd_worked(false);
+}
+
+/* Kernels before folios (5.16) pass a page. */
+inline_ int written(void *folio)
+{
+	if (keep_current())
+		ADD(written, folio_pages(folio));
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_write_folio")
+int on_write_folio(u64 *ctx)
+{
+	return written((void *)ctx[0]);
+}
+
+SEC("tp_btf/mm_vmscan_writepage")
+int on_write_page(u64 *ctx)
+{
+	return written((void *)ctx[0]);
+}

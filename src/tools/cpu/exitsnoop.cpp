@@ -1,0 +1,124 @@
+// exitsnoop: processes that end, or threads.
+#include "cpu/exitsnoop.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "exitsnoop.skel.h"
+
+using namespace coretap;
+using Event = exitsnoop_event;
+using Rodata = rodata_of<exitsnoop_bpf>;
+
+namespace {
+
+int code(const Event& e) { return static_cast<int>(e.code); }
+
+std::string signal_of(int number) {
+  auto* name = number < SIGRTMIN ? sigabbrev_np(number) : nullptr;
+  return name ? name : std::to_string(number);
+}
+
+Value status(const Event& e) {
+  if (!e.who.known || !WIFEXITED(code(e))) return {};
+  return static_cast<std::uint64_t>(WEXITSTATUS(code(e)));
+}
+Value signal_name(const Event& e) {
+  if (!WIFSIGNALED(code(e))) return {};
+  return signal_of(WTERMSIG(code(e)));
+}
+bool dumped(const Event& e) { return WIFSIGNALED(code(e)) && WCOREDUMP(code(e)); }
+
+std::string how(const Event& e) {
+  if (WIFEXITED(code(e)))
+    return WEXITSTATUS(code(e)) ? fmt::format("code {}", WEXITSTATUS(code(e))) : "0";
+  auto number = WTERMSIG(code(e));
+  return fmt::format("signal {} ({}){}", number, signal_of(number),
+                     dumped(e) ? ", core dumped" : "");
+}
+
+std::string seconds(const Event& e) {
+  return fmt::format("{:.2f}", static_cast<double>(e.age_ns) / 1e9);
+}
+bool ended(const Event& e) { return e.ended; }
+Value max_rss(const Event& e) {
+  if (!e.ended) return {};
+  return e.max_rss * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+std::string label(const Event&, const FieldContext& context) {
+  return context.config ? std::string(context.config->text("label")) : std::string();
+}
+
+Option threads() {
+  auto option = flag('T', "threaded", "one line per thread", setting(&Rodata::threaded));
+  option.alias = "per-thread";
+  return option;
+}
+
+}  // namespace
+
+TOOL(exitsnoop) {
+  return {
+      .name = "exitsnoop",
+      .summary = "processes that end: how, and after how long",
+      .description =
+          "One line per process, when its last thread ends: how long ago it was forked (AGE), and "
+          "what its parent gets from wait(2): 0, the exit status (code 1), or the signal that "
+          "ended it (signal 9 (KILL)), and whether it left a core dump. A process whose first "
+          "thread ends earlier is shown when it ends as a whole.\n\n"
+          "With -T one line per thread, with the thread's own age and status. With --extended the "
+          "most memory that a process ever had resident (MAXRSS).",
+      .overhead = "one hook per thread that ends",
+      .examples = {{"exitsnoop", "all processes that end"},
+                   {"exitsnoop -x -t", "those that fail, with the time of day"},
+                   {"exitsnoop -T -p 181", "each thread of process 181"},
+                   {"exitsnoop --utc --label web1", "times in UTC, each line marked"}},
+      .questions = {{"Which processes fail or crash, and by which signal?", "exitsnoop -x -t"},
+                    {"Are there processes that only live for a moment?", "exitsnoop"},
+                    {"How much memory did a short-lived process need?", "exitsnoop -e"}},
+      .object = skeleton<exitsnoop_bpf>(),
+      .options = {flag('x', "failed", "only those that did not end with 0",
+                       setting(&Rodata::failed_only)),
+                  threads(), shared::timestamp('t'), flag(0, "utc", "print the time of day in UTC"),
+                  value(0, "label", "LABEL", "print a column with this text",
+                        [](Config&, std::string_view) -> Result<void> { return {}; }),
+                  shared::extended(), shared::duration(), shared::pid(), shared::tid(0),
+                  shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"ends of threads", {{{"on_exit"}}}}},
+      .report =
+          events<Event>(
+              {derived<Event, label>("label", "LABEL", as::text, "text of --label").only("label"),
+               who<&Event::who>(id::comm.titled("PCOMM"), id::pid),
+               field<&Event::ppid>("ppid", "PPID", as::pid, "its parent"),
+               who<&Event::who>(id::tid.with({})),
+               derived<Event, seconds>("age", "AGE(s)", as::wide(as::text, -7), "since its fork")
+                   .in_text(),
+               field<&Event::age_ns>("age_ns", "AGE(ms)", as::milliseconds,
+                                     "time since it was forked")
+                   .with("json"),
+               derived<Event, max_rss>("max_rss_bytes", "MAXRSS(KB)", as::wide(as::kilobytes, 10),
+                                       "most memory resident at once, of a process")
+                   .with("extended"),
+               derived<Event, how>("code", "EXIT_CODE", as::rest, "how it ended").in_text(),
+               derived<Event, status>("exit_status", "STATUS", as::small, "exit status")
+                   .with("json"),
+               derived<Event, signal_name>("signal", "SIGNAL", as::text,
+                                           "signal that ended it, such as KILL")
+                   .with("json"),
+               derived<Event, dumped>("core_dumped", "CORE", as::small, "it left a core dump")
+                   .with("json"),
+               derived<Event, ended>("process_ended", "LAST", as::small,
+                                     "the process ended with this thread")
+                   .with("json"),
+               who<&Event::who>(id::uid.with("json"), id::cgroup)})
+              .timed({{TimeColumn::wall, "TIME", 12, "timestamp"},
+                      {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),
+      .announce = "Tracing processes that end",
+  };
+}

@@ -1,0 +1,88 @@
+// runqslower: tasks that waited long for a CPU, and who had it.
+#include "cpu/runqslower.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "runqslower.skel.h"
+
+using namespace coretap;
+using Event = runqslower_event;
+using Opt = rodata_of<runqslower_bpf>;
+
+namespace {
+
+Value longest_tid(const Event& e) {
+  if (!e.longest_ns) return {};
+  return std::uint64_t{e.longest_tid};
+}
+Value previous_tid(const Event& e) {
+  if (!e.previous_known) return {};
+  return std::uint64_t{e.previous_tid};
+}
+
+}  // namespace
+
+TOOL(runqslower) {
+  return {
+      .name = "runqslower",
+      .summary = "tasks that waited long for a CPU, and which task had it",
+      .description =
+          "One line each time a task gets a CPU after it was ready to run and waited for at least so "
+          "long. It is the kernel's own accounting of run delay (/proc/PID/schedstat), taken at "
+          "each context switch.\n\n"
+          "With --previous the task that ran the longest on that CPU during the wait, and for how "
+          "long (RAN): mostly the cause of the wait. It is found among the last 32 turns of tasks "
+          "on the CPU. JSON and CSV also have the task that left the CPU last, which peers show. "
+          "Of a wait that moved from CPU to CPU only the last one is looked at.\n\n"
+          "Filters ask about the task that waited.",
+      .overhead =
+          "one hook per context switch (three on kernels without run delay accounting), which also "
+          "notes the task that leaves; only long waits reach user space",
+      .examples = {{"runqslower", "waits of 10 ms or more"},
+                   {"runqslower 1000 -P", "of 1 ms or more, and which task ran meanwhile"},
+                   {"runqslower -c system.slice/nginx.service", "of one service"},
+                   {"runqslower 5000 -- make -j8", "of this command and its children"}},
+      .questions = {{"Which task waited long for a CPU, and when?", "runqslower"},
+                    {"Which task keeps others from the CPU?", "runqslower 1000 -P"}},
+      .object = skeleton<runqslower_bpf>(),
+      .positionals = {shared::threshold("MIN_US", 1000,
+                                        "only waits of at least MIN_US microseconds; 0: all",
+                                        setting(&Opt::min_ns), "10000")},
+      .options =
+          joined({{flag('P', "previous", "print the task that ran the longest during the wait"),
+                   shared::duration()},
+                  shared::task_filters()}),
+      .hooks = {{"context switches",
+                 {{{"switch_by_delay"},
+                   {has_field("task_struct", "sched_info"), has_field("sched_info", "run_delay"),
+                    has_field("sched_entity", "cfs_rq")}},
+                  {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::comm, id::pid.with("json"), id::tid.with({}).columns(-6)),
+               field<&Event::latency_ns>("latency_ns", "LAT(us)",
+                                         as::wide(as::whole_microseconds, 14),
+                                         "time that it waited"),
+               field<&Event::longest_comm>("longest_comm", "PREV COMM", as::comm,
+                                           "task that ran the longest on the CPU during the wait")
+                   .with("previous"),
+               derived<Event, longest_tid>("longest_tid", "PREV TID", as::wide(as::pid, -8),
+                                           "its thread id")
+                   .with("previous"),
+               field<&Event::longest_ns>("longest_ns", "RAN(us)", as::whole_microseconds,
+                                         "how long it ran in that time")
+                   .with("previous"),
+               field<&Event::previous_comm>("previous_comm", "LAST COMM", as::comm,
+                                            "task that left the CPU when the wait ended")
+                   .with("json"),
+               derived<Event, previous_tid>("previous_tid", "LAST TID", as::pid,
+                                            "its thread id; 0: idle")
+                   .with("json"),
+               field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 3), "CPU that it got")
+                   .with("json"),
+               who<&Event::who>(id::uid.with("json"), id::cgroup)})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}})
+              .high_rate(),
+      .announce = "Tracing waits for a CPU",
+  };
+}
