@@ -73,7 +73,7 @@ class StackReporter : public Reporter {
     names_.meet(s, *static_cast<const stack_process*>(data));
   }
 
-  void ending(Session& s) override {
+  void ends(Session& s) override {
     if (!waits_.is_open()) return;
     if (auto r = waits_.read(1); !r)
       s.note("waits that are still under way are not shown", r.error());

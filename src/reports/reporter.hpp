@@ -25,8 +25,8 @@ class Reporter {
   virtual void record(Session&, const void*, std::size_t) {}
   /// An interval has passed, or the end has come.
   virtual void report(Session&) {}
-  /// Tracing ends, and all is still attached.
-  virtual void ending(Session&) {}
+  /// Tracing ends, and a last report follows: what is still attached.
+  virtual void ends(Session&) {}
   /// When all has been counted: what losses belong to.
   virtual Result<void> finish(Session&) { return {}; }
   /// Writes elsewhere too: does not end when standard output's reader goes.

@@ -401,7 +401,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   bool complete = reporter.immediate() || (s.config.count && reports >= s.config.count);
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
-  reporter.ending(s);
+  if (!complete && wanted()) reporter.ends(s);
   // What happened until now belongs to the last report; what happens from here on does not.
   const bool stopped = true;
   set_live(s, "tracing_stopped", &stopped, sizeof stopped);
