@@ -2,7 +2,7 @@
 /* chaintrace: in which stack tasks block, who wakes them, who woke that one, and so on. */
 #define CHAIN_MOST 8
 #define STACK_PARTIES (1 + CHAIN_MOST)
-#include "lib/offcpu.bpf.h"
+#include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
 
 OPT_OR(__u32, chain_length, 4);
@@ -45,6 +45,15 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
+inline_ void add_wakers(struct stack_row *entry, struct off *off)
+{
+	for (u32 i = 0; i < CHAIN_MOST; i++) {
+		if (i >= off->wakers)
+			break;
+		entry->party[1 + i] = off->waker[i];
+	}
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
@@ -76,11 +85,22 @@ int on_switch(u64 *ctx)
 		return 0;
 	__builtin_memset(entry, 0, sizeof(*entry));
 	party_off_cpu(&entry->party[0], next, &off->at, &kernel);
-	for (u32 i = 0; i < CHAIN_MOST; i++) {
-		if (i >= off->wakers)
-			break;
-		entry->party[1 + i] = off->waker[i];
-	}
+	add_wakers(entry, off);
 	stack_add(entry, kernel, ns);
 	return 0;
+}
+
+inline_ void add_waiting(struct task_struct *t, u64 now)
+{
+	struct off *off = task_slot(t);
+	bool woken = off && off->at.start && off->wakers;
+	u64 from = waits_since(t, off ? &off->at.start : NULL);
+
+	if (!from || (off && !off->wanted) || (!woken && is_queued(t)) ||
+	    !wanted_so_far(since(from, now)))
+		return;
+	party_waiting(&waiting_row.party[0], t, off ? &off->at : NULL);
+	if (woken)
+		add_wakers(&waiting_row, off);
+	stack_add(&waiting_row, &waiting_stack, since(from, now));
 }

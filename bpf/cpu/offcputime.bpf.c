@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offcputime: where tasks leave the CPU, and how long until they are back. */
-#include "lib/offcpu.bpf.h"
+#include "lib/still_waiting.bpf.h"
 
 struct off {
 	struct off_cpu at;
@@ -35,4 +35,17 @@ int on_switch(u64 *ctx)
 	party_off_cpu(p, next, &off->at, &kernel);
 	stack_add(&entry, kernel, ns);
 	return 0;
+}
+
+inline_ void add_waiting(struct task_struct *t, u64 now)
+{
+	struct off *off = task_slot(t);
+	u64 from = waits_since(t, off ? &off->at.start : NULL);
+	struct stack_party *p = &waiting_row.party[0];
+
+	if (!from || !wanted_so_far(since(from, now)))
+		return;
+	p->state = is_queued(t) ? STACK_RUNNABLE : STACK_TASK;
+	party_waiting(p, t, off ? &off->at : NULL);
+	stack_add(&waiting_row, &waiting_stack, since(from, now));
 }

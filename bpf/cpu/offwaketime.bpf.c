@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* offwaketime: in which stack tasks block, and in which stack who wakes them. */
 #define STACK_PARTIES 2
-#include "lib/offcpu.bpf.h"
+#include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
 
 struct off {
@@ -51,4 +51,18 @@ int on_switch(u64 *ctx)
 		entry.party[1] = off->waker;
 	stack_add(&entry, kernel, ns);
 	return 0;
+}
+
+inline_ void add_waiting(struct task_struct *t, u64 now)
+{
+	struct off *off = task_slot(t);
+	bool woken = off && off->at.start && off->woken;
+	u64 from = waits_since(t, off ? &off->at.start : NULL);
+
+	if (!from || (!woken && is_queued(t)) || !wanted_so_far(since(from, now)))
+		return;
+	party_waiting(&waiting_row.party[0], t, off ? &off->at : NULL);
+	if (woken)
+		waiting_row.party[1] = off->waker;
+	stack_add(&waiting_row, &waiting_stack, since(from, now));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* wakeuptime: who wakes blocked tasks, from which code, after how long. */
 #define STACK_PARTIES 2
-#include "lib/offcpu.bpf.h"
+#include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
 
 struct off {
@@ -53,4 +53,18 @@ int on_waking(u64 *ctx)
 	waker->tid = waker->tgid;
 	stack_add(&entry, NULL, ns);
 	return 0;
+}
+
+/* Nobody has woken it yet. */
+inline_ void add_waiting(struct task_struct *t, u64 now)
+{
+	struct off *off = task_slot(t);
+	u64 from = waits_since(t, off ? &off->start : NULL);
+	struct stack_party *p = &waiting_row.party[0];
+
+	if (!from || is_queued(t) || !wanted_so_far(since(from, now)))
+		return;
+	task_comm(t, p->comm);
+	p->waiting = 1;
+	stack_add(&waiting_row, NULL, since(from, now));
 }

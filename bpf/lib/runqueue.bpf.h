@@ -50,7 +50,6 @@ inline_ bool is_queued(struct task_struct *t)
 #define TASK_NOLOAD 0x400
 #define TASK_FROZEN 0x8000 /* since 6.1 (f5d39b020809), no state before */
 #define PF_FROZEN 0x10000  /* before it; later of a kernel thread */
-#define PF_KTHREAD 0x200000
 
 /* As the load average counts it: 'R' runnable, 'D' uninterruptible, 0 not at all. */
 inline_ char load_state(struct task_struct *t)

@@ -112,8 +112,8 @@ struct stack_party {
 	__u64 user;
 	__u32 tgid; /* as the loader's pid namespace shows them */
 	__u32 tid;
-	__u32 state;
-	__u32 pad;
+	__u32 state;   /* enum stack_state */
+	__u32 waiting; /* off the CPU still, when tracing ended */
 	char comm[COMM_LEN];
 };
 

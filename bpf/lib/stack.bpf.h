@@ -61,17 +61,11 @@ inline_ bool stack_stored(u64 id, u64 before)
 	return id == before && !stack_missed;
 }
 
-/*
- * The key of a kernel stack of so many bytes in the scratch. A function of its own, for the
- * verifier's sake.
- */
-__noinline u64 kernel_stack_key(u32 bytes)
+/* The key of a kernel stack of so many bytes. */
+inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes)
 {
-	struct stack *s = cpu_slot(&stack_scratch);
 	u64 hash = 0;
 
-	if (!s)
-		return 0;
 	s->depth = bytes / 8;
 	s->end = bytes >= stack_depth * 8 ? STACK_END_DEPTH : STACK_END_OPEN;
 	s->guessed = 0;
@@ -82,6 +76,14 @@ __noinline u64 kernel_stack_key(u32 bytes)
 		hash = walk_hash(hash, s->ip[i]);
 	}
 	return stack_key(s, hash);
+}
+
+/* Of one in the scratch. A function of its own, for the verifier's sake. */
+__noinline u64 kernel_stack_key(u32 bytes)
+{
+	struct stack *s = cpu_slot(&stack_scratch);
+
+	return s ? key_of_kernel_frames(s, bytes) : 0;
 }
 
 /* Of the kernel stack in the scratch: its key in `stacks`; 0: there is none. */
@@ -175,12 +177,15 @@ inline_ void party_of(struct stack_party *p, struct task_struct *t)
 	task_comm(t, p->comm);
 }
 
+/* Its state, and whether it waits still, at once. */
+#define party_state(p) (*(u64 *)&(p)->state)
+
 inline_ u64 party_hash(struct stack_party *p)
 {
 	u64 *comm = (u64 *)p->comm;
 	u64 h = p->kernel ^ p->user * 0x9e3779b97f4a7c15ULL ^
 		((u64)p->tid << 32 | p->tgid) * 0xd6e8feb86659fd93ULL ^
-		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ p->state;
+		comm[0] * 0xff51afd7ed558ccdULL ^ comm[1] * 0xc4ceb9fe1a85ec53ULL ^ party_state(p);
 
 	h ^= h >> 32;
 	return h * 0x9e3779b97f4a7c15ULL;
@@ -189,7 +194,7 @@ inline_ u64 party_hash(struct stack_party *p)
 inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
 {
 	return a->kernel == b->kernel && a->user == b->user && a->tid == b->tid &&
-	       a->state == b->state;
+	       party_state(a) == party_state(b);
 }
 
 /*

@@ -5,6 +5,8 @@
 
 #include "lib/coretap.bpf.h"
 
+#define PF_KTHREAD 0x200000
+
 /* The loader's pid namespace; 0 where that is the first one and no translation is needed. */
 OPT(__u32, view_pidns);
 

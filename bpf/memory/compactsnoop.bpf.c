@@ -4,8 +4,6 @@
 #include "lib/filter.bpf.h"
 #include "memory/compactsnoop.h"
 
-#define PF_KTHREAD 0x00200000
-
 /*
  * 5.17 gave these the compact_control instead of page frame numbers (abd4349ff9b8): 4 and 5
  * arguments. Before, the zone and order come from mm_compaction_suitable, which is called first.

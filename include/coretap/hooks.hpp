@@ -72,4 +72,7 @@ std::vector<std::string> words_of_command_line(const Config& config);
 /// The hook of ON_TARGETS.
 Hook traced(std::string_view name, TargetWords words = words_of_command_line);
 
+/// The hook of bpf/lib/still_waiting.bpf.h.
+Hook waits_under_way();
+
 }  // namespace coretap

@@ -320,7 +320,15 @@ struct StackReport {
   std::string_view user_stacks_when = "!kernel-stacks-only";
   /// Where this holds, kernel frames are marked with _[k]; empty: never.
   std::string_view annotated_when = {};
+  /// An iterator program that adds the waits under way when tracing ends; empty: none.
+  std::string_view waits_by = {};
 
+  /// bpf/lib/still_waiting.bpf.h; the tool has the hook waits_under_way().
+  StackReport with_waits() const {
+    auto report = *this;
+    report.waits_by = "on_waiting";
+    return report;
+  }
   /// By the names of tasks there is no process to ask for its functions, unless this is given.
   StackReport user_stacks_with(std::string_view option) const {
     auto report = *this;

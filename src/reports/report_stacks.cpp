@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "program/iterator.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -56,7 +57,11 @@ class StackReporter : public Reporter {
       if (auto* map = s.map(name)) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
-  Result<void> open(Session& s) override { return svg_.open(s); }
+  Result<void> open(Session& s) override {
+    if (attached_waits(s))
+      if (auto r = waits_.open(s.object.get(), report_.waits_by); !r) return r;
+    return svg_.open(s);
+  }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv) s.out.line(layout_->csv_keys());
@@ -68,10 +73,17 @@ class StackReporter : public Reporter {
     names_.meet(s, *static_cast<const stack_process*>(data));
   }
 
+  void ends(Session& s) override {
+    if (!waits_.is_open()) return;
+    if (auto r = waits_.read(1); !r)
+      s.note("waits that are still under way are not shown", r.error());
+  }
+
   void report(Session& s) override {
     auto entries = read(s);
     svg_.begin(layout_->scale());
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
+      if (waits(a) != waits(b)) return waits(a);
       if (layout_->value(a.sum) != layout_->value(b.sum))
         return layout_->value(a.sum) < layout_->value(b.sum);
       return memcmp(a.parties.data(), b.parties.data(), a.parties.size() * sizeof(stack_party)) < 0;
@@ -91,6 +103,13 @@ class StackReporter : public Reporter {
   bool keeps_file() const override { return svg_.keeps_file(); }
 
  private:
+  static bool waits(const Entry& e) { return e.parties.front().waiting != 0; }
+  bool attached_waits(const Session& s) const {
+    if (report_.waits_by.empty()) return false;
+    auto* program =
+        bpf_object__find_program_by_name(s.object.get(), std::string(report_.waits_by).c_str());
+    return program && bpf_program__fd(program) >= 0;
+  }
   static void tell_interrupts(Session& s) {
     auto code = interrupt_code();
     set_variable(s, "irq_code_begin", code.irq_begin);
@@ -160,6 +179,7 @@ class StackReporter : public Reporter {
   std::optional<StackLayout> layout_;
   std::map<std::string, std::uint64_t> folded_;
   SvgReport svg_;
+  Iterator waits_;
 };
 
 const char* entry_words(const StackReport& r) {
@@ -219,6 +239,7 @@ class StackKind : public ReportKind {
     JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};
     add(kind.keys, stack_owner());
     if (timed()) kind.keys.push_back(runnable());
+    if (waits()) kind.keys.push_back(still_waiting());
     kind.keys.push_back(kernel_stack_key());
     add(kind.keys, user_stack_keys());
     if (report_.layout != StackReport::alone) {
@@ -239,6 +260,7 @@ class StackKind : public ReportKind {
     auto all = stack_owner();
     if (timed()) {
       all.push_back(runnable());
+      if (waits()) all.push_back(still_waiting());
       all.push_back(key("total_ns", "integer", "sum of the times"));
     }
     all.push_back(key("count", "integer", "how often"));
@@ -249,6 +271,12 @@ class StackKind : public ReportKind {
 
   void manual(Manual& m) const override {
     m.prose("Entries come in the order of their sums, the largest last.");
+    if (waits())
+      m.prose(
+          "Waits that are under way when tracing ends come first, marked [still waiting], with "
+          "the time until then. Waits that were already under way when tracing started count from "
+          "its start: those of tasks that a filter names, and without a filter those of tasks that "
+          "can run or are in uninterruptible sleep (state D). Of these no user stack is known.");
     m.prose(entry_words(report_));
     m.prose(fmt::format("The sum is in {}.", report_.value_title));
     if (m.has_option("folded")) m.prose(folded_words(report_));
@@ -257,6 +285,10 @@ class StackKind : public ReportKind {
 
  private:
   bool timed() const { return report_.measure == StackReport::time; }
+  bool waits() const { return !report_.waits_by.empty(); }
+  static OutputKey still_waiting() {
+    return key("still_waiting", "boolean", "the wait was under way when tracing ended");
+  }
   static OutputKey runnable() {
     return key("runnable", "boolean", "preempted rather than blocked");
   }

@@ -13,7 +13,8 @@ namespace coretap {
 namespace {
 
 constexpr char kRunnable[] = "[runnable]";  // preempted: waits for a CPU, not for an event
-constexpr char kApart[] = "--";             // between one party's stack and the next one's
+constexpr char kStillWaiting[] = "[still waiting]";
+constexpr char kApart[] = "--";  // between one party's stack and the next one's
 
 const char* context(std::uint32_t state) {
   switch (state) {
@@ -117,11 +118,13 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
       down(path, parties[1], true);
     }
     path.push_back({StackWord::task, false, task.name()});
+    if (task.who.waiting) path.push_back({StackWord::mark, false, kStillWaiting});
     return path;
   }
   path.push_back({StackWord::task, false, task.name()});
   down(path, task, false);
   if (task.who.state == STACK_RUNNABLE) path.push_back({StackWord::mark, false, kRunnable});
+  if (task.who.waiting) path.push_back({StackWord::mark, false, kStillWaiting});
   // From here on the other way: what woke lies above what it woke.
   for (std::size_t i = 1; i < parties.size(); i++) {
     auto& p = parties[i];
@@ -153,7 +156,11 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
     if (auto marks = stack_marks(p.cut, p.guessed); !marks.empty()) out.push_back("    " + marks);
   };
   auto& task = parties.front();
+  auto mark = [&](bool holds, const char* text) {
+    if (holds) out.push_back(fmt::format("    {}", text));
+  };
   if (report_.layout == StackReport::waker) {
+    mark(task.who.waiting, kStillWaiting);
     out.push_back(title("target:", task, false));
     if (parties.size() < 2) return out;
     up(parties[1]);
@@ -169,7 +176,8 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
       out.push_back("    " + printable(word(*f)));
     out.push_back(fmt::format("    {:<16} {}", kApart, kApart));
   }
-  if (task.who.state == STACK_RUNNABLE) out.push_back(fmt::format("    {}", kRunnable));
+  mark(task.who.waiting, kStillWaiting);
+  mark(task.who.state == STACK_RUNNABLE, kRunnable);
   up(task);
   if (report_.layout == StackReport::chain)
     out.push_back(title("target:", task, true));
@@ -185,6 +193,7 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
   json_ids(line, task.who);
   if (report_.measure == StackReport::time)
     line.boolean("runnable", task.who.state == STACK_RUNNABLE);
+  if (!report_.waits_by.empty()) line.boolean("still_waiting", task.who.waiting);
   json_frames(line, task);
   if (report_.layout != StackReport::alone) {
     line.key("wakers").begin_array();
@@ -204,15 +213,19 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
 }
 
 std::string StackLayout::csv_keys() const {
-  return report_.measure == StackReport::time ? "comm,pid,tid,runnable,total_ns,count,stack"
-                                              : "comm,pid,tid,count,stack";
+  if (report_.measure != StackReport::time) return "comm,pid,tid,count,stack";
+  return report_.waits_by.empty() ? "comm,pid,tid,runnable,total_ns,count,stack"
+                                  : "comm,pid,tid,runnable,still_waiting,total_ns,count,stack";
 }
 
 std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack_sum& sum) const {
   auto& task = parties.front();
   auto row = fmt::format("{},{},{},", csv_field(task.name()), task.who.tgid, task.who.tid);
-  if (report_.measure == StackReport::time)
-    row += fmt::format("{},{},", task.who.state == STACK_RUNNABLE, sum.total_ns);
+  if (report_.measure == StackReport::time) {
+    row += fmt::format("{},", task.who.state == STACK_RUNNABLE);
+    if (!report_.waits_by.empty()) row += fmt::format("{},", task.who.waiting != 0);
+    row += fmt::format("{},", sum.total_ns);
+  }
   return row + fmt::format("{},{}", sum.count, csv_field(folded(parties)));
 }
 

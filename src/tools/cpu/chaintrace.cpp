@@ -45,8 +45,11 @@ TOOL(chaintrace) {
                                  "(default: 1000)",
                                  setting(&Opt::chain_age_ns), 1'000'000)},
                          shared::stacks()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
-      .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain},
+      .hooks = {{"context switches", {{{"on_switch"}}}},
+                {"wake-ups", {{{"on_waking"}}}},
+                waits_under_way()},
+      .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain}
+                    .with_waits(),
       .announce = "Tracing blocked time (us) by chains of wakers",
       .exclusive = shared::stack_rules(),
       .check = shared::check_off_cpu,

@@ -15,8 +15,8 @@ TOOL(offcputime) {
           "user stack in which it left. Blocked time (waiting for I/O, locks, timers) and time of "
           "tasks that were preempted and stayed runnable are told apart: the latter end in the "
           "frame [runnable].\n\n"
-          "Times are in microseconds. A task that is still off the CPU when tracing ends has not "
-          "been counted yet.",
+          "Times are in microseconds. Waits that are under way when tracing ends are marked "
+          "[still waiting].",
       .overhead =
           "one hook per context switch with a walk of the user stack; the kernel stack is "
           "walked only for waits within --min-block-time and --max-block-time",
@@ -33,8 +33,8 @@ TOOL(offcputime) {
       .object = skeleton<offcputime_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}}},
-      .report = StackReport{"microseconds off the CPU"},
+      .hooks = {{"context switches", {{{"on_switch"}}}}, waits_under_way()},
+      .report = StackReport{"microseconds off the CPU"}.with_waits(),
       .announce = "Tracing off-CPU time (us) by kernel and user stack",
       .exclusive = shared::stack_rules(),
       .check = shared::check_off_cpu,

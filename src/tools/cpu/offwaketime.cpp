@@ -28,8 +28,11 @@ TOOL(offwaketime) {
       .object = skeleton<offwaketime_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),
-      .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
-      .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain},
+      .hooks = {{"context switches", {{{"on_switch"}}}},
+                {"wake-ups", {{{"on_waking"}}}},
+                waits_under_way()},
+      .report = StackReport{"microseconds off the CPU", StackReport::time, StackReport::chain}
+                    .with_waits(),
       .announce = "Tracing blocked time (us) by the task's and the waker's stack",
       .exclusive = shared::stack_rules(),
       .check = shared::check_off_cpu,

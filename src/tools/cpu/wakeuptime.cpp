@@ -36,9 +36,12 @@ TOOL(wakeuptime) {
                    shared::unwind(), shared::unwind_memory()},
                   shared::kernel_stacks()}),
       .elsewhere = {{'v', "", "--json has the address of each frame; --verbose is about the run"}},
-      .hooks = {{"context switches", {{{"on_switch"}}}}, {"wake-ups", {{{"on_waking"}}}}},
+      .hooks = {{"context switches", {{{"on_switch"}}}},
+                {"wake-ups", {{{"on_waking"}}}},
+                waits_under_way()},
       .report = StackReport{"microseconds blocked", StackReport::time, StackReport::waker}
-                    .user_stacks_with("user-stacks"),
+                    .user_stacks_with("user-stacks")
+                    .with_waits(),
       .announce = "Tracing blocked time (us) by waker and its stack",
       .exclusive = {{"folded", "json"}, {"folded", "csv"}},
       .check = shared::check_off_cpu,

@@ -224,10 +224,10 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
   std::istringstream rows(csv.stop_text());
   std::string row;
   ASSERT_TRUE(std::getline(rows, row));
-  EXPECT_EQ(row, "comm,pid,tid,runnable,total_ns,count,stack");
+  EXPECT_EQ(row, "comm,pid,tid,runnable,still_waiting,total_ns,count,stack");
   bool found = false;
   while (std::getline(rows, row))
-    found |= row.starts_with("sleeper," + workload.id() + "," + workload.id() + ",false,") &&
+    found |= row.starts_with("sleeper," + workload.id() + "," + workload.id() + ",false,false,") &&
              contains(row, "workload_outer;workload_middle;workload_sleep");
   EXPECT_TRUE(found);
 }

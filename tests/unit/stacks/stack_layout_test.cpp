@@ -74,6 +74,26 @@ TEST(StackLayout, Preempted) {
   EXPECT_EQ(StackLayout(kAlone, {}).lines({task}).front(), "    [runnable]");
 }
 
+TEST(StackLayout, StillWaiting) {
+  auto waits = kAlone.with_waits(), woken = kWaker.with_waits();
+  auto task = in_state(STACK_RUNNABLE, reader());
+  task.who.waiting = 1;
+  EXPECT_EQ(folded(waits, {task}),
+            "reader;main;read;pipe_read;schedule;[runnable];[still waiting]");
+  EXPECT_EQ(folded(woken, {task}), "reader;[still waiting]") << "nobody has woken it";
+  auto lines = StackLayout(waits, {}).lines({task});
+  EXPECT_EQ(lines.at(0), "    [still waiting]");
+  EXPECT_EQ(lines.at(1), "    [runnable]");
+  EXPECT_EQ(StackLayout(woken, {}).lines({task}),
+            (Lines{"    [still waiting]", "    target:          reader"}));
+  StackLayout layout(waits, {});
+  Parsed still(layout.json({task}, {5000, 1})), ended(layout.json({reader()}, {5000, 1}));
+  EXPECT_TRUE(still["still_waiting"].GetBool());
+  EXPECT_FALSE(ended["still_waiting"].GetBool());
+  EXPECT_EQ(layout.csv_keys(), "comm,pid,tid,runnable,still_waiting,total_ns,count,stack");
+  EXPECT_TRUE(layout.csv({task}, {5000, 1}).starts_with("reader,5,7,true,true,5000,1,"));
+}
+
 TEST(StackLayout, Styles) {
   EXPECT_EQ(folded(kSamples, {reader()}, {.annotated = true}),
             "reader;main;read;pipe_read_[k];schedule_[k]");

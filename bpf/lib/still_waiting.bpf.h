@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waits that are under way when tracing ends. Just before the programs are detached the loader runs
+ * on_waiting(), an iterator over all tasks (StackReport::with_waits_by). A tool defines
+ * add_waiting().
+ */
+#ifndef CORETAP_STILL_WAITING_BPF_H
+#define CORETAP_STILL_WAITING_BPF_H
+
+#include "lib/offcpu.bpf.h"
+#include "lib/runqueue.bpf.h"
+
+#define TASK_DEAD 0x80
+
+/* Of this iterator alone: other programs of this CPU may interrupt it. */
+struct stack waiting_stack;
+struct stack_row waiting_row;
+
+/* The sum of waiting_row, and the parties of it that the tool fills in. */
+inline_ void add_waiting(struct task_struct *t, u64 now);
+
+/*
+ * Since when the task has been off the CPU; 0: it is not, or is not wanted. What began before
+ * tracing did counts from then on; of tasks that nobody asked for only those that can run or cannot
+ * be interrupted: all others sleep for good reasons. *start: when it was seen to leave, 0: never;
+ * its return is not counted once more.
+ */
+inline_ u64 waits_since(struct task_struct *t, u64 *start)
+{
+	u32 state = task_state(t);
+	u64 from = start ? *start : 0;
+
+	if (!t->pid || t->on_cpu || state & TASK_DEAD)
+		return 0;
+	if (from) {
+		*start = 0;
+		return from;
+	}
+	if (start || !tracing_since || !wanted_thread(t) || !wanted_state(state))
+		return 0;
+	if (filter.on ? !filter_matches(t) : !load_state(t))
+		return 0;
+	return tracing_since;
+}
+
+/* As wanted_time(), of a wait that has not ended. */
+inline_ bool wanted_so_far(u64 ns)
+{
+	return ns >= min_block_ns && (!max_block_ns || ns <= max_block_ns);
+}
+
+__noinline u64 waiting_stack_key(u32 bytes)
+{
+	return key_of_kernel_frames(&waiting_stack, bytes);
+}
+
+inline_ u64 stack_of_waiting(struct task_struct *t)
+{
+	u32 size = stack_depth * 8;
+	long bytes;
+
+	if (!stack_kernel || size > sizeof(waiting_stack.ip))
+		return 0;
+	bytes = bpf_get_task_stack(t, waiting_stack.ip, size, 0);
+	return bytes > 0 ? waiting_stack_key(bytes) : 0;
+}
+
+/* The first party: the task in its stacks; `off` may be NULL. */
+inline_ void party_waiting(struct stack_party *p, struct task_struct *t, struct off_cpu *off)
+{
+	p->kernel = stack_of_waiting(t);
+	p->user = off ? off->user : 0;
+	p->waiting = 1;
+	party_of(p, t);
+}
+
+SEC("iter/task")
+int on_waiting(struct bpf_iter__task *ctx)
+{
+	if (!ctx->task)
+		return 0;
+	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
+	add_waiting(ctx->task, bpf_ktime_get_ns());
+	return 0;
+}
+
+#endif
