@@ -25,6 +25,11 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
+/* include/uapi/linux/bpf.h */
+struct bpf_spin_lock {
+	u32 val;
+};
+
 enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,

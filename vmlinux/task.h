@@ -81,6 +81,7 @@ struct rq {
 	struct scx_rq scx;
 	u64 clock;
 	u64 clock_task;
+	int online;
 };
 
 /* include/linux/task_io_accounting.h */
@@ -94,6 +95,11 @@ struct sched_info {
 	unsigned long long run_delay;
 	unsigned long long last_arrival;
 	unsigned long long last_queued;
+};
+
+/* include/linux/cpumask_types.h; longer where there are more CPUs */
+struct cpumask {
+	unsigned long bits[1];
 };
 
 struct sched_entity {
@@ -111,6 +117,9 @@ struct task_struct {
 	unsigned int on_cpu; /* the same */
 	unsigned int on_rq;  /* int until 7.3: only unsigned numbers may shrink */
 	struct sched_entity se;
+	int nr_cpus_allowed;
+	const struct cpumask *cpus_ptr;
+	struct cpumask cpus_mask;
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 	int exit_code;

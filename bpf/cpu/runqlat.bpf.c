@@ -14,17 +14,34 @@ inline_ void at_switch(struct task_struct *prev, u64 now)
 {
 }
 
-inline_ void waited(u64 *ctx, struct task_struct *next, u64 ns, u64 queued)
+inline_ void add_part(struct runqlat_key *key, enum wait_part part, u64 ns)
+{
+	key->part = part;
+	delays_add(key, ns);
+}
+
+inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 {
 	struct runqlat_key key = {};
 
 	if (by_pid)
-		key.pid = task_tgid(next);
+		key.pid = task_tgid(t);
 	if (by_tid)
-		key.tid = task_tid(next);
+		key.tid = task_tid(t);
 	if (by_pid || by_tid)
-		task_comm(by_tid ? next : next->group_leader, key.comm);
+		task_comm(by_tid ? t : t->group_leader, key.comm);
 	if (by_pidns)
-		key.pidns = BPF_CORE_READ(next, nsproxy, pid_ns_for_children, ns.inum);
-	delays_add(&key, ns);
+		key.pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
+	if (!affinity) {
+		delays_add(&key, w->ns);
+		return;
+	}
+	if (!w->idle_known) {
+		add_part(&key, WAIT_UNKNOWN, w->ns);
+		return;
+	}
+	if (w->idle_ns)
+		add_part(&key, WAIT_CPU_IDLE, w->idle_ns);
+	if (w->ns > w->idle_ns)
+		add_part(&key, WAIT_CPUS_BUSY, w->ns - w->idle_ns);
 }

@@ -78,12 +78,12 @@ inline_ void name_longest(struct runqslower_event *e, u64 start)
 	e->longest_ns = longest;
 }
 
-inline_ void waited(u64 *ctx, struct task_struct *t, u64 ns, u64 queued)
+inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 {
 	struct task_struct *prev = (void *)ctx[1];
 	struct runqslower_event *e;
 
-	if (ns < min_ns) {
+	if (w->ns < min_ns) {
 		count(LEDGER_FILTERED);
 		return;
 	}
@@ -91,14 +91,15 @@ inline_ void waited(u64 *ctx, struct task_struct *t, u64 ns, u64 queued)
 	if (!e)
 		return;
 	e->head.time_ns = bpf_ktime_get_ns();
-	e->latency_ns = ns;
+	e->latency_ns = w->ns;
+	e->idle_ns = w->idle_known ? w->idle_ns : NOT_KNOWN;
 	e->cpu = bpf_get_smp_processor_id();
 	identify_task(&e->who, t);
-	if (queued) {
+	if (w->queued) {
 		e->previous_known = true;
 		e->previous_tid = task_tid(prev);
 		task_comm(prev, e->previous_comm);
-		name_longest(e, queued);
+		name_longest(e, w->queued);
 	}
 	emit_end(e);
 }

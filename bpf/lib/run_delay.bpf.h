@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long tasks wait for a CPU. A tool defines waited() and at_switch(), and has a hook with
- * switch_by_delay or with on_wakeup, on_wakeup_new and switch_by_wakeup.
+ * How long tasks wait for a CPU. A tool defines add_wait() and at_switch(), and has the hooks
+ * shared::run_delay().
  */
 #ifndef CORETAP_RUN_DELAY_BPF_H
 #define CORETAP_RUN_DELAY_BPF_H
 
+#include "lib/allowed_idle.bpf.h"
 #include "lib/filter.bpf.h"
+#include "lib/since.bpf.h"
 
 /* What is known of a task. */
 struct wait {
 	u64 delay; /* its run delay that was given out or was before; or when it was queued */
 	u64 known;
+	u64 idle;    /* with --affinity: idle_so_far() at the start */
+	u64 allowed; /* and of which CPUs */
 };
 
 TASK_SLOT(struct wait);
 
-/*
- * A wanted task has the CPU after a wait. `queued`: when it came to this CPU's queue, by the clock
- * of at_switch(); 0: not known.
- */
-inline_ void waited(u64 *ctx, struct task_struct *t, u64 ns, u64 queued);
+struct waited {
+	u64 ns;
+	u64 queued;  /* when it came to this CPU's queue, by the clock of at_switch(); 0: not known
+		      */
+	u64 idle_ns; /* with --affinity: the part with an idle CPU that it may use */
+	bool idle_known;
+};
+
+/* A wanted task has the CPU after a wait. */
+inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w);
 /* At each switch, before that. */
 inline_ void at_switch(struct task_struct *prev, u64 now);
 
@@ -44,7 +53,7 @@ int switch_by_delay(u64 *ctx)
 			/* Some switches to a task are not reported (seen on 6.18): it waited all
 			 * the same. */
 			if (w->known && delay > w->delay)
-				waited(ctx, prev, delay - w->delay, 0);
+				add_wait(ctx, prev, &(struct waited){ .ns = delay - w->delay });
 			w->delay = delay;
 			w->known = true;
 		}
@@ -66,53 +75,75 @@ int switch_by_delay(u64 *ctx)
 		delay += since(queued, next->se.cfs_rq->rq->clock);
 	if (w)
 		w->delay += delay;
-	waited(ctx, next, delay, queued);
+	add_wait(ctx, next, &(struct waited){ .ns = delay, .queued = queued });
 	return 0;
 }
 
-inline_ int enqueue(struct task_struct *t)
+inline_ int enqueue(struct task_struct *t, u64 now)
 {
 	struct wait *w;
 
 	if (!t->pid || !keep_task(t))
 		return 0;
 	w = task_slot_make(t);
-	if (w)
-		w->delay = bpf_ktime_get_ns();
+	if (!w)
+		return 0;
+	w->delay = now;
+	if (!affinity)
+		return 0;
+	w->allowed = tracing_since ? allowed_cpus(t, now) : IDLE_UNKNOWN;
+	if (w->allowed != IDLE_UNKNOWN)
+		w->idle = idle_so_far(w->allowed, now);
 	return 0;
+}
+
+/* Where the CPUs that it may use have changed meanwhile the part is not known. */
+inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct *t, u64 now)
+{
+	if (w->allowed == IDLE_UNKNOWN || allowed_cpus(t, now) != (u32)w->allowed)
+		return;
+	wait->idle_known = true;
+	wait->idle_ns = since(w->idle, idle_so_far(w->allowed, now));
+	if (wait->idle_ns > wait->ns)
+		wait->idle_ns = wait->ns;
 }
 
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(u64 *ctx)
 {
-	return enqueue((void *)ctx[0]);
+	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int on_wakeup_new(u64 *ctx)
 {
-	return enqueue((void *)ctx[0]);
+	return enqueue((void *)ctx[0], bpf_ktime_get_ns());
 }
 
 SEC("tp_btf/sched_switch")
 int switch_by_wakeup(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
-	u64 now = bpf_ktime_get_ns(), queued;
+	struct waited wait = {};
+	u64 now = bpf_ktime_get_ns();
 	struct wait *w;
 
 	at_switch(prev, now);
+	cpu_switches(next, now);
 	/* Preempted between setting its state and sleeping: state is not 0, yet it stays queued. */
 	if (ctx[0] || !switched_state(ctx))
-		enqueue(prev);
+		enqueue(prev, now);
 	if (!next->pid)
 		return 0;
 	w = task_slot(next);
 	if (!w || !w->delay)
 		return 0;
-	queued = w->delay;
+	wait.queued = w->delay;
+	wait.ns = since(w->delay, now);
 	w->delay = 0;
-	waited(ctx, next, since(queued, now), queued);
+	if (affinity)
+		split_wait(&wait, w, next, now);
+	add_wait(ctx, next, &wait);
 	return 0;
 }
 

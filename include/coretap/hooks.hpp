@@ -72,6 +72,8 @@ std::vector<std::string> words_of_command_line(const Config& config);
 /// The hook of ON_TARGETS.
 Hook traced(std::string_view name, TargetWords words = words_of_command_line);
 
+/// The hooks of bpf/lib/run_delay.bpf.h; the tool has shared::affinity().
+std::vector<Hook> run_delay_hooks();
 /// The hook of bpf/lib/still_waiting.bpf.h.
 Hook waits_under_way();
 

@@ -202,6 +202,15 @@ std::vector<Option> kernel_stacks();  ///< those that make sense without user st
 /// For Tool::exclusive of tools that have them.
 std::vector<std::pair<std::string_view, std::string_view>> stack_rules();
 
+/// Splits waits for a CPU (bpf/lib/allowed_idle.bpf.h).
+template <class Rodata>
+Option affinity() {
+  return flag(
+      0, "affinity",
+      "split waits by whether a CPU was idle that the task may use (also traces wakeups, and "
+      "writes shared memory each time that a CPU becomes idle or busy)",
+      setting(&Rodata::affinity));
+}
 /// Which waits off the CPU count (bpf/lib/offcpu.bpf.h).
 template <class Rodata>
 std::vector<Option> off_cpu() {

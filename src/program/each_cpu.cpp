@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "program/section.hpp"
 #include "program/session.hpp"
 
 namespace coretap {
@@ -25,6 +26,15 @@ Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
     if (bpf_prog_test_run_opts(fd, &options) == 0) continue;
     if (errno == ENXIO) continue;  // it has gone offline meanwhile
     return Error{fmt::format("cannot run {} on CPU {}", program, cpu), strerror(errno)};
+  }
+  return {};
+}
+
+Result<void> start_on_each_cpu(const Session& s) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    if (split_section(bpf_program__section_name(program)).kind != kRun) continue;
+    if (auto run = run_on_each_cpu(s, bpf_program__name(program)); !run) return run;
   }
   return {};
 }

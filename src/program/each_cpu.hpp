@@ -13,5 +13,7 @@ inline constexpr std::string_view kRun = "run";
 /// Runs it once on each CPU that is online, in an interrupt of what runs there, which is its
 /// current task. A program that is not loaded does nothing.
 Result<void> run_on_each_cpu(const Session& s, std::string_view program);
+/// The same with all programs of that section, when all is attached.
+Result<void> start_on_each_cpu(const Session& s);
 
 }  // namespace coretap

@@ -10,15 +10,8 @@
 #include <fmt/format.h>
 
 #include "base/fd.hpp"
-#include "coretap/hooks.hpp"
 
 namespace coretap {
-
-Hook waits_under_way() {
-  return {.name = "waits under way at the end",
-          .candidates = {{{"on_waiting"}}},
-          .optional = "waits that are under way when tracing ends are not shown"};
-}
 
 Result<void> Iterator::open(const bpf_object* object, std::string_view program) {
   program_ = program;

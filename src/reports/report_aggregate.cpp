@@ -62,7 +62,6 @@ class AggregateReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
-    end_interval(s);
     if (report_.totals_size)
       if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
     if (keyed_) return {};

@@ -29,6 +29,7 @@
 #include "cli/parser.hpp"
 #include "coretap/version.hpp"
 #include "program/attach.hpp"
+#include "program/each_cpu.hpp"
 #include "program/filters.hpp"
 #include "program/load.hpp"
 #include "program/maps.hpp"
@@ -77,6 +78,9 @@ void configure(Session& s, Reporter& reporter) {
     set_variable(s, "filter_cpu_on", 1);
   }
   set_variable(s, "own_tgid", static_cast<std::uint64_t>(getpid()));
+  // A set of CPUs that programs can hold has 1024 at most.
+  auto cpu_words = static_cast<std::uint64_t>((possible_cpus() + 63) / 64);
+  set_variable(s, "cpu_words", cpu_words <= 16 ? cpu_words : 0);
   set_variable(s, "page_bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
   reporter.configure(s);
 }
@@ -559,6 +563,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   CpuSlots ledger;
   if (auto r = ledger.open(s.map("ledger")); !r) return fail(r.error());
   if (auto r = reporter->open(s); !r) return fail(r.error());
+  if (auto r = start_on_each_cpu(s); !r) return fail(r.error());
   set_tracing_since(s);
   drop_capabilities(s);
   announce(s);

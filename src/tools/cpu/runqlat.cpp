@@ -9,6 +9,12 @@ using namespace coretap;
 using Opt = rodata_of<runqlat_bpf>;
 using Key = runqlat_key;
 
+namespace {
+
+constexpr std::string_view kParts[] = {"", "cpu_idle", "cpus_busy", "unknown"};
+
+}  // namespace
+
 TOOL(runqlat) {
   return {
       .name = "runqlat",
@@ -17,6 +23,11 @@ TOOL(runqlat) {
           "Time that tasks were ready to run and waited for a CPU, as a log2 histogram: from their "
           "wakeup, or from being preempted, until they run. It is the kernel's own accounting of "
           "run delay (/proc/PID/schedstat), taken at each context switch.\n\n"
+          "With --affinity each wait is split: the part during which some CPU was idle that the "
+          "task may use, where the scheduler could have let it run, and the part during which all "
+          "of them were busy. Each part is in a histogram of its own. Where the set of CPUs that a "
+          "task may use changes while it waits, its wait is in a third one. This way takes the "
+          "time from wakeup to run itself, in place of the kernel's accounting.\n\n"
           "Filters and keys are about the task that waited.",
       .overhead =
           "one hook per context switch (three on kernels without run delay accounting), "
@@ -25,10 +36,13 @@ TOOL(runqlat) {
                    {"runqlat -mT 1", "each second, in milliseconds, with the time"},
                    {"runqlat -P 5 1", "per process, for five seconds"},
                    {"runqlat -c system.slice/nginx.service 10", "what one service waited"},
+                   {"runqlat --affinity 10 1", "is there an idle CPU while tasks wait?"},
                    {"runqlat -- make -j8", "what this command and its children waited"}},
       .questions = {{"Are there too few CPUs: how long do tasks wait for one?", "runqlat 1 10"},
                     {"Does a service get a CPU when it wants one, or is it crowded out?",
                      "runqlat -c system.slice/nginx.service 10"},
+                    {"Do tasks wait although a CPU that they may use is idle?",
+                     "runqlat --affinity 10 1"},
                     {"Which process waits for a CPU?", "runqlat -P 5 1"}},
       .object = skeleton<runqlat_bpf>(),
       .positionals = shared::interval_count(),
@@ -36,16 +50,16 @@ TOOL(runqlat) {
                   flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
                   flag(0, "pidnss", "one histogram per pid namespace; 0: of tasks that are ending",
                        setting(&Opt::by_pidns)),
-                  shared::milliseconds(), shared::timestamp(), shared::pid(), shared::tid(),
-                  shared::uid(), shared::comm(), shared::cgroup(), shared::max_keys()},
-      .hooks = {{"context switches",
-                 {{{"switch_by_delay"},
-                   {has_field("task_struct", "sched_info"), has_field("sched_info", "run_delay"),
-                    has_field("sched_entity", "cfs_rq")}},
-                  {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
+                  shared::affinity<Opt>(), shared::milliseconds(), shared::timestamp(),
+                  shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::max_keys()},
+      .hooks = run_delay_hooks(),
       .report = histogram<Key>(
           "delays", "run queue latency",
-          {field<&Key::pidns>("pid_namespace", "pidns", as::number,
+          {named<&Key::part, kParts>("part", "part", as::text,
+                                     "which part of the waits: cpu_idle, cpus_busy or unknown")
+               .with("affinity"),
+           field<&Key::pidns>("pid_namespace", "pidns", as::number,
                               "pid namespace; 0: of a task that is ending")
                .with("pidnss"),
            who<Key>(id::pid.titled("pid").with("pids"), id::tid.titled("tid").with("tids"),

@@ -11,6 +11,10 @@ using Opt = rodata_of<runqslower_bpf>;
 
 namespace {
 
+Value idle(const Event& e) {
+  if (e.idle_ns == NOT_KNOWN) return {};
+  return std::uint64_t{e.idle_ns};
+}
 Value longest_tid(const Event& e) {
   if (!e.longest_ns) return {};
   return std::uint64_t{e.longest_tid};
@@ -34,6 +38,9 @@ TOOL(runqslower) {
           "long (RAN): mostly the cause of the wait. It is found among the last 32 turns of tasks "
           "on the CPU. JSON and CSV also have the task that left the CPU last, which peers show. "
           "Of a wait that moved from CPU to CPU only the last one is looked at.\n\n"
+          "With --affinity IDLE is the part of the wait during which some CPU was idle that the task "
+          "may use: the scheduler could have let it run. The rest of the wait is for CPUs that "
+          "were all busy.\n\n"
           "Filters ask about the task that waited.",
       .overhead =
           "one hook per context switch (three on kernels without run delay accounting), which also "
@@ -50,19 +57,18 @@ TOOL(runqslower) {
                                         setting(&Opt::min_ns), "10000")},
       .options =
           joined({{flag('P', "previous", "print the task that ran the longest during the wait"),
-                   shared::duration()},
+                   shared::affinity<Opt>(), shared::duration()},
                   shared::task_filters()}),
-      .hooks = {{"context switches",
-                 {{{"switch_by_delay"},
-                   {has_field("task_struct", "sched_info"), has_field("sched_info", "run_delay"),
-                    has_field("sched_entity", "cfs_rq")}},
-                  {{"on_wakeup", "on_wakeup_new", "switch_by_wakeup"}}}}},
+      .hooks = run_delay_hooks(),
       .report =
           events<Event>(
               {who<&Event::who>(id::comm, id::pid.with("json"), id::tid.with({}).columns(-6)),
                field<&Event::latency_ns>("latency_ns", "LAT(us)",
                                          as::wide(as::whole_microseconds, 14),
                                          "time that it waited"),
+               derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
+                                    "part of it during which a CPU was idle that it may use")
+                   .with("affinity"),
                field<&Event::longest_comm>("longest_comm", "PREV COMM", as::comm,
                                            "task that ran the longest on the CPU during the wait")
                    .with("previous"),

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How long some CPU was idle that a task may use (--affinity). For each set of CPUs that waiting
+ * tasks may use there is the time so far with one of them idle: the part of a wait is the
+ * difference of two readings. A CPU that becomes idle or busy brings all sets up to date that it is
+ * in, under a lock each. Sets are few: mostly that of all CPUs, and those of containers; those of a
+ * single CPU are kept apart. A tool has hooks for idle_since_start and for its own program at
+ * sched_switch, which calls cpu_switches().
+ */
+#ifndef CORETAP_ALLOWED_IDLE_BPF_H
+#define CORETAP_ALLOWED_IDLE_BPF_H
+
+#include "lib/task.bpf.h"
+
+OPT(bool, affinity);
+OPT(__u32, cpu_words); /* of a set, 64 CPUs each; 0: the machine has too many */
+
+#define CPU_WORDS 16
+#define CPU_SETS 64
+
+struct cpu_set {
+	u64 words[CPU_WORDS];
+};
+
+struct idle_time {
+	struct bpf_spin_lock lock;
+	u32 used;
+	u64 idle;  /* one of its CPUs is */
+	u64 since; /* when that began */
+	u64 total; /* before that */
+	struct cpu_set set;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPU_SETS);
+	__type(key, u32);
+	__type(value, struct idle_time);
+} idle_sets SEC(".maps");
+
+/* The set of a single CPU, by its number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CPU_WORDS * 64);
+	__type(key, u32);
+	__type(value, struct idle_time);
+} idle_singles SEC(".maps");
+
+/* A set's number in idle_sets. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CPU_SETS);
+	__type(key, struct cpu_set);
+	__type(value, u32);
+} idle_set_numbers SEC(".maps");
+
+struct cpu_idle {
+	u64 idle;
+};
+
+CPU_SLOTS(cpu_idles, struct cpu_idle);
+
+/* A bit for each CPU, set and cleared by adding: 5.10 has no other atomic operation. */
+u64 idle_cpus[CPU_WORDS];
+
+inline_ u64 idle_word(u32 i)
+{
+	return *(volatile u64 *)&idle_cpus[i & (CPU_WORDS - 1)];
+}
+
+inline_ bool an_idle_one(struct cpu_set *set)
+{
+	u64 any = 0;
+
+	for (u32 i = 0; i < CPU_WORDS; i++)
+		if (i < cpu_words)
+			any |= set->words[i] & idle_word(i);
+	return any;
+}
+
+/* Under the lock. */
+inline_ void idle_is(struct idle_time *t, bool idle, u64 now)
+{
+	if (t->idle == idle)
+		return;
+	if (t->idle)
+		t->total += since(t->since, now);
+	t->idle = idle;
+	t->since = now;
+}
+
+/* idle_cpus is right by now: whatever order CPUs come in, the last one leaves what is true. */
+inline_ bool update_set(u32 number, u64 now)
+{
+	struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &number);
+	u32 used;
+
+	if (!t)
+		return false;
+	bpf_spin_lock(&t->lock);
+	used = t->used;
+	if (used)
+		idle_is(t, an_idle_one(&t->set), now);
+	bpf_spin_unlock(&t->lock);
+	return used;
+}
+
+inline_ void cpu_becomes(bool idle, u64 now, bool with_sets)
+{
+	u32 cpu = bpf_get_smp_processor_id(), word = cpu / 64;
+	u64 bit = 1ULL << (cpu & 63);
+	struct cpu_idle *own = cpu_slot(&cpu_idles);
+	struct idle_time *single;
+
+	if (!own || own->idle == idle || word >= CPU_WORDS)
+		return;
+	own->idle = idle;
+	__sync_fetch_and_add(&idle_cpus[word], idle ? bit : -bit);
+	if (!with_sets)
+		return;
+	single = bpf_map_lookup_elem(&idle_singles, &cpu);
+	if (single) {
+		bpf_spin_lock(&single->lock);
+		idle_is(single, idle, now);
+		bpf_spin_unlock(&single->lock);
+	}
+	for (u32 i = 0; i < CPU_SETS; i++)
+		if (!update_set(i, now))
+			break;
+}
+
+/* An idle task runs, too, on a CPU that goes offline. */
+inline_ void cpu_switches(struct task_struct *next, u64 now)
+{
+	if (affinity)
+		cpu_becomes(!next->pid && BPF_CORE_READ(next, se.cfs_rq, rq, online), now, true);
+}
+
+/* Run on each CPU before any wait counts: sets and single CPUs are made later. */
+SEC("run/each_cpu")
+int idle_since_start(void *ctx)
+{
+	cpu_becomes(!BPF_CORE_READ(current_task(), pid), 0, false);
+	return 0;
+}
+
+#define IDLE_SINGLE 0x80000000 /* | the CPU's number */
+#define IDLE_UNKNOWN 0xffffffff
+
+/* The number of a set that is not known yet. */
+inline_ u32 add_set(struct cpu_set *set, u64 now)
+{
+	for (u32 i = 0; i < CPU_SETS; i++) {
+		struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &i);
+		bool taken = false;
+		u32 number = i;
+
+		if (!t)
+			break;
+		bpf_spin_lock(&t->lock);
+		if (!t->used) {
+			t->used = taken = true;
+			t->set = *set;
+			t->idle = an_idle_one(&t->set);
+			t->since = now;
+		}
+		bpf_spin_unlock(&t->lock);
+		if (!taken)
+			continue;
+		/* Where another CPU was first both stay, and are right. */
+		bpf_map_update_elem(&idle_set_numbers, set, &number, BPF_ANY);
+		return number;
+	}
+	return IDLE_UNKNOWN;
+}
+
+/* Which CPUs the task may use now: what idle_so_far() takes. */
+inline_ u32 allowed_cpus(struct task_struct *t, u64 now)
+{
+	struct cpu_set set = {};
+	u32 size = cpu_words * 8, *number;
+
+	if (!size || size > sizeof(set))
+		return IDLE_UNKNOWN;
+	/* One that has disabled its migration has a set of its own, of the CPU where it is. */
+	if (t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
+		return IDLE_SINGLE | task_cpu(t);
+	if (bpf_probe_read_kernel(set.words, size, t->cpus_ptr))
+		return IDLE_UNKNOWN;
+	number = bpf_map_lookup_elem(&idle_set_numbers, &set);
+	return number ? *number : add_set(&set, now);
+}
+
+/* Time with an idle CPU among these until now; only differences mean something. */
+inline_ u64 idle_so_far(u32 allowed, u64 now)
+{
+	u32 number = allowed & (CPU_WORDS * 64 - 1);
+	struct idle_time *t;
+	u64 total;
+
+	if (allowed & IDLE_SINGLE)
+		t = bpf_map_lookup_elem(&idle_singles, &number);
+	else
+		t = bpf_map_lookup_elem(&idle_sets, &number);
+	if (!t)
+		return 0;
+	bpf_spin_lock(&t->lock);
+	if (allowed & IDLE_SINGLE) /* its first idle time may have begun before tracing */
+		idle_is(t, idle_word(number / 64) >> (number & 63) & 1, now);
+	total = t->total + (t->idle ? since(t->since, now) : 0);
+	bpf_spin_unlock(&t->lock);
+	return total;
+}
+
+#endif

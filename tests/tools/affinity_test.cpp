@@ -1,0 +1,163 @@
+// --affinity of runqlat and runqslower, against the idle time of CPUs in /proc/stat. A busy process
+// that may use a tenth of a CPU's time waits most of the time, and then its CPU is idle unless
+// others want it.
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPeriod = 100ms;  // of the quota
+constexpr auto kTick = 20ms;     // /proc/stat counts in ticks
+
+bool write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  return static_cast<bool>(file);
+}
+
+/// A cgroup whose processes get a tenth of a CPU, by whichever version has the controller.
+class Quota {
+ public:
+  Quota() {
+    auto name = "/coretap-quota-" + std::to_string(::getpid());
+    if (auto first = std::string("/sys/fs/cgroup/cpu"); slurp(first + "/cpu.cfs_quota_us").size()) {
+      path_ = first + name;
+      limited_ = ::mkdir(path_.c_str(), 0755) == 0 &&
+                 write_file(path_ + "/cpu.cfs_period_us", "100000") &&
+                 write_file(path_ + "/cpu.cfs_quota_us", "10000");
+      return;
+    }
+    second_.emplace();
+    auto root = second_->path().substr(0, second_->path().rfind('/'));
+    path_ = second_->path();
+    limited_ = write_file(root + "/cgroup.subtree_control", "+cpu") &&
+               write_file(path_ + "/cpu.max", "10000 100000");
+  }
+  ~Quota() {
+    for (int i = 0; !second_ && i < 100 && ::rmdir(path_.c_str()) && errno == EBUSY; i++)
+      ::usleep(20'000);
+  }
+  void add(pid_t pid) const {
+    if (!limited_ || !write_file(path_ + "/cgroup.procs", std::to_string(pid)))
+      throw Skip("no quota of CPU time for a cgroup here");
+  }
+
+ private:
+  std::optional<Cgroup> second_;
+  std::string path_;
+  bool limited_ = false;
+};
+
+/// By CPU, waiting for I/O included.
+std::vector<std::chrono::nanoseconds> idle_times() {
+  std::vector<std::chrono::nanoseconds> all;
+  std::istringstream lines(slurp("/proc/stat"));
+  for (std::string line; std::getline(lines, line);) {
+    auto fields = words(line);
+    if (!line.starts_with("cpu") || fields[0] == "cpu") continue;
+    auto ticks = std::stoull(fields[4]) + std::stoull(fields[5]);
+    all.emplace_back(ticks * (1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))));
+  }
+  return all;
+}
+
+std::chrono::nanoseconds part(const Report& report, std::string_view name) {
+  std::uint64_t sum = 0;
+  for (auto& line : report.body)
+    if (line["part"].str() == name) sum += line["total_ns"].u64();
+  return std::chrono::nanoseconds(sum);
+}
+
+struct Measured {
+  Report report;
+  std::vector<std::chrono::nanoseconds> least, most;  // idle meanwhile, by CPU
+};
+
+/// `cpu`: the only one that it may use; -1: all.
+Measured measure(const std::string& tool, Strings options, int cpu) {
+  Quota quota;
+  Process busy({.argv = {"/bin/sh", "-c", "while :; do :; done"}});
+  quota.add(busy.pid());
+  if (cpu >= 0) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(cpu), &one);
+    EXPECT_EQ(::sched_setaffinity(busy.pid(), sizeof one, &one), 0);
+  }
+  options.insert(options.end(), {"--json", "--affinity", "-p", std::to_string(busy.pid())});
+  auto before = idle_times();
+  Tracer tracer(tool, options);
+  auto from = idle_times();
+  ::usleep(1'500'000);
+  auto until = idle_times();
+  Measured m{.report = tracer.stop()};
+  auto after = idle_times();
+  for (std::size_t i = 0; i < from.size(); i++) {
+    m.least.push_back(until[i] - from[i]);
+    m.most.push_back(after[i] - before[i]);
+  }
+  return m;
+}
+
+TOOL_TEST(Affinity, WaitsForOneCpu) {
+  require_tool("runqlat");
+  auto m = measure("runqlat", {}, 0);
+  auto idle = part(m.report, "cpu_idle"), busy = part(m.report, "cpus_busy");
+  // The waits under way at the start and at the end are not in the report.
+  EXPECT_GE(idle, m.least[0] - 2 * kPeriod - kTick);
+  EXPECT_LE(idle, m.most[0] + kTick);
+  EXPECT_GT(idle + busy, 500ms) << "it does not wait for its quota";
+  EXPECT_EQ(part(m.report, "unknown").count(), 0);
+}
+
+TOOL_TEST(Affinity, WaitsForAnyCpu) {
+  require_tool("runqlat");
+  auto m = measure("runqlat", {}, -1);
+  auto idle = part(m.report, "cpu_idle");
+  std::chrono::nanoseconds all{};
+  for (auto time : m.most) all += time;
+  // All the time that one of them is idle, and never more than all of them together.
+  EXPECT_GE(idle, *std::max_element(m.least.begin(), m.least.end()) - 3 * kPeriod - kTick);
+  EXPECT_LE(idle, all + kTick);
+  EXPECT_EQ(part(m.report, "unknown").count(), 0);
+}
+
+TOOL_TEST(Affinity, EachLongWait) {
+  require_tool("runqslower");
+  auto m = measure("runqslower", {"20000"}, 0);
+  std::chrono::nanoseconds idle{};
+  EXPECT_GT(m.report.body.size(), 3u);
+  for (auto& wait : m.report.body) {
+    ASSERT_FALSE(wait["idle_ns"].is_null());
+    EXPECT_LE(wait["idle_ns"].u64(), wait["latency_ns"].u64());
+    idle += std::chrono::nanoseconds(wait["idle_ns"].u64());
+  }
+  EXPECT_LE(idle, m.most[0] + kTick);
+}
+
+// Three on one CPU keep it busy: none of them waits while it is idle.
+TOOL_TEST(Affinity, BusyCpu) {
+  require_tool("runqlat");
+  Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, {.linger = true});
+  Tracer tracer("runqlat", {"--json", "--affinity", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop();
+  auto delay = std::chrono::nanoseconds(truth["run_delay_ns"].u64());
+  EXPECT_GE(part(report, "cpus_busy"), delay * 95 / 100);
+  EXPECT_LE(part(report, "cpu_idle"), delay / 20);
+  EXPECT_EQ(part(report, "unknown").count(), 0);
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
