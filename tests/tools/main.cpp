@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
     std::fputs(coretap::tooltest::declarations_as_json().c_str(), stdout);
     return std::fflush(stdout) ? 1 : 0;
   }
-  // Tools leave signals alone that are ignored when they start, as under nohup or in the background.
+  // Tools leave signals alone that are ignored when they start, as under nohup or in the
+  // background.
   for (int number : {SIGHUP, SIGINT, SIGQUIT}) std::signal(number, SIG_DFL);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
