@@ -31,8 +31,16 @@ TEST(Demangle, LegacyRustLosesItsHash) {
   EXPECT_EQ(demangle("_ZN1a17h0123456789abcdeXEv"), "a::h0123456789abcdeX()");
 }
 
+TEST(Demangle, Rust) {
+  EXPECT_EQ(demangle("_RNvC1a1b"), "a::b");
+  EXPECT_EQ(demangle("_RNvNtCs1234_7mycrate3foo3bar"), "mycrate::foo::bar");
+  EXPECT_EQ(demangle("_RNvMNtCs1234_7mycrate3fooNtB2_3Bar3baz"), "<mycrate::foo::Bar>::baz");
+  EXPECT_EQ(demangle("_RINvNtC3std3mem8align_ofjE"), "std::mem::align_of::<usize>");
+  EXPECT_EQ(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+}
+
 TEST(Demangle, LeavesOthersAlone) {
-  for (const char* name : {"", "main", "_start", "_Z", "_ZN", "_ZNE", "_Zgarbage!", "_RNvC1a1b",
+  for (const char* name : {"", "main", "_start", "_Z", "_ZN", "_ZNE", "_Zgarbage!", "_R", "_RNv", "_Rgarbage!",
                            "_ZN99999999999999999999999999aE", "_ZN5abE", "Java_foo"})
     EXPECT_EQ(demangle(name), name);
 }
