@@ -89,17 +89,19 @@ inline_ bool name_has_part(const char *comm)
 	return false;
 }
 
+inline_ bool filter_has_tgid(u32 tgid)
+{
+	return !filter.by_tgid || !bpf_map_lookup_elem(&filter_tgids, &tgid) == filter.not_tgid;
+}
+
 /* The task may be given by a tracepoint or be current_task(). */
 inline_ bool filter_matches(struct task_struct *t)
 {
 	char comm[COMM_LEN] = {};
 	u32 id;
 
-	if (filter.by_tgid) {
-		id = process_of(t);
-		if (!bpf_map_lookup_elem(&filter_tgids, &id))
-			return false;
-	}
+	if (filter.by_tgid && !filter_has_tgid(process_of(t)))
+		return false;
 	if (filter.by_tid) {
 		id = view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
 		if (!bpf_map_lookup_elem(&filter_tids, &id))
@@ -114,7 +116,7 @@ inline_ bool filter_matches(struct task_struct *t)
 		return false;
 	if (filter.by_comm || filter.by_name) {
 		bpf_core_read_str(comm, sizeof(comm), &t->comm);
-		if (filter.by_comm && !bpf_map_lookup_elem(&filter_comms, comm))
+		if (filter.by_comm && !bpf_map_lookup_elem(&filter_comms, comm) != filter.not_comm)
 			return false;
 		if (filter.by_name && !name_has_part(comm))
 			return false;

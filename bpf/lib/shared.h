@@ -51,7 +51,7 @@ struct extreme {
 	__u64 slots[2];
 };
 
-/* What the shared options -p -t -u --comm --name -c and `-- COMMAND` ask for. */
+/* What the shared options -p -t -u --comm --name -c --not-pid --not-comm and `-- COMMAND` ask for. */
 struct task_filter {
 	__u8 on; /* any of the below */
 	__u8 by_tgid;
@@ -60,7 +60,10 @@ struct task_filter {
 	__u8 by_comm;
 	__u8 by_name;
 	__u8 by_cgroup;
-	__u8 follow;                 /* new children of a wanted process are wanted */
+	__u8 follow;   /* new children of a wanted process are wanted */
+	__u8 not_tgid; /* by_tgid: these processes are not wanted, all others are */
+	__u8 not_comm;
+	__u8 pad[6];
 	__u64 cgroup;                /* id of a cgroup v2; its descendants match too */
 	__u64 name_first, name_last; /* bits of the first and last bytes of parts of names */
 };

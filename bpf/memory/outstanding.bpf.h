@@ -134,7 +134,7 @@ inline_ bool may_own_allocs(void)
 {
 	u32 tgid = current_tgid();
 
-	return tgid && (!filter.by_tgid || bpf_map_lookup_elem(&filter_tgids, &tgid));
+	return tgid && filter_has_tgid(tgid);
 }
 
 SEC("tp_btf/sched_process_exit")

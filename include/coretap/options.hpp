@@ -136,6 +136,9 @@ Option uid(char letter = 'u');
 Option comm(char letter = 0);
 /// A part of the command name; every tool that has comm() has it.
 Option name(char letter = 0);
+/// Every tool that has pid(), or comm(), has these.
+Option not_pid();
+Option not_comm();
 /// Only children of this process, for programs with bpf/lib/parent.bpf.h.
 Option ppid(char letter, Setting wanted);
 /// Only these system calls, by name: `wanted` has a byte for each index, `some` tells that it

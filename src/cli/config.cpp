@@ -34,7 +34,7 @@ bool Config::wants_path(std::string_view path) const {
 
 bool Config::filters_tasks() const {
   return !pids.empty() || !tids.empty() || !uids.empty() || !comms.empty() || !names.empty() ||
-         !cgroup.empty() || !command.empty();
+         !not_pids.empty() || !not_comms.empty() || !cgroup.empty() || !command.empty();
 }
 
 void Config::give(std::string_view option, std::string_view value, bool adds_up) {

@@ -62,6 +62,8 @@ class Config {
   double duration = 0;      ///< seconds; 0: no limit
   std::vector<std::uint32_t> pids, tids;
   std::vector<std::uint32_t> uids;
+  std::vector<std::uint32_t> not_pids;  ///< all processes but these
+  std::vector<std::string> not_comms;   ///< all command names but these, whole
   std::vector<std::string> comms;  ///< command names, whole
   std::vector<std::string> names;  ///< parts of command names
   std::string cgroup;              ///< path or id, as given

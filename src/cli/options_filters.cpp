@@ -39,7 +39,7 @@ Result<void> each_word(std::string_view text, const Take& take) {
 Option ids(char letter, std::string_view name, std::string_view doc,
            std::vector<std::uint32_t> Config::*member) {
   return list_of(value(
-      letter, name, name == "pid" ? "PID,..." : "TID,...", doc,
+      letter, name, name == "tid" ? "TID,..." : "PID,...", doc,
       [=](Config& c, std::string_view text) -> Result<void> {
         auto list = take_list(name, text, INT32_MAX);
         if (!list) return list.error();
@@ -52,6 +52,7 @@ Option ids(char letter, std::string_view name, std::string_view doc,
 }  // namespace
 
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
+Option not_pid() { return ids(0, "not-pid", "all but these processes", &Config::not_pids); }
 Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
 
 Option ppid(char letter, Setting wanted) {
@@ -102,18 +103,28 @@ Option uid(char letter) {
       Complete::user));
 }
 
-Option comm(char letter) {
+namespace {
+Option comms(char letter, std::string_view name, std::string_view doc,
+             std::vector<std::string> Config::*member) {
   return list_of(value(
-      letter, "comm", "NAME,...", "only tasks with one of these command names",
-      [](Config& c, std::string_view text) {
-        return each_word(text, [&](std::string_view name) -> Result<void> {
-          if (name.empty()) return usage("--comm: an empty name matches no task");
+      letter, name, "NAME,...", doc,
+      [=](Config& c, std::string_view text) {
+        return each_word(text, [&](std::string_view comm) -> Result<void> {
+          if (comm.empty()) return usage(fmt::format("--{}: an empty name matches no task", name));
           // The kernel itself cuts names.
-          c.comms.emplace_back(name.substr(0, COMM_LEN - 1));
+          (c.*member).emplace_back(comm.substr(0, COMM_LEN - 1));
           return {};
         });
       },
       Complete::comm));
+}
+}  // namespace
+
+Option comm(char letter) {
+  return comms(letter, "comm", "only tasks with one of these command names", &Config::comms);
+}
+Option not_comm() {
+  return comms(0, "not-comm", "all but tasks with one of these command names", &Config::not_comms);
 }
 
 Option name(char letter) {

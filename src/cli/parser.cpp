@@ -55,8 +55,11 @@ std::vector<Option> common_options(const Tool& tool) {
                   true};
   };
   std::vector<Option> all;
-  if (std::ranges::any_of(tool.options, [](auto& o) { return o.name == "comm"; }))
-    all.push_back(name());
+  auto has = [&](std::string_view wanted) {
+    return std::ranges::any_of(tool.options, [&](auto& o) { return o.name == wanted; });
+  };
+  if (has("pid")) all.push_back(not_pid());
+  if (has("comm")) all = joined({all, {name(), not_comm()}});
   if (std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; }))
     all.push_back(interval());
   all.push_back(duration());
@@ -324,6 +327,12 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))
     return usage("-- COMMAND cannot be used together with --pid or --tid",
                  "the command and its children are what is traced");
+  if (!c.not_pids.empty() && (!c.pids.empty() || !c.command.empty()))
+    return usage("--not-pid cannot be used together with --pid or -- COMMAND",
+                 "those are all that is traced then");
+  if (!c.not_comms.empty() && !c.comms.empty())
+    return usage("--not-comm and --comm cannot be used together",
+                 "--comm names all that is traced");
   if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
     return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)

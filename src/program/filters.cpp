@@ -131,11 +131,13 @@ Result<void> configure_filters(Session& s, pid_t command) {
   configure_flow_filter(s);
   if (auto r = configure_zone_filter(s); !r) return r;
   task_filter filter{};
-  filter.by_tgid = !c.pids.empty() || command > 0;
+  filter.not_tgid = !c.not_pids.empty();
+  filter.not_comm = !c.not_comms.empty();
+  filter.by_tgid = !c.pids.empty() || filter.not_tgid || command > 0;
   filter.follow = command > 0;
   filter.by_tid = !c.tids.empty();
   filter.by_uid = !c.uids.empty();
-  filter.by_comm = !c.comms.empty();
+  filter.by_comm = !c.comms.empty() || filter.not_comm;
   set_names(s, filter);
   if (!c.cgroup.empty()) {
     auto id = cgroup_id(c.cgroup);
@@ -153,10 +155,10 @@ Result<void> configure_filters(Session& s, pid_t command) {
     if (auto* map = s.map(name))
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::size_t>(1, entries)));
   };
-  size("filter_tgids", filter.follow ? max_tasks() : c.pids.size());
+  size("filter_tgids", filter.follow ? max_tasks() : c.pids.size() + c.not_pids.size());
   size("filter_tids", c.tids.size());
   size("filter_uids", c.uids.size());
-  size("filter_comms", c.comms.size());
+  size("filter_comms", c.comms.size() + c.not_comms.size());
   return {};
 }
 
@@ -173,12 +175,13 @@ Result<void> fill_filters(Session& s, pid_t command) {
       if (auto r = add(name, &id); !r) return r;
     return {};
   };
-  for (auto& comm : s.config.comms) {
-    auto key = comm.substr(0, COMM_LEN - 1);
-    key.resize(COMM_LEN);
-    if (auto r = add("filter_comms", key.data()); !r) return r;
-  }
-  auto pids = s.config.pids;
+  for (auto* comms : {&s.config.comms, &s.config.not_comms})
+    for (auto& comm : *comms) {
+      auto key = comm.substr(0, COMM_LEN - 1);
+      key.resize(COMM_LEN);
+      if (auto r = add("filter_comms", key.data()); !r) return r;
+    }
+  auto pids = s.config.not_pids.empty() ? s.config.pids : s.config.not_pids;
   if (command > 0) pids.push_back(static_cast<std::uint32_t>(command));
   if (auto r = fill("filter_tgids", pids); !r) return r.error();
   if (auto r = fill("filter_uids", s.config.uids); !r) return r.error();

@@ -153,6 +153,10 @@ TOOL_TEST(Opensnoop, Filters) {
       {{"--comm", "op-other,opener"}, 10},
       {{"--comm", "opener", "--comm", "op-other"}, 10},
       {{"--comm", "op-other,opener", "-n", "pen"}, 7},
+      {{"-n", "o", "--not-pid", wanted.id()}, 3},
+      {{"-n", "o", "--not-pid", wanted.id() + "," + other.id()}, 0},
+      {{"-p", wanted.id() + "," + other.id(), "--not-comm", "op-other"}, 7},
+      {{"-p", wanted.id() + "," + other.id(), "--not-comm", "opener,op-other"}, 0},
       {{"-u", "54321,54322"}, 0},
       {{"-u", "54321", "-u", std::to_string(::getuid()), "--comm", "op-other"}, 3}};
   std::vector<std::unique_ptr<Tracer>> by_list;

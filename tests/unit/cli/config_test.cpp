@@ -94,6 +94,17 @@ TEST(CommandLine, RepeatedFiltersAddUp) {
             "O_WRONLY,O_RDWR");
 }
 
+TEST(CommandLine, Exclusion) {
+  auto c = accepted("runqlat", {"--not-pid", "1", "--not-pid=2,3", "--not-comm", "a,b"});
+  EXPECT_EQ(c.not_pids, (Ids{1, 2, 3}));
+  EXPECT_EQ(c.not_comms, (Words{"a", "b"}));
+  EXPECT_TRUE(says(refused("runqlat", {"--not-pid", "1", "-p", "2"}), "--not-pid cannot be used"));
+  EXPECT_TRUE(says(refused("runqlat", {"--not-pid", "1", "--", "true"}), "--not-pid cannot"));
+  EXPECT_TRUE(
+      says(refused("runqlat", {"--not-comm", "a", "--comm", "b"}), "--not-comm and --comm"));
+  EXPECT_TRUE(says(refused("runqlat", {"--not-comm", ","}), "--not-comm: an empty name"));
+}
+
 TEST(CommandLine, OtherRepeatedValuesAreRefused) {
   EXPECT_TRUE(says(refused("runqlat", {"-c", "a", "--cgroup", "b"}),
                    "--cgroup is given twice: 'a' and 'b'"));
@@ -546,8 +557,14 @@ TEST(ConfigConditions, OptionsAndNegation) {
 TEST(ConfigConditions, TaskFilter) {
   EXPECT_FALSE(Config().holds("task-filter"));
   EXPECT_TRUE(Config().holds("!task-filter"));
-  for (auto& words :
-       {Words{"-p1"}, {"-t1"}, {"-u0"}, {"--comm", "x"}, {"-c", "1"}, {"--", "true"}}) {
+  for (auto& words : {Words{"-p1"},
+                      {"-t1"},
+                      {"-u0"},
+                      {"--comm", "x"},
+                      {"-c", "1"},
+                      {"--", "true"},
+                      {"--not-pid", "1"},
+                      {"--not-comm", "x"}}) {
     auto c = accepted("biolatency", words);
     EXPECT_TRUE(c.holds("task-filter")) << words[0];
     EXPECT_TRUE(c.holds("queued|task-filter")) << words[0];
