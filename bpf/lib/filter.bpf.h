@@ -91,7 +91,7 @@ inline_ bool name_has_part(const char *comm)
 
 inline_ bool filter_has_tgid(u32 tgid)
 {
-	return !filter.by_tgid || !bpf_map_lookup_elem(&filter_tgids, &tgid) == filter.not_tgid;
+	return !filter.by_tgid || !!bpf_map_lookup_elem(&filter_tgids, &tgid) != filter.not_tgid;
 }
 
 /* The task may be given by a tracepoint or be current_task(). */
@@ -116,7 +116,7 @@ inline_ bool filter_matches(struct task_struct *t)
 		return false;
 	if (filter.by_comm || filter.by_name) {
 		bpf_core_read_str(comm, sizeof(comm), &t->comm);
-		if (filter.by_comm && !bpf_map_lookup_elem(&filter_comms, comm) != filter.not_comm)
+		if (filter.by_comm && !!bpf_map_lookup_elem(&filter_comms, comm) == filter.not_comm)
 			return false;
 		if (filter.by_name && !name_has_part(comm))
 			return false;
