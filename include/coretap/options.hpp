@@ -146,6 +146,7 @@ Option ppid(char letter, Setting wanted);
 Option syscalls(char letter, Setting wanted, Setting some);
 /// Where to write instead of standard output.
 Option output(char letter = 'o');
+Option color();  ///< every tool has it
 /// How words that name what to trace are read, and how many places they may come to.
 Option regular_expressions(char letter = 'r');
 Option max_probes();

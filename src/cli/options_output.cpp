@@ -1,4 +1,8 @@
 // What is shown, where, and in which order.
+#include <fmt/format.h>
+
+#include "base/colour.hpp"
+#include "base/nearest.hpp"
 #include "cli/option_parts.hpp"
 
 namespace coretap::shared {
@@ -11,6 +15,32 @@ Option output(char letter) {
         return {};
       },
       Complete::file));
+}
+
+Option color() {
+  static constexpr std::pair<std::string_view, ColourMode> kModes[] = {
+      {"auto", ColourMode::automatic},
+      {"always", ColourMode::always},
+      {"never", ColourMode::never}};
+  auto option =
+      one_of(same_everywhere(value(
+                 0, "color", "WHEN",
+                 "colours: auto (default), on terminals unless NO_COLOR is set; always; never",
+                 [](Config&, std::string_view text) -> Result<void> {
+                   for (auto& [name, mode] : kModes)
+                     if (text == name) {
+                       set_colour_mode(mode);
+                       return {};
+                     }
+                   return usage(fmt::format("--color: '{}' is not auto, always or never", text),
+                                did_you_mean(text, {"auto", "always", "never"}));
+                 })),
+             [] {
+               return std::vector<Completion>{
+                   {"auto", "on terminals, unless NO_COLOR is set"}, {"always", ""}, {"never", ""}};
+             });
+  option.alias = "colour";
+  return option;
 }
 
 Option kernel_stack() {

@@ -64,6 +64,7 @@ std::vector<Option> common_options(const Tool& tool) {
     all.push_back(interval());
   all.push_back(duration());
   all.push_back(output());
+  all.push_back(color());
   all.push_back(simple('j', "json", "one JSON object per line"));
   all.push_back(csv());
   all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));

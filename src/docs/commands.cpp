@@ -13,6 +13,7 @@
 #include "docs/completion_scripts.hpp"
 #include "docs/man.hpp"
 #include "run/commands.hpp"
+#include "run/run.hpp"
 #include "run/tool_links.hpp"
 #include "text/errors.hpp"
 
@@ -51,6 +52,7 @@ int run_help(const Config&, const Words& words) {
 int run_version(const Config&, const Words&) {
   Sink out;
   out.line(fmt::format("coretap {}", kVersion));
+  out.line(build_words());
   return end_of(out);
 }
 

@@ -23,7 +23,7 @@ class IntervalLayout : public AggregateLayout {
     if (s.config.format == OutputFormat::csv)
       s.out.line("time," + columns_.keys());
     else if (s.config.format == OutputFormat::text)
-      s.out.line(
+      s.out.title(
           cut_to((timed_ ? fmt::format("{:<8} ", "TIME") : "") + columns_.titles(), line_limit()));
   }
 

@@ -48,7 +48,13 @@ class TableLayout : public AggregateLayout {
       for (auto& row : r.rows) s.out.line(r.stamp + ',' + columns_.csv(row.data(), s.names));
     } else {
       auto limit = line_limit();
-      for (auto& line : block(s, r.rows, r.rows.size())) s.out.line(cut_to(line, limit));
+      auto lines = block(s, r.rows, r.rows.size());
+      const std::size_t title = s.config.holds(report_.header_when) ? 1 : 0;
+      for (std::size_t i = 0; i < lines.size(); i++)
+        if (auto line = cut_to(lines[i], limit); i == title)
+          s.out.title(line);
+        else
+          s.out.line(line);
       if (!total.empty()) s.out.line(total);
       s.out.write("\n");
     }

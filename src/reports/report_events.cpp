@@ -53,7 +53,7 @@ class EventReporter : public Reporter {
       s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : "") +
                  (with_callers_ ? ",user_stack" : ""));
     else if (s.config.format == OutputFormat::text)
-      s.out.line(titles());
+      s.out.title(titles());
   }
 
   void record(Session& s, const void* data, std::size_t size) override {

@@ -65,7 +65,7 @@ class SnapshotReporter : public Reporter {
     if (is_text && s.config.given("timestamp")) s.out.line(fmt::format("[{}]", wall_time()));
     if (top_) show_head(s, stamp);
     if (is_text && !report_.text && !report_.fields.empty() && !(top_ && now_.records.empty()))
-      s.out.line(cut_to(columns_.titles(), line_limit()));
+      s.out.title(cut_to(columns_.titles(), line_limit()));
     for (auto* record : now_.records) show(s, stamp, record);
   }
 

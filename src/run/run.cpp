@@ -214,7 +214,7 @@ void print_ledger(Session& s) {
     s.out.line(line.finish());
     s.out.flush();
   }
-  auto text = s.ledger.text(s.config.given("verbose"));
+  auto text = s.ledger.text(s.config.given("verbose"), STDERR_FILENO);
   if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.name, text).c_str(), stderr);
 }
 
@@ -483,6 +483,13 @@ Result<void> run_without_program(Session& s) {
 
 }  // namespace
 
+std::string build_words() {
+  std::string_view commit = kCommit;
+  return fmt::format("{}libbpf {}, compiler {}",
+                     commit.empty() ? "" : fmt::format("commit {}, ", commit),
+                     std::string_view(libbpf_version_string()).substr(1), kCompiler);
+}
+
 Result<void> prepare(Session& s) {
   if (!s.tool.report->has_program()) return {};
   if (auto r = check_rights(s.kernel); !r) return r;
@@ -515,6 +522,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   }
   if (parsed->what == Invocation::version) {
     s.out.line(fmt::format("{} (coretap) {}", tool.name, kVersion));
+    s.out.line(build_words());
     return end_of_output();
   }
   if (tool.list && s.config.given("list")) {

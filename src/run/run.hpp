@@ -15,6 +15,9 @@ struct Session;
 /// Runs a tool with its arguments; returns the exit status.
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments);
 
+/// Which build this is, after its version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
+std::string build_words();
+
 /// Opens, configures, plans and loads, without attaching: what `doctor` asks of each tool.
 Result<void> prepare(Session& session);
 

@@ -1,28 +1,39 @@
 #include "text/errors.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
 
+#include "base/colour.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
 
-void print_error(std::string_view program, const Error& error) {
-  auto text = fmt::format("{}: {}", program, error.what);
-  if (!error.why.empty()) text += ": " + error.why;
-  text += '\n';
-  if (!error.hint.empty()) text += fmt::format("{}: hint: {}\n", program, error.hint);
-  // Paths and names from the command line are echoed.
-  std::string safe;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    auto line = rest.substr(0, rest.find('\n'));
-    safe += printable(line) + '\n';
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+namespace {
+
+/// Paths and names from the command line are echoed: line by line, so that only breaks of ours
+/// stay.
+std::string safe(std::string_view text) {
+  std::string all;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    all += printable(line) + '\n';
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
-  fputs(safe.c_str(), stderr);
+  return all;
+}
+
+}  // namespace
+
+void print_error(std::string_view program, const Error& error) {
+  auto what = fmt::format("{}: {}", program, error.what);
+  if (!error.why.empty()) what += ": " + error.why;
+  auto text = painted(STDERR_FILENO, Paint::error, safe(what));
+  if (!error.hint.empty()) text += safe(fmt::format("{}: hint: {}", program, error.hint));
+  fputs(text.c_str(), stderr);
 }
 
 int end_of(Sink& out) {

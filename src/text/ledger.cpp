@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/colour.hpp"
+
 namespace coretap {
 
 namespace {
@@ -51,12 +53,14 @@ bool Ledger::data_lost() const {
   return false;
 }
 
-std::string Ledger::text(bool verbose) const {
+std::string Ledger::text(bool verbose, int fd) const {
   std::string text;
   for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (count[i])
-      text += fmt::format("  {:>12}  {}{}\n", count[i], kCauses[i].meaning,
-                          i == LEDGER_STACK_CUT ? reasons() : "");
+    if (count[i]) {
+      auto line = fmt::format("  {:>12}  {}{}\n", count[i], kCauses[i].meaning,
+                              i == LEDGER_STACK_CUT ? reasons() : "");
+      text += kCauses[i].loss ? painted(fd, Paint::loss, line) : line;
+    }
   if (text.empty() && !verbose) return {};
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }

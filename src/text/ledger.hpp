@@ -26,7 +26,8 @@ struct Ledger {
   /// Anything that --strict does not forgive.
   bool data_lost() const;
   /// One line of words; empty if there is nothing to tell beyond seen and shown.
-  std::string text(bool verbose) const;
+  /// Losses are painted for the terminal behind `fd`, if it is one.
+  std::string text(bool verbose, int fd = -1) const;
   /// What is lost or less true, in words; empty if nothing is.
   std::vector<std::string> losses() const;
   void json(JsonLine& line) const;

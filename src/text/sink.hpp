@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/colour.hpp"
 #include "coretap/result.hpp"
 
 namespace coretap {
@@ -19,6 +20,9 @@ class Sink {
     buffer_ += text;
     write("\n");
   }
+
+  /// Titles of columns.
+  void title(std::string_view text) { line(painted(fd_, Paint::title, text)); }
 
   /// Writes what waits. After the first failure everything is dropped.
   void flush();

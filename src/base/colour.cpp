@@ -1,0 +1,48 @@
+#include "base/colour.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace coretap {
+
+namespace {
+
+ColourMode chosen = ColourMode::automatic;
+
+bool takes_colours(int fd) {
+  if (chosen != ColourMode::automatic) return chosen == ColourMode::always;
+  auto set = [](const char* variable) {
+    const char* value = getenv(variable);
+    return std::string_view(value ? value : "");
+  };
+  return set("NO_COLOR").empty() && !set("TERM").empty() && set("TERM") != "dumb" && isatty(fd);
+}
+
+/// Of SGR, Select Graphic Rendition (ECMA-48); no colour of the text depends on its background.
+constexpr std::string_view code(Paint paint) {
+  switch (paint) {
+    case Paint::error:
+      return "1;31";  // bold red
+    case Paint::loss:
+      return "33";  // yellow
+    case Paint::title:
+      break;
+  }
+  return "1";  // bold
+}
+
+}  // namespace
+
+void set_colour_mode(ColourMode mode) { chosen = mode; }
+
+std::string painted(int fd, Paint paint, std::string_view text) {
+  std::string_view end = text.ends_with('\n') ? "\n" : "";
+  text.remove_suffix(end.size());
+  if (text.empty() || !takes_colours(fd)) return fmt::format("{}{}", text, end);
+  return fmt::format("\x1b[{}m{}\x1b[0m{}", code(paint), text, end);
+}
+
+}  // namespace coretap

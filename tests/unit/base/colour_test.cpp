@@ -1,0 +1,58 @@
+#include "base/colour.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+namespace coretap {
+namespace {
+
+class Colour : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_GE(terminal_, 0);
+    ASSERT_EQ(::grantpt(terminal_), 0);
+    ASSERT_EQ(::unlockpt(terminal_), 0);
+    screen_ = ::open(::ptsname(terminal_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ASSERT_GE(screen_, 0);
+    ::setenv("TERM", "xterm", 1);
+    ::unsetenv("NO_COLOR");
+  }
+  void TearDown() override {
+    set_colour_mode(ColourMode::automatic);
+    ::unsetenv("NO_COLOR");
+    ::close(screen_);
+    ::close(terminal_);
+    ::close(file_);
+  }
+
+  int terminal_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), screen_ = -1;
+  int file_ = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+};
+
+TEST_F(Colour, OnlyOnTerminals) {
+  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "\x1b[1mPID\x1b[0m");
+  EXPECT_EQ(painted(screen_, Paint::error, "no\n"), "\x1b[1;31mno\x1b[0m\n");
+  EXPECT_EQ(painted(screen_, Paint::loss, ""), "");
+  EXPECT_EQ(painted(file_, Paint::error, "no\n"), "no\n");
+}
+
+TEST_F(Colour, WhatTheUserHasSet) {
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "PID");
+  set_colour_mode(ColourMode::always);
+  EXPECT_EQ(painted(file_, Paint::title, "PID"), "\x1b[1mPID\x1b[0m");
+  ::unsetenv("NO_COLOR");
+  set_colour_mode(ColourMode::never);
+  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "PID");
+  set_colour_mode(ColourMode::automatic);
+  ::setenv("TERM", "dumb", 1);
+  EXPECT_EQ(painted(screen_, Paint::title, "PID"), "PID");
+  ::setenv("NO_COLOR", "", 1);
+  ::setenv("TERM", "xterm", 1);
+  EXPECT_NE(painted(screen_, Paint::title, "PID"), "PID") << "an empty one counts as none";
+}
+
+}  // namespace
+}  // namespace coretap
