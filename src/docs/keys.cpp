@@ -16,8 +16,7 @@ namespace {
 JsonKind header(const Tool& tool) {
   return {"header",
           "first",
-          {type_key("header"), key("tool", "string", fmt::format("\"{}\"", tool.name)),
-           key("version", "string", "of coretap"),
+          {type_key("header"), key("version", "string", "of coretap"),
            key("kernel", "string", "release, as of uname -r"), time_key(), monotonic_key(),
            key("options", "object", "options as given, by their long names"),
            key("hooks", "array of objects", "what was attached", {},
@@ -58,13 +57,14 @@ std::string ledger_doc(std::string_view name) {
 /// Asked of the writer itself.
 JsonKind ledger_kind() {
   JsonKind kind{"ledger", "last", {}};
-  JsonLine line;
+  JsonLine line("ledger", "");
   Ledger{}.json(line);
   auto text = line.finish();
   rapidjson::Document written;
   written.Parse(text.data(), text.size());
   for (auto& member : written.GetObject()) {
     std::string name(member.name.GetString(), member.name.GetStringLength());
+    if (name == "tool") continue;
     kind.keys.push_back(name == "type" ? type_key("ledger")
                                        : key(name,
                                              member.value.IsBool()     ? "boolean"
@@ -99,6 +99,9 @@ std::vector<JsonKind> json_kinds(const Tool& tool) {
   add(tool.report, {});
   for (auto& other : tool.other_reports) add(other.report, other.when);
   all.push_back(ledger_kind());
+  for (auto& kind : all)
+    kind.keys.insert(kind.keys.begin() + 1,
+                     key("tool", "string", fmt::format("\"{}\"", tool.name)));
   return all;
 }
 

@@ -66,8 +66,8 @@ class HistogramLayout : public AggregateLayout {
   }
 
   void json(Session& s, const AggregateReading& r, const std::string* row, const hist& h) const {
-    JsonLine line;
-    line.text("type", "histogram").text("time", r.stamp);
+    JsonLine line("histogram", s.tool.name);
+    line.text("time", r.stamp);
     if (row)
       for (auto* k : keys_) json_field(line, *k, row->data(), s.names);
     for (auto& t : report_.totals) json_field(line, t, r.totals.data(), s.names);

@@ -31,8 +31,8 @@ class IntervalLayout : public AggregateLayout {
     for (auto& row : r.rows) {
       s.ledger.shown++;
       if (s.config.format == OutputFormat::json) {
-        JsonLine line;
-        line.text("type", "interval").text("time", r.stamp);
+        JsonLine line("interval", s.tool.name);
+        line.text("time", r.stamp);
         columns_.json(line, row.data(), s.names);
         s.out.line(line.finish());
       } else if (s.config.format == OutputFormat::csv) {

@@ -39,8 +39,8 @@ class TableLayout : public AggregateLayout {
     if (report_.largest_last && s.config.sort.empty()) std::reverse(r.rows.begin(), r.rows.end());
     if (s.config.format == OutputFormat::json) {
       for (auto& row : r.rows) {
-        JsonLine line;
-        line.text("type", "row").text("time", r.stamp);
+        JsonLine line("row", s.tool.name);
+        line.text("time", r.stamp);
         columns_.json(line, row.data(), s.names);
         s.out.line(line.finish());
       }

@@ -109,10 +109,8 @@ class EventReporter : public Reporter {
   }
 
   void json(Session& s, const event_head& head, const void* data, const stack* frames) {
-    JsonLine line;
-    line.text("type", "event")
-        .text("time", iso_time(head.time_ns))
-        .number("monotonic_ns", head.time_ns);
+    JsonLine line("event", s.tool.name);
+    line.text("time", iso_time(head.time_ns)).number("monotonic_ns", head.time_ns);
     columns_.json(line, data, s.names);
     if (frames) {
       line.key("kernel_stack").begin_array();

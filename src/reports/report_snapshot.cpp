@@ -112,8 +112,8 @@ class SnapshotReporter : public Reporter {
 
   void show_head(Session& s, const std::string& stamp) const {
     if (s.config.format == OutputFormat::json) {
-      JsonLine line;
-      line.text("type", report_.head.type).text("time", stamp);
+      JsonLine line(report_.head.type, s.tool.name);
+      line.text("time", stamp);
       head_.json(line, top_.get(), s.names);
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::text) {
@@ -130,8 +130,8 @@ class SnapshotReporter : public Reporter {
   void show(Session& s, const std::string& stamp, const void* record) const {
     auto& element = report_.series.element;
     if (s.config.format == OutputFormat::json) {
-      JsonLine line;
-      line.text("type", "snapshot").text("time", stamp);
+      JsonLine line("snapshot", s.tool.name);
+      line.text("time", stamp);
       columns_.json(line, record, s.names);
       if (!report_.series.key.empty()) {
         line.key(report_.series.key).begin_array();

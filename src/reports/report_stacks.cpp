@@ -45,9 +45,10 @@ class StackReporter : public Reporter {
     set_variable(s, "stack_user", user);
     names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
                      user);
-    layout_.emplace(report_, StackLayout::Style{!report_.annotated_when.empty() &&
-                                                    s.config.holds(report_.annotated_when),
-                                                s.config.given("delimited")});
+    layout_.emplace(report_, StackLayout::Style{.annotated = !report_.annotated_when.empty() &&
+                                                             s.config.holds(report_.annotated_when),
+                                                .delimited = s.config.given("delimited"),
+                                                .tool = s.tool.name});
     if (report_.layout != StackReport::alone) tell_interrupts(s);
   }
 

@@ -164,8 +164,8 @@ std::set<std::string> files_of(const CandidatePlan& way) {
 
 void print_header(Session& s) {
   if (s.config.format != OutputFormat::json) return;
-  JsonLine line;
-  line.text("type", "header").text("tool", s.tool.name).text("version", kVersion);
+  JsonLine line("header", s.tool.name);
+  line.text("version", kVersion);
   line.text("kernel", kernel_release())
       .text("time", iso_time(s.began_ns))
       .number("monotonic_ns", s.began_ns);
@@ -209,7 +209,7 @@ void read_ledger(Session& s, const CpuSlots& slots) {
 
 void print_ledger(Session& s) {
   if (s.config.format == OutputFormat::json) {
-    JsonLine line;
+    JsonLine line("ledger", s.tool.name);
     s.ledger.json(line);
     s.out.line(line.finish());
     s.out.flush();
@@ -235,8 +235,8 @@ void print_plan_json(Session& s) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, s.object.get()) {
     if (!bpf_map__autocreate(map)) continue;
-    JsonLine line;
-    line.text("type", "map").text("tool", s.tool.name).text("map", bpf_map__name(map));
+    JsonLine line("map", s.tool.name);
+    line.text("map", bpf_map__name(map));
     line.number("entries", bpf_map__max_entries(map));
     line.number("key_bytes", bpf_map__key_size(map));
     line.number("value_bytes", bpf_map__value_size(map));
@@ -459,8 +459,8 @@ void announce(Session& s) {
 Result<void> run_without_program(Session& s) {
   if (s.config.given("explain")) {
     if (s.config.format == OutputFormat::json) {
-      JsonLine line;
-      line.text("type", "source").text("tool", s.tool.name).text("source", s.tool.report->source());
+      JsonLine line("source", s.tool.name);
+      line.text("source", s.tool.report->source());
       s.out.line(line.finish());
     } else {
       s.out.line(fmt::format("reads {}, attaches nothing", s.tool.report->source()));

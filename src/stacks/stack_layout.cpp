@@ -188,8 +188,8 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
 
 std::string StackLayout::json(const std::vector<StackParty>& parties, const stack_sum& sum) const {
   auto& task = parties.front();
-  JsonLine line;
-  line.text("type", "stack").text("comm", task.name());
+  JsonLine line("stack", style_.tool);
+  line.text("comm", task.name());
   json_ids(line, task.who);
   if (report_.measure == StackReport::time)
     line.boolean("runnable", task.who.state == STACK_RUNNABLE);

@@ -34,8 +34,9 @@ void json_frames(JsonLine& line, const StackParty& party);
 class StackLayout {
  public:
   struct Style {
-    bool annotated = false;  ///< kernel frames end with _[k]
-    bool delimited = false;  ///< a word between user and kernel frames
+    bool annotated = false;      ///< kernel frames end with _[k]
+    bool delimited = false;      ///< a word between user and kernel frames
+    std::string_view tool = {};  ///< that prints it
   };
   StackLayout(const StackReport& report, Style style) : report_(report), style_(style) {}
 

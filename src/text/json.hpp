@@ -14,6 +14,10 @@ namespace coretap {
 class JsonLine {
  public:
   JsonLine() : writer_(buffer_) { writer_.StartObject(); }
+  /// A line of a tool's data: lines of several tools can be in one file.
+  JsonLine(std::string_view type, std::string_view tool) : JsonLine() {
+    text("type", type).text("tool", tool);
+  }
 
   JsonLine& key(std::string_view k) {
     writer_.Key(k.data(), static_cast<unsigned>(k.size()));

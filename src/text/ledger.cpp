@@ -75,7 +75,7 @@ std::vector<std::string> Ledger::losses() const {
 }
 
 void Ledger::json(JsonLine& line) const {
-  line.text("type", "ledger").number("seen", seen()).number("shown", shown);
+  line.number("seen", seen()).number("shown", shown);
   for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
   line.key("stacks_truncated_by").begin_object();
   for (auto& [reason, times] : cut_by) line.number(reason, times);

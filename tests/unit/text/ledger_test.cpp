@@ -85,13 +85,14 @@ TEST(Ledger, LossesInWords) {
 }
 
 TEST(Ledger, JsonHasEveryCause) {
-  JsonLine line;
+  JsonLine line("ledger", "runqlat");
   example().json(line);
   rapidjson::Document d;
   std::string text(line.finish());
   d.Parse(text.c_str());
   ASSERT_FALSE(d.HasParseError()) << text;
   EXPECT_STREQ(d["type"].GetString(), "ledger");
+  EXPECT_STREQ(d["tool"].GetString(), "runqlat");
   EXPECT_EQ(d["seen"].GetUint64(), 142u);
   EXPECT_EQ(d["shown"].GetUint64(), 100u);
   EXPECT_EQ(d["filtered"].GetUint64(), 20u);

@@ -206,8 +206,8 @@ class OutstandingReporter : public Reporter {
   }
 
   void json(Session& s, const OutstandingRow& r, const StackParty& p, std::uint64_t now) const {
-    JsonLine line;
-    line.text("type", "stack").text("time", iso_time(now)).key("comm");
+    JsonLine line("stack", s.tool.name);
+    line.text("time", iso_time(now)).key("comm");
     if (r.tgid) {
       line.text(r.comm).number("pid", r.tgid);
     } else {

@@ -214,8 +214,8 @@ class CallReporter : public Reporter {
     auto now = end ? end->head.time_ns : monotonic_ns();
     std::string comm = end ? std::string(end->comm, strnlen(end->comm, COMM_LEN)) : "";
     if (s.config.format == OutputFormat::json) {
-      JsonLine line;
-      line.text("type", "dump").text("time", iso_time(now)).number("monotonic_ns", now);
+      JsonLine line("dump", s.tool.name);
+      line.text("time", iso_time(now)).number("monotonic_ns", now);
       text_or_null(line, "cgroup", names_[key]);
       line.text("reason", why);
       if (end)
@@ -277,8 +277,8 @@ class CallReporter : public Reporter {
 
   void json(Session& s, std::uint64_t key, const Call& c) {
     auto& call = c.record.call;
-    JsonLine line;
-    line.text("type", "call").text("time", iso_time(c.begin())).number("monotonic_ns", c.begin());
+    JsonLine line("call", s.tool.name);
+    line.text("time", iso_time(c.begin())).number("monotonic_ns", c.begin());
     text_or_null(line, "cgroup", names_[key]);
     line.key("cpu");
     if (c.cpu < 0)
