@@ -13,7 +13,7 @@ namespace coretap {
 
 namespace {
 
-JsonKind header(const Tool& tool) {
+JsonKind header() {
   return {"header",
           "first",
           {type_key("header"), key("version", "string", "of coretap"),
@@ -89,7 +89,7 @@ std::string list(const std::vector<OutputKey>& keys, int indent) {
 }  // namespace
 
 std::vector<JsonKind> json_kinds(const Tool& tool) {
-  std::vector<JsonKind> all{header(tool)};
+  std::vector<JsonKind> all{header()};
   auto add = [&](const Report& report, std::string_view when) {
     for (auto& kind : report->json()) {
       all.push_back(kind);
