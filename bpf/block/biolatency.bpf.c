@@ -51,7 +51,7 @@ inline_ bool wanted(struct request *rq, struct io *s)
 
 inline_ int begin(struct request *rq, bool first_only)
 {
-	struct io fresh = {}, *s;
+	struct io *s;
 
 	if (!keep_disk(rq))
 		return 0;
@@ -60,13 +60,10 @@ inline_ int begin(struct request *rq, bool first_only)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	if (!s) {
-		fresh.start = bpf_ktime_get_ns();
-		fresh.wanted = filter.on;
-		fresh.life = rq->start_time_ns;
-		rq_slot_put(rq, &fresh);
+	if (!s)
+		s = rq_slot_new(rq);
+	if (!s)
 		return 0;
-	}
 	s->wanted = filter.on;
 	if (!first_only || !s->start || s->life != rq->start_time_ns)
 		s->start = bpf_ktime_get_ns();
@@ -121,14 +118,15 @@ SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
-	struct io fresh = { .wanted = 1 }, *s;
+	struct io *s = rq_slot(rq);
 
-	s = rq_slot(rq);
 	/* Its last end was not seen; of those that only queue it could have been merged. */
 	if (s && s->wanted && s->start && !queued)
 		count(LEDGER_UNMATCHED);
 	if (filter_matches(current_task())) {
-		rq_slot_put(rq, &fresh);
+		s = s ? s : rq_slot_new(rq);
+		if (s)
+			*s = (struct io){ .wanted = 1 };
 		return 0;
 	}
 	if (s)

@@ -33,8 +33,6 @@ struct block_io {
 	struct block_owner owner;
 };
 
-static const struct block_io block_io_zero;
-
 RQ_SLOTS(struct block_io);
 BIO_SLOTS(struct block_owner);
 
@@ -45,17 +43,6 @@ inline_ void identify_owner(void *ctx, struct block_owner *owner)
 	owner->kernel_stack = stack_kernel ? stack_of_kernel(ctx, 0) : 0;
 	owner->user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
 #endif
-}
-
-inline_ struct block_io *rq_slot_make(struct request *rq)
-{
-	struct block_io *s = rq_slot(rq);
-
-	if (!s) {
-		rq_slot_put(rq, (struct block_io *)&block_io_zero);
-		s = rq_slot(rq);
-	}
-	return s;
 }
 
 /* In the submitter's context: only here is it known whose the I/O is. */

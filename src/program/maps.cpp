@@ -75,11 +75,13 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       on_demand(s, map, most, preallocated);
   };
   switch (by) {
-    case MapSize::block_requests:
+    case MapSize::block_requests: {
       // Requests come from fixed sets of tags; disks that appear later bring theirs.
-      bpf_map__set_max_entries(
-          map, static_cast<__u32>(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20)));
+      auto entries = std::bit_ceil(std::clamp<std::uint64_t>(2 * block_requests(), 16384, 1 << 20));
+      bpf_map__set_max_entries(map, static_cast<__u32>(entries));
+      set_variable(s, "requests_mask", entries - 1);
       break;
+    }
     case MapSize::cached_pages:
       set(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 16, 1 << 14, 1 << 20), 1 << 15);
       break;
