@@ -35,7 +35,7 @@ inline_ bool wanted_flush(struct request *flush)
 
 	if (known_by_bio() && bpf_map_lookup_elem(&bios, &bio))
 		return true;
-	return known_wanted(rq_slot(waits), BPF_CORE_READ(waits, start_time_ns)) ||
+	return known_wanted(rq_slot_read((u64)waits), BPF_CORE_READ(waits, start_time_ns)) ||
 	       wanted_by_cgroup((struct bio *)bio);
 }
 

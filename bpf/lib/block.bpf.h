@@ -151,9 +151,30 @@ struct {
 	__type(value, u8);
 } request_claims SEC(".maps");
 
-inline_ u32 rq_place(struct request *rq, u32 n)
+/*
+ * Where a request's place is comes from its address. The verifier takes no pointer for a number,
+ * but the difference of two; and what a variable holds is a number.
+ */
+u64 requests_anchor;
+
+inline_ u64 rq_offset(struct request *rq)
 {
-	return ((u32)(((u64)rq >> 6) * 0x9e3779b97f4a7c15ULL >> 32) + n) & requests_mask;
+	u64 at = (u64)rq;
+
+	asm volatile("%0 -= %1" : "+r"(at) : "r"(&requests_mask));
+	return at;
+}
+
+/* Of a request that the program has read the address of. */
+inline_ u64 rq_offset_read(u64 rq)
+{
+	*(volatile u64 *)&requests_anchor = (u64)&requests_mask;
+	return rq - *(volatile u64 *)&requests_anchor;
+}
+
+inline_ u32 rq_place(u64 offset, u32 n)
+{
+	return ((u32)((offset >> 6) * 0x9e3779b97f4a7c15ULL >> 32) + n) & requests_mask;
 }
 
 #define RQ_SLOTS(slot_type)                                                                  \
@@ -167,45 +188,54 @@ inline_ u32 rq_place(struct request *rq, u32 n)
 		__type(key, u32);                                                            \
 		__type(value, struct rq_entry);                                              \
 	} requests SEC(".maps");                                                             \
-	inline_ struct rq_entry *rq_entry_at(struct request *rq, u32 n)                      \
+	inline_ struct rq_entry *rq_entry_at(u32 place)                                      \
 	{                                                                                    \
-		u32 place = rq_place(rq, n);                                                 \
-                                                                                             \
 		return bpf_map_lookup_elem(&requests, &place);                               \
 	}                                                                                    \
-	static __noinline slot_type *rq_slot_further(struct request *rq)                     \
+	static __noinline slot_type *rq_slot_further(u64 rq, u64 offset)                     \
 	{                                                                                    \
 		for (u32 n = 1; n < RQ_PLACES; n++) {                                        \
-			struct rq_entry *e = rq_entry_at(rq, n);                             \
+			struct rq_entry *e = rq_entry_at(rq_place(offset, n));               \
                                                                                              \
 			if (!e || !e->rq)                                                    \
 				return NULL;                                                 \
-			if (e->rq == (u64)rq)                                                \
+			if (e->rq == rq)                                                     \
 				return &e->slot;                                             \
 		}                                                                            \
 		return NULL;                                                                 \
 	}                                                                                    \
-	inline_ slot_type *rq_slot(struct request *rq)                                       \
+	inline_ slot_type *rq_slot_find(u64 rq, u64 offset)                                  \
 	{                                                                                    \
-		struct rq_entry *e = rq_entry_at(rq, 0);                                     \
+		struct rq_entry *e = rq_entry_at(rq_place(offset, 0));                       \
                                                                                              \
 		if (!e || !e->rq)                                                            \
 			return NULL;                                                         \
-		return e->rq == (u64)rq ? &e->slot : rq_slot_further(rq);                    \
+		return e->rq == rq ? &e->slot : rq_slot_further(rq, offset);                 \
+	}                                                                                    \
+	inline_ slot_type *rq_slot(struct request *rq)                                       \
+	{                                                                                    \
+		return rq_slot_find((u64)rq, rq_offset(rq));                                 \
+	}                                                                                    \
+	inline_ slot_type *rq_slot_read(u64 rq)                                              \
+	{                                                                                    \
+		return rq_slot_find(rq, rq_offset_read(rq));                                 \
 	}                                                                                    \
 	/* Of one that has none. */                                                          \
 	static __noinline slot_type *rq_slot_new(struct request *rq)                         \
 	{                                                                                    \
+		u64 offset = rq_offset(rq);                                                  \
+                                                                                             \
 		for (u32 n = 0; n < RQ_PLACES; n++) {                                        \
-			struct rq_entry *e = rq_entry_at(rq, n);                             \
-			u32 place = rq_place(rq, n);                                         \
+			u32 place = rq_place(offset, n);                                     \
+			struct rq_entry *e = rq_entry_at(place);                             \
 			bool got = false;                                                    \
 			u8 one = 1;                                                          \
                                                                                              \
 			if (!e)                                                              \
 				break;                                                       \
-			if (e->rq ||                                                         \
-			    bpf_map_update_elem(&request_claims, &place, &one, BPF_NOEXIST)) \
+			if (e->rq)                                                           \
+				continue;                                                    \
+			if (bpf_map_update_elem(&request_claims, &place, &one, BPF_NOEXIST)) \
 				continue;                                                    \
 			if (!*(volatile u64 *)&e->rq) {                                      \
 				*(volatile u64 *)&e->rq = (u64)rq;                           \

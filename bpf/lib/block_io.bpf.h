@@ -91,7 +91,7 @@ int on_getrq(u64 *ctx)
 inline_ bool find_flusher(struct request *flush, struct block_owner *owner)
 {
 	struct request *waits = first_waiting(flush);
-	struct block_io *s = rq_slot(waits);
+	struct block_io *s = rq_slot_read((u64)waits);
 	u64 bio = (u64)BPF_CORE_READ(waits, bio);
 	struct block_owner *by_bio;
 
