@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
@@ -99,7 +100,8 @@ bool parse_argument(std::string_view text, UsdtArgument& a) {
   std::int64_t size = 0;
   if (!take_number(text, size)) return false;
   a.is_signed = size < 0;
-  size = size < 0 ? -size : size;
+  if (size < -8 || size > 8) return false;
+  size = std::abs(size);
   if (size != 1 && size != 2 && size != 4 && size != 8) return false;
   a.size = static_cast<int>(size);
   a.floating = take_char(text, 'f');

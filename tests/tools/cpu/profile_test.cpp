@@ -134,9 +134,9 @@ TOOL_TEST(Profile, IdleAndFolded) {
   EXPECT_EQ(idle.status, 0) << idle.err;
   EXPECT_TRUE(contains(idle.out, "_[k] ")) << idle.out;
   // Every CPU all the time, whether it is busy or not: what others leave is idle. Emulated ones
-  // miss ticks.
+  // miss ticks, and an idle one's clock may stand still.
   EXPECT_GE(Folded(idle.out).all,
-            static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)) * 199 / 2)
+            static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)) * 199 / 3)
       << idle.out;
   auto busy = run({tool_path("profile"), "-f", "1"});
   EXPECT_EQ(busy.status, 0) << busy.err;
