@@ -77,10 +77,12 @@ inline_ void party_waiting(struct stack_party *p, struct task_struct *t, struct 
 SEC("iter/task")
 int on_waiting(struct bpf_iter__task *ctx)
 {
-	if (!ctx->task)
+	struct task_struct *t = ctx->task;
+
+	if (!t)
 		return 0;
 	__builtin_memset(&waiting_row, 0, sizeof(waiting_row));
-	add_waiting(ctx->task, bpf_ktime_get_ns());
+	add_waiting(t, bpf_ktime_get_ns());
 	return 0;
 }
 

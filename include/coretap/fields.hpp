@@ -29,6 +29,9 @@ using Value =
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
 class Config;
 
+/// What is known of a cgroup beside its id.
+enum class CgroupName { path, container, container_id, pod, unit };
+
 /// Text of the rows of an aggregate, by the bytes of their keys (bpf/lib/row_text.bpf.h).
 using RowTexts = std::map<std::string, std::string, std::less<>>;
 
@@ -51,6 +54,9 @@ struct FieldContext {
   std::function<Frames(std::uint64_t id, std::optional<std::uint32_t> process)> stack_of = {};
   /// The frames of a kernel stack; not there in documentation (use frames_of).
   std::function<Frames(const stack&)> kernel_frames = {};
+
+  /// Empty where it is not known; not there in documentation.
+  std::function<std::string(std::uint64_t cgroup, CgroupName which)> cgroup_name = {};
 
   Frames frames_of(std::uint64_t id, std::optional<std::uint32_t> process) const {
     return stack_of ? stack_of(id, process) : Frames();

@@ -1,6 +1,8 @@
 // Who: the fields of a struct task_id (bpf/lib/shared.h), the same in every tool.
 #pragma once
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "coretap/fields.hpp"
@@ -62,40 +64,88 @@ inline constexpr Part<Cgroup> cgroup{{.key = "cgroup_id",
 }  // namespace id
 
 namespace detail {
-template <class Of>
-Field read_with(const id::Part<Of>& part, Value (*read)(const void*, const FieldContext&)) {
-  auto field = part.field;
-  field.read = read;
-  return field;
+/// Read::of(record): the struct task_id, or what has such members; nullptr: no task is known.
+template <class Read, class Of>
+Value read_part(const void* record, const FieldContext&) {
+  auto* who = Read::of(record);
+  return who ? detail::to_value(Of::of(*who)) : Value{};
 }
+
+template <class Read, CgroupName Which>
+Value read_cgroup_name(const void* record, const FieldContext& context) {
+  auto* who = Read::of(record);
+  if (!who || !context.cgroup_name) return {};
+  auto name = context.cgroup_name(id::Cgroup::of(*who), Which);
+  return name.empty() ? Value{} : Value{std::move(name)};
+}
+
+template <class Read, class Of>
+void add_part(std::vector<Field>& to, const id::Part<Of>& part) {
+  to.push_back(part.field);
+  to.back().read = read_part<Read, Of>;
+  if constexpr (std::is_same_v<Of, id::Cgroup>) {
+    auto add = [&](std::string_view key, std::string_view title, int width, std::string_view doc,
+                   auto read, std::string_view option = "containers") {
+      to.push_back({.key = key,
+                    .title = title,
+                    .format = as::wide(as::text, width),
+                    .doc = doc,
+                    .read = read,
+                    .shown_with = option});
+    };
+    add("cgroup", "", 0, "its path", read_cgroup_name<Read, CgroupName::path>, "json");
+    add("container", "CONTAINER", -20, "container of the task: its name, where the runtime has one",
+        read_cgroup_name<Read, CgroupName::container>);
+    add("container_id", "", 0, "id of the container",
+        read_cgroup_name<Read, CgroupName::container_id>, "json");
+    add("pod", "POD", -24, "Kubernetes pod of the task", read_cgroup_name<Read, CgroupName::pod>);
+    add("unit", "UNIT", -24, "systemd unit of the task", read_cgroup_name<Read, CgroupName::unit>);
+  }
+}
+
+template <class Read, class... Of>
+std::vector<Field> parts_of(const id::Part<Of>&... parts) {
+  std::vector<Field> all;
+  (add_part<Read>(all, parts), ...);
+  return all;
+}
+
+template <auto Who>
+struct OfMember {
+  static auto* of(const void* record) {
+    return &(static_cast<const typename member_of<decltype(Who)>::record*>(record)->*Who);
+  }
+};
+template <class Record>
+struct OfRecord {
+  static auto* of(const void* record) { return static_cast<const Record*>(record); }
+};
+template <auto Owner>
+struct OfOwner {
+  static const task_id* of(const void* record) {
+    auto* owner = OfMember<Owner>::of(record);
+    return owner->known ? owner : nullptr;
+  }
+};
 }  // namespace detail
 
 /// Of a member of the record that is a struct task_id, or has members of the same names:
-/// who<&Event::who>(id::pid, id::comm).
+/// who<&Event::who>(id::pid, id::comm). With id::cgroup come the names of container, pod and unit.
 template <auto Who, class... Of>
 std::vector<Field> who(const id::Part<Of>&... parts) {
-  using Record = typename detail::member_of<decltype(Who)>::record;
-  return {detail::read_with(parts, [](const void* record, const FieldContext&) -> Value {
-    return detail::to_value(Of::of(static_cast<const Record*>(record)->*Who));
-  })...};
+  return detail::parts_of<detail::OfMember<Who>>(parts...);
 }
 
 /// Of a record that has such members itself.
 template <class Record, class... Of>
 std::vector<Field> who(const id::Part<Of>&... parts) {
-  return {detail::read_with(parts, [](const void* record, const FieldContext&) -> Value {
-    return detail::to_value(Of::of(*static_cast<const Record*>(record)));
-  })...};
+  return detail::parts_of<detail::OfRecord<Record>>(parts...);
 }
 
 /// Of a struct task_id; empty where no task is known.
 template <auto Owner, class... Of>
 std::vector<Field> owner(const id::Part<Of>&... parts) {
-  using Record = typename detail::member_of<decltype(Owner)>::record;
-  return {detail::read_with(parts, [](const void* record, const FieldContext&) -> Value {
-    const task_id& o = static_cast<const Record*>(record)->*Owner;
-    return o.known ? detail::to_value(Of::of(o)) : Value{};
-  })...};
+  return detail::parts_of<detail::OfOwner<Owner>>(parts...);
 }
 
 }  // namespace coretap

@@ -43,6 +43,9 @@ enum class Complete {
   user,
   comm,
   cgroup,
+  container,
+  pod,
+  unit,  ///< of systemd
   disk,
   node,
   zone,
@@ -139,6 +142,9 @@ Option name(char letter = 0);
 /// Every tool that has pid(), or comm(), has these.
 Option not_pid();
 Option not_comm();
+/// Every tool that has cgroup() has these.
+std::vector<Option> container_filters();
+Option containers();  ///< every tool with id::cgroup among its fields has it
 /// Only children of this process, for programs with bpf/lib/parent.bpf.h.
 Option ppid(char letter, Setting wanted);
 /// Only these system calls, by name: `wanted` has a byte for each index, `some` tells that it

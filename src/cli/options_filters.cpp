@@ -12,6 +12,7 @@
 
 #include "base/nearest.hpp"
 #include "cli/option_parts.hpp"
+#include "kernel/containers.hpp"
 #include "kernel/disks.hpp"
 #include "kernel/syscalls.hpp"
 #include "lib/shared.h"
@@ -147,6 +148,43 @@ Option name(char letter) {
       Complete::comm));
 }
 
+namespace {
+using Find = Result<std::string> (Containers::*)(std::string_view);
+
+Option in_found(std::string_view name, std::string_view metavar, std::string_view doc, Find find,
+                Complete complete) {
+  return same_everywhere(value(
+      0, name, metavar, doc,
+      [=](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage(fmt::format("--{}: needs a name", name));
+        if (!c.cgroup.empty())
+          return usage(fmt::format("--{}: another option has set the cgroup", name),
+                       "give one of --cgroup, --container, --pod and --unit");
+        Containers here;
+        auto path = (here.*find)(text);
+        if (!path) return path.error();
+        c.cgroup = *path;
+        return {};
+      },
+      complete));
+}
+}  // namespace
+
+std::vector<Option> container_filters() {
+  return {in_found("container", "NAME|ID",
+                   "only tasks in this container; by its name, or by its id or how that begins",
+                   &Containers::find_container, Complete::container),
+          in_found("pod", "NAME|UID", "only tasks in this Kubernetes pod", &Containers::find_pod,
+                   Complete::pod),
+          in_found("unit", "NAME", "only tasks in this systemd unit", &Containers::find_unit,
+                   Complete::unit)};
+}
+
+Option containers() {
+  return same_everywhere(
+      flag(0, "containers", "columns with the container, pod and systemd unit of each task"));
+}
+
 Option cgroup(char letter) {
   return same_everywhere(value(
       letter, "cgroup", "PATH",
@@ -154,6 +192,9 @@ Option cgroup(char letter) {
       "cgroup mount, or an id",
       [](Config& c, std::string_view text) -> Result<void> {
         if (text.empty()) return usage("--cgroup: needs a path or an id");
+        if (!c.cgroup.empty())
+          return usage("--cgroup: another option has set the cgroup",
+                       "give one of --cgroup, --container, --pod and --unit");
         c.cgroup = text;
         return {};
       },

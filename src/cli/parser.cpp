@@ -41,6 +41,14 @@ std::string_view ring_condition(const Tool& tool) {
   return {};
 }
 
+bool shows_containers(const Tool& tool) {
+  auto shows = [](const Report& report) {
+    return std::ranges::any_of(report->fields(), [](auto& f) { return f.key == "container"; });
+  };
+  return shows(tool.report) ||
+         std::ranges::any_of(tool.other_reports, [&](auto& other) { return shows(other.report); });
+}
+
 /// Options that the library gives to every tool.
 std::vector<Option> common_options(const Tool& tool) {
   using namespace shared;
@@ -60,6 +68,8 @@ std::vector<Option> common_options(const Tool& tool) {
   };
   if (has("pid")) all.push_back(not_pid());
   if (has("comm")) all = joined({all, {name(), not_comm()}});
+  if (has("cgroup")) all = joined({all, container_filters()});
+  if (shows_containers(tool)) all.push_back(containers());
   if (std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; }))
     all.push_back(interval());
   all.push_back(duration());

@@ -20,6 +20,7 @@
 #include "base/parse.hpp"
 #include "docs/commands.hpp"
 #include "docs/complete.hpp"
+#include "kernel/containers.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
 #include "kernel/zones.hpp"
@@ -158,6 +159,19 @@ List cgroups(std::string_view prefix) {
   return all;
 }
 
+/// Names, and ids of those without.
+List names_of_cgroups(std::string CgroupNames::*name, std::string CgroupNames::*id) {
+  std::set<std::string> words;
+  for (auto& names : Containers().all()) {
+    auto word = names.*name;
+    if (word.empty() && id) word = (names.*id).substr(0, 12);
+    if (!word.empty()) words.insert(word);
+  }
+  List all;
+  for (auto& word : words) all.push_back({word});
+  return all;
+}
+
 /// Each line of a file that starts so; lines are cut at the first blank.
 template <class Take>
 void each_line(const Fd& fd, Take take) {
@@ -234,6 +248,12 @@ List all_of(Complete kind, std::string_view prefix) {
       return users();
     case Complete::cgroup:
       return cgroups(prefix);
+    case Complete::container:
+      return names_of_cgroups(&CgroupNames::container, &CgroupNames::container_id);
+    case Complete::pod:
+      return names_of_cgroups(&CgroupNames::pod, &CgroupNames::pod_uid);
+    case Complete::unit:
+      return names_of_cgroups(&CgroupNames::unit, nullptr);
     case Complete::disk:
       return disks_here();
     case Complete::node:

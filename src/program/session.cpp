@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 
+#include "kernel/containers.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -41,6 +43,28 @@ void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
     for (std::size_t i = 0; i < counters; i++)
       sum[i] += __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
   }
+}
+
+Session::Session(const Tool& t, const Config& c) : tool(t), config(c) {
+  names.context.config = &c;
+  // It looks at nothing before the first cgroup is asked for.
+  names.context.cgroup_name = [containers = std::make_shared<Containers>()](std::uint64_t cgroup,
+                                                                            CgroupName which) {
+    auto& found = containers->of(cgroup);
+    switch (which) {
+      case CgroupName::path:
+        return found.path;
+      case CgroupName::container:
+        return found.container;
+      case CgroupName::container_id:
+        return found.container_id;
+      case CgroupName::pod:
+        return found.pod;
+      case CgroupName::unit:
+        break;
+    }
+    return found.unit;
+  };
 }
 
 bpf_map* Session::map(std::string_view name) const {

@@ -64,7 +64,7 @@ struct Session {
   bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
   std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
 
-  Session(const Tool& t, const Config& c) : tool(t), config(c) { names.context.config = &c; }
+  Session(const Tool& t, const Config& c);
 
   bpf_map* map(std::string_view name) const;  ///< nullptr: the tool has none
   void say(std::string_view message) const;   ///< to stderr, with the tool's name

@@ -1,7 +1,10 @@
 // opensnoop against a program that knows of each of its opens what came of it.
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include "../harness.hpp"
@@ -176,6 +179,43 @@ TOOL_TEST(Opensnoop, Filters) {
   EXPECT_EQ(by_name->stop().of_process(static_cast<std::uint64_t>(wanted.pid())).size(), 7u);
   EXPECT_EQ(both->stop().body.size(), 10u);
   EXPECT_TRUE(nobody->stop().body.empty());
+}
+
+// A cgroup as a runtime would make it; its name is not known, as no runtime runs here.
+TOOL_TEST(Opensnoop, ContainersAndUnits) {
+  require_tool("opensnoop");
+  const std::string id(64, 'a');
+  Cgroup container, unit("-test.service");
+  auto scope = container.path() + "/docker-" + id + ".scope";
+  ASSERT_EQ(::mkdir(scope.c_str(), 0755), 0);
+  Workload inside("opener", {"--count", "5"}), served("opener", {"--count", "3"});
+  std::ofstream(scope + "/cgroup.procs") << inside.id() << std::flush;
+  unit.add(served.pid());
+  Tracer all("opensnoop", {"--json", "--strict", "-p", inside.id() + "," + served.id()});
+  Tracer by_id("opensnoop", {"--json", "--strict", "--container", id.substr(0, 12)});
+  Tracer text("opensnoop", {"--containers", "-p", served.id()});
+  inside.release();
+  served.release();
+  inside.truth();
+  served.truth();
+  auto report = all.stop();
+  for (auto& line : report.of_process(static_cast<std::uint64_t>(inside.pid()))) {
+    EXPECT_EQ(line["container_id"].str(), id);
+    EXPECT_TRUE(line["container"].is_null());
+    EXPECT_TRUE(line["unit"].is_null());
+    EXPECT_TRUE(line["cgroup"].str().ends_with("/docker-" + id + ".scope"));
+  }
+  for (auto& line : report.of_process(static_cast<std::uint64_t>(served.pid()))) {
+    EXPECT_TRUE(line["unit"].str().ends_with("-test.service"));
+    EXPECT_TRUE(line["container_id"].is_null());
+  }
+  EXPECT_EQ(report.body.size(), 8u);
+  EXPECT_EQ(by_id.stop().body.size(), 5u);
+  EXPECT_TRUE(contains(text.stop_text(), "-test.service"));
+  auto none = run({tool_path("opensnoop"), "--container", "no-such"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(contains(none.err, "--container no-such: there is none here")) << none.err;
+  ::rmdir(scope.c_str());
 }
 
 TOOL_TEST(Opensnoop, RefusesUnknownFlags) {
