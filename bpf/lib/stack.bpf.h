@@ -178,7 +178,10 @@ inline_ void party_of(struct stack_party *p, struct task_struct *t)
 }
 
 /* Its state, and whether it waits still, at once. */
-#define party_state(p) (*(u64 *)&(p)->state)
+inline_ u64 party_state(struct stack_party *p)
+{
+	return (u64)p->waiting << 32 | p->state;
+}
 
 inline_ u64 party_hash(struct stack_party *p)
 {

@@ -36,7 +36,7 @@ bool has_stacks(const std::string& tool) { return tool != "wakeuptime"; }
 
 void since_it_blocked(const std::string& tool) {
   require_tool(tool);
-  Workload workload("sleeper", {"--sleeps", "1", "--ms", "600000"}, kLinger);
+  Workload workload("sleeper", {"--sleeps", "1", "--ms", "60000"}, kLinger);
   ASSERT_TRUE(await_sleep(workload.pid()));
   Tracer tracer(tool, {"--json", "--strict", "-p", workload.id()});
   auto before = std::chrono::steady_clock::now();

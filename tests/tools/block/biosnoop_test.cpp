@@ -290,9 +290,10 @@ TOOL_TEST(Biosnoop, TextAndCsv) {
 
   auto table = csv->stop_text();
   EXPECT_EQ(lines_of(table), count + 1);
-  EXPECT_TRUE(
-      table.starts_with("time,monotonic_ns,comm,pid,disk,rwbs,sector,bytes,pattern,"
-                        "queued_ns,latency_ns,error,flags,tid,uid,cgroup_id\n"))
+  EXPECT_TRUE(table.starts_with(
+      "time,monotonic_ns,comm,pid,disk,rwbs,sector,bytes,pattern,"
+      "queued_ns,latency_ns,error,flags,tid,uid,cgroup_id,cgroup,container,container_id,"
+      "pod,unit\n"))
       << table.substr(0, table.find('\n'));
   EXPECT_TRUE(
       contains(table, ",blockio," + workload.id() + "," + disk_of(workload) + ",WS,0,4096,,,"))

@@ -41,7 +41,7 @@ TEST(Complete, CommandsAndTools) {
   for (auto& command : commands()) EXPECT_TRUE(all.contains(std::string(command.name)));
   EXPECT_TRUE(all.contains("--version"));
   EXPECT_FALSE(all.contains(kCompleteCommand));
-  EXPECT_EQ(offered({"runq"}), (std::set<std::string>{"runqlat", "runqlen"}));
+  EXPECT_EQ(offered({"runq"}), (std::set<std::string>{"runqlat", "runqlen", "runqslower"}));
   EXPECT_EQ(offered({"no-such"}), std::set<std::string>{});
   EXPECT_EQ(offered({"no-such", ""}), std::set<std::string>{});
   for (auto& c : complete(nullptr, {"runqla"}).candidates)
