@@ -28,6 +28,7 @@ std::vector<int> online_nodes() {
 
 /// Ticks of one CPU in the time of the report. Some machines leave them out where a CPU is idle.
 double due(const FieldContext& context) {
+  if (!context.config) return 0;
   auto& asked = context.config->sampling;
   auto hz = asked.period ? 1e9 / static_cast<double>(asked.period)
                          : static_cast<double>(asked.hz ? asked.hz : kHz);
