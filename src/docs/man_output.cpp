@@ -11,13 +11,15 @@ namespace coretap {
 
 namespace {
 
-/// A tool with all options that the library adds; --comm brings --name.
+/// A tool with all options that the library adds: some come with others, or with a field.
 Tool any_tool() {
   Tool tool;
   tool.name = "NAME";
   tool.positionals = shared::interval_count();
-  tool.options = {shared::comm()};
-  tool.report = EventReport{};
+  tool.options = {shared::pid(), shared::comm(), shared::cgroup()};
+  EventReport report;
+  report.fields = {{.key = "container", .read = [](auto*, auto&) { return Value(); }}};
+  tool.report = report;
   return tool;
 }
 

@@ -16,6 +16,7 @@
 namespace coretap {
 
 Result<void> run_on_each_cpu(const Session& s, std::string_view program) {
+  if (!s.object) return {};
   auto* found = bpf_object__find_program_by_name(s.object.get(), std::string(program).c_str());
   int fd = found ? bpf_program__fd(found) : -1;
   if (fd < 0) return {};

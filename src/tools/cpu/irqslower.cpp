@@ -63,7 +63,7 @@ TOOL(irqslower) {
                                    "name of the handler, or of the vector"),
                field<&Event::latency_ns>("latency_ns", "LAT(us)", as::whole_microseconds,
                                          "its time"),
-               derived<Event, spurious>("spurious", "SPURIOUS", as::wide(as::number, 8),
+               derived<Event, spurious>("spurious_run", "SPURIOUS", as::wide(as::number, 8),
                                         "the device had not interrupted")
                    .with("json"),
                who<&Event::who>(id::pid.with("json"), id::tid.with("json"), id::uid.with("json"),

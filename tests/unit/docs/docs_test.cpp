@@ -298,14 +298,14 @@ void expect_line(std::string_view line, const std::vector<OutputKey>& keys) {
   EXPECT_EQ(member, written.MemberEnd()) << member->name.GetString() << " is not documented";
 }
 
-std::string row_of_zeros(const Report& report) {
+std::string row_of_zeros(const Tool& tool) {
   Config config;
   config.format = OutputFormat::json;
   Columns columns;
-  columns.choose(config, report->fields());
+  columns.choose(config, tool.report->fields());
   std::vector<std::uint64_t> zeros(256);  // with a stack
-  JsonLine line;
-  line.text("type", "row").text("time", "");
+  JsonLine line("row", tool.name);
+  line.text("time", "");
   columns.json(line, zeros.data(), {});
   return std::string(line.finish());
 }
@@ -326,17 +326,17 @@ TEST(Keys, OfJsonAreWritten) {
     if (kind == "stacks" || kind == "outstanding") continue;
     if (kind == "snapshot") {  // what is above the rows, and a row
       auto keys = kinds[1].keys;
-      keys.insert(keys.end(), kinds[2].keys.begin() + 2, kinds[2].keys.end());
-      expect_line(row_of_zeros(tool.report), keys);
+      keys.insert(keys.end(), kinds[2].keys.begin() + 3, kinds[2].keys.end());
+      expect_line(row_of_zeros(tool), keys);
       continue;
     }
     if (kinds[1].type == "row") {
       EXPECT_TRUE(written.all.empty()) << "a row of nothing";
-      expect_line(row_of_zeros(tool.report), kinds[1].keys);
+      expect_line(row_of_zeros(tool), kinds[1].keys);
       continue;
     }
-    if (kinds[1].type == "histogram" && kinds[1].keys[2].name != "count" &&
-        kinds[1].keys[2].when.empty() && written.all.empty())
+    if (kinds[1].type == "histogram" && kinds[1].keys[3].name != "count" &&
+        kinds[1].keys[3].when.empty() && written.all.empty())
       continue;  // one for each key, and nothing has any
     ASSERT_EQ(written.all.size(), 1u);
     expect_line(written.all[0], kinds[1].keys);
