@@ -159,7 +159,7 @@ def runqslower(bench):
 
 
 def biolatency(bench):
-    return _beside_peer(bench, "biolatency", Writes(bench.options.io_dir), ["block_rq_issue", "block_rq_complete"], 0.7)
+    return _beside_peer(bench, "biolatency", Writes(bench.options.io_dir), ["block_rq_issue", "block_rq_complete"], 0.6)
 
 
 def biosnoop(bench):
