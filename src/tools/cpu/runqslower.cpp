@@ -47,7 +47,7 @@ TOOL(runqslower) {
           "notes the task that leaves; only long waits reach user space",
       .examples = {{"runqslower", "waits of 10 ms or more"},
                    {"runqslower 1000 -P", "of 1 ms or more, and which task ran meanwhile"},
-                   {"runqslower -c system.slice/nginx.service", "of one service"},
+                   {"runqslower --cgroup system.slice/nginx.service", "of one service"},
                    {"runqslower 5000 -- make -j8", "of this command and its children"}},
       .questions = {{"Which task waited long for a CPU, and when?", "runqslower"},
                     {"Which task keeps others from the CPU?", "runqslower 1000 -P"}},
@@ -55,10 +55,9 @@ TOOL(runqslower) {
       .positionals = {shared::threshold("MIN_US", 1000,
                                         "only waits of at least MIN_US microseconds; 0: all",
                                         setting(&Opt::min_ns), "10000")},
-      .options =
-          joined({{flag('P', "previous", "print the task that ran the longest during the wait"),
-                   shared::affinity<Opt>(), shared::duration()},
-                  shared::task_filters()}),
+      .options = {flag('P', "previous", "print the task that ran the longest during the wait"),
+                  shared::affinity<Opt>(), shared::duration(), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm('c'), shared::cgroup(0)},
       .hooks = run_delay_hooks(),
       .report =
           events<Event>(
