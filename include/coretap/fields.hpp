@@ -194,6 +194,13 @@ class FieldList {
   std::vector<Field> all_;
 };
 
+/// Several fields that tables show only with an option: with("json", {...}).
+inline std::vector<Field> with(std::string_view option, FieldList list) {
+  std::vector<Field> fields = std::move(list);
+  for (auto& field : fields) field.shown_with = option;
+  return fields;
+}
+
 namespace detail {
 template <class T>
 Value to_value(const T& v) {

@@ -129,14 +129,16 @@ INSTANTIATE_TEST_SUITE_P(Ways, ExitsnoopStatus,
                                          [] { kill_with(SIGTERM); }, touch_memory,
                                          first_thread_ends));
 
+std::string dump_place;
+
 TOOL_TEST(Exitsnoop, CoreDumpsAndNone) {
   require_tool("exitsnoop");
   for (bool dumps : {true, false}) {
     TemporaryDirectory place;
-    ASSERT_EQ(::setenv("EXITSNOOP_PLACE", place.path().c_str(), 1), 0);
+    dump_place = place.path();
     Child child(dumps ? [] {
       rlimit all{RLIM_INFINITY, RLIM_INFINITY};
-      if (::setrlimit(RLIMIT_CORE, &all) || ::chdir(::getenv("EXITSNOOP_PLACE"))) ::_exit(1);
+      if (::setrlimit(RLIMIT_CORE, &all) || ::chdir(dump_place.c_str())) ::_exit(1);
       kill_with(SIGABRT);
     } : [] {
       rlimit none{0, 0};
