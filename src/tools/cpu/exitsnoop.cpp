@@ -105,6 +105,7 @@ TOOL(exitsnoop) {
                derived<Event, max_rss>("max_rss_bytes", "MAXRSS(KB)", as::wide(as::kilobytes, 10),
                                        "most memory resident at once, of a process")
                    .with("extended"),
+               who<&Event::who>(id::cgroup),
                derived<Event, how>("code", "EXIT_CODE", as::rest, "how it ended").in_text(),
                with(
                    "json",
@@ -114,7 +115,7 @@ TOOL(exitsnoop) {
                     derived<Event, dumped>("core_dumped", "CORE", as::small, "it left a core dump"),
                     derived<Event, ended>("process_ended", "LAST", as::small,
                                           "the process ended with this thread"),
-                    who<&Event::who>(id::uid, id::cgroup)})})
+                    who<&Event::who>(id::uid)})})
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"},
                       {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),
       .announce = "Tracing processes that end",

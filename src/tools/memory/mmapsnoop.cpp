@@ -98,7 +98,8 @@ TOOL(mmapsnoop) {
                      derived<Event, device>("device", "DEV", as::disk,
                                             "disk or device number of the file"),
                      derived<Event, inode>("inode", "INODE", as::number, "number of the inode"),
-                     who<&Event::who>(id::uid, id::cgroup)}),
+                     who<&Event::who>(id::uid)}),
+               who<&Event::who>(id::cgroup),
                derived<Event, file>("file", "FILE", as::rest,
                                     "path of the file; null: there is none")})
               .timed({{TimeColumn::wall, "TIME", 12, "time"}})

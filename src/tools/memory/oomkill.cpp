@@ -101,12 +101,13 @@ TOOL(oomkill) {
                 {"signals of the kernel", {{{"on_signal"}}}}},
       .report =
           events<Event>(
-              {derived<Event, sentence>("text", "EVENT", as::rest, "what happened").in_text(),
+              {who<&Event::victim>(id::cgroup),
+               derived<Event, sentence>("text", "EVENT", as::rest, "what happened").in_text(),
                with("json",
                     {who<&Event::trigger>(id::comm.keyed("trigger_comm", "TCOMM"),
                                           id::pid.keyed("trigger_pid", "TPID"),
                                           id::tid.keyed("trigger_tid", "TTID")),
-                     who<&Event::victim>(id::comm, id::pid, id::tid, id::uid, id::cgroup),
+                     who<&Event::victim>(id::comm, id::pid, id::tid, id::uid),
                      named<&Event::kind, kKinds>("kind", "KIND", as::text,
                                                  "machine, or memcg: limit of a memory cgroup"),
                      derived<Event, killed>("killed", "KILLED", as::small,

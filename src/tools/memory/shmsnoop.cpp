@@ -140,7 +140,8 @@ TOOL(shmsnoop) {
                                        "size that shmget asks for"),
                  field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
                                            "time of the call"),
-                 who<&Event::who>(id::uid, id::cgroup)}),
+                 who<&Event::who>(id::uid)}),
+           who<&Event::who>(id::cgroup),
            derived<Event, arguments>("arguments", "ARGs", as::rest, "its arguments")}),
       .announce = "Tracing System V shared memory",
   };
