@@ -114,16 +114,14 @@ struct mm_struct___old_rss {
 /* Resident pages of one kind: of files, anonymous ones, (swapped ones,) of shared memory. */
 enum mm_rss { RSS_FILE, RSS_ANON, RSS_SWAPPED, RSS_SHMEM };
 
-inline_ u64 mm_rss(struct mm_struct *mm, const enum mm_rss kind)
-{
-	s64 pages;
-
-	if (bpf_core_type_exists(struct mm_rss_stat___old))
-		pages = BPF_CORE_READ((struct mm_struct___old_rss *)mm,
-				      rss_stat.count[kind].counter);
-	else
-		pages = BPF_CORE_READ(mm, rss_stat[kind].count);
-	return pages > 0 ? pages : 0;
-}
+/* A macro: CO-RE corrects an index only where the compiler sees a constant. */
+#define mm_rss(mm, kind)                                                             \
+	({                                                                           \
+		s64 pages_ = bpf_core_type_exists(struct mm_rss_stat___old) ?        \
+				     BPF_CORE_READ((struct mm_struct___old_rss *)mm, \
+						   rss_stat.count[kind].counter) :   \
+				     BPF_CORE_READ(mm, rss_stat[kind].count);        \
+		pages_ > 0 ? pages_ : 0;                                             \
+	})
 
 #endif

@@ -5,7 +5,7 @@
 #define STACK_BYTES (64 << 10)
 #define MOST 100000
 
-static uint64_t count = 20, raw;
+static uint64_t count = 20, raw, ms;
 static pid_t *tids;
 static pid_t gone; /* 0: the raw thread has ended; the kernel says so */
 
@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 	const struct wl_opt opts[] = {
 		{"count", WL_NUM, &count, "N", "threads by pthread_create()"},
 		{"raw", WL_NUM, &raw, "N", "then threads by clone()"},
+		{"ms", WL_NUM, &ms, "D", "rest so long before the end"},
 		{0},
 	};
 	char *stack;
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t i = 0; i < raw; i++)
 		make_raw(&tids[count + i], stack);
+	wl_nap_ms((unsigned int)ms);
 	wl_line_begin();
 	wl_u64("threads", count + raw);
 	wl_u64("by_library", count);

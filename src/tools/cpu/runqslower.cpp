@@ -19,6 +19,18 @@ Value longest_tid(const Event& e) {
   if (!e.longest_ns) return {};
   return std::uint64_t{e.longest_tid};
 }
+Value longest_comm(const Event& e) {
+  if (!e.longest_ns) return {};
+  return std::string(e.longest_comm, strnlen(e.longest_comm, sizeof e.longest_comm));
+}
+Value ran(const Event& e) {
+  if (!e.longest_ns) return {};
+  return std::uint64_t{e.longest_ns};
+}
+Value previous_comm(const Event& e) {
+  if (!e.previous_known) return {};
+  return std::string(e.previous_comm, strnlen(e.previous_comm, sizeof e.previous_comm));
+}
 Value previous_tid(const Event& e) {
   if (!e.previous_known) return {};
   return std::uint64_t{e.previous_tid};
@@ -68,17 +80,17 @@ TOOL(runqslower) {
                derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
                                     "part of it during which a CPU was idle that it may use")
                    .with("affinity"),
-               field<&Event::longest_comm>("longest_comm", "PREV COMM", as::comm,
-                                           "task that ran the longest on the CPU during the wait")
+               derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
+                                            "task that ran the longest on the CPU during the wait")
                    .with("previous"),
                derived<Event, longest_tid>("longest_tid", "PREV TID", as::wide(as::pid, -8),
                                            "its thread id")
                    .with("previous"),
-               field<&Event::longest_ns>("longest_ns", "RAN(us)", as::whole_microseconds,
-                                         "how long it ran in that time")
+               derived<Event, ran>("longest_ns", "RAN(us)", as::whole_microseconds,
+                                   "how long it ran in that time")
                    .with("previous"),
-               field<&Event::previous_comm>("previous_comm", "LAST COMM", as::comm,
-                                            "task that left the CPU when the wait ended")
+               derived<Event, previous_comm>("previous_comm", "LAST COMM", as::comm,
+                                             "task that left the CPU when the wait ended")
                    .with("json"),
                derived<Event, previous_tid>("previous_tid", "LAST TID", as::pid,
                                             "its thread id; 0: idle")

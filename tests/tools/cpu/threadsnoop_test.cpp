@@ -10,7 +10,7 @@ namespace {
 
 TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
   require_tool("threadsnoop");
-  Workload workload("threads", {"--count", "20", "--raw", "5"});
+  Workload workload("threads", {"--count", "20", "--raw", "5"}, {.linger = true});
   Workload other("threads", {"--count", "3"});
   Tracer all("threadsnoop", {"--json", "--strict"});
   Tracer own("threadsnoop", {"--json", "--strict", "-p", workload.id()});
@@ -42,7 +42,8 @@ TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
 // A fork is no thread, and a process has another program after exec: names must be the new one's.
 TOOL_TEST(Threadsnoop, FollowsACommandThroughExec) {
   require_tool("threadsnoop");
-  auto script = "(exit 0); \"$0\" --count 2 >/dev/null; exec \"$0\" --count 4 --raw 1";
+  auto script =
+      "(exit 0); \"$0\" --count 2 --ms 1000 >/dev/null; exec \"$0\" --count 4 --raw 1 --ms 1000";
   Tracer tracer("threadsnoop",
                 {"--json", "--strict", "--", "sh", "-c", script, workload_path("threads")},
                 {.attached = false});
@@ -65,7 +66,7 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
   EXPECT_EQ(header_of("threadsnoop", {}), (Strings{"TIME(ms)", "PID", "COMM", "FUNC"}));
   EXPECT_EQ(header_of("threadsnoop", {"-T", "-e"}),
             (Strings{"TIME", "PID", "COMM", "CALLER", "TID", "FUNC"}));
-  Workload workload("threads", {"--count", "3"});
+  Workload workload("threads", {"--count", "3"}, {.linger = true});
   Tracer tracer("threadsnoop", {"-p", workload.id()});
   workload.release();
   workload.truth();
