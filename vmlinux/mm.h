@@ -8,8 +8,6 @@ struct percpu_counter {
 };
 
 struct mm_struct {
-	atomic_long_t pgtables_bytes;
-	unsigned long total_vm;
 	struct percpu_counter rss_stat[4];
 	unsigned long start_stack;
 	unsigned long arg_start;

@@ -39,6 +39,12 @@ inline_ void emit_end(void *record)
 			   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
+/* For what the loader must look at while its process is there. */
+inline_ void emit_end_now(void *record)
+{
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+}
+
 /* A whole record that lies elsewhere; its size need not be a constant. False: it is lost. */
 inline_ bool emit_copy(void *record, u64 size)
 {

@@ -35,17 +35,17 @@
 #define PARM6(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
 #endif
 
-/* Programs on_NAME_begin and on_NAME_end at two tracepoints, and what they return, by `ctx`. */
-#define PAIR(name, tracepoint, at_begin, at_end) \
-	SEC("tp_btf/" #tracepoint "_begin")      \
-	int on_##name##_begin(u64 *ctx)          \
-	{                                        \
-		return at_begin;                 \
-	}                                        \
-	SEC("tp_btf/" #tracepoint "_end")        \
-	int on_##name##_end(u64 *ctx)            \
-	{                                        \
-		return at_end;                   \
+/* A program at a tracepoint, and what it returns, by `ctx`. */
+#define ON_TRACEPOINT(name, tracepoint, result) \
+	SEC("tp_btf/" #tracepoint)              \
+	int name(u64 *ctx)                      \
+	{                                       \
+		return result;                  \
 	}
+
+/* on_NAME_begin and on_NAME_end at the two tracepoints of this name. */
+#define PAIR(name, tracepoint, at_begin, at_end)                       \
+	ON_TRACEPOINT(on_##name##_begin, tracepoint##_begin, at_begin) \
+	ON_TRACEPOINT(on_##name##_end, tracepoint##_end, at_end)
 
 #endif

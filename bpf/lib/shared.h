@@ -199,6 +199,14 @@ struct row_text {
 #define CALLS_OTHER (CALLS_COMPAT - 1)
 #define CALLS (2 * CALLS_COMPAT)
 
+/* Code of a process (bpf/lib/user_code.bpf.h), for the loader to name. */
+struct user_code {
+	__u64 address;     /* 0: not known */
+	__u64 stack_begin; /* of the program's memory, as in struct stack_process */
+	__u32 pid;
+	__u32 image; /* another one after each exec */
+};
+
 /* Page frames from first to before end. */
 struct pfn_range {
 	__u64 first;

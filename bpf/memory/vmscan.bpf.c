@@ -22,6 +22,11 @@ TASK_SLOT(struct under_way);
 
 #define ADD(counter, n) SUM_ADD(reclaims, counter, n)
 
+inline_ u64 *start_of(struct under_way *w, u32 kind)
+{
+	return kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
+}
+
 inline_ int begin(u32 kind)
 {
 	struct under_way *w;
@@ -32,7 +37,7 @@ inline_ int begin(u32 kind)
 	w = current_slot(true);
 	if (!w)
 		return 0;
-	start = kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
+	start = start_of(w, kind);
 	if (end_missed(*start))
 		count(LEDGER_UNMATCHED);
 	*start = bpf_ktime_get_ns();
@@ -48,7 +53,7 @@ inline_ int end(u32 kind, u64 freed)
 	/* Not wanted, not tracked (counted there), or it began before tracing did. */
 	if (!w)
 		return 0;
-	start = kind == VMSCAN_SLAB ? &w->slab : &w->reclaim;
+	start = start_of(w, kind);
 	if (!*start) {
 		count(LEDGER_UNMATCHED);
 		return 0;
@@ -67,29 +72,18 @@ inline_ int end(u32 kind, u64 freed)
 
 PAIR(direct, mm_vmscan_direct_reclaim, begin(VMSCAN_DIRECT), end(VMSCAN_DIRECT, ctx[0]))
 PAIR(memcg, mm_vmscan_memcg_reclaim, begin(VMSCAN_MEMCG), end(VMSCAN_MEMCG, ctx[0]))
-PAIR(node, mm_vmscan_node_reclaim, begin(VMSCAN_NODE), end(VMSCAN_NODE, ctx[0]))
 
-SEC("tp_btf/mm_shrink_slab_start")
-int on_slab_start(u64 *ctx)
-{
-	return begin(VMSCAN_SLAB);
-}
+ON_TRACEPOINT(on_slab_start, mm_shrink_slab_start, begin(VMSCAN_SLAB))
+ON_TRACEPOINT(on_slab_end, mm_shrink_slab_end, end(VMSCAN_SLAB, (s32)ctx[2] > 0 ? (u32)ctx[2] : 0))
 
-SEC("tp_btf/mm_shrink_slab_end")
-int on_slab_end(u64 *ctx)
-{
-	s32 freed = ctx[2];
-
-	return end(VMSCAN_SLAB, freed > 0 ? freed : 0);
-}
-
-SEC("tp_btf/mm_vmscan_wakeup_kswapd")
-int on_kswapd_wakeup(u64 *ctx)
+inline_ int kswapd_wanted(void)
 {
 	if (keep_current())
 		ADD(kswapd_wakeups, 1);
 	return 0;
 }
+
+ON_TRACEPOINT(on_kswapd_wakeup, mm_vmscan_wakeup_kswapd, kswapd_wanted())
 
 /*
  * Between a run and its sleep kswapd naps, to see whether the memory lasts: what it had of a CPU is
@@ -112,17 +106,8 @@ inline_ int kswapd_worked(bool runs)
 	return 0;
 }
 
-SEC("tp_btf/mm_vmscan_kswapd_wake")
-int on_kswapd_wake(u64 *ctx)
-{
-	return kswapd_worked(true);
-}
-
-SEC("tp_btf/mm_vmscan_kswapd_sleep")
-int on_kswapd_sleep(u64 *ctx)
-{
-	return kswapd_worked(false);
-}
+ON_TRACEPOINT(on_kswapd_wake, mm_vmscan_kswapd_wake, kswapd_worked(true))
+ON_TRACEPOINT(on_kswapd_sleep, mm_vmscan_kswapd_sleep, kswapd_worked(false))
 
 /* Kernels before folios (5.16) pass a page. */
 inline_ int written(void *folio)
@@ -132,14 +117,5 @@ inline_ int written(void *folio)
 	return 0;
 }
 
-SEC("tp_btf/mm_vmscan_write_folio")
-int on_write_folio(u64 *ctx)
-{
-	return written((void *)ctx[0]);
-}
-
-SEC("tp_btf/mm_vmscan_writepage")
-int on_write_page(u64 *ctx)
-{
-	return written((void *)ctx[0]);
-}
+ON_TRACEPOINT(on_write_folio, mm_vmscan_write_folio, written((void *)ctx[0]))
+ON_TRACEPOINT(on_write_page, mm_vmscan_writepage, written((void *)ctx[0]))

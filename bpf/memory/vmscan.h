@@ -4,7 +4,7 @@
 
 #include "lib/shared.h"
 
-enum vmscan_kind { VMSCAN_DIRECT, VMSCAN_MEMCG, VMSCAN_NODE, VMSCAN_SLAB, VMSCAN_KINDS };
+enum vmscan_kind { VMSCAN_SLAB, VMSCAN_DIRECT, VMSCAN_MEMCG, VMSCAN_KINDS };
 
 struct vmscan_key {
 	__u32 kind;
@@ -20,6 +20,7 @@ struct vmscan_sums {
 	__u64 freed[VMSCAN_KINDS]; /* pages; of VMSCAN_SLAB objects */
 	__u64 kswapd_ns;           /* on a CPU */
 	__u64 written;             /* pages */
+	__u64 pad[3];
 };
 
 #endif

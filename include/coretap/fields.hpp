@@ -16,6 +16,7 @@
 #include <vector>
 
 struct stack;  // bpf/lib/shared.h
+struct user_code;
 
 namespace coretap {
 
@@ -57,6 +58,9 @@ struct FieldContext {
 
   /// Empty where it is not known; not there in documentation.
   std::function<std::string(std::uint64_t cgroup, CgroupName which)> cgroup_name = {};
+
+  /// The name of a function of a process; not there in documentation.
+  std::function<std::string(const user_code&)> user_function = {};
 
   Frames frames_of(std::uint64_t id, std::optional<std::uint32_t> process) const {
     return stack_of ? stack_of(id, process) : Frames();
@@ -194,6 +198,13 @@ class FieldList {
   std::vector<Field> all_;
 };
 
+/// Several fields that tables show only with an option: with("json", {...}).
+inline std::vector<Field> with(std::string_view option, FieldList list) {
+  std::vector<Field> fields = std::move(list);
+  for (auto& field : fields) field.shown_with = option;
+  return fields;
+}
+
 namespace detail {
 template <class T>
 Value to_value(const T& v) {
@@ -285,6 +296,18 @@ Field kernel_stack_field() {
   return {"kernel_stack", "", as::stack, "kernel stack",
           [](const void* record, const FieldContext& context) -> Value {
             return context.frames_of(static_cast<const Record*>(record)->*Member);
+          }};
+}
+
+/// A field that is a function of a process (struct user_code), by its name, else its address.
+template <auto Member>
+Field user_function(std::string_view key, std::string_view title, Format format,
+                    std::string_view doc) {
+  using Record = typename detail::member_of<decltype(Member)>::record;
+  return {key, title, format, doc, [](const void* record, const FieldContext& context) -> Value {
+            auto& code = static_cast<const Record*>(record)->*Member;
+            if (!code.address || !context.user_function) return {};
+            return context.user_function(code);
           }};
 }
 

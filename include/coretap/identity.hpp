@@ -18,6 +18,12 @@ struct Part {
 
   Part with(std::string_view option) const { return {field.with(option)}; }
   Part only(std::string_view option) const { return {field.only(option)}; }
+  /// Of another task than the one that the record is about.
+  Part keyed(std::string_view key, std::string_view title) const {
+    auto part = titled(title);
+    part.field.key = key;
+    return part;
+  }
   Part titled(std::string_view title) const {
     auto part = *this;
     part.field.title = title;

@@ -247,9 +247,10 @@ AggregateReport table(std::string_view map, FieldList fields, std::string_view s
 /// Times before a table's columns; JSON and CSV have them always.
 struct TimeColumn {
   enum Kind {
-    since_start,  ///< seconds since tracing began
-    wall,         ///< local time of day
-    utc,          ///< time of day in UTC
+    since_start,   ///< seconds since tracing began
+    milliseconds,  ///< the same in whole milliseconds
+    wall,          ///< local time of day
+    utc,           ///< time of day in UTC
   } kind = since_start;
   std::string_view title = "TIME(s)";
   int width = 14;
@@ -271,6 +272,7 @@ struct EventReport {
   std::uint64_t (*callers)(const void* record) = nullptr;
   std::uint32_t (*callers_of)(const void* record) = nullptr;
   bool high_rate_events = false;
+  bool names_user_functions = false;
 
   EventReport timed(std::vector<TimeColumn> columns) && {
     times = std::move(columns);
@@ -288,6 +290,11 @@ struct EventReport {
     callers_of = [](const void* r) {
       return std::uint32_t{(static_cast<const Record*>(r)->*Who).pid};
     };
+    return std::move(*this);
+  }
+  /// It has a user_function<>; the kernel program hands such records over by emit_end_now().
+  EventReport with_user_functions() && {
+    names_user_functions = true;
     return std::move(*this);
   }
   /// A single process makes hundreds of thousands a second: a larger ring.

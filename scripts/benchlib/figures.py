@@ -260,6 +260,10 @@ def execsnoop(bench):
     return _events(bench, "execsnoop", Execs(bench.scratch), ["sched_process_exec"], 0.5)
 
 
+def exitsnoop(bench):
+    return _events(bench, "exitsnoop", Execs(bench.scratch), ["sched_process_exit"], 0.6)
+
+
 # --- the recorder: beside the tracers that are told of every call ------------------------------------
 
 SHARE_OF_SLOW = 0.1  # what they need for each operation does not depend on how many there are
@@ -448,6 +452,7 @@ FIGURES = {
     "syscount": (syscount, "ns per system call, by default and with -L, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
+    "exitsnoop": (exitsnoop, "the same, of their ends"),
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
     "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
     "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),

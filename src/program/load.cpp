@@ -216,6 +216,7 @@ Result<void> load(Session& s) {
   libbpf_words.reset();
   if (error) return load_error(s, error);
   fill_stocks(s);
+  fill_nodes(s);
   return {};
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/files.hpp"
 #include "kernel/disks.hpp"
+#include "kernel/nodes.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -146,6 +147,16 @@ void fill_stocks(Session& s) {
     }
   }
   sched_setaffinity(0, sizeof before, &before);
+}
+
+void fill_nodes(Session& s) {
+  auto* map = s.map("cpu_nodes");
+  if (!map) return;
+  auto nodes = nodes_of_cpus(possible_cpus());
+  for (std::uint32_t cpu = 0; cpu < nodes.size(); cpu++) {
+    auto node = static_cast<std::uint64_t>(nodes[cpu]) + 1;  // of -1: 0
+    bpf_map_update_elem(bpf_map__fd(map), &cpu, &node, BPF_ANY);
+  }
 }
 
 namespace {

@@ -21,6 +21,9 @@ void size_maps(Session& session);
 /// without.
 void fill_stocks(Session& session);
 
+/// After load: the NUMA nodes of CPUs, for programs with bpf/lib/node.bpf.h.
+void fill_nodes(Session& session);
+
 /// How many values an entry has: one, or one for each possible CPU, each of whole 64-bit words.
 std::size_t values_of(const bpf_map* map);
 /// The bytes of all of them, as the kernel copies them.

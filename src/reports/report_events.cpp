@@ -14,6 +14,7 @@
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 #include "stacks/stacks.hpp"
+#include "stacks/user_functions.hpp"
 #include "text/columns.hpp"
 #include "text/frames.hpp"
 
@@ -35,6 +36,7 @@ class EventReporter : public Reporter {
     with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
     if (with_stack_) stacks_.emplace(Stacks::Style{.offsets = true});
     set_variable(s, "stack_on", with_stack_);
+    if (report_.names_user_functions) functions_.emplace(s);
     set_variable(s, "stack_depth", s.stack_depth());
   }
 
@@ -90,6 +92,8 @@ class EventReporter : public Reporter {
     if (column.kind == TimeColumn::wall) return fmt::format("{:<{}} ", wall_time(at), column.width);
     if (column.kind == TimeColumn::utc) return fmt::format("{:<{}} ", utc_time(at), column.width);
     auto since = at - std::min<std::uint64_t>(s.began_ns, at);
+    if (column.kind == TimeColumn::milliseconds)
+      return fmt::format("{:<{}} ", since / 1'000'000, column.width);
     return fmt::format("{:<{}.6f} ", static_cast<double>(since) / 1e9, column.width);
   }
 
@@ -149,6 +153,7 @@ class EventReporter : public Reporter {
   std::vector<const TimeColumn*> times_;
   std::optional<Stacks> stacks_;
   StackNames callers_;
+  std::optional<UserFunctions> functions_;
   bool with_stack_ = false, with_callers_ = false;
 };
 
@@ -159,6 +164,7 @@ constexpr std::uint64_t kRingOfHighRate = 2 << 20;
 
 const char* time_words(const TimeColumn& t) {
   if (t.kind == TimeColumn::utc) return "the time of day in UTC";
+  if (t.kind == TimeColumn::milliseconds) return "the milliseconds since tracing began";
   return t.kind == TimeColumn::wall ? "the time of day" : "the seconds since tracing began";
 }
 

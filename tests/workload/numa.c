@@ -1,16 +1,17 @@
-/* Has NUMA balancing, or move_pages(), move a known number of pages to another node. */
+/* Has NUMA balancing, or move_pages(), move a known number of pages to another node; or moves there
+ * itself. */
 #include "workload.h"
 #include <linux/mempolicy.h>
 
-static uint64_t pages = 512, seconds = 40, rounds = 1;
+static uint64_t pages = 512, seconds = 40, rounds = 1, travel;
 static bool by_call, huge;
 static uint64_t page;
 
 static const char *const vm_keys[] = {"numa_pages_migrated", "pgmigrate_success", "pgmigrate_fail",
 				      "numa_hint_faults", "thp_migration_success"};
 
-/* Two nodes that have memory, and a processor of the second. */
-static int nodes[2], cpu_there;
+/* Two nodes that have memory, and a processor of each; -1: the first has none. */
+static int nodes[2], cpus[2];
 
 static bool online(const char *path, int number, int *first)
 {
@@ -47,8 +48,8 @@ static void find_nodes(void)
 		online(path, -1, &first);
 		if (found == 1 && first < 0)
 			continue;
+		cpus[found] = first;
 		nodes[found++] = node;
-		cpu_there = first;
 	}
 	if (found < 2)
 		wl_die(WL_CANNOT, "this machine has one NUMA node");
@@ -87,6 +88,25 @@ static uint64_t pages_on(char *at, int node, const int *target)
 	return n;
 }
 
+/* The task alone, from the one node to the other; its memory stays. */
+static int travel_alone(void)
+{
+	if (cpus[0] < 0)
+		wl_die(WL_CANNOT, "node %d has no processor", nodes[0]);
+	wl_pin(cpus[0]);
+	wl_ready();
+	for (uint64_t i = 1; i <= travel; i++)
+		wl_pin(cpus[i % 2]);
+	wl_line_begin();
+	wl_u64("moves", travel);
+	for (int i = 0; i < 2; i++) {
+		wl_u64(i ? "other_node" : "node", (uint64_t)nodes[i]);
+		wl_u64(i ? "other_cpu" : "cpu", (uint64_t)cpus[i]);
+	}
+	wl_finish();
+	return WL_OK;
+}
+
 int main(int argc, char **argv)
 {
 	const struct wl_opt opts[] = {
@@ -95,6 +115,7 @@ int main(int argc, char **argv)
 		{"seconds", WL_NUM, &seconds, "S", "longest wait for NUMA balancing"},
 		{"call", WL_FLAG, &by_call, NULL, "by move_pages(), not by NUMA balancing"},
 		{"huge", WL_FLAG, &huge, NULL, "transparent huge pages"},
+		{"travel", WL_NUM, &travel, "N", "the task itself moves N times, and no page"},
 		{0},
 	};
 	const uint64_t two_mib = 2 * WL_MIB;
@@ -109,6 +130,8 @@ int main(int argc, char **argv)
 	if (!pages || pages > 1 << 16 || rounds < 1 || rounds > 1000)
 		wl_die(WL_USAGE, "want 1 to 65536 pages, 1 to 1000 rounds");
 	find_nodes();
+	if (travel)
+		return travel_alone();
 	/* Nothing of the tests' own shall move, before or beside what is counted. */
 	tune("", "0");
 	size = (pages * page + two_mib - 1) / two_mib * two_mib;
@@ -130,13 +153,13 @@ int main(int argc, char **argv)
 		/* The largest alone is ours: the C library has none. */
 		wl_slurp("/proc/self/smaps_rollup", smaps, sizeof(smaps));
 		if (!wl_lookup(smaps, "AnonHugePages", &kib) || kib << 10 < size)
-			wl_die(WL_CANNOT, "there are no huge pages to be had");
+			wl_die(WL_CANNOT, "no huge page is available");
 	}
 	if (syscall(SYS_mbind, at, size, MPOL_DEFAULT, NULL, 0, 0))
 		wl_die(WL_FAILED, "mbind: %m");
 	if (pages_on(at, nodes[0], NULL) != pages)
 		wl_die(WL_FAILED, "the pages are not on node %d", nodes[0]);
-	wl_pin(cpu_there);
+	wl_pin(cpus[1]);
 	wl_ready();
 
 	if (!by_call) {

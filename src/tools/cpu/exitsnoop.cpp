@@ -26,7 +26,7 @@ std::string signal_of(int number) {
 }
 
 Value status(const Event& e) {
-  if (!e.who.known || !WIFEXITED(code(e))) return {};
+  if (!WIFEXITED(code(e))) return {};
   return static_cast<std::uint64_t>(WEXITSTATUS(code(e)));
 }
 Value signal_name(const Event& e) {
@@ -105,18 +105,17 @@ TOOL(exitsnoop) {
                derived<Event, max_rss>("max_rss_bytes", "MAXRSS(KB)", as::wide(as::kilobytes, 10),
                                        "most memory resident at once, of a process")
                    .with("extended"),
+               who<&Event::who>(id::cgroup),
                derived<Event, how>("code", "EXIT_CODE", as::rest, "how it ended").in_text(),
-               derived<Event, status>("exit_status", "STATUS", as::small, "exit status")
-                   .with("json"),
-               derived<Event, signal_name>("signal", "SIGNAL", as::text,
-                                           "signal that ended it, such as KILL")
-                   .with("json"),
-               derived<Event, dumped>("core_dumped", "CORE", as::small, "it left a core dump")
-                   .with("json"),
-               derived<Event, ended>("process_ended", "LAST", as::small,
-                                     "the process ended with this thread")
-                   .with("json"),
-               who<&Event::who>(id::uid.with("json"), id::cgroup)})
+               with(
+                   "json",
+                   {derived<Event, status>("exit_status", "STATUS", as::small, "exit status"),
+                    derived<Event, signal_name>("signal", "SIGNAL", as::text,
+                                                "signal that ended it, such as KILL"),
+                    derived<Event, dumped>("core_dumped", "CORE", as::small, "it left a core dump"),
+                    derived<Event, ended>("process_ended", "LAST", as::small,
+                                          "the process ended with this thread"),
+                    who<&Event::who>(id::uid)})})
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"},
                       {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),
       .announce = "Tracing processes that end",

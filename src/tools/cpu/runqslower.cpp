@@ -19,6 +19,18 @@ Value longest_tid(const Event& e) {
   if (!e.longest_ns) return {};
   return std::uint64_t{e.longest_tid};
 }
+Value longest_comm(const Event& e) {
+  if (!e.longest_ns) return {};
+  return std::string(e.longest_comm, strnlen(e.longest_comm, sizeof e.longest_comm));
+}
+Value ran(const Event& e) {
+  if (!e.longest_ns) return {};
+  return std::uint64_t{e.longest_ns};
+}
+Value previous_comm(const Event& e) {
+  if (!e.previous_known) return {};
+  return std::string(e.previous_comm, strnlen(e.previous_comm, sizeof e.previous_comm));
+}
 Value previous_tid(const Event& e) {
   if (!e.previous_known) return {};
   return std::uint64_t{e.previous_tid};
@@ -47,7 +59,7 @@ TOOL(runqslower) {
           "notes the task that leaves; only long waits reach user space",
       .examples = {{"runqslower", "waits of 10 ms or more"},
                    {"runqslower 1000 -P", "of 1 ms or more, and which task ran meanwhile"},
-                   {"runqslower -c system.slice/nginx.service", "of one service"},
+                   {"runqslower --cgroup system.slice/nginx.service", "of one service"},
                    {"runqslower 5000 -- make -j8", "of this command and its children"}},
       .questions = {{"Which task waited long for a CPU, and when?", "runqslower"},
                     {"Which task keeps others from the CPU?", "runqslower 1000 -P"}},
@@ -55,10 +67,9 @@ TOOL(runqslower) {
       .positionals = {shared::threshold("MIN_US", 1000,
                                         "only waits of at least MIN_US microseconds; 0: all",
                                         setting(&Opt::min_ns), "10000")},
-      .options =
-          joined({{flag('P', "previous", "print the task that ran the longest during the wait"),
-                   shared::affinity<Opt>(), shared::duration()},
-                  shared::task_filters()}),
+      .options = {flag('P', "previous", "print the task that ran the longest during the wait"),
+                  shared::affinity<Opt>(), shared::duration(), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm('c'), shared::cgroup(0)},
       .hooks = run_delay_hooks(),
       .report =
           events<Event>(
@@ -69,17 +80,17 @@ TOOL(runqslower) {
                derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
                                     "part of it during which a CPU was idle that it may use")
                    .with("affinity"),
-               field<&Event::longest_comm>("longest_comm", "PREV COMM", as::comm,
-                                           "task that ran the longest on the CPU during the wait")
+               derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
+                                            "task that ran the longest on the CPU during the wait")
                    .with("previous"),
                derived<Event, longest_tid>("longest_tid", "PREV TID", as::wide(as::pid, -8),
                                            "its thread id")
                    .with("previous"),
-               field<&Event::longest_ns>("longest_ns", "RAN(us)", as::whole_microseconds,
-                                         "how long it ran in that time")
+               derived<Event, ran>("longest_ns", "RAN(us)", as::whole_microseconds,
+                                   "how long it ran in that time")
                    .with("previous"),
-               field<&Event::previous_comm>("previous_comm", "LAST COMM", as::comm,
-                                            "task that left the CPU when the wait ended")
+               derived<Event, previous_comm>("previous_comm", "LAST COMM", as::comm,
+                                             "task that left the CPU when the wait ended")
                    .with("json"),
                derived<Event, previous_tid>("previous_tid", "LAST TID", as::pid,
                                             "its thread id; 0: idle")

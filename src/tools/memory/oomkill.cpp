@@ -26,32 +26,17 @@ std::uint64_t bytes(const Event& e) {
   return in_bytes(e.*Member);
 }
 
-std::uint32_t trigger_pid(const Event& e) { return e.trigger.pid; }
-std::uint32_t trigger_tid(const Event& e) { return e.trigger.tid; }
-std::string trigger_comm(const Event& e) {
-  return {e.trigger.comm, strnlen(e.trigger.comm, sizeof e.trigger.comm)};
-}
-std::string victim_comm(const Event& e) {
-  return {e.victim.comm, strnlen(e.victim.comm, sizeof e.victim.comm)};
-}
 bool killed(const Event& e) { return e.killed; }
-
+std::uint64_t memcg_id(const Event& e) { return e.memcg.id; }
 Value memcg_path(const Event& e) {
-  if (!e.memcg) return {};
-  return path_of({e.path, e.path_bytes}, e.path_cut);
+  if (!e.memcg.id) return {};
+  return path_of({e.memcg.path, e.memcg.path_bytes}, e.memcg.path_cut);
 }
 
 /// As peers have it: memory and swap of the machine, or the limit of the memory cgroup.
 std::uint64_t limit_bytes(const Event& e) {
-  if (e.kind == OOMKILL_MEMCG) return in_bytes(e.limit);
+  if (e.kind == OOMKILL_MEMCG) return in_bytes(e.memcg.limit);
   return (memory_kb("MemTotal") + memory_kb("SwapTotal")) << 10;
-}
-
-template <auto Member>
-Value load(const Event&) {
-  auto averages = load_averages();
-  if (!averages) return {};
-  return (*averages).*Member;
 }
 
 std::string loads() {
@@ -62,15 +47,18 @@ std::string loads() {
 }
 
 std::string sentence(const Event& e) {
-  auto memcg = e.kind == OOMKILL_MEMCG
-                   ? ", limit of the memory cgroup of " + std::get<std::string>(memcg_path(e))
-                   : std::string();
-  return fmt::format(
-      "Triggered by PID {} (\"{}\"), {} of PID {} (\"{}\"), {} pages, loadavg: {}{}, anon-rss: {} "
-      "kB, file-rss: {} kB, shmem-rss: {} kB",
-      e.trigger.pid, trigger_comm(e), e.killed ? "OOM kill" : "OOM, end already under way,",
-      e.victim.pid, victim_comm(e), limit_bytes(e) / in_bytes(1), loads(), memcg,
-      in_bytes(e.anon) >> 10, in_bytes(e.file) >> 10, in_bytes(e.shmem) >> 10);
+  auto task = [](const task_id& t) {
+    return fmt::format("PID {} (\"{}\")", t.pid,
+                       std::string_view(t.comm, strnlen(t.comm, sizeof t.comm)));
+  };
+  auto line = fmt::format("Triggered by {}, {} of {}, {} pages, loadavg: {}", task(e.trigger),
+                          e.killed ? "OOM kill" : "OOM, end already under way,", task(e.victim),
+                          limit_bytes(e) / in_bytes(1), loads());
+  if (e.kind == OOMKILL_MEMCG && e.memcg.id)
+    line += ", limit of the memory cgroup of " + std::get<std::string>(memcg_path(e));
+  return line + fmt::format(", anon-rss: {} kB, file-rss: {} kB, shmem-rss: {} kB",
+                            in_bytes(e.anon) >> 10, in_bytes(e.file) >> 10,
+                            in_bytes(e.shmem) >> 10);
 }
 
 }  // namespace
@@ -113,63 +101,33 @@ TOOL(oomkill) {
                 {"signals of the kernel", {{{"on_signal"}}}}},
       .report =
           events<Event>(
-              {derived<Event, sentence>("text", "EVENT", as::rest, "what happened").in_text(),
-               derived<Event, trigger_comm>("trigger_comm", "TCOMM", as::comm,
-                                            "task whose allocation had no memory left")
-                   .with("json"),
-               derived<Event, trigger_pid>("trigger_pid", "TPID", as::pid, "its process")
-                   .with("json"),
-               derived<Event, trigger_tid>("trigger_tid", "TTID", as::pid, "its thread")
-                   .with("json"),
-               who<&Event::victim>(id::comm.with("json"), id::pid.with("json"), id::tid,
-                                   id::uid.with("json"), id::cgroup),
-               named<&Event::kind, kKinds>("kind", "KIND", as::text,
-                                           "machine, or memcg: the limit of a memory cgroup")
-                   .with("json"),
-               derived<Event, killed>("killed", "KILLED", as::small, "false: it was ending already")
-                   .with("json"),
-               derived<Event, limit_bytes>("limit_bytes", "LIMIT", as::number,
-                                           "memory that could be used in all")
-                   .with("json"),
-               derived<Event, bytes<&Event::anon>>("anon_rss_bytes", "ANON", as::number,
-                                                   "anonymous memory of the victim")
-                   .with("json"),
-               derived<Event, bytes<&Event::file>>("file_rss_bytes", "FILE", as::number,
-                                                   "file pages that it had mapped")
-                   .with("json"),
-               derived<Event, bytes<&Event::shmem>>("shmem_rss_bytes", "SHMEM", as::number,
-                                                    "shared memory that it had mapped")
-                   .with("json"),
-               derived<Event, bytes<&Event::swapped>>("swap_bytes", "SWAP", as::number,
-                                                      "its memory that was swapped out")
-                   .with("json"),
-               derived<Event, bytes<&Event::total>>("virtual_bytes", "VIRT", as::number,
-                                                    "size of its address space")
-                   .with("json"),
-               field<&Event::page_tables>("page_tables_bytes", "TABLES", as::number,
-                                          "its page tables")
-                   .with("json"),
-               field<&Event::oom_score_adj>("oom_score_adj", "ADJ", as::small,
-                                            "its /proc/PID/oom_score_adj")
-                   .with("json"),
-               field<&Event::order>("order", "ORDER", as::small,
-                                    "2^order pages were wanted; -1: not known")
-                   .with("json"),
-               field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
-                   .with("json"),
-               field<&Event::memcg>("memcg_id", "MEMCG", as::number,
-                                    "memory cgroup of the victim; 0: none")
-                   .with("json"),
-               derived<Event, memcg_path>("memcg_path", "PATH", as::text, "its path").with("json"),
-               derived<Event, load<&LoadAverages::one>>("load_1m", "LOAD1", as::number,
-                                                        "load average of the last minute")
-                   .with("json"),
-               derived<Event, load<&LoadAverages::five>>("load_5m", "LOAD5", as::number,
-                                                         "load average of five minutes")
-                   .with("json"),
-               derived<Event, load<&LoadAverages::fifteen>>("load_15m", "LOAD15", as::number,
-                                                            "load average of fifteen minutes")
-                   .with("json")},
+              {who<&Event::victim>(id::cgroup),
+               derived<Event, sentence>("text", "EVENT", as::rest, "what happened").in_text(),
+               with("json",
+                    {who<&Event::trigger>(id::comm.keyed("trigger_comm", "TCOMM"),
+                                          id::pid.keyed("trigger_pid", "TPID"),
+                                          id::tid.keyed("trigger_tid", "TTID")),
+                     who<&Event::victim>(id::comm, id::pid, id::tid, id::uid),
+                     named<&Event::kind, kKinds>("kind", "KIND", as::text,
+                                                 "machine, or memcg: limit of a memory cgroup"),
+                     derived<Event, killed>("killed", "KILLED", as::small,
+                                            "false: it was ending already"),
+                     derived<Event, limit_bytes>("limit_bytes", "LIMIT", as::number,
+                                                 "memory that could be used in all"),
+                     derived<Event, bytes<&Event::anon>>("anon_rss_bytes", "ANON", as::number,
+                                                         "anonymous memory of the victim"),
+                     derived<Event, bytes<&Event::file>>("file_rss_bytes", "FILE", as::number,
+                                                         "file pages that it had mapped"),
+                     derived<Event, bytes<&Event::shmem>>("shmem_rss_bytes", "SHMEM", as::number,
+                                                          "shared memory that it had mapped"),
+                     field<&Event::oom_score_adj>("oom_score_adj", "ADJ", as::small,
+                                                  "its /proc/PID/oom_score_adj"),
+                     field<&Event::order>("order", "ORDER", as::small,
+                                          "2^order pages were wanted; -1: not known"),
+                     field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation"),
+                     derived<Event, memcg_id>("memcg_id", "MEMCG", as::number,
+                                              "memory cgroup of the victim; 0: none"),
+                     derived<Event, memcg_path>("memcg_path", "PATH", as::text, "its path")})},
               "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing OOM kills",

@@ -12,25 +12,14 @@ using Sums = vmscan_sums;
 
 namespace {
 
-constexpr std::string_view kKinds[] = {"direct", "memcg", "node", "slab"};
+constexpr std::string_view kKinds[] = {"slab", "direct", "memcg"};
 static_assert(std::size(kKinds) == VMSCAN_KINDS);
 
-template <vmscan_kind Kind>
-std::uint64_t runs(const Sums& s) {
-  return s.runs[Kind];
-}
-template <vmscan_kind Kind>
-std::uint64_t time_ns(const Sums& s) {
-  return s.time_ns[Kind];
-}
-template <vmscan_kind Kind>
-std::uint64_t freed(const Sums& s) {
-  return s.freed[Kind];
-}
+constexpr auto kTime = as::wide(as::milliseconds, 11);
 
-Field milliseconds(Field field) {
-  field.format = as::wide(as::milliseconds, 11);
-  return field;
+template <auto Counters, vmscan_kind Kind>
+std::uint64_t of(const Sums& s) {
+  return (s.*Counters)[Kind];
 }
 
 }  // namespace
@@ -44,7 +33,7 @@ TOOL(vmscan) {
           "because free memory was short (D-RECLAIMms), and in reclaim at the limit of a memory "
           "cgroup (M-RECLAIMms); how often kswapd was to be woken (KSWAPD), the CPU time of kswapd "
           "(K-CPUms), and the pages that reclaim wrote out (WRITEPAGE). With --extended also the "
-          "reclaim of one NUMA node, the number of runs, and what they freed.\n\n"
+          "number of runs, and what they freed.\n\n"
           "Slab shrinkers are mostly a part of reclaim, so that S-SLABms is in the other times "
           "too; those that kswapd, drop_caches or debugfs call are in no other. Time is added when "
           "a run ends. With -d the times of the runs as histograms.\n\n"
@@ -71,10 +60,6 @@ TOOL(vmscan) {
                  {{{"on_memcg_begin", "on_memcg_end"}}},
                  {},
                  "reclaim by memory cgroups is not seen: this kernel is built without them"},
-                {"node reclaim",
-                 {{{"on_node_begin", "on_node_end"}}},
-                 {},
-                 "reclaim of a single node is not seen: this kernel is built without NUMA"},
                 {"slab shrinkers", {{{"on_slab_start", "on_slab_end"}}}},
                 {"wakeups of kswapd", {{{"on_kswapd_wakeup"}}}, "!distributed"},
                 {"kswapd", {{{"on_kswapd_wake", "on_kswapd_sleep"}}}, "!distributed"},
@@ -82,56 +67,42 @@ TOOL(vmscan) {
       .report =
           sums<Sums>(
               "reclaims",
-              {derived<Sums, time_ns<VMSCAN_SLAB>>(
+              {derived<Sums, of<&Sums::time_ns, VMSCAN_SLAB>>(
                    "slab_ns", "S-SLABms", as::wide(as::milliseconds, 8), "time in slab shrinkers"),
-               milliseconds(derived<Sums, time_ns<VMSCAN_DIRECT>>(
-                   "direct_ns", "D-RECLAIMms", as::milliseconds, "time in direct reclaim")),
-               milliseconds(derived<Sums, time_ns<VMSCAN_MEMCG>>(
-                   "memcg_ns", "M-RECLAIMms", as::milliseconds,
-                   "time in reclaim at the limit of a memory cgroup")),
+               derived<Sums, of<&Sums::time_ns, VMSCAN_DIRECT>>("direct_ns", "D-RECLAIMms", kTime,
+                                                                "time in direct reclaim"),
+               derived<Sums, of<&Sums::time_ns, VMSCAN_MEMCG>>(
+                   "memcg_ns", "M-RECLAIMms", kTime,
+                   "time in reclaim at the limit of a memory cgroup"),
                field<&Sums::kswapd_wakeups>("kswapd_wakeups", "KSWAPD", as::wide(as::number, 6),
                                             "times that kswapd was to be woken"),
                field<&Sums::written>("written_pages", "WRITEPAGE", as::wide(as::number, 9),
                                      "pages that reclaim wrote out"),
                field<&Sums::kswapd_ns>("kswapd_cpu_ns", "K-CPUms", as::milliseconds,
                                        "CPU time of kswapd; up to a tick of it comes later"),
-               milliseconds(derived<Sums, time_ns<VMSCAN_NODE>>("node_ns", "N-RECLAIMms",
-                                                                as::milliseconds,
-                                                                "time in reclaim of one node"))
-                   .with("extended"),
-               derived<Sums, runs<VMSCAN_SLAB>>("slab_runs", "S-RUNS", as::pages,
-                                                "runs of slab shrinkers")
-                   .with("extended"),
-               derived<Sums, freed<VMSCAN_SLAB>>("slab_freed_objects", "S-OBJS", as::pages,
-                                                 "objects that they freed")
-                   .with("extended"),
-               derived<Sums, runs<VMSCAN_DIRECT>>("direct_runs", "D-RUNS", as::pages,
-                                                  "runs of direct reclaim")
-                   .with("extended"),
-               derived<Sums, freed<VMSCAN_DIRECT>>("direct_reclaimed_pages", "D-PAGES", as::pages,
-                                                   "pages that they reclaimed")
-                   .with("extended"),
-               derived<Sums, runs<VMSCAN_MEMCG>>("memcg_runs", "M-RUNS", as::pages,
-                                                 "runs of reclaim of a memory cgroup")
-                   .with("extended"),
-               derived<Sums, freed<VMSCAN_MEMCG>>("memcg_reclaimed_pages", "M-PAGES", as::pages,
-                                                  "pages that they reclaimed")
-                   .with("extended"),
-               derived<Sums, runs<VMSCAN_NODE>>("node_runs", "N-RUNS", as::pages,
-                                                "runs of reclaim of one node")
-                   .with("extended"),
-               derived<Sums, freed<VMSCAN_NODE>>("node_reclaimed_pages", "N-PAGES", as::pages,
-                                                 "pages that they reclaimed")
-                   .with("extended"),
-               field<&Sums::kswapd_runs>("kswapd_runs", "K-RUNS", as::pages, "runs of kswapd")
-                   .with("extended")})
+               with(
+                   "extended",
+                   {derived<Sums, of<&Sums::runs, VMSCAN_SLAB>>("slab_runs", "S-RUNS", as::pages,
+                                                                "runs of slab shrinkers"),
+                    derived<Sums, of<&Sums::freed, VMSCAN_SLAB>>(
+                        "slab_freed_objects", "S-OBJS", as::pages, "objects that they freed"),
+                    derived<Sums, of<&Sums::runs, VMSCAN_DIRECT>>(
+                        "direct_runs", "D-RUNS", as::pages, "runs of direct reclaim"),
+                    derived<Sums, of<&Sums::freed, VMSCAN_DIRECT>>("direct_reclaimed_pages",
+                                                                   "D-PAGES", as::pages,
+                                                                   "pages that they reclaimed"),
+                    derived<Sums, of<&Sums::runs, VMSCAN_MEMCG>>(
+                        "memcg_runs", "M-RUNS", as::pages, "runs of reclaim of a memory cgroup"),
+                    derived<Sums, of<&Sums::freed, VMSCAN_MEMCG>>(
+                        "memcg_reclaimed_pages", "M-PAGES", as::pages, "pages that they reclaimed"),
+                    field<&Sums::kswapd_runs>("kswapd_runs", "K-RUNS", as::pages,
+                                              "runs of kswapd")})})
               .counted_by(VMSCAN_KINDS + 2)
               .always_timed(),
-      .other_reports = {{"distributed",
-                         histogram<Key>("durations", "reclaim times",
-                                        {named<&Key::kind, kKinds>(
-                                            "kind", "reclaim", as::text,
-                                            "direct, memcg, node, or slab: shrinkers")})}},
+      .other_reports = {{"distributed", histogram<Key>("durations", "reclaim times",
+                                                       {named<&Key::kind, kKinds>(
+                                                           "kind", "reclaim", as::text,
+                                                           "direct, memcg, or slab: shrinkers")})}},
       .announce = "Tracing memory reclaim",
   };
 }

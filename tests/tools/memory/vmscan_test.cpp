@@ -7,7 +7,7 @@
 namespace coretap::tooltest {
 namespace {
 
-constexpr const char* kKinds[] = {"direct", "memcg", "node", "slab"};
+constexpr const char* kKinds[] = {"direct", "memcg", "slab"};
 
 void check_lines(const Report& report) {
   for (auto& line : report.body)

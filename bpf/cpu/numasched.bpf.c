@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* numasched: tasks that come to a CPU of another NUMA node. */
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/node.bpf.h"
+#include "lib/program.bpf.h"
+#include "cpu/numasched.h"
+
+/* Where NUMA balancing is about to move a task: the CPU plus 1. */
+struct intent {
+	u64 cpu;
+};
+
+TASK_SLOT(struct intent);
+
+inline_ int balances(struct task_struct *t, u32 cpu)
+{
+	struct intent *i = t ? task_slot_make(t) : NULL;
+
+	if (i)
+		i->cpu = cpu + 1;
+	return 0;
+}
+
+ON_TRACEPOINT(on_move, sched_move_numa, balances((void *)ctx[0], (u32)ctx[2]))
+
+/* Two tasks change places. */
+SEC("tp_btf/sched_swap_numa")
+int on_swap(u64 *ctx)
+{
+	balances((void *)ctx[0], (u32)ctx[3]);
+	return balances((void *)ctx[2], (u32)ctx[1]);
+}
+
+/* Before the task has its new CPU. A new task gets its first one without this. */
+SEC("tp_btf/sched_migrate_task")
+int on_migrate(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	u32 from_cpu = task_cpu(t), to_cpu = (u32)ctx[1];
+	s32 from = node_of_cpu(from_cpu), to = node_of_cpu(to_cpu);
+	struct intent *i = task_slot(t);
+	struct numasched_event *e;
+	bool balancing = false;
+
+	if (i) {
+		balancing = i->cpu == to_cpu + 1;
+		i->cpu = 0;
+	}
+	if ((from == to && from >= 0) || !keep_task(t))
+		return 0;
+	if (from < 0 || to < 0) {
+		count(LEDGER_UNTRACKED);
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->from_node = from;
+	e->to_node = to;
+	e->from_cpu = from_cpu;
+	e->to_cpu = to_cpu;
+	e->balancing = balancing;
+	identify_task(&e->who, t);
+	emit_end(e);
+	return 0;
+}

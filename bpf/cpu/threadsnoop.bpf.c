@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* threadsnoop: new threads, and the function that each starts with. */
+#include "lib/call.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/user_code.bpf.h"
+#include "cpu/threadsnoop.h"
+
+/* The pthread_create() that a task is in. */
+struct creation {
+	struct call call;
+	u64 routine;
+};
+
+TASK_SLOT(struct creation);
+
+inline_ int begin(struct pt_regs *ctx)
+{
+	struct creation *c = current_slot(true);
+
+	if (c && call_begin(&c->call, ctx))
+		c->routine = PT_REGS_PARM3(ctx);
+	return 0;
+}
+
+inline_ int end(struct pt_regs *ctx)
+{
+	struct creation *c = current_slot(false);
+
+	if (c && call_end(&c->call, ctx))
+		c->call.start = 0;
+	return 0;
+}
+
+ON_USER_FUNCTION("uprobe/libc:pthread_create", on_create, begin(ctx))
+ON_USER_FUNCTION("uretprobe/libc:pthread_create", on_created, end(ctx))
+
+/* Up to glibc 2.33. */
+ON_USER_FUNCTION("uprobe/libpthread.so:pthread_create", on_create_old, begin(ctx))
+ON_USER_FUNCTION("uretprobe/libpthread.so:pthread_create", on_created_old, end(ctx))
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(u64 *ctx)
+{
+	struct task_struct *maker = (void *)ctx[0], *child = (void *)ctx[1];
+	struct creation *c = task_slot(maker);
+	struct threadsnoop_event *e;
+
+	if (child->tgid != maker->tgid || !keep_task(maker))
+		return 0;
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->thread = task_tid(child);
+	identify_task(&e->who, maker);
+	describe_code(&e->routine, c && c->call.start ? c->routine : 0);
+	emit_end_now(e);
+	return 0;
+}

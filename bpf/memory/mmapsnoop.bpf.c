@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* mmapsnoop: files that are mapped into memory. */
+#include "lib/file_io.bpf.h"
+#include "lib/text.bpf.h"
+#include "memory/mmapsnoop.h"
+
+OPT(bool, anonymous_too);
+OPT(bool, failed_only);
+
+#define MAP_ANONYMOUS 0x20
+
+/* The call that a task is in. */
+struct map_call {
+	u64 args[6];
+	struct file *file; /* NULL: none */
+	u64 under_way;
+};
+
+TASK_SLOT(struct map_call);
+
+struct map_record {
+	struct walked walked;
+	struct mmapsnoop_event event;
+	char text[PATH_ROOM];
+};
+
+SCRATCH(records, struct map_record);
+
+SEC("tracepoint/syscalls/sys_enter_mmap")
+int on_enter(struct enter_ctx *ctx)
+{
+	bool anonymous = ctx->args[3] & MAP_ANONYMOUS;
+	struct map_call *c;
+
+	if (!keep_current())
+		return 0;
+	if (anonymous && !anonymous_too) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	c = current_slot(true);
+	if (!c)
+		return 0;
+	for (int i = 0; i < 6; i++)
+		c->args[i] = ctx->args[i];
+	c->file = anonymous ? NULL : current_file(c->args[4]);
+	c->under_way = true;
+	return 0;
+}
+
+/* Returns the bytes of the path, which follows the record. */
+inline_ u32 describe_file(struct map_record *r, struct file *file)
+{
+	struct mmapsnoop_event *e = &r->event;
+	u32 text;
+
+	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
+	file_identity(&e->file, file);
+	e->path_kind = file_path(&r->walked, r->text, file);
+	text = r->walked.bytes;
+	if (text > PATH_ROOM)
+		text = 0;
+	e->path.bytes = text;
+	return text;
+}
+
+SEC("tracepoint/syscalls/sys_exit_mmap")
+int on_exit(struct exit_ctx *ctx)
+{
+	struct map_call *c = current_slot(false);
+	struct mmapsnoop_event *e;
+	struct map_record *r;
+	u32 text = 0;
+
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	if (!c || !c->under_way)
+		return 0;
+	c->under_way = false;
+	if (failed_only && !call_failed(ctx->ret)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	/* Another thread may have closed it, and another file have its descriptor. */
+	if (c->file && current_file(c->args[4]) != c->file) {
+		count(LEDGER_UNMATCHED);
+		return 0;
+	}
+	r = scratch(&records);
+	if (!r)
+		return 0;
+	e = &r->event;
+	__builtin_memset(e, 0, sizeof(*e));
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->address = c->args[0];
+	e->bytes = c->args[1];
+	e->prot = c->args[2];
+	e->flags = c->args[3];
+	e->offset = c->args[5];
+	e->ret = ctx->ret;
+	identify_current(&e->who);
+	e->path.at = sizeof(*e);
+	if (c->file)
+		text = describe_file(r, c->file);
+	emit_copy(e, sizeof(*e) + text);
+	return 0;
+}

@@ -1,0 +1,24 @@
+// Names of functions of processes, by their addresses in records (struct user_code).
+#pragma once
+#include <map>
+#include <string>
+
+#include "coretap/symbols.hpp"
+#include "lib/shared.h"
+#include "program/session.hpp"
+
+namespace coretap {
+
+class UserFunctions {
+ public:
+  /// Before load. It answers FieldContext::user_function of this session from then on.
+  explicit UserFunctions(Session& s);
+
+ private:
+  std::string name(const user_code& code);
+
+  UserSymbols symbols_;
+  std::map<std::uint32_t, std::uint32_t> images_;  ///< of processes, whose mappings are known
+};
+
+}  // namespace coretap

@@ -1,0 +1,54 @@
+// threadsnoop: new threads, and the function that each starts with.
+#include "cpu/threadsnoop.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "threadsnoop.skel.h"
+
+using namespace coretap;
+using Event = threadsnoop_event;
+
+TOOL(threadsnoop) {
+  return {
+      .name = "threadsnoop",
+      .summary = "new threads, and the function that each starts with",
+      .description =
+          "One line per new thread of a process, however it was made. FUNC is the start routine that "
+          "the program gave to pthread_create: the function's name, or its address where the file has "
+          "no symbols; '-' for a thread that was made without the C library (Go) or by one that is "
+          "not traced. A C++ std::thread starts with a function of the C++ library. PID and COMM are "
+          "of the process, --extended adds the thread that called and the new one.\n\n"
+          "Traced are the C library of the system and every other one that a process has mapped at "
+          "the start, glibc or musl, in containers too. Where the system has glibc 2.34 or later, "
+          "start routines of containers with an older one are not known.",
+      .overhead =
+          "one hook per fork, two breakpoints per pthread_create: some microseconds a thread",
+      .examples = {{"threadsnoop", "all new threads"},
+                   {"threadsnoop -p 181 -e", "of process 181, with the ids of the threads"},
+                   {"threadsnoop -- ./server", "what this command starts"},
+                   {"threadsnoop -l /opt/app/server", "of a program with a C library of its own"}},
+      .questions = {{"Which code makes new threads?", "threadsnoop"},
+                    {"Does a server make a thread for each request?", "threadsnoop -p 181"}},
+      .object = skeleton<threadsnoop_bpf>(),
+      .options = joined(
+          {{shared::library('l'), shared::timestamp(), shared::extended(), shared::duration()},
+           shared::task_filters()}),
+      .hooks = {{"new threads", {{{"on_fork"}}}},
+                {"start routines",
+                 {{{"on_create", "on_created"}}, {{"on_create_old", "on_created_old"}}},
+                 {},
+                 "start routines are not known"}},
+      .report =
+          events<Event>({who<&Event::who>(id::pid, id::comm,
+                                          id::tid.keyed("caller_tid", "CALLER").with("extended")),
+                         field<&Event::thread>("thread_tid", "TID", as::pid, "the new thread")
+                             .with("extended"),
+                         who<&Event::who>(id::uid.with("json"), id::cgroup),
+                         user_function<&Event::routine>("function", "FUNC", as::rest,
+                                                        "what it starts with; null: not known")})
+              .timed({{TimeColumn::milliseconds, "TIME(ms)", 10, "!timestamp"},
+                      {TimeColumn::wall, "TIME", 12, "timestamp"}})
+              .with_user_functions(),
+      .announce = "Tracing new threads",
+  };
+}

@@ -1,0 +1,148 @@
+// shmsnoop: calls for System V shared memory.
+#include "memory/shmsnoop.h"
+
+#include <fmt/format.h>
+#include <sys/shm.h>
+
+#include <span>
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "shmsnoop.skel.h"
+#include "text/names.hpp"
+
+using namespace coretap;
+using Event = shmsnoop_event;
+
+namespace {
+
+constexpr std::string_view kCalls[] = {"SHMGET", "SHMAT", "SHMDT", "SHMCTL"};
+static_assert(std::size(kCalls) == SHMSNOOP_CALLS);
+
+struct Word {
+  std::uint64_t mask, value;
+  std::string_view name;
+};
+// The size of huge pages stands above bit 26, as its logarithm.
+constexpr Word kGetFlags[] = {
+    {IPC_CREAT, IPC_CREAT, "IPC_CREAT"},       {IPC_EXCL, IPC_EXCL, "IPC_EXCL"},
+    {SHM_HUGETLB, SHM_HUGETLB, "SHM_HUGETLB"}, {SHM_NORESERVE, SHM_NORESERVE, "SHM_NORESERVE"},
+    {63U << 26, 21U << 26, "SHM_HUGE_2MB"},    {63U << 26, 30U << 26, "SHM_HUGE_1GB"}};
+constexpr Word kAtFlags[] = {{SHM_RDONLY, SHM_RDONLY, "SHM_RDONLY"},
+                             {SHM_RND, SHM_RND, "SHM_RND"},
+                             {SHM_REMAP, SHM_REMAP, "SHM_REMAP"},
+                             {SHM_EXEC, SHM_EXEC, "SHM_EXEC"}};
+constexpr std::pair<int, std::string_view> kCommands[] = {
+    {IPC_RMID, "IPC_RMID"}, {IPC_SET, "IPC_SET"},   {IPC_STAT, "IPC_STAT"},
+    {IPC_INFO, "IPC_INFO"}, {SHM_LOCK, "SHM_LOCK"}, {SHM_UNLOCK, "SHM_UNLOCK"},
+    {SHM_STAT, "SHM_STAT"}, {SHM_INFO, "SHM_INFO"}, {15, "SHM_STAT_ANY"}};
+
+std::string flags(std::uint32_t value, std::span<const Word> words) {
+  auto text = fmt::format("{:#x}", value), names = std::string();
+  auto rest = std::uint64_t{value};
+  for (auto& word : words) {
+    if ((rest & word.mask) != word.value) continue;
+    names += fmt::format("{}|", word.name);
+    rest &= ~word.mask;
+  }
+  if (rest) names += fmt::format("0{:o}|", rest);
+  if (!names.empty()) names.back() = ')';
+  return names.empty() ? text : text + " (" + names;
+}
+
+std::string command(std::uint64_t number) {
+  for (auto& [known, name] : kCommands)
+    if (number == static_cast<std::uint64_t>(known)) return std::string(name);
+  return std::to_string(number);
+}
+
+std::string arguments(const Event& e) {
+  auto a = e.args;
+  auto low = static_cast<std::uint32_t>(a[2]), id = static_cast<std::uint32_t>(a[0]);
+  switch (e.call) {
+    case SHMSNOOP_GET:
+      return fmt::format("key: {:#x}, size: {}, shmflg: {}", id, a[1], flags(low, kGetFlags));
+    case SHMSNOOP_AT:
+      return fmt::format("shmid: {:#x}, shmaddr: {:#x}, shmflg: {}", id, a[1],
+                         flags(low, kAtFlags));
+    case SHMSNOOP_DT:
+      return fmt::format("shmaddr: {:#x}", a[0]);
+    default:
+      return fmt::format("shmid: {:#x}, cmd: {} ({}), buf: {:#x}", id,
+                         static_cast<std::uint32_t>(a[1]),
+                         command(static_cast<std::uint32_t>(a[1])), a[2]);
+  }
+}
+
+bool failed(const Event& e) { return e.ret < 0 && e.ret >= -4095; }
+Value error(const Event& e) { return failed(e) ? Value(-e.ret) : Value(); }
+std::string result(const Event& e) {
+  if (failed(e)) return "-" + error_name(static_cast<int>(-e.ret));
+  return fmt::format("{:x}", e.ret);
+}
+Value returned(const Event& e) {
+  return failed(e) ? Value() : Value(static_cast<std::uint64_t>(e.ret));
+}
+Value id_of(const Event& e) {
+  if (e.call == SHMSNOOP_GET) return returned(e);
+  if (e.call == SHMSNOOP_DT) return {};
+  return std::uint64_t{static_cast<std::uint32_t>(e.args[0])};
+}
+Value address(const Event& e) {
+  if (e.call == SHMSNOOP_AT) return returned(e);
+  if (e.call == SHMSNOOP_DT) return std::uint64_t{e.args[0]};
+  return {};
+}
+Value bytes(const Event& e) {
+  return e.call == SHMSNOOP_GET ? Value(std::uint64_t{e.args[1]}) : Value();
+}
+
+}  // namespace
+
+TOOL(shmsnoop) {
+  return {
+      .name = "shmsnoop",
+      .summary = "calls for System V shared memory, with their arguments and results",
+      .description =
+          "One line per call of shmget, shmat, shmdt and shmctl, when it returns. RET is what it "
+          "returned, as a hexadecimal number (the segment's id, or an address), or the error with a "
+          "minus sign. ARGs has the arguments, with the names of flags and commands.\n\n"
+          "Not seen: calls of 32-bit programs on a 64-bit kernel, and POSIX shared memory (shm_open), "
+          "which is files: see opensnoop.",
+      .overhead =
+          "two hooks per call; a little on every other system call, which the kernel then takes the "
+          "longer way",
+      .examples = {{"shmsnoop", "all calls"},
+                   {"shmsnoop -T -n postgres", "of processes with this in their name, with times"},
+                   {"shmsnoop -p 181 -d 10", "of process 181, ten seconds"}},
+      .questions = {{"Which processes use System V shared memory, and which segments?", "shmsnoop"},
+                    {"Why can a program not attach its shared memory?", "shmsnoop -T"}},
+      .object = skeleton<shmsnoop_bpf>(),
+      .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::duration('d'),
+                  shared::name('n'), shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"shmget", {{{"on_shmget"}}}},
+                {"shmat", {{{"on_shmat"}}}},
+                {"shmdt", {{{"on_shmdt"}}}},
+                {"shmctl", {{{"on_shmctl"}}}},
+                {"results", {{{"on_exit"}}}}},
+      .report = events<Event>(
+          {who<&Event::who>(id::pid.columns(-6).with("!tid"), id::tid.columns(-6).with("tid"),
+                            id::comm),
+           named<&Event::call, kCalls>("call", "SYS", as::wide(as::text, 6), "the call"),
+           derived<Event, result>("ret", "RET", as::wide(as::text, 16), "what it returned")
+               .in_text(),
+           with("json",
+                {derived<Event, error>("error", "ERROR", as::error,
+                                       "why it failed; null: it did not"),
+                 derived<Event, id_of>("shmid", "SHMID", as::number, "id of the segment"),
+                 derived<Event, address>("address", "ADDRESS", as::number, "where it is attached"),
+                 derived<Event, bytes>("size_bytes", "SIZE", as::number,
+                                       "size that shmget asks for"),
+                 field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
+                                           "time of the call"),
+                 who<&Event::who>(id::uid)}),
+           who<&Event::who>(id::cgroup),
+           derived<Event, arguments>("arguments", "ARGs", as::rest, "its arguments")}),
+      .announce = "Tracing System V shared memory",
+  };
+}
