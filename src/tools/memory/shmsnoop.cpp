@@ -142,7 +142,7 @@ TOOL(shmsnoop) {
                                            "time of the call"),
                  who<&Event::who>(id::uid)}),
            who<&Event::who>(id::cgroup),
-           derived<Event, arguments>("arguments", "ARGs", as::rest, "its arguments")}),
+           derived<Event, arguments>("arguments_text", "ARGs", as::rest, "its arguments")}),
       .announce = "Tracing System V shared memory",
   };
 }

@@ -166,7 +166,7 @@ TOOL_TEST(Numasched, ColumnsOfThePeer) {
 const DeclareTests declared{{
     .name = "numasched",
     .reports = {{ReportKind::events}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
+    .events = {{}, {"numa", "--travel", "3"}},
     .stress = {.workload = "numa",
                .arguments = [](std::uint64_t n) -> Strings {
                  return {"--travel", std::to_string(n)};

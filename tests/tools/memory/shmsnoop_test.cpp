@@ -38,16 +38,16 @@ TOOL_TEST(Shmsnoop, EveryCallWithItsArguments) {
   auto id = truth["shmid"].u64(), at = truth["address"].u64();
   auto bytes = 2 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   EXPECT_EQ(last[0]["size_bytes"].u64(), bytes);
-  EXPECT_EQ(last[0]["arguments"].str(),
+  EXPECT_EQ(last[0]["arguments_text"].str(),
             fmt::format("key: 0x0, size: {}, shmflg: 0x3a0 (IPC_CREAT|0640)", bytes));
   EXPECT_EQ(last[1]["address"].u64(), at);
-  EXPECT_EQ(last[1]["arguments"].str(),
+  EXPECT_EQ(last[1]["arguments_text"].str(),
             fmt::format("shmid: {:#x}, shmaddr: 0x0, shmflg: 0x1000 (SHM_RDONLY)", id));
-  EXPECT_TRUE(last[2]["arguments"].str().starts_with(
+  EXPECT_TRUE(last[2]["arguments_text"].str().starts_with(
       fmt::format("shmid: {:#x}, cmd: 2 (IPC_STAT), buf: 0x", id)));
   EXPECT_EQ(last[3]["address"].u64(), at);
-  EXPECT_EQ(last[3]["arguments"].str(), fmt::format("shmaddr: {:#x}", at));
-  EXPECT_EQ(last[4]["arguments"].str(),
+  EXPECT_EQ(last[3]["arguments_text"].str(), fmt::format("shmaddr: {:#x}", at));
+  EXPECT_EQ(last[4]["arguments_text"].str(),
             fmt::format("shmid: {:#x}, cmd: 0 (IPC_RMID), buf: 0x0", id));
   EXPECT_EQ(last[5]["error"].str(), "EINVAL");
 }
