@@ -194,7 +194,7 @@ class EventKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     JsonKind kind{"event", "one an event", {type_key("event"), time_key(), monotonic_key()}};
     for (auto& f : report_.fields)
-      if (!f.table_only) kind.keys.push_back(key(f, report_.record_size));
+      if (!f.table_only) kind.keys.push_back(key(f, report_.record_size, f.only_with));
     if (!report_.stack_when.empty()) kind.keys.push_back(kernel_stack_key(report_.stack_when));
     if (!report_.callers_when.empty())
       for (auto& k : user_stack_keys(report_.callers_when)) kind.keys.push_back(k);
@@ -204,7 +204,7 @@ class EventKind : public ReportKind {
   std::vector<OutputKey> csv() const override {
     std::vector<OutputKey> all = {time_key(), monotonic_key()};
     for (auto& f : report_.fields)
-      if (!f.table_only) all.push_back(key(f, report_.record_size));
+      if (!f.table_only) all.push_back(key(f, report_.record_size, f.only_with));
     if (!report_.stack_when.empty()) all.push_back(folded_kernel_stack_key(report_.stack_when));
     if (!report_.callers_when.empty())
       all.push_back(key("user_stack", "string",
