@@ -23,9 +23,25 @@ enum req_flag_bits {
 	__REQ_PREFLUSH = 18,
 };
 
+struct bvec_iter {
+	unsigned int bi_size;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
 struct bio {
+	struct block_device *bi_bdev;
 	blk_opf_t bi_opf;
+	unsigned short bi_flags;
+	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;
+	struct bio_vec *bi_io_vec;
 };
 
 /* include/linux/blkdev.h */

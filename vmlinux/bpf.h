@@ -65,12 +65,14 @@ enum bpf_func_id {
 	BPF_FUNC_task_storage_get = 156,
 	BPF_FUNC_get_current_task_btf = 158,
 	BPF_FUNC_task_pt_regs = 175,
+	BPF_FUNC_find_vma = 180,
 };
 
 /* include/uapi/linux/bpf_perf_event.h */
 /* What else is in it, registers, depends on the architecture. */
 struct bpf_perf_event_data {
 	u64 sample_period;
+	u64 addr;
 };
 
 /* include/linux/bpf.h, kernel/bpf/task_iter.c */

@@ -9,12 +9,22 @@ struct percpu_counter {
 
 struct mm_struct {
 	struct percpu_counter rss_stat[4];
+	unsigned long start_brk;
+	unsigned long brk;
 	unsigned long start_stack;
+	struct task_struct *owner;
 	unsigned long arg_start;
 	unsigned long arg_end;
 };
 
+struct vm_operations_struct;
+
 struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags;
+	const struct vm_operations_struct *vm_ops;
 	struct file *vm_file;
 };
 
@@ -38,9 +48,11 @@ struct folio {
 	unsigned long _flags_1;
 };
 
-/* include/linux/page-flags.h: its number depends on the kernel's configuration */
+/* include/linux/page-flags.h: its numbers depend on the kernel's configuration */
 enum pageflags {
+	PG_uptodate = 3,
 	PG_head = 6,
+	PG_swapbacked = 17,
 };
 
 /* include/linux/migrate_mode.h: before 5.15 another number */
@@ -86,4 +98,5 @@ struct compact_control {
 /* mm/slab.h */
 struct kmem_cache {
 	unsigned int size;
+	const char *name;
 };

@@ -137,6 +137,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	u64 parent_exec_id;
 	u64 self_exec_id;
+	unsigned int pagefault_disabled;
 	struct task_io_accounting ioac;
 	struct css_set *cgroups;
 };

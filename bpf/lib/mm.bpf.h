@@ -36,30 +36,40 @@ struct folio___with_order {
 	unsigned char _folio_order;
 } __attribute__((preserve_access_index));
 
+/* Of a folio, or of a page: the flags are what both begin with. */
+inline_ u64 folio_flags(void *pointer)
+{
+	struct folio___plain_flags *plain = pointer;
+	struct page___plain_flags *page = pointer;
+	struct folio *folio = pointer;
+	u64 flags = 0;
+
+	if (bpf_core_type_exists(memdesc_flags_t))
+		bpf_core_read(&flags, sizeof(flags), &folio->flags);
+	else if (bpf_core_type_exists(struct folio))
+		bpf_core_read(&flags, sizeof(flags), &plain->flags);
+	else
+		bpf_core_read(&flags, sizeof(flags), &page->flags);
+	return flags;
+}
+
 /* Pages of a folio; on kernels before folios (5.16) the pointer is a page's. */
 inline_ u64 folio_pages(void *pointer)
 {
-	u64 head = 1ULL << bpf_core_enum_value(enum pageflags, PG_head), flags;
+	u64 head = 1ULL << bpf_core_enum_value(enum pageflags, PG_head);
+	u64 flags = folio_flags(pointer);
 	struct folio___with_order *with_order = pointer;
-	struct folio___plain_flags *plain = pointer;
 	struct page___plain_flags *page = pointer;
 	struct folio *folio = pointer;
 	u8 order = 0;
 
+	if (!(flags & head))
+		return 1;
 	if (!bpf_core_type_exists(struct folio)) {
-		bpf_core_read(&flags, sizeof(flags), &page->flags);
-		if (!(flags & head))
-			return 1;
 		page = pointer + bpf_core_type_size(struct page);
 		bpf_core_read(&order, sizeof(order), &page->compound_order);
 		return 1ULL << (order & 31);
 	}
-	if (bpf_core_type_exists(memdesc_flags_t))
-		bpf_core_read(&flags, sizeof(flags), &folio->flags);
-	else
-		bpf_core_read(&flags, sizeof(flags), &plain->flags);
-	if (!(flags & head))
-		return 1;
 	if (bpf_core_field_exists(with_order->_folio_order)) {
 		bpf_core_read(&order, sizeof(order), &with_order->_folio_order);
 	} else {

@@ -11,7 +11,7 @@
 
 struct row_text_record {
 	struct walked walked;
-	struct row_text head;
+	struct row_text head __attribute__((aligned(8))); /* a kernel address is copied whole */
 	char text[PATH_ROOM];
 };
 
@@ -36,6 +36,25 @@ inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 		used = 0;
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used;
+	return emit_copy(&r->head, sizeof(r->head) + used);
+}
+
+/* A name in the kernel's memory, of up to a component's length; the key is an address. */
+inline_ bool send_row_name(const u64 *key, const char *name)
+{
+	struct row_text_record *r = scratch(&row_texts);
+	long used;
+
+	if (!r)
+		return false;
+	__builtin_memset(&r->head, 0, sizeof(r->head));
+	*(u64 *)r->head.key = *key;
+	r->head.kind = PATH_KIND_NAME;
+	used = bpf_probe_read_kernel_str(r->text, PATH_NAME, name);
+	if (used <= 0 || used > PATH_NAME)
+		return false;
+	r->head.text.at = sizeof(r->head);
+	r->head.text.bytes = used - 1;
 	return emit_copy(&r->head, sizeof(r->head) + used);
 }
 

@@ -201,10 +201,10 @@ inline_ bool party_equal(struct stack_party *a, struct stack_party *b)
 }
 
 /*
- * Adds to the sum of these parties; the sum in `entry` is 0. `kernel` holds the frames of the first
- * one's kernel stack where they are not stored yet, or is NULL.
+ * Adds n events to the sum of these parties; the sum in `entry` is 0. `kernel` holds the frames of
+ * the first one's kernel stack where they are not stored yet, or is NULL.
  */
-inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
+inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, u64 n)
 {
 	u64 id = 0;
 	struct stack_row *e;
@@ -222,13 +222,18 @@ inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
 	/* Others with the same hash: not to be had by chance, but never to be shown as these. */
 	for (int i = 0; i < STACK_PARTIES; i++) {
 		if (!e || !party_equal(&e->party[i], &entry->party[i])) {
-			count(LEDGER_UNTRACKED);
+			count_n(LEDGER_UNTRACKED, n);
 			return;
 		}
 	}
 	if (ns) /* of a constant 0 the compiler makes an instruction that 5.10 does not have */
 		__sync_fetch_and_add(&e->sum.total_ns, ns);
-	__sync_fetch_and_add(&e->sum.count, 1);
+	__sync_fetch_and_add(&e->sum.count, n);
+}
+
+inline_ void stack_add(struct stack_row *entry, struct stack *kernel, u64 ns)
+{
+	stack_add_n(entry, kernel, ns, 1);
 }
 
 #endif

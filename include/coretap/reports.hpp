@@ -314,6 +314,7 @@ struct StackReport {
   enum Measure {
     time,
     samples,
+    bytes,  ///< the kernel program adds them up where it would add up times
   };
   enum Layout {
     alone,  ///< a task and its stacks

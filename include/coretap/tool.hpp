@@ -46,6 +46,7 @@ struct MapSize {
     cached_pages,    ///< a part of the pages that the cache can hold
     block_bios,      ///< the same where submitters are known by their bios only
     disks,           ///< as many as there are, and more
+    slab_caches,     ///< the same; preallocated, as what is traced is allocation itself
     stacks,          ///< --stack-storage-size, else from the memory
     objects,         ///< --max-keys, else a million
   };

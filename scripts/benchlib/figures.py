@@ -167,6 +167,12 @@ def biosnoop(bench):
     return _beside_peer(bench, "biosnoop", Writes(bench.options.io_dir), hooks, 0.4)
 
 
+def slabratetop(bench):
+    """An open allocates two or three objects."""
+    hooks = ["kmem_cache_alloc", "kmalloc"]
+    return _beside_peer(bench, "slabratetop", Opens(bench.workload("opener")), hooks, 0.6)
+
+
 def syscount(bench):
     yield from _beside_peer(bench, "syscount", Calls(), ["sys_exit"], 0.8)
     yield from _beside_peer(bench, "syscount", Calls(), ["sys_enter", "sys_exit"], 0.8, "-L")
@@ -449,6 +455,7 @@ FIGURES = {
     "profile": (profile, "99 samples a second: ns per sample, and the slowdown of a busy machine"),
     "biolatency": (biolatency, "ns per request, and the slowdown"),
     "biosnoop": (biosnoop, "the same"),
+    "slabratetop": (slabratetop, "ns per open, and the slowdown"),
     "syscount": (syscount, "ns per system call, by default and with -L, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),

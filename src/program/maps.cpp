@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -61,6 +63,13 @@ __u32 most_sockets() {
   return static_cast<__u32>(std::clamp<std::uint64_t>(memory_kb("MemTotal") / 64, 4096, 1 << 18));
 }
 
+/// The kernel's caches, by all names that they have.
+std::uint64_t slab_caches() {
+  std::error_code error;
+  std::filesystem::directory_iterator all("/sys/kernel/slab", error);
+  return error ? 0 : static_cast<std::uint64_t>(std::distance(begin(all), end(all)));
+}
+
 /// Allocations of the map itself would be traced.
 void preallocate(bpf_map* map, std::uint64_t entries) {
   bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~BPF_F_NO_PREALLOC);
@@ -92,6 +101,9 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       break;
     case MapSize::disks:
       bpf_map__set_max_entries(map, static_cast<__u32>(std::max<std::uint64_t>(4 * disks(), 1024)));
+      break;
+    case MapSize::slab_caches:
+      preallocate(map, c.max_keys ? c.max_keys : std::max<std::uint64_t>(2 * slab_caches(), 1024));
       break;
     case MapSize::stacks:
       if (entries == MapSize::preallocated)

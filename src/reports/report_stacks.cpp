@@ -253,6 +253,7 @@ class StackKind : public ReportKind {
                               "who woke the task, who woke that one, ...", {}, std::move(waker)));
     }
     if (timed()) kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
+    if (sized()) kind.keys.push_back(sum_of_bytes());
     kind.keys.push_back(key("count", "integer", "how often"));
     return {kind};
   }
@@ -264,6 +265,7 @@ class StackKind : public ReportKind {
       if (waits()) all.push_back(still_waiting());
       all.push_back(key("total_ns", "integer", "sum of the times"));
     }
+    if (sized()) all.push_back(sum_of_bytes());
     all.push_back(key("count", "integer", "how often"));
     all.push_back(
         key("stack", "string", "folded: command, user and kernel frames, outermost first"));
@@ -290,6 +292,8 @@ class StackKind : public ReportKind {
   static OutputKey still_waiting() {
     return key("still_waiting", "boolean", "the wait was under way when tracing ended");
   }
+  bool sized() const { return report_.measure == StackReport::bytes; }
+  static OutputKey sum_of_bytes() { return key("bytes", "integer", "sum of the bytes"); }
   static OutputKey runnable() {
     return key("runnable", "boolean", "preempted rather than blocked");
   }

@@ -89,7 +89,7 @@ std::string StackParty::name() const {
 }
 
 std::uint64_t StackLayout::value(const stack_sum& sum) const {
-  return report_.measure == StackReport::time ? sum.total_ns : sum.count;
+  return report_.measure == StackReport::samples ? sum.count : sum.total_ns;
 }
 
 std::uint64_t StackLayout::scale() const { return report_.measure == StackReport::time ? 1000 : 1; }
@@ -208,11 +208,13 @@ std::string StackLayout::json(const std::vector<StackParty>& parties, const stac
     line.end_array();
   }
   if (report_.measure == StackReport::time) line.number("total_ns", sum.total_ns);
+  if (report_.measure == StackReport::bytes) line.number("bytes", sum.total_ns);
   line.number("count", sum.count);
   return std::string(line.finish());
 }
 
 std::string StackLayout::csv_keys() const {
+  if (report_.measure == StackReport::bytes) return "comm,pid,tid,bytes,count,stack";
   if (report_.measure != StackReport::time) return "comm,pid,tid,count,stack";
   return report_.waits_by.empty() ? "comm,pid,tid,runnable,total_ns,count,stack"
                                   : "comm,pid,tid,runnable,still_waiting,total_ns,count,stack";
@@ -226,6 +228,7 @@ std::string StackLayout::csv(const std::vector<StackParty>& parties, const stack
     if (!report_.waits_by.empty()) row += fmt::format("{},", task.who.waiting != 0);
     row += fmt::format("{},", sum.total_ns);
   }
+  if (report_.measure == StackReport::bytes) row += fmt::format("{},", sum.total_ns);
   return row + fmt::format("{},{}", sum.count, csv_field(folded(parties)));
 }
 

@@ -51,9 +51,9 @@ class StackLayout {
   std::string csv_keys() const;
   std::string csv(const std::vector<StackParty>& parties, const stack_sum& sum) const;
 
-  /// What the tool measures: ns, or samples.
+  /// What the tool measures: ns, samples, or bytes.
   std::uint64_t value(const stack_sum& sum) const;
-  /// How many of these make one of what is shown to people: us, or samples.
+  /// How many of these make one of what is shown to people: us, samples, or bytes.
   std::uint64_t scale() const;
   std::uint64_t shown(std::uint64_t value) const { return value / scale(); }
 

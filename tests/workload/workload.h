@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -72,6 +73,7 @@ enum wl_undo_kind {
 	WL_UNDO_UMOUNT,
 	WL_UNDO_RMMOD,
 	WL_UNDO_IDLE,
+	WL_UNDO_SWAPOFF,
 };
 
 struct wl_undo {
@@ -134,6 +136,9 @@ static inline void wl_undo_all(void)
 			break;
 		case WL_UNDO_IDLE:
 			sched_setscheduler(u->number, SCHED_OTHER, &normal);
+			break;
+		case WL_UNDO_SWAPOFF:
+			swapoff(u->path);
 			break;
 		}
 	}

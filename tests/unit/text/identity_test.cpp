@@ -28,13 +28,28 @@ std::vector<Value> read(const std::vector<Field>& fields, const void* record) {
 
 TEST(Identity, EachPartReadsItsOwnMember) {
   auto all = who<&Event::who>(id::comm, id::uid, id::tid, id::pid, id::cgroup);
+  const Value none;
   EXPECT_EQ(read(all, &kEvent),
             (std::vector<Value>{std::string("cat"), std::uint64_t{12}, std::uint64_t{11},
-                                std::uint64_t{10}, std::uint64_t{7}}));
+                                std::uint64_t{10}, std::uint64_t{7}, none, none, none, none, none}))
+      << "there is nobody to ask for names of cgroups";
   std::vector<std::string_view> keys;
   keys.reserve(all.size());
   for (auto& f : all) keys.push_back(f.key);
-  EXPECT_EQ(keys, (std::vector<std::string_view>{"comm", "uid", "tid", "pid", "cgroup_id"}));
+  EXPECT_EQ(keys, (std::vector<std::string_view>{"comm", "uid", "tid", "pid", "cgroup_id", "cgroup",
+                                                 "container", "container_id", "pod", "unit"}));
+}
+
+TEST(Identity, NamesOfTheCgroup) {
+  auto all = who<&Event::who>(id::cgroup);
+  FieldContext context;
+  context.cgroup_name = [](std::uint64_t cgroup, CgroupName which) {
+    return which == CgroupName::unit || cgroup != 7 ? std::string() : std::string("web");
+  };
+  for (auto& f : all) {
+    if (f.key == "cgroup_id") continue;
+    EXPECT_EQ(f.read(&kEvent, context), f.key == "unit" ? Value() : Value(std::string("web")));
+  }
 }
 
 TEST(Identity, NobodyIsKnown) {
@@ -64,9 +79,9 @@ TEST(Identity, WhatDiffersBetweenTools) {
 TEST(Identity, ListsTakeFieldsAndGroupsInTheirOrder) {
   std::vector<Field> all = FieldList{who<&Event::who>(id::pid, id::comm),
                                      field<&Event::bytes>("bytes", "BYTES", as::number, "length"),
-                                     who<&Event::who>(id::cgroup)};
+                                     who<&Event::who>(id::uid)};
   EXPECT_EQ(read(all, &kEvent), (std::vector<Value>{std::uint64_t{10}, std::string("cat"),
-                                                    std::uint64_t{4096}, std::uint64_t{7}}));
+                                                    std::uint64_t{4096}, std::uint64_t{12}}));
 }
 
 }  // namespace

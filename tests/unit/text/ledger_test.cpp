@@ -107,7 +107,7 @@ TEST(Ledger, JsonHasEveryCause) {
   EXPECT_EQ(d["stacks_guessed"].GetUint64(), 11u);
   EXPECT_EQ(d["overwritten"].GetUint64(), 10u);
   EXPECT_TRUE(d["data_lost"].GetBool());
-  EXPECT_EQ(d.MemberCount(), 5u + LEDGER_CAUSES);
+  EXPECT_EQ(d.MemberCount(), 6u + LEDGER_CAUSES);
 }
 
 }  // namespace

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Page faults that were served, as getrusage(2) counts them: minor ones, and major ones, for which
+ * data was read. They are perf's software events minor-faults and major-faults, with the address.
+ * Not among them: faults that the kernel makes for itself to reach a page (mlock, MAP_POPULATE,
+ * direct I/O), and those that end in a signal.
+ */
+#ifndef CORETAP_FAULT_BPF_H
+#define CORETAP_FAULT_BPF_H
+
+#include "lib/fault.h"
+#include "lib/filter.bpf.h"
+#include "lib/program.bpf.h"
+
+#define VM_HUGETLB 0x400000
+
+/* enum fault_flag */
+#define FAULT_WRITE (1 << 0)
+#define FAULT_TRIED (1 << 5) /* a second try of the same fault */
+
+/* The mapping at an address. */
+struct area {
+	struct area_id id;
+	u64 file; /* its struct file; 0: none */
+	u64 flags;
+	u64 start, end;
+};
+
+/* What a tool keeps of a fault, and how that is made empty; defined before this is included. */
+#ifndef FAULT_MEMBERS
+#define FAULT_MEMBERS
+#define FAULT_BEGINS(f)
+#endif
+
+/* Of a task: its fault, and the mapping that was looked up last. */
+struct fault {
+	struct area area;
+	u64 program; /* for which count of execs, and of changes of mappings, that holds */
+	u64 changes;
+	u64 write;
+	FAULT_MEMBERS
+};
+
+TASK_SLOT(struct fault);
+
+/* A pointer that the verifier trusts is read by plain loads. */
+#define GET(p, member) (trusted ? (p)->member : BPF_CORE_READ(p, member))
+
+inline_ void area_of(struct area *a, struct vm_area_struct *vma, const bool trusted)
+{
+	struct file *file = GET(vma, vm_file);
+	struct super_block *sb;
+	struct inode *inode;
+	struct mm_struct *mm;
+	u64 stack;
+
+	__builtin_memset(a, 0, sizeof(*a));
+	a->file = (u64)file;
+	a->flags = GET(vma, vm_flags);
+	a->start = GET(vma, vm_start);
+	a->end = GET(vma, vm_end);
+	if (file) {
+		inode = GET(file, f_inode);
+		sb = GET(inode, i_sb);
+		a->id.kind = AREA_FILE;
+		a->id.file.inode = GET(inode, i_ino);
+		a->id.file.generation = GET(inode, i_generation);
+		a->id.file.dev = GET(sb, s_dev);
+		return;
+	}
+	mm = GET(vma, vm_mm);
+	stack = GET(mm, start_stack);
+	if (GET(vma, vm_ops))
+		a->id.kind = AREA_SPECIAL;
+	else if (a->start < GET(mm, brk) && a->end > GET(mm, start_brk))
+		a->id.kind = AREA_HEAP;
+	else if (a->start <= stack && stack <= a->end)
+		a->id.kind = AREA_STACK;
+	else
+		a->id.kind = AREA_ANONYMOUS;
+}
+
+static long take_area(struct task_struct *task, struct vm_area_struct *vma, void *to)
+{
+	area_of(to, vma, true);
+	return 0;
+}
+
+/* It was a number at first, and is a sequence counter since 6.14. */
+struct seqcount___fault {
+	unsigned int sequence;
+} __attribute__((preserve_access_index));
+
+struct mm_struct___seqcount {
+	struct seqcount___fault mm_lock_seq;
+} __attribute__((preserve_access_index));
+
+struct mm_struct___number {
+	unsigned int mm_lock_seq;
+} __attribute__((preserve_access_index));
+
+/*
+ * How often the mappings may have changed: since 6.4 the kernel counts that for its own lookups
+ * (5e31275cc997). 0: it does not. No change is under way to the mapping of a fault.
+ */
+inline_ u64 mapping_changes(struct mm_struct *mm)
+{
+	struct mm_struct___seqcount *counter = (void *)mm;
+	struct mm_struct___number *number = (void *)mm;
+
+	if (bpf_core_field_exists(counter->mm_lock_seq.sequence))
+		return 1ULL << 32 | counter->mm_lock_seq.sequence;
+	if (bpf_core_field_exists(number->mm_lock_seq))
+		return 1ULL << 32 | number->mm_lock_seq;
+	return 0;
+}
+
+/*
+ * Of the running task. Where another thread changes mappings they cannot be looked at: unknown.
+ * The lookup takes microseconds where events come with interrupts disabled, as the
+ * kernel then gives back its lock by an interrupt: most faults are in the mapping of the last one.
+ */
+inline_ void find_area(struct area *a, u64 address)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct mm_struct *mm = t->mm;
+	struct fault *f = mm ? current_slot(true) : NULL;
+	u64 changes, program = t->self_exec_id;
+
+	if (!f)
+		return;
+	changes = mapping_changes(mm);
+	if (changes && f->changes == changes && f->program == program &&
+	    address - f->area.start < f->area.end - f->area.start) {
+		*a = f->area;
+		return;
+	}
+	f->changes = 0;
+	if (bpf_find_vma(t, address, take_area, a, 0))
+		return;
+	f->area = *a;
+	f->program = program;
+	f->changes = changes;
+}
+
+/* Before bpf_find_vma (5.17: 7c7e3d31e785) the mapping is kept from the entry of the function. */
+inline_ void kept_area(struct area *a)
+{
+	struct fault *f = current_slot(false);
+
+	if (f)
+		*a = f->area;
+}
+
+inline_ struct fault *begin_fault(u64 write, bool again)
+{
+	struct fault *f;
+
+	if (filter.on && !filter_matches(current_task()))
+		return NULL;
+	f = current_slot(true);
+	if (f && !again) {
+		f->write = write;
+		FAULT_BEGINS(f);
+	}
+	return f;
+}
+
+inline_ int keep_fault(u64 vma, u32 flags)
+{
+	struct fault *f = begin_fault(flags & FAULT_WRITE, flags & FAULT_TRIED);
+
+	if (f && !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
+		area_of(&f->area, (void *)vma, false);
+	return 0;
+}
+
+FUNC_ENTRY(on_fault, handle_mm_fault, keep_fault(arg[0], arg[2]))
+
+/* x86 has tracepoints where a fault begins. For tools that define FAULT_STARTS first. */
+#ifdef FAULT_STARTS
+#define ERROR_CODE_WRITE (1 << 1)
+
+SEC("tp_btf/page_fault_user")
+int on_user_fault(u64 *ctx)
+{
+	begin_fault(ctx[2] & ERROR_CODE_WRITE, false);
+	return 0;
+}
+
+/* Not those that are given up at once, such as BPF programs make that read user memory. */
+SEC("tp_btf/page_fault_kernel")
+int on_kernel_fault(u64 *ctx)
+{
+	if (!BPF_CORE_READ(current_task(), pagefault_disabled))
+		begin_fault(ctx[2] & ERROR_CODE_WRITE, false);
+	return 0;
+}
+#endif
+
+/*
+ * Programs at faults of the tasks that are wanted: served(ctx, major, area), the mapping in *area
+ * if `wanted`.
+ */
+#define ON_FAULTS(served, wanted)              \
+	ON_FAULT(minor, false, served, wanted) \
+	ON_FAULT(major, true, served, wanted)
+#define ON_FAULT(kind, major, served, wanted)                                         \
+	ON_FAULT_BY(kind, on_##kind, major, served, wanted, find_area(&a, ctx->addr)) \
+	ON_FAULT_BY(kind, on_##kind##_kept, major, served, wanted, kept_area(&a))
+#define ON_FAULT_BY(kind, name, major, served, wanted, look) \
+	SEC("perf_event/" #kind "-faults")                   \
+	int name(struct bpf_perf_event_data *ctx)            \
+	{                                                    \
+		struct area a = {};                          \
+                                                             \
+		if (!keep_current())                         \
+			return 0;                            \
+		if (wanted)                                  \
+			look;                                \
+		return served(ctx, major, &a);               \
+	}
+
+#endif

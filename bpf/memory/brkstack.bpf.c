@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* brkstack: code paths that grow and shrink the heap. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/stack.bpf.h"
+#include "lib/text.bpf.h"
+#include "memory/brkstack.h"
+
+OPT(__u64, min_bytes);
+OPT(bool, heaps_keyed); /* rows; else growth alone, by stack, for flame graphs */
+
+#define MAP_ANONYMOUS 0x20
+
+TABLE(heaps, struct brkstack_key, struct brkstack_counts)
+
+/* The call that a task is in. */
+struct heap_call {
+	u64 known; /* of brk the heap's end before, of mmap the length; 0: none */
+};
+
+TASK_SLOT(struct heap_call);
+
+inline_ int enter(u64 known)
+{
+	struct heap_call *c = keep_current() ? current_slot(true) : NULL;
+
+	if (c)
+		c->known = known;
+	return 0;
+}
+
+inline_ void add_row(void *ctx, s64 grown, bool mapped)
+{
+	struct brkstack_key key = { .pid = current_tgid(), .mapped = mapped };
+	struct brkstack_counts *row;
+
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	key.user_stack = stack_of_user(ctx, 0);
+	row = heaps_row(&key);
+	if (!row)
+		return;
+	if (grown > 0) {
+		__sync_fetch_and_add(&row->grows, 1);
+		__sync_fetch_and_add(&row->grown_bytes, grown);
+	} else {
+		__sync_fetch_and_add(&row->shrinks, 1);
+		__sync_fetch_and_add(&row->shrunk_bytes, -grown);
+	}
+}
+
+inline_ int changed(void *ctx, s64 grown, bool mapped)
+{
+	struct stack_row entry = {};
+	struct stack_party *p = &entry.party[0];
+
+	if (!grown) /* a question for the heap's end, or a refusal */
+		return 0;
+	if ((u64)(grown < 0 ? -grown : grown) < min_bytes || (!heaps_keyed && grown < 0)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (heaps_keyed) {
+		add_row(ctx, grown, mapped);
+		return 0;
+	}
+	p->tgid = p->tid = current_tgid();
+	bpf_get_current_comm(p->comm, sizeof(p->comm));
+	p->user = stack_of_user(ctx, 0);
+	stack_add(&entry, NULL, grown);
+	return 0;
+}
+
+/* What the task's call began with, once; 0: it was not seen. */
+inline_ u64 known_at_entry(void)
+{
+	struct heap_call *c = current_slot(false);
+	u64 known = c ? c->known : 0;
+
+	if (c)
+		c->known = 0;
+	return known;
+}
+
+SEC("tracepoint/syscalls/sys_enter_brk")
+int on_brk(struct enter_ctx *ctx)
+{
+	return enter(BPF_CORE_READ(current_task(), mm, brk));
+}
+
+SEC("tracepoint/syscalls/sys_exit_brk")
+int on_brk_return(struct exit_ctx *ctx)
+{
+	u64 before = known_at_entry();
+
+	return before ? changed(ctx, ctx->ret - before, false) : 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_mmap")
+int on_mmap(struct enter_ctx *ctx)
+{
+	return ctx->args[3] & MAP_ANONYMOUS ? enter(ctx->args[1]) : 0;
+}
+
+SEC("tracepoint/syscalls/sys_exit_mmap")
+int on_mmap_return(struct exit_ctx *ctx)
+{
+	u64 bytes = known_at_entry();
+
+	return bytes && (ctx->ret > 0 || ctx->ret < -4095) ? changed(ctx, bytes, true) : 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* faults: page faults by stack, by process, by file. */
+#include "lib/aggregate.bpf.h"
+#include "lib/fault.bpf.h"
+#include "lib/row_text.bpf.h"
+#include "lib/stack.bpf.h"
+#include "memory/faults.h"
+
+OPT(bool, by_process);
+OPT(bool, by_file);
+
+TABLE(rows, struct faults_key, struct faults_counts)
+
+inline_ void add_row(struct bpf_perf_event_data *ctx, bool major, struct area *a)
+{
+	struct faults_key key = { .area = a->id, .pid = current_tgid() };
+	struct task_struct *leader = BPF_CORE_READ(current_task(), group_leader);
+	struct faults_counts *row;
+
+	bpf_core_read_str(key.comm, sizeof(key.comm), &leader->comm);
+	row = rows_row(&key);
+	if (!row)
+		return;
+	__sync_fetch_and_add(major ? &row->major : &row->minor, ctx->sample_period);
+	if (a->file && !row->named)
+		row->named = send_row_path(&key, sizeof(key), (struct file *)a->file);
+}
+
+inline_ void add_stack(struct bpf_perf_event_data *ctx)
+{
+	struct stack_row entry = {};
+	struct stack_party *p = &entry.party[0];
+
+	p->tgid = p->tid = current_tgid();
+	bpf_get_current_comm(p->comm, sizeof(p->comm));
+	if (stack_kernel)
+		p->kernel = stack_of_kernel(ctx, 0);
+	if (stack_user)
+		p->user = stack_of_user(ctx, 0);
+	stack_add_n(&entry, NULL, 0, ctx->sample_period);
+}
+
+static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
+{
+	if (!a)
+		return 0;
+	if (by_process || by_file)
+		add_row(ctx, major, a);
+	else
+		add_stack(ctx);
+	return 0;
+}
+
+ON_FAULTS(served, by_file)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* hfaults: page faults that map huge pages, and small pages that are made huge ones. */
+/* Of a fault. */
+enum huge { HUGE_NONE, HUGE_GOT, HUGE_REFUSED };
+
+#define FAULT_STARTS
+#define FAULT_MEMBERS u64 huge; /* enum huge */
+#define FAULT_BEGINS(f) ((f)->huge = HUGE_NONE)
+#include "lib/aggregate.bpf.h"
+#include "lib/fault.bpf.h"
+#include "memory/hfaults.h"
+
+#define HUGE_ORDER 9 /* 2 MB of pages of 4 KB */
+#define MIGRATE_MOVABLE 1
+#define SCAN_SUCCEED 1
+
+TABLE(processes, struct hfaults_key, struct hfaults_counts)
+
+inline_ struct hfaults_counts *row_of(struct task_struct *t)
+{
+	struct hfaults_key key = { .pid = process_of(t) };
+	struct task_struct *leader = BPF_CORE_READ(t, group_leader);
+
+	bpf_core_read_str(key.comm, sizeof(key.comm), &leader->comm);
+	return processes_row(&key);
+}
+
+static __noinline int served(struct bpf_perf_event_data *ctx, bool major, struct area *a)
+{
+	struct fault *f = current_slot(false);
+	u64 huge = f ? f->huge : HUGE_NONE;
+	struct hfaults_counts *row;
+
+	if (!a || (huge == HUGE_NONE && !(a->flags & VM_HUGETLB)))
+		return 0;
+	row = row_of(current_task());
+	if (!row)
+		return 0;
+	if (a->flags & VM_HUGETLB)
+		__sync_fetch_and_add(&row->hugetlb, 1);
+	else if (huge == HUGE_GOT)
+		__sync_fetch_and_add(&row->thp, 1);
+	else
+		__sync_fetch_and_add(&row->fallbacks, 1);
+	return 0;
+}
+
+ON_FAULTS(served, true)
+
+/* The memory of a huge page, or the refusal of it. */
+SEC("tp_btf/mm_page_alloc")
+int on_page_alloc(u64 *ctx)
+{
+	struct fault *f;
+
+	if ((u32)ctx[1] < HUGE_ORDER || (u32)ctx[3] != MIGRATE_MOVABLE)
+		return 0;
+	f = current_slot(false);
+	if (f)
+		f->huge = ctx[0] ? HUGE_GOT : HUGE_REFUSED;
+	return 0;
+}
+
+/* By khugepaged, or by the task itself with madvise(2): the memory is its owner's. */
+inline_ int collapsed(struct mm_struct *mm)
+{
+	struct task_struct *owner = BPF_CORE_READ(mm, owner);
+	struct hfaults_counts *row;
+
+	if (!owner || (filter.on && !keep_task(owner)))
+		return 0;
+	row = row_of(owner);
+	if (row)
+		__sync_fetch_and_add(&row->collapses, 1);
+	return 0;
+}
+
+/* 7.2 tells the order, as there are smaller ones. */
+TP_ARGS(mm_collapse_huge_page);
+
+SEC("tp_btf/mm_collapse_huge_page")
+int on_collapse(u64 *ctx)
+{
+	if ((u32)ctx[2] != SCAN_SUCCEED)
+		return 0;
+	if (tp_args_mm_collapse_huge_page >= 4 && (u32)ARG(ctx, 3) < HUGE_ORDER)
+		return 0;
+	return collapsed((void *)ctx[0]);
+}
+
+SEC("tp_btf/mm_khugepaged_collapse_file")
+int on_collapse_file(u64 *ctx)
+{
+	return (u32)ctx[7] == SCAN_SUCCEED ? collapsed((void *)ctx[0]) : 0;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* slabratetop: allocations from the kernel's slab caches. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/program.bpf.h"
+#include "lib/row_text.bpf.h"
+#include "memory/slabratetop.h"
+
+CPU_TABLE(caches, struct slabratetop_key, struct slabratetop_counts)
+
+inline_ struct slabratetop_counts *add(u64 cache, u64 bytes)
+{
+	struct slabratetop_key key = { .cache = cache };
+	struct slabratetop_counts *row = caches_row(&key);
+
+	if (row) {
+		row->allocs++;
+		row->bytes += bytes;
+	}
+	return row;
+}
+
+inline_ int from_cache(struct kmem_cache *cache, u64 size, const char *name)
+{
+	struct slabratetop_key key = { .cache = (u64)cache };
+	struct slabratetop_counts *row = add((u64)cache, size);
+
+	if (row && !row->named)
+		row->named = send_row_name(&key.cache, name);
+	return 0;
+}
+
+SEC("tp_btf/kmem_cache_alloc")
+int on_alloc(u64 *ctx)
+{
+	struct kmem_cache *cache = (void *)ctx[2];
+
+	return ctx[1] && keep_current() ? from_cache(cache, cache->size, cache->name) : 0;
+}
+
+/* Before 6.1 the tracepoint had no cache (2c1d697fb8ba). */
+inline_ int called_with(u64 cache)
+{
+	struct kmem_cache *c = (void *)cache;
+
+	return keep_current() ? from_cache(c, BPF_CORE_READ(c, size), BPF_CORE_READ(c, name)) : 0;
+}
+
+FUNC_ENTRY(on_call, kmem_cache_alloc, called_with(arg[0]))
+FUNC_ENTRY(on_node_call, kmem_cache_alloc_node, called_with(arg[0]))
+
+SEC("tp_btf/kmalloc")
+int on_kmalloc(u64 *ctx)
+{
+	if (ctx[1] && keep_current())
+		add(ctx[3], ctx[3]);
+	return 0;
+}
+
+SEC("tp_btf/kmalloc_node")
+int on_kmalloc_node(u64 *ctx)
+{
+	if (ctx[1] && keep_current())
+		add(ctx[3], ctx[3]);
+	return 0;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* swapin: page faults that wait for memory to be read back from swap. */
+#define FAULT_STARTS
+#define FAULT_MEMBERS                                    \
+	u64 read; /* since when; 0: no read from swap */ \
+	u64 disk;
+#define FAULT_BEGINS(f) ((f)->read = 0)
+#include "lib/extreme.bpf.h"
+#include "lib/fault.bpf.h"
+#include "lib/mm.bpf.h"
+#include "memory/swapin.h"
+
+#define REQ_OP_READ 0
+#define BIO_CLONED 1 /* number of a flag */
+
+CPU_TABLE(waits, struct swapin_key, struct swapin_counts)
+
+/* 5.12 gave bios their device in place of its disk (309dca309fc3). */
+struct bio___with_disk {
+	struct gendisk *bi_disk;
+} __attribute__((preserve_access_index));
+
+/* 5.11 dropped the queue from this tracepoint (e8a676d61c07). */
+TP_ARGS(block_bio_queue);
+
+inline_ u32 bio_disk(struct bio *bio)
+{
+	struct bio___with_disk *old = (void *)bio;
+	struct gendisk *disk;
+
+	if (bpf_core_field_exists(old->bi_disk))
+		disk = old->bi_disk;
+	else
+		disk = bio->bi_bdev->bd_disk;
+	return (u32)disk->major << 20 | disk->first_minor;
+}
+
+/*
+ * A page that is swapped in is anonymous memory, or shared, and has no data yet; one that a program
+ * reads into with O_DIRECT has some. What device mapper passes on is a copy.
+ */
+inline_ bool reads_swap(struct bio *bio)
+{
+	u64 swapbacked = 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked);
+	u64 uptodate = 1ULL << bpf_core_enum_value(enum pageflags, PG_uptodate);
+
+	if ((bio->bi_opf & 0xff) != REQ_OP_READ || bio->bi_flags & 1 << BIO_CLONED)
+		return false;
+	return (folio_flags(BPF_CORE_READ(bio, bi_io_vec, bv_page)) & (swapbacked | uptodate)) ==
+	       swapbacked;
+}
+
+inline_ struct swapin_counts *row_of(u32 disk)
+{
+	struct swapin_key key = { .pid = current_tgid(), .disk = disk };
+
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	return waits_row(&key);
+}
+
+SEC("tp_btf/block_bio_queue")
+int on_bio(u64 *ctx)
+{
+	struct bio *bio = (void *)(tp_args_block_bio_queue >= 2 ? ARG(ctx, 1) : ARG(ctx, 0));
+	struct swapin_counts *row;
+	struct fault *f;
+	u32 disk;
+
+	if (!reads_swap(bio) || !keep_current())
+		return 0;
+	disk = bio_disk(bio);
+	row = row_of(disk);
+	if (row)
+		row->bytes += bio->bi_iter.bi_size;
+	f = current_slot(false);
+	if (!f || f->read)
+		return 0;
+	f->read = bpf_ktime_get_ns();
+	f->disk = disk;
+	return 0;
+}
+
+SEC("perf_event/major-faults")
+int on_major(void *ctx)
+{
+	struct fault *f = current_slot(false);
+	struct swapin_counts *row;
+	u64 ns;
+
+	if (!f || !f->read || !keep_current())
+		return 0;
+	ns = since(f->read, bpf_ktime_get_ns());
+	f->read = 0;
+	row = row_of(f->disk);
+	if (!row)
+		return 0;
+	row->count++;
+	row->total_ns += ns;
+	extreme_add(&row->longest, ns);
+	return 0;
+}

@@ -1,0 +1,81 @@
+// brkstack: code paths that grow and shrink the heap.
+#include "memory/brkstack.h"
+
+#include "brkstack.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<brkstack_bpf>;
+using Key = brkstack_key;
+using Counts = brkstack_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+std::string call(const Line& l) { return l.key.mapped ? "mmap" : "brk"; }
+
+/// For flame graphs: bytes that the heap grew.
+const StackReport kGrowth{"bytes by which the heap grew", StackReport::bytes};
+
+}  // namespace
+
+TOOL(brkstack) {
+  return {
+      .name = "brkstack",
+      .summary = "code paths that grow and shrink the heap, with the bytes",
+      .description =
+          "Calls of brk(2) that change the end of a process' heap, by the user stack that made them: "
+          "how often it grew and shrank, and by how many bytes. Calls that only ask for the end, or "
+          "that fail, are not counted. With --mmap anonymous mappings count as growth, too: there "
+          "allocators take large blocks from, and many of them all memory.\n\n"
+          "A heap that grows is not a leak yet: memory that was freed stays in it. Calls of 32-bit "
+          "programs on 64-bit kernels are not seen.",
+      .overhead =
+          "two hooks per call of brk(2), and a walk of the user stack; such calls are rare, "
+          "those of mmap(2) less so",
+      .examples = {{"brkstack", "all processes until Ctrl-C"},
+                   {"brkstack --mmap -p 181 10", "with anonymous mappings, for ten seconds"},
+                   {"brkstack -m 1048576", "only changes of a megabyte and more"},
+                   {"brkstack --svg heap.svg -p 181", "a flame graph of the bytes"}},
+      .questions = {{"Which code grows the heap?", "brkstack -p 181"},
+                    {"Where does a program get its memory from the kernel?",
+                     "brkstack --mmap -p 181"}},
+      .object = skeleton<brkstack_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = joined(
+          {{flag(0, "mmap", "anonymous mappings too"),
+            number('m', "min-bytes", "BYTES", "only changes of at least BYTES bytes",
+                   setting(&Opt::min_bytes)),
+            shared::timestamp()},
+           shared::task_filters(),
+           {shared::folded(), shared::svg(), shared::stack_depth(), shared::stack_storage(),
+            shared::unwind(), shared::unwind_memory(), shared::max_keys()},
+           belonging_to("!folded|svg", {shared::interval(), shared::top('r'), shared::sort()})}),
+      .hooks = {{"calls of brk", {{{"on_brk", "on_brk_return"}}}},
+                {"calls of mmap", {{{"on_mmap", "on_mmap_return"}}}, "mmap"}},
+      .report =
+          table<Key, Counts>(
+              "heaps",
+              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
+               derived<Line, call>("call", "CALL", as::wide(as::text, -4), "brk or mmap"),
+               of_value<Line, &Counts::grows>("grows", "GROWS", as::wide(as::number, 7),
+                                              "calls that made the heap larger"),
+               of_value<Line, &Counts::grown_bytes>("grown_bytes", "GROWN(KB)",
+                                                    as::wide(as::kilobytes, 9),
+                                                    "bytes by which they did"),
+               of_value<Line, &Counts::shrinks>("shrinks", "SHRINKS", as::wide(as::number, 7),
+                                                "calls that made it smaller"),
+               of_value<Line, &Counts::shrunk_bytes>("shrunk_bytes", "SHRUNK(KB)",
+                                                     as::wide(as::kilobytes, 10),
+                                                     "bytes by which they did"),
+               user_stack_of<Line, &Key::user_stack, &Key::pid>()},
+              "grown_bytes,shrunk_bytes")
+              .counted_by(2)
+              .timed_with("timestamp"),
+      .other_reports = {{"folded", kGrowth}, {"svg", kGrowth}},
+      .announce = "Tracing heap growth",
+      .exclusive = {{"folded", "json"}, {"folded", "csv"}},
+  };
+}

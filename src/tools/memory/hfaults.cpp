@@ -1,0 +1,76 @@
+// hfaults: page faults that map huge pages, and small pages that are made huge ones.
+#include "memory/hfaults.h"
+
+#include "coretap/faults.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "hfaults.skel.h"
+
+using namespace coretap;
+using Key = hfaults_key;
+using Counts = hfaults_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+constexpr std::string_view kNoTransparent = "transparent huge pages of faults are not counted";
+
+}  // namespace
+
+TOOL(hfaults) {
+  return {
+      .name = "hfaults",
+      .summary = "page faults that map huge pages, by process, and collapses into huge pages",
+      .description =
+          "Huge pages by the process that gets them: page faults on hugetlb memory (HUGETLB), those "
+          "for which the kernel allocated a transparent huge page (THP), and those for which it "
+          "tried to and had none (FALLBACK). COLLAPSED are huge pages that khugepaged, or "
+          "madvise(2) with MADV_COLLAPSE, made of the process' small pages later.\n\n"
+          "A transparent huge page is one of 2 MB; those of other sizes are not counted. Neither "
+          "are faults that the kernel makes for itself to reach memory (mlock, MAP_POPULATE).",
+      .overhead =
+          "two hooks per page fault and one per page allocation; all but huge pages cost it "
+          "some tens of nanoseconds",
+      .examples = {{"hfaults", "all processes until Ctrl-C"},
+                   {"hfaults 1", "each second"},
+                   {"hfaults -p 181 10 1", "ten seconds of process 181"}},
+      .questions = {{"Which processes use huge pages?", "hfaults 10 1"},
+                    {"Does a program get the transparent huge pages that it asks for?",
+                     "hfaults -p 181 1"},
+                    {"For which processes does khugepaged work?", "hfaults -s collapses 10 1"}},
+      .object = skeleton<hfaults_bpf>(),
+      .positionals = shared::interval_count(),
+      .options =
+          joined({{shared::top('r'), shared::sort(), shared::max_keys()}, shared::task_filters()}),
+      .hooks = {faults::minor(),
+                faults::major(),
+                faults::areas(),
+                faults::starts({}, kNoTransparent),
+                {"allocation of pages", {{{"on_page_alloc"}}}, {}, kNoTransparent},
+                {"collapse of anonymous memory",
+                 {{{"on_collapse"}, {has_field("mm_struct", "owner")}}},
+                 {},
+                 "collapses are not counted"},
+                {"collapse of shared memory",
+                 {{{"on_collapse_file"}, {has_field("mm_struct", "owner")}}},
+                 {},
+                 "collapses of files and shared memory are not counted"}},
+      .report =
+          table<Key, Counts>(
+              "processes",
+              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
+               of_value<Line, &Counts::hugetlb>("hugetlb", "HUGETLB", as::number,
+                                                "faults on memory of hugetlb"),
+               of_value<Line, &Counts::thp>("thp", "THP", as::number,
+                                            "faults that got a transparent huge page"),
+               of_value<Line, &Counts::fallbacks>("fallbacks", "FALLBACK", as::number,
+                                                  "faults that got a small page, as there was no "
+                                                  "huge one"),
+               of_value<Line, &Counts::collapses>("collapses", "COLLAPSED", as::number,
+                                                  "huge pages made of small ones")},
+              "thp,hugetlb,collapses,fallbacks")
+              .counted_by(4),
+      .announce = "Tracing huge page faults",
+  };
+}

@@ -1,0 +1,75 @@
+// slabratetop: allocations from the kernel's slab caches.
+#include "memory/slabratetop.h"
+
+#include <fmt/format.h>
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "slabratetop.skel.h"
+
+using namespace coretap;
+using Key = slabratetop_key;
+using Counts = slabratetop_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+/// Larger than any object of kmalloc, below any address of the kernel.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
+/// What is larger comes from the page allocator, by the same function.
+constexpr std::uint64_t kMostSlabBytes = 8192;
+
+Value cache(const Line& l, const FieldContext& context) {
+  std::uint64_t n = l.key.cache;
+  if (n > kMostBytes) {
+    auto* name = context.row_text(l.key);
+    return name ? Value(*name) : Value();
+  }
+  if (n > kMostSlabBytes) return fmt::format("[pages {}k]", n >> 10);
+  return n % 1024 ? fmt::format("kmalloc-{}", n) : fmt::format("kmalloc-{}k", n >> 10);
+}
+
+}  // namespace
+
+TOOL(slabratetop) {
+  return {
+      .name = "slabratetop",
+      .summary = "the slab caches from which most objects are allocated, as a screen",
+      .description =
+          "Objects that the kernel allocates from its slab caches, and their bytes, by cache: names "
+          "and sizes are those of /proc/slabinfo, where caches of a kind may have been merged into "
+          "one. kmalloc-SIZE are all of kmalloc's caches of that size (also kmalloc-cg, "
+          "kmalloc-rcl and so on); [pages SIZE] is what kmalloc takes from the page allocator.\n\n"
+          "Not seen: objects that the kernel allocates in bulk, such as some of the network's, and "
+          "its page tables, which come from no slab.",
+      .overhead = "a hook per allocation, counted in the kernel, per CPU",
+      .examples = {{"slabratetop", "redrawn every second; q ends"},
+                   {"slabratetop -C 5 2", "two reports of five seconds, one after another"},
+                   {"slabratetop -s bytes -r 5", "the five with the most bytes"},
+                   {"slabratetop -p 181", "what the kernel allocates for process 181"}},
+      .questions = {{"What does the kernel allocate all the time?", "slabratetop"},
+                    {"Which kernel objects does a process cause?", "slabratetop -p 181 -C 10 1"}},
+      .object = skeleton<slabratetop_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = joined({shared::screen(), {shared::max_keys()}, shared::task_filters()}),
+      .hooks = {{"allocations from caches",
+                 {{{"on_alloc"}, {has_arguments("kmalloc", 6)}},  // both changed in 6.1
+                  {{"on_call", "on_node_call"}},
+                  {{"on_call_kprobe", "on_node_call_kprobe"}}}},
+                {"kmalloc", {{{"on_kmalloc"}}}},
+                {"kmalloc for a node",
+                 {{{}, {has_arguments("kmalloc", 6)}}, {{"on_kmalloc_node"}}}}},
+      .maps = {{"caches", MapSize::slab_caches}},
+      .report =
+          table<Key, Counts>(
+              "caches",
+              {derived<Line, cache>("cache", "CACHE", as::wide(as::text, -32), "name of the cache"),
+               of_value<Line, &Counts::allocs>("allocs", "ALLOCS", as::wide(as::number, 8),
+                                               "objects allocated"),
+               of_value<Line, &Counts::bytes>("bytes", "BYTES", as::number, "their bytes")},
+              "allocs,bytes", 20)
+              .sorted_also_by({{"name", "cache"}, {"count", "allocs"}, {"size", "bytes"}})
+              .on_screen(),
+      .announce = "Tracing slab allocations",
+  };
+}

@@ -1,0 +1,72 @@
+// swapin: page faults that wait for memory to be read back from swap.
+#include "memory/swapin.h"
+
+#include "coretap/faults.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "swapin.skel.h"
+
+using namespace coretap;
+using Key = swapin_key;
+using Counts = swapin_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+Value average_ns(const Line& l) {
+  return l.value.count ? Value(std::uint64_t{l.value.total_ns / l.value.count}) : Value();
+}
+
+}  // namespace
+
+TOOL(swapin) {
+  return {
+      .name = "swapin",
+      .summary = "page faults that wait for swap-ins, by process and disk, with their latency",
+      .description =
+          "Processes whose memory is read back from swap: page faults that waited for it (COUNT), "
+          "the average and the longest wait, the disk, and what was read. A wait is the time from "
+          "the first read of a fault to the end of the fault. The kernel reads ahead: a fault may "
+          "read several pages, and pages that are there when they are needed make no wait. Reads "
+          "without a fault (swapoff, MADV_WILLNEED) have bytes and no count.\n\n"
+          "Not seen: what comes from zswap, which is memory, and swap files on network file "
+          "systems.",
+      .overhead =
+          "a hook per page fault and one per block I/O, some tens of nanoseconds where "
+          "nothing is swapped in",
+      .examples = {{"swapin", "each second"},
+                   {"swapin 10 6", "a minute, every ten seconds"},
+                   {"swapin -s total_ns -r 5 10 1", "the five that waited most in ten seconds"}},
+      .questions = {{"Which processes wait for swap?", "swapin"},
+                    {"How long does a program wait for memory that was swapped out?",
+                     "swapin -p 181 10 1"}},
+      .object = skeleton<swapin_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = joined({{flag('T', "notime", "no line with the time of day"), shared::pid(),
+                          shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
+                         {shared::top('r'), shared::sort(), shared::max_keys()}}),
+      .hooks = {faults::starts(),
+                {"reads from swap", {{{"on_bio"}}}},
+                {.name = "major faults", .candidates = {{{"on_major"}}}, .sampling = every(1)}},
+      .report = table<Key, Counts>(
+                    "waits",
+                    {of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the task"),
+                     of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+                     of_value<Line, &Counts::count>("count", "COUNT", as::wide(as::number, 7),
+                                                    "faults that waited"),
+                     derived<Line, average_ns>("average_ns", "AVG(ms)", as::milliseconds,
+                                               "their average wait"),
+                     of_value<Line, &Counts::longest>("max_ns", "MAX(ms)", as::milliseconds,
+                                                      "the longest wait of the interval"),
+                     of_value<Line, &Counts::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
+                                                       "all waits together")
+                         .with("json"),
+                     of_value<Line, &Counts::bytes>("bytes", "READ(KB)", as::wide(as::kilobytes, 9),
+                                                    "bytes read from swap"),
+                     of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk")},
+                    "count,bytes")
+                    .with_largest<&Counts::longest>()
+                    .timed_with("!notime"),
+      .announce = "Tracing swap-ins",
+  };
+}
