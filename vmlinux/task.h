@@ -54,6 +54,19 @@ struct irqaction {
 	const char *name;
 };
 
+/* include/linux/workqueue_types.h, kernel/workqueue.c */
+struct work_struct {
+	void *func;
+};
+
+struct workqueue_struct {
+	char name[32];
+};
+
+struct pool_workqueue {
+	struct workqueue_struct *wq;
+};
+
 /* kernel/sched/sched.h */
 struct rq;
 

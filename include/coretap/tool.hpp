@@ -48,6 +48,7 @@ struct MapSize {
     disks,           ///< as many as there are, and more
     stacks,          ///< --stack-storage-size, else from the memory
     objects,         ///< --max-keys, else a million
+    per_cpu,         ///< what CPUs have under way, with room to spare
   };
   std::string_view map;
   By by;
