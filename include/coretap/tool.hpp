@@ -86,6 +86,8 @@ struct Tool {
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;
   /// Last word on a parsed command line: combinations that no single option can judge.
   Result<void> (*check)(const Config&) = nullptr;
+  /// Asks the machine what the kernel program has to know, before it is loaded.
+  Result<void> (*look_up)(Config&) = nullptr;
   /// What --list prints, instead of tracing; a tool that has it has that option.
   std::string (*list)(const Config&) = nullptr;
 };
