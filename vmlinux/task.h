@@ -54,6 +54,29 @@ struct irqaction {
 	const char *name;
 };
 
+/* include/linux/workqueue_types.h, kernel/workqueue.c */
+struct work_struct {
+	void *func;
+};
+
+struct workqueue_struct {
+	char name[32];
+};
+
+struct pool_workqueue {
+	struct workqueue_struct *wq;
+};
+
+/* include/linux/smp_types.h, include/linux/smp.h */
+struct __call_single_node {
+	unsigned int u_flags;
+};
+
+struct __call_single_data {
+	struct __call_single_node node;
+	void *func;
+};
+
 /* kernel/sched/sched.h */
 struct rq;
 

@@ -2,7 +2,7 @@
 /* cpudist: how long tasks stay on their CPUs at a time, or off them. */
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
-#include "lib/since.bpf.h"
+#include "lib/stint.bpf.h"
 #include "cpu/cpudist.h"
 
 OPT(bool, by_pid);
@@ -10,17 +10,10 @@ OPT(bool, by_tid);
 OPT(bool, include_idle);
 OPT(__u32, wanted_switch); /* enum switch_type */
 
-/* The stint under way on a CPU. */
-struct on_cpu {
-	u64 start;
-	u64 task; /* its address; 0: none is known */
-};
-
 struct off_cpu {
 	u64 start; /* 0: on a CPU, or not wanted */
 };
 
-CPU_SLOTS(on_cpus, struct on_cpu);
 TASK_SLOT(struct off_cpu);
 HISTOGRAM(stints, struct cpudist_key)
 
@@ -61,32 +54,15 @@ inline_ enum switch_type type_of(u64 *ctx)
 	return ctx[0] || !switched_state(ctx) ? SWITCH_PREEMPTED : SWITCH_VOLUNTARY;
 }
 
-/* The stint of the task that this CPU runs ends, or its part in an interval does. */
-inline_ void stint_ends(struct on_cpu *on, struct task_struct *t, u32 pid, enum switch_type type,
-			u64 now)
-{
-	if (!on->task || !wanted(t, pid))
-		return;
-	if (on->task != (u64)t) { /* the kernel has left out the switch to it */
-		if (end_missed(on->start))
-			count(LEDGER_UNMATCHED);
-	} else if (wanted_type(type)) {
-		add(t, since(on->start, now));
-	}
-}
-
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1];
-	struct on_cpu *on = cpu_slot(&on_cpus);
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns(), ns;
 
-	if (!on)
-		return 0;
-	stint_ends(on, prev, prev->pid, type_of(ctx), now);
-	on->task = ctx[2];
-	on->start = now;
+	if (wanted(prev, prev->pid) && stint_ended(prev, now, &ns) && wanted_type(type_of(ctx)))
+		add(prev, ns);
+	stint_starts(ctx[2], now);
 	return 0;
 }
 
@@ -97,15 +73,14 @@ int on_switch(u64 *ctx)
 SEC("run/each_cpu")
 int on_interval(void *ctx)
 {
-	struct on_cpu *on = cpu_slot(&on_cpus);
 	struct task_struct *t = current_task();
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns(), ns;
 
-	if (!on || (wanted_switch && on->task))
+	if (wanted_switch && stint_known())
 		return 0;
-	stint_ends(on, t, BPF_CORE_READ(t, pid), SWITCH_ANY, now);
-	on->task = (u64)t;
-	on->start = now;
+	if (wanted(t, BPF_CORE_READ(t, pid)) && stint_ended(t, now, &ns))
+		add(t, ns);
+	stint_starts((u64)t, now);
 	return 0;
 }
 

@@ -10,7 +10,8 @@ struct cpuwalk_key {
 };
 
 struct cpuwalk_value {
-	__u64 busy; /* ticks at which a task ran */
+	__u64 stints;
+	__u64 busy_ns;
 };
 
 #endif

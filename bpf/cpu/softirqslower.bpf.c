@@ -12,6 +12,7 @@ OPT(__u32, wanted_stage); /* enum softirqslower_stage; 0: both */
 struct softirq {
 	u64 raised; /* 0: it is not, or that was not seen */
 	u64 start;  /* 0: it does not run, or is filtered */
+	u64 ran;    /* when it started the last time */
 	u32 raised_by;
 	u32 pad;
 	char raised_comm[COMM_LEN];
@@ -77,23 +78,28 @@ SEC("tp_btf/softirq_entry")
 int on_entry(u64 *ctx)
 {
 	struct softirq *s = softirq_of(ctx);
-	u64 now = bpf_ktime_get_ns(), raised;
+	u64 now = bpf_ktime_get_ns(), raised, before;
 
 	if (!s)
 		return 0;
 	if (end_missed(s->start))
 		count(LEDGER_UNMATCHED);
 	raised = s->raised;
+	s->run_raised_by = raised ? s->raised_by : 0;
+	if (raised)
+		__builtin_memcpy(s->run_raised_comm, s->raised_comm, COMM_LEN);
+	else
+		__builtin_memset(s->run_raised_comm, 0, COMM_LEN);
 	s->raised = 0;
 	s->start = 0;
-	s->run_raised_by = raised ? s->raised_by : 0;
-	__builtin_memcpy(s->run_raised_comm, s->raised_comm, COMM_LEN);
-	if (!raised)
-		__builtin_memset(s->run_raised_comm, 0, COMM_LEN);
+	before = s->ran;
+	s->ran = now;
 	if (!keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
 		return 0;
 	if (raised)
 		show(ctx, s, STAGE_WAIT, raised, now);
+	else if (wanted_stage != STAGE_RUN && end_missed(before))
+		count(LEDGER_UNMATCHED); /* raised once more in the instant before it started */
 	s->start = bpf_ktime_get_ns();
 	return 0;
 }

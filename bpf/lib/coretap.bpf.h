@@ -41,6 +41,15 @@ OPT(__u32, stack_depth); /* frames at most, of one walk */
 		arg_;                                                                       \
 	})
 
+/* Argument n that is the address of a function: the verifier refuses to load it. */
+inline_ u64 function_arg(u64 *ctx, u32 n)
+{
+	u64 address = 0;
+
+	bpf_probe_read_kernel(&address, sizeof(address), &ctx[n]);
+	return address;
+}
+
 /* One slot per possible CPU; the loader sets the size. */
 #define CPU_SLOTS(name, slot)                      \
 	struct {                                   \

@@ -69,7 +69,7 @@ struct AggregateReport {
     table,       ///< rows by key, the largest first
     interval,    ///< one row without a key
     screen,      ///< a table that redraws itself on a terminal; elsewhere a table
-    bars,        ///< in text a bar for each row: a number, and how often there was that; else rows
+    bars,        ///< in text a bar for each row: a number, and how much there was of it; else rows
   };
   Layout layout = table;
   std::string_view map;       ///< of the kernel program; its per-CPU slots are NAME_cpus
@@ -188,9 +188,9 @@ struct AggregateReport {
     };
     return std::move(*this);
   }
-  /// In text the first field is the number, whose order the rows have, the second one the bar;
-  /// `of`: "CPU". Those of `every` are rows where they had no events too. The key starts with the
-  /// number, 32 bits.
+  /// In text the first field is the number, whose order the rows have, the second one the bar (of
+  /// milliseconds: whole ones); `of`: "CPU". Those of `every` are rows where they had no events
+  /// too. The key starts with the number, 32 bits.
   AggregateReport as_bars(std::string_view of, std::vector<int> (*every)()) && {
     layout = bars;
     what = of;

@@ -49,6 +49,7 @@ struct MapSize {
     slab_caches,     ///< the same; preallocated, as what is traced is allocation itself
     stacks,          ///< --stack-storage-size, else from the memory
     objects,         ///< --max-keys, else a million
+    per_cpu,         ///< what CPUs have under way, with room to spare
   };
   std::string_view map;
   By by;
@@ -86,6 +87,8 @@ struct Tool {
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;
   /// Last word on a parsed command line: combinations that no single option can judge.
   Result<void> (*check)(const Config&) = nullptr;
+  /// Asks the machine what the kernel program has to know, before it is loaded.
+  Result<void> (*look_up)(Config&) = nullptr;
   /// What --list prints, instead of tracing; a tool that has it has that option.
   std::string (*list)(const Config&) = nullptr;
 };

@@ -15,7 +15,7 @@ from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import Busy, Bytes, Calls, Execs, Files, Opens, Switches, Writes, cgroup, program
+from benchlib.workload import Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Switches, Writes, cgroup, program
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
@@ -156,6 +156,14 @@ def runqlat(bench):
 
 def runqslower(bench):
     return _beside_peer(bench, "runqslower", Switches(), ["sched_switch"], 0.6)
+
+
+def cpudist(bench):
+    return _beside_peer(bench, "cpudist", Switches(), ["sched_switch"], 0.6)
+
+
+def softirqs(bench):
+    return _beside_peer(bench, "softirqs", Datagrams(), ["softirq_entry", "softirq_exit"], 0.6)
 
 
 def biolatency(bench):
@@ -450,6 +458,8 @@ def size(bench):
 FIGURES = {
     "runqlat": (runqlat, "ns per context switch, and the slowdown"),
     "runqslower": (runqslower, "the same"),
+    "cpudist": (cpudist, "the same"),
+    "softirqs": (softirqs, "ns per softirq, and the slowdown"),
     "offcputime": (offcputime, "the same, by default and with -K"),
     "offwaketime": (offwaketime, "the same, beside offcputime and wakeuptime at once"),
     "profile": (profile, "99 samples a second: ns per sample, and the slowdown of a busy machine"),

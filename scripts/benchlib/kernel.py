@@ -132,6 +132,11 @@ def context_switches():
     return int(re.search(r"^ctxt (\d+)", Path("/proc/stat").read_text(), re.M).group(1))
 
 
+def softirqs():
+    """Softirqs of all CPUs so far."""
+    return sum(int(word) for line in Path("/proc/softirqs").read_text().splitlines()[1:] for word in line.split()[1:])
+
+
 def block_requests():
     """Requests completed on all disks that have request queues (others make no request, and no event)."""
     total = 0

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -238,6 +239,26 @@ class Files(Sysbench):
 
     def close(self):
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class Datagrams(Workload):
+    """Datagrams over the loopback device: one softirq receives each. Nobody reads them."""
+
+    unit = "softirq"
+
+    def __init__(self, count=300_000):
+        self._count = count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as to, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            to.bind(("127.0.0.1", 0))
+            sender.connect(to.getsockname())
+            before, start = kernel.softirqs(), time.monotonic()
+            for _ in range(count):
+                sender.send(b"x")
+            seconds = time.monotonic() - start
+            return Ran(seconds, kernel.softirqs() - before, count)
 
 
 class Writes(Workload):

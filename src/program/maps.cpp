@@ -117,6 +117,11 @@ void size_by(Session& s, bpf_map* map, MapSize::By by, MapSize::Entries entries)
       set(c.max_keys ? c.max_keys : kObjects, c.max_keys ? c.max_keys : ready);
       break;
     }
+    case MapSize::per_cpu:
+      bpf_map__set_max_entries(
+          map, static_cast<__u32>(std::clamp<std::uint64_t>(
+                   1024ULL * static_cast<unsigned>(possible_cpus()), 8192, 1 << 20)));
+      break;
   }
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kStars = 40;
 constexpr int kFewestStars = 4;
+constexpr std::string_view kCount = "count";
 
 std::uint64_t times(std::uint64_t value, std::uint64_t step) {
   return value > UINT64_MAX / step ? UINT64_MAX : value * step;
@@ -27,14 +28,15 @@ std::uint64_t slot_below(const HistogramScale& scale, int slot) {
 }
 
 /// The title has the width of the labels.
-std::string draw_rows(const std::vector<Bar>& bars, const std::string& title, int columns) {
+std::string draw_rows(const std::vector<Bar>& bars, const std::string& title,
+                      std::string_view counts, int columns) {
   if (bars.empty()) return {};
   std::uint64_t most = 1;
   for (auto& bar : bars) most = std::max(most, bar.count);
   // Wide bounds may pass the 80th column; a narrower terminal has shorter bars.
   int left = static_cast<int>(bars.front().label.size());
   int stars = columns >= 80 ? kStars : std::clamp(columns - left - 14, kFewestStars, kStars);
-  auto text = fmt::format("{} : count    distribution", title);
+  auto text = fmt::format("{} : {:<8} distribution", title, counts);
   if (columns < 80)
     text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(columns)));
   text += '\n';
@@ -103,8 +105,9 @@ std::string draw_histogram(const hist& h, const HistogramScale& scale, int colum
     while (!h.slots[first]) first++;
     std::vector<Bar> bars;
     for (int i = first; i <= last; i++)
-      bars.push_back({fmt::format("{}{}", i, i == HIST_SLOTS - 1 ? "+" : ""), h.slots[i]});
-    return draw_bars(bars, scale.column(), columns);
+      bars.push_back(
+          {fmt::format("{}{}", scale.from(i), i == HIST_SLOTS - 1 ? "+" : ""), h.slots[i]});
+    return draw_bars(bars, scale.column(), kCount, columns);
   }
   // Bounds beyond 2^32 need more room; the columns of all rows stay the same.
   int width = last > 31 ? 20 : 10;
@@ -117,14 +120,15 @@ std::string draw_histogram(const hist& h, const HistogramScale& scale, int colum
   }
   return draw_rows(bars,
                    fmt::format("{:{}}{:<{}}", "", width / 2, scale.column(), width + width / 2 + 4),
-                   columns);
+                   kCount, columns);
 }
 
-std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, int columns) {
+std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, std::string_view counts,
+                      int columns) {
   constexpr int kWidth = 10;
   auto aligned = bars;
   for (auto& bar : aligned) bar.label = fmt::format("{:>{}}", bar.label, kWidth);
-  return draw_rows(aligned, fmt::format("{:>{}}", title, kWidth), columns);
+  return draw_rows(aligned, fmt::format("{:>{}}", title, kWidth), counts, columns);
 }
 
 std::string histogram_summary(const hist& h, const HistogramScale& scale) {

@@ -24,8 +24,9 @@ struct Bar {
   std::string label;
   std::uint64_t count = 0;
 };
-/// The same of any number of lines, with a title of the first column.
-std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, int columns = 80);
+/// The same of any number of lines; `title` of what they are about, `counts` of the numbers.
+std::string draw_bars(const std::vector<Bar>& bars, std::string_view title, std::string_view counts,
+                      int columns = 80);
 
 /// "avg = 4 usecs, total: 40 usecs, count: 10"
 std::string histogram_summary(const hist& h, const HistogramScale& scale);

@@ -114,9 +114,10 @@ class BarsLayout : public TableLayout {
       return;
     }
     std::vector<Bar> bars;
-    for (auto& row : r.rows) bars.push_back({std::to_string(number(row)), read(s, 1, row)});
+    auto unit = report_.fields[1].format.kind == Format::milliseconds ? 1'000'000 : 1;
+    for (auto& row : r.rows) bars.push_back({std::to_string(number(row)), read(s, 1, row) / unit});
     s.out.line(s.config.given("timestamp") ? "\n" + wall_time() : "");
-    s.out.write(draw_bars(bars, report_.fields[0].title, text_columns()));
+    s.out.write(draw_bars(bars, report_.fields[0].title, report_.fields[1].title, text_columns()));
   }
 
  private:

@@ -85,7 +85,7 @@ class AggregateReporter : public Reporter {
 
   void report(Session& s) override {
     end_interval(s);
-    auto now = monotonic_ns();
+    auto now = ended_ns_ ? ended_ns_ : monotonic_ns();
     s.names.context.seconds = static_cast<double>(now - last_ns_) / 1e9;
     last_ns_ = now;
     auto before = rows_.events();
@@ -116,7 +116,7 @@ class AggregateReporter : public Reporter {
 
   void ends(Session& s) override {
     end_interval(s);
-    ended_ = true;
+    ended_ns_ = monotonic_ns();
   }
 
   double poll_seconds() const override { return names_.poll_seconds(); }
@@ -185,11 +185,11 @@ class AggregateReporter : public Reporter {
   }
 
   void end_interval(Session& s) {
-    if (report_.at_intervals.empty() || ended_) return;
+    if (report_.at_intervals.empty() || no_intervals_ || ended_ns_) return;
     auto run = run_on_each_cpu(s, report_.at_intervals);
     if (run) return;
     s.note("what is under way at the end of an interval is not counted then", run.error());
-    ended_ = true;
+    no_intervals_ = true;
   }
 
   /// Takes out the rows that are not wanted; how many events they had.
@@ -263,9 +263,9 @@ class AggregateReporter : public Reporter {
   std::vector<const Field*> stacks_;  ///< those that are shown
   StackNames names_;
   std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are judged
-  bool keyed_ = false, ended_ = false;
+  bool keyed_ = false, no_intervals_ = false;
   std::uint32_t interval_ = 0;  ///< its number, for struct extreme
-  std::uint64_t last_ns_ = 0;
+  std::uint64_t last_ns_ = 0, ended_ns_ = 0;
 };
 
 /// "a,b" -> "a, then b"
@@ -372,12 +372,15 @@ class AggregateKind : public ReportKind {
       m.prose("Ranges are in microseconds, or nanoseconds with --nanoseconds.");
     else if (scale.unit.suffix == unit::ns.suffix)
       m.prose(scale.step == 1'000 ? "Ranges are in microseconds." : "Ranges are in milliseconds.");
+    else if (scale.linear && scale.step > 1)
+      m.prose(fmt::format("Each range has {} {}.", scale.step, scale.unit.plural));
     else if (!scale.unit.plural.empty())
       m.prose(fmt::format("Ranges are in {}{}.",
                           scale.step == 1 ? "" : fmt::format("{} ", scale.step),
                           scale.unit.plural));
     if (scale.linear)
-      m.prose(fmt::format("The last range, from {} on, has no upper bound.", HIST_SLOTS - 1));
+      m.prose(fmt::format("The last range, from {} on, has no upper bound.",
+                          scale.from(HIST_SLOTS - 1)));
     if (!report_.extension.empty())
       m.prose(fmt::format("With --{} a line with average, total and count follows.",
                           report_.extension));
@@ -408,7 +411,7 @@ class AggregateKind : public ReportKind {
 
   void bars_manual(Manual& m) const {
     m.prose(fmt::format(
-        "Each report is a linear histogram: a line for each {}, with a count and a bar. "
+        "Each report is a linear histogram: a line for each {}, with a number and a bar. "
         "JSON and CSV have a row for each, with these keys:",
         report_.what));
     m.fields(report_.fields);

@@ -542,6 +542,8 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     return end_of_output();
   }
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());
+  if (tool.look_up)
+    if (auto r = tool.look_up(parsed->config); !r) return fail(r.error());
 
   Command command;
   bool explain_plan = s.config.given("explain");

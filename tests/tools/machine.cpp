@@ -102,7 +102,7 @@ Mounted::~Mounted() {
   ::rmdir(path_.c_str());
 }
 
-Trace::Trace(const std::string& event) : event_(event) {
+Trace::Trace(Strings events) : events_(std::move(events)) {
   static int serial = 0;
   instance_ = tracefs_.path() + "/instances/coretap-" + std::to_string(::getpid()) + "-" +
               std::to_string(serial++);
@@ -117,20 +117,42 @@ Trace::~Trace() {
 }
 
 void Trace::turn(const char* value) const {
-  std::ofstream(instance_ + "/events/" + event_ + "/enable") << value;
+  for (auto& event : events_) std::ofstream(instance_ + "/events/" + event + "/enable") << value;
+}
+
+std::vector<Trace::Event> Trace::events(std::optional<pid_t> task) const {
+  std::vector<Event> all;
+  std::istringstream text(slurp(instance_ + "/trace"));
+  // "            bash-1234    [001] d.h1.  5678.901234: irq_handler_exit: irq=24 ret=handled"
+  for (std::string line; std::getline(text, line);) {
+    auto cpu = line.find(" [");
+    auto dash = line.rfind('-', cpu), colon = line.find(": ", cpu);
+    if (line.starts_with('#') || colon == std::string::npos || dash == std::string::npos) continue;
+    auto time = line.rfind(' ', colon) + 1, name = colon + 2, end = line.find(':', name);
+    if (end == std::string::npos) continue;
+    Event e{.cpu = std::stoi(line.substr(cpu + 2)),
+            .task = std::stoi(line.substr(dash + 1)),
+            .name = line.substr(name, end - name),
+            .words = line.substr(std::min(end + 2, line.size()))};
+    auto dot = line.find('.', time);
+    e.ns = std::stoull(line.substr(time, dot - time)) * 1'000'000'000 +
+           std::stoull(line.substr(dot + 1, colon - dot - 1)) * 1'000;
+    if (!task || e.task == *task) all.push_back(std::move(e));
+  }
+  return all;
 }
 
 Strings Trace::lines(std::optional<pid_t> task) const {
   Strings all;
-  auto name = event_.substr(event_.find('/') + 1) + ": ";
-  std::istringstream text(slurp(instance_ + "/trace"));
-  for (std::string line; std::getline(text, line);) {
-    auto event = line.find(name), cpu = line.rfind(" [", event);
-    if (event == std::string::npos || cpu == std::string::npos) continue;
-    auto dash = line.rfind('-', cpu);
-    if (!task || std::stoi(line.substr(dash + 1)) == *task) all.push_back(line.substr(event));
-  }
+  for (auto& e : events(task)) all.push_back(e.name + ": " + e.words);
   return all;
+}
+
+std::string Trace::Event::value(const std::string& key) const {
+  auto at = words.find(key + "=");
+  if (at == std::string::npos) return {};
+  at += key.size() + 1;
+  return words.substr(at, words.find_first_of(" ,", at) - at);
 }
 
 // ---- small things ----

@@ -55,24 +55,39 @@ class Mounted {
   std::string path_;
 };
 
-/// What the kernel's own trace says of one event ("kmem/mm_page_alloc_extfrag"), in an instance
-/// that others do not see.
+/// What the kernel's own trace says of one event ("kmem/mm_page_alloc_extfrag") or some, in an
+/// instance that others do not see.
 class Trace {
  public:
-  explicit Trace(const std::string& event);
+  struct Event {
+    std::uint64_t ns = 0;  ///< of a clock that no other knows; in microseconds
+    int cpu = 0;
+    pid_t task = 0;
+    std::string name, words;  ///< "irq_handler_exit", "irq=24 ret=handled"
+
+    /// What follows "KEY=", up to a blank or comma; empty: it is not there.
+    std::string value(const std::string& key) const;
+  };
+
+  explicit Trace(const std::string& event) : Trace(Strings{event}) {}
+  /// Those that this kernel does not have are left out.
+  explicit Trace(Strings events);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
   void stop() const { turn("0"); }
-  /// Lines of the event, from its name on; of one task, or of all.
+  /// Of one task, or of all, by their time.
+  std::vector<Event> events(std::optional<pid_t> task = {}) const;
+  /// The same as lines, from the event's name on.
   Strings lines(std::optional<pid_t> task = {}) const;
 
  private:
   void turn(const char* value) const;
 
   Mounted tracefs_{"tracefs"};
-  std::string event_, instance_;
+  Strings events_;
+  std::string instance_;
 };
 
 /// Growth of the counters in a file of "KEY VALUE" lines, such as /proc/vmstat.

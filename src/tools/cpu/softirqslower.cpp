@@ -40,7 +40,7 @@ TOOL(softirqslower) {
           "softirq\", from being raised until it runs, and \"softirq runtime\". The time is that of "
           "the clock, including nested hardware interrupts. A softirq that is raised again "
           "before it runs waits since the first time; if that happens in the instant before it starts, "
-          "the wait of the second run is not seen.\n\n"
+          "the wait of the second run is not known, and counts as unmatched.\n\n"
           "COMM is the task that was interrupted; of what ran in a thread of its own it is "
           "ksoftirqd. JSON and CSV also have the task that ran when the softirq was raised: an "
           "interrupt that raises it has no task of its own. Filters by task are about the task "

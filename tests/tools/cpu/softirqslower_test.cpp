@@ -25,6 +25,47 @@ Counts traced(const Strings& lines) {
 
 bool runs(const Json& line) { return line["stage"].str() == "softirq runtime"; }
 
+/// Times from one event of a softirq to the next one, by CPU and softirq, where that interrupted
+/// one process.
+std::vector<std::uint64_t> times_of(const Trace& trace, pid_t task, const std::string& from,
+                                    const std::string& to) {
+  std::map<std::pair<int, std::string>, std::uint64_t> open;
+  std::vector<std::uint64_t> all;
+  for (auto& e : trace.events()) {
+    auto& start = open[{e.cpu, e.value("vec")}];
+    if (e.name == from && !start) start = e.ns;
+    if (e.name != to) continue;
+    if (start && e.task == task) all.push_back(e.ns - start);
+    start = 0;
+  }
+  return all;
+}
+
+double mean(const std::vector<std::uint64_t>& all) {
+  double sum = 0;
+  for (auto n : all) sum += static_cast<double>(n);
+  return sum / static_cast<double>(all.size());
+}
+
+// Both stages by the kernel's own clock; each tracer's programs are in the other's times.
+TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
+  require_tool("softirqslower");
+  Workload workload("sleeper", kSpin, {.linger = true});
+  Tracer tracer("softirqslower", {"--json", "0", "-p", workload.id()});
+  Trace trace(Strings{"irq/softirq_raise", "irq/softirq_entry", "irq/softirq_exit"});
+  workload.release();
+  workload.truth();
+  trace.stop();
+  auto report = tracer.stop();
+  std::vector<std::uint64_t> waited, ran;
+  for (auto& line : report.body) (runs(line) ? ran : waited).push_back(line["latency_ns"].u64());
+  auto waits = times_of(trace, workload.pid(), "softirq_raise", "softirq_entry");
+  auto executions = times_of(trace, workload.pid(), "softirq_entry", "softirq_exit");
+  if (waits.size() < 10 || executions.size() < 10) throw Skip("too few softirqs");
+  EXPECT_NEAR(mean(waited), mean(waits), 0.3 * mean(waits) + 3'000 * slowness());
+  EXPECT_NEAR(mean(ran), mean(executions), 0.3 * mean(executions) + 3'000 * slowness());
+}
+
 TOOL_TEST(Softirqslower, EveryRun) {
   require_tool("softirqslower");
   Workload workload("sleeper", kSpin, {.linger = true});

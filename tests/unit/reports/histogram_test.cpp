@@ -46,17 +46,18 @@ TEST(Histogram, TheKnownFormat) {
 }
 
 TEST(Histogram, AnyNumberOfBars) {
-  EXPECT_EQ(draw_bars({}, "cpu"), "");
-  EXPECT_EQ(draw_bars({{"0", 0}}, "cpu"),
-            "       cpu : count    distribution\n"
+  EXPECT_EQ(draw_bars({}, "cpu", "count"), "");
+  EXPECT_EQ(draw_bars({{"0", 0}}, "cpu", "msecs"),
+            "       cpu : msecs    distribution\n"
             "         0 : 0        |                                        |\n");
   std::vector<Bar> bars;
   for (std::uint64_t i = 0; i < 300; i++) bars.push_back({std::to_string(i), i});
-  auto text = lines(draw_bars(bars, "cpu"));
+  auto text = lines(draw_bars(bars, "cpu", "count"));
   ASSERT_EQ(text.size(), 301u);
   EXPECT_EQ(text[0], "       cpu : count    distribution");
   EXPECT_EQ(text[300], "       299 : 299      |****************************************|");
-  EXPECT_EQ(lines(draw_bars(bars, "cpu", 40)).back(), "       299 : 299      |****************|");
+  EXPECT_EQ(lines(draw_bars(bars, "cpu", "count", 40)).back(),
+            "       299 : 299      |****************|");
 }
 
 TEST(Histogram, StarsAreRoundedDownAndNeverBeyondTheBar) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* cpufreq: the clock of the CPU that a task runs on, at each tick. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "cpu/cpufreq.h"
+
+#define KHZ_PER_MHZ 1000
+
+/* Of each CPU in kHz: the last change, and what the loader has read before. */
+CPU_SLOTS(clocks, u64);
+const volatile __u32 khz_at_start[CPUFREQ_CPUS] = {};
+
+LINEAR_HISTOGRAM(frequencies, struct cpufreq_key)
+
+/* (state in kHz, CPU) */
+SEC("raw_tp/cpu_frequency")
+int on_change(u64 *ctx)
+{
+	u32 cpu = ctx[1];
+	u64 *khz = bpf_map_lookup_elem(&clocks, &cpu);
+
+	if (khz)
+		*khz = (u32)ctx[0];
+	return 0;
+}
+
+/* intel_pstate, of the CPU itself: the eighth argument is the mean clock since the last sample. */
+SEC("raw_tp/pstate_sample")
+int on_pstate(u64 *ctx)
+{
+	u64 *khz = cpu_slot(&clocks);
+
+	if (khz)
+		*khz = (u32)ctx[7];
+	return 0;
+}
+
+SEC("perf_event/cpu-clock")
+int on_tick(void *ctx)
+{
+	u64 *changed = cpu_slot(&clocks);
+	struct cpufreq_key key = {};
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 khz = changed ? *changed : 0;
+
+	if (!BPF_CORE_READ(current_task(), pid) || !keep_current())
+		return 0;
+	if (!khz && cpu < CPUFREQ_CPUS)
+		khz = khz_at_start[cpu];
+	if (!khz) { /* it came later, and its clock has not changed since */
+		count(LEDGER_UNMATCHED);
+		return 0;
+	}
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	frequencies_add(&key, khz / KHZ_PER_MHZ);
+	__builtin_memset(&key, 0, sizeof(key));
+	key.syswide = 1;
+	frequencies_add(&key, khz / KHZ_PER_MHZ);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_CPUFREQ_H
+#define CORETAP_CPUFREQ_H
+
+#include "lib/shared.h"
+
+#define CPUFREQ_CPUS 8192 /* no kernel has more (NR_CPUS) */
+
+struct cpufreq_key {
+	__u32 syswide; /* of all tasks */
+	__u32 pad;
+	char comm[COMM_LEN];
+};
+
+#endif

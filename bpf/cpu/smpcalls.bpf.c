@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* smpcalls: functions that CPUs call on others, and how long that takes. */
+#include "lib/aggregate.bpf.h"
+#include "lib/extreme.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/since.bpf.h"
+#include "lib/stack.bpf.h"
+#include "cpu/smpcalls.h"
+
+OPT(bool, by_pid);
+OPT(bool, distributed);
+
+CPU_TABLE(functions, struct smpcalls_key, struct smpcalls_value)
+HISTOGRAM(durations, struct smpcalls_key)
+
+/* The running task calls this function. */
+inline_ void caller(void *ctx, u64 function, struct smpcalls_key *key)
+{
+	key->function = function;
+	if (stack_kernel)
+		key->kernel_stack = stack_of_kernel(ctx, 0);
+	if (!by_pid)
+		return;
+	key->pid = current_tgid();
+	bpf_get_current_comm(key->comm, sizeof(key->comm));
+}
+
+inline_ void add(struct smpcalls_key *key, bool timed, u64 ns, u64 run_ns)
+{
+	struct smpcalls_value *v;
+
+	if (distributed) {
+		if (timed)
+			durations_add(key, ns);
+		return;
+	}
+	v = functions_row(key);
+	if (!v)
+		return;
+	v->count++;
+	if (!timed)
+		return;
+	v->timed++;
+	v->total_ns += ns;
+	v->run_ns += run_ns;
+	extreme_add(&v->longest, ns);
+}
+
+/* A call of one CPU by another, from its queueing until its function has run (since 6.4). */
+struct call {
+	u64 queued;
+	struct smpcalls_key key;
+};
+
+/* By the address of the call's structure, which is in use until then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct call);
+} calls SEC(".maps");
+
+struct run {
+	u64 start; /* 0: none is under way, or it is not wanted */
+	struct call call;
+};
+
+CPU_SLOTS(runs, struct run);
+
+SEC("tp_btf/csd_function_exit")
+int on_exit(u64 *ctx)
+{
+	struct run *r = cpu_slot(&runs);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!r || !r->start)
+		return 0;
+	add(&r->call.key, true, since(r->call.queued, now), since(r->start, now));
+	r->start = 0;
+	return 0;
+}
+
+SEC("tp_btf/csd_function_entry")
+int on_entry(u64 *ctx)
+{
+	struct run *r = cpu_slot(&runs);
+	struct call *c;
+	u64 csd = ctx[1];
+
+	if (!r || !csd) /* NULL: a CPU calls itself */
+		return 0;
+	c = bpf_map_lookup_elem(&calls, &csd);
+	if (!c)
+		return 0;
+	r->call = *c;
+	r->start = bpf_ktime_get_ns();
+	bpf_map_delete_elem(&calls, &csd);
+	return 0;
+}
+
+/* CSD_TYPE(): of those above this one no function runs by itself (irq_work, wake-ups). */
+#define CSD_TYPES 0xf0
+#define CSD_TYPE_SYNC 0x10
+
+SEC("tp_btf/csd_queue_cpu")
+int on_queue(u64 *ctx)
+{
+	struct __call_single_data *csd = (void *)ctx[3];
+	u64 address = ctx[3];
+	struct call c = {};
+
+	if ((BPF_CORE_READ(csd, node.u_flags) & CSD_TYPES) > CSD_TYPE_SYNC || !keep_current())
+		return 0;
+	caller(ctx, function_arg(ctx, 2), &c.key);
+	c.queued = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&calls, &address, &c, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}
+
+/* Before 6.4: the functions that make such calls. One calls the other for a single CPU. */
+struct making {
+	u64 start;
+	u64 depth;
+};
+
+TASK_SLOT(struct making);
+
+inline_ int making_starts(void)
+{
+	struct making *m = keep_current() ? current_slot(true) : NULL;
+
+	if (m && !m->depth++)
+		m->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ int making_ends(void *ctx, u64 function, bool waits)
+{
+	struct smpcalls_key key = {};
+	struct making *m = current_slot(false);
+
+	if (!m || !m->depth || --m->depth)
+		return 0;
+	caller(ctx, function, &key);
+	add(&key, waits, since(m->start, bpf_ktime_get_ns()), 0);
+	return 0;
+}
+
+SEC("fexit/smp_call_function_many_cond")
+int many_end(u64 *ctx)
+{
+	return making_ends(ctx, function_arg(ctx, 1), ctx[3] & 1); /* `wait`; SCF_WAIT since 5.12 */
+}
+
+SEC("fexit/smp_call_function_single")
+int single_end(u64 *ctx)
+{
+	return making_ends(ctx, function_arg(ctx, 1), (u32)ctx[3]);
+}
+
+SEC("fentry/smp_call_function_many_cond")
+int many(u64 *ctx)
+{
+	return making_starts();
+}
+
+SEC("fentry/smp_call_function_single")
+int single(u64 *ctx)
+{
+	return making_starts();
+}
+
+SEC("fentry/smp_call_function_single_async")
+int async(u64 *ctx)
+{
+	struct smpcalls_key key = {};
+
+	if (!keep_current())
+		return 0;
+	caller(ctx, (u64)BPF_CORE_READ((struct __call_single_data *)ctx[1], func), &key);
+	add(&key, false, 0, 0);
+	return 0;
+}

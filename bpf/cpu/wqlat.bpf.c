@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* wqlat: how long work items wait in their work queues, or run. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/since.bpf.h"
+#include "cpu/wqlat.h"
+
+OPT(bool, by_workqueue);
+OPT(bool, by_function);
+OPT(bool, executions); /* their times rather than those of the waits */
+OPT(bool, one_workqueue);
+const volatile __u64 wanted_name[WORKQUEUE_NAME_LEN / 8] = {};
+
+struct work {
+	u64 start; /* of its wait, or of its execution */
+	u64 workqueue;
+};
+
+/*
+ * By the address of the work item. What is cancelled stays; it goes when its address is queued
+ * again, or as the one that has been here the longest.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct work);
+} waiting SEC(".maps");
+
+/* An item may be freed, and its memory queued again, by the function that it runs. */
+struct execution {
+	u64 work;
+	u64 worker;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct execution);
+	__type(value, struct work);
+} running SEC(".maps");
+
+HISTOGRAM(times, struct wqlat_key)
+
+inline_ bool wanted_workqueue(struct workqueue_struct *wq)
+{
+	u64 name[WORKQUEUE_NAME_LEN / 8] = {};
+
+	if (!one_workqueue)
+		return true;
+	bpf_core_read_str(name, sizeof(name), &wq->name);
+	for (u32 i = 0; i < WORKQUEUE_NAME_LEN / 8; i++)
+		if (name[i] != wanted_name[i])
+			return false;
+	return true;
+}
+
+inline_ void add(struct work *w, u64 function, u64 now)
+{
+	struct workqueue_struct *wq = (void *)w->workqueue;
+	struct wqlat_key key = {};
+
+	if (by_function)
+		key.function = function;
+	if (by_workqueue)
+		bpf_core_read_str(key.workqueue, sizeof(key.workqueue), &wq->name);
+	times_add(&key, since(w->start, now));
+}
+
+SEC("tp_btf/workqueue_execute_end")
+int on_end(u64 *ctx)
+{
+	struct execution e = { .work = ctx[0], .worker = bpf_get_current_task() };
+	struct work *w = bpf_map_lookup_elem(&running, &e);
+
+	if (!w)
+		return 0;
+	add(w, function_arg(ctx, 1), bpf_ktime_get_ns());
+	bpf_map_delete_elem(&running, &e);
+	return 0;
+}
+
+/* It was queued long after tracing began, and is not known any more. */
+#define LONG_NS 10000000000ULL
+
+SEC("tp_btf/workqueue_execute_start")
+int on_start(u64 *ctx)
+{
+	struct work_struct *item = (void *)ctx[0];
+	struct execution e = { .work = ctx[0], .worker = bpf_get_current_task() };
+	struct work *found = bpf_map_lookup_elem(&waiting, &e.work), w;
+	u64 now = bpf_ktime_get_ns();
+
+	if (!found) {
+		if (!one_workqueue && !filter.on && began_traced(now - LONG_NS))
+			count(LEDGER_UNTRACKED);
+		return 0;
+	}
+	w = *found;
+	bpf_map_delete_elem(&waiting, &e.work);
+	if (!executions) {
+		add(&w, (u64)item->func, now);
+		return 0;
+	}
+	w.start = now;
+	if (bpf_map_update_elem(&running, &e, &w, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}
+
+SEC("tp_btf/workqueue_queue_work")
+int on_queue(u64 *ctx)
+{
+	struct workqueue_struct *wq = ((struct pool_workqueue *)ctx[1])->wq;
+	struct work w = { .start = bpf_ktime_get_ns(), .workqueue = (u64)wq };
+	u64 work = ctx[2];
+
+	if (!wanted_workqueue(wq)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (keep_current() && bpf_map_update_elem(&waiting, &work, &w, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}

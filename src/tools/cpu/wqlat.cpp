@@ -1,0 +1,83 @@
+// wqlat: how long work items wait in their work queues, or run, as a histogram.
+#include "cpu/wqlat.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "wqlat.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<wqlat_bpf>;
+using Key = wqlat_key;
+
+namespace {
+
+Result<void> take_name(Config& c, std::string_view text) {
+  if (text.empty() || text.size() >= WORKQUEUE_NAME_LEN)
+    return Error{fmt::format("--wqname: '{}' cannot be the name of a work queue", text),
+                 {},
+                 fmt::format("it has 1 to {} characters", WORKQUEUE_NAME_LEN - 1),
+                 kUsage};
+  auto all = setting(&Opt::wanted_name);
+  char name[WORKQUEUE_NAME_LEN] = {};
+  text.copy(name, sizeof name - 1);
+  for (std::size_t at = 0; at < sizeof name; at += 8) {
+    std::uint64_t word = 0;
+    memcpy(&word, name + at, sizeof word);
+    c.set({all.offset + at, sizeof word}, word);
+  }
+  c.set(setting(&Opt::one_workqueue), 1);
+  return {};
+}
+
+}  // namespace
+
+TOOL(wqlat) {
+  return {
+      .name = "wqlat",
+      .summary = "how long work waits in the kernel's work queues, as a histogram",
+      .description =
+          "The kernel defers work to kworker threads: each item is queued and runs when a kworker "
+          "takes it. The histogram is of the times in between; with --execution of the times that "
+          "the items' functions take, which may sleep.\n\n"
+          "An item whose timer has not expired yet (delayed work) is not queued and does not wait. "
+          "One that is cancelled before it runs does not count, nor one that was queued before "
+          "tracing began. Filters by task are about the task that queues the item, which is the "
+          "interrupted one where an interrupt does.",
+      .overhead = "two hooks per work item; three with --execution",
+      .examples = {{"wqlat", "one histogram until Ctrl-C"},
+                   {"wqlat -T 1", "each second, with the time"},
+                   {"wqlat -W 10 1", "one per work queue, for ten seconds"},
+                   {"wqlat -w writeback -N", "of one work queue, in nanoseconds"},
+                   {"wqlat -eF 10 1", "how long each function runs"}},
+      .questions = {{"How long does deferred work of the kernel wait?", "wqlat 10 1"},
+                    {"Which work queue is slow?", "wqlat -W 10 1"},
+                    {"Which work function keeps kworkers busy?", "wqlat -eF 10 1"}},
+      .object = skeleton<wqlat_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined(
+          {{flag('W', "workqueues", "one histogram per work queue", setting(&Opt::by_workqueue)),
+            value('w', "wqname", "NAME", "only the work queue of this name", take_name),
+            flag('F', "functions", "one histogram per function of work items",
+                 setting(&Opt::by_function)),
+            flag('e', "execution", "how long items run, not how long they wait",
+                 setting(&Opt::executions)),
+            shared::nanoseconds(), shared::timestamp(), shared::max_keys()},
+           shared::task_filters()}),
+      .hooks = {{"end of execution", {{{"on_end"}}}, "execution"},
+                {"start of execution", {{{"on_start"}}}},
+                {"queueing", {{{"on_queue"}}}}},
+      .maps = {{"waiting", MapSize::per_cpu}, {"running", MapSize::per_cpu, "execution"}},
+      .report = histogram<Key>(
+          "times", "times of work items",
+          {field<&Key::workqueue>("wqname", "wqname", as::text, "name of the work queue")
+               .with("workqueues"),
+           field<&Key::function>("function", "function", as::symbol, "what the items run")
+               .with("functions")}),
+      .announce = "Tracing work queue request latency time",
+  };
+}
