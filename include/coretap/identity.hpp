@@ -104,7 +104,7 @@ void add_part(std::vector<Field>& to, const id::Part<Of>& part) {
         read_cgroup_name<Read, CgroupName::container>);
     add("container_id", "", 0, "id of the container",
         read_cgroup_name<Read, CgroupName::container_id>, "json");
-    add("pod", "POD", -24, "Kubernetes pod of the task", read_cgroup_name<Read, CgroupName::pod>);
+    add("pod", "POD", -24, "pod of the task (Kubernetes)", read_cgroup_name<Read, CgroupName::pod>);
     add("unit", "UNIT", -24, "systemd unit of the task", read_cgroup_name<Read, CgroupName::unit>);
   }
 }

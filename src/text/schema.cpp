@@ -46,7 +46,7 @@ std::string type_of(const Field& f, const Value& value) {
     case Format::thousandths:
       return "number or null";
     default:
-      return "integer or null";
+      return f.key.ends_with("_per_second") ? "number or null" : "integer or null";  // rate<>
   }
 }
 

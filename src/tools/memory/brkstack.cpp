@@ -16,7 +16,8 @@ namespace {
 std::string call(const Line& l) { return l.key.mapped ? "mmap" : "brk"; }
 
 /// For flame graphs: bytes that the heap grew.
-const StackReport kGrowth{"bytes by which the heap grew", StackReport::bytes};
+const StackReport kGrowth =
+    StackReport{"bytes by which the heap grew", StackReport::bytes}.user_stacks_with({});
 
 }  // namespace
 

@@ -20,7 +20,7 @@ constexpr std::string_view kNoTransparent = "transparent huge pages of faults ar
 TOOL(hfaults) {
   return {
       .name = "hfaults",
-      .summary = "page faults that map huge pages, by process, and collapses into huge pages",
+      .summary = "page faults that map huge pages, and collapses into huge pages",
       .description =
           "Huge pages by the process that gets them: page faults on hugetlb memory (HUGETLB), those "
           "for which the kernel allocated a transparent huge page (THP), and those for which it "

@@ -22,7 +22,7 @@ Value average_ns(const Line& l) {
 TOOL(swapin) {
   return {
       .name = "swapin",
-      .summary = "page faults that wait for swap-ins, by process and disk, with their latency",
+      .summary = "page faults that wait for swap-ins, with their latency",
       .description =
           "Processes whose memory is read back from swap: page faults that waited for it (COUNT), "
           "the average and the longest wait, the disk, and what was read. A wait is the time from "
@@ -61,7 +61,7 @@ TOOL(swapin) {
                      of_value<Line, &Counts::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
                                                        "all waits together")
                          .with("json"),
-                     of_value<Line, &Counts::bytes>("bytes", "READ(KB)", as::wide(as::kilobytes, 9),
+                     of_value<Line, &Counts::bytes>("swapped_in_bytes", "READ(KB)", as::wide(as::kilobytes, 9),
                                                     "bytes read from swap"),
                      of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk")},
                     "count,bytes")

@@ -393,7 +393,12 @@ TEST(CommandLine, FlameGraphs) {
     auto tool = build(entry);
     bool draws = false;
     for (auto& o : all_options(tool)) draws |= o.name == "svg";
-    EXPECT_EQ(draws, tool.report->name() == "stacks" || tool.report->name() == "outstanding")
+    auto has_stacks = [](const Report& report) {
+      return report->name() == "stacks" || report->name() == "outstanding";
+    };
+    EXPECT_EQ(draws, has_stacks(tool.report) ||
+                         std::any_of(tool.other_reports.begin(), tool.other_reports.end(),
+                                     [&](auto& other) { return has_stacks(other.report); }))
         << entry.name;
   }
 }
