@@ -167,6 +167,19 @@ inline_ bool has_current_btf(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
 }
 
+/* The name of the running task's first thread. */
+inline_ void process_comm(char comm[COMM_LEN])
+{
+	struct task_struct *leader;
+
+	if (has_current_btf()) {
+		task_comm(bpf_get_current_task_btf()->group_leader, comm);
+		return;
+	}
+	leader = BPF_CORE_READ(current_task(), group_leader);
+	bpf_core_read_str(comm, COMM_LEN, &leader->comm);
+}
+
 /*
  * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by the task's
  * address, which the loader sizes and whose entries go when the task is freed, after its last

@@ -30,18 +30,6 @@ TASK_SLOT(struct call);
 TABLE(calls, struct syscount_key, struct syscount_counts)
 SUMS(calls, struct slots)
 
-inline_ void process_comm(char comm[COMM_LEN])
-{
-	struct task_struct *leader;
-
-	if (has_current_btf()) {
-		task_comm(bpf_get_current_task_btf()->group_leader, comm);
-		return;
-	}
-	leader = BPF_CORE_READ(current_task(), group_leader);
-	bpf_core_read_str(comm, COMM_LEN, &leader->comm);
-}
-
 inline_ struct syscount_counts *counts_of(u32 index)
 {
 	struct slots *s;

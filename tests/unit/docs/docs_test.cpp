@@ -343,7 +343,8 @@ TEST(Keys, OfJsonAreWritten) {
         kinds[1].keys[3].when.empty() && written.all.empty())
       continue;  // one for each key, and nothing has any
     ASSERT_EQ(written.all.size(), 1u);
-    expect_line(written.all[0], kinds[1].keys);
+    // Without any cycle there is what stands below them.
+    expect_line(written.all[0], kinds[kind == "deadlock" ? 2 : 1].keys);
   }
 }
 

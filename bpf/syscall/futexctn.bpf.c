@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* futexctn: waits for futexes, by lock and by the code that waits. */
+#define STACK_OF_TASK
+#include "lib/extreme.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/stack.bpf.h"
+#include "lib/syscall.bpf.h"
+#include "lib/text.bpf.h"
+#include "syscall/futexctn.h"
+
+OPT(bool, summary);
+OPT(bool, by_thread);
+OPT(__u64, only_lock);
+
+/* The wait that a task is in, or one that the kernel may continue with restart_syscall(). */
+struct wait {
+	u64 start; /* 0: none */
+	u64 lock;  /* of FUTEX_OP_WAITV: the array of them */
+	u64 stack; /* of the last one */
+	u32 op;
+	bool may_restart;
+};
+
+TASK_SLOT(struct wait);
+HISTOGRAM(waits, struct futexctn_key)
+CPU_TABLE(locks, struct futexctn_key, struct futexctn_sums)
+
+#define WAITING (1 << 0 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 13) /* wait, lock_pi, ... */
+
+inline_ int begin(u64 lock, u32 op)
+{
+	struct wait *w;
+
+	if (!keep_current())
+		return 0;
+	w = current_slot(true);
+	if (!w)
+		return 0;
+	w->lock = lock;
+	w->op = op;
+	w->may_restart = false;
+	w->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ enum futexctn_result result_of(s64 ret)
+{
+	if (ret >= 0)
+		return FUTEX_WOKEN;
+	if (call_interrupted(ret) || ret == -EINTR)
+		return FUTEX_INTERRUPTED;
+	return ret == -110 /* ETIMEDOUT */ ? FUTEX_TIMED_OUT :
+	       ret == -11 /* EAGAIN */     ? FUTEX_CHANGED :
+					     FUTEX_FAILED;
+}
+
+/* Of several futexes the one that woke the task; else the first. */
+inline_ u64 lock_of(struct wait *w, s64 ret)
+{
+	struct {
+		u64 value, address, flags;
+	} waiter = {};
+
+	if (w->op != FUTEX_OP_WAITV)
+		return w->lock;
+	bpf_probe_read_user(&waiter, sizeof(waiter),
+			    (void *)w->lock + (ret > 0 ? (u64)ret * sizeof(waiter) : 0));
+	return waiter.address;
+}
+
+inline_ int end(struct exit_ctx *ctx)
+{
+	struct wait *w = current_slot(false);
+	struct futexctn_key key = {};
+	struct futexctn_sums *sums;
+	u64 ns;
+
+	if (!w || !w->start) /* filtered, not tracked (counted there), or no wait */
+		return 0;
+	ns = since(w->start, bpf_ktime_get_ns());
+	w->start = 0;
+	w->may_restart = ctx->ret == -ERESTART_RESTARTBLOCK;
+	key.lock = lock_of(w, ctx->ret);
+	if (only_lock && key.lock != only_lock) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	key.op = w->op;
+	key.result = result_of(ctx->ret);
+	key.pid = current_tgid();
+	if (by_thread) {
+		key.tid = current_tid();
+		bpf_get_current_comm(key.comm, sizeof(key.comm));
+	} else {
+		process_comm(key.comm);
+	}
+	if (!summary) {
+		key.user_stack = w->stack = stack_of_user(ctx, w->stack);
+		waits_add(&key, ns);
+		return 0;
+	}
+	key.result = 0;
+	sums = locks_row(&key);
+	if (!sums)
+		return 0;
+	sums->results[result_of(ctx->ret)]++;
+	sums->total_ns += ns;
+	extreme_add(&sums->longest, ns);
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_futex")
+int on_futex(struct enter_ctx *ctx)
+{
+	u32 op = ctx->args[1] & 127; /* without FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME */
+
+	return op < 32 && WAITING & 1U << op ? begin(ctx->args[0], op) : 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_futex_waitv")
+int on_futex_waitv(struct enter_ctx *ctx)
+{
+	return begin(ctx->args[0], FUTEX_OP_WAITV);
+}
+
+SEC("tracepoint/syscalls/sys_enter_futex_wait")
+int on_futex_wait(struct enter_ctx *ctx)
+{
+	return begin(ctx->args[0], FUTEX_OP_WAIT2);
+}
+
+/* With a timeout, a wait goes on by this call after a signal without a handler. */
+SEC("tracepoint/syscalls/sys_enter_restart_syscall")
+int on_restart(struct enter_ctx *ctx)
+{
+	struct wait *w = current_slot(false);
+
+	return w && w->may_restart ? begin(w->lock, w->op) : 0;
+}
+
+#define ENDS(call)                                 \
+	SEC("tracepoint/syscalls/sys_exit_" #call) \
+	int on_##call##_end(struct exit_ctx *ctx)  \
+	{                                          \
+		return end(ctx);                   \
+	}
+
+ENDS(futex)
+ENDS(futex_waitv)
+ENDS(futex_wait)
+ENDS(restart_syscall)
