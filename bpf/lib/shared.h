@@ -51,7 +51,8 @@ struct extreme {
 	__u64 slots[2];
 };
 
-/* What the shared options -p -t -u --comm --name -c --not-pid --not-comm and `-- COMMAND` ask for. */
+/* What the shared options -p -t -u --comm --name -c --not-pid --not-comm and `-- COMMAND` ask for.
+ */
 struct task_filter {
 	__u8 on; /* any of the below */
 	__u8 by_tgid;

@@ -64,11 +64,11 @@ class Config {
   std::vector<std::uint32_t> uids;
   std::vector<std::uint32_t> not_pids;  ///< all processes but these
   std::vector<std::string> not_comms;   ///< all command names but these, whole
-  std::vector<std::string> comms;  ///< command names, whole
-  std::vector<std::string> names;  ///< parts of command names
-  std::string cgroup;              ///< path or id, as given
-  std::string library;             ///< path or name of what is probed instead of the usual file
-  std::string symbols_prefix;      ///< of the functions that are probed
+  std::vector<std::string> comms;       ///< command names, whole
+  std::vector<std::string> names;       ///< parts of command names
+  std::string cgroup;                   ///< path or id, as given
+  std::string library;         ///< path or name of what is probed instead of the usual file
+  std::string symbols_prefix;  ///< of the functions that are probed
 
   std::vector<std::string> targets;  ///< words that name what to trace
   std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit

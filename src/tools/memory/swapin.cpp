@@ -48,25 +48,26 @@ TOOL(swapin) {
       .hooks = {faults::starts(),
                 {"reads from swap", {{{"on_bio"}}}},
                 {.name = "major faults", .candidates = {{{"on_major"}}}, .sampling = every(1)}},
-      .report = table<Key, Counts>(
-                    "waits",
-                    {of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the task"),
-                     of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
-                     of_value<Line, &Counts::count>("count", "COUNT", as::wide(as::number, 7),
-                                                    "faults that waited"),
-                     derived<Line, average_ns>("average_ns", "AVG(ms)", as::milliseconds,
-                                               "their average wait"),
-                     of_value<Line, &Counts::longest>("max_ns", "MAX(ms)", as::milliseconds,
-                                                      "the longest wait of the interval"),
-                     of_value<Line, &Counts::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
-                                                       "all waits together")
-                         .with("json"),
-                     of_value<Line, &Counts::bytes>("swapped_in_bytes", "READ(KB)", as::wide(as::kilobytes, 9),
-                                                    "bytes read from swap"),
-                     of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk")},
-                    "count,bytes")
-                    .with_largest<&Counts::longest>()
-                    .timed_with("!notime"),
+      .report =
+          table<Key, Counts>(
+              "waits",
+              {of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the task"),
+               of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+               of_value<Line, &Counts::count>("count", "COUNT", as::wide(as::number, 7),
+                                              "faults that waited"),
+               derived<Line, average_ns>("average_ns", "AVG(ms)", as::milliseconds,
+                                         "their average wait"),
+               of_value<Line, &Counts::longest>("max_ns", "MAX(ms)", as::milliseconds,
+                                                "the longest wait of the interval"),
+               of_value<Line, &Counts::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
+                                                 "all waits together")
+                   .with("json"),
+               of_value<Line, &Counts::bytes>("swapped_in_bytes", "READ(KB)",
+                                              as::wide(as::kilobytes, 9), "bytes read from swap"),
+               of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk")},
+              "count,bytes")
+              .with_largest<&Counts::longest>()
+              .timed_with("!notime"),
       .announce = "Tracing swap-ins",
   };
 }

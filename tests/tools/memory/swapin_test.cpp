@@ -14,7 +14,8 @@ void each_wait(const std::string& kind, const std::string& pages) {
   auto waits = truth["major"].u64();
   if (!waits) throw Skip("nothing was swapped out");
   EXPECT_EQ(report.sum("count"), waits);
-  EXPECT_EQ(report.sum("swapped_in_bytes"), truth["vmstat"]["pswpin"].u64() * truth["page_bytes"].u64());
+  EXPECT_EQ(report.sum("swapped_in_bytes"),
+            truth["vmstat"]["pswpin"].u64() * truth["page_bytes"].u64());
   EXPECT_LE(report.sum("total_ns"), truth["took_ns"].u64());
   for (auto& row : report.body) {
     EXPECT_EQ(row["comm"].str(), "swapper");

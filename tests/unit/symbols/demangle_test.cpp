@@ -40,8 +40,8 @@ TEST(Demangle, Rust) {
 }
 
 TEST(Demangle, LeavesOthersAlone) {
-  for (const char* name : {"", "main", "_start", "_Z", "_ZN", "_ZNE", "_Zgarbage!", "_R", "_RNv", "_Rgarbage!",
-                           "_ZN99999999999999999999999999aE", "_ZN5abE", "Java_foo"})
+  for (const char* name : {"", "main", "_start", "_Z", "_ZN", "_ZNE", "_Zgarbage!", "_R", "_RNv",
+                           "_Rgarbage!", "_ZN99999999999999999999999999aE", "_ZN5abE", "Java_foo"})
     EXPECT_EQ(demangle(name), name);
 }
 
