@@ -50,7 +50,6 @@ std::uint64_t now_ns() {
 struct Scene {
   explicit Scene(const Row& of) : row(of) {
     if (row.by_cgroup) cgroup.emplace();
-    if (!row.kernel_event.empty()) trace.emplace(row.kernel_event);
     auto events = std::max<std::uint64_t>(
         2, static_cast<std::uint64_t>(std::llround(static_cast<double>(row.events) * scale())));
     for (int i = 0; i < row.workloads; i++) {
@@ -77,6 +76,7 @@ struct Scene {
   }
 
   void release() {
+    if (!row.kernel_event.empty()) trace.emplace(row.kernel_event);  // as the tool: not their start
     began_ns = now_ns();
     for (auto& load : loads) load->release();
   }

@@ -45,6 +45,7 @@ TOOL(hardirqs) {
       .hooks = {{"start of handlers", {{{"on_entry"}}}, "!count"},
                 {"end of handlers", {{{"on_exit"}}}},
                 {.name = "vectors",
+                 // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
                  .when = "vectors",
                  .instead = "leave out --vectors; /proc/interrupts counts them"}},

@@ -52,6 +52,7 @@ TOOL(irqslower) {
       .hooks = {{"end of handlers", {{{"on_exit"}}}},
                 {"start of handlers", {{{"on_entry"}}}},
                 {.name = "vectors",
+                 // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  .candidates = {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
                  .when = "vectors",
                  .instead = "leave out --vectors; /proc/interrupts counts them"}},

@@ -59,11 +59,13 @@ TOOL(smpcalls) {
                    shared::top(), shared::sort(0), shared::max_keys()},
                   belonging_to("kernel-stack", {shared::stack_depth(), shared::stack_storage()}),
                   shared::task_filters()}),
-      .hooks = {{"calls of functions",
-                 {{{"on_exit", "on_entry", "on_queue"}},
-                  {.programs = {"many_end", "single_end", "many", "single", "async"},
-                   .caveat = "a call counts once, however many CPUs run its function; its time is "
-                             "the caller's wait"}}}},
+      .hooks = {{.name = "calls of functions",
+                 .candidates =
+                     {{{"on_exit", "on_entry", "on_queue"}},
+                      {.programs = {"many_end", "single_end", "many", "single", "async"},
+                       .caveat = "a call counts once, however many CPUs run its function; its time "
+                                 "is the caller's wait"}},
+                 .instead = "hardirqs --vectors counts the interrupts of such calls (x86)"}},
       .maps = {{"calls", MapSize::per_cpu}},
       .report =
           table<Key, Sums>(
@@ -95,7 +97,8 @@ TOOL(smpcalls) {
       .other_reports =
           {{"distributed",
             histogram<Key>(
-                "durations", "times until the function had run",
+                "durations",
+                "times until the function had run",
                 {of_key<Line, &Key::function>("function", "function", as::symbol, "the function"),
                  of_key<Line, &Key::pid>("pid", "pid", as::pid, "process of the caller")
                      .with("pids"),

@@ -64,6 +64,7 @@ TOOL(softirqs) {
                 {"start of softirqs", {{{"on_entry"}}}, "!events"},
                 {"interrupt handlers", {{{"on_irq_exit", "on_irq_entry"}}}, "!events|include-irqs"},
                 {"the processor's own interrupts",
+                 // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a macro makes the names
                  {{{IRQ_VECTORS(IRQ_VECTOR_PROGRAMS)}}},
                  "!events|include-irqs",
                  "their time counts as that of the softirq in which they nest"}},

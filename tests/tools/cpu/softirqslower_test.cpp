@@ -52,7 +52,8 @@ TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
   require_tool("softirqslower");
   Workload workload("sleeper", kSpin, {.linger = true});
   Tracer tracer("softirqslower", {"--json", "0", "-p", workload.id()});
-  Trace trace(Strings{"irq/softirq_raise", "irq/softirq_entry", "irq/softirq_exit"});
+  // Ends first: a start without its end would be taken for that of a later one.
+  Trace trace(Strings{"irq/softirq_exit", "irq/softirq_entry", "irq/softirq_raise"});
   workload.release();
   workload.truth();
   trace.stop();
