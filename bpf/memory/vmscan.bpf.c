@@ -96,7 +96,8 @@ inline_ int kswapd_worked(bool runs)
 
 	if (!keep_current())
 		return 0;
-	ADD(kswapd_runs, runs);
+	if (runs) /* of a constant 0 the compiler makes an instruction that 5.10 does not have */
+		ADD(kswapd_runs, 1);
 	w = current_slot(true);
 	if (!w)
 		return 0;
