@@ -43,15 +43,17 @@ inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 inline_ bool send_row_name(const u64 *key, const char *name)
 {
 	struct row_text_record *r = scratch(&row_texts);
-	long used;
+	u32 used;
 
 	if (!r)
 		return false;
 	__builtin_memset(&r->head, 0, sizeof(r->head));
 	*(u64 *)r->head.key = *key;
 	r->head.kind = PATH_KIND_NAME;
-	used = bpf_probe_read_kernel_str(r->text, PATH_NAME, name);
-	if (used <= 0 || used > PATH_NAME)
+	/* Read back, so that the verifier knows no more than is asked below. */
+	r->walked.bytes = bpf_probe_read_kernel_str(r->text, PATH_NAME, name);
+	used = r->walked.bytes;
+	if (!used || used > PATH_NAME)
 		return false;
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used - 1;

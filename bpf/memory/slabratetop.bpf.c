@@ -30,15 +30,6 @@ inline_ int from_cache(struct kmem_cache *cache, u64 size, const char *name)
 	return 0;
 }
 
-SEC("tp_btf/kmem_cache_alloc")
-int on_alloc(u64 *ctx)
-{
-	struct kmem_cache *cache = (void *)ctx[2];
-
-	return ctx[1] && keep_current() ? from_cache(cache, cache->size, cache->name) : 0;
-}
-
-/* Before 6.1 the tracepoint had no cache (2c1d697fb8ba). */
 inline_ int called_with(u64 cache)
 {
 	struct kmem_cache *c = (void *)cache;
@@ -46,21 +37,37 @@ inline_ int called_with(u64 cache)
 	return keep_current() ? from_cache(c, BPF_CORE_READ(c, size), BPF_CORE_READ(c, name)) : 0;
 }
 
+/*
+ * The object itself, which a failed allocation lacks, is not looked at: before 6.16 tracing
+ * programs are not given pointers to const void.
+ */
+SEC("tp_btf/kmem_cache_alloc")
+int on_alloc(u64 *ctx)
+{
+	struct kmem_cache *cache = (void *)ctx[2];
+
+	return keep_current() ? from_cache(cache, cache->size, cache->name) : 0;
+}
+
+/* Before 6.1 the tracepoint had no cache (2c1d697fb8ba). */
 FUNC_ENTRY(on_call, kmem_cache_alloc, called_with(arg[0]))
 FUNC_ENTRY(on_node_call, kmem_cache_alloc_node, called_with(arg[0]))
+
+inline_ int from_kmalloc(u64 size)
+{
+	if (keep_current())
+		add(size, size);
+	return 0;
+}
 
 SEC("tp_btf/kmalloc")
 int on_kmalloc(u64 *ctx)
 {
-	if (ctx[1] && keep_current())
-		add(ctx[3], ctx[3]);
-	return 0;
+	return from_kmalloc(ctx[3]);
 }
 
 SEC("tp_btf/kmalloc_node")
 int on_kmalloc_node(u64 *ctx)
 {
-	if (ctx[1] && keep_current())
-		add(ctx[3], ctx[3]);
-	return 0;
+	return from_kmalloc(ctx[3]);
 }

@@ -10,6 +10,8 @@
 #include "lib/mm.bpf.h"
 #include "memory/swapin.h"
 
+OPT_OR(__u64, page_bytes, 4096);
+
 #define REQ_OP_READ 0
 #define BIO_CLONED 1 /* number of a flag */
 
@@ -23,31 +25,25 @@ struct bio___with_disk {
 /* 5.11 dropped the queue from this tracepoint (e8a676d61c07). */
 TP_ARGS(block_bio_queue);
 
-inline_ u32 bio_disk(struct bio *bio)
+inline_ struct gendisk *bio_disk(struct bio *bio)
 {
 	struct bio___with_disk *old = (void *)bio;
-	struct gendisk *disk;
 
 	if (bpf_core_field_exists(old->bi_disk))
-		disk = old->bi_disk;
-	else
-		disk = bio->bi_bdev->bd_disk;
-	return (u32)disk->major << 20 | disk->first_minor;
+		return old->bi_disk;
+	return bio->bi_bdev->bd_disk;
 }
 
 /*
  * A page that is swapped in is anonymous memory, or shared, and has no data yet; one that a program
- * reads into with O_DIRECT has some. What device mapper passes on is a copy.
+ * reads into with O_DIRECT has some.
  */
-inline_ bool reads_swap(struct bio *bio)
+inline_ bool awaits_swap(void *page)
 {
 	u64 swapbacked = 1ULL << bpf_core_enum_value(enum pageflags, PG_swapbacked);
 	u64 uptodate = 1ULL << bpf_core_enum_value(enum pageflags, PG_uptodate);
 
-	if ((bio->bi_opf & 0xff) != REQ_OP_READ || bio->bi_flags & 1 << BIO_CLONED)
-		return false;
-	return (folio_flags(BPF_CORE_READ(bio, bi_io_vec, bv_page)) & (swapbacked | uptodate)) ==
-	       swapbacked;
+	return (folio_flags(page) & (swapbacked | uptodate)) == swapbacked;
 }
 
 inline_ struct swapin_counts *row_of(u32 disk)
@@ -58,27 +54,43 @@ inline_ struct swapin_counts *row_of(u32 disk)
 	return waits_row(&key);
 }
 
-SEC("tp_btf/block_bio_queue")
-int on_bio(u64 *ctx)
+inline_ int begin(struct gendisk *from, u64 bytes)
 {
-	struct bio *bio = (void *)(tp_args_block_bio_queue >= 2 ? ARG(ctx, 1) : ARG(ctx, 0));
-	struct swapin_counts *row;
-	struct fault *f;
-	u32 disk;
+	u32 disk = BPF_CORE_READ(from, major) << 20 | BPF_CORE_READ(from, first_minor);
+	struct swapin_counts *row = row_of(disk);
+	struct fault *f = current_slot(false);
 
-	if (!reads_swap(bio) || !keep_current())
-		return 0;
-	disk = bio_disk(bio);
-	row = row_of(disk);
 	if (row)
-		row->bytes += bio->bi_iter.bi_size;
-	f = current_slot(false);
+		row->bytes += bytes;
 	if (!f || f->read)
 		return 0;
 	f->read = bpf_ktime_get_ns();
 	f->disk = disk;
 	return 0;
 }
+
+/* What device mapper passes on is a copy. */
+SEC("tp_btf/block_bio_queue")
+int on_bio(u64 *ctx)
+{
+	struct bio *bio = (void *)(tp_args_block_bio_queue >= 2 ? ARG(ctx, 1) : ARG(ctx, 0));
+
+	if ((bio->bi_opf & 0xff) != REQ_OP_READ || bio->bi_flags & 1 << BIO_CLONED)
+		return 0;
+	if (!awaits_swap(BPF_CORE_READ(bio, bi_io_vec, bv_page)) || !keep_current())
+		return 0;
+	return begin(bio_disk(bio), bio->bi_iter.bi_size);
+}
+
+/* Disks in memory, such as zram, read pages without a bio before 6.3 (3222d8c2a7f8). */
+inline_ int read_at_once(struct block_device *from, void *page)
+{
+	if (!awaits_swap(page) || !keep_current())
+		return 0;
+	return begin(BPF_CORE_READ(from, bd_disk), page_bytes);
+}
+
+FUNC_ENTRY(on_read, bdev_read_page, read_at_once((void *)arg[0], (void *)arg[2]))
 
 SEC("perf_event/major-faults")
 int on_major(void *ctx)

@@ -40,8 +40,8 @@ TOOL(slabratetop) {
           "and sizes are those of /proc/slabinfo, where caches of a kind may have been merged into "
           "one. kmalloc-SIZE are all of kmalloc's caches of that size (also kmalloc-cg, "
           "kmalloc-rcl and so on); [pages SIZE] is what kmalloc takes from the page allocator.\n\n"
-          "Not seen: objects that the kernel allocates in bulk, such as some of the network's, and "
-          "its page tables, which come from no slab.",
+          "Allocations that fail count too. Not seen: objects that the kernel allocates in bulk, such "
+          "as some of the network's, and its page tables, which come from no slab.",
       .overhead = "a hook per allocation, counted in the kernel, per CPU",
       .examples = {{"slabratetop", "redrawn every second; q ends"},
                    {"slabratetop -C 5 2", "two reports of five seconds, one after another"},

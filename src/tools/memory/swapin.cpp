@@ -45,9 +45,15 @@ TOOL(swapin) {
       .options = joined({{flag('T', "notime", "no line with the time of day"), shared::pid(),
                           shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
                          {shared::top('r'), shared::sort(), shared::max_keys()}}),
-      .hooks = {faults::starts(),
-                {"reads from swap", {{{"on_bio"}}}},
-                {.name = "major faults", .candidates = {{{"on_major"}}}, .sampling = every(1)}},
+      .hooks =
+          {faults::starts(),
+           {"reads from swap", {{{"on_bio"}}}},
+           {"reads from disks in memory",
+            // A function of 6.3, which took the other one away.
+            {{{"on_read"}}, {{"on_read_kprobe"}}, {{}, {{Need::function, "bpf_cpumask_create"}}}},
+            {},
+            "swap on zram is not seen"},
+           {.name = "major faults", .candidates = {{{"on_major"}}}, .sampling = every(1)}},
       .report =
           table<Key, Counts>(
               "waits",
