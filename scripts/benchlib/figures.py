@@ -15,7 +15,7 @@ from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Opens, Switches, Waits, Writes,
+from benchlib.workload import (Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Switches, Waits, Writes,
                                cgroup, program)
 
 MB = 1e6
@@ -187,15 +187,6 @@ def syscount(bench):
     yield from _beside_peer(bench, "syscount", Calls(), ["sys_enter", "sys_exit"], 0.8, "-L")
 
 
-def futexctn(bench):
-    hooks = ["syscalls/sys_enter_futex", "syscalls/sys_exit_futex"]
-    return _beside_peer(bench, "futexctn", Waits(bench.workload("waiter")), hooks, 0.6)
-
-
-def klockstat(bench):
-    return _beside_peer(bench, "klockstat", Contention(bench.workload("contender")), ["contention_begin", "contention_end"], 0.6)
-
-
 def profile(bench):
     return _beside_peer(bench, "profile", Busy(), ["99"], 1.0, "-F", "99", unit="sample", slowdown=1.01)
 
@@ -339,7 +330,7 @@ AT_REST = (  # MB, with the rings or without, tools
     (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove",
                 "extfrag")),
     (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "gethostlatency", "bashreadline")),
-    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak", "futexctn", "klockstat")),
+    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak")),
 )
 
 
@@ -477,8 +468,6 @@ FIGURES = {
     "biosnoop": (biosnoop, "the same"),
     "slabratetop": (slabratetop, "ns per open, and the slowdown"),
     "syscount": (syscount, "ns per system call, by default and with -L, and the slowdown"),
-    "futexctn": (futexctn, "ns per wait for a futex, and the slowdown"),
-    "klockstat": (klockstat, "ns per wait for a lock of the kernel, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "exitsnoop": (exitsnoop, "the same, of their ends"),

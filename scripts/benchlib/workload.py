@@ -146,37 +146,6 @@ class Opens(Workload):
         return Ran(told["bulk_ns"] / 1e9, count, count)
 
 
-class Waits(Workload):
-    """A thread that waits for futexes, and another one that wakes it: a workload of the tests."""
-
-    unit = "wait"
-
-    def __init__(self, waiter, count=20_000):
-        self._waiter, self._count = waiter, count
-
-    def run(self, share=1.0):
-        count = max(1, int(self._count * share))
-        told = json.loads(run_program([self._waiter, "--only", "woken", "--count", str(count)]).splitlines()[-1])
-        return Ran(told["waited_ns"] / 1e9, told["waits"], told["waits"])
-
-
-class Contention(Workload):
-    """A thread that waits for locks of the kernel, which another one holds: a workload of the tests."""
-
-    unit = "wait"
-
-    def __init__(self, contender, rounds=1_000):
-        self._contender, self._rounds = contender, rounds
-
-    def run(self, share=1.0):
-        rounds = max(1, int(self._rounds * share))
-        told = json.loads(run_program([self._contender, "--ms", "0", "--rounds", str(rounds)]).splitlines()[-1])
-        if not told["counted"]:
-            raise Unusable("this kernel does not say how often a lock is waited for")
-        waited = told["pipe"]["waited_ns"] + told["file"]["waited_ns"]
-        return Ran(waited / 1e9, told["contention_ends"], told["waits"])
-
-
 class Execs(Workload):
     """A storm of processes that are forked, run a program that does nothing, and end; one after another on each CPU."""
 
