@@ -18,7 +18,7 @@ struct wait {
 	u64 lock;  /* of FUTEX_OP_WAITV: the array of them */
 	u64 stack; /* of the last one */
 	u32 op;
-	bool may_restart;
+	u32 may_restart;
 };
 
 TASK_SLOT(struct wait);

@@ -117,7 +117,7 @@ TOOL(futexctn) {
                           field<&Key::lock>("lock", "lock", as::pointer, "address of the futex"),
                           named<&Key::op, kOps>("op", "op", as::text, "how it was waited for"),
                           named<&Key::result, kResults>(
-                              "result", "result", as::text,
+                              "outcome", "outcome", as::text,
                               "how waits ended: woken, timeout, interrupted, changed or failed"),
                           user_stack_of<Row<Key, hist>, &Key::user_stack, &Key::pid>()},
                          "extension"),

@@ -75,7 +75,7 @@ TOOL_TEST(Deadlock, TwoThreadsTwoOrders) {
   EXPECT_EQ(mutexes, (std::set{truth["a"].u64(), truth["b"].u64()}));
   auto graph = graph_of(report);
   EXPECT_EQ(graph["mutexes"].u64(), 2u);
-  EXPECT_EQ(graph["orders"].u64(), 2u);
+  EXPECT_EQ(graph["order_count"].u64(), 2u);
   EXPECT_EQ(graph["deadlocks"].u64(), 1u);
 }
 

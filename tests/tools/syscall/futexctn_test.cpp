@@ -42,7 +42,7 @@ TOOL_TEST(Futexctn, EveryWayToWaitWithItsStack) {
     EXPECT_TRUE(has_frame(line["user_stack"], "waiter_wait"));
     EXPECT_TRUE(has_frame(line["user_stack"], "waiter_outer"));
     EXPECT_TRUE(has_frame(line["user_stack"], "main"));
-    auto& s = seen[{line["op"].str(), line["result"].str()}];
+    auto& s = seen[{line["op"].str(), line["outcome"].str()}];
     s.lock = line["lock"].u64();
     s.count += line["count"].u64();
     s.waited_ns += line["total_ns"].u64();

@@ -100,8 +100,9 @@ std::vector<std::uint64_t> LockGraph::common_guards(const std::vector<std::size_
 }
 
 bool LockGraph::is_new(const std::vector<std::size_t>& cycle) {
-  std::vector<std::size_t> by_mutex;
-  for (auto o : cycle) by_mutex.push_back(orders_[o].first);
+  std::vector<std::size_t> by_mutex(cycle.size());
+  std::transform(cycle.begin(), cycle.end(), by_mutex.begin(),
+                 [&](auto o) { return orders_[o].first; });
   std::rotate(by_mutex.begin(), std::min_element(by_mutex.begin(), by_mutex.end()), by_mutex.end());
   return known_.insert(std::move(by_mutex)).second;
 }

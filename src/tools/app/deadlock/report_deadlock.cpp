@@ -79,7 +79,7 @@ class DeadlockReporter : public Reporter {
     if (s.config.format == OutputFormat::json) {
       JsonLine line("graph", s.tool.name);
       line.text("time", iso_time(monotonic_ns()));
-      line.number("mutexes", graph_.mutexes()).number("orders", graph_.orders());
+      line.number("mutexes", graph_.mutexes()).number("order_count", graph_.orders());
       line.number("deadlocks", graph_.cycles());
       s.out.line(line.finish());
     } else if (s.config.format == OutputFormat::text) {
@@ -278,7 +278,7 @@ class DeadlockKind : public ReportKind {
             {"graph",
              "one at the end",
              {type_key("graph"), time_key(), key("mutexes", "integer", "mutexes in orders"),
-              key("orders", "integer", "orders in which two of them were taken"),
+              key("order_count", "integer", "orders in which two of them were taken"),
               key("deadlocks", "integer", "cycles")}}};
   }
 
