@@ -231,9 +231,9 @@ std::vector<Option> off_cpu() {
       {belonging_to("!kernel-threads-only", {user}),
        {flag('k', "kernel-threads-only", "only kernel threads",
              setting(&Rodata::kernel_threads_only)),
-        number('m', "min-block-time", "US", "only waits of at least so many microseconds",
+        number('m', "min-block-time", "US", "only waits of at least US microseconds",
                setting(&Rodata::min_block_ns), 1000),
-        number('M', "max-block-time", "US", "only waits of at most so many microseconds",
+        number('M', "max-block-time", "US", "only waits of US microseconds or less",
                setting(&Rodata::max_block_ns), 1000),
         number(0, "state", "MASK",
                "only tasks that left in one of these states: 0 runnable, 1 interruptible, "

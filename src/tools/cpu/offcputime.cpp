@@ -13,7 +13,7 @@ TOOL(offcputime) {
       .description =
           "Time from leaving the CPU until running again, summed by thread and by the kernel and "
           "user stack in which it left. Blocked time (waiting for I/O, locks, timers) and time of "
-          "tasks that were preempted and stayed runnable are told apart: the latter end in the "
+          "tasks that were preempted and stayed runnable are separate: the latter end in the "
           "frame [runnable].\n\n"
           "Times are in microseconds. Waits that are under way when tracing ends are marked "
           "[still waiting].",

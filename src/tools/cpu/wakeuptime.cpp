@@ -21,7 +21,7 @@ TOOL(wakeuptime) {
           "one hook per context switch without stacks, and one per wake-up with a walk of the "
           "waker's stack",
       .examples = {{"wakeuptime 10", "ten seconds, all tasks"},
-                   {"wakeuptime -p 1234", "who wakes this process, until Ctrl-C"},
+                   {"wakeuptime -p 1234", "the wakers of this process, until Ctrl-C"},
                    {"wakeuptime -m 1000 --svg out.svg 30",
                     "waits of a millisecond and more, as a flame graph"}},
       .questions = {{"Who wakes this process?", "wakeuptime -p 1234"},

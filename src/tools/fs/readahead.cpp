@@ -30,15 +30,15 @@ TOOL(readahead) {
           "The pages that a read itself waits for are added in the same way and are among them, "
           "with small ages. A large folio is used as a whole and counts as many pages as it has. "
           "A fault that maps pages around it uses them. UNUSED are the pages of those read ahead "
-          "since tracing began that nobody has wanted so far; those that were taken out of the "
-          "cache before anybody wanted them are in DROPPED.\n\n"
+          "since tracing began that no task has read so far; those that were taken out of the "
+          "cache before a task read them are in DROPPED.\n\n"
           "Filters ask about the task that reads ahead, not about those that use the pages.",
       .overhead = "a hook per page added or dropped, and per read and fault; counted in the kernel",
       .examples = {{"readahead", "one histogram of everything until Ctrl-C"},
                    {"readahead -d 10", "of ten seconds"},
                    {"readahead -T 5", "every five seconds, with the time"},
                    {"readahead -- grep -r word /usr/share/doc", "of what one command reads"}},
-      .questions = {{"Does read-ahead read pages that nobody wants?", "readahead 10"},
+      .questions = {{"Does read-ahead read pages that no task uses?", "readahead 10"},
                     {"Is read-ahead too early, or read_ahead_kb too large?", "readahead -d 10"}},
       .object = skeleton<readahead_bpf>(),
       .positionals = shared::interval_count(),

@@ -59,13 +59,13 @@ TOOL(memleak) {
           "With a process, another filter of tasks, a command or a library it is the memory of "
           "programs: malloc and its relatives in the C library (in another allocator with "
           "--library) and mmap, by user stack. An allocation within another one is a part of it. A "
-          "block that realloc moves is the one of its last realloc. What a process held when it "
-          "ended is shown once more, marked; when it runs another program that is forgotten. A "
+          "block that realloc moves is the one of its last realloc. What a process had allocated "
+          "when it ended is shown once more, marked; when it runs another program that is forgotten. A "
           "child's copy of its parent's memory is not counted.\n\n"
           "Otherwise it is the kernel's memory: slab objects and pages, by kernel stack; with "
           "--percpu what each CPU has its own of. Slabs themselves are pages too. Some paths free "
-          "in bulk without a trace (kfree_rcu, kmem_cache_free_bulk): an object counts as held "
-          "there until its address is allocated again.",
+          "in bulk without a trace (kfree_rcu, kmem_cache_free_bulk): an object counts as "
+          "outstanding there until its address is allocated again.",
       .overhead =
           "in programs two breakpoints and a walk of the stack per allocation and one breakpoint "
           "per free, a microsecond and more each; with --pid other processes pay nothing. In the "
@@ -77,7 +77,7 @@ TOOL(memleak) {
                    {"memleak -p 1234 -O /usr/lib/libjemalloc.so.2", "another allocator"},
                    {"memleak -s 16 10 6", "the kernel for a minute"},
                    {"memleak -p 1234 --duration 60 --svg leaks.svg",
-                    "what is held after a minute, as a flame graph of bytes"}},
+                    "outstanding allocations after a minute, as a flame graph of bytes"}},
       .questions = {{"Does this process leak memory, and where?", "memleak -p 1234 -o 60000 30"},
                     {"Who holds all that memory?", "memleak -p 1234 --duration 60 --svg leaks.svg"},
                     {"Does the kernel leak memory (slab grows)?", "memleak -s 16 10 6"}},
@@ -89,14 +89,16 @@ TOOL(memleak) {
            belonging_to(kKernel,
                         {flag('P', "percpu",
                               "trace per-CPU allocations of the kernel (sizes are for one CPU)")}),
-           {number('o', "older", "MS",
-                   "only what has been held for so many milliseconds (default: 500)", {}),
-            number('z', "min-size", "BYTES", "only allocations of at least so many bytes",
+           {number(
+                'o', "older", "MS",
+                "only allocations that are outstanding for MS milliseconds or more (default: 500)",
+                {}),
+            number('z', "min-size", "BYTES", "only allocations of at least BYTES bytes",
                    setting(&Opt::min_bytes)),
-            number('Z', "max-size", "BYTES", "only allocations of at most so many bytes",
+            number('Z', "max-size", "BYTES", "only allocations of BYTES bytes or less",
                    setting(&Opt::max_bytes)),
             number('s', "sample-rate", "N",
-                   "only one of N addresses, chosen anew in each run; sums are estimates then",
+                   "only one of N addresses, other ones in each run; sums are estimates then",
                    Range{.least = 1}, setting(&Opt::sample_one_in)),
             flag('C', "combined-only",
                  "per-stack totals only (cheaper); partly unmapped regions count in full",
@@ -105,7 +107,8 @@ TOOL(memleak) {
                 'F', "wa-missing-free",
                 "treat reuse of a live address as a missed free (always on; kept for compatibility)"),
             flag('a', "show-allocs", "the address and size of each allocation"),
-            flag('t', "trace", "each allocation and free as it happens, instead of what is held",
+            flag('t', "trace",
+                 "each allocation and free as it happens, instead of outstanding ones",
                  setting(&Opt::trace)),
             shared::top('T'), shared::sort(0), shared::folded(), shared::svg(), shared::offset(0),
             shared::stack_depth(), shared::stack_storage(), shared::unwind(),

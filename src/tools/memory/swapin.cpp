@@ -32,8 +32,8 @@ TOOL(swapin) {
           "Not seen: what comes from zswap, which is memory, and swap files on network file "
           "systems.",
       .overhead =
-          "a hook per page fault and one per block I/O, some tens of nanoseconds where "
-          "nothing is swapped in",
+          "a hook per page fault and one per block I/O, some tens of nanoseconds "
+          "while no page is swapped in",
       .examples = {{"swapin", "each second"},
                    {"swapin 10 6", "a minute, every ten seconds"},
                    {"swapin -s total_ns -r 5 10 1", "the five that waited most in ten seconds"}},

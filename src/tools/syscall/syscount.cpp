@@ -122,7 +122,7 @@ TOOL(syscount) {
           "did is left out, as its time is not known. A return from a signal handler "
           "(rt_sigreturn) has no result, so that it never fails. Work that io_uring does is not "
           "made of system calls.\n\n"
-          "The time of a call begins anew where a handler ran before it was restarted.",
+          "The time of a call starts again where a handler ran before it was restarted.",
       .overhead =
           "one hook per system call of any process, two with --latency; while it runs the kernel "
           "takes its slower path into every call. Counted in the kernel, no output per event",
