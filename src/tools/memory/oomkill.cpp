@@ -1,6 +1,8 @@
 // oomkill: processes that are killed because there is no memory left.
 #include "memory/oomkill.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -30,7 +32,8 @@ bool killed(const Event& e) { return e.killed; }
 std::uint64_t memcg_id(const Event& e) { return e.memcg.id; }
 Value memcg_path(const Event& e) {
   if (!e.memcg.id) return {};
-  return path_of({e.memcg.path, e.memcg.path_bytes}, e.memcg.path_cut);
+  auto bytes = std::min<std::size_t>(e.memcg.path_bytes, sizeof e.memcg.path);
+  return path_of({e.memcg.path, bytes}, e.memcg.path_cut);
 }
 
 /// As peers have it: memory and swap of the machine, or the limit of the memory cgroup.
