@@ -40,7 +40,7 @@ std::string demangled(Demangler demangler, const std::string& name) {
 }  // namespace
 
 std::string demangle(std::string_view name) {
-  const std::string mangled(name);
+  std::string mangled(name);
   if (name.size() > kMaxMangled) return mangled;
   // Rust's older names look like C++: their hash at the end tells.
   if (name.starts_with("_Z") || name.starts_with("_R"))
