@@ -63,8 +63,9 @@ bool is_unit(std::string_view part) {
 
 rapidjson::Document json_of(const std::string& path) {
   rapidjson::Document document;
-  auto text = read_file(path, kMostBytes);
-  if (text) document.Parse(text->c_str(), text->size());
+  const auto text = read_file(path, kMostBytes).value_or("");
+  const std::string_view view = text;
+  document.Parse(view.data(), view.size());
   return document;
 }
 
