@@ -137,8 +137,12 @@ Verdict judge(const Registered& entry) {
   auto tool = build(entry);
   Config config;
   Session session(tool, config);
-  if (auto r = prepare(session); !r)
-    return {std::string(tool.name), "cannot", r.error().what + ": " + r.error().why};
+  auto cannot = [&](const Error& e) {
+    return Verdict{std::string(tool.name), "cannot", e.what + ": " + e.why};
+  };
+  if (auto r = prepare(session); !r) return cannot(r.error());
+  if (tool.look_up)
+    if (auto r = tool.look_up(config); !r) return cannot(r.error());
   if (session.plan.limits.empty()) return {std::string(tool.name), "runs"};
   return {std::string(tool.name), "limited",
           fmt::format("{}", fmt::join(session.plan.limits, "; "))};

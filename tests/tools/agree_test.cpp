@@ -115,7 +115,8 @@ template <class Condition>
 Sum sum_where(const Report& report, Condition condition) {
   Sum sum;
   for (auto& line : report.body)
-    if (condition(line)) {
+    // What is under way at the end has not ended for the others.
+    if (!(line.has("still_waiting") && line["still_waiting"].boolean()) && condition(line)) {
       sum.ns += line["total_ns"].i64();
       sum.count += line["count"].i64();
     }
