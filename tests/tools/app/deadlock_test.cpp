@@ -121,7 +121,7 @@ void none_in(const Harmless& h) {
   auto [report, truth] = watch({"--order", h.order});
   EXPECT_TRUE(of_type(report, "deadlock").empty());
   auto graph = graph_of(report);
-  EXPECT_EQ(graph["orders"].u64(), h.orders);
+  EXPECT_EQ(graph["order_count"].u64(), h.orders);
   EXPECT_EQ(graph["deadlocks"].u64(), 0u);
 }
 
