@@ -184,7 +184,7 @@ const DeclareTests declared{{
                },
                .events = 300,
                .shown = [](const Json& line) -> std::uint64_t {
-                 return line["type"].str() == "graph" ? line["orders"].u64() : 0;
+                 return line["type"].str() == "graph" ? line["order_count"].u64() : 0;
                },
                .truth = stress::says("pairs"),
                .tiny = {"--max-keys", "16"}},
