@@ -174,7 +174,7 @@ std::unique_ptr<Watch> watch(const std::string& tool, const Strings& options,
   };
   w->json = begin({"--json"});
   w->csv = begin({"--csv"});
-  w->text = begin({}, w->terminal.path());
+  w->text = begin({"--color=never"}, w->terminal.path());
   if (has_option(tool, "--folded")) {
     w->svg = directory + "/" + tool + ".svg";
     w->folded = begin({"--folded", "--svg", w->svg});
