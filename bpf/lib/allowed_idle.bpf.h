@@ -89,14 +89,17 @@ inline_ void idle_is(struct idle_time *t, bool idle, u64 now)
 	t->since = now;
 }
 
-/* idle_cpus is right by now: whatever order CPUs come in, the last one leaves what is true. */
-inline_ bool update_set(u32 number, u64 now)
+/*
+ * idle_cpus is right by now: whatever order CPUs come in, the last one leaves what is true. A
+ * function of its own, for the verifier's sake.
+ */
+__noinline int update_set(u32 number, u64 now)
 {
 	struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &number);
 	u32 used;
 
 	if (!t)
-		return false;
+		return 0;
 	bpf_spin_lock(&t->lock);
 	used = t->used;
 	if (used)
@@ -147,25 +150,41 @@ int idle_since_start(void *ctx)
 #define IDLE_SINGLE 0x80000000 /* | the CPU's number */
 #define IDLE_UNKNOWN 0xffffffff
 
+/* Wake-ups and switches come with interrupts disabled: nothing of their kind interrupts one. */
+CPU_SLOTS(set_scratch, struct cpu_set);
+
+/* This place for the set in the scratch; 0: it is another one's, or there is no such place. */
+__noinline int claim_set(u32 number, u64 now)
+{
+	struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &number);
+	struct cpu_set *set = cpu_slot(&set_scratch);
+	int taken = 0;
+
+	if (!t || !set)
+		return 0;
+	bpf_spin_lock(&t->lock);
+	if (!t->used) {
+		t->used = taken = 1;
+		t->set = *set;
+		t->idle = an_idle_one(&t->set);
+		t->since = now;
+	}
+	bpf_spin_unlock(&t->lock);
+	return taken;
+}
+
 /* The number of a set that is not known yet. */
 inline_ u32 add_set(struct cpu_set *set, u64 now)
 {
+	struct cpu_set *scratch = cpu_slot(&set_scratch);
+
+	if (!scratch)
+		return IDLE_UNKNOWN;
+	*scratch = *set;
 	for (u32 i = 0; i < CPU_SETS; i++) {
-		struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &i);
-		bool taken = false;
 		u32 number = i;
 
-		if (!t)
-			break;
-		bpf_spin_lock(&t->lock);
-		if (!t->used) {
-			t->used = taken = true;
-			t->set = *set;
-			t->idle = an_idle_one(&t->set);
-			t->since = now;
-		}
-		bpf_spin_unlock(&t->lock);
-		if (!taken)
+		if (!claim_set(i, now))
 			continue;
 		/* Where another CPU was first both stay, and are right. */
 		bpf_map_update_elem(&idle_set_numbers, set, &number, BPF_ANY);

@@ -12,7 +12,11 @@ std::vector<Hook> run_delay_hooks() {
               has_field("sched_entity", "cfs_rq")}},
             {at_wakeups}},
            "!affinity"},
-          {"context switches and wakeups", {{at_wakeups}}, "affinity"},
+          // Locks of programs came to tracing programs after 5.10, and before bpf_loop in 5.17.
+          {.name = "context switches and wakeups",
+           .candidates = {{at_wakeups, {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},
+           .when = "affinity",
+           .instead = "leave out --affinity: tracing programs have no locks on this kernel"},
           {"CPUs that are idle at the start", {{{"idle_since_start"}}}, "affinity"}};
 }
 
