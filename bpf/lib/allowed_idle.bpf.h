@@ -182,13 +182,15 @@ inline_ u32 add_set(struct cpu_set *set, u64 now)
 		return IDLE_UNKNOWN;
 	*scratch = *set;
 	for (u32 i = 0; i < CPU_SETS; i++) {
-		u32 number = i;
+		u32 number = i, *known;
 
 		if (!claim_set(i, now))
 			continue;
-		/* Where another CPU was first both stay, and are right. */
-		bpf_map_update_elem(&idle_set_numbers, set, &number, BPF_ANY);
-		return number;
+		/* Another CPU may have been first: then its number holds, and this one is unused.
+		 */
+		bpf_map_update_elem(&idle_set_numbers, set, &number, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&idle_set_numbers, set);
+		return known ? *known : IDLE_UNKNOWN;
 	}
 	return IDLE_UNKNOWN;
 }
