@@ -109,17 +109,13 @@ Strings sleeps(std::uint64_t n) {
   return {"--sleeps", std::to_string(n), "--ms", tooltest::in_guest() ? "1" : "0"};
 }
 
-namespace {
 // A thread rests before and after: the first time that it comes back nobody saw it leave, the last
-// time that it leaves it does not come back.
-std::uint64_t but_one(std::uint64_t leaves) { return leaves ? leaves - 1 : 0; }
-}  // namespace
-
+// time that it leaves its wait is still under way when tracing ends, and is shown.
 std::uint64_t all_leaves(Load& load) {
-  return load.grown([](const Rest::Thread& t) { return but_one(t.voluntary + t.preempted); });
+  return load.grown([](const Rest::Thread& t) { return t.voluntary + t.preempted; });
 }
 std::uint64_t waits(Load& load) {
-  return load.grown([](const Rest::Thread& t) { return but_one(t.voluntary); });
+  return load.grown([](const Rest::Thread& t) { return t.voluntary; });
 }
 
 }  // namespace coretap::stress

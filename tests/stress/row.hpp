@@ -76,8 +76,8 @@ std::function<std::uint64_t(Load&)> says(std::string key);
 
 /// Arguments of the sleeper for n sleeps.
 Strings sleeps(std::uint64_t n);
-/// For Row::truth: how often the threads of the workload left their CPUs and came back; all, and
-/// only to wait.
+/// For Row::truth of tools that show waits which are still under way: how often the threads of the
+/// workload left their CPUs; all, and only to wait.
 std::uint64_t all_leaves(Load& load);
 std::uint64_t waits(Load& load);
 
