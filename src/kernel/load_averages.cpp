@@ -1,6 +1,7 @@
 #include "kernel/load_averages.hpp"
 
-#include <sstream>
+#include <cinttypes>
+#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,8 @@ namespace coretap {
 Result<LoadAverages> load_averages(const std::string& path) {
   LoadAverages a;
   auto text = read_file(path);
-  std::istringstream in(text.value_or(""));
-  char slash = 0;
-  if (!(in >> a.one >> a.five >> a.fifteen >> a.running >> slash >> a.total) || slash != '/')
+  if (!text || sscanf(text->c_str(), "%lf %lf %lf %" SCNu64 "/%" SCNu64, &a.one, &a.five,
+                      &a.fifteen, &a.running, &a.total) != 5)
     return Error{fmt::format("cannot read {}", path),
                  text ? "it is not of the usual form" : "there is no such file",
                  {},
