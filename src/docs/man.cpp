@@ -299,7 +299,13 @@ std::string man_page(const Tool& tool) {
     p.macro("Pp");
     p.example(as_typed(tool.name, e.command));
   }
+  if (has_differences(tool)) {
+    p.section("DIFFERENCES");
+    p.prose("For users of the tools of this name in bcc and libbpf-tools; see coretap-migrate(7).");
+    differences(p, tool);
+  }
   p.section("SEE ALSO");
+  if (has_differences(tool)) p.macro("Xr coretap-migrate 7 ,");
   p.macro("Xr coretap-output 7 ,");
   p.macro("Xr coretap 8");
   return p.finish();

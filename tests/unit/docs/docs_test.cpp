@@ -45,6 +45,12 @@ std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;
+  return count;
+}
+
 /// "line 12: 'old' has become 'new'", or empty.
 std::string first_difference(const std::string& golden, const std::string& now) {
   auto a = lines(golden), b = lines(now);
@@ -124,7 +130,7 @@ TEST(Documents, FitATerminalAndName) {
 
 TEST(Documents, PagesLeadToPagesThatAreThere) {
   auto pages = man_pages();
-  EXPECT_EQ(pages.size(), registry().size() + 2);
+  EXPECT_EQ(pages.size(), registry().size() + 3);
   auto& index = pages.at("man8/coretap.8");
   for (auto& entry : registry()) {
     auto page = page_of(entry.name);
@@ -181,6 +187,29 @@ TEST(Documents, OptionsOfAllToolsAreOnTheCommonPage) {
       }
     }
   }
+}
+
+TEST(Documents, DifferencesAreInBothPages) {
+  auto migrate = man_pages().at("man7/coretap-migrate.7");
+  auto after = [](const std::string& page, const std::string& heading) {
+    auto at = page.find(heading);
+    return at == page.npos ? "" : page.substr(at, page.find("\n.S", at + 1) - at);
+  };
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto own = after(man_page(tool), "\n.Sh DIFFERENCES\n");
+    auto there = after(migrate, fmt::format("\n.Ss {}\n", tool.name));
+    EXPECT_EQ(own.empty(), tool.differs.empty() && tool.elsewhere.empty()) << tool.name;
+    EXPECT_EQ(there.empty(), own.empty()) << tool.name;
+    for (auto& refused : tool.elsewhere) {
+      auto item = refused.name.empty() ? fmt::format("Fl {}\n", refused.letter)
+                                       : fmt::format("Fl -{}\n", refused.name);
+      EXPECT_NE(own.find(item), own.npos) << own;
+      EXPECT_NE(there.find(item), there.npos) << there;
+    }
+    EXPECT_EQ(count_of(there, "\n.It bcc"), count_of(own, "\n.It bcc")) << tool.name;
+  }
+  EXPECT_NE(migrate.find(".It Fl -cgroupmap\n"), migrate.npos) << "what no tool has";
 }
 
 TEST(Documents, NameTheToolAsItWasCalled) {
