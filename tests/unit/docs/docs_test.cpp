@@ -3,6 +3,7 @@
 #include <rapidjson/document.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -187,6 +188,25 @@ TEST(Documents, OptionsOfAllToolsAreOnTheCommonPage) {
       }
     }
   }
+}
+
+TEST(Documents, OptionsSayToWhatTheyBelong) {
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto page = man_page(tool);
+    for (auto& o : all_options(tool)) {
+      if (o.belongs_to.empty()) continue;
+      auto at = page.find(fmt::format("Fl -{}", o.name), page.find(".Sh OPTIONS"));
+      ASSERT_NE(at, page.npos) << tool.name << o.name;
+      bool own = std::any_of(tool.options.begin(), tool.options.end(),
+                             [&](auto& each) { return each.name == o.name; });
+      // Those of all tools are in one list; what is to be said of them is behind it.
+      auto said = page.find("\nOnly with", at);
+      EXPECT_LT(said, page.find(own ? "\n.It" : "\n.Sh", at)) << tool.name << o.name;
+    }
+  }
+  EXPECT_NE(man_page(build(*find_tool("vmscan"))).find("\nOnly without\n.Fl -distributed ."),
+            std::string::npos);
 }
 
 TEST(Documents, DifferencesAreInBothPages) {
