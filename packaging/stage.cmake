@@ -3,6 +3,10 @@ set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(from ${CPACK_CORETAP_PACKAGING})
 set(mode OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 set(directory_mode ${mode} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+# Where `coretap link` records in which directories it made links.
+set(state ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/var/lib/coretap)
+file(MAKE_DIRECTORY ${state})
+file(CHMOD ${state} PERMISSIONS ${directory_mode})
 if(CPACK_GENERATOR STREQUAL "DEB")
   file(REMOVE ${usr}/share/doc/coretap/LICENSE)  # copyright has it
   file(COPY ${from}/deb/copyright DESTINATION ${usr}/share/doc/coretap FILE_PERMISSIONS ${mode})

@@ -158,6 +158,9 @@ Option regular_expressions(char letter = 'r');
 Option max_probes();
 Option debug(char letter = 'D');
 Option cgroup(char letter = 'c');
+/// cgroup('c'), where bcc's letter takes the number of something else: "-c 1" is refused, with
+/// `option` as what to use.
+Option cgroup_not(std::string_view theirs, std::string_view option);
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
 Option nanoseconds();

@@ -26,6 +26,12 @@ struct Question {
   std::string_view command;   ///< the command line that answers it
 };
 
+/// What a user of bcc or libbpf-tools has to know about the tool of that name there.
+struct Difference {
+  enum Where { bcc, libbpf_tools, both } where;
+  std::string_view what;  ///< sentences: what is so here, then what is so there
+};
+
 /// The compiled kernel program that lies in the executable.
 struct KernelObject {
   std::string_view compressed;  ///< by zstd; empty: the tool has none
@@ -74,6 +80,7 @@ struct Tool {
   std::string_view overhead;     ///< what it costs the traced machine
   std::vector<Example> examples;
   std::vector<Question> questions;  ///< one to four
+  std::vector<Difference> differs = {};  ///< from peers' tools; none where they have no such tool
   KernelObject object;
   std::vector<Positional> positionals;
   std::vector<Option> options;

@@ -201,6 +201,16 @@ Option cgroup(char letter) {
       Complete::cgroup));
 }
 
+Option cgroup_not(std::string_view theirs, std::string_view instead) {
+  auto option = cgroup('c');
+  option.by_letter = [theirs, instead](std::string_view text) -> Result<void> {
+    if (!parse_unsigned(text)) return {};
+    return usage(fmt::format("-c {}: {} in bcc, a cgroup here", text, theirs),
+                 fmt::format("use --{1} {0} or --cgroup {0}", text, instead));
+  };
+  return option;
+}
+
 namespace {
 Error unknown_syscall(std::string_view name) {
   std::vector<std::string_view> known;

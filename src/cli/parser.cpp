@@ -91,14 +91,6 @@ std::vector<Option> common_options(const Tool& tool) {
   return all;
 }
 
-/// What bcc's or libbpf-tools' options are called here, in all tools.
-constexpr std::string_view kByCgroup = "filter by --cgroup, which takes paths and ids";
-constexpr Elsewhere kElsewhere[] = {
-    {0, "ebpf", "the program is compiled already; --explain shows where it would be attached"},
-    {0, "cgroupmap", kByCgroup},
-    {0, "mntnsmap", kByCgroup},
-};
-
 Error refused_elsewhere(std::string_view typed, const Elsewhere& option) {
   return usage(fmt::format("{} of bcc or libbpf-tools is not an option here", typed),
                std::string(option.instead));
@@ -198,6 +190,16 @@ std::vector<Option> all_options(const Tool& tool) {
       if (other.letter == o.letter) o.letter = 0;
     if (!has) all.push_back(std::move(o));
   }
+  return all;
+}
+
+const std::vector<Elsewhere>& refused_by_all() {
+  constexpr std::string_view kByCgroup = "filter by --cgroup, which takes paths and ids";
+  static const std::vector<Elsewhere> all = {
+      {0, "ebpf", "the program is compiled already; --explain shows where it would be attached"},
+      {0, "cgroupmap", kByCgroup},
+      {0, "mntnsmap", kByCgroup},
+  };
   return all;
 }
 
@@ -318,7 +320,8 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   Config& c = invocation.config;
   auto options = all_options(tool);
   auto elsewhere = tool.elsewhere;
-  elsewhere.insert(elsewhere.end(), std::begin(kElsewhere), std::end(kElsewhere));
+  auto& everywhere = refused_by_all();
+  elsewhere.insert(elsewhere.end(), everywhere.begin(), everywhere.end());
   auto words = take_options(invocation, command_of(tool.name), options, arguments, elsewhere);
   if (!words) return words.error();
   if (invocation.what != Invocation::run) return invocation;

@@ -20,6 +20,9 @@ struct Invocation {
 /// All options of a tool: its own and those that every tool has.
 std::vector<Option> all_options(const Tool& tool);
 
+/// What bcc's or libbpf-tools' options are called here, in all tools.
+const std::vector<Elsewhere>& refused_by_all();
+
 /// The report that these options ask for.
 const Report& chosen_report(const Tool& tool, const Config& config);
 

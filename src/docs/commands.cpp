@@ -134,7 +134,8 @@ const std::vector<Command>& commands() {
            "The links lead to this executable and are created in DIRECTORY, by default the "
            "directory of the executable. With a prefix, the part after the last hyphen of the name "
            "is the tool. Nothing is overwritten: if one of the names exists and is not such a "
-           "link, no link is created.",
+           "link, no link is created. Where a package installed this executable, the directory is "
+           "recorded in /var/lib/coretap/links, and the links are removed with the package.",
        .options = link_options(),
        .complete = Complete::directory,
        .run = run_link},

@@ -174,6 +174,8 @@ void complete_option(Completions& to, const Line& line, const Exclusive& exclusi
   bool letters = line.typed == "-";
   for (auto& o : line.options()) {
     if (line.given.given(o.name) && !o.adds_up) continue;
+    // What it belongs to comes first; words of -- COMMAND and values of filters are not known here.
+    if (!line.given.holds(o.belongs_to)) continue;
     if (std::any_of(exclusive.begin(), exclusive.end(), [&](auto& pair) {
           return (pair.first == o.name && line.given.given(pair.second)) ||
                  (pair.second == o.name && line.given.given(pair.first));

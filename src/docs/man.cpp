@@ -70,6 +70,8 @@ void options_section(Page& p, const Tool& tool) {
     for (auto& o : group.options) {
       p.item(option_item(o));
       p.prose(sentence(o.doc));
+      if (auto words = condition_words(o.belongs_to); !words.empty())
+        p.prose(fmt::format("Only {}.", words));
       for (auto& [one, other] : tool.exclusive)
         if (o.name == one || o.name == other)
           p.prose(fmt::format("Not together with --{}.", o.name == one ? other : one));
@@ -83,6 +85,9 @@ void options_section(Page& p, const Tool& tool) {
     if (!declares(tool, o.name)) common.push_back(o);
   for (auto& o : common)
     p.macro(fmt::format("{} {}", option_item(o), &o == &common.back() ? "." : ","));
+  for (auto& o : common)
+    if (auto words = condition_words(o.belongs_to); !words.empty())
+      p.prose(fmt::format("Only {}: --{}.", words, o.name));
 }
 
 std::string need_words(const Need& need) {
@@ -299,7 +304,13 @@ std::string man_page(const Tool& tool) {
     p.macro("Pp");
     p.example(as_typed(tool.name, e.command));
   }
+  if (has_differences(tool)) {
+    p.section("DIFFERENCES");
+    p.prose("For users of the tools of this name in bcc and libbpf-tools; see coretap-migrate(7).");
+    differences(p, tool);
+  }
   p.section("SEE ALSO");
+  if (has_differences(tool)) p.macro("Xr coretap-migrate 7 ,");
   p.macro("Xr coretap-output 7 ,");
   p.macro("Xr coretap 8");
   return p.finish();

@@ -14,6 +14,8 @@ std::string man_page(const Tool& tool);
 std::string coretap_man_page();
 /// coretap-output(7): what all tools have in common.
 std::string output_man_page();
+/// coretap-migrate(7): what differs from bcc and libbpf-tools.
+std::string migrate_man_page();
 
 /// All pages, by their paths below a directory of manual pages: "man8/coretap-runqlat.8".
 std::map<std::string, std::string> man_pages();

@@ -23,7 +23,15 @@ namespace coretap {
 
 namespace {
 
-constexpr std::string_view kOutputTopic = "output";
+/// Pages of section 7.
+struct Topic {
+  std::string_view name, about;
+  std::string (*page)();
+};
+constexpr Topic kTopics[] = {
+    {"migrate", "what differs from bcc and libbpf-tools", migrate_man_page},
+    {"output", "options and formats of all tools", output_man_page},
+};
 
 /// Runs a program that reads the page from standard input. Did it show it?
 bool shown_by(std::vector<std::string> command, const std::string& page) {
@@ -82,8 +90,9 @@ int write_all(const std::filesystem::path& directory) {
 }  // namespace
 
 std::map<std::string, std::string> man_pages() {
-  std::map<std::string, std::string> all{{"man8/coretap.8", coretap_man_page()},
-                                         {"man7/coretap-output.7", output_man_page()}};
+  std::map<std::string, std::string> all{{"man8/coretap.8", coretap_man_page()}};
+  for (auto& topic : kTopics)
+    all.emplace(fmt::format("man7/coretap-{}.7", topic.name), topic.page());
   for (auto& entry : registry())
     all.emplace(fmt::format("man8/{}.8", page_of(entry.name)), man_page(build(entry)));
   return all;
@@ -101,7 +110,8 @@ std::vector<Option> man_options() {
 }
 
 std::vector<Completion> man_topics() {
-  std::vector<Completion> all{{std::string(kOutputTopic), "options and formats of all tools"}};
+  std::vector<Completion> all;
+  for (auto& topic : kTopics) all.push_back({std::string(topic.name), std::string(topic.about)});
   for (auto& entry : registry())
     all.push_back({std::string(entry.name), std::string(build(entry).summary)});
   return all;
@@ -116,11 +126,12 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
   std::string_view name = words.empty() ? "coretap" : std::string_view(words[0]);
   if (name.starts_with("coretap-")) name.remove_prefix(strlen("coretap-"));
   if (name == "coretap") return show(coretap_man_page());
-  if (name == kOutputTopic) return show(output_man_page());
+  for (auto& topic : kTopics)
+    if (name == topic.name) return show(topic.page());
   if (auto* entry = find_tool(name)) return show(man_page(build(*entry)));
   print_error("coretap", {fmt::format("man: there is no page '{}'", words[0]),
                           {},
-                          "name a tool, or output; coretap list shows all tools"});
+                          "name a tool, migrate or output; coretap list shows all tools"});
   return kUsage;
 }
 

@@ -129,6 +129,7 @@ std::string coretap_man_page() {
   p.macro("Pp");
   p.example("sudo coretap link --prefix ct- /usr/local/sbin");
   p.section("SEE ALSO");
+  p.macro("Xr coretap-migrate 7 ,");
   p.macro("Xr coretap-output 7");
   return p.finish();
 }

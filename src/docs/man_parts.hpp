@@ -14,4 +14,9 @@ void key_items(Page& p, const std::vector<OutputKey>& keys);
 /// Questions, each with the command line that answers it.
 void question_items(Page& p, const Tool& tool);
 
+/// What differs from the peers' tools of that name; with the options that are refused. No lines
+/// where nothing does.
+void differences(Page& p, const Tool& tool);
+bool has_differences(const Tool& tool);
+
 }  // namespace coretap

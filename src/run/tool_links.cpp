@@ -1,16 +1,23 @@
 #include "run/tool_links.hpp"
 
+#include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <set>
+#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include "text/errors.hpp"
 
+#include "base/fd.hpp"
 #include "program/session.hpp"
 #include "text/sanitize.hpp"
 #include "text/sink.hpp"
@@ -33,6 +40,33 @@ Result<fs::path> this_executable() {
   if (error && asked) path = fs::canonical(asked, error);
   if (error) return failure("cannot find the executable", "/proc/self/exe", error);
   return path;
+}
+
+Error failure(std::string_view action, const fs::path& path, int error) {
+  return failure(action, path, std::error_code(error, std::generic_category()));
+}
+
+/// The directories of the record; none where there is no record.
+Result<std::set<fs::path>> recorded(const fs::path& record) {
+  std::set<fs::path> all;
+  Fd fd(open(record.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return all;
+  if (!fd) return failure("cannot read", record, errno);
+  struct stat status {};
+  if (fstat(fd.get(), &status) < 0) return failure("cannot read", record, errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
+    return Error{fmt::format("cannot use {}", printable(record.native())),
+                 "it is not a regular file that this user alone can write"};
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got; (got = read(fd.get(), buffer, sizeof buffer)) != 0;) {
+    if (got < 0 && errno != EINTR) return failure("cannot read", record, errno);
+    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
+  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('/')) all.insert(line);
+  return all;
 }
 
 bool leads_to(const fs::path& name, const fs::path& executable) {
@@ -66,6 +100,9 @@ std::vector<Option> link_options() {
             "names start with this, which ends in a hyphen: with ct- they are ct-NAME",
             take_prefix),
       flag(0, "remove", "remove links to this executable instead: with this prefix, or with any"),
+      flag(0, "remove-all",
+           "remove all links to this executable: in the usual directories of programs, and where "
+           "this command created some (packages do this when they are removed)"),
       flag(0, "list", "print the links to this executable that are on PATH, and exit")};
 }
 
@@ -136,6 +173,45 @@ Result<std::size_t> remove_links(const fs::path& executable, const fs::path& dir
   return ours.size();
 }
 
+Result<void> record_directory(const fs::path& record, const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(record.parent_path(), error)) return {};
+  auto path = fs::canonical(directory, error);
+  if (error) return failure("cannot find", directory, error);
+  if (path.native().find('\n') != std::string::npos)
+    return Error{"its name has a line break", {}, {}};
+  auto known = recorded(record);
+  if (!known) return known.error();
+  if (known->contains(path)) return {};
+  Fd fd(open(record.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+  auto line = path.native() + '\n';
+  if (!fd || write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    return failure("cannot write", record, errno);
+  return {};
+}
+
+Result<std::size_t> remove_all_links(const fs::path& executable, std::vector<fs::path> directories,
+                                     const fs::path& record) {
+  auto known = recorded(record);
+  if (known) directories.insert(directories.end(), known->begin(), known->end());
+  std::size_t all = 0;
+  std::optional<Error> failed;
+  for (auto& directory : directories) {
+    std::error_code gone;
+    if (!fs::is_directory(directory, gone)) continue;
+    if (auto removed = remove_links(executable, directory, {}))
+      all += *removed;
+    else if (!failed)
+      failed = removed.error();
+  }
+  if (!known) return known.error();
+  if (failed) return *failed;
+  std::error_code error;
+  fs::remove(record, error);
+  if (error) return failure("cannot remove", record, error);
+  return all;
+}
+
 std::vector<fs::path> links_on_path(const fs::path& executable, std::string_view path) {
   std::vector<fs::path> links;
   while (!path.empty()) {
@@ -171,6 +247,25 @@ int run_link(const Config& config, const std::vector<std::string>& words) {
       out.line(printable(link.native()));
     return end_of(out);
   }
+  if (config.given("remove-all")) {
+    if (!words.empty() || prefix) {
+      print_error("coretap", {"link: --remove-all takes no directory and no prefix",
+                              {},
+                              "--remove DIRECTORY removes the links of one directory",
+                              kUsage});
+      return kUsage;
+    }
+    auto removed = remove_all_links(
+        *executable,
+        {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"},
+        kLinkRecord);
+    if (!removed) {
+      print_error("coretap", removed.error());
+      return kFailed;
+    }
+    out.line(fmt::format("{} links removed", *removed));
+    return end_of(out);
+  }
   fs::path home = words.empty() ? executable->parent_path() : fs::path(words[0]);
   auto shown = printable(home.native());
   if (config.given("remove")) {
@@ -187,6 +282,9 @@ int run_link(const Config& config, const std::vector<std::string>& words) {
       return kFailed;
     }
     out.line(fmt::format("{}: {} links made, {} were there", shown, counts->made, counts->there));
+    if (auto kept = record_directory(kLinkRecord, home); !kept)
+      fmt::print(stderr, "coretap: note: removing the package will leave these links: {}{}{}\n",
+                 kept.error().what, kept.error().why.empty() ? "" : ": ", kept.error().why);
   }
   return end_of(out);
 }

@@ -28,6 +28,20 @@ Result<std::size_t> remove_links(const std::filesystem::path& executable,
                                  const std::filesystem::path& directory,
                                  std::optional<std::string_view> prefix);
 
+/// Where the directories with links are kept, one on each line. Packages create its directory:
+/// without a package nothing removes links, and nothing is recorded.
+inline constexpr char kLinkRecord[] = "/var/lib/coretap/links";
+
+/// Adds a directory to the record, where the record's own directory is.
+Result<void> record_directory(const std::filesystem::path& record,
+                              const std::filesystem::path& directory);
+
+/// Removes the links to the executable from these directories and from those of the record, and the
+/// record. A record that another user could have written is refused.
+Result<std::size_t> remove_all_links(const std::filesystem::path& executable,
+                                     std::vector<std::filesystem::path> directories,
+                                     const std::filesystem::path& record);
+
 /// Links to the executable that are called after tools, in the directories of a PATH.
 std::vector<std::filesystem::path> links_on_path(const std::filesystem::path& executable,
                                                  std::string_view path);

@@ -27,6 +27,10 @@ TOOL(bashreadline) {
                     "every program that uses this library"}},
       .questions = {{"What has somebody typed into a shell on this machine?", "bashreadline"},
                     {"What does this user type, and when?", "bashreadline -u backup"}},
+      .differs = {{Difference::both, "Lines are kept up to 4095 bytes. Peers cut them at 80."},
+                  {Difference::libbpf_tools,
+                   "With --library every program that calls readline in that file is shown. "
+                   "There only processes named bash are."}},
       .object = skeleton<bashreadline_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::library('s', "shared"), shared::print_uid(), shared::extended()},

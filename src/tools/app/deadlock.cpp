@@ -63,6 +63,12 @@ TOOL(deadlock) {
                    {"deadlock --binary /usr/lib/libmusl.so 181", "another library's mutexes"}},
       .questions = {{"Can this program deadlock?", "deadlock 181"},
                     {"Why does this program hang?", "deadlock -- ./server"}},
+      .differs = {{Difference::bcc,
+                   "The mutexes that a thread holds are forgotten as it releases them. There "
+                   "releases are not seen, so that cycles are reported that do not exist."},
+                  {Difference::bcc,
+                   "The stacks in which threads were made are known with glibc 2.34 and later, "
+                   "too, and the process may be left out: then all processes are watched."}},
       .object = skeleton<deadlock_bpf>(),
       .positionals = {process()},
       .options =

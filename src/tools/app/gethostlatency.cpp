@@ -91,6 +91,11 @@ TOOL(gethostlatency) {
                     {"Which names are looked up and not found?", "gethostlatency -x"},
                     {"Which program looks up which host names, and how long does each take?",
                      "gethostlatency"}},
+      .differs = {{Difference::both,
+                   "gethostbyname_r and gethostbyname2_r are traced, too, and every C library "
+                   "that a process has mapped at the start, in containers as well. Peers trace "
+                   "one C library."},
+                  {Difference::bcc, "LATms has three decimals instead of two."}},
       .object = skeleton<gethostlatency_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::library('l', "libc"),

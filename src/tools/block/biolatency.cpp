@@ -30,6 +30,19 @@ TOOL(biolatency) {
       .questions = {{"Is the disk slow?", "biolatency -D 1 10"},
                     {"Does I/O wait in the scheduler's queue or in the device?", "biolatency -Q"},
                     {"Are reads or writes slow, or flushes and discards?", "biolatency -F -e"}},
+      .differs = {{Difference::bcc,
+                   "-j prints one JSON object per line instead of a Python dictionary. -D and "
+                   "-F can be used together."},
+                  {Difference::libbpf_tools,
+                   "-D is --disks. There --disk is the name of both -D and -d."},
+                  {Difference::libbpf_tools,
+                   "A filter by cgroup applies to the task that submits the I/O. There it "
+                   "applies to the task that runs when the request completes, mostly another "
+                   "one."},
+                  {Difference::libbpf_tools,
+                   "A request that completes in parts ends with its last part instead of its "
+                   "first. Operations have the names that the running kernel gives them; there "
+                   "a fixed table misnames some."}},
       .object = skeleton<biolatency_bpf>(),
       .positionals = shared::interval_count(),
       .options = {flag('Q', "queued", "include the time queued in the I/O scheduler",

@@ -67,6 +67,12 @@ TOOL(biosnoop) {
       .questions = {{"Which process keeps the disk busy?", "biosnoop"},
                     {"Which I/O was slow, and whose?", "biosnoop -Q -m 20"},
                     {"Is the I/O sequential or random?", "biosnoop -P"}},
+      .differs = {{Difference::bcc,
+                   "T has the operation and its flags, such as RA or WS, instead of R or W."},
+                  {Difference::libbpf_tools,
+                   "A filter by cgroup applies to the task that submits the I/O. There it "
+                   "applies to the tasks that run when the request is queued, issued and "
+                   "completed, so that most I/O is lost."}},
       .object = skeleton<biosnoop_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {flag('Q', "queued", "print the time queued in the I/O scheduler",

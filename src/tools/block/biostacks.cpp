@@ -27,6 +27,12 @@ TOOL(biostacks) {
                    {"biostacks --user-stacks -p 181", "with user stacks, of process 181"}},
       .questions = {{"Which code causes this disk I/O?", "biostacks --user-stacks 10"},
                     {"Which kernel path submits slow I/O?", "biostacks -m 10"}},
+      .differs = {{Difference::libbpf_tools,
+                   "The pid is that of the process. There it is that of the thread."},
+                  {Difference::libbpf_tools,
+                   "Stacks are deeper than 20 frames and histograms have no upper limit. There "
+                   "times above half a second are counted as the largest, and a request that "
+                   "is merged starts again."}},
       .object = skeleton<biostacks_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(

@@ -47,6 +47,14 @@ TOOL(biotop) {
                    {"biotop -p 181", "only what process 181 submits"}},
       .questions = {{"Which process does the most disk I/O now?", "biotop"},
                     {"Who writes to this disk all the time?", "biotop -d sda -C 10"}},
+      .differs = {{Difference::both,
+                   "D tells discards and flushes from reads. Peers show all but writes as R."},
+                  {Difference::libbpf_tools,
+                   "Rows are sorted by bytes, then requests. There the default is a sum of "
+                   "unlike units."},
+                  {Difference::libbpf_tools,
+                   "-p applies to the task that submits the I/O. There it is compared once "
+                   "more with the task that runs at completion, which excludes most I/O."}},
       .object = skeleton<biotop_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(),
@@ -81,6 +89,7 @@ TOOL(biotop) {
                                       "time of all requests together")
                    .with("json")},
               "bytes,ios", 20)
+              .sorted_also_by({{"all", "bytes"}, {"io", "ios"}, {"time", "time_ns"}})
               .on_screen(),
       .announce = "Tracing block device I/O",
   };

@@ -37,6 +37,12 @@ TOOL(bitesize) {
       .questions = {{"Is the disk busy with many small requests?", "bitesize 10 1"},
                     {"Which sizes does a database read and write?",
                      "bitesize -F -c postgres 10 1"}},
+      .differs = {{Difference::both,
+                   "The command is that of the task that submitted the I/O. Peers show the one "
+                   "that issued it to the device, often a kworker."},
+                  {Difference::libbpf_tools,
+                   "-c compares whole names and takes a list. There it compares the start of "
+                   "the name."}},
       .object = skeleton<bitesize_bpf>(),
       .positionals = shared::interval_count(),
       .options = {flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),

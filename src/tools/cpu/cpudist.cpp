@@ -55,6 +55,12 @@ TOOL(cpudist) {
       .questions = {{"How long does a task run before it leaves the CPU?", "cpudist 10 1"},
                     {"How long is a process off the CPU at a time?", "cpudist -O -p 181"},
                     {"Do tasks use up their time slices?", "cpudist --switch-type preempted 10 1"}},
+      .differs = {{Difference::both,
+                   "A stint that is under way at the end of an interval counts with its part "
+                   "until then. Peers count it in the interval in which it ends."},
+                  {Difference::libbpf_tools,
+                   "All stints on the CPU count, and idle tasks only with -I. There only "
+                   "stints that end by preemption count, and idle time does, too."}},
       .object = skeleton<cpudist_bpf>(),
       .positionals = shared::interval_count(),
       .options =

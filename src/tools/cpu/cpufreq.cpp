@@ -79,6 +79,9 @@ TOOL(cpufreq) {
                    {"cpufreq -f 999 -p 181", "of one process, 999 samples a second"}},
       .questions = {{"At which clock do CPUs run my program?", "cpufreq -d 10"},
                     {"Are CPUs clocked down under load?", "cpufreq -d 10"}},
+      .differs = {{Difference::libbpf_tools,
+                   "CPUs beyond the 128th are sampled, too, and samples that cannot be counted "
+                   "are in the ledger."}},
       .object = skeleton<cpufreq_bpf>(),
       .options =
           joined({{shared::duration('d'), frequency(), shared::timestamp(), shared::max_keys()},

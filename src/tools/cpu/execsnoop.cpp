@@ -102,6 +102,16 @@ TOOL(execsnoop) {
                     {"Who runs this command all the time, and with which arguments?",
                      "execsnoop -n curl"},
                     {"Which program cannot be started, and why?", "execsnoop -x"}},
+      .differs = {{Difference::both,
+                   "All arguments are shown, up to 4096 bytes. Peers show 20 arguments; "
+                   "--max-args 20 does that here."},
+                  {Difference::bcc,
+                   "The command is under PCOMM, as in libbpf-tools, and its parent, with -M, "
+                   "under PARENT. There these are COMM and PCOMM. -n and -l look for a text "
+                   "instead of a regular expression. execveat is traced, too."},
+                  {Difference::libbpf_tools,
+                   "-l looks in the arguments. There it looks in the command name. execveat, "
+                   "and programs that a thread other than the first one runs, are shown, too."}},
       .object = skeleton<execsnoop_bpf>(),
       .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::name('n'),
                   shared::cgroup(), shared::ppid('P', setting(&Rodata::wanted_parent)),

@@ -82,6 +82,11 @@ TOOL(exitsnoop) {
       .questions = {{"Which processes fail or crash, and by which signal?", "exitsnoop -x -t"},
                     {"Are there processes that only live for a moment?", "exitsnoop"},
                     {"How much memory did a short-lived process need?", "exitsnoop -e"}},
+      .differs = {{Difference::both,
+                   "A process ends with its last thread. Peers report the end of its first "
+                   "thread, and miss the real end where other threads go on."},
+                  {Difference::libbpf_tools,
+                   "Signals have short names, as in bcc: KILL instead of Killed."}},
       .object = skeleton<exitsnoop_bpf>(),
       .options = {flag('x', "failed", "only those that did not end with 0",
                        setting(&Rodata::failed_only)),

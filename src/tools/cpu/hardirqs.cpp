@@ -31,6 +31,15 @@ TOOL(hardirqs) {
       .questions = {{"How much time goes to interrupt handlers?", "hardirqs 1"},
                     {"Which device interrupts most?", "hardirqs --count 10 1"},
                     {"Do all interrupts go to one CPU?", "hardirqs -C 10 1"}},
+      .differs = {{Difference::bcc,
+                   "-C is by CPU, -c is a cgroup and -s a CPU, as in present libbpf-tools. "
+                   "There -C counts, which is --count here, and -c is a CPU."},
+                  {Difference::libbpf_tools,
+                   "-C is by CPU, as in present versions. In version 0.26 it counts, which is "
+                   "--count here."},
+                  {Difference::both,
+                   "Interrupts that share the name of a handler have a row each. Peers add "
+                   "them up."}},
       .object = skeleton<hardirqs_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(
@@ -40,8 +49,8 @@ TOOL(hardirqs) {
             flag(0, "count", "count only; times are not measured", setting(&Opt::counts_only)),
             flag(0, "vectors", "the processor's own interrupts too (x86)"), shared::nanoseconds(),
             shared::timestamp(), shared::cpu('s'), shared::top(), shared::sort(0),
-            shared::max_keys()},
-           shared::task_filters()}),
+            shared::max_keys(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
+            shared::cgroup_not("a CPU", "cpu")}}),
       .hooks = {{"start of handlers", {{{"on_entry"}}}, "!count"},
                 {"end of handlers", {{{"on_exit"}}}},
                 {.name = "vectors",

@@ -52,6 +52,11 @@ TOOL(llcstat) {
       .examples = {{"llcstat 10", "all processes for ten seconds"},
                    {"llcstat -c 10000 -t -p 181", "by thread of process 181, at less cost"}},
       .questions = {{"Which process misses the last-level cache?", "llcstat -c 10000 10"}},
+      .differs = {{Difference::both,
+                   "Without a duration it runs until Ctrl-C. Peers run for 10 seconds."},
+                  {Difference::libbpf_tools,
+                   "Where the machine has no such counters the exit status is 3. There it is "
+                   "0."}},
       .object = skeleton<llcstat_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {flag('t', "tids", "by thread rather than by process",

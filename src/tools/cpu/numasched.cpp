@@ -34,6 +34,10 @@ TOOL(numasched) {
                    {"numasched -e -c postgres", "tasks of this name, with CPUs and the reason"}},
       .questions = {{"Do tasks wander between NUMA nodes, away from their memory?", "numasched"},
                     {"Is it NUMA balancing that moves them?", "numasched -e"}},
+      .differs = {{Difference::bcc,
+                   "A move is seen when the task gets its CPU. There the nodes are compared "
+                   "each time that the task leaves a CPU: moves there and back are lost, and "
+                   "ids that are used again look like moves."}},
       .object = skeleton<numasched_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::comm('c'), shared::uid(), shared::cgroup(0),
                   shared::extended(), shared::duration()},

@@ -30,6 +30,15 @@ TOOL(offcputime) {
                     {"In which code does it wait for locks?", "offcputime -p 1234 -m 1000 10"},
                     {"Why are tasks in uninterruptible sleep (state D), and the load high?",
                      "offcputime --state 2 10"}},
+      .differs = {{Difference::both,
+                   "Time of tasks that were preempted ends in the frame [runnable], and waits "
+                   "that are under way at the end are shown, marked [still waiting]. Peers mix "
+                   "the former with blocked time, and leave out the latter."},
+                  {Difference::both, "User stacks are unwound without frame pointers, too."},
+                  {Difference::libbpf_tools,
+                   "--state is a mask, as its help says. There it is compared as a whole, so "
+                   "that sleeps with other bits never match, and idle CPUs spoil the times of "
+                   "the processes 1, 2 and so on."}},
       .object = skeleton<offcputime_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),

@@ -25,6 +25,12 @@ TOOL(offwaketime) {
       .questions = {{"In which code did it block, and whose code ended the wait?",
                      "offwaketime -p 1234 10"},
                     {"Who releases the locks that programs wait for?", "offwaketime -m 1000 10"}},
+      .differs = {{Difference::bcc,
+                   "Name and stacks of the blocked task are its own. There they are those of "
+                   "the task that leaves the CPU when the blocked one gets it. --state works, "
+                   "and lists of pids have more than five."},
+                  {Difference::bcc,
+                   "Time of tasks that were preempted is not counted: no task woke them."}},
       .object = skeleton<offwaketime_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),

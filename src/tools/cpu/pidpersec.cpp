@@ -31,6 +31,10 @@ TOOL(pidpersec) {
       .questions = {{"Does something fork new processes all the time?", "pidpersec"},
                     {"Does this service make a thread for each request?",
                      "pidpersec -c system.slice/nginx.service"}},
+      .differs = {{Difference::bcc,
+                   "A line has the new tasks per second, and how many were processes and "
+                   "threads. There threads count as processes, and what is counted while the "
+                   "counter is cleared is lost."}},
       .object = skeleton<pidpersec_bpf>(),
       .positionals = shared::interval_count(1),
       .options = shared::task_filters(),

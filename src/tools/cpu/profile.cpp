@@ -24,6 +24,11 @@ TOOL(profile) {
                     {"In which functions does a program spend its CPU time?",
                      "profile -F 99 -p 1234 10"},
                     {"Why is so much CPU time spent in the kernel?", "profile -K 10"}},
+      .differs = {{Difference::both, "User stacks are unwound without frame pointers, too."},
+                  {Difference::bcc,
+                   "-c must be at least 50000: a shorter period can keep a CPU in its timer "
+                   "interrupt."},
+                  {Difference::libbpf_tools, "Machines with more than 128 CPUs are sampled."}},
       .object = skeleton<profile_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(

@@ -44,6 +44,12 @@ TOOL(runqlat) {
                     {"Do tasks wait although a CPU that they may use is idle?",
                      "runqlat --affinity 10 1"},
                     {"Which process waits for a CPU?", "runqlat -P 5 1"}},
+      .differs = {{Difference::both,
+                   "The times are those of the kernel's own accounting, which include waits of "
+                   "tasks that were preempted just before they slept."},
+                  {Difference::libbpf_tools,
+                   "A filter by cgroup applies to the task that waits. There it applies to the "
+                   "waker or to the task that left the CPU."}},
       .object = skeleton<runqlat_bpf>(),
       .positionals = shared::interval_count(),
       .options = {flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),

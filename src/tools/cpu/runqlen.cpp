@@ -20,6 +20,13 @@ double occupancy(const Line& l) {
   return all ? static_cast<double>(queued(l)) / static_cast<double>(all) : 0;
 }
 
+/// libbpf-tools' letter.
+Option frequency() {
+  auto option = shared::frequency("samples per second and CPU (default: 99)", kMostClockHz);
+  option.letter = 'f';
+  return option;
+}
+
 }  // namespace
 
 TOOL(runqlen) {
@@ -39,16 +46,20 @@ TOOL(runqlen) {
                    {"runqlen -O 1", "occupancy, each second"}},
       .questions = {{"How many tasks wait for a CPU?", "runqlen 10 1"},
                     {"Do tasks wait for one CPU while others are idle?", "runqlen -C 10 1"}},
+      .differs = {{Difference::both,
+                   "All tasks that wait for the CPU count, of all cgroups and scheduling "
+                   "classes. Peers count the cgroup of the running task alone, libbpf-tools "
+                   "with -H the whole queue."}},
       .object = skeleton<runqlen_bpf>(),
       .positionals = shared::interval_count(),
-      .options = joined(
-          {{flag('C', "cpus", "one report per CPU"), flag('O', "runqocc", "run queue occupancy"),
-            shared::frequency("samples per second and CPU (default: 99)", kMostClockHz),
-            shared::sample_period(0,
-                                  "nanoseconds of a CPU's clock per sample, instead of a frequency",
-                                  kLeastClockPeriod),
-            shared::timestamp(), shared::max_keys()},
-           shared::task_filters()}),
+      .options = joined({{flag('C', "cpus", "one report per CPU"),
+                          flag('O', "runqocc", "run queue occupancy"), frequency(),
+                          shared::sample_period(
+                              0, "nanoseconds of a CPU's clock per sample, instead of a frequency",
+                              kLeastClockPeriod),
+                          shared::timestamp(), shared::max_keys()},
+                         shared::task_filters()}),
+      .elsewhere = {{'H', "host", "all tasks that wait for the CPU are counted anyway"}},
       .hooks = {{.name = "ticks", .candidates = {{{"on_tick"}}}, .sampling = at_hz(99)}},
       .report = histogram<runqlen_key>(
                     "lengths", "run queue length",

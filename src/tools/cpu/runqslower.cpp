@@ -63,6 +63,12 @@ TOOL(runqslower) {
                    {"runqslower 5000 -- make -j8", "of this command and its children"}},
       .questions = {{"Which task waited long for a CPU, and when?", "runqslower"},
                     {"Which task keeps others from the CPU?", "runqslower 1000 -P"}},
+      .differs = {{Difference::both,
+                   "With -P the task that ran the longest during the wait is shown. Peers show "
+                   "the one that left the CPU last, which is in JSON and CSV here."},
+                  {Difference::libbpf_tools,
+                   "-c compares whole names and takes a list. There it compares the start of "
+                   "the name."}},
       .object = skeleton<runqslower_bpf>(),
       .positionals = {shared::threshold("MIN_US", 1000,
                                         "only waits of at least MIN_US microseconds; 0: all",

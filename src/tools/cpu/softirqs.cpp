@@ -48,6 +48,12 @@ TOOL(softirqs) {
       .questions = {{"How much time goes to softirqs?", "softirqs 1"},
                     {"Does one CPU do all the work of network packets?", "softirqs --per-cpu 10 1"},
                     {"Which softirq runs long at a time?", "softirqs -d 10 1"}},
+      .differs = {{Difference::both,
+                   "The time of hardware interrupts that nest in a softirq does not count, "
+                   "unless with --include-irqs."},
+                  {Difference::bcc,
+                   "-C adds the number of runs, as in libbpf-tools; --events shows it instead "
+                   "of the time."}},
       .object = skeleton<softirqs_bpf>(),
       .positionals = shared::interval_count(),
       .options = {flag('d', "distributed", "histograms of the softirqs' times",

@@ -52,6 +52,9 @@ TOOL(softirqslower) {
                    {"softirqslower -K 1000", "with the kernel stack that was interrupted"}},
       .questions = {{"Which softirq kept a task from running?", "softirqslower 1000"},
                     {"Do softirqs wait for ksoftirqd to get a CPU?", "softirqslower"}},
+      .differs = {{Difference::bcc,
+                   "JSON and CSV also have the task that ran when the softirq was raised. -K "
+                   "adds the stack that was interrupted, --stage shows one of the two stages."}},
       .object = skeleton<softirqslower_bpf>(),
       .positionals = {shared::threshold("MIN_US", kMicrosecond,
                                         "only what takes at least MIN_US microseconds; 0: all",

@@ -29,6 +29,10 @@ TOOL(threadsnoop) {
                    {"threadsnoop -l /opt/app/server", "of a program with a C library of its own"}},
       .questions = {{"Which code makes new threads?", "threadsnoop"},
                     {"Does a server make a thread for each request?", "threadsnoop -p 181"}},
+      .differs = {{Difference::bcc,
+                   "Threads that are made without the C library are shown, too, with - as "
+                   "their function. C libraries of containers are traced; there only that of "
+                   "the host is."}},
       .object = skeleton<threadsnoop_bpf>(),
       .options = joined(
           {{shared::library('l'), shared::timestamp(), shared::extended(), shared::duration()},

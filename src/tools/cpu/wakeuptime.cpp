@@ -26,6 +26,12 @@ TOOL(wakeuptime) {
                     "waits of a millisecond and more, as a flame graph"}},
       .questions = {{"Who wakes this process?", "wakeuptime -p 1234"},
                     {"Whose work are blocked tasks waiting for?", "wakeuptime -m 1000 10"}},
+      .differs = {{Difference::both,
+                   "Where an interrupt woke the task, the waker is [irq] or [softirq]. Peers "
+                   "show the task that was interrupted."},
+                  {Difference::libbpf_tools,
+                   "Wakers are taken in their own context. There the waker of a task on "
+                   "another CPU is the task that runs on that CPU."}},
       .object = skeleton<wakeuptime_bpf>(),
       .positionals = {shared::duration_argument()},
       .options =

@@ -57,6 +57,9 @@ TOOL(wqlat) {
       .questions = {{"How long does deferred work of the kernel wait?", "wqlat 10 1"},
                     {"Which work queue is slow?", "wqlat -W 10 1"},
                     {"Which work function keeps kworkers busy?", "wqlat -eF 10 1"}},
+      .differs = {{Difference::bcc,
+                   "Work that is cancelled is forgotten. There its entry stays until the table "
+                   "is full. Linux 5.10 is supported, and -e shows how long the work runs."}},
       .object = skeleton<wqlat_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(

@@ -59,6 +59,13 @@ TOOL(cachestat) {
                      "cachestat"},
                     {"Is there enough memory for the files that are read?", "cachestat -T 5 12"},
                     {"Does this process find its files in the cache?", "cachestat -p 181"}},
+      .differs = {{Difference::both,
+                   "MISSES are accesses whose page had to be read. Peers calculate them from "
+                   "other counters, so that read-ahead that is never used counts as misses, "
+                   "and HITS may be 0 where all reads hit. Pages that were read ahead are in "
+                   "READAHEAD, a column more."},
+                  {Difference::both,
+                   "A large folio counts as many pages as it has. Peers count one."}},
       .object = skeleton<cachestat_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),

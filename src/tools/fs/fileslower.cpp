@@ -53,6 +53,10 @@ TOOL(fileslower) {
                    {"fileslower -d /var 5", "only files below this directory"}},
       .questions = {{"Which file was slow to read or write?", "fileslower"},
                     {"Does this process wait for files?", "fileslower 1 -p 181"}},
+      .differs = {{Difference::bcc,
+                   "The time is that of the system call, and all calls that read or write "
+                   "files are traced, not two functions. FILENAME is the path instead of its "
+                   "last part."}},
       .object = skeleton<fileslower_bpf>(),
       .positionals = {shared::threshold("MIN_MS", kMillisecond,
                                         "only calls that take at least MIN_MS milliseconds; "

@@ -51,6 +51,13 @@ TOOL(filetop) {
                    {"filetop -d /var/log", "only files below this directory"}},
       .questions = {{"Which files are read or written most?", "filetop"},
                     {"Which process writes to this directory?", "filetop -d /var/log -C 10"}},
+      .differs = {{Difference::both,
+                   "Bytes are those that calls returned. Peers add up the sizes that were "
+                   "asked for, also of calls that fail, and trace two functions instead of all "
+                   "calls that read or write files."},
+                  {Difference::bcc,
+                   "-d shows what is anywhere below the directory. There it shows the "
+                   "directory's own files."}},
       .object = skeleton<filetop_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(),

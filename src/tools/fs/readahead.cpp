@@ -40,6 +40,10 @@ TOOL(readahead) {
                    {"readahead -- grep -r word /usr/share/doc", "of what one command reads"}},
       .questions = {{"Does read-ahead read pages that no task uses?", "readahead 10"},
                     {"Is read-ahead too early, or read_ahead_kb too large?", "readahead -d 10"}},
+      .differs = {{Difference::both,
+                   "Use by mapped memory counts. Peers do not see it, so that too many pages "
+                   "are unused. All functions that read ahead are traced; peers trace one. "
+                   "Pages are counted; peers count folios."}},
       .object = skeleton<readahead_bpf>(),
       .positionals = shared::interval_count(),
       .options = {shared::duration('d'), shared::timestamp(), shared::pid(), shared::tid(),

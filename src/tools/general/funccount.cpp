@@ -54,6 +54,9 @@ TOOL(funccount) {
       .questions = {{"How often is this function called?", "funccount 'vfs_*'"},
                     {"Which tracepoints fire, and how often?", "funccount -i 1 't:block:*'"},
                     {"How often does it call malloc?", "funccount -p 1234 c:malloc"}},
+      .differs = {{Difference::bcc,
+                   "Without a pattern system calls are counted. sys_NAME is counted by its "
+                   "tracepoint where the kernel has no kprobes."}},
       .object = skeleton<funccount_bpf>(),
       .positionals = {shared::target_arguments("t:syscalls:sys_enter_*")},
       .options = options(),

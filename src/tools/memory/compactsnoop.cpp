@@ -43,6 +43,10 @@ TOOL(compactsnoop) {
                    {"compactsnoop -p 181 --json", "what process 181 waits for, for a script"}},
       .questions = {{"Who is held up by memory compaction (huge pages)?", "compactsnoop -T"},
                     {"Why does the kernel compact memory?", "compactsnoop -K -d 10"}},
+      .differs = {{Difference::bcc,
+                   "Compaction by request (/proc/sys/vm/compact_memory), proactive compaction "
+                   "and kcompactd are shown, too; KIND is one of the columns of -e. FRAGIDX is "
+                   "- instead of -1.000 where there is no order."}},
       .object = skeleton<compactsnoop_bpf>(),
       .options = joined({{shared::pid(), shared::tid(), shared::uid(), shared::comm(),
                           shared::name('n'), shared::cgroup(), shared::duration('d'),

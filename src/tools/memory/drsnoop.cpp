@@ -37,6 +37,9 @@ TOOL(drsnoop) {
                     {"Is a container slow at its memory limit?",
                      "drsnoop -M -c system.slice/nginx.service"},
                     {"Which code allocates when memory is short?", "drsnoop -K -d 10"}},
+      .differs = {{Difference::libbpf_tools,
+                   "PID is the process, and the time of day a column with -T, as in bcc. There "
+                   "the columns are TIME and TID."}},
       .object = skeleton<drsnoop_bpf>(),
       .options = joined(
           {{shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::name('n'),

@@ -81,6 +81,14 @@ TOOL(memleak) {
       .questions = {{"Does this process leak memory, and where?", "memleak -p 1234 -o 60000 30"},
                     {"Who holds all that memory?", "memleak -p 1234 --duration 60 --svg leaks.svg"},
                     {"Does the kernel leak memory (slab grows)?", "memleak -s 16 10 6"}},
+      .differs = {{Difference::both,
+                   "With -s N one of N addresses is sampled, and the sums are estimates of all "
+                   "allocations. Peers sample by the clock, and their sums are those of the "
+                   "sample."},
+                  {Difference::both,
+                   "An allocation that realloc moves, a failed realloc and a mapping that is "
+                   "unmapped in parts are followed. -t is part of the output instead of the "
+                   "kernel's trace_pipe."}},
       .object = skeleton<memleak_bpf>(),
       .positionals = shared::interval_count(5),
       .options = joined(

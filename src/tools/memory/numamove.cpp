@@ -43,6 +43,10 @@ TOOL(numamove) {
                    {"numamove --json -- ./benchmark", "of one command, for a script"}},
       .questions = {{"Does NUMA balancing hold programs up?", "numamove"},
                     {"Are pages moved from node to node all the time?", "numamove 5 12"}},
+      .differs = {{Difference::libbpf_tools,
+                   "Times are added up in nanoseconds. There each migration is cut to "
+                   "milliseconds before, so that most count as 0. PAGES and FAILED are columns "
+                   "more."}},
       .object = skeleton<numamove_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},

@@ -88,6 +88,9 @@ TOOL(oomkill) {
       .questions = {{"Which process was killed because memory ran out?", "oomkill"},
                     {"Was it the machine's memory or the limit of a container?", "oomkill"},
                     {"Which allocation led to the kill?", "oomkill -K"}},
+      .differs = {{Difference::both,
+                   "The resident memory of the killed process is shown, and a process that was "
+                   "ending already is marked: it gets no signal. No kprobe is needed."}},
       .object = skeleton<oomkill_bpf>(),
       .options = joined({{shared::kernel_stack(), shared::duration()},
                          belonging_to("kernel-stack", {shared::stack_depth()}),

@@ -117,6 +117,8 @@ TOOL(shmsnoop) {
                    {"shmsnoop -p 181 -d 10", "of process 181, ten seconds"}},
       .questions = {{"Which processes use System V shared memory, and which segments?", "shmsnoop"},
                     {"Why can a program not attach its shared memory?", "shmsnoop -T"}},
+      .differs = {{Difference::bcc,
+                   "A call that fails shows its error, such as -ENOENT, instead of a number."}},
       .object = skeleton<shmsnoop_bpf>(),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::duration('d'),
                   shared::name('n'), shared::uid(), shared::comm(), shared::cgroup()},

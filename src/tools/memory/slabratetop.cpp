@@ -49,6 +49,10 @@ TOOL(slabratetop) {
                    {"slabratetop -p 181", "what the kernel allocates for process 181"}},
       .questions = {{"What does the kernel allocate all the time?", "slabratetop"},
                     {"Which kernel objects does a process cause?", "slabratetop -p 181 -C 10 1"}},
+      .differs = {{Difference::both,
+                   "Allocations by kmem_cache_alloc_lru, which inodes and dentries come from, "
+                   "and by kmalloc count, too."},
+                  {Difference::bcc, "Linux 6.8 and later is supported."}},
       .object = skeleton<slabratetop_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(), {shared::max_keys()}, shared::task_filters()}),

@@ -40,6 +40,9 @@ TOOL(swapin) {
       .questions = {{"Which processes wait for swap?", "swapin"},
                     {"How long does a program wait for memory that was swapped out?",
                      "swapin -p 181 10 1"}},
+      .differs = {{Difference::bcc,
+                   "Counted are page faults that waited for swap, with their time. There pages "
+                   "that the kernel reads ahead count as swap-ins of the process that faults."}},
       .object = skeleton<swapin_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({{flag('T', "notime", "no line with the time of day"), shared::pid(),

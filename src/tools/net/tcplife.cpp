@@ -49,6 +49,12 @@ TOOL(tcplife) {
       .questions = {{"Who connects to whom, and how much is transferred?", "tcplife"},
                     {"Which service do all these short connections go to?", "tcplife -t"},
                     {"How long do sessions of a web server last?", "tcplife -T -L 80,443"}},
+      .differs = {{Difference::both,
+                   "The process is the one that connected, shut down or closed the socket. "
+                   "Peers name the task that was interrupted where the local end closes first."},
+                  {Difference::libbpf_tools,
+                   "TX_KB and RX_KB are whole numbers, as in bcc. -L also finds connections "
+                   "that this machine opens."}},
       .object = skeleton<tcplife_bpf>(),
       .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::ipv4(), shared::ipv6(), shared::local_ports(), shared::remote_ports(),

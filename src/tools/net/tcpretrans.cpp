@@ -46,6 +46,11 @@ TOOL(tcpretrans) {
       .questions = {{"Does the network lose packets?", "tcpretrans"},
                     {"Which connections send again, and how often?", "tcpretrans -c"},
                     {"Why does connecting take a second or more?", "tcpretrans"}},
+      .differs = {{Difference::bcc,
+                   "PID is the process that owns the connection, as far as that is known. "
+                   "There it is the task that was interrupted. With -c ends are ADDRESS:PORT "
+                   "instead of [ADDRESS]#PORT. Answers to SYN that are sent again have lines, "
+                   "too."}},
       .object = skeleton<tcpretrans_bpf>(),
       .options = {flag('s', "sequence", "print sequence numbers"),
                   flag('l', "lossprobe", "also tail loss probes that repeat a segment",

@@ -86,6 +86,10 @@ TOOL(futexctn) {
                    {"futexctn -s --per-thread -p 185", "which thread waits for which lock"}},
       .questions = {{"Which locks of this program are contended?", "futexctn -s -p 185 10 1"},
                     {"Which code waits for a mutex, and how long?", "futexctn -p 185 10 1"}},
+      .differs = {{Difference::libbpf_tools,
+                   "All operations that wait count, with all results. There only FUTEX_WAIT "
+                   "that was woken does. Locks are summed by process; --per-thread sums by "
+                   "thread, as there."}},
       .object = skeleton<futexctn_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(

@@ -149,6 +149,13 @@ TOOL(opensnoop) {
                     {"Which configuration files does a program read?", "opensnoop -- nginx -t"},
                     {"Which file is missing, or may not be opened?", "opensnoop -x"},
                     {"Who writes to files here?", "opensnoop -F -f O_WRONLY -f O_RDWR"}},
+      .differs =
+          {{Difference::both,
+            "Calls of creat and open_by_handle_at are traced, too, and paths are kept up to 4095 "
+            "bytes. Peers cut them at 255."},
+           {Difference::libbpf_tools,
+            "-F shows the path of the file that was opened. There it is put together "
+            "from the working directory and what the program gave."}},
       .object = skeleton<opensnoop_bpf>(),
       .options =
           joined({{shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::name('n'),

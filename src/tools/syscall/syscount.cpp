@@ -35,15 +35,6 @@ Result<void> take_errno(Config& c, std::string_view text) {
   return {};
 }
 
-/// bcc's -c is the parent process.
-Result<void> not_a_parent(std::string_view text) {
-  if (!parse_unsigned(text)) return {};
-  return Error{fmt::format("-c {}: a process in bcc, a cgroup here", text),
-               {},
-               fmt::format("use --ppid {0} or --cgroup {0}", text),
-               kUsage};
-}
-
 /// libbpf-tools' 0 is one report at the end, which is what happens without an interval.
 Option interval() {
   auto option = shared::interval();
@@ -94,10 +85,8 @@ std::vector<Option> options() {
       shared::top('T'),
       shared::sort(),
   };
-  for (auto& o : shared::task_filters()) {
-    if (o.name == "cgroup") o.by_letter = not_a_parent;
-    all.push_back(std::move(o));
-  }
+  for (auto& o : shared::task_filters())
+    all.push_back(o.name == "cgroup" ? shared::cgroup_not("a process", "ppid") : std::move(o));
   all.push_back(shared::ppid(0, setting(&Opt::wanted_parent)));
   all.push_back(interval());
   all.push_back(shared::duration('d'));
@@ -137,6 +126,14 @@ TOOL(syscount) {
                     {"In which system calls does the time go?", "syscount -L -p 1234 -i 1"},
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"}},
+      .differs = {{Difference::bcc,
+                   "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
+                   "process is --ppid."},
+                  {Difference::both,
+                   "A call that a signal interrupts and that goes on counts once."},
+                  {Difference::libbpf_tools,
+                   "Calls of 32-bit programs have the names of their own table. There they "
+                   "have those of 64-bit calls of the same number."}},
       .object = skeleton<syscount_bpf>(),
       .positionals = shared::interval_count(),
       .options = options(),

@@ -20,7 +20,7 @@ const Json* of_cpu(const Report& report, std::uint64_t cpu) {
 TOOL_TEST(Runqlen, TotalIsWhatTasksWaited) {
   require_tool("runqlen");
   Workload workload("runqueue", {"--threads", "4", "--ms", "1500"}, kLinger);
-  Tracer tracer("runqlen", {"--json", "--strict", "-C", "-F", "999"});
+  Tracer tracer("runqlen", {"--json", "--strict", "-C", "-f", "999"});
   workload.release();
   auto truth = workload.truth();
   auto report = tracer.stop();
@@ -45,7 +45,7 @@ TOOL_TEST(Runqlen, TotalIsWhatTasksWaited) {
 TOOL_TEST(Runqlen, Occupancy) {
   require_tool("runqlen");
   Workload workload("runqueue", {"--threads", "3", "--ms", "1000"}, kLinger);
-  Tracer tracer("runqlen", {"--json", "-C", "-O", "-F", "999"});
+  Tracer tracer("runqlen", {"--json", "-C", "-O", "-f", "999"});
   workload.release();
   auto truth = workload.truth();
   auto report = tracer.stop();
@@ -70,7 +70,7 @@ TOOL_TEST(Runqlen, TextIsTheKnownHistogram) {
 
 TOOL_TEST(Runqlen, FrequenciesOutOfRange) {
   for (auto* bad : {"0", "20001", "x"}) {
-    auto result = run({tool_path("runqlen"), "-F", bad});
+    auto result = run({tool_path("runqlen"), "-f", bad});
     EXPECT_EQ(result.status, 2) << bad;
     EXPECT_NE(result.err.find("is not a number from 1 to "), std::string::npos) << result.err;
   }

@@ -75,6 +75,11 @@ TEST(Complete, OptionsOfATool) {
   EXPECT_FALSE(offered({"runqlat", "--json", "--"}).contains("--csv"));
   EXPECT_FALSE(offered({"offcputime", "-U", "--"}).contains("--kernel-stacks-only"));
   EXPECT_TRUE(offered({"offcputime", "--"}).contains("--kernel-stacks-only"));
+  // Nor those that say nothing beside another one, or without it.
+  EXPECT_TRUE(offered({"vmscan", "--"}).contains("--extended"));
+  EXPECT_FALSE(offered({"vmscan", "-d", "--"}).contains("--extended"));
+  EXPECT_FALSE(offered({"drsnoop", "--perf"}).contains("--perf-max-stack-depth"));
+  EXPECT_TRUE(offered({"drsnoop", "-K", "--perf"}).contains("--perf-max-stack-depth"));
 }
 
 TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
@@ -82,7 +87,14 @@ TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
     auto tool = build(entry);
     auto all = offered({"--"}, tool.name.data());
     for (auto& o : all_options(tool)) {
-      EXPECT_TRUE(all.contains(fmt::format("--{}", o.name))) << tool.name;
+      auto name = fmt::format("--{}", o.name);
+      if (o.belongs_to.empty() || o.belongs_to.starts_with('!')) {
+        EXPECT_TRUE(all.contains(name)) << tool.name << name;
+      } else {
+        auto first = fmt::format("--{}", o.belongs_to.substr(0, o.belongs_to.find('|')));
+        EXPECT_FALSE(all.contains(name)) << tool.name << name;
+        EXPECT_TRUE(offered({first, "--"}, tool.name.data()).contains(name)) << tool.name << name;
+      }
       if (o.metavar.empty()) continue;
       // A value is never completed as an option.
       for (auto& word : offered({fmt::format("--{}", o.name), ""}, tool.name.data()))

@@ -3,6 +3,7 @@
 #include <rapidjson/document.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -43,6 +44,12 @@ std::vector<std::string> lines(const std::string& text) {
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) all.push_back(line);
   return all;
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;
+  return count;
 }
 
 /// "line 12: 'old' has become 'new'", or empty.
@@ -124,7 +131,7 @@ TEST(Documents, FitATerminalAndName) {
 
 TEST(Documents, PagesLeadToPagesThatAreThere) {
   auto pages = man_pages();
-  EXPECT_EQ(pages.size(), registry().size() + 2);
+  EXPECT_EQ(pages.size(), registry().size() + 3);
   auto& index = pages.at("man8/coretap.8");
   for (auto& entry : registry()) {
     auto page = page_of(entry.name);
@@ -181,6 +188,48 @@ TEST(Documents, OptionsOfAllToolsAreOnTheCommonPage) {
       }
     }
   }
+}
+
+TEST(Documents, OptionsSayToWhatTheyBelong) {
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto page = man_page(tool);
+    for (auto& o : all_options(tool)) {
+      if (o.belongs_to.empty()) continue;
+      auto at = page.find(fmt::format("Fl -{}", o.name), page.find(".Sh OPTIONS"));
+      ASSERT_NE(at, page.npos) << tool.name << o.name;
+      bool own = std::any_of(tool.options.begin(), tool.options.end(),
+                             [&](auto& each) { return each.name == o.name; });
+      // Those of all tools are in one list; what is to be said of them is behind it.
+      auto said = page.find("\nOnly with", at);
+      EXPECT_LT(said, page.find(own ? "\n.It" : "\n.Sh", at)) << tool.name << o.name;
+    }
+  }
+  EXPECT_NE(man_page(build(*find_tool("vmscan"))).find("\nOnly without\n.Fl -distributed ."),
+            std::string::npos);
+}
+
+TEST(Documents, DifferencesAreInBothPages) {
+  auto migrate = man_pages().at("man7/coretap-migrate.7");
+  auto after = [](const std::string& page, const std::string& heading) {
+    auto at = page.find(heading);
+    return at == page.npos ? "" : page.substr(at, page.find("\n.S", at + 1) - at);
+  };
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto own = after(man_page(tool), "\n.Sh DIFFERENCES\n");
+    auto there = after(migrate, fmt::format("\n.Ss {}\n", tool.name));
+    EXPECT_EQ(own.empty(), tool.differs.empty() && tool.elsewhere.empty()) << tool.name;
+    EXPECT_EQ(there.empty(), own.empty()) << tool.name;
+    for (auto& refused : tool.elsewhere) {
+      auto item = refused.name.empty() ? fmt::format("Fl {}\n", refused.letter)
+                                       : fmt::format("Fl -{}\n", refused.name);
+      EXPECT_NE(own.find(item), own.npos) << own;
+      EXPECT_NE(there.find(item), there.npos) << there;
+    }
+    EXPECT_EQ(count_of(there, "\n.It bcc"), count_of(own, "\n.It bcc")) << tool.name;
+  }
+  EXPECT_NE(migrate.find(".It Fl -cgroupmap\n"), migrate.npos) << "what no tool has";
 }
 
 TEST(Documents, NameTheToolAsItWasCalled) {

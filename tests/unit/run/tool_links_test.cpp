@@ -122,5 +122,59 @@ TEST_F(Link, RemovesOnlyLinksToTheExecutableThatAreCalledAfterTools) {
   EXPECT_TRUE(fs::exists(executable_));
 }
 
+TEST_F(Link, TheRecordNamesEachDirectoryOnce) {
+  auto record = root_ / "state/links";
+  ASSERT_TRUE(record_directory(record, root_ / "usr/sbin"));
+  EXPECT_FALSE(fs::exists(root_ / "state")) << "no package, no record";
+  fs::create_directory(root_ / "state");
+  for (int i = 0; i < 2; i++) {
+    ASSERT_TRUE(record_directory(record, root_ / "usr/sbin"));
+    ASSERT_TRUE(record_directory(record, root_ / "usr/local/../local/bin"));
+  }
+  std::ifstream in(record);
+  std::set<std::string> lines;
+  for (std::string line; std::getline(in, line);) EXPECT_TRUE(lines.insert(line).second) << line;
+  auto real = fs::canonical(root_);
+  EXPECT_EQ(lines, (std::set<std::string>{real / "usr/sbin", real / "usr/local/bin"}));
+  EXPECT_FALSE(record_directory(record, root_ / "none"));
+  fs::create_directory(root_ / "a\nb");
+  EXPECT_FALSE(record_directory(record, root_ / "a\nb"));
+}
+
+TEST_F(Link, RemovesAllThatTheRecordNames) {
+  auto record = root_ / "state/links", odd = root_ / "odd place", bin = root_ / "usr/local/bin";
+  for (auto& directory : {root_ / "state", odd}) fs::create_directory(directory);
+  ASSERT_TRUE(make_links(executable_, odd, "ct-"));
+  ASSERT_TRUE(record_directory(record, odd));
+  ASSERT_TRUE(make_links(executable_, bin, ""));
+  fs::remove(odd / "ct-runqlat");
+  file(odd / "ct-runqlat");
+  auto other = file(root_ / "usr/sbin/other");
+  fs::remove(odd / "ct-opensnoop");
+  fs::create_symlink(other, odd / "ct-opensnoop");
+  std::ofstream(record, std::ios::app) << "/no/such/place\nrelative\n";
+  auto removed = remove_all_links(executable_, {bin}, record);
+  ASSERT_TRUE(removed) << removed.error().what;
+  EXPECT_EQ(*removed, 2 * tools_ - 2);
+  EXPECT_EQ(names(odd), (std::set<std::string>{"ct-opensnoop", "ct-runqlat"}));
+  EXPECT_TRUE(names(bin).empty());
+  EXPECT_FALSE(fs::exists(record));
+}
+
+TEST_F(Link, ARecordThatOthersCanWriteIsRefused) {
+  auto record = root_ / "state/links", bin = root_ / "usr/local/bin", odd = root_ / "odd";
+  for (auto& directory : {root_ / "state", odd}) fs::create_directory(directory);
+  for (auto& directory : {bin, odd}) ASSERT_TRUE(make_links(executable_, directory, ""));
+  ASSERT_TRUE(record_directory(record, odd));
+  fs::permissions(record, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_FALSE(record_directory(record, bin));
+  EXPECT_FALSE(remove_all_links(executable_, {bin}, record));
+  EXPECT_TRUE(names(bin).empty()) << "the usual directories do not depend on it";
+  EXPECT_EQ(names(odd).size(), tools_);
+  fs::remove(record);
+  fs::create_symlink(file(root_ / "elsewhere"), record);
+  EXPECT_FALSE(remove_all_links(executable_, {bin}, record));
+}
+
 }  // namespace
 }  // namespace coretap

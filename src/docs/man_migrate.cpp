@@ -1,0 +1,118 @@
+// coretap-migrate(7): for users of bcc and libbpf-tools, from what the tools declare.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/help.hpp"
+#include "cli/parser.hpp"
+#include "docs/man.hpp"
+#include "docs/man_parts.hpp"
+
+namespace coretap {
+
+namespace {
+
+std::string_view words_of(Difference::Where where) {
+  switch (where) {
+    case Difference::bcc:
+      return "bcc";
+    case Difference::libbpf_tools:
+      return "libbpf-tools";
+    case Difference::both:
+      return "bcc and libbpf-tools";
+  }
+  return {};
+}
+
+void refused_item(Page& p, const Elsewhere& option) {
+  std::string names;
+  if (option.letter) names = fmt::format("Fl {}", option.letter);
+  if (!option.name.empty())
+    names += fmt::format("{}Fl -{}", names.empty() ? "" : " , ", option.name);
+  p.item(names);
+  p.prose(sentence(fmt::format("refused: {}", option.instead)));
+}
+
+void in_general(Page& p) {
+  p.section("ALL TOOLS");
+  p.begin("-bullet");
+  for (
+      std::string_view words :
+      {"Tools are called coretap TOOL, or by links that coretap link makes, with a prefix where "
+       "another suite has these names: coretap link --prefix ct- /usr/local/sbin.",
+       "No compiler, kernel headers or Python are needed, and most tools need no kprobes; "
+       "--explain prints which attach points a tool uses.",
+       "Letters of options mean what they mean in libbpf-tools and bcc. Where these two differ, the "
+       "page of the tool says which of them it follows. Long names mean the same in all tools, and "
+       "may be written with underscores.",
+       "An option that is not here is refused, and the message names what to use instead.",
+       "-n or --name looks for a part of the command name. --comm compares whole names, and takes "
+       "a list.",
+       "Only data goes to standard output. The line that says that tracing starts, notes and the "
+       "ledger go to standard error, so that output can be piped as it is.",
+       "Events that were lost, not shown or not matched are counted and reported when tracing ends; "
+       "with --strict lost data makes the exit status 4.",
+       "--json and --csv are in all tools, with the same names and units; -o writes to a file.",
+       "Filters by pid, thread, user, command name, cgroup, container and systemd unit are in all "
+       "tools that see tasks, and -- COMMAND traces a command from its start."}) {
+    p.item("");
+    p.prose(words);
+  }
+  p.end();
+  p.macro("Ss Options that no tool has");
+  p.begin("-tag -width Ds");
+  for (auto& option : refused_by_all()) refused_item(p, option);
+  p.end();
+}
+
+}  // namespace
+
+bool has_differences(const Tool& tool) { return !tool.differs.empty() || !tool.elsewhere.empty(); }
+
+void differences(Page& p, const Tool& tool) {
+  if (!has_differences(tool)) return;
+  p.begin("-tag -width Ds");
+  for (auto where : {Difference::both, Difference::bcc, Difference::libbpf_tools}) {
+    bool first = true;
+    for (auto& d : tool.differs) {
+      if (d.where != where) continue;
+      if (first) p.item(inline_words(words_of(where)));
+      first = false;
+      p.prose(d.what);
+    }
+  }
+  for (auto& option : tool.elsewhere) refused_item(p, option);
+  p.end();
+}
+
+std::string migrate_man_page() {
+  Page p("coretap-migrate", 7, "what differs in coretap for users of bcc and libbpf-tools");
+  p.section("DESCRIPTION");
+  p.prose(
+      "Most command lines of the tools of bcc and libbpf-tools work here with the same meaning and "
+      "columns. This page lists what differs, and why. In what follows, here is coretap and there "
+      "is the other suite.");
+  in_general(p);
+  p.section("BY TOOL");
+  p.prose(
+      "Tools that are not listed are in neither suite. Refused options are followed by what to use.");
+  std::vector<Tool> tools;
+  for (auto& entry : registry())
+    if (auto tool = build(entry); has_differences(tool)) tools.push_back(std::move(tool));
+  std::sort(tools.begin(), tools.end(), [](auto& a, auto& b) { return a.name < b.name; });
+  for (auto& tool : tools) {
+    p.macro(fmt::format("Ss {}", tool.name));
+    differences(p, tool);
+    std::string names;
+    for (auto& o : tool.options)
+      if (!o.alias.empty())
+        names += fmt::format("{} --{} is --{}", names.empty() ? "" : ",", o.alias, o.name);
+    if (!names.empty()) p.prose(fmt::format("Other names:{}.", names));
+  }
+  p.section("SEE ALSO");
+  p.macro("Xr coretap-output 7 ,");
+  p.macro("Xr coretap 8");
+  return p.finish();
+}
+
+}  // namespace coretap
