@@ -102,6 +102,7 @@ struct rq {
 	struct rt_rq rt;
 	struct dl_rq dl;
 	struct scx_rq scx;
+	struct task_struct *curr;
 	u64 clock;
 	u64 clock_task;
 	int online;

@@ -10,17 +10,9 @@
 #ifndef CORETAP_ALLOWED_IDLE_BPF_H
 #define CORETAP_ALLOWED_IDLE_BPF_H
 
-#include "lib/task.bpf.h"
+#include "lib/cpu_sets.bpf.h"
 
 OPT(bool, affinity);
-OPT(__u32, cpu_words); /* of a set, 64 CPUs each; 0: the machine has too many */
-
-#define CPU_WORDS 16
-#define CPU_SETS 64
-
-struct cpu_set {
-	u64 words[CPU_WORDS];
-};
 
 struct idle_time {
 	struct bpf_spin_lock lock;
@@ -45,14 +37,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct idle_time);
 } idle_singles SEC(".maps");
-
-/* A set's number in idle_sets. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CPU_SETS);
-	__type(key, struct cpu_set);
-	__type(value, u32);
-} idle_set_numbers SEC(".maps");
 
 struct cpu_idle {
 	u64 idle;
@@ -147,15 +131,9 @@ int idle_since_start(void *ctx)
 	return 0;
 }
 
-#define IDLE_SINGLE 0x80000000 /* | the CPU's number */
-#define IDLE_UNKNOWN 0xffffffff
-
-/* Wake-ups and switches come with interrupts disabled: nothing of their kind interrupts one. */
-CPU_SLOTS(set_scratch, struct cpu_set);
-
-/* This place for the set in the scratch; 0: it is another one's, or there is no such place. */
-__noinline int claim_set(u32 number, u64 now)
+__noinline int claim_set(u32 number)
 {
+	u64 now = bpf_ktime_get_ns();
 	struct idle_time *t = bpf_map_lookup_elem(&idle_sets, &number);
 	struct cpu_set *set = cpu_slot(&set_scratch);
 	int taken = 0;
@@ -173,45 +151,6 @@ __noinline int claim_set(u32 number, u64 now)
 	return taken;
 }
 
-/* The number of a set that is not known yet. */
-inline_ u32 add_set(struct cpu_set *set, u64 now)
-{
-	struct cpu_set *scratch = cpu_slot(&set_scratch);
-
-	if (!scratch)
-		return IDLE_UNKNOWN;
-	*scratch = *set;
-	for (u32 i = 0; i < CPU_SETS; i++) {
-		u32 number = i, *known;
-
-		if (!claim_set(i, now))
-			continue;
-		/* Another CPU may have been first: then its number holds, and this one is unused.
-		 */
-		bpf_map_update_elem(&idle_set_numbers, set, &number, BPF_NOEXIST);
-		known = bpf_map_lookup_elem(&idle_set_numbers, set);
-		return known ? *known : IDLE_UNKNOWN;
-	}
-	return IDLE_UNKNOWN;
-}
-
-/* Which CPUs the task may use now: what idle_so_far() takes. */
-inline_ u32 allowed_cpus(struct task_struct *t, u64 now)
-{
-	struct cpu_set set = {};
-	u32 size = cpu_words * 8, *number;
-
-	if (!size || size > sizeof(set))
-		return IDLE_UNKNOWN;
-	/* One that has disabled its migration has a set of its own, of the CPU where it is. */
-	if (t->nr_cpus_allowed == 1 || (u64)t->cpus_ptr != (u64)&t->cpus_mask)
-		return IDLE_SINGLE | task_cpu(t);
-	if (bpf_probe_read_kernel(set.words, size, t->cpus_ptr))
-		return IDLE_UNKNOWN;
-	number = bpf_map_lookup_elem(&idle_set_numbers, &set);
-	return number ? *number : add_set(&set, now);
-}
-
 /* Time with an idle CPU among these until now; only differences mean something. */
 inline_ u64 idle_so_far(u32 allowed, u64 now)
 {
@@ -219,14 +158,14 @@ inline_ u64 idle_so_far(u32 allowed, u64 now)
 	struct idle_time *t;
 	u64 total;
 
-	if (allowed & IDLE_SINGLE)
+	if (allowed & SINGLE_CPU)
 		t = bpf_map_lookup_elem(&idle_singles, &number);
 	else
 		t = bpf_map_lookup_elem(&idle_sets, &number);
 	if (!t)
 		return 0;
 	bpf_spin_lock(&t->lock);
-	if (allowed & IDLE_SINGLE) /* its first idle time may have begun before tracing */
+	if (allowed & SINGLE_CPU) /* its first idle time may have begun before tracing */
 		idle_is(t, idle_word(number / 64) >> (number & 63) & 1, now);
 	total = t->total + (t->idle ? since(t->since, now) : 0);
 	bpf_spin_unlock(&t->lock);

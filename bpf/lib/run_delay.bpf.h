@@ -91,8 +91,8 @@ inline_ int enqueue(struct task_struct *t, u64 now)
 	w->delay = now;
 	if (!affinity)
 		return 0;
-	w->allowed = tracing_since ? allowed_cpus(t, now) : IDLE_UNKNOWN;
-	if (w->allowed != IDLE_UNKNOWN)
+	w->allowed = tracing_since ? allowed_cpus(t) : CPUS_UNKNOWN;
+	if (w->allowed != CPUS_UNKNOWN)
 		w->idle = idle_so_far(w->allowed, now);
 	return 0;
 }
@@ -100,7 +100,7 @@ inline_ int enqueue(struct task_struct *t, u64 now)
 /* Where the CPUs that it may use have changed meanwhile the part is not known. */
 inline_ void split_wait(struct waited *wait, struct wait *w, struct task_struct *t, u64 now)
 {
-	if (w->allowed == IDLE_UNKNOWN || allowed_cpus(t, now) != (u32)w->allowed)
+	if (w->allowed == CPUS_UNKNOWN || allowed_cpus(t) != (u32)w->allowed)
 		return;
 	wait->idle_known = true;
 	wait->idle_ns = since(w->idle, idle_so_far(w->allowed, now));

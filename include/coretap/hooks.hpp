@@ -34,6 +34,9 @@ inline Need has_arguments(std::string_view tracepoint, int count) {
 struct Sampling {
   std::uint64_t hz = 0;
   std::uint64_t period = 0;
+  bool one_cpu = false;  ///< only on the first one: the program looks at all
+
+  Sampling on_one_cpu() const { return {hz, period, true}; }
 };
 inline Sampling at_hz(std::uint64_t hz) { return {.hz = hz}; }
 inline Sampling every(std::uint64_t period) { return {.period = period}; }

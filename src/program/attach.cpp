@@ -65,7 +65,10 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
 Result<Links> attach_sampled(bpf_program* program, const Config& config, const Plan& plan,
                              std::vector<int> cpus) {
   auto& asked = config.sampling;
-  auto sampling = asked.hz || asked.period ? asked : plan.sampling(bpf_program__name(program));
+  auto own = plan.sampling(bpf_program__name(program));
+  auto sampling = asked.hz || asked.period ? asked : own;
+  if (own.one_cpu)
+    std::erase_if(cpus, [first = online_cpus().front()](int cpu) { return cpu != first; });
   if (config.cpu)
     std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*config.cpu); });
   auto section = split_section(bpf_program__section_name(program));
