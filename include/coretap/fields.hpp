@@ -1,5 +1,6 @@
 // Fields of a record: one list gives table columns, JSON and CSV keys, and the man page's section.
 #pragma once
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,9 +24,17 @@ namespace coretap {
 /// Names of a stack's frames, the innermost first.
 using Frames = std::vector<std::string>;
 
+/// A list of words: an array in JSON, one line in tables and CSV.
+struct TextList {
+  std::vector<std::string> each;
+  std::string line;
+
+  auto operator<=>(const TextList&) const = default;
+};
+
 /// What a field holds, before it is written. Text comes from outside: never trusted.
-using Value =
-    std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool, Frames>;
+using Value = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string, bool,
+                           Frames, TextList>;
 
 /// How a field is shown. JSON and CSV have the raw value, with the unit in the key.
 class Config;
@@ -213,7 +222,7 @@ Value to_value(const T& v) {
     return std::string(v, strnlen(v, sizeof(T)));
   } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, double> ||
                        std::is_same_v<T, Value> || std::is_same_v<T, bool> ||
-                       std::is_same_v<T, Frames>) {
+                       std::is_same_v<T, Frames> || std::is_same_v<T, TextList>) {
     return v;
   } else if constexpr (std::is_signed_v<T>) {
     return static_cast<std::int64_t>(v);

@@ -34,6 +34,7 @@ OutputKey key_of(const Field& field, const void* record, std::string_view when =
 
 /// The same for CSV, which has no arrays.
 OutputKey csv_key_of(const Field& field, const void* record, std::string_view when = {});
+OutputKey csv_key(const Field& field, std::size_t record_size, std::string_view when = {});
 
 /// Keys that several kinds have.
 OutputKey type_key(const std::string& type);

@@ -28,6 +28,7 @@ class HistogramLayout : public AggregateLayout {
     if (s.config.format != OutputFormat::csv) return;
     std::string header = "time,";
     for (auto* key : keys_) header += fmt::format("{},", key->key);
+    for (auto& t : report_.totals) header += fmt::format("{},", t.key);
     for (auto& k : slot_keys(scale_)) header += k.name + (k.name == "count" ? "" : ",");
     s.out.line(header);
   }
@@ -48,8 +49,11 @@ class HistogramLayout : public AggregateLayout {
         text(s, row, h);
     }
     // Of an interval in which nothing happened too, where there is one histogram.
-    if (r.rows.empty() && keys_.empty() && s.config.format == OutputFormat::json)
+    if (!r.rows.empty() || !keys_.empty()) return;
+    if (s.config.format == OutputFormat::json)
       json(s, r, nullptr, hist{});
+    else if (s.config.format == OutputFormat::csv)
+      csv(s, r, {}, hist{});
   }
 
  private:
@@ -79,10 +83,16 @@ class HistogramLayout : public AggregateLayout {
     std::string keys;
     for (auto* k : keys_)
       keys += csv_value(*k, k->read(row.data(), s.names.context), s.names) + ',';
-    for (int i = 0; i < HIST_SLOTS; i++)
-      if (h.slots[i])
-        s.out.line(fmt::format("{},{}{},{},{}", r.stamp, keys, scale_.from(i), scale_.below(i),
-                               h.slots[i]));
+    for (auto& t : report_.totals)
+      keys += csv_value(t, t.read(r.totals.data(), s.names.context), s.names) + ',';
+    bool any = false;
+    for (int i = 0; i < HIST_SLOTS; i++) {
+      if (!h.slots[i]) continue;
+      s.out.line(
+          fmt::format("{},{}{},{},{}", r.stamp, keys, scale_.from(i), scale_.below(i), h.slots[i]));
+      any = true;
+    }
+    if (!any && !report_.totals.empty()) s.out.line(fmt::format("{},{},,0", r.stamp, keys));
   }
 
   void text(Session& s, const std::string& row, const hist& h) const {

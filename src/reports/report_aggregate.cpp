@@ -315,7 +315,12 @@ class AggregateKind : public ReportKind {
     std::vector<OutputKey> all = {time_key()};
     if (report_.layout == AggregateReport::histograms) {
       for (auto& f : report_.fields) all.push_back(of(f, f.shown_with));
-      for (auto& k : slot_keys(report_.scale)) all.push_back(k);
+      for (auto& f : report_.totals) all.push_back(key(f, report_.totals_size));
+      for (auto& k : slot_keys(report_.scale)) {
+        all.push_back(k);
+        // Totals are reported without values too.
+        if (!report_.totals.empty() && k.name != "count") all.back().type = "integer or null";
+      }
     } else {
       for (auto& k : columns()) all.push_back(k);
     }
@@ -386,9 +391,13 @@ class AggregateKind : public ReportKind {
                           report_.extension));
     if (!report_.totals.empty()) {
       m.prose(fmt::format(
-          "Above it stands \"{}\", since tracing began; in JSON these are keys of the report:",
+          "Above it stands \"{}\", since tracing began; JSON has these as keys of the report, CSV as "
+          "columns of each of its rows:",
           report_.totals_title));
       m.fields(report_.totals);
+      m.prose(
+          "In CSV a report without values is one row with empty ranges and the count 0, so that its "
+          "totals are there.");
     }
     if (report_.fields.empty()) return;
     m.paragraph();

@@ -204,7 +204,7 @@ class EventKind : public ReportKind {
   std::vector<OutputKey> csv() const override {
     std::vector<OutputKey> all = {time_key(), monotonic_key()};
     for (auto& f : report_.fields)
-      if (!f.table_only) all.push_back(key(f, report_.record_size, f.only_with));
+      if (!f.table_only) all.push_back(csv_key(f, report_.record_size, f.only_with));
     if (!report_.stack_when.empty()) all.push_back(folded_kernel_stack_key(report_.stack_when));
     if (!report_.callers_when.empty())
       all.push_back(key("user_stack", "string",

@@ -399,6 +399,8 @@ void show(std::string& line, const Format& format, const Value& value, const Nam
     line += *b ? "yes" : "no";
   else if (auto* frames = std::get_if<Frames>(&value))
     line += folded(*frames);
+  else if (auto* words = std::get_if<TextList>(&value))
+    append_printable(line, words->line);
   else
     line += '-';
   auto wanted = static_cast<std::size_t>(std::abs(format.width));

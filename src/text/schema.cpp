@@ -27,6 +27,8 @@ std::string unit_of(std::string_view key) {
   return {};
 }
 
+constexpr char kArray[] = "array of strings";
+
 /// What the field's reader gives for an empty record tells its type.
 std::string type_of(const Field& f, const Value& value) {
   if (names_things(f.format))
@@ -34,7 +36,8 @@ std::string type_of(const Field& f, const Value& value) {
   if (std::holds_alternative<std::string>(value)) return "string";
   if (std::holds_alternative<bool>(value)) return "boolean";
   if (std::holds_alternative<double>(value)) return "number";
-  if (std::holds_alternative<Frames>(value)) return "array of strings";
+  if (std::holds_alternative<Frames>(value) || std::holds_alternative<TextList>(value))
+    return kArray;
   if (std::holds_alternative<std::int64_t>(value))
     return f.format.kind == Format::thousandths ? "number" : "integer";
   if (std::holds_alternative<std::uint64_t>(value))
@@ -69,13 +72,21 @@ OutputKey key_of(const Field& f, const void* record, std::string_view when) {
 }
 
 OutputKey csv_key_of(const Field& f, const void* record, std::string_view when) {
-  if (f.format.kind != Format::stack) return key_of(f, record, when);
-  return key(std::string(f.key), "string", std::string(f.doc) + kFolded, when);
+  if (f.format.kind == Format::stack)
+    return key(std::string(f.key), "string", std::string(f.doc) + kFolded, when);
+  auto k = key_of(f, record, when);
+  if (k.type == kArray) k.type = "string";
+  return k;
 }
 
 OutputKey key(const Field& f, std::size_t record_size, std::string_view when) {
   std::vector<std::uint64_t> zeros(record_size / 8 + 1);
   return key_of(f, zeros.data(), when);
+}
+
+OutputKey csv_key(const Field& f, std::size_t record_size, std::string_view when) {
+  std::vector<std::uint64_t> zeros(record_size / 8 + 1);
+  return csv_key_of(f, zeros.data(), when);
 }
 
 OutputKey type_key(const std::string& type) {
@@ -85,8 +96,7 @@ OutputKey time_key() { return key("time", "string", "wall clock, ISO 8601 with z
 OutputKey monotonic_key() { return key("monotonic_ns", "integer", "the kernel's monotonic clock"); }
 
 OutputKey kernel_stack_key(std::string_view when) {
-  return key("kernel_stack", "array of strings", std::string("kernel stack") + kInnermostFirst,
-             when);
+  return key("kernel_stack", kArray, std::string("kernel stack") + kInnermostFirst, when);
 }
 
 OutputKey folded_kernel_stack_key(std::string_view when) {
@@ -94,7 +104,7 @@ OutputKey folded_kernel_stack_key(std::string_view when) {
 }
 
 std::vector<OutputKey> user_stack_keys(std::string_view when) {
-  return {key("user_stack", "array of strings", std::string("user stack") + kInnermostFirst, when),
+  return {key("user_stack", kArray, std::string("user stack") + kInnermostFirst, when),
           key("user_stack_truncated", "string or null",
               "why the user stack ends too early, such as \"no mapping\"; null: it is whole", when),
           key("user_stack_guessed", "integer",

@@ -6,6 +6,16 @@
 
 namespace coretap {
 
+namespace {
+
+void json_array(JsonLine& line, const std::vector<std::string>& all) {
+  line.begin_array();
+  for (auto& text : all) line.text(text);
+  line.end_array();
+}
+
+}  // namespace
+
 void json_value(JsonLine& line, const Field& field, const Value& value, const Names& names) {
   if (auto* n = std::get_if<std::uint64_t>(&value)) {
     if (names_things(field.format))
@@ -30,9 +40,9 @@ void json_value(JsonLine& line, const Field& field, const Value& value, const Na
   } else if (auto* b = std::get_if<bool>(&value)) {
     line.boolean(*b);
   } else if (auto* frames = std::get_if<Frames>(&value)) {
-    line.begin_array();
-    for (auto& frame : *frames) line.text(frame);
-    line.end_array();
+    json_array(line, *frames);
+  } else if (auto* words = std::get_if<TextList>(&value)) {
+    json_array(line, words->each);
   } else {
     line.null();
   }
@@ -59,6 +69,7 @@ std::string csv_value(const Field& field, const Value& value, const Names& names
   if (auto* s = std::get_if<std::string>(&value)) return csv_field(*s);
   if (auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
   if (auto* frames = std::get_if<Frames>(&value)) return csv_field(folded(*frames));
+  if (auto* words = std::get_if<TextList>(&value)) return csv_field(words->line);
   return {};
 }
 

@@ -16,8 +16,6 @@ namespace {
 
 Value failed(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
 std::int64_t result(const Event& e) { return e.ret; }
-bool incomplete(const Event& e) { return e.what & (EXECSNOOP_CUT | EXECSNOOP_NO_ARGS); }
-
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
@@ -41,26 +39,45 @@ bool is_script(const Event& e) {
   return take_word(rest) == file || take_word(rest) == file;
 }
 
-/// The words as the program gets them; one that is empty shows in quotes only.
-std::string words_of(const Event& e, std::string_view first) {
+struct Arguments {
+  std::vector<std::string_view> words;  ///< as the program gets them
+  bool incomplete;
+};
+
+/// Without those that --max-args leaves out.
+Arguments arguments_of(const Event& e) {
+  Arguments all{{}, (e.what & (EXECSNOOP_CUT | EXECSNOOP_NO_ARGS)) != 0};
   auto rest = text_of(e, e.args);
-  std::string line;
-  for (std::uint32_t n = 0; !rest.empty(); n++) {
-    if (n == e.max_args && e.max_args) return line + " ...";
-    auto word = take_word(rest);
-    if (n == 0 && !first.empty()) word = first;
-    if (n) line += ' ';
-    line += e.what & EXECSNOOP_QUOTE ? quoted(word) : std::string(word);
-  }
-  if (e.what & EXECSNOOP_NO_ARGS && line.empty()) line = text_of(e, e.file);
-  return incomplete(e) ? line + " ..." : line;
+  while (!rest.empty() && (!e.max_args || all.words.size() < e.max_args))
+    all.words.push_back(take_word(rest));
+  all.incomplete |= !rest.empty();
+  return all;
 }
 
-std::string arguments(const Event& e) { return words_of(e, {}); }
+bool incomplete(const Event& e) { return arguments_of(e).incomplete; }
+
+/// On one line, where a word that is empty shows in quotes only.
+std::string line_of(const Event& e, const Arguments& all) {
+  std::string line;
+  for (auto& word : all.words) {
+    if (&word != &all.words.front()) line += ' ';
+    line += e.what & EXECSNOOP_QUOTE ? quoted(word) : std::string(word);
+  }
+  if (line.empty() && e.what & EXECSNOOP_NO_ARGS) line = text_of(e, e.file);
+  return all.incomplete ? line + " ..." : line;
+}
+
+TextList arguments(const Event& e) {
+  auto all = arguments_of(e);
+  return {{all.words.begin(), all.words.end()}, line_of(e, all)};
+}
 
 /// The same with the file in place of the name that the program is called by.
 std::string command_line(const Event& e) {
-  return words_of(e, is_script(e) ? std::string_view() : text_of(e, e.file));
+  auto all = arguments_of(e);
+  if (auto file = text_of(e, e.file); !all.words.empty() && !file.empty() && !is_script(e))
+    all.words.front() = file;
+  return line_of(e, all);
 }
 
 Option print_parent() {
@@ -89,7 +106,8 @@ TOOL(execsnoop) {
           "One line per successful exec, with --fails also one per failed attempt. PCOMM is the new "
           "name of the process (of a failed attempt: the old one), RET is 0 or the error. ARGS is the file and the arguments that the new program got, up to 4096 "
           "bytes; ' ...' stands for what is missing. args in JSON and CSV has the program's own "
-          "name first, as the program got it; file has the file.\n\n"
+          "name first, as the program got it; file has the file. In JSON it is an array, without "
+          "quotes, and incomplete is true where arguments are missing.\n\n"
           "Filters apply to the names and ids after the exec; for failed attempts, to those of the "
           "process that made them.\n\n"
           "Not seen: failed attempts of 32-bit programs on a 64-bit kernel and through io_uring.",

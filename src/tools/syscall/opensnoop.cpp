@@ -8,6 +8,7 @@
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "kernel/flags.hpp"
 #include "opensnoop.skel.h"
 
 using namespace coretap;
@@ -16,37 +17,8 @@ using Rodata = rodata_of<opensnoop_bpf>;
 
 namespace {
 
-struct NamedFlag {
-  std::string_view name;
-  std::uint32_t mask, value;
-};
-
-// Some flags have another's bit as part of them.
-constexpr NamedFlag kFlags[] = {
-    {"O_RDONLY", O_ACCMODE, O_RDONLY},
-    {"O_WRONLY", O_ACCMODE, O_WRONLY},
-    {"O_RDWR", O_ACCMODE, O_RDWR},
-    {"O_CREAT", O_CREAT, O_CREAT},
-    {"O_EXCL", O_EXCL, O_EXCL},
-    {"O_NOCTTY", O_NOCTTY, O_NOCTTY},
-    {"O_TRUNC", O_TRUNC, O_TRUNC},
-    {"O_APPEND", O_APPEND, O_APPEND},
-    {"O_NONBLOCK", O_NONBLOCK, O_NONBLOCK},
-    {"O_NDELAY", O_NDELAY, O_NDELAY},
-    {"O_DSYNC", O_DSYNC, O_DSYNC},
-    {"O_SYNC", O_SYNC, O_SYNC},
-    {"O_ASYNC", O_ASYNC, O_ASYNC},
-    {"O_DIRECT", O_DIRECT, O_DIRECT},
-    {"O_DIRECTORY", O_DIRECTORY, O_DIRECTORY},
-    {"O_NOFOLLOW", O_NOFOLLOW, O_NOFOLLOW},
-    {"O_NOATIME", O_NOATIME, O_NOATIME},
-    {"O_CLOEXEC", O_CLOEXEC, O_CLOEXEC},
-    {"O_PATH", O_PATH, O_PATH},
-    {"O_TMPFILE", O_TMPFILE, O_TMPFILE},
-};
-
 Result<void> want_flag(Config& c, std::string_view text) {
-  for (auto& flag : kFlags) {
+  for (auto& flag : open_flag_words()) {
     if (flag.name != text) continue;
     auto list = setting(&Rodata::wanted_flags);
     std::size_t at = list.offset;
@@ -54,7 +26,7 @@ Result<void> want_flag(Config& c, std::string_view text) {
       if (edit.target.offset == at) at += 8;
     if (at >= list.offset + list.size)
       return Error{"--flag-filter: too many flags", {}, "name fewer", kUsage};
-    c.set({at, 8}, static_cast<std::uint64_t>(flag.mask) << 32 | flag.value);
+    c.set({at, 8}, flag.mask() << 32 | flag.value);
     return {};
   }
   return Error{fmt::format("--flag-filter: '{}' is not a flag of open(2)", text),
@@ -68,7 +40,8 @@ Option flag_filter() {
                              "only with this flag, as open(2) names it; any of several", want_flag),
                        [] {
                          std::vector<Completion> all;
-                         for (auto& flag : kFlags) all.push_back({std::string(flag.name)});
+                         for (auto& flag : open_flag_words())
+                           all.push_back({std::string(flag.name)});
                          return all;
                        });
   option.adds_up = true;

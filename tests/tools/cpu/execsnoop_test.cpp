@@ -10,18 +10,24 @@
 namespace coretap::tooltest {
 namespace {
 
-/// As JSON shows it.
+/// As JSON has it.
 std::string in_json(std::string text) {
   for (auto at = text.find('\xff'); at != text.npos; at = text.find('\xff'))
     text.replace(at, 1, "\xef\xbf\xbd");
   return text;
 }
 
-std::string joined(const Strings& words, std::string_view quote = "") {
-  std::string line;
-  for (auto& word : words)
-    line.append(line.empty() ? "" : " ").append(quote).append(unhex(word)).append(quote);
-  return in_json(line);
+/// What 4096 bytes of arguments hold, each with a terminator; the last may be cut.
+Strings taken(const Strings& hex) {
+  Strings words;
+  std::size_t room = 4096;
+  for (auto& word : hex) {
+    if (!room) break;
+    auto bytes = unhex(word);
+    words.push_back(in_json(bytes.substr(0, room)));
+    room -= std::min(room, bytes.size() + 1);
+  }
+  return words;
 }
 
 std::vector<Json> children_of(const Report& report, std::uint64_t pid) {
@@ -37,6 +43,7 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   Tracer all("execsnoop", {"--json", "-x"}), good("execsnoop", {"--json"});
   Tracer named("execsnoop", {"--json", "-l", "two words"});
   Tracer few("execsnoop", {"--json", "--max-args", "2", "-q"});
+  Tracer csv("execsnoop", {"--csv", "--max-args", "2", "-q"});
   Tracer text("execsnoop", {"-T", "-t", "-U", "-M", "-n", "runner"});
   workload.release();
   auto truth = workload.truth();
@@ -55,15 +62,12 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
     EXPECT_EQ(event["comm"].str(), "runner");
     EXPECT_EQ(event["parent_comm"].str(), "runner");
     EXPECT_EQ(event["file"].str(), unhex(tries[i]["file_hex"].str()));
-    auto line = joined(tries[i]["args_hex"].strings());
     EXPECT_EQ(event["error"].is_null(), event["ret"].i64() == 0);
-    if (event["incomplete"].boolean()) {
-      EXPECT_GT(line.size(), 4096u);
-      EXPECT_EQ(event["args"].str(), line.substr(0, 4096) + " ...");
-    } else {
-      EXPECT_LE(line.size(), 4096u);
-      EXPECT_EQ(event["args"].str(), line);
-    }
+    std::size_t bytes = 0;
+    auto args = tries[i]["args_hex"].strings();
+    for (auto& word : args) bytes += unhex(word).size() + 1;
+    EXPECT_EQ(event["incomplete"].boolean(), bytes > 4096);
+    EXPECT_EQ(event["args"].strings(), taken(args));
   }
   EXPECT_GE(report.lost("truncated"), 1u);
   EXPECT_EQ(children_of(good.stop(), pid).size(), truth["execs"].u64());
@@ -71,7 +75,9 @@ TOOL_TEST(Execsnoop, EveryTryWithItsArguments) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["pid"].u64(), tries[0]["pid"].u64());
   auto first = children_of(few.stop(), pid).at(0);
-  EXPECT_EQ(first["args"].str(), "\"--child\" \"two words\" ...");
+  EXPECT_EQ(first["args"].strings(), (Strings{"--child", "two words"}));
+  EXPECT_TRUE(first["incomplete"].boolean());
+  EXPECT_TRUE(contains(csv.stop_text(), "\"\"\"--child\"\" \"\"two words\"\" ...\"\n"));
   auto shown = text.stop_text();
   EXPECT_TRUE(safe_for_terminals(shown));
   EXPECT_TRUE(shown.starts_with("TIME ")) << shown;
@@ -126,8 +132,9 @@ TOOL_TEST(Execsnoop, LosesNothingInAStorm) {
   auto report = tracer.stop();
   EXPECT_EQ(report.lost("lost"), 0u);
   auto events = children_of(report, truth["pid"].u64());
-  auto storm = std::count_if(events.begin(), events.end(),
-                             [](auto& e) { return e["args"].str() == "--child storm"; });
+  auto storm = std::count_if(events.begin(), events.end(), [](auto& e) {
+    return e["args"].strings() == Strings{"--child", "storm"};
+  });
   EXPECT_EQ(static_cast<std::uint64_t>(storm), count);
   EXPECT_TRUE(nobody.stop().body.empty());
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <sstream>
 
 #include "../harness.hpp"
 
@@ -158,6 +159,35 @@ TOOL_TEST(Readahead, UnusedAndDropped) {
     if (slot["from_ns"].u64() >= 100'000'000) old += slot["count"].u64();
   EXPECT_GE(old + kFew, wanted) << "they lay unused for 200 ms";
   EXPECT_GT(old, 0u);
+}
+
+// The totals of each report are in CSV as in JSON; of one without values too.
+TOOL_TEST(Readahead, TotalsInCsv) {
+  require_tool("readahead");
+  Workload workload("pagecache", {"--phase", "cold"}, kLinger);
+  Tracer json("readahead", {"--json", "-p", workload.id()});
+  Tracer csv("readahead", {"--csv", "-p", workload.id()});
+  Tracer nobody("readahead", {"--csv", "-u", "54321"});
+  workload.release();
+  workload.truth();
+  auto line = json.stop().body.at(0);
+  std::istringstream lines(csv.stop_text());
+  std::string text;
+  ASSERT_TRUE(std::getline(lines, text));
+  EXPECT_EQ(text, "time,unused_pages,read_pages,used_pages,dropped_pages,from_ns,below_ns,count");
+  std::uint64_t count = 0, rows = 0;
+  for (; std::getline(lines, text); rows++) {
+    auto cells = csv_fields(text);
+    ASSERT_EQ(cells.size(), 8u) << text;
+    EXPECT_EQ(cells[1], std::to_string(line["unused_pages"].u64()));
+    EXPECT_EQ(cells[2], std::to_string(line["read_pages"].u64()));
+    EXPECT_EQ(cells[3], std::to_string(line["used_pages"].u64()));
+    EXPECT_EQ(cells[4], std::to_string(line["dropped_pages"].u64()));
+    count += std::stoull(cells[7]);
+  }
+  EXPECT_EQ(rows, line["histogram"].items().size());
+  EXPECT_EQ(count, line["count"].u64());
+  EXPECT_TRUE(nobody.stop_text().ends_with(",0,0,0,0,,,0\n"));
 }
 
 TOOL_TEST(Readahead, TextAndFilters) {

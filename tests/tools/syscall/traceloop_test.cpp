@@ -7,6 +7,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "../harness.hpp"
@@ -246,15 +248,69 @@ TOOL_TEST(Traceloop, AsTheyCome) {
   workload.release();
   auto truth = workload.truth();
   EXPECT_TRUE(tracer.process().await([&](const std::string& out, const std::string&) {
-    return contains(out,
-                    "unlinkat(dfd=AT_FDCWD, pathname=\"/no/such/directory\", flag=512) = -1 "
-                    "ENOENT (No such file or directory) <");
+    return contains(
+        out,
+        "unlinkat(dfd=AT_FDCWD, pathname=\"/no/such/directory\", flag=AT_REMOVEDIR) = -1 "
+        "ENOENT (No such file or directory) <");
   }));
   auto out = tracer.stop_text();
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'),
             static_cast<std::ptrdiff_t>(truth["calls"].u64() + truth["failed"].u64()))
       << out;
   workload.end_lingering();
+}
+
+/// Names of constants in the arguments of each call to one of these, in one order.
+Strings constants(const std::string& output, const std::set<std::string>& names) {
+  static const std::regex call(R"((?:^|\s)([a-z_0-9]+)\((.*))");
+  static const std::regex word(R"([A-Z][A-Z0-9]*_[A-Z0-9_]+|SIG[A-Z]+)");
+  static const std::regex text(R"("(\\.|[^"\\])*")");
+  Strings all;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, call) || !names.contains(match[1])) continue;
+    auto arguments = match[2].str();
+    arguments = std::regex_replace(arguments.substr(0, arguments.rfind(") = ")), text, "");
+    std::multiset<std::string> found;
+    for (std::sregex_iterator at(arguments.begin(), arguments.end(), word), end; at != end; ++at)
+      found.insert(at->str());
+    all.push_back(match[1].str());
+    for (auto& constant : found) all.back() += " " + constant;
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Flags and constants of the same programs.
+TOOL_TEST(Traceloop, ConstantsAsStraceNamesThem) {
+  require_tool("traceloop");
+  const std::set<std::string> names{"open",  "openat",     "mmap",    "mprotect", "socket",
+                                    "clone", "setsockopt", "fcntl",   "unlinkat", "pipe2",
+                                    "lseek", "access",     "shutdown"};
+  std::set<std::string> seen;
+  for (auto& command :
+       std::vector<Strings>{{workload_path("syscalls"), "--signals", "0", "--restarts", "0"},
+                            {workload_path("tcp"), "--sessions", "2"},
+                            {"sh", "-c", "echo > /dev/null; exec 7<&0 2>&7"}}) {
+    Strings other{"strace", "-f", "--"};
+    other.insert(other.end(), command.begin(), command.end());
+    Result theirs;
+    try {
+      theirs = run(other);
+    } catch (const std::exception& e) {
+      throw Skip(std::string("strace: ") + e.what());
+    }
+    Strings own{tool_path("traceloop"), "--dump-on-exit", "--"};
+    own.insert(own.end(), command.begin(), command.end());
+    auto ours = run(own);
+    ASSERT_EQ(ours.status, 0) << ours.err;
+    auto expected = constants(theirs.err, names);
+    EXPECT_EQ(constants(ours.out, names), expected);
+    for (auto& line : expected)
+      if (contains(line, " ")) seen.insert(line.substr(0, line.find(' ')));
+  }
+  EXPECT_GE(seen.size(), 5u) << ::testing::PrintToString(seen);
 }
 
 TOOL_TEST(Traceloop, IntoAFile) {

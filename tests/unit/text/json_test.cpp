@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "coretap/schema.hpp"
 #include "program/session.hpp"
 
 namespace coretap {
@@ -111,6 +112,18 @@ TEST(JsonValue, RawNumbersAndNames) {
   EXPECT_EQ(value(as::number, Value{}), R"({"v":null})");
   EXPECT_EQ(value(as::comm, std::string("a\"b")), R"({"v":"a\"b"})");
   EXPECT_EQ(value(as::text, true), R"({"v":true})");
+}
+
+TEST(JsonValue, ListsOfTextAreArrays) {
+  TextList words{{"sh", "-c", "", "a \"b\"\x1b"}, "sh -c  a \"b\"\x1b ..."};
+  EXPECT_EQ(value(as::rest, words), R"({"v":["sh","-c","","a \"b\"\u001b"]})");
+  EXPECT_EQ(value(as::rest, TextList{}), R"({"v":[]})");
+  Field field{"args", "ARGS", as::rest, ""};
+  EXPECT_EQ(csv_value(field, words, Names()), "\"sh -c  a \"\"b\"\"\\x1b ...\"");
+  EXPECT_EQ(show(as::rest, words, Names()), "sh -c  a \"b\"\\x1b ...");
+  field.read = [](const void*, const FieldContext&) -> Value { return TextList(); };
+  EXPECT_EQ(key(field, 8).type, "array of strings");
+  EXPECT_EQ(csv_key(field, 8).type, "string");
 }
 
 TEST(JsonValue, HiddenAddresses) {

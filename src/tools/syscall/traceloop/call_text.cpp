@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/config.hpp"
+#include "kernel/flags.hpp"
 #include "kernel/syscalls.hpp"
 #include "text/names.hpp"
 #include "text/sanitize.hpp"
@@ -20,15 +21,6 @@ namespace {
 
 constexpr std::uint64_t kLooksLikeAddress = 1ULL << 32;
 constexpr int kMostErrno = 4095;
-
-constexpr int kLargeFile = 0100000;  // open(2) of 64-bit programs has it without being asked
-constexpr std::pair<std::string_view, int> kOpenFlags[] = {
-    {"O_CREAT", O_CREAT},        {"O_EXCL", O_EXCL},       {"O_NOCTTY", O_NOCTTY},
-    {"O_TRUNC", O_TRUNC},        {"O_APPEND", O_APPEND},   {"O_NONBLOCK", O_NONBLOCK},
-    {"O_SYNC", O_SYNC},          {"O_DSYNC", O_DSYNC},     {"O_DIRECT", O_DIRECT},
-    {"O_LARGEFILE", kLargeFile}, {"O_TMPFILE", O_TMPFILE}, {"O_DIRECTORY", O_DIRECTORY},
-    {"O_NOFOLLOW", O_NOFOLLOW},  {"O_NOATIME", O_NOATIME}, {"O_CLOEXEC", O_CLOEXEC},
-    {"O_PATH", O_PATH},          {"O_ASYNC", O_ASYNC}};
 
 /// As C would write it, whatever it holds.
 std::string quoted(const CallText& text) {
@@ -78,27 +70,6 @@ CallRecord CallRecord::of(const std::vector<record_slot>& slots) {
   return record;
 }
 
-std::string open_flags(std::uint64_t flags) {
-  auto rest = static_cast<int>(flags);
-  constexpr std::string_view kAccess[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
-  std::string text(kAccess[rest & O_ACCMODE]);
-  rest &= ~O_ACCMODE;
-  // O_SYNC has O_DSYNC in it, O_TMPFILE has O_DIRECTORY: what is larger comes first.
-  for (auto& [name, bits] : kOpenFlags) {
-    if (!bits || (rest & bits) != bits) continue;
-    text += fmt::format("|{}", name);
-    rest &= ~bits;
-  }
-  return rest ? text + fmt::format("|{:#o}", static_cast<unsigned>(rest)) : text;
-}
-
-std::string signal_name(int number) {
-  if (number > 0 && number < SIGRTMIN) {
-    if (auto* name = sigabbrev_np(number)) return fmt::format("SIG{}", name);
-  }
-  return fmt::format("signal {}", number);
-}
-
 int signal_number(std::string_view name) {
   if (auto number = parse_unsigned(name)) return *number < 65 ? static_cast<int>(*number) : 0;
   if (name.starts_with("SIG")) name.remove_prefix(3);
@@ -107,9 +78,7 @@ int signal_number(std::string_view name) {
   return 0;
 }
 
-std::string argument_text(std::string_view call, const CallArgument& argument, std::uint64_t value,
-                          const std::optional<CallText>& text) {
-  if (text && text->readable) return quoted(*text);
+std::string argument_text(const CallArgument& argument, std::uint64_t value) {
   if (argument.is_pointer()) return value ? fmt::format("{:#x}", value) : "NULL";
   if (argument.name.ends_with("fd")) {  // whatever the kernel's function takes it for
     auto fd = static_cast<std::int32_t>(value);
@@ -117,7 +86,6 @@ std::string argument_text(std::string_view call, const CallArgument& argument, s
   }
   if (argument.type == "umode_t" || argument.name == "mode")
     return value ? fmt::format("{:#o}", static_cast<std::uint32_t>(value)) : "0";
-  if (argument.name == "flags" && one_of(call, {"open", "openat"})) return open_flags(value);
   if (argument.name == "sig" && value && value < 65) return signal_name(static_cast<int>(value));
   if (argument.name.ends_with("flags") && value > 9) return fmt::format("{:#x}", value);
   return decimal(argument.type, value);
@@ -125,16 +93,20 @@ std::string argument_text(std::string_view call, const CallArgument& argument, s
 
 std::string call_text(const CallRecord& record, const CallArguments* arguments) {
   auto name = syscall_name(record.call.index);
+  auto count = arguments ? std::min<std::size_t>(arguments->size(), CALL_ARGS) : CALL_ARGS;
+  std::array<std::uint64_t, CALL_ARGS> values;
+  std::copy_n(record.call.args, CALL_ARGS, values.begin());
   std::string text;
-  if (arguments) {
-    for (std::size_t i = 0; i < std::min<std::size_t>(arguments->size(), CALL_ARGS); i++) {
-      auto& a = (*arguments)[i];
-      text += fmt::format("{}{}={}", i ? ", " : "", a.name,
-                          argument_text(name, a, record.call.args[i], record.texts[i]));
-    }
-  } else {
-    for (int i = 0; i < CALL_ARGS; i++)
-      text += fmt::format("{}{:#x}", i ? ", " : "", record.call.args[i]);
+  for (std::size_t i = 0; i < count; i++) {
+    if (i) text += ", ";
+    if (arguments) text += (*arguments)[i].name + "=";
+    if (auto& given = record.texts[i]; arguments && given && given->readable)
+      text += quoted(*given);
+    else if (auto words = argument_words(name, i, values))
+      text += *words;
+    else
+      text +=
+          arguments ? argument_text((*arguments)[i], values[i]) : fmt::format("{:#x}", values[i]);
   }
   return fmt::format("{}({})", name, text);
 }

@@ -31,9 +31,8 @@ struct CallRecord {
   bool headless() const { return flags & RECORD_HEADLESS; }
 };
 
-/// "filename=\"/etc/passwd\""; numbers by their type, some by name.
-std::string argument_text(std::string_view call, const CallArgument& argument, std::uint64_t value,
-                          const std::optional<CallText>& text);
+/// A number by its type and name.
+std::string argument_text(const CallArgument& argument, std::uint64_t value);
 /// "openat(dfd=AT_FDCWD, filename=\"/etc/passwd\", flags=O_RDONLY|O_CLOEXEC, mode=0)". Without
 /// arguments' names (nullptr) their values alone.
 std::string call_text(const CallRecord& record, const CallArguments* arguments);
@@ -41,11 +40,7 @@ std::string call_text(const CallRecord& record, const CallArguments* arguments);
 std::string result_text(std::int64_t result);
 /// errno of a result; 0: it is none
 int result_error(std::int64_t result);
-/// "SIGSEGV"
-std::string signal_name(int number);
 /// SEGV, SIGSEGV or 11; 0: no such
 int signal_number(std::string_view name);
-/// "O_WRONLY|O_CREAT|O_TRUNC"; what has no name as octal number
-std::string open_flags(std::uint64_t flags);
 
 }  // namespace coretap

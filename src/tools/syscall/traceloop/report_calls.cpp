@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "coretap/report_kind.hpp"
+#include "kernel/flags.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
 #include "program/iterator.hpp"
@@ -396,6 +397,8 @@ class CallKind : public ReportKind {
         "A line a call, in the order in which they began: minutes, seconds and nanoseconds since "
         "tracing began, CPU, process (and thread, where it is another one), command name, the call "
         "with its arguments by name, its result or error, and in angle brackets its time in seconds. "
+        "Flags and constants are shown by name as strace shows them, bits without a name as a "
+        "hexadecimal number; JSON has the numbers. "
         "A call that has not ended has ... in place of its result; one whose start was not seen has "
         "... before its name.");
     m.prose(

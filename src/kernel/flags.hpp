@@ -1,0 +1,34 @@
+// Arguments of system calls that are flags, or one of some numbers, in words: the only table of
+// them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace coretap {
+
+struct FlagWord {
+  std::string_view name;
+  std::uint64_t value;
+  std::uint64_t field = 0;  ///< bits that have this value together; 0: those of the value itself
+
+  std::uint64_t mask() const { return field ? field : value; }
+};
+
+/// Flags of open(2), some of which have another's bit as part of them: those come first.
+std::span<const FlagWord> open_flag_words();
+
+/// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, nothing as "0".
+std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);
+
+/// An argument as strace writes it, by its number: "AF_INET"; nullopt: it has no words.
+std::optional<std::string> argument_words(std::string_view call, std::size_t number,
+                                          std::span<const std::uint64_t> arguments);
+
+/// "SIGSEGV"
+std::string signal_name(int number);
+
+}  // namespace coretap
