@@ -79,7 +79,7 @@ struct Tool {
   std::string_view description;  ///< what the numbers mean, paragraphs separated by an empty line
   std::string_view overhead;     ///< what it costs the traced machine
   std::vector<Example> examples;
-  std::vector<Question> questions;  ///< one to four
+  std::vector<Question> questions;       ///< one to four
   std::vector<Difference> differs = {};  ///< from peers' tools; none where they have no such tool
   KernelObject object;
   std::vector<Positional> positionals;

@@ -76,6 +76,10 @@ TOOL(cpuunclaimed) {
                    {"cpuunclaimed --csv 0.1", "ten rows a second, for a script"}},
       .questions = {{"Do tasks wait although CPUs are idle?", "cpuunclaimed"},
                     {"Does CPU affinity keep idle CPUs from being used?", "cpuunclaimed 10 1"}},
+      .differs = {{Difference::bcc,
+                   "The times are exact, not samples, and CPUs that no waiting task may use are "
+                   "apart (BARRED). bcc's tool takes 99 samples a second, which --sampled does, "
+                   "and counts both together."}},
       .object = skeleton<cpuunclaimed_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined(
