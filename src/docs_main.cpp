@@ -1,5 +1,5 @@
-// coretap-docs DIR: writes what is generated for the tree and its checks: golden/ (tests/golden),
-// man/ (all pages), and readme-table.md.
+// coretap-docs DIR [SAMPLES]: writes what is generated for the tree and its checks: golden/
+// (tests/golden), man/ (all pages), and readme-table.md.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -25,15 +25,16 @@ void write(const std::filesystem::path& file, const std::string& content) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 || argv[1][0] == '-') {
-    fmt::print(stderr, "Usage: coretap-docs DIR\n");
+  if (argc < 2 || argc > 3 || argv[1][0] == '-') {
+    fmt::print(stderr, "Usage: coretap-docs DIR [SAMPLES]\n");
     return 2;
   }
   try {
     const std::filesystem::path directory = argv[1];
     for (auto& [path, content] : coretap::golden_documents())
       write(directory / "golden" / path, content);
-    for (auto& [path, content] : coretap::man_pages()) write(directory / "man" / path, content);
+    for (auto& [path, content] : coretap::man_pages(argc == 3 ? argv[2] : ""))
+      write(directory / "man" / path, content);
     write(directory / "readme-table.md", coretap::readme_tool_table());
   } catch (const std::exception& e) {
     fmt::print(stderr, "coretap-docs: {}\n", e.what());

@@ -239,7 +239,46 @@ void rights_section(Page& p, const Tool& tool) {
   p.end();
 }
 
+/// What a real run printed, and the meaning of its columns from their declaration.
+void sample_section(Page& p, const Tool& tool, std::string_view sample) {
+  auto end = sample.find('\n');
+  auto command = sample.substr(0, end);
+  p.section("EXAMPLE OUTPUT");
+  p.prose("The start of what this command line printed, beside a test's workload:");
+  p.macro("Pp");
+  p.example(command);
+  auto text = sample.substr(std::min(end + 1, sample.size()));
+  p.literal(text);
+  auto columns = columns_of(tool, command);
+  std::erase_if(columns, [&](auto& f) { return text.find(f.title) == text.npos; });
+  if (columns.empty()) return;
+  p.begin("-tag -width Ds -compact");
+  for (auto& f : columns) {
+    p.item("Sy " + inline_words(f.title));
+    p.prose(sentence(f.doc));
+  }
+  p.end();
+}
+
 }  // namespace
+
+std::vector<Field> columns_of(const Tool& tool, std::string_view command_line) {
+  std::vector<std::string> words;
+  while (!command_line.empty()) {
+    auto end = std::min(command_line.find(' '), command_line.size());
+    words.emplace_back(command_line.substr(0, end));
+    command_line.remove_prefix(std::min(end + 1, command_line.size()));
+  }
+  if (words.size() < 2) return {};
+  auto parsed = parse_command_line(tool, {words.begin() + 2, words.end()});
+  if (!parsed) return {};
+  auto fields = chosen_report(tool, parsed->config)->fields();
+  std::erase_if(fields, [&](auto& f) {
+    return f.title.empty() || !parsed->config.holds(f.only_with) ||
+           !parsed->config.holds(f.shown_with);
+  });
+  return fields;
+}
 
 void key_items(Page& p, const std::vector<OutputKey>& keys) {
   p.begin("-tag -width Ds -compact");
@@ -261,7 +300,7 @@ void question_items(Page& p, const Tool& tool) {
   }
 }
 
-std::string man_page(const Tool& tool) {
+std::string man_page(const Tool& tool, std::string_view sample) {
   Page p(page_of(tool.name), 8, tool.summary);
   synopsis_section(p, tool);
   p.section("DESCRIPTION");
@@ -304,6 +343,7 @@ std::string man_page(const Tool& tool) {
     p.macro("Pp");
     p.example(as_typed(tool.name, e.command));
   }
+  if (!sample.empty()) sample_section(p, tool, sample);
   if (has_differences(tool)) {
     p.section("DIFFERENCES");
     p.prose("For users of the tools of this name in bcc and libbpf-tools; see coretap-migrate(7).");

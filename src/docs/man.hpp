@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "cli/config.hpp"
+#include "coretap/fields.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {
 
-std::string man_page(const Tool& tool);
+/// `sample`: a command line, and below it what that printed; empty: there is none.
+std::string man_page(const Tool& tool, std::string_view sample = {});
 std::string coretap_man_page();
 /// coretap-output(7): what all tools have in common.
 std::string output_man_page();
@@ -18,7 +20,11 @@ std::string output_man_page();
 std::string migrate_man_page();
 
 /// All pages, by their paths below a directory of manual pages: "man8/coretap-runqlat.8".
-std::map<std::string, std::string> man_pages();
+/// `samples`: a directory with files TOOL.txt; the executable has none, to be small.
+std::map<std::string, std::string> man_pages(const std::string& samples = {});
+
+/// The columns of a report's text that a sample shows, for this command line.
+std::vector<Field> columns_of(const Tool& tool, std::string_view command_line);
 
 /// `coretap man`.
 int run_man(const Config& config, const std::vector<std::string>& words);

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/fd.hpp"
+#include "base/files.hpp"
 #include "cli/naming.hpp"
 #include "docs/man.hpp"
 #include "text/errors.hpp"
@@ -71,8 +72,8 @@ int cannot(std::string_view action, const std::filesystem::path& path, std::stri
   return kFailed;
 }
 
-int write_all(const std::filesystem::path& directory) {
-  for (auto& [path, text] : man_pages()) {
+int write_all(const std::filesystem::path& directory, const std::string& samples) {
+  for (auto& [path, text] : man_pages(samples)) {
     auto file = directory / path;
     std::error_code error;
     std::filesystem::create_directories(file.parent_path(), error);
@@ -89,24 +90,33 @@ int write_all(const std::filesystem::path& directory) {
 
 }  // namespace
 
-std::map<std::string, std::string> man_pages() {
+std::map<std::string, std::string> man_pages(const std::string& samples) {
   std::map<std::string, std::string> all{{"man8/coretap.8", coretap_man_page()}};
   for (auto& topic : kTopics)
     all.emplace(fmt::format("man7/coretap-{}.7", topic.name), topic.page());
   for (auto& entry : registry())
-    all.emplace(fmt::format("man8/{}.8", page_of(entry.name)), man_page(build(entry)));
+    all.emplace(
+        fmt::format("man8/{}.8", page_of(entry.name)),
+        man_page(build(entry),
+                 samples.empty()
+                     ? ""
+                     : read_file(fmt::format("{}/{}.txt", samples, entry.name)).value_or("")));
   return all;
 }
 
 std::vector<Option> man_options() {
   return {value(
-      0, "write", "DIRECTORY",
-      "write all pages below this directory instead, such as /usr/local/share/man",
-      [](Config&, std::string_view text) -> Result<void> {
-        if (text.empty()) return Error{"--write: needs a directory", {}, {}, kUsage};
-        return {};
-      },
-      Complete::directory)};
+              0, "write", "DIRECTORY",
+              "write all pages below this directory instead, such as /usr/local/share/man",
+              [](Config&, std::string_view text) -> Result<void> {
+                if (text.empty()) return Error{"--write: needs a directory", {}, {}, kUsage};
+                return {};
+              },
+              Complete::directory),
+          value(
+              0, "samples", "DIRECTORY",
+              "with --write: add the sample output in this directory (docs/samples of the source)",
+              [](Config&, std::string_view) -> Result<void> { return {}; }, Complete::directory)};
 }
 
 std::vector<Completion> man_topics() {
@@ -119,7 +129,7 @@ std::vector<Completion> man_topics() {
 
 int run_man(const Config& config, const std::vector<std::string>& words) {
   if (auto directory = config.text("write"); !directory.empty()) {
-    if (words.empty()) return write_all(directory);
+    if (words.empty()) return write_all(directory, std::string(config.text("samples")));
     print_error("coretap", {"man: --write writes all pages", {}, "leave out the page", kUsage});
     return kUsage;
   }

@@ -147,6 +147,18 @@ Page::Page(std::string_view name, int section_number, std::string_view summary) 
 
 void Page::example(std::string_view command) { macro("Dl " + dashes(inline_words(command))); }
 
+void Page::literal(std::string_view text) {
+  macro("Bd -literal");
+  while (!text.empty()) {
+    auto end = std::min(text.find('\n'), text.size());
+    auto line = escape(text.substr(0, end));
+    if (line.starts_with('.') || line.starts_with('\'')) out_ += "\\&";
+    out_ += line + '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  macro("Ed");
+}
+
 std::string option_item(const Option& o) {
   auto value = o.metavar.empty() ? "" : fmt::format(" Ar {}", inline_words(o.metavar));
   return o.letter ? fmt::format("Fl {}{} , Fl -{}{}", o.letter, value, o.name, value)

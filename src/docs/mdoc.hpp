@@ -31,6 +31,8 @@ class Page {
   void begin(std::string_view list) { macro(fmt::format("Bl {}", list)); }
   void end() { macro("El"); }
   void example(std::string_view command);
+  /// Text as it is, line by line.
+  void literal(std::string_view text);
 
   std::string finish() { return std::move(out_); }
 

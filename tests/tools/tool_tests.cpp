@@ -80,17 +80,25 @@ std::string declarations_as_json() {
       json.Key(key);
       json.String(value.c_str());
     };
+    auto list = [&](const char* key, const Strings& words) {
+      json.Key(key);
+      json.StartArray();
+      for (auto& word : words) json.String(word.c_str());
+      json.EndArray();
+    };
     json.StartObject();
     text("tool", name);
+    json.Key("events");
+    json.StartObject();
+    list("options", tests.events.options);
+    list("command", tests.events.command);
+    json.EndObject();
     json.Key("long_run");
     json.StartArray();
     for (auto& run : tests.long_run) {
       json.StartObject();
       text("name", run.of.empty() ? name : name + " " + run.of);
-      json.Key("arguments");
-      json.StartArray();
-      for (auto& word : run.arguments) json.String(word.c_str());
-      json.EndArray();
+      list("arguments", run.arguments);
       json.Key("holds_results");
       json.Bool(run.holds_results);
       json.EndObject();

@@ -308,12 +308,15 @@ TEST(PeersCommandLines, ToolsOfPeersSayWhatDiffers) {
   std::set<std::string> tools;
   for (std::string line; std::getline(lines, line);)
     if (!line.empty() && line[0] != '#') tools.insert(line.substr(0, line.find(' ')));
-  tools.erase("mmapsnoop");  // of a book, in neither suite
+  std::size_t differ = 0;
   for (auto& entry : registry()) {
     auto tool = build(entry);
-    EXPECT_EQ(!tool.differs.empty(), tools.contains(std::string(entry.name))) << entry.name;
+    // What agrees with its peers in all has rows only.
+    differ += !tool.differs.empty();
+    EXPECT_TRUE(tool.differs.empty() || tools.contains(std::string(entry.name))) << entry.name;
     for (auto& d : tool.differs) EXPECT_TRUE(d.what.ends_with('.')) << entry.name << d.what;
   }
+  EXPECT_GE(differ, 45u);
 }
 
 TEST(PeersCommandLines, AreRefusedWithWhatToUse) {

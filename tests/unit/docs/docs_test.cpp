@@ -19,6 +19,7 @@
 #include "docs/documents.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
+#include "docs/mdoc.hpp"
 #include "docs/readme.hpp"
 #include "kernel/kernel.hpp"
 #include "places.hpp"
@@ -204,12 +205,44 @@ TEST(Documents, OptionsSayToWhatTheyBelong) {
         at = page.find(fmt::format("Fl -{}", o.name), at + 1);
       ASSERT_NE(at, page.npos) << tool.name << o.name;
       // Those of all tools are in one list; what is to be said of them is behind it.
+      auto item = own ? fmt::format("\n.It {}\n", option_item(o)) : "\n.Ss Common options\n";
+      auto at = page.find(item);
+      ASSERT_NE(at, page.npos) << tool.name << ' ' << o.name;
       auto said = page.find("\nOnly with", at);
-      EXPECT_LT(said, page.find(own ? "\n.It" : "\n.Sh", at)) << tool.name << o.name;
+      EXPECT_LT(said, page.find(own ? "\n.It" : "\n.Sh", at + 1)) << tool.name << ' ' << o.name;
     }
   }
   EXPECT_NE(man_page(build(*find_tool("vmscan"))).find("\nOnly without\n.Fl -distributed ."),
             std::string::npos);
+}
+
+TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
+  auto directory = places::source_dir() + "/docs/samples";
+  std::size_t samples = 0;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    auto sample = content(fmt::format("{}/{}.txt", directory, tool.name));
+    if (sample.empty()) continue;  // scripts/samples adds it where the tool can run
+    samples++;
+    ASSERT_TRUE(sample.starts_with(fmt::format("coretap {}", tool.name))) << tool.name;
+    auto command = sample.substr(0, sample.find('\n'));
+    EXPECT_GE(lines(sample).size(), 2u) << tool.name;
+    EXPECT_LE(lines(sample).size(), 17u) << tool.name;
+    for (auto& field : columns_of(tool, command)) {
+      // The text of cpuwalk is a histogram: these two are in JSON and CSV only.
+      bool shown = tool.name != "cpuwalk" || (field.title != "BUSY%" && field.title != "STINTS");
+      EXPECT_EQ(sample.find(field.title) != sample.npos, shown) << tool.name << ": " << field.title;
+    }
+    auto page = man_page(tool, sample);
+    EXPECT_EQ(count_of(page, "\n.Sh EXAMPLE OUTPUT\n"), 1) << tool.name;
+    EXPECT_EQ(man_page(tool).find("EXAMPLE OUTPUT"), std::string::npos);
+  }
+  EXPECT_GE(samples, 55u);
+  // Text that roff would take for requests.
+  auto page = man_page(build(*find_tool("biolatency")), "coretap biolatency\n.Sh X\n'br \\n\n");
+  EXPECT_NE(page.find("\n.Bd -literal\n\\&.Sh X\n"), page.npos) << page;
+  EXPECT_EQ(page.find("\n.Sh X"), page.npos);
+  EXPECT_EQ(page.find("\n'br"), page.npos);
 }
 
 TEST(Documents, DifferencesAreInBothPages) {
