@@ -100,7 +100,8 @@ bool is_asked_here(const Asked& asked) {
   if (right == CAP_SYS_ADMIN)
     return std::stoi(slurp("/proc/sys/kernel/perf_event_paranoid")) > 2 ||
            (asked.probes && probes_need_admin());
-  struct stat tracefs {}, id {};
+  struct stat tracefs {
+  }, id{};
   if (right == CAP_DAC_READ_SEARCH && ::stat("/sys/kernel/tracing", &tracefs) == 0 &&
       ::stat("/sys/kernel/tracing/events/sched/sched_switch/id", &id) == 0)
     return !(tracefs.st_mode & S_IXOTH) || !(id.st_mode & S_IROTH);
