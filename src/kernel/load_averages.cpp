@@ -1,7 +1,7 @@
 #include "kernel/load_averages.hpp"
 
-#include <cinttypes>
-#include <cstdio>
+#include <charconv>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,8 +12,16 @@ namespace coretap {
 Result<LoadAverages> load_averages(const std::string& path) {
   LoadAverages a;
   auto text = read_file(path);
-  if (!text || sscanf(text->c_str(), "%lf %lf %lf %" SCNu64 "/%" SCNu64, &a.one, &a.five,
-                      &a.fifteen, &a.running, &a.total) != 5)
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  auto take = [&](auto& value, char after) {
+    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (error != std::errc() || !rest.starts_with(after)) return false;
+    rest.remove_prefix(1);
+    return true;
+  };
+  if (!take(a.one, ' ') || !take(a.five, ' ') || !take(a.fifteen, ' ') || !take(a.running, '/') ||
+      !take(a.total, ' '))
     return Error{fmt::format("cannot read {}", path),
                  text ? "it is not of the usual form" : "there is no such file",
                  {},
