@@ -15,8 +15,8 @@ from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import (Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Switches, Waits, Writes,
-                               cgroup, program)
+from benchlib.workload import (Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Switches, Writes, cgroup,
+                               program)
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
