@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* chaintrace: in which stack tasks block, who wakes them, who woke that one, and so on. */
+/* chaintrace: in which stack tasks block, what wakes them, who woke that one, and so on. */
 #define CHAIN_MOST 8
 #define STACK_PARTIES (1 + CHAIN_MOST)
 #include "lib/still_waiting.bpf.h"
@@ -64,7 +64,7 @@ int on_switch(u64 *ctx)
 	u32 state = left_state(ctx);
 	struct off *off;
 
-	/* Of all: who is not wanted may be who wakes. */
+	/* Of all: a task that is filtered out may be a waker. */
 	if (state && prev->pid) {
 		off = task_slot_make(prev);
 		if (off) {

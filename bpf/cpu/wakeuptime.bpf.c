@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* wakeuptime: who wakes blocked tasks, from which code, after how long. */
+/* wakeuptime: what wakes blocked tasks, from which code, after how long. */
 #define STACK_PARTIES 2
 #include "lib/still_waiting.bpf.h"
 #include "lib/waker.bpf.h"
@@ -17,7 +17,7 @@ int on_switch(u64 *ctx)
 	u32 state = left_state(ctx);
 	struct off *off;
 
-	/* Nobody wakes who is still runnable. */
+	/* No task wakes one that is still runnable. */
 	if (!state || !leaves_wanted(prev, state))
 		return 0;
 	off = task_slot_make(prev);
@@ -55,7 +55,7 @@ int on_waking(u64 *ctx)
 	return 0;
 }
 
-/* Nobody has woken it yet. */
+/* No task has woken it yet. */
 inline_ void add_waiting(struct task_struct *t, u64 now)
 {
 	struct off *off = task_slot(t);

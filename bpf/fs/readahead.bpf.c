@@ -14,7 +14,7 @@ SINGLE_HISTOGRAM(ages)
 #define ADD(counter, n) SUM_ADD(pages, counter, n)
 
 /*
- * Folios that nobody has wanted yet, by file and first page. A folio that is replaced by another
+ * Folios that no task has used yet, by file and first page. A folio that is replaced by another
  * (migration) keeps its place; an entry goes when the folio is used or dropped.
  */
 struct place {

@@ -70,7 +70,7 @@ inline_ bool missed_start(struct request *rq, bool wanted)
 	       (wanted || (!filter.on && !filter_disk_on && began_traced(rq->start_time_ns)));
 }
 
-/* The cgroup that the I/O is charged to lies in the wanted one: right for writeback too. */
+/* The cgroup that the I/O is charged to is in the wanted one: right for writeback too. */
 inline_ bool wanted_by_cgroup(struct bio *bio)
 {
 	struct cgroup *c;
@@ -83,7 +83,7 @@ inline_ bool wanted_by_cgroup(struct bio *bio)
 	return c && BPF_CORE_READ(c, root, hierarchy_id) == 0 && cgroup_under(c, filter.cgroup);
 }
 
-/* Asked where it is submitted, of who submits it; what is written back later is its cgroup's. */
+/* Asked where it is submitted, of the submitter; what is written back later is its cgroup's. */
 inline_ bool keep_submission(struct bio *bio)
 {
 	if (!filter.on || filter_matches(current_task()))
@@ -134,7 +134,7 @@ inline_ struct request *first_waiting(struct request *flush)
 }
 
 /*
- * Requests come from fixed sets of tags: a slot is written anew for each I/O and never given up, so
+ * Requests come from fixed sets of tags: a slot is rewritten for each I/O and never given up, so
  * that there is no allocator work, and nothing leaks when a request ends in another way. An open
  * table in an array: mostly the first place that is looked at is the request's, in one cache line,
  * where a hash map would read two.
@@ -257,7 +257,7 @@ inline_ u32 rq_place(u64 offset, u32 n)
 	}
 
 /*
- * Who submits is known where a request is begun, in block_io_start. Before 6.5 brought that
+ * The submitter is known where a request is begun, in block_io_start. Before 6.5 brought that
  * (5a80bd075f3b) there is only the bio yet, in block_getrq: what is known of it waits here until
  * the bio is a request's. A bio that is merged into another request passes neither.
  */

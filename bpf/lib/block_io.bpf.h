@@ -13,7 +13,7 @@
 #include "lib/stack.bpf.h"
 #endif
 
-/* Who submits a request; for tools that define BLOCK_IO_STACKS first, also where. */
+/* The submitter of a request; for tools that define BLOCK_IO_STACKS first, also where. */
 struct block_owner {
 	struct task_id who;
 #ifdef BLOCK_IO_STACKS
@@ -122,7 +122,7 @@ inline_ struct block_io *claim(struct request *rq)
 	struct block_io *s;
 
 	if (!find_owner(rq, &owner)) {
-		/* Of most that the filters do not want the submission was seen and counted. */
+		/* Of most of what the filters exclude the submission was seen and counted. */
 		if (filter.on)
 			return NULL;
 		if (!known_by_bio() && !is_flush(rq) && !on_wanted_disk(rq))

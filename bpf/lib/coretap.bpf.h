@@ -21,7 +21,7 @@ typedef __s32 s32;
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * OPT: set by the loader before load, so that the verifier removes what is not asked for.
+ * OPT: set by the loader before load, so that the verifier removes what is not needed.
  * TP_ARGS: the loader fills in how many arguments this kernel's tracepoint has (0: absent).
  */
 #define OPT(type, name) OPT_OR(type, name, 0)

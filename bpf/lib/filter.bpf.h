@@ -31,7 +31,7 @@ const volatile __u64 filter_names[256] = {};
 
 #define CGROUP_LEVELS 32
 
-/* The default hierarchy's cgroup of the task lies in the wanted one's subtree. */
+/* The default hierarchy's cgroup of the task is in the wanted one's subtree. */
 inline_ bool cgroup_under(struct cgroup *c, u64 wanted)
 {
 	for (int i = 0; i < CGROUP_LEVELS && c; i++) {

@@ -94,7 +94,7 @@ inline_ u64 back_on_cpu(struct off_cpu *off, u64 now)
 		return off;                                                           \
 	}
 
-/* Who is back, and where it had been; *kernel is for stack_add. */
+/* Which task is back, and where it had been; *kernel is for stack_add. */
 inline_ void party_off_cpu(struct stack_party *p, struct task_struct *next, struct off_cpu *off,
 			   struct stack **kernel)
 {

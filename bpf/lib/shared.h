@@ -9,7 +9,7 @@
 
 #define COMM_LEN 16
 
-/* Why an event is not in the output. What is shown is counted where it is shown. */
+/* Why an event is not in the output. Output is counted where it is written. */
 enum ledger_cause {
 	LEDGER_FILTERED,      /* excluded by the user's filters */
 	LEDGER_LOST,          /* ring buffer full */
@@ -110,7 +110,7 @@ enum stack_state {
 	STACK_SOFTIRQ,
 };
 
-/* One who is in a sum: a task that ran or blocked, one that woke another. */
+/* A task in a sum: a task that ran or blocked, one that woke another. */
 struct stack_party {
 	__u64 kernel; /* key in `stacks`; 0: none */
 	__u64 user;
@@ -163,7 +163,7 @@ enum target_kind {
 /* In the place of its number in a program of which each target has a copy. */
 #define TARGET_MARK 0x7a51c0de
 
-/* Text of any length: where it stands in its record, and how long it is. */
+/* Text of any length: where it is in its record, and how long it is. */
 struct text {
 	__u16 at;
 	__u16 bytes;

@@ -88,7 +88,7 @@ inline_ bool has_file(const struct tcp_sock *tp)
 
 /*
  * The running task makes this transition as the socket's user: by connect, shutdown or close; not
- * a packet that happened to come, nor one who ends other people's connections (ss -K), which
+ * a packet that happened to come, nor one that ends other people's connections (ss -K), which
  * leaves an error on a socket that was not shut down.
  */
 inline_ bool users_transition(const struct tcp_sock *tp, u32 newstate)
@@ -115,7 +115,7 @@ inline_ void take_owner(struct sock_owner *o)
 	o->wanted = !filter.on || filter_matches(current_task());
 }
 
-/* Nobody known matches no filter. */
+/* No known owner matches no filter. */
 inline_ bool owner_wanted(const struct sock_owner *o)
 {
 	return o->id.known ? o->wanted : !filter.on;

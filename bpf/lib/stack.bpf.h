@@ -61,7 +61,7 @@ inline_ bool stack_stored(u64 id, u64 before)
 	return id == before && !stack_missed;
 }
 
-/* The key of a kernel stack of so many bytes. */
+/* The key of a kernel stack of this many bytes. */
 inline_ u64 key_of_kernel_frames(struct stack *s, u32 bytes)
 {
 	u64 hash = 0;
@@ -219,7 +219,7 @@ inline_ void stack_add_n(struct stack_row *entry, struct stack *kernel, u64 ns, 
 		bpf_map_update_elem(&stack_counts, &id, entry, BPF_NOEXIST);
 		e = bpf_map_lookup_elem(&stack_counts, &id);
 	}
-	/* Others with the same hash: not to be had by chance, but never to be shown as these. */
+	/* Others with the same hash: improbable, but never to be shown as these. */
 	for (int i = 0; i < STACK_PARTIES; i++) {
 		if (!e || !party_equal(&e->party[i], &entry->party[i])) {
 			count_n(LEDGER_UNTRACKED, n);

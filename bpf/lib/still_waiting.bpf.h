@@ -21,8 +21,8 @@ inline_ void add_waiting(struct task_struct *t, u64 now);
 
 /*
  * Since when the task has been off the CPU; 0: it is not, or is not wanted. What began before
- * tracing did counts from then on; of tasks that nobody asked for only those that can run or cannot
- * be interrupted: all others sleep for good reasons. *start: when it was seen to leave, 0: never;
+ * tracing did counts from then on; of tasks that are filtered out only those that can run or cannot
+ * be interrupted: all others sleep with reason. *start: when it was seen to leave, 0: never;
  * its return is not counted once more.
  */
 inline_ u64 waits_since(struct task_struct *t, u64 *start)

@@ -245,7 +245,7 @@ inline_ int unwind_vfork(struct walk *w, struct unwind_rule *rule)
 	return 0;
 }
 
-/* The CFA by the rules that few functions need; 0: it cannot be had. */
+/* The CFA by the rules that few functions need; 0: it is not known. */
 inline_ u64 unwind_rare_cfa(struct walk *w, struct unwind_rule *rule)
 {
 	u64 base;

@@ -11,7 +11,7 @@
  * finds it. The first row of a page is at 0: the rule that the page before ends with.
  */
 #define UNWIND_PAGE_BITS 16
-#define UNWIND_CHUNK_ROWS 65536 /* rows are kept in maps of so many */
+#define UNWIND_CHUNK_ROWS 65536 /* rows are kept in maps of this many */
 
 struct unwind_page {
 	__u16 chunk; /* which of those maps */
@@ -72,7 +72,7 @@ struct unwind_mapping {
 };
 
 /*
- * By program_of(). Before the loader is told of a process that was named to it, it does not know
+ * By program_of(). Before the loader learns of a process that was named to it, it does not know
  * the count of execs: until the next one UNWIND_ANY_EXEC stands for it.
  */
 #define UNWIND_ANY_EXEC 0xffffffff

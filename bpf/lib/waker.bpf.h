@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who wakes: the running task, or the interrupt that came upon it. */
+/* The waker: the running task, or the interrupt that came upon it. */
 #ifndef CORETAP_WAKER_BPF_H
 #define CORETAP_WAKER_BPF_H
 

@@ -43,7 +43,7 @@ inline_ void emit(void *ctx, u64 pfn, struct extfrag_fallback *fallback)
 
 /*
  * The classic tracepoint: of the other kinds, which have the struct page, a program cannot tell the
- * page frame, nor whose page block it lies in, which decides change_ownership.
+ * page frame, nor whose page block it is in, which decides change_ownership.
  */
 SEC("tracepoint/kmem/mm_page_alloc_extfrag")
 int on_fallback(struct trace_event_raw_mm_page_alloc_extfrag *ctx)

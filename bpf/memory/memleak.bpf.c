@@ -394,7 +394,7 @@ int on_kmem_cache_alloc_node(u64 *ctx)
 	return kernel_alloc(ctx, MEMLEAK_KMEM_CACHE_ALLOC, ctx[1], ctx[3]);
 }
 
-/* and sizes were where since then the cache is told (2c1d697fb8ba). */
+/* and sizes were where since then the cache is given (2c1d697fb8ba). */
 TP_ARGS(kmem_cache_alloc_node);
 
 SEC("raw_tp/kmem_cache_alloc")

@@ -63,7 +63,7 @@ int on_start(u64 *ctx)
 
 /*
  * Before that tracepoint: the only function that migrates for this reason. Where it gives up before
- * the migration there is no end, and the next begin takes the place.
+ * the migration has no end, and the next start takes the place.
  */
 FUNC_ENTRY(on_misplaced, migrate_misplaced_page, begin(0))
 

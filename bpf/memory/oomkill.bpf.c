@@ -42,7 +42,7 @@ ON_TRACEPOINT(on_direct, mm_vmscan_direct_reclaim_begin,
 ON_TRACEPOINT(on_memcg, mm_vmscan_memcg_reclaim_begin,
 	      reclaims(ctx, tp_args_mm_vmscan_memcg_reclaim_begin, OOMKILL_MEMCG))
 
-/* Victims that end already are marked too, and get no signal. */
+/* Processes that end already are marked too, and get no signal. */
 SEC("tp_btf/signal_generate")
 int on_signal(u64 *ctx)
 {

@@ -10,14 +10,14 @@ struct oomkill_event {
 	struct event_head head;
 	struct task_id victim;
 	struct task_id trigger;  /* whose allocation had no memory left */
-	__u64 anon, file, shmem; /* of the victim, resident pages */
+	__u64 anon, file, shmem; /* of the killed process, resident pages */
 	__u32 kind;
 	__u32 killed; /* 0: it was ending already */
 	__s32 order;  /* -1: not known */
 	__u32 gfp;
 	__s32 oom_score_adj;
 	__u32 pad;
-	struct memcg memcg; /* of the victim */
+	struct memcg memcg; /* of the killed process */
 };
 
 #endif

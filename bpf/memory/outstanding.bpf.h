@@ -8,7 +8,7 @@
 #include "memory/memleak.h"
 
 OPT(bool, sum_by_site);          /* keep sums by stack too */
-OPT_OR(__u32, sample_one_in, 1); /* only one of so many addresses */
+OPT_OR(__u32, sample_one_in, 1); /* only one of this many addresses */
 OPT(__u64, sample_salt);         /* which ones: others in each run */
 OPT(__u64, min_bytes);
 OPT_OR(__u64, max_bytes, ~0ULL);

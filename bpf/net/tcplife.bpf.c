@@ -23,7 +23,7 @@ inline_ bool fin_queued(u32 state)
 	       state == TCP_LAST_ACK;
 }
 
-/* What was sent once and acknowledged, without SYN and FIN: what was sent less what is on its way.
+/* What was sent once and acknowledged, without SYN and FIN: what was sent less what is in flight.
  */
 inline_ u64 acknowledged(const struct tcp_sock *tp, bool fin)
 {
@@ -46,7 +46,7 @@ inline_ void take_bytes(const struct tcp_sock *tp, u32 oldstate, struct session 
 	not_tx += s->active;
 	s->tx = tx > not_tx ? tx - not_tx : 0;
 	s->rx = rx > not_rx ? rx - not_rx : 0;
-	/* Nobody saw whether an older socket sent a SYN that counts, or answered one. */
+	/* It was not seen whether an older socket sent a SYN that counts, or answered one. */
 	if (!s->start && s->tx == acknowledged(tp, fin) + 1)
 		s->tx--;
 }
@@ -96,7 +96,7 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
 	if (!s.owner.id.known && users_transition(tp, TCP_CLOSE))
 		take_owner(&s.owner);
 	if (!s.owner.id.known && has_file(tp)) {
-		/* The other end broke it off. The one who closes the file is the owner. */
+		/* The other end broke it off. The task that closes the file is the owner. */
 		if (!kept)
 			kept = sock_slot(sk, true);
 		if (kept) {

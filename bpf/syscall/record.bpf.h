@@ -8,7 +8,7 @@
 
 /*
  * A recorder: record_slots slots for each CPU, then each CPU's head. Slots are written by programs
- * that run in a task's context; where these can be preempted, whoever comes second is not recorded.
+ * that run in a task's context; where these can be preempted, the second one is not recorded.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);

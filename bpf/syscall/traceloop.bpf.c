@@ -16,7 +16,7 @@ OPT(bool, by_cgroup);
 OPT(__u32, cgroup_levels);
 const volatile __u32
 	cgroup_level[RECORD_LEVELS] = {}; /* of the cgroups that have a recorder; deepest first */
-OPT(__u32, own_tgid);                     /* nobody watches himself */
+OPT(__u32, own_tgid);                     /* the tracer does not trace itself */
 /* Ends of processes that the loader wants to be told of. */
 OPT(bool, tell_ends);
 OPT(bool, end_by_oom);
@@ -233,7 +233,7 @@ int on_task_exit(u64 *ctx)
 	}
 	if (!tell_ends)
 		return 0;
-	/* The last thread. Who is killed for lack of memory keeps the memory it had. */
+	/* The last thread. A task that is killed for lack of memory keeps what it had. */
 	if (t->signal->live.counter)
 		return 0;
 	oom = t->signal->oom_mm;

@@ -260,7 +260,7 @@ std::string path_of(std::string_view components, bool cut);
 std::string file_path(std::string_view text, std::uint32_t kind);
 /// "R" for a regular file, "S" for a socket, "O" for all others.
 std::string file_type(std::uint32_t mode);
-/// The path of a file; of one that lies in no directory as /proc/PID/fd has it: "socket:[123]".
+/// The path of a file; of one that is in no directory as /proc/PID/fd has it: "socket:[123]".
 std::string file_name(std::uint32_t mode, std::uint64_t inode, std::string_view path);
 
 /// A field that is text of any length behind the record (struct text in bpf/lib/shared.h).

@@ -58,7 +58,7 @@ class ReportKind {
   virtual bool has_program() const { return true; }
   /// For --explain where there is no program: "/proc/buddyinfo".
   virtual std::string source() const { return {}; }
-  /// Room for records on their way, and what --ring-size says of it; empty: no such option.
+  /// Room for records in the buffer, and what --ring-size says of it; empty: no such option.
   virtual std::uint64_t ring_bytes(const Config&) const { return 128 << 10; }
   virtual std::string_view ring_doc() const { return {}; }
   /// Does it print names of kernel functions? Names of system call arguments?

@@ -77,7 +77,7 @@ struct AggregateReport {
   std::size_t key_size = 0;
   std::size_t value_at = 0;  ///< where in the row the value is
   std::size_t value_size = 0;
-  std::size_t event_counters = 1;  ///< so many counters at the start of the value count events
+  std::size_t event_counters = 1;  ///< this many counters at the start of the value count events
   /// Where in the value there is a struct extreme, the largest value of the interval; the map is
   /// a CPU_TABLE. Its first slot has it in a row.
   std::vector<std::size_t> largest = {};
@@ -135,7 +135,7 @@ struct AggregateReport {
     scale = slots;
     return std::move(*this);
   }
-  /// So many counters at the start of the value count events.
+  /// This many counters at the start of the value count events.
   AggregateReport counted_by(std::size_t counters) && {
     event_counters = counters;
     return std::move(*this);
@@ -337,7 +337,7 @@ struct StackReport {
     report.waits_by = "on_waiting";
     return report;
   }
-  /// By the names of tasks there is no process to ask for its functions, unless this is given.
+  /// By the names of tasks no process is there to ask for its functions, unless this is given.
   StackReport user_stacks_with(std::string_view option) const {
     auto report = *this;
     report.user_stacks_when = option;

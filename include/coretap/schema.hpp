@@ -27,7 +27,7 @@ struct JsonKind {
 /// The unit follows from the end of the name: "_ns", "_bytes".
 OutputKey key(std::string name, std::string type, std::string doc, std::string_view when = {},
               std::vector<OutputKey> members = {});
-/// A field's key; its type is what it gives for a record of so many zero bytes.
+/// A field's key; its type is what it gives for a record of this many zero bytes.
 OutputKey key(const Field& field, std::size_t record_size, std::string_view when = {});
 /// The same for a record that needs more than zeros.
 OutputKey key_of(const Field& field, const void* record, std::string_view when = {});

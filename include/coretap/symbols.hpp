@@ -82,7 +82,7 @@ struct UserSymbolOptions {
   /// address may cause.
   std::chrono::milliseconds refresh_interval{1000};
   /// CPU time that may go into reading the files of one user's processes, and a tenth of the time
-  /// that passes besides: who maps thousands of large ones must not hold whoever looks.
+  /// that passes besides: a process that maps thousands of large ones must not hold the reader.
   std::chrono::milliseconds reading_time{10'000};
 };
 

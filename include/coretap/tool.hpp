@@ -32,11 +32,11 @@ struct Difference {
   std::string_view what;  ///< sentences: what is so here, then what is so there
 };
 
-/// The compiled kernel program that lies in the executable.
+/// The compiled kernel program that is in the executable.
 struct KernelObject {
   std::string_view compressed;  ///< by zstd; empty: the tool has none
 
-  /// The ELF file, decompressed anew by each call; empty if that fails.
+  /// The ELF file, decompressed again by each call; empty if that fails.
   std::string bytes() const;
 };
 
@@ -66,7 +66,7 @@ struct MapSize {
   } entries = on_demand;
 };
 
-/// What is shown in place of a tool's usual report when an option (long name) is given.
+/// The report in place of a tool's usual report when an option (long name) is given.
 struct Variant {
   std::string_view when;
   Report report;
@@ -90,7 +90,7 @@ struct Tool {
   Report report;
   std::vector<Variant> other_reports;
   std::string_view announce;  ///< "Tracing block device I/O"
-  /// Options that exclude each other.
+  /// Options that cannot be used together.
   std::vector<std::pair<std::string_view, std::string_view>> exclusive;
   /// Last word on a parsed command line: combinations that no single option can judge.
   Result<void> (*check)(const Config&) = nullptr;

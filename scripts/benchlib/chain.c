@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 	if (!ways)
 		return 2;
 	prctl(PR_SET_NAME, "chain"); /* whatever the file's name */
-	sched_setscheduler(0, SCHED_BATCH, &none); /* who writes is not preempted: only those who read wait */
+	sched_setscheduler(0, SCHED_BATCH, &none); /* the one that writes is not preempted: only those that read wait */
 	calls[depth - 1]();
 	return 0;
 }

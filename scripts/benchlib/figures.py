@@ -279,7 +279,7 @@ def exitsnoop(bench):
     return _events(bench, "exitsnoop", Execs(bench.scratch), ["sched_process_exit"], 0.6)
 
 
-# --- the recorder: beside the tracers that are told of every call ------------------------------------
+# --- the recorder: beside the tracers that see every call ------------------------------------
 
 SHARE_OF_SLOW = 0.1  # what they need for each operation does not depend on how many there are
 

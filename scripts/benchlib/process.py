@@ -38,7 +38,7 @@ def output_of(argv):
 
 @dataclass
 class Subject:
-    """A command to be measured. Its label is the column it stands in: coretap, peer, floor, bpftrace, strace..."""
+    """A command to be measured. Its label is the column it is in: coretap, peer, floor, bpftrace, strace..."""
 
     label: str
     argv: list

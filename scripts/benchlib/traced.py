@@ -34,7 +34,7 @@ sub tree { my ($depth) = @_; return $depth ? [map { tree($depth - 1) } 1 .. 2] :
 sub names { my ($node) = @_; return ref $node ? sort { weigh($a) <=> weigh($b) or $a cmp $b } map { names($_) } @$node : $node }
 while (1) { names(tree(6)); select(undef, undef, undef, 0.001) }
 """
-# A pipe that nobody writes to lets bash sleep without a child.
+# A pipe without a writer lets bash sleep without a child.
 _BASH = """
 tree() { local i; if (( $1 == 0 )); then words+=("leaf${#words[@]}"); return; fi; for i in 1 2; do tree $(( $1 - 1 )); done; }
 while :; do words=(); tree 5; for word in "${words[@]}"; do [[ $word =~ ^([a-z]+)([0-9]*)$ ]] && word=${word//leaf/x}; done

@@ -90,7 +90,7 @@ class Whole:
 
 
 def _targets(bench, tool):
-    """What is looked at: its name, the share that must be whole, how it runs, and how a tool is told of it."""
+    """What is looked at: its name, the share that must be whole, how it runs, and how a tool is given it."""
     pid = lambda pid: ["-p", str(pid)]
     yield "a chain", 100, lambda: _chain(bench, "spin" if tool == "profile" else "sleep"), pid
     for name in ("python3", "perl", "bash"):
@@ -354,7 +354,7 @@ def _share(bench):
             parts.append(_at_work(bench, *(["-p", str(pid)] if subject.argv else [])))
         return sum(parts[-1][:2])
 
-    # Of all processes it is told only: those that others start now count, too.
+    # Only with all processes: those that others start now count, too.
     for name, options, bar in (("that process", ["-p"], 0.2), ("all processes", [], None)):
         parts.clear()
         notes = []

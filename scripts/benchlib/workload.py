@@ -242,7 +242,7 @@ class Files(Sysbench):
 
 
 class Datagrams(Workload):
-    """Datagrams over the loopback device: one softirq receives each. Nobody reads them."""
+    """Datagrams over the loopback device: one softirq receives each. They are not read."""
 
     unit = "softirq"
 

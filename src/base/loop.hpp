@@ -18,7 +18,7 @@ class Loop {
   Result<void> open();
   /// Calls back when the descriptor can be read or its other end has gone.
   void watch(int fd, unsigned events, std::function<void()> callback);
-  /// Every so many seconds, or once.
+  /// At this period in seconds, or once.
   void every(double seconds, std::function<void()> callback);
   void once(double seconds, std::function<void()> callback);
 

@@ -17,7 +17,7 @@ namespace {
 
 Error failure(const std::string& path, int error) {
   auto hint = error == ENOSPC   ? "make room, or write elsewhere"
-              : error == ENXIO  ? "a named pipe needs one who reads it"
+              : error == ENXIO  ? "a named pipe needs a reader"
               : error == ENOENT ? "its directory must be there"
               : error == EISDIR ? "name a file"
                                 : "name a file in a directory that can be written";
@@ -47,7 +47,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
   file.path_ = path;
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    // A pipe that nobody reads would hold us here.
+    // A pipe without a reader would hold us here.
     file.fd_.reset(
         open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
     if (!file.fd_) return failure(path, errno);
@@ -66,7 +66,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
 
 Result<void> NewFile::write(std::string_view text) {
   struct stat there {};
-  // What lies behind a link may be longer.
+  // What is behind a link may be longer.
   if (beside_.empty() && fstat(fd_.get(), &there) == 0 && S_ISREG(there.st_mode) &&
       ftruncate(fd_.get(), 0))
     return failure(path_, errno);

@@ -17,7 +17,7 @@ class NewFile {
   NewFile& operator=(NewFile&& other) noexcept;
   ~NewFile();
 
-  /// Fails at once where nothing can be written.
+  /// Fails at once if writing is impossible.
   static Result<NewFile> create(const std::string& path);
 
   /// Writes all of it and puts it in place; once.

@@ -10,7 +10,7 @@ namespace coretap {
 
 namespace {
 
-constexpr double kShortest = 0.001;  // seconds; below, nobody could read the reports
+constexpr double kShortest = 0.001;  // seconds; below, the reports are unreadable
 constexpr double kLongest = 1e9;
 
 /// The largest number that fits, in units.

@@ -1,4 +1,4 @@
-// What is shown, where, and in which order.
+// What appears, where, and in which order.
 #include <fmt/format.h>
 
 #include "base/colour.hpp"

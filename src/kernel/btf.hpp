@@ -32,7 +32,7 @@ class Btf {
   std::uint32_t find(std::string_view name, unsigned kind) const;
   const btf_type* type(std::uint32_t id) const;  ///< nullptr: no such id
   std::uint32_t count() const { return static_cast<std::uint32_t>(offsets_.size()); }
-  /// Bytes that stand behind the type: members, values and the like.
+  /// Bytes that follow the type: members, values and the like.
   static std::size_t tail_bytes(const btf_type& type);
   const char* text(std::uint32_t offset) const;  ///< "": no such offset
   std::string_view name(std::uint32_t offset) const { return text(offset); }

@@ -49,7 +49,7 @@ class CapabilitySet {
 /// Those in effect for this process.
 CapabilitySet own_capabilities();
 
-/// The value of kernel.perf_event_paranoid, if it lets nobody but CAP_SYS_ADMIN open perf events.
+/// The value of kernel.perf_event_paranoid, if it lets only CAP_SYS_ADMIN open perf events.
 std::optional<long long> perf_events_for_admin();
 
 /// Why a perf event was refused with this error, if CAP_PERFMON is not enough. Debian and its
@@ -61,7 +61,7 @@ std::string perf_capability_missing(int error, bool user_function = false);
 /// CAP_PERFMON"; empty: nothing.
 std::string missing_capabilities();
 
-/// Keeps those capabilities of this process that `keep` names and gives up the others for good;
+/// Keeps those capabilities of this process that `keep` names and gives up the others permanently;
 /// programs that it starts get none.
 void retain_capabilities(const CapabilitySet& keep);
 

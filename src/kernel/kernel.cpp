@@ -325,7 +325,7 @@ Result<std::uint64_t> cgroup_id(std::string_view path_or_id) {
     auto mount = cgroup2_mount();
     if (!mount) return mount.error();
     if (has_cgroup(*mount, *id)) return *id;
-    return Error{fmt::format("there is no cgroup with the id {}", *id),
+    return Error{fmt::format("no cgroup has the id {}", *id),
                  fmt::format("no directory of the version 2 hierarchy at {} has it", *mount),
                  "give a path, or an id as cgroup_id in --json shows it", kUsage};
   }

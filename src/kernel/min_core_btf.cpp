@@ -141,7 +141,7 @@ class Trimmer {
     types_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
 
-  /// What stands behind a type, each entry after the change that makes it ours.
+  /// What follows a type, each entry after the change that makes it ours.
   template <class T, class Change>
   void put_tail(const btf_type& type, Change change) {
     auto* entries = reinterpret_cast<const T*>(&type + 1);
@@ -211,7 +211,7 @@ bool can_be_asked(unsigned kind) {
 
 std::string trimmed_types(const Btf& kernel, const void* object, std::size_t size) {
   auto sections = find_sections(object, size);
-  const std::string types(sections.types);  // compilers need not align what an object lies in
+  const std::string types(sections.types);  // compilers need not align what an object is in
   Btf local;
   if (!kernel.is_open() || !local.view(types.data(), types.size())) return {};
 

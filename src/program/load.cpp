@@ -39,7 +39,7 @@ std::string KernelObject::bytes() const {
 namespace {
 
 bool libbpf_talks = false;
-// Until the programs are loaded: warnings that lead to no failure are of no use to anybody.
+// Until the programs are loaded: warnings that lead to no failure are of no use.
 std::optional<std::string> libbpf_words;
 
 int libbpf_print(libbpf_print_level level, const char* format, va_list arguments) {
@@ -121,7 +121,7 @@ void set_attach_types(Session& s) {
   }
 }
 
-/// A file that lasts as long as its descriptor; -1: none can be had.
+/// A file that lasts as long as its descriptor; -1: there is none.
 int memory_file(const std::string& bytes) {
   int fd = memfd_create("coretap-types", MFD_CLOEXEC);
   for (std::size_t done = 0; fd >= 0 && done < bytes.size();) {

@@ -8,7 +8,7 @@
 
 namespace coretap {
 
-/// What lies in a tool's kernel program; read without privileges.
+/// What is in a tool's kernel program; read without privileges.
 struct KernelParts {
   struct Program {
     std::string name, section;

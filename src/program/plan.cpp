@@ -72,7 +72,7 @@ std::string refusal(const Need& need, Kernel& kernel) {
   return {};
 }
 
-/// Nobody can make the call that this program waits for.
+/// No task can make the call that this program waits for.
 bool awaits_foreign_syscall(std::string_view section) {
   constexpr std::string_view kEntry = "sys_enter_";
   auto [kind, target] = split_section(section);

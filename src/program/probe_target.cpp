@@ -25,7 +25,7 @@ namespace {
 
 using symbols::FunctionPlace;
 
-// Each costs a probe per symbol; a machine with more containers of different images is told.
+// Each costs a probe per symbol; a machine with more containers of different images gets a note.
 constexpr std::size_t kMaxFiles = 256;
 
 std::string_view file_name(std::string_view path) {

@@ -14,7 +14,7 @@
 
 namespace coretap {
 
-/// One place of a probe. The file stays open: the kernel is told its descriptor, so that it probes
+/// One place of a probe. The file stays open: the kernel gets its descriptor, so that it probes
 /// the very file that was read, whatever its name leads to by now.
 struct ProbePoint {
   std::shared_ptr<Fd> file;
@@ -39,8 +39,8 @@ ProbeTarget split_target(std::string_view target);
 /// All files of code that the processes of --pid have mapped.
 inline constexpr std::string_view kAnyFile = "*";
 
-/// Is a file of this name what is meant? A name with ".so" also stands for its versions, "libc" for
-/// the C library of any kind, every other name for a program.
+/// Is a file of this name the one in question? A name with ".so" also stands for its versions,
+/// "libc" for the C library of any kind, every other name for a program.
 bool is_library(std::string_view file_name, std::string_view library);
 
 class ProbeFinder {

@@ -15,7 +15,7 @@ class CounterDeltas {
   using Counters = std::vector<std::uint64_t>;
   using Reading = std::map<std::string, Counters>;  ///< by the kernel's key
 
-  /// The first so many counters of a key count its events; the others come with these.
+  /// This many counters of a key, from the first, count its events; the others come with these.
   explicit CounterDeltas(std::size_t counts = 1) : counts_(counts) {}
 
   /// What was added to each key that had events since the reading before.

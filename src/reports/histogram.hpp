@@ -15,7 +15,8 @@ namespace coretap {
 /// --milliseconds and --nanoseconds are about histograms of times.
 std::uint64_t step_of(const HistogramScale& scale, const Config& config);
 
-/// Draws `unit : count distribution` from slot 0 to the last one that counted, in so many columns;
+/// Draws `unit : count distribution` from slot 0 to the last one that counted, in this many
+/// columns;
 /// "" if none did.
 std::string draw_histogram(const hist& h, const HistogramScale& scale, int columns = 80);
 

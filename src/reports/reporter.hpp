@@ -33,8 +33,8 @@ class Reporter {
   virtual bool keeps_file() const { return false; }
   /// Prints at intervals and at the end, rather than as events come.
   virtual bool periodic() const { return true; }
-  /// poll() is called so often at least, for what comes by no ring buffer; 0: whenever records are
-  /// read.
+  /// poll() is called this often at least, for what comes by no ring buffer; 0: whenever records
+  /// are read.
   virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}
   /// Descriptors that can be read when poll() should be called at once.

@@ -28,7 +28,7 @@ struct Palette {
   const char* meaning;
   int hue, saturation, lightness;  ///< of the darkest shade
 };
-// Warm is user code, cold is the kernel's, whoever's it is; readable to the colour-blind.
+// Warm is user code, cold is the kernel's; readable to the colour-blind.
 constexpr Palette kPalettes[] = {
     {"t", "task", 45, 8, 76},
     {"u", "user", 26, 90, 62},
@@ -72,7 +72,7 @@ std::string_view bounded(std::string_view name) {
   return name.substr(0, end);
 }
 
-/// What fits into so many columns of a printable name; the script does the same.
+/// What fits into this many columns of a printable name; the script does the same.
 std::string cut(std::string_view name, std::size_t columns) {
   if (columns < 3) return {};
   std::size_t used = 0, kept = 0, i = 0;
@@ -171,7 +171,7 @@ FlameGraph::Tree::Tree(const FlameGraph& graph) {
     auto begin = first[box.node], end = first[box.node + 1];
     auto start = box.start;
     for (auto i = begin; i < end; i++) start += sum[children[i]];
-    // What ends in a frame itself lies behind its children.
+    // What ends in a frame itself is behind its children.
     for (auto i = begin; i < end; i++) {
       auto child = children[i];
       start -= sum[child];

@@ -11,7 +11,7 @@
 
 namespace coretap {
 
-/// One who is in a sum, with the names of its frames, leaf first.
+/// A task in a sum, with the names of its frames, leaf first.
 struct StackParty {
   stack_party who = {};
   Frames kernel, user;
@@ -53,7 +53,7 @@ class StackLayout {
 
   /// What the tool measures: ns, samples, or bytes.
   std::uint64_t value(const stack_sum& sum) const;
-  /// How many of these make one of what is shown to people: us, samples, or bytes.
+  /// How many of these make one of the unit in the output: us, samples, or bytes.
   std::uint64_t scale() const;
   std::uint64_t shown(std::uint64_t value) const { return value / scale(); }
 

@@ -13,7 +13,7 @@
 
 namespace coretap {
 
-/// The frames of a kernel stack; the user is told once why they have no names, if they have none.
+/// The frames of a kernel stack; the user gets one note why they have no names, if they have none.
 Frames kernel_frames(Session& s, Stacks& stacks, const stack& found);
 
 class StackNames {

@@ -13,7 +13,7 @@ namespace coretap {
 
 class SvgReport {
  public:
-  /// Fails where the file cannot be written. Does nothing where none is asked for.
+  /// Fails where the file cannot be written. Does nothing if none is asked for.
   Result<void> open(Session& s);
   bool wanted() const { return wanted_; }
   bool keeps_file() const { return file_.has_value(); }

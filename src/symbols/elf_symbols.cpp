@@ -277,7 +277,7 @@ class ElfReader {
   }
 
   // True if there was a table of this type with symbols. Files have one of each (gABI): a hostile
-  // one could have thousands that share their bytes, each of which would be read anew.
+  // one could have thousands that share their bytes, each of which would be read again.
   bool add_tables(Elf* elf, GElf_Word type, std::uint64_t bias) {
     std::vector<GElf_Shdr> sections;  // for type and end
     std::size_t count = 0;

@@ -94,7 +94,7 @@ struct NamedFunctions {
   std::vector<Function> functions;  ///< by offset, one for each
   std::size_t indirect = 0;         ///< chosen at run time (IFUNC)
   std::size_t outside = 0;          ///< not in the file's code
-  std::size_t beyond = 0;           ///< symbols after the most that are taken
+  std::size_t beyond = 0;           ///< symbols above the maximum
 };
 NamedFunctions find_functions(int fd, const std::function<bool(const char*)>& wanted,
                               std::size_t most);

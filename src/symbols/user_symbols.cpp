@@ -90,7 +90,7 @@ struct Process {
 };
 
 struct File {
-  std::shared_ptr<ElfSymbols> table;  // null: nothing to be had from it
+  std::shared_ptr<ElfSymbols> table;  // null: it has no symbols
   std::uint64_t used = 0;
 };
 
@@ -197,7 +197,7 @@ std::shared_ptr<const MappedFile> UserSymbols::Impl::intern(MappedFile file) {
   return shared;
 }
 
-// What was mapped before, where nothing is now: stacks that were taken then may still be shown.
+// What was mapped before, if nothing is there now: stacks that were taken then may still be shown.
 void keep_gone(std::vector<Region>& regions, std::vector<Region>& before) {
   const auto now = regions.size();
   std::size_t at = 0;
@@ -420,7 +420,7 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
                                   [&](const auto& vdso) { return vdso.first == image; });
   if (known != vdsos.end()) return (process.vdso = known->second).get();
   process.vdso = ElfSymbols::read(image);
-  if (vdsos.size() >= kMaxVdsos) vdsos.clear();  // only hostile processes bring so many
+  if (vdsos.size() >= kMaxVdsos) vdsos.clear();  // only hostile processes bring this many
   vdsos.emplace_back(std::move(image), process.vdso);
   return process.vdso.get();
 }
@@ -576,7 +576,7 @@ void UserSymbols::remember(pid_t tgid, pid_t forked_from, std::uint32_t image,
   try {
     if (stack_begin) impl_->set_latest(own, stack_begin);
     if (impl_->snapshot(own, {}) || !forked_from || impl_->processes.contains(own)) return;
-    // Gone already. Its parent may be known later: processes are told of as they first wait.
+    // Gone already. Its parent may be known later: processes are reported as they first wait.
     if (impl_->forked_from.size() >= kMaxOrphans) impl_->forked_from.clear();
     impl_->forked_from.insert_or_assign(tgid, forked_from);
     // Now its parent's number is surely still its parent's; later it might be another's.

@@ -20,7 +20,7 @@ struct Ledger {
     return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
            count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED];
   }
-  /// A user stack is shown so many times; `cut`: why it ends too early, empty: it does not;
+  /// A user stack is shown this many times; `cut`: why it ends too early, empty: it does not;
   /// `guessed`: frames of it that only a frame pointer led to.
   void user_stack(std::string_view cut, std::uint32_t guessed, std::uint64_t times);
   /// Anything that --strict does not forgive.

@@ -1,4 +1,4 @@
-// Text from outside (command names, paths, symbols) on its way to a terminal, a script or a file.
+// Text from outside (command names, paths, symbols) for a terminal, a script or a file.
 #pragma once
 #include <string>
 #include <string_view>

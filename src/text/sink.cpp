@@ -14,8 +14,8 @@ bool Sink::wait_for_reader() {
   pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
   int ready = poll(wait, 2, -1);
   if (ready < 0 || wait[0].revents) return true;
-  // The user wants to end, and nobody reads. One who has stalled gets a moment; one who reads page
-  // by page may take all the time, until the user asks again.
+  // The user wants to end, and there is no reader. One that has stalled gets a moment; one that
+  // reads page by page may take all the time, until the user asks again.
   if (!ending_ && poll(wait, 1, kPatienceMs) != 0) return true;
   closed_ = true;
   return false;

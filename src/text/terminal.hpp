@@ -17,7 +17,7 @@ int text_columns(int fd = 1);
 /// Rows of tables are cut to this: the terminal's columns, never less than 20; no limit elsewhere.
 std::size_t line_limit(int fd = 1);
 
-/// The line up to so many columns.
+/// The line up to this many columns.
 std::string cut_to(std::string_view line, std::size_t columns);
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// Reads numbers of DWARF one after another; what would lie past the end reads as 0 and is told.
+// Reads numbers of DWARF one after another; what would lie past the end reads as 0 and is reported.
 #pragma once
 #include <string.h>
 
@@ -38,7 +38,7 @@ class Bytes {
   std::uint64_t uleb() { return leb(false); }
   std::int64_t sleb() { return static_cast<std::int64_t>(leb(true)); }
 
-  /// The next so many, as bytes of their own.
+  /// The next bytes, this many, as bytes of their own.
   Bytes take(std::uint64_t count) {
     if (count > left()) {
       fail();
@@ -54,7 +54,7 @@ class Bytes {
   }
 
   /// A number by its DW_EH_PE_ encoding, which `ok` tells whether it was read. Nothing if it is
-  /// there but of no use: it lies in memory, or counts from where this is not told.
+  /// there but of no use: it is in memory, or counts from an unknown place.
   std::optional<std::uint64_t> encoded(std::uint8_t encoding,
                                        std::optional<std::uint64_t> data_base = {}) {
     const auto place = address();

@@ -380,7 +380,7 @@ class Reader {
     return data.ok();
   }
 
-  // --- what is told of them ---
+  // --- what is known of them ---
 
   // False: enough of this file.
   bool one(const Start& start) {

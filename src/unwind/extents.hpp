@@ -10,7 +10,7 @@ class Extents {
  public:
   explicit Extents(std::uint32_t size);
 
-  /// The first place where so many fit, or nothing. None at all always fit.
+  /// The first place where this many fit, or nothing. None at all always fit.
   std::optional<std::uint32_t> take(std::uint32_t count);
   /// Gives back what take() gave, whole or in parts. What is free already, or beyond the end, is
   /// passed over.

@@ -29,7 +29,7 @@ class MappingWatch {
   /// Of all that came since: each process once (those outside the caller's pid namespace are left
   /// out). False: some were lost, or may have been; any process may have mapped something.
   bool drain(const std::function<void(pid_t tgid)>& mapped);
-  /// Readable when a quarter of a ring is full. The kernel tells of it once: drain then, or be not
+  /// Readable when a quarter of a ring is full. The kernel reports it once: drain then, or be not
   /// told again before the next mapping.
   const std::vector<int>& descriptors() const { return descriptors_; }
 

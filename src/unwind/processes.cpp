@@ -330,7 +330,7 @@ void Processes::retire_runs(Clock::time_point now) {
   }
 }
 
-/// Where stacks end for want of memory, tables that nothing has passed through for a while go.
+/// Where stacks end for lack of memory, tables that nothing has passed through for a while go.
 void Processes::make_room_from_unused(Clock::time_point now) {
   if (now < next_turn_) return;
   next_turn_ = now + kTurn;

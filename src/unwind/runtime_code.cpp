@@ -164,7 +164,7 @@ constexpr int kEntryDepth = 8;  // the return address
 // What a push has done so far.
 struct Depth {
   int bytes = kEntryDepth;
-  int bp = 0;  // at so many below the CFA; 0: in rbp
+  int bp = 0;  // at this many below the CFA; 0: in rbp
   bool operator==(const Depth&) const = default;
   unwind_rule rule() const {
     constexpr int kSlot = 8;
@@ -210,7 +210,7 @@ class Follower {
   const auto& rows() const { return rows_; }
 
  private:
-  // Those who jump here must agree with who comes from above.
+  // Those that jump here must agree with who comes from above.
   bool arrive(std::size_t at, std::optional<Depth>& depth) {
     for (auto jump = jumps_.begin(); jump != jumps_.end();) {
       if (jump->first > at) {

@@ -106,7 +106,7 @@ std::shared_ptr<File> Tables::equal_file(const ElfCode& elf, const Table& table)
   return nullptr;
 }
 
-/// Is this table what lies in the kernel's maps?
+/// Is this table what is in the kernel's maps?
 bool Tables::holds(const File& file, const Table& table) const {
   std::vector<unwind_page> pages(file.pages);
   if (file.bytes != table.bytes() || file.pages != table.pages.size() ||
@@ -231,7 +231,7 @@ std::vector<File*> Tables::idle() const {
   return idle;
 }
 
-/// Drops them until so much is on its way to be free; none if that cannot be.
+/// Drops them until this much is being freed; none if that cannot be.
 void Tables::drop_idle(std::size_t bytes) {
   std::size_t coming = 0, there = 0;
   for (auto& d : dropped_) coming += d.bytes;

@@ -31,7 +31,7 @@ struct File {
   std::size_t bytes = 0;
   std::size_t lacking = 0;             ///< bytes that it would take (no_memory)
   std::size_t no_place_at = SIZE_MAX;  ///< bytes that were taken when all room was too small
-  bool wanted = false;                 ///< stacks have ended there for want of memory
+  bool wanted = false;                 ///< stacks have ended there for lack of memory
   std::uint64_t used = 0;              ///< when it was asked for last, as a count of askings
 };
 
@@ -60,10 +60,10 @@ class Tables {
 
   /// Had it no room, and may it have some now?
   bool worth_trying(const File& file);
-  /// Is there, or can there be, so much room?
+  /// Is there, or can there be, this much room?
   bool fits(std::size_t bytes);
   /// Frees the tables of files that no process has mapped, the least recently used first, until
-  /// so many bytes are free. False: there are not enough of them.
+  /// this many bytes are free. False: there are not enough of them.
   bool make_room(std::size_t bytes);
   /// Takes the table of one file away; who has mapped it must have been told.
   void drop(File& file);

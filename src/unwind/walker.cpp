@@ -14,7 +14,7 @@ const std::array<CutReason, STACK_ENDS>& cut_reasons() {
       {STACK_END_NOT_READY, "unwind tables not ready",
        "the first stacks of a program, or of a library that it has just loaded; walked by frame "
        "pointers as far as they lead"},
-      {STACK_END_NO_MAPPING, "no mapping", "an address that lies in no code of the process"},
+      {STACK_END_NO_MAPPING, "no mapping", "an address that is in no code of the process"},
       {STACK_END_NO_CFI, "no unwind information",
        "code of which no file tells how to leave it (compiled at run time, assembler), and that "
        "keeps no frame pointer"},

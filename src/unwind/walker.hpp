@@ -19,7 +19,7 @@ class StackWalker {
   virtual void configure(Session&) {}
   /// After load, before anything is attached.
   virtual Result<void> ready(Session&) { return {}; }
-  /// The kernel program tells of a process whose stacks it walks.
+  /// The kernel program reports a process whose stacks it walks.
   virtual void meet(Session&, const stack_process&) {}
   /// What its addresses mean, as far as is known.
   virtual std::uint32_t image(const stack_process& process) const {

@@ -21,7 +21,7 @@ void check(const ElfSymbols& elf, std::size_t bytes) {
     elf.address_of_offset(f.start);
     named++;
   }
-  // A symbol takes more bytes in the file than here, unless it lies in compressed debug data.
+  // A symbol takes more bytes in the file than here, unless it is in compressed debug data.
   MUST(named <= (std::size_t{1} << 22) && (bytes > 0 || named == 0));
 }
 

@@ -109,8 +109,8 @@ Strings sleeps(std::uint64_t n) {
   return {"--sleeps", std::to_string(n), "--ms", tooltest::in_guest() ? "1" : "0"};
 }
 
-// A thread rests before and after: the first time that it comes back nobody saw it leave, the last
-// time that it leaves its wait is still under way when tracing ends, and is shown.
+// A thread rests before and after: the first time that it comes back it was not seen to leave, the
+// last time that it leaves its wait is still under way when tracing ends, and is shown.
 std::uint64_t all_leaves(Load& load) {
   return load.grown([](const Rest::Thread& t) { return t.voluntary + t.preempted; });
 }

@@ -1,5 +1,6 @@
 // Every tool in every kind of trouble. CORETAP_STRESS_CELLS: a file that gets a line for each cell;
-// CORETAP_STRESS_SCALE: so many times the events; CORETAP_GUEST=1: this machine is ours to change.
+// CORETAP_STRESS_SCALE: this many times the events; CORETAP_GUEST=1: this machine is ours to
+// change.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -46,7 +47,7 @@ std::uint64_t now_ns() {
 
 // ---- one cell ----
 
-/// The workloads, held, and how a tool is told of them.
+/// The workloads, held, and how a tool is given them.
 struct Scene {
   explicit Scene(const Row& of) : row(of) {
     if (row.by_cgroup) cgroup.emplace();
@@ -162,7 +163,7 @@ Outcome stop(Scene& scene, Tracer& tracer) {
 
 // ---- kinds of trouble ----
 
-/// Processes that do nothing but begin and end, by four at a time.
+/// Processes that only start and exit, by four at a time.
 class Churn {
  public:
   Churn() {
@@ -201,7 +202,7 @@ Outcome saturation(const Row& row) {
   return stop(scene, tracer);
 }
 
-// Nobody empties the ring meanwhile: what does not fit is lost for certain.
+// The ring is not emptied meanwhile: what does not fit is lost for certain.
 Outcome tiny(const Row& row) {
   if (row.tiny.empty()) throw Skip("counters");
   Scene scene(row);

@@ -390,7 +390,7 @@ DiskCounts diskstats_of(const std::string& disk) {
           value[3] + value[7] + value[14]};
 }
 
-// Reads one at a time of a disk that nobody else uses.
+// Reads one at a time of a disk that is used by nothing else.
 TOOL_TEST(Agree, RequestsOfADisk) {
   require_tool("biosnoop");
   require_tool("biolatency");

@@ -67,7 +67,7 @@ struct Idle : Workload {
   Idle() : Workload("sleeper", {"--sleeps", "1", "--ms", "1"}) {}
 };
 
-/// A pipe with a name that nobody reads unless told to.
+/// A pipe with a name without a reader unless asked for one.
 class UnreadPipe {
  public:
   UnreadPipe() : path_(directory_.path() + "/pipe") {
@@ -254,7 +254,7 @@ EVERY_TOOL(HelpAndVersion) {
 }
 
 EVERY_TOOL(WithoutRights) {
-  // Nobody may not be let in to where the executables are.
+  // Other users may not be let in to where the executables are.
   std::string cannot;
   for (auto& in_child : {as_nobody({}), as_root({})}) {
     auto result = run_tool(tool, whole(tool, {"--json", "--duration", "0.1"}), in_child);
@@ -340,7 +340,7 @@ EVERY_TOOL(EndsWithTheLastReport) {
   EXPECT_EQ(bpf_left(held_too), 0u) << "left behind in the kernel";
 }
 
-// Names of processes and files come from whoever likes to choose them.
+// Names of processes and files come from untrusted users.
 EVERY_TOOL(HostileNames) {
   require_tool(tool);
   auto events = events_for(tool);
@@ -574,7 +574,7 @@ TEST_KIND(FullDisk) {
   }
 }
 
-// It could go on for ever, for nobody.
+// It could go on for ever, without a reader.
 TEST_KIND(FullDiskEndsIt) {
   require_tool(tool);
   auto process = start(tool, with_options({"--json"}), "/dev/full");
@@ -759,7 +759,7 @@ TOOL_TEST(Common, StatusOfACommand) {
   EXPECT_FALSE(std::filesystem::exists(mark));
 }
 
-// A command that goes on when the tool is told to end is not the tool's to end.
+// A command that goes on when the tool is asked to end is not the tool's to end.
 TOOL_TEST(Common, InterruptLeavesTheCommand) {
   require_tool("runqlat");
   Tracer tracer("runqlat",

@@ -140,7 +140,7 @@ void refuses_at_once(const std::string& tool) {
   EXPECT_TRUE(contains(full.err, "No space left")) << full.err;
 }
 
-// Nothing is printed, so that nobody need read it.
+// Nothing is printed, so that no reader is needed.
 void does_not_end_with_the_reader(const std::string& tool) {
   require_tool(tool);
   Scratch scratch;

@@ -75,7 +75,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   const std::string& path() const { return path_; }
-  /// All of it; whoever wrote must have ended.
+  /// All of it; the writer must have ended.
   const std::string& end() {
     if (slave_ >= 0) ::close(slave_);
     slave_ = -1;

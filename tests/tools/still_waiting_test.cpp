@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Tools, StillWaiting,
                          testing::Values("offcputime", "offwaketime", "wakeuptime", "chaintrace"),
                          [](auto& info) { return std::string(info.param); });
 
-// What has ended is not shown as waiting, and what is shown as waiting is not counted twice.
+// What has ended is not shown as waiting, and a wait that is shown is not counted twice.
 TOOL_TEST(StillWaitingOffcputime, EachWaitOnce) {
   require_tool("offcputime");
   Workload ended("sleeper", {"--sleeps", "5", "--ms", "20"}, kLinger);

@@ -34,7 +34,7 @@ std::uint64_t run_of(const Strings& frames, std::size_t& at, const std::string& 
   return n;
 }
 
-/// Whoever is in the chain shows all of it, or the inner part of it and a reason. Returns what has
+/// A process in the chain shows all of it, or the inner part of it and a reason. Returns what has
 /// been seen.
 Counts check(const Report& report, std::uint64_t pid) {
   Counts counts;
@@ -122,7 +122,7 @@ TOOL_TEST(UnwindProcesses, MuslsPrograms) {
   }
 }
 
-// The frames whose pages are there are right, and nobody takes them for all.
+// The frames whose pages are there are right, and they are not taken for all.
 TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
   for (std::string kind : {"dropped", "file"}) {
     SCOPED_TRACE(kind);

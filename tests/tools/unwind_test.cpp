@@ -268,7 +268,7 @@ TOOL_TEST(Unwind, FramePointersWhereThereIsNoTable) {
   expect_all_whole("offcputime", {}, cases);
 }
 
-// Neither: what is below may be true or not, but nobody may take it for the whole.
+// Neither: what is below may be true or not, but it may not be taken for the whole.
 TOOL_TEST(Unwind, CodeWithoutTablesIsMarked) {
   for (auto& [tool, options, end] : std::vector<std::tuple<std::string, Strings, std::string>>{
            {"profile", kSampled, "spin"}, {"offcputime", {}, "sleep"}}) {
@@ -508,7 +508,7 @@ TOOL_TEST(Unwind, CallersOfOpen) {
   expect_whole(stacks, truths, {.known = 1});
 }
 
-// Who writes to the pipe stands in the chain, and another thread reads it.
+// The writer of the pipe is in the chain, and another thread reads it.
 TOOL_TEST(Unwind, Wakers) {
   for (std::string tool : {"wakeuptime", "offwaketime", "chaintrace"}) {
     SCOPED_TRACE(tool);
@@ -536,7 +536,7 @@ TOOL_TEST(Unwind, Wakers) {
   }
 }
 
-// ---- a program that nobody prepared ----
+// ---- a program that was not prepared ----
 
 constexpr char kWork[] = R"py(
 import json, re, time

@@ -145,7 +145,7 @@ static pid_t fragment_memory(uint64_t *took)
 		wl_die(WL_FAILED, "%m");
 	start = wl_now();
 	deadline = start + seconds * WL_NSEC;
-	/* kcompactd would mend the fragments before anybody needs to stall for them. */
+	/* kcompactd would mend the fragments before a task needs to stall for them. */
 	if (wl_slurp(proactive_path, text, sizeof(text)) > 0) {
 		wl_undo(WL_UNDO_WRITE, 0, proactive_path, text);
 		wl_write_file(proactive_path, "0");
@@ -168,7 +168,7 @@ static const char types_path[] = "/proc/pagetypeinfo";
 static int rings[4096];
 static size_t ring_count;
 
-/* What is free in unmovable blocks of the order and above: nobody falls back before it is used up.
+/* What is free in unmovable blocks of the order and above: allocations fall back after it is used up.
  */
 static uint64_t free_unmovable(void)
 {
@@ -199,7 +199,7 @@ static uint64_t free_unmovable(void)
 	return bytes;
 }
 
-/* Blocks of 2^order unmovable pages each: the kernel's side of packet rings that nobody uses. */
+/* Blocks of 2^order unmovable pages each: the kernel's side of packet rings that are not used. */
 static uint64_t take_unmovable(uint64_t bytes)
 {
 	uint64_t block = (uint64_t)sysconf(_SC_PAGESIZE) << order, taken = 0;
@@ -304,12 +304,12 @@ int main(int argc, char **argv)
 {
 	const struct wl_opt opts[] = {
 		{"manual", WL_FLAG, &manual, NULL, "write 1 to vm.compact_memory instead"},
-		{"rounds", WL_NUM, &rounds, "M", "so many times (--manual)"},
-		{"events", WL_NUM, &wanted, "N", "go on until compact_stall grew so much"},
+		{"rounds", WL_NUM, &rounds, "M", "this many times (--manual)"},
+		{"events", WL_NUM, &wanted, "N", "go on until compact_stall grew this much"},
 		{"step", WL_NUM, &step, "N", "huge pages asked for at a time"},
 		{"seconds", WL_NUM, &seconds, "S", "bound for fragmenting, and for compacting"},
 		{"unmovable", WL_NUM, &unmovable, "MIB",
-		 "take so much unmovable memory instead, and what is free"},
+		 "take this much unmovable memory instead, and what is free"},
 		{"order", WL_NUM, &order, "N", "2^N pages at a time (--unmovable)"},
 		{"whole", WL_FLAG, &whole, NULL, "do not fragment memory first (--unmovable)"},
 		{"force", WL_FLAG, &force, NULL, "fragment memory even above 4 GiB"},

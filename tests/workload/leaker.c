@@ -387,7 +387,7 @@ int main(int argc, char **argv)
 		{"churn", WL_NUM, &churn, "N", "blocks that each thread frees again"},
 		{"children", WL_NUM, &children, "N", "processes that leak the same and end"},
 		{"eventfds", WL_NUM, &eventfds, "N", "kernel memory: event counters"},
-		{"closed", WL_NUM, &closed, "N", "so many of them are closed at once"},
+		{"closed", WL_NUM, &closed, "N", "this many of them are closed at once"},
 		{"pipes", WL_NUM, &pipes, "N", "kernel memory: a page each"},
 		{"percpu-maps", WL_NUM, &percpu_maps, "N", "kernel memory: per-CPU arrays"},
 		{0},

@@ -113,7 +113,7 @@ static void scene(void)
 	/* A name in memory that is not there before the call reads it. */
 	fd = syscall(SYS_openat, AT_FDCWD, late, O_RDONLY, 0);
 	done("openat", "made", in(renamed, "made"), fd, errno, O_RDONLY, 0);
-	/* A name that nobody can read. */
+	/* A name that cannot be read. */
 	fd = syscall(SYS_openat, AT_FDCWD, (void *)8, O_RDONLY, 0);
 	done("openat", "?", "?", fd, errno, O_RDONLY, 0);
 	if (chdir("/"))

@@ -34,7 +34,7 @@ static uint64_t resident(int fd)
 	return found;
 }
 
-/* Pages still on their way to an LRU list cannot be dropped; another CPU may hold some. */
+/* Pages still being added to an LRU list cannot be dropped; another CPU may hold some. */
 static void drop(int fd)
 {
 	uint64_t left = 0;

@@ -45,7 +45,7 @@ static void pass(uint64_t i)
 	if (i % 2 == 0)
 		counted_even(i);
 	PROBE("plain", "0", i);
-	/* As programs have it that ask whether anybody listens before they compute arguments. */
+	/* As programs have it that ask whether a tracer listens before they compute arguments. */
 	if (__atomic_load_n(&probes_gate, __ATOMIC_RELAXED)) {
 		gated++;
 		PROBE("gated", "probes_gate", i);

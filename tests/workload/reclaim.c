@@ -190,7 +190,7 @@ static void print_memcg(void)
 
 /* ---- whole machine ---- */
 
-/* A kswapd that runs only when nobody else does cannot keep up: allocations reclaim themselves. */
+/* A kswapd that runs only when no task does cannot keep up: allocations reclaim themselves. */
 static unsigned int idle_kswapd(void)
 {
 	struct sched_param none = {0};

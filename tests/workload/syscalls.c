@@ -90,15 +90,15 @@ static long call32(long number)
 int main(int argc, char **argv)
 {
 	const struct wl_opt opts[] = {
-		{"calls", WL_NUM, &calls, "N", "getppid() so often"},
+		{"calls", WL_NUM, &calls, "N", "number of getppid() calls"},
 		{"failing", WL_NUM, &failing, "N",
 		 "rmdir() of nothing: ENOENT; half as many: EBADF"},
-		{"sleeps", WL_NUM, &sleeps, "N", "clock_nanosleep() so often"},
+		{"sleeps", WL_NUM, &sleeps, "N", "number of clock_nanosleep() calls"},
 		{"ms", WL_NUM, &sleep_ms, "T", "milliseconds of each"},
 		{"forks", WL_NUM, &forks, "N", "children"},
 		{"signals", WL_NUM, &signals, "N", "reads that a signal ends"},
 		{"restarts", WL_NUM, &restarts, "N", "sleeps that are stopped in between"},
-		{"rounds", WL_NUM, &rounds, "N", "all of this so often, without stops"},
+		{"rounds", WL_NUM, &rounds, "N", "how often all of this, without stops"},
 		{"compat", WL_FLAG, &compat, NULL, "getppid of the 32-bit table as often"},
 		{0},
 	};

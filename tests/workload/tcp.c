@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 		{"closer", WL_STR, &closer, "WHO",
 		 "client, server, or reset: the client, by a reset"},
 		{"older", WL_FLAG, &older, NULL, "one session, that begins before the ready line"},
-		{"refused", WL_FLAG, &refused, NULL, "connect where nobody listens"},
+		{"refused", WL_FLAG, &refused, NULL, "connect to a port without a listener"},
 		{"handshake", WL_FLAG, &handshake, NULL,
 		 "lose the answer to one SYN, for a second"},
 		{"lost", WL_NUM, &lost, "N", "of each session's segments are sent again, at least"},

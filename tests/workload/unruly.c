@@ -455,7 +455,7 @@ int main(int argc, char **argv)
 		{"dir", WL_STR, &dir_wanted, "D", "where it happens; a file `decoy` is there"},
 		{"name", WL_STR, &name_wanted, "NAME", "of files; \\xNN gives any byte"},
 		{"only", WL_STR, &only, "ACTION", "this alone"},
-		{"rounds", WL_NUM, &rounds, "N", "all of it so often"},
+		{"rounds", WL_NUM, &rounds, "N", "how often all of it"},
 		{"jit", WL_FLAG, &jit_wanted, NULL, "instead of it all a loop in anonymous memory"},
 		{0},
 	};

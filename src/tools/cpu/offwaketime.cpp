@@ -1,4 +1,4 @@
-// offwaketime: in which stack tasks block, and in which stack who wakes them.
+// offwaketime: in which stack tasks block, and in which stack what wakes them.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "offwaketime.skel.h"

@@ -23,7 +23,7 @@ TOOL(profile) {
       .questions = {{"What uses the CPU?", "profile 10"},
                     {"In which functions does a program spend its CPU time?",
                      "profile -F 99 -p 1234 10"},
-                    {"Why is so much CPU time spent in the kernel?", "profile -K 10"}},
+                    {"Which kernel code uses the CPU time?", "profile -K 10"}},
       .differs = {{Difference::both, "User stacks are unwound without frame pointers, too."},
                   {Difference::bcc,
                    "-c must be at least 50000: a shorter period can keep a CPU in its timer "

@@ -1,4 +1,4 @@
-// wakeuptime: who wakes blocked tasks, from which code, after how long.
+// wakeuptime: what wakes blocked tasks, from which code, after how long.
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "wakeuptime.skel.h"
@@ -24,7 +24,7 @@ TOOL(wakeuptime) {
                    {"wakeuptime -p 1234", "the wakers of this process, until Ctrl-C"},
                    {"wakeuptime -m 1000 --svg out.svg 30",
                     "waits of a millisecond and more, as a flame graph"}},
-      .questions = {{"Who wakes this process?", "wakeuptime -p 1234"},
+      .questions = {{"Which tasks wake this process?", "wakeuptime -p 1234"},
                     {"Whose work are blocked tasks waiting for?", "wakeuptime -m 1000 10"}},
       .differs = {{Difference::both,
                    "Where an interrupt woke the task, the waker is [irq] or [softirq]. Peers "

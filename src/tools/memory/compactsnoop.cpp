@@ -41,7 +41,7 @@ TOOL(compactsnoop) {
                    {"compactsnoop -T -e", "with times, fragmentation index and watermarks"},
                    {"compactsnoop -K -d 10", "ten seconds, with kernel stacks"},
                    {"compactsnoop -p 181 --json", "what process 181 waits for, for a script"}},
-      .questions = {{"Who is held up by memory compaction (huge pages)?", "compactsnoop -T"},
+      .questions = {{"Which task is held up by memory compaction (huge pages)?", "compactsnoop -T"},
                     {"Why does the kernel compact memory?", "compactsnoop -K -d 10"}},
       .differs = {{Difference::bcc,
                    "Compaction by request (/proc/sys/vm/compact_memory), proactive compaction "

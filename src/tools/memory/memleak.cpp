@@ -170,7 +170,7 @@ TOOL(memleak) {
                  derived<Event, old>("old_address", "OLD", as::pointer,
                                      "the block that is to become another one; null: none"),
                  field<&Event::address>("address", "ADDRESS", as::pointer,
-                                        "of the memory; 0: there was none to be had; null: the "
+                                        "of the memory; 0: it had none; null: the "
                                         "kernel's, and not to be seen")})
                 .timed({{TimeColumn::wall, "TIME", 12, ""}})
                 .high_rate()}},

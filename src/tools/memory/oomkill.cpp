@@ -73,17 +73,17 @@ TOOL(oomkill) {
       .description =
           "One line per process that the kernel kills because there is no memory left, in the whole "
           "machine or below the limit of a memory cgroup: the task whose allocation triggered it, "
-          "the victim, the pages that could be used in all (memory and swap of the machine, or the "
-          "limit of the memory cgroup), the load averages, and the victim's resident memory by "
+          "the killed process, the pages that could be used in all (memory and swap of the machine, or the "
+          "limit of the memory cgroup), the load averages, and the resident memory of the killed process by "
           "kind. A process that was ending already is marked so: it gets no signal.\n\n"
           "From 6.2 on the kernel counts resident memory per CPU, and the numbers lack up to some "
-          "tens of pages of each CPU. Filters ask about the victim.",
+          "tens of pages of each CPU. Filters ask about the killed process.",
       .overhead =
           "one hook per run of reclaim by a task and per signal, which return at once; nothing "
           "else until a process is killed",
       .examples = {{"oomkill", "all of the machine and of memory cgroups"},
                    {"oomkill -K", "with the kernel stack of the allocation"},
-                   {"oomkill -c system.slice/nginx.service", "victims of one service"},
+                   {"oomkill -c system.slice/nginx.service", "kills in one service"},
                    {"oomkill --json", "all that is known, for a script"}},
       .questions = {{"Which process was killed because memory ran out?", "oomkill"},
                     {"Was it the machine's memory or the limit of a container?", "oomkill"},
@@ -95,7 +95,7 @@ TOOL(oomkill) {
       .options = joined({{shared::kernel_stack(), shared::duration()},
                          belonging_to("kernel-stack", {shared::stack_depth()}),
                          shared::task_filters()}),
-      .hooks = {{.name = "victims",
+      .hooks = {{.name = "killed processes",
                  .candidates = {{{"on_victim"}, {has_arguments("mark_victim", 2)}}},
                  .instead = "look for \"Killed process\" in the kernel's log (dmesg)"},
                 {"reclaim of the machine", {{{"on_direct"}}}},
@@ -121,7 +121,7 @@ TOOL(oomkill) {
                      derived<Event, limit_bytes>("limit_bytes", "LIMIT", as::number,
                                                  "memory that could be used in all"),
                      derived<Event, bytes<&Event::anon>>("anon_rss_bytes", "ANON", as::number,
-                                                         "anonymous memory of the victim"),
+                                                         "anonymous memory of the killed process"),
                      derived<Event, bytes<&Event::file>>("file_rss_bytes", "FILE", as::number,
                                                          "file pages that it had mapped"),
                      derived<Event, bytes<&Event::shmem>>("shmem_rss_bytes", "SHMEM", as::number,
@@ -132,7 +132,7 @@ TOOL(oomkill) {
                                           "2^order pages were wanted; -1: not known"),
                      field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation"),
                      derived<Event, memcg_id>("memcg_id", "MEMCG", as::number,
-                                              "memory cgroup of the victim; 0: none"),
+                                              "memory cgroup of the killed process; 0: none"),
                      derived<Event, memcg_path>("memcg_path", "PATH", as::text, "its path")})},
               "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),

@@ -31,7 +31,7 @@ TOOL(tcpretrans) {
           "acknowledged it: a sign of loss, or of an end that does not keep up. T tells what is "
           "sent: R a segment, L a tail loss probe (with --lossprobe), S the answer to a SYN.\n\n"
           "A retransmit runs in whatever its timer or a packet interrupts. PID is not that but "
-          "the process that was seen to connect or to shut down the socket; where none was, as "
+          "the process that was seen to connect or to shut down the socket; if there was none, as "
           "with connections that are older than the tracer or that were accepted, there is none, "
           "and no filter by task wants the line.\n\n"
           "With --count one table of connections at the end. An IPv6 socket that speaks IPv4 "

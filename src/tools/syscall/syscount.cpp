@@ -122,7 +122,7 @@ TOOL(syscount) {
                    {"syscount --syscall openat,read -p 181", "two calls of process 181"},
                    {"syscount -Lm -- tar cf /tmp/etc.tar /etc",
                     "what a command does, in milliseconds"}},
-      .questions = {{"Which system calls does it make so often?", "syscount -p 1234"},
+      .questions = {{"Which system calls does it make most often?", "syscount -p 1234"},
                     {"In which system calls does the time go?", "syscount -L -p 1234 -i 1"},
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"}},

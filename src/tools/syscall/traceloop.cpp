@@ -94,7 +94,7 @@ bool keeps(const Config& c) {
 }
 
 Result<void> check(const Config& c) {
-  // Calls of the whole system as they come would be those of whoever reads them.
+  // Calls of the whole system as they come would be those of their own reader.
   if (!keeps(c) && !c.filters_tasks() && c.own<CallSettings>().cgroups.empty() &&
       !c.given("explain"))
     return Error{"nothing to trace",

@@ -143,7 +143,7 @@ const DeclareTests declared{{
                    [](stress::Load& load) {
                      return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
                    },
-               // The kernel's own count leaves out who is preempted on its way to sleep.
+               // The kernel's own count leaves out a task that is preempted as it goes to sleep.
                .slack = 1},
     .long_run = {{.arguments = {"10"}}},
 }};

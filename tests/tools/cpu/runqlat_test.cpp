@@ -238,7 +238,7 @@ const DeclareTests declared{{
                      return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
                    },
                .tiny = {"--max-keys", "1"},
-               // The kernel's own count leaves out who is preempted on its way to sleep
+               // The kernel's own count leaves out a task that is preempted as it goes to sleep
                // (sched_info_depart).
                .slack = 1},
     .long_run = {{.arguments = {"-P", "10"}}},

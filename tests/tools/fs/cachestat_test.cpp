@@ -85,7 +85,7 @@ TOOL_TEST(Cachestat, WarmReadsHit) {
   EXPECT_EQ(seen.sum("write_added"), 0u);
 }
 
-// Ranges that begin and end within pages: each page that a read spans is wanted once by it.
+// Ranges with ends within pages: each page that a read spans is wanted once by it.
 // What is read ahead of one file takes nothing from the hits on another.
 TOOL_TEST(Cachestat, ReadAheadIsNoMiss) {
   auto seen = observe({"--phase", "ahead"});

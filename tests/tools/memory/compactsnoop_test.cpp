@@ -165,8 +165,8 @@ TOOL_TEST(Compactsnoop, FollowsACommand) {
   for (auto& event : report.body) EXPECT_EQ(event["pid"].u64(), (*report.truth)["pid"].u64());
 }
 
-// Huge pages out of fragmented memory: the one who asks for them compacts. To fragment a machine's
-// memory takes seconds: one workload for all of it.
+// Huge pages out of fragmented memory: the task that asks for them compacts. To fragment a
+// machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Compactsnoop, DirectForHugePages) {
   require_tool("compactsnoop");
   Workload workload("compaction", {"--events", "4"});

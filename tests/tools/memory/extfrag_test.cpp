@@ -155,7 +155,7 @@ bool has_frame(const Json& event, std::string_view part) {
   return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
 }
 
-// Whole page blocks change their type: that can be had on any machine.
+// Whole page blocks change their type: that is possible on any machine.
 TOOL_TEST(Extfrag, WholeBlocks) {
   require_tool("extfrag");
   Workload workload("compaction", {"--unmovable", "16", "--order", "8", "--whole"});
@@ -382,7 +382,7 @@ TOOL_TEST(Extfrag, IndexEachInterval) {
   EXPECT_TRUE(std::regex_search(text.out, std::regex(R"(^\[\d\d:\d\d:\d\d\]\n)"))) << text.out;
   auto one = run({tool, "-i", "-z", spans().at(0).zone, "-n", "0"});
   EXPECT_EQ(lines_of(one.out).size(), 1u) << one.out;
-  // It goes on until it is told to end, and says no more then.
+  // It goes on until it is asked to end, and says no more then.
   Process endless({.argv = {tool, "-i", "0.05"}});
   ASSERT_TRUE(endless.await([](auto& out, auto&) { return contains(out, "\n\n"); }));
   endless.signal(SIGINT);

@@ -1,4 +1,5 @@
-// oomkill against the counters of a memory cgroup and what the kernel's log says of each victim.
+// oomkill against the counters of a memory cgroup and what the kernel's log says of each killed
+// process.
 #include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,7 +16,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// What the kernel's log says of a victim.
+/// What the kernel's log says of a killed process.
 struct Logged {
   std::uint64_t anon_kb, file_kb, shmem_kb;
   std::int64_t adj;

@@ -82,7 +82,7 @@ TOOL_TEST(Tcpretrans, MappedAddresses) {
   expect_retransmits({"--sessions", "1", "--lost", "2", "--family", "mapped"}, "127.0.0.1", 4);
 }
 
-// An answer to a SYN is nobody's yet; that is said rather than guessed.
+// An answer to a SYN has no owner yet; that is said rather than guessed.
 TOOL_TEST(Tcpretrans, Handshakes) {
   require_tool("tcpretrans");
   Lossy workload({"--handshake"});

@@ -89,7 +89,7 @@ TOOL_TEST(Opensnoop, EveryCallWithItsResult) {
       SCOPED_TRACE(i);
       expect_call(events[bulk + i], calls[i], whole);
     }
-    // The path that is too long for the kernel too is shortened, and that is told.
+    // The path that is too long for the kernel too is shortened, and that is reported.
     EXPECT_EQ(report.lost("truncated"), 1u);
   }
   auto failures = failed->stop();

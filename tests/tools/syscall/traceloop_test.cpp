@@ -99,7 +99,7 @@ TOOL_TEST(Traceloop, CallsOfAProcess) {
   workload.end_lingering();
 }
 
-// What does not fit is counted: what is shown and what is overwritten are all that happened.
+// What does not fit is counted: calls shown and calls overwritten are all that happened.
 TOOL_TEST(Traceloop, OldCallsAreOverwritten) {
   require_tool("traceloop");
   Workload workload("syscalls", {"--calls", "20000", "--restarts", "0"}, kLinger);

@@ -65,7 +65,7 @@ TEST(Loop, OnceFiresOnceAndNotEarly) {
   EXPECT_EQ(loop.signal(), 0);
 }
 
-// Work of its own must not move the following ones. A timer that began anew after each would be
+// Work of its own must not move the following ones. A timer that began again after each would be
 // late by all of it, on any machine; on a busy one it may take several rounds to see that it is
 // not.
 TEST(Loop, EveryRepeatsWithoutDrift) {

@@ -110,7 +110,7 @@ TEST_F(NewFileTest, DevicesPipesAndLinksAreWrittenThrough) {
 
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   auto alone = NewFile::create(path("pipe"));
-  ASSERT_FALSE(alone) << "nobody reads it";
+  ASSERT_FALSE(alone) << "it has no reader";
   EXPECT_EQ(alone.error().why, strerror(ENXIO));
   int reader = open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   std::string large(1 << 20, 'x'), got;

@@ -187,7 +187,7 @@ TEST(BpfStackHash, EveryFrameAndItsPlaceCount) {
     EXPECT_NE(key_of(other, STACK_DEPTH), whole) << i;
     EXPECT_NE(key_of(s, i), whole) << i;
   }
-  // What lies behind the depth does not.
+  // What is beyond the depth does not.
   auto other = s;
   other.ip[10] = 1;
   EXPECT_EQ(key_of(s, 10), key_of(other, 10));

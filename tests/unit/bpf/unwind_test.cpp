@@ -111,7 +111,7 @@ TEST_F(Walk, BySp) {
   put(40, last + 3);
   walk(a + 7);
   expect({a + 7, b + 20, last + 3}, STACK_END_WHOLE);
-  EXPECT_EQ(found_.reads, 1u) << "it all lies in one block";
+  EXPECT_EQ(found_.reads, 1u) << "it all is in one block";
 }
 
 // A return address may lie behind the end of its function; where it stands itself, may not.
@@ -263,7 +263,7 @@ TEST_F(Walk, SignalFrames) {
   regs().bx = 1;
   walk(handler);
   expect({handler, back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
-  // Registers that were saved in the handler are not those of who was interrupted.
+  // Registers that were saved in the handler are not those of the interrupted code.
   auto saving = rule(UNWIND_SP, 8);
   saving.bx_slot = -1;
   auto saver = function(saving);

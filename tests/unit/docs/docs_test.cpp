@@ -73,7 +73,7 @@ void add_types(KeyTypes& all, const std::vector<OutputKey>& keys, const std::str
   }
 }
 
-// Whoever reads lines of several tools into one table has one column per key.
+// A program that reads lines of several tools into one table has one column per key.
 TEST(Json, AKeyHasOneTypeInAllTools) {
   KeyTypes all;
   for (auto& entry : registry()) {

@@ -207,7 +207,7 @@ TEST(Command, StartedOutlivesItsObject) {
   waitpid(pid, nullptr, 0);
 }
 
-// Whoever waits for the tool must not wait for a forgotten child: it ends when we do.
+// A process that waits for the tool must not wait for a forgotten child: it ends when we do.
 TEST(Command, EndsWithUsIfNeverLetGo) {
   int fds[2];
   ASSERT_EQ(pipe(fds), 0);
@@ -230,7 +230,7 @@ TEST(Command, RunsWithOrdinarySignals) {
   Scratch scratch;
   pid_t child = fork();
   if (child == 0) {
-    // Whoever runs this test may ignore some (nohup does); a command keeps that.
+    // The process that runs this test may ignore some (nohup does); a command keeps that.
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
     // As the tools do: the command must not inherit this.
     block_signals();
@@ -286,7 +286,7 @@ struct Opened {
     auto bytes = tool.object.bytes();
     session.object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
   }
-  /// A constant as it stands in the program's read-only data.
+  /// A constant as it is in the program's read-only data.
   template <class T>
   T constant(std::string_view wanted) {
     T value{};

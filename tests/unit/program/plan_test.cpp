@@ -123,7 +123,7 @@ TEST_F(Plans, ConditionsDecideWhatIsWanted) {
   auto hooks = std::vector<Hook>{
       {"switches", {kGood}}, {"by pid", {kNeedy}, "pids"}, {"always", {kOther}, "!pids"}};
   auto p = plan(hooks);
-  ASSERT_TRUE(p) << "what is not asked for need not be possible";
+  ASSERT_TRUE(p) << "what was not requested need not be possible";
   EXPECT_FALSE(p->hooks[1].wanted);
   EXPECT_EQ(p->hooks[1].chosen, -1);
   EXPECT_EQ(p->hooks[2].chosen, 0);

@@ -112,7 +112,7 @@ TEST(FindFunction, SurvivesDamage) {
   }
 }
 
-// Who maps thousands of files of that name does not fill the screen with them.
+// A process that maps thousands of files of that name does not fill the screen with them.
 TEST(ProbeFinder, CountsFilesBeyondTheMost) {
   ScratchDirectory scratch;
   std::string maps;

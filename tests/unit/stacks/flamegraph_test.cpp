@@ -18,7 +18,7 @@ using namespace std::string_literals;
 using namespace std::string_view_literals;
 using Path = std::vector<StackWord>;
 
-/// A frame as it stands in the file.
+/// A frame as it is in the file.
 struct Box {
   std::string name, style;  // the name as XML writes it
   double x = 0, width = 0;  // per cent

@@ -80,7 +80,7 @@ TEST(StackLayout, StillWaiting) {
   task.who.waiting = 1;
   EXPECT_EQ(folded(waits, {task}),
             "reader;main;read;pipe_read;schedule;[runnable];[still waiting]");
-  EXPECT_EQ(folded(woken, {task}), "reader;[still waiting]") << "nobody has woken it";
+  EXPECT_EQ(folded(woken, {task}), "reader;[still waiting]") << "no task has woken it";
   auto lines = StackLayout(waits, {}).lines({task});
   EXPECT_EQ(lines.at(0), "    [still waiting]");
   EXPECT_EQ(lines.at(1), "    [runnable]");
@@ -210,7 +210,7 @@ TEST(StackLayout, JsonOfChains) {
   EXPECT_EQ(strings(wakers[0]["user_stack"]), (Lines{"write", "main"}));
   EXPECT_STREQ(wakers[1]["context"].GetString(), "softirq");
   EXPECT_STREQ(wakers[1]["comm"].GetString(), "[softirq]");
-  EXPECT_TRUE(wakers[1]["pid"].IsNull()) << "it is no process";
+  EXPECT_TRUE(wakers[1]["pid"].IsNull()) << "not a process";
   Parsed none(StackLayout(kChain, {}).json({reader()}, {5000, 1}));
   EXPECT_EQ(none["wakers"].Size(), 0u);
 }

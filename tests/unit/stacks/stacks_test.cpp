@@ -13,7 +13,7 @@ extern "C" __attribute__((noinline, used)) int coretap_stacks_test_function(int 
 namespace coretap {
 namespace {
 
-constexpr std::uint64_t kNowhere = 0x10;  // in the first page, which nobody has
+constexpr std::uint64_t kNowhere = 0x10;  // in the first page, which no process has
 
 stack with(std::initializer_list<std::uint64_t> addresses) {
   stack s{};

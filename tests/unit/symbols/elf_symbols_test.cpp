@@ -83,7 +83,7 @@ TEST(ElfSymbols, EntriesOfTheCLibrary) {
   EXPECT_FALSE(table->is_entry(sort)) << "calls back into programs, but somebody has called it";
 }
 
-// Each would be read anew, of bytes that cost nothing in a sparse file.
+// Each would be read again, of bytes that cost nothing in a sparse file.
 TEST(ElfSymbols, OfTablesOfOneKindTheFirstCounts) {
   auto file = contents("/proc/self/exe");
   Elf64_Ehdr header;

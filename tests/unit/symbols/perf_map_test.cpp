@@ -79,7 +79,7 @@ TEST(OpenPerfMap, TrustsOnlyRegularFilesOfTheOwner) {
   EXPECT_FALSE(open_perf_map(root.get(), 8, me));
   EXPECT_FALSE(open_perf_map(-1, 7, me));
   if (me == 0) {
-    EXPECT_TRUE(open_perf_map(root.get(), 7, 1000)) << "root may write anybody's";
+    EXPECT_TRUE(open_perf_map(root.get(), 7, 1000)) << "root may write any user's";
     ASSERT_EQ(::chown(file.c_str(), 4242, 4242), 0);
     EXPECT_TRUE(open_perf_map(root.get(), 7, 4242));
     EXPECT_FALSE(open_perf_map(root.get(), 7, 0)) << "foreign";

@@ -490,7 +490,7 @@ TEST(Images, ChildrenThatAreGoneHaveTheirParents) {
   user.remember(50, 42, 2);
   EXPECT_EQ(user.find(50, 0x1800, true, 2).module, "/b");
   EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
-  EXPECT_EQ(user.find(51, 0x1800, true, 1).module, "") << "nobody's child";
+  EXPECT_EQ(user.find(51, 0x1800, true, 1).module, "") << "no parent";
   user.remember(52, 0, 1);
   EXPECT_EQ(user.find(52, 0x1800, true, 1).module, "");
   // Not of the image that the parent has come to since.

@@ -32,7 +32,7 @@ TEST(Identity, EachPartReadsItsOwnMember) {
   EXPECT_EQ(read(all, &kEvent),
             (std::vector<Value>{std::string("cat"), std::uint64_t{12}, std::uint64_t{11},
                                 std::uint64_t{10}, std::uint64_t{7}, none, none, none, none, none}))
-      << "there is nobody to ask for names of cgroups";
+      << "nothing can be asked for names of cgroups";
   std::vector<std::string_view> keys;
   keys.reserve(all.size());
   for (auto& f : all) keys.push_back(f.key);

@@ -75,7 +75,7 @@ TEST(Ledger, LossesInWords) {
   Ledger l;
   l.shown = 5;
   l.count[LEDGER_FILTERED] = 9;
-  EXPECT_TRUE(l.losses().empty()) << "what nobody wanted is none";
+  EXPECT_TRUE(l.losses().empty()) << "what was excluded is none";
   l.count[LEDGER_LOST] = 2;
   l.count[LEDGER_UNMATCHED] = 1;
   EXPECT_EQ(l.losses(),

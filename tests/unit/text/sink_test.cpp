@@ -76,7 +76,7 @@ TEST_F(SinkTest, AReaderThatHasGoneIsAQuietEnd) {
   sink.flush();
   EXPECT_TRUE(sink.closed());
   EXPECT_FALSE(sink.failed());
-  // Everything after is dropped, at once and for good.
+  // Everything after is dropped, at once and permanently.
   for (int i = 0; i < 1000; i++) sink.write(std::string(1000, 'x'));
   sink.flush();
   EXPECT_TRUE(sink.closed());

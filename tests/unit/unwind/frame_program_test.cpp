@@ -139,7 +139,7 @@ TEST(FrameProgram, WhatRulesCannotExpress) {
   EXPECT_EQ(rule_after(bytes({0x0e}) + std::string(5000, '\x80')), "other");
   EXPECT_EQ(rows_of({0x41, 0x0e, 16, 0x41, 0x3f}),
             "10000 sp+8, 10001 sp+16, 10002 other, 10100 none");
-  // Few callers need rbx: only it is told to be lost.
+  // Few callers need rbx: only it is reported as lost.
   EXPECT_EQ(rule_after({0x07, 3}), "sp+8 bx?");
   EXPECT_EQ(rule_after({0x09, 3, 0}), "sp+8 bx?");
   EXPECT_EQ(rule_after({0x10, 3, 2, 0x76, 0x78}), "sp+8 bx?");

@@ -32,7 +32,7 @@ constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
 constexpr std::size_t kBytes = 4096;          // of what is mapped
 constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is
 
-/// A library of so many rows.
+/// A library of this many rows.
 std::string library(std::uint32_t rows, char letter) {
   MadeElf elf;
   elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
@@ -44,7 +44,7 @@ std::string library(std::uint32_t rows, char letter) {
   return elf.file();
 }
 
-/// A process that maps what it is told to.
+/// A process that maps what it is asked to.
 class Mapper {
  public:
   explicit Mapper(const std::function<void()>& begin = {}) {
@@ -223,7 +223,7 @@ TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
   ASSERT_TRUE(mapping(kPlace));
   EXPECT_EQ(mapping(kPlace)->page, known(scratch_.path() + "/a")->page);
   EXPECT_EQ(generation(), 1u) << "nothing else has been there";
-  // Asked for in vain: it is told that there is no more.
+  // Asked for in vain: it learns that there is no more.
   EXPECT_FALSE(changed(child, true));
   EXPECT_EQ(kernel_.process(kProgram)->looked, 1u);
   EXPECT_FALSE(changed(child));
@@ -316,7 +316,7 @@ TEST_F(ProcessesTest, ExecBeginsAnew) {
   processes_->look(child.pid(), kProgram + 1, false);
   EXPECT_EQ(generation(kProgram + 1), 1u);
   EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram + 1, 1));
-  // The entry of the program before is nobody's; in the second sweep it goes.
+  // The entry of the program before has no owner; in the second sweep it goes.
   tend();
   tend();
   EXPECT_FALSE(kernel_.process(kProgram));
@@ -423,7 +423,7 @@ TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
   processes_->look(other.pid(), kProgram + 1, false);
   EXPECT_GE(kernel_.process(kProgram + 1)->first, entry.first + entry.count);
   tend();
-  EXPECT_FALSE(kernel_.process(copied)) << "nobody's";
+  EXPECT_FALSE(kernel_.process(copied)) << "it has no owner";
 }
 
 TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
@@ -446,7 +446,7 @@ class ProcessesWithoutRoom : public ProcessesTest {
  protected:
   void SetUp() override {
     OPEN();
-    // All else comes first: so many chunks, and one for each of two libraries.
+    // All else comes first: this many chunks, and one for each of two libraries.
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
     std::size_t chunks = 2;

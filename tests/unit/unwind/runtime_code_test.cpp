@@ -142,7 +142,7 @@ TEST(RuntimeCode, LinkageTables) {
   EXPECT_EQ(rows_of(jump, false), "10100 none");
 }
 
-// Each place is told once, in order.
+// Each place is reported once, in order.
 TEST(RuntimeCode, SegmentsThatOverlap) {
   MadeElf elf;
   elf.code = std::string(0x300, '\x90');

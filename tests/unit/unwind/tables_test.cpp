@@ -33,7 +33,7 @@ std::string build_id(const std::string& id) {
   return raw(Elf64_Nhdr{4, 20, 3}) + std::string("GNU\0", 4) + padded;
 }
 
-/// A file whose table takes so many rows. All on one page.
+/// A file whose table takes this many rows. All on one page.
 std::string file_of(std::uint32_t rows, const std::string& id, int offset = 8) {
   MadeElf elf;
   elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
@@ -184,7 +184,7 @@ TEST_F(TablesTest, NoMoreThanTheBudget) {
   EXPECT_EQ(a->state, File::ready);
   expect_written(*a, scratch_.path() + "/a");
   expect_written(*b, scratch_.path() + "/b");
-  // One that is idle makes room, when nobody can be reading it any more.
+  // One that is idle makes room, when it cannot be read any more.
   a.reset();
   EXPECT_FALSE(tables_->fits(c->lacking)) << "not at once";
   EXPECT_EQ(of(scratch_.path() + "/c")->state, File::no_memory);

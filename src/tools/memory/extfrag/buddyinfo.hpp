@@ -20,8 +20,8 @@ struct FreeBlocks {
 /// /proc/buddyinfo; nothing unless each line names a zone and all have as many numbers.
 std::optional<std::vector<FreeBlocks>> parse_buddyinfo(std::string_view text);
 
-/// The part of the zone's free pages, in thousandths, that lies in blocks too small for 2^order
-/// pages; 1000 where none is free. Source: unusable_free_index() in the kernel's mm/vmstat.c.
+/// The part of the zone's free pages, in thousandths, that is in blocks too small for 2^order
+/// pages; 1000 if none is free. Source: unusable_free_index() in the kernel's mm/vmstat.c.
 std::int64_t unusable_index(const __u64* free_blocks, int orders, int order);
 
 }  // namespace coretap

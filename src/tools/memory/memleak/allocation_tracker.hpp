@@ -34,7 +34,7 @@ class AllocationTracker {
   };
 
   void note(const alloc_note& note);
-  /// So many notes that those without effect should go: forget_notes().
+  /// Enough notes that those without effect should go: forget_notes().
   bool crowded() const { return ranges_kept_ >= most_; }
 
   /// A report: begin, all entries or all sums, finish. False: the entry need not be kept, because

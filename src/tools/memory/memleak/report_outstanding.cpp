@@ -286,8 +286,9 @@ class OutstandingKind : public ReportKind {
                    key("comm", "string or null", "command name; null: several processes"),
                    key("pid", "integer or null", "process; null: several")}};
     add(kind.keys, sums());
-    kind.keys.push_back(key("sample_rate", "integer",
-                            "sums are estimates from one of so many addresses; 1: they are exact"));
+    kind.keys.push_back(
+        key("sample_rate", "integer",
+            "sums are estimates from one of this many addresses; 1: they are exact"));
     add(kind.keys, ages());
     kind.keys.push_back(kernel_stack_key());
     add(kind.keys, user_stack_keys());

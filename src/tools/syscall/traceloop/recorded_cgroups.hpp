@@ -17,7 +17,7 @@ struct RecordedCgroup {
 /// Looks up those that the command line names; `recursive`: adds those below them.
 Result<void> find_cgroups(std::vector<RecordedCgroup>& cgroups, bool recursive);
 
-/// Their depths, each once, the deepest first. In a cgroup namespace of its own nobody knows how
+/// Their depths, each once, the deepest first. In a cgroup namespace of its own it is not known how
 /// deep that lies: all are tried.
 std::vector<std::uint32_t> cgroup_levels(const std::vector<RecordedCgroup>& cgroups);
 

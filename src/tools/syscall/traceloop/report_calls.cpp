@@ -402,7 +402,7 @@ class CallKind : public ReportKind {
         "A call that has not ended has ... in place of its result; one whose start was not seen has "
         "... before its name.");
     m.prose(
-        "What a recorder holds when it is asked for comes behind a line ==> ... <== that tells of "
+        "What a recorder holds when it is asked for comes behind a line ==> ... <== that names "
         "which cgroup, why, how many calls, and how many older ones were overwritten.");
   }
 

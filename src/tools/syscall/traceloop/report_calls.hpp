@@ -22,7 +22,7 @@ struct CallSettings {
 struct CallReport {
   std::uint64_t slots = 8192;              ///< for each CPU, where --size does not say
   bool (*keeps)(const Config&) = nullptr;  ///< shows calls when asked to, not as they come
-  std::string_view under_way;  ///< the program, of kind iter, that tells of calls without an end
+  std::string_view under_way;  ///< the program, of kind iter, that reports calls without an end
 };
 
 std::shared_ptr<const ReportKind> make_kind(CallReport report);

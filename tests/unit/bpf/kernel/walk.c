@@ -124,7 +124,7 @@ static void *bpf_ringbuf_reserve(void *ring, u64 bytes, u64 flags)
 	(void)flags;
 	if (bytes != sizeof(host_news) || host_news_full)
 		return NULL;
-	/* What was there before is nobody's business. */
+	/* What was there before does not matter. */
 	memset(&host_news, 0xa5, sizeof(host_news));
 	return &host_news;
 }
