@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>  // SOL_TCP
 #include <sched.h>
@@ -14,9 +13,6 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,8 +20,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include <fmt/format.h>
 
