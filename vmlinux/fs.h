@@ -53,6 +53,7 @@ struct file_ra_state {
 };
 
 struct file {
+	unsigned int f_mode;
 	struct address_space *f_mapping;
 	struct inode *f_inode;
 	const struct path f_path;

@@ -2,19 +2,12 @@
 /* biosnoop: each block I/O with who submitted it and how long it took. */
 #include "lib/block_io.bpf.h"
 #include "lib/emit.bpf.h"
+#include "lib/seek.bpf.h"
 #include "block/biosnoop.h"
 
 OPT(bool, queued);
 OPT(bool, with_pattern);
 OPT(__u64, min_ns);
-
-/* Where the previous I/O on a disk ended. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} next_sectors SEC(".maps");
 
 /* Only with --queued. */
 SEC("tp_btf/block_rq_insert")
@@ -24,32 +17,25 @@ int on_insert(u64 *ctx)
 	return 0;
 }
 
-inline_ u32 pattern_of(struct request *rq, u64 sector, u32 bytes)
+inline_ u32 pattern_of(struct request *rq)
 {
-	u64 next = sector + (bytes >> 9), expected;
-	u32 disk = rq_disk(rq);
-	u64 *known = bpf_map_lookup_elem(&next_sectors, &disk);
+	s64 distance;
 
-	if (!known) {
-		if (bpf_map_update_elem(&next_sectors, &disk, &next, BPF_ANY))
-			count(LEDGER_UNTRACKED);
+	if (!disk_seek(rq, &distance))
 		return BIOSNOOP_NO_PATTERN;
-	}
-	expected = *known;
-	*known = next;
-	return sector == expected ? BIOSNOOP_SEQUENTIAL : BIOSNOOP_RANDOM;
+	return distance ? BIOSNOOP_RANDOM : BIOSNOOP_SEQUENTIAL;
 }
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)
 {
 	struct request *rq = issue_rq(ctx);
-	u32 bytes = rq->__data_len, pattern = BIOSNOOP_NO_PATTERN;
+	u32 pattern = BIOSNOOP_NO_PATTERN;
 	bool first;
 
 	/* What the filters do not want moves the disk's head too. */
-	if (with_pattern && bytes)
-		pattern = pattern_of(rq, rq->__sector, bytes);
+	if (with_pattern && rq->__data_len)
+		pattern = pattern_of(rq);
 	io_issued(rq, pattern, &first);
 	return 0;
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* biopattern: random and sequential I/O by disk. */
+#define BLOCK_IO_NEVER_ENDS
+#include "lib/block_io.bpf.h"
+#include "lib/aggregate.bpf.h"
+#include "lib/seek.bpf.h"
+#include "block/biopattern.h"
+
+TABLE(disks, struct biopattern_key, struct biopattern_value)
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct biopattern_key key = {};
+	bool known = false, first;
+	struct biopattern_value *v;
+	s64 distance = 0;
+	u32 bytes = rq->__data_len;
+
+	/* A flush has no place on the disk. What the filters exclude moves the disk too. */
+	if (bytes)
+		known = disk_seek(rq, &distance);
+	if (filter.on ? !io_issued(rq, 0, &first) || !first : !keep_disk(rq))
+		return 0;
+	if (!bytes)
+		return 0;
+	key.disk = rq_disk(rq);
+	v = disks_row(&key);
+	if (!v)
+		return 0;
+	__sync_fetch_and_add(&v->ios, 1);
+	__sync_fetch_and_add(&v->bytes, bytes);
+	if (known && distance)
+		__sync_fetch_and_add(&v->random, 1);
+	else if (known)
+		__sync_fetch_and_add(&v->sequential, 1);
+	return 0;
+}

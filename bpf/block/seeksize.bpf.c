@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* seeksize: how far disks move from one request to the next, by the command that submits it. */
+#define BLOCK_IO_NEVER_ENDS
+#include "lib/block_io.bpf.h"
+#include "lib/aggregate.bpf.h"
+#include "lib/seek.bpf.h"
+#include "block/seeksize.h"
+
+OPT(bool, by_disk);
+OPT(bool, by_direction);
+
+HISTOGRAM(distances, struct seeksize_key)
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct seeksize_key key = {};
+	bool known = false, first;
+	struct block_io *s;
+	s64 distance = 0;
+
+	/* A flush has no place on the disk. What the filters exclude moves the disk too. */
+	if (rq->__data_len)
+		known = disk_seek(rq, &distance);
+	s = io_issued(rq, 0, &first);
+	if (!s || !first || !s->bytes || !known)
+		return 0;
+	if (s->owner.who.known)
+		__builtin_memcpy(key.comm, s->owner.who.comm, sizeof(key.comm));
+	if (by_disk)
+		key.disk = rq_disk(rq);
+	if (by_direction)
+		key.backwards = distance < 0;
+	distances_add(&key, distance < 0 ? -distance : distance);
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_SEEKSIZE_H
+#define CORETAP_SEEKSIZE_H
+
+#include "lib/shared.h"
+
+struct seeksize_key {
+	char comm[COMM_LEN]; /* of the submitter; empty: not known */
+	__u32 disk;          /* 0: not asked for */
+	__u32 backwards;     /* 0: forwards, or not asked for */
+};
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* statsnoop: calls of the stat family, with their paths. */
+#include "lib/filter.bpf.h"
+#include "lib/path.bpf.h"
+#include "lib/since.bpf.h"
+#include "lib/text.bpf.h"
+#include "syscall/statsnoop.h"
+
+OPT(bool, failed_only);
+
+#define AT_CWD (-100)
+#define EFAULT 14
+#define PATH_MOST 4095
+#define EARLY 126
+
+/*
+ * The record of the call that a task is in, with its path where that is short: then it goes out as
+ * it lies here. Others are read when the call ends.
+ */
+struct stat_call {
+	u64 start; /* 0: none under way */
+	u64 name;
+	struct statsnoop_event event;
+	char path[EARLY + 2];
+};
+
+TASK_SLOT(struct stat_call);
+
+struct stat_record {
+	struct walked walked;
+	struct statsnoop_event event;
+	char text[PATH_ROOM];
+};
+
+SCRATCH(records, struct stat_record);
+
+inline_ int begin(u32 call, s32 dfd, u64 name)
+{
+	struct stat_call *c;
+	bool cut;
+	s64 n;
+
+	/* Attaching looks at files itself. */
+	if (!tracing_since || !keep_current())
+		return 0;
+	c = current_slot(true);
+	if (!c)
+		return 0;
+	c->name = name;
+	c->event.call = call;
+	c->event.dfd = dfd;
+	c->event.what = 0;
+	c->event.path.bytes = 0;
+	if (name) {
+		/* Its page may not be there yet: the call itself will bring it. */
+		n = text_user(c->path, EARLY, (void *)name, &cut);
+		if (n >= 0 && !cut) {
+			c->event.what = STATSNOOP_GIVEN;
+			c->event.path.bytes = n;
+		}
+	}
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* The path of the descriptor's file, which another thread may have closed meanwhile. */
+inline_ u32 path_of_file(struct stat_record *r)
+{
+	struct statsnoop_event *e = &r->event;
+	struct file *file = current_file(e->dfd);
+	u32 bytes;
+
+	if (!file)
+		return 0;
+	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
+	e->inode = BPF_CORE_READ(file, f_inode, i_ino);
+	e->what |= STATSNOOP_FILE;
+	e->path_kind = file_path(&r->walked, r->text, file);
+	if (e->path_kind == PATH_KIND_CUT)
+		count(LEDGER_TRUNCATED);
+	bytes = r->walked.bytes;
+	return bytes > PATH_ROOM ? 0 : bytes;
+}
+
+/* The path that the program gave, again, now that its memory is there. */
+inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
+{
+	struct statsnoop_event *e = &r->event;
+	bool cut = false;
+	s64 n;
+
+	n = text_user(r->text, PATH_MOST, (void *)c->name, &cut);
+	if (n >= 0)
+		e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
+	/* A name that the kernel could not read either is the program's own fault. */
+	if (cut || (n < 0 && e->ret != -EFAULT))
+		count(LEDGER_TRUNCATED);
+	return n < 0 ? 0 : n & PATH_MOST;
+}
+
+SEC("tracepoint/syscalls/"
+    "sys_exit_newstat,sys_exit_newlstat,sys_exit_newfstat,sys_exit_newfstatat,"
+    "sys_exit_statx,sys_exit_statfs,sys_exit_fstatfs")
+int on_exit(struct exit_ctx *ctx)
+{
+	struct stat_call *c = current_slot(false);
+	struct statsnoop_event *e;
+	struct stat_record *r;
+	u64 bytes;
+
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	if (!c || !c->start)
+		return 0;
+	e = &c->event;
+	e->head.time_ns = c->start;
+	e->latency_ns = since(c->start, bpf_ktime_get_ns());
+	c->start = 0;
+	if (failed_only && ctx->ret >= 0) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e->ret = ctx->ret;
+	identify_current(&e->who);
+	e->path.at = sizeof(*e);
+	bytes = e->path.bytes;
+	if (e->what & STATSNOOP_GIVEN && c->path[0] && bytes <= EARLY) {
+		emit_copy(e, sizeof(*e) + bytes);
+		return 0;
+	}
+	r = scratch(&records);
+	if (!r)
+		return 0;
+	r->event = *e;
+	e = &r->event;
+	/* An empty path, or none, means the descriptor. */
+	bytes = c->name && !(e->what & STATSNOOP_GIVEN) ? path_given(r, c) : path_of_file(r);
+	e->path.bytes = bytes;
+	emit_copy(e, sizeof(*e) + bytes);
+	return 0;
+}
+
+#define CALL_ENTRY(tracepoint, call, dfd, name)                   \
+	SEC("tracepoint/syscalls/sys_enter_" #tracepoint)         \
+	int on_##tracepoint(struct enter_ctx *ctx)                \
+	{                                                         \
+		return begin(STATSNOOP_##call, (s32)(dfd), name); \
+	}
+
+CALL_ENTRY(newstat, STAT, AT_CWD, ctx->args[0])
+CALL_ENTRY(newlstat, LSTAT, AT_CWD, ctx->args[0])
+CALL_ENTRY(statfs, STATFS, AT_CWD, ctx->args[0])
+CALL_ENTRY(newfstatat, NEWFSTATAT, ctx->args[0], ctx->args[1])
+CALL_ENTRY(statx, STATX, ctx->args[0], ctx->args[1])
+CALL_ENTRY(newfstat, FSTAT, ctx->args[0], 0)
+CALL_ENTRY(fstatfs, FSTATFS, ctx->args[0], 0)

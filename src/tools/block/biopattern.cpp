@@ -1,0 +1,80 @@
+// biopattern: random and sequential I/O by disk.
+#include "block/biopattern.h"
+
+#include "biopattern.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Key = biopattern_key;
+using Counts = biopattern_value;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+Value part(std::uint64_t of, const Counts& c) {
+  auto all = c.random + c.sequential;
+  if (!all) return {};  // one request alone has no pattern
+  return static_cast<double>(of) / static_cast<double>(all);
+}
+Value random_ratio(const Line& l) { return part(l.value.random, l.value); }
+Value sequential_ratio(const Line& l) { return part(l.value.sequential, l.value); }
+
+}  // namespace
+
+TOOL(biopattern) {
+  return {
+      .name = "biopattern",
+      .summary = "random and sequential I/O, by disk",
+      .description =
+          "Requests as they are issued to each disk: sequential ones start where the disk's previous "
+          "request, of any process, ended; all others are random (%SEQ, %RND). COUNT and KBYTES are "
+          "all requests with data and their bytes. The first request of a disk has none before it, "
+          "and is in COUNT only.\n\n"
+          "With filters by task, the requests that those tasks submitted.\n\n"
+          "Requests are looked at in the order of their issue; completions have another one where a "
+          "device works on several at once. Several sequential streams at once look random, as they "
+          "are for the disk. A request that the device refuses for the moment and that is issued "
+          "again counts again.",
+      .overhead =
+          "one hook per I/O, two with a filter by task; counted in the kernel, no output per event",
+      .examples = {{"biopattern", "by disk, until Ctrl-C"},
+                   {"biopattern 1 10", "ten reports of one second"},
+                   {"biopattern -T -d sda 5", "one disk, every five seconds, with the time"}},
+      .questions = {{"Is the I/O of a disk random or sequential?", "biopattern 10 1"}},
+      .differs = {{Difference::both,
+                   "Requests are looked at when they are issued. Peers look at completions, "
+                   "which have another order where a device works on several requests at once, "
+                   "and take flushes for accesses."},
+                  {Difference::bcc, "The time is printed with -T. There it always is."}},
+      .object = skeleton<biopattern_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = {shared::disk(), shared::timestamp(), shared::pid(), shared::tid(), shared::uid(),
+                  shared::comm(), shared::cgroup(), shared::max_keys()},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+                {"issue to the device", {{{"on_issue"}}}}},
+      .maps = {{"requests", MapSize::block_requests, "task-filter"},
+               {"bios", MapSize::block_bios, "task-filter"},
+               {"next_sectors", MapSize::disks}},
+      .report =
+          table<Key, Counts>(
+              "disks",
+              {of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk"),
+               derived<Line, random_ratio>("random_ratio", "%RND", as::percent,
+                                           "random requests of those with one before them, 0 to 1"),
+               derived<Line, sequential_ratio>("sequential_ratio", "%SEQ", as::percent,
+                                               "sequential ones, 0 to 1"),
+               of_value<Line, &Counts::ios>("ios", "COUNT", as::wide(as::number, 8),
+                                            "requests with data"),
+               of_value<Line, &Counts::bytes>("total_bytes", "KBYTES", as::wide(as::kilobytes, 10),
+                                              "their bytes"),
+               of_value<Line, &Counts::random>("random", "RANDOM", as::number, "random requests")
+                   .with("json"),
+               of_value<Line, &Counts::sequential>("sequential", "SEQUENTIAL", as::number,
+                                                   "sequential requests")
+                   .with("json")},
+              "ios")
+              .timed_with("timestamp"),
+      .announce = "Tracing patterns of block I/O",
+  };
+}

@@ -1,0 +1,88 @@
+// vfsstat: operations of the virtual file system.
+#include "fs/vfsstat.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "vfsstat.skel.h"
+
+using namespace coretap;
+using Sums = vfsstat_sums;
+
+namespace {
+
+constexpr std::string_view kByCalls =
+    "counted by system calls that succeed: what io_uring, AIO and the kernel itself do, calls of "
+    "32-bit programs, and flushes by O_SYNC, msync and sync are not seen";
+
+template <auto Member>
+std::uint64_t of(const Sums& s) {
+  return s.*Member;
+}
+
+/// The rate in text, the count elsewhere.
+template <auto Member>
+std::vector<Field> operation(std::string_view key, std::string_view title, std::string_view counted,
+                             std::string_view doc) {
+  return {rate<Sums, of<Member>>(key, title, as::wide(as::number, 8), doc).in_text(),
+          field<Member>(key, counted, as::number, doc).with("json")};
+}
+
+}  // namespace
+
+TOOL(vfsstat) {
+  return {
+      .name = "vfsstat",
+      .summary = "operations of the virtual file system per second",
+      .description =
+          "Each interval, how many files were read, written, flushed (fsync, fdatasync), opened, "
+          "created by an open, unlinked, and how many directories made and removed, per second. "
+          "JSON and CSV have the counts. Reads and writes are of all that has a descriptor: pipes, "
+          "sockets and terminals too.\n\n"
+          "By the kernel's functions (vfs_read and so on) an operation that the file system refuses "
+          "counts, and one that was refused before does not. Where programs may not attach to "
+          "functions, system calls that succeed are counted. A rate is of the time that "
+          "passed, not of the interval that was asked for.",
+      .overhead =
+          "a hook per operation, counted in the kernel, per CPU; by system calls each call of "
+          "any process also takes the kernel's longer way",
+      .examples = {{"vfsstat", "a line per second"},
+                   {"vfsstat 5 12", "a minute, every five seconds"},
+                   {"vfsstat -p 181", "of process 181"}},
+      .questions = {{"How much does a program use files?", "vfsstat -p 1234"},
+                    {"Are files opened and made all the time?", "vfsstat"}},
+      .differs = {{Difference::both,
+                   "CREATE/s counts files that an open creates. Peers count calls of vfs_create, "
+                   "which such an open does not make. READ/s and WRITE/s have readv and writev "
+                   "too, and FSYNC/s all flushes of a file; UNLINK/s, MKDIR/s and RMDIR/s are "
+                   "always there."}},
+      .object = skeleton<vfsstat_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"operations",
+                 {{{"in_read", "in_readv", "in_write", "in_writev", "in_fsync", "in_open",
+                    "in_unlink", "in_mkdir", "in_rmdir"}},
+                  {{"in_read_kprobe", "in_readv_kprobe", "in_write_kprobe", "in_writev_kprobe",
+                    "in_fsync_kprobe", "in_open_kprobe", "in_unlink_kprobe", "in_mkdir_kprobe",
+                    "in_rmdir_kprobe"}},
+                  {.programs = {"read_call", "readv_call", "write_call", "writev_call",
+                                "fsync_call", "open_call", "mkdir_call", "unlinkat_begins",
+                                "remove_call"},
+                   .caveat = kByCalls}}}},
+      .report =
+          sums<Sums>(
+              "operations",
+              {operation<&Sums::reads>("reads", "READ/s", "READS", "reads"),
+               operation<&Sums::writes>("writes", "WRITE/s", "WRITES", "writes"),
+               operation<&Sums::fsyncs>("fsyncs", "FSYNC/s", "FSYNCS", "flushes of a file"),
+               operation<&Sums::opens>("opens", "OPEN/s", "OPENS", "files opened"),
+               operation<&Sums::creates>("creates", "CREATE/s", "CREATES",
+                                         "files created by an open"),
+               operation<&Sums::unlinks>("unlinks", "UNLINK/s", "UNLINKS",
+                                         "names of files removed"),
+               operation<&Sums::mkdirs>("mkdirs", "MKDIR/s", "MKDIRS", "directories made"),
+               operation<&Sums::rmdirs>("rmdirs", "RMDIR/s", "RMDIRS", "directories removed")})
+              .counted_by(7)  // creations are opens
+              .always_timed(),
+      .announce = "Tracing operations of the virtual file system",
+  };
+}

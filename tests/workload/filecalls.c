@@ -1,0 +1,167 @@
+/* Makes a known number of calls on files: whole lives of files, looks at them, and flushes. */
+#include "workload.h"
+
+#include <sys/statfs.h>
+#include <sys/uio.h>
+
+static uint64_t rounds, stats, syncs;
+static bool scene_wanted;
+static char dir[64], file_path[80], sub_path[80], *late;
+static uint64_t failures, scenes;
+static const char hostile[] = "\x1b]0;x\a\n\"\\\xff\xc3(, end";
+
+static void must(long result, const char *what)
+{
+	if (result < 0)
+		wl_die(WL_FAILED, "%s: %m", what);
+}
+
+/* 4 reads, 3 writes, 2 flushes, 2 opens of which 1 creates, 2 files and 2 directories removed. */
+static void live(void)
+{
+	char buffer[64] = {0};
+	struct iovec part = {buffer, sizeof(buffer)};
+	int fd;
+
+	must(mkdir(sub_path, 0700), "mkdir");
+	must(mkdirat(AT_FDCWD, file_path, 0700), "mkdirat");
+	must(rmdir(sub_path), "rmdir");
+	must(unlinkat(AT_FDCWD, file_path, AT_REMOVEDIR), "unlinkat");
+	fd = open(file_path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	must(fd, "open");
+	must(write(fd, buffer, sizeof(buffer)), "write");
+	must(pwrite(fd, buffer, sizeof(buffer), 0), "pwrite");
+	must(writev(fd, &part, 1), "writev");
+	must(fsync(fd), "fsync");
+	must(fdatasync(fd), "fdatasync");
+	must(close(fd), "close");
+	must(link(file_path, sub_path), "link");
+	fd = open(file_path, O_RDONLY);
+	must(fd, "open");
+	must(read(fd, buffer, sizeof(buffer)), "read");
+	must(pread(fd, buffer, sizeof(buffer), 0), "pread");
+	must(readv(fd, &part, 1), "readv");
+	must(preadv(fd, &part, 1, 0), "preadv");
+	must(close(fd), "close");
+	must(unlink(file_path), "unlink");
+	must(unlinkat(AT_FDCWD, sub_path, 0), "unlinkat");
+}
+
+/* One call and what came of it; `path`: what it is about, NULL: it cannot be known. */
+static void done(const char *call, const char *path, long result, int error)
+{
+	wl_open(NULL, '{');
+	wl_str("call", call);
+	wl_bool("known", path);
+	wl_hex("path_hex", path ? path : "", path ? strlen(path) : 0);
+	wl_i64("ret", result < 0 ? -error : result);
+	wl_close('}');
+	failures += result < 0;
+	scenes++;
+}
+
+#define LOOK(call, path, ...)                                                                      \
+	do {                                                                                       \
+		long result = syscall(SYS_##call, __VA_ARGS__);                                    \
+		done(#call, path, result, errno);                                                  \
+	} while (0)
+
+static void look(int fd)
+{
+	static char too_long[5000];
+	struct statfs fs;
+	struct statx stx;
+	char st[256];
+
+#ifdef __x86_64__
+	LOOK(stat, file_path, file_path, st);
+	LOOK(lstat, "/no/such", "/no/such", st);
+#endif
+	LOOK(newfstatat, file_path, AT_FDCWD, file_path, st, 0);
+	LOOK(newfstatat, hostile, AT_FDCWD, hostile, st, 0);
+	LOOK(newfstatat, file_path, fd, "", st, AT_EMPTY_PATH);
+	LOOK(newfstatat, late, AT_FDCWD, late, st, 0);
+	LOOK(newfstatat, NULL, AT_FDCWD, (void *)8, st, 0);
+	LOOK(fstat, file_path, fd, st);
+	LOOK(fstat, NULL, 12345, st);
+	LOOK(statx, file_path, AT_FDCWD, file_path, 0, STATX_SIZE, &stx);
+	LOOK(statx, file_path, fd, "", AT_EMPTY_PATH, STATX_SIZE, &stx);
+	LOOK(statfs, "/", "/", &fs);
+	LOOK(fstatfs, file_path, fd, &fs);
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	LOOK(newfstatat, too_long, AT_FDCWD, too_long, st, 0);
+}
+
+/* The mapping is of anonymous memory, and the flush of all comes last. */
+static void flush(int fd)
+{
+	void *map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	LOOK(fsync, file_path, fd);
+	LOOK(fdatasync, file_path, fd);
+	LOOK(sync_file_range, file_path, fd, (long)0, (long)0, (long)2);
+	LOOK(syncfs, file_path, fd);
+	LOOK(msync, NULL, map, (long)4096, (long)MS_SYNC);
+	LOOK(fsync, NULL, 12345);
+	LOOK(sync, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct wl_opt opts[] = {
+		{"rounds", WL_NUM, &rounds, "N", "files that are made, written, read and removed"},
+		{"stats", WL_NUM, &stats, "N", "looks at /proc/self/comm in a row"},
+		{"syncs", WL_NUM, &syncs, "N", "flushes of one file in a row"},
+		{"scene", WL_FLAG, &scene_wanted, NULL, "also a look, or a flush, of each sort"},
+		{0},
+	};
+	char st[256], backing_path[WL_PATH];
+	int fd, backing;
+
+	wl_start(argc, argv, "filecalls", "Makes, looks at and flushes files.", opts);
+	/* Below a path without symbolic links, in memory. */
+	snprintf(dir, sizeof(dir), "%s/filecalls-%d",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", getpid());
+	snprintf(file_path, sizeof(file_path), "%s/file", dir);
+	snprintf(sub_path, sizeof(sub_path), "%s/other", dir);
+	must(mkdir(dir, 0700), dir);
+	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
+	if (rounds) {
+		wl_undo(WL_UNDO_UNLINK, 0, file_path, NULL);
+		wl_undo(WL_UNDO_UNLINK, 0, sub_path, NULL);
+		fd = -1;
+	} else {
+		wl_undo(WL_UNDO_UNLINK, 0, file_path, NULL);
+		fd = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		must(fd, file_path);
+	}
+	backing = wl_temp_file(dir, 0, backing_path, sizeof(backing_path));
+	must(write(backing, "/no/where", 10), backing_path);
+	late = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, backing, 0);
+	if (late == MAP_FAILED)
+		wl_die(WL_FAILED, "mmap: %m");
+	close(backing);
+	wl_ready();
+
+	for (uint64_t i = 0; i < rounds; i++)
+		live();
+	for (uint64_t i = 0; i < stats; i++)
+		must(syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/comm", st, 0), "newfstatat");
+	for (uint64_t i = 0; i < syncs; i++)
+		must(fsync(fd), "fsync");
+	wl_line_begin();
+	wl_u64("rounds", rounds);
+	wl_u64("operations", rounds * 17);
+	wl_u64("stats", stats);
+	wl_u64("syncs", syncs);
+	wl_open("scene", '[');
+	if (scene_wanted && stats)
+		look(fd);
+	if (scene_wanted && syncs)
+		flush(fd);
+	wl_close(']');
+	wl_u64("scenes", scenes);
+	wl_u64("failures", failures);
+	wl_finish();
+	return WL_OK;
+}
