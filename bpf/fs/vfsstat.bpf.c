@@ -3,7 +3,6 @@
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
-#include "lib/program.bpf.h"
 #include "lib/text.bpf.h"
 #include "fs/vfsstat.h"
 
@@ -19,7 +18,6 @@ SUMS(operations, struct vfsstat_sums)
 		0;                                       \
 	})
 
-/* A file that the call made has no other trace in functions that all kernels have. */
 inline_ int opened(struct file *file)
 {
 	if (!keep_current())
@@ -30,17 +28,10 @@ inline_ int opened(struct file *file)
 	return 0;
 }
 
-FUNC_ENTRY(in_read, vfs_read, COUNT(reads))
-FUNC_ENTRY(in_readv, vfs_readv, COUNT(reads))
-FUNC_ENTRY(in_write, vfs_write, COUNT(writes))
-FUNC_ENTRY(in_writev, vfs_writev, COUNT(writes))
-FUNC_ENTRY(in_fsync, vfs_fsync_range, COUNT(fsyncs))
-FUNC_ENTRY(in_open, vfs_open, opened((struct file *)arg[1]))
-FUNC_ENTRY(in_unlink, vfs_unlink, COUNT(unlinks))
-FUNC_ENTRY(in_mkdir, vfs_mkdir, COUNT(mkdirs))
-FUNC_ENTRY(in_rmdir, vfs_rmdir, COUNT(rmdirs))
-
-/* The same by system calls that succeed, where programs may not attach to functions. */
+/*
+ * By system calls that succeed: functions such as vfs_rmdir are inlined in some kernels, so that
+ * programs at their entry see a part of the calls, or none.
+ */
 #define CALL_EXIT(name, calls, result)            \
 	SEC("tracepoint/syscalls/" calls)         \
 	int name(struct exit_ctx *ctx)            \

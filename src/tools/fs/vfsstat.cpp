@@ -10,10 +10,6 @@ using Sums = vfsstat_sums;
 
 namespace {
 
-constexpr std::string_view kByCalls =
-    "counted by system calls that succeed: what io_uring, AIO and the kernel itself do, calls of "
-    "32-bit programs, and flushes by O_SYNC, msync and sync are not seen";
-
 template <auto Member>
 std::uint64_t of(const Sums& s) {
   return s.*Member;
@@ -38,13 +34,12 @@ TOOL(vfsstat) {
           "created by an open, unlinked, and how many directories made and removed, per second. "
           "JSON and CSV have the counts. Reads and writes are of all that has a descriptor: pipes, "
           "sockets and terminals too.\n\n"
-          "By the kernel's functions (vfs_read and so on) an operation that the file system refuses "
-          "counts, and one that was refused before does not. Where programs may not attach to "
-          "functions, system calls that succeed are counted. A rate is of the time that "
-          "passed, not of the interval that was asked for.",
+          "System calls that succeed are counted. Not seen: what io_uring, AIO and the kernel itself "
+          "do, calls of 32-bit programs on a 64-bit kernel, and flushes by O_SYNC, msync and sync. A "
+          "rate is of the time that passed, not of the interval that was asked for.",
       .overhead =
-          "a hook per operation, counted in the kernel, per CPU; by system calls each call of "
-          "any process also takes the kernel's longer way",
+          "a hook per operation, counted in the kernel, per CPU; a little on every other system "
+          "call, which the kernel then takes the longer way",
       .examples = {{"vfsstat", "a line per second"},
                    {"vfsstat 5 12", "a minute, every five seconds"},
                    {"vfsstat -p 181", "of process 181"}},
@@ -53,21 +48,14 @@ TOOL(vfsstat) {
       .differs = {{Difference::both,
                    "CREATE/s counts files that an open creates. Peers count calls of vfs_create, "
                    "which such an open does not make. READ/s and WRITE/s have readv and writev "
-                   "too, and FSYNC/s all flushes of a file; UNLINK/s, MKDIR/s and RMDIR/s are "
+                   "too, and FSYNC/s fdatasync; UNLINK/s, MKDIR/s and RMDIR/s are "
                    "always there."}},
       .object = skeleton<vfsstat_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"operations",
-                 {{{"in_read", "in_readv", "in_write", "in_writev", "in_fsync", "in_open",
-                    "in_unlink", "in_mkdir", "in_rmdir"}},
-                  {{"in_read_kprobe", "in_readv_kprobe", "in_write_kprobe", "in_writev_kprobe",
-                    "in_fsync_kprobe", "in_open_kprobe", "in_unlink_kprobe", "in_mkdir_kprobe",
-                    "in_rmdir_kprobe"}},
-                  {.programs = {"read_call", "readv_call", "write_call", "writev_call",
-                                "fsync_call", "open_call", "mkdir_call", "unlinkat_begins",
-                                "remove_call"},
-                   .caveat = kByCalls}}}},
+                 {{{"read_call", "readv_call", "write_call", "writev_call", "fsync_call",
+                    "open_call", "mkdir_call", "unlinkat_begins", "remove_call"}}}}},
       .report =
           sums<Sums>(
               "operations",
