@@ -168,7 +168,8 @@ static const char types_path[] = "/proc/pagetypeinfo";
 static int rings[4096];
 static size_t ring_count;
 
-/* What is free in unmovable blocks of the order and above: allocations fall back after it is used up.
+/* What is free in unmovable blocks of the order and above: allocations fall back after it is used
+ * up.
  */
 static uint64_t free_unmovable(void)
 {

@@ -122,7 +122,8 @@ int main(int argc, char **argv)
 		{"stack", WL_STR, &stack_wanted, "KIND",
 		 "own; dropped (its pages deep in the chain are gone), file (they are swapped "
 		 "out)"},
-		{"children", WL_NUM, &children, "N", "fork this many that each go through the chain"},
+		{"children", WL_NUM, &children, "N",
+		 "fork this many that each go through the chain"},
 		{0},
 	};
 

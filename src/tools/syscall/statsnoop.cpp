@@ -59,7 +59,7 @@ TOOL(statsnoop) {
       .questions = {{"Which files does a program look for?", "statsnoop -x -p 1234"},
                     {"Which process looks at files all the time?", "statsnoop"}},
       .differs = {{Difference::both,
-                   "fstat, fstatfs and calls with an empty path show the path of the descriptor's "
+                   "Calls with a descriptor (fstat, fstatfs, an empty path) show the path of its "
                    "file, taken during the call."},
                   {Difference::bcc, "RET is the result of the call; there the column is FD."}},
       .object = skeleton<statsnoop_bpf>(),
