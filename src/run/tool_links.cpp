@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
-#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -63,9 +62,11 @@ Result<std::set<fs::path>> recorded(const fs::path& record) {
     if (got < 0 && errno != EINTR) return failure("cannot read", record, errno);
     if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
   }
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with('/')) all.insert(line);
+  for (std::string_view rest = text; !rest.empty();) {
+    auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.starts_with('/')) all.emplace(line);
+  }
   return all;
 }
 
