@@ -1,5 +1,7 @@
 #include "base/files.hpp"
 
+#include "base/parse.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -37,7 +39,7 @@ std::optional<long long> read_keyed(const std::string& path, std::string_view ke
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   while (!rest.empty()) {
-    auto line = rest.substr(0, rest.find('\n'));
+    auto line = take_until(rest, '\n');
     if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':') {
       std::string value(line.substr(key.size() + 1));
       char* end = nullptr;
@@ -45,7 +47,6 @@ std::optional<long long> read_keyed(const std::string& path, std::string_view ke
       if (end == value.c_str()) return std::nullopt;
       return number;
     }
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include "base/parse.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -53,6 +54,12 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   auto value = parse_unsigned(text);
   if (!value || *value > (UINT64_MAX >> shift)) return std::nullopt;
   return *value << shift;
+}
+
+std::string_view take_until(std::string_view& rest, char end) {
+  auto part = rest.substr(0, rest.find(end));
+  rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+  return part;
 }
 
 }  // namespace coretap

@@ -1,4 +1,4 @@
-// Text to numbers; the whole text must be one.
+// Text to numbers; the whole text must be one. And text in parts.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,5 +11,8 @@ std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);
 /// Bytes or another count, with a binary suffix: "64K", "8M", "1G".
 std::optional<std::uint64_t> parse_size(std::string_view text);
+
+/// Takes what comes before `end`, and `end` itself, off the text; all of it where there is none.
+std::string_view take_until(std::string_view& rest, char end);
 
 }  // namespace coretap

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/parse.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
@@ -241,13 +242,11 @@ void rights_section(Page& p, const Tool& tool) {
 
 /// What a real run printed, and the meaning of its columns from their declaration.
 void sample_section(Page& p, const Tool& tool, std::string_view sample) {
-  auto end = sample.find('\n');
-  auto command = sample.substr(0, end);
+  auto text = sample, command = take_until(text, '\n');
   p.section("EXAMPLE OUTPUT");
   p.prose("The start of what this command line printed, beside a test's workload:");
   p.macro("Pp");
   p.example(command);
-  auto text = sample.substr(std::min(end + 1, sample.size()));
   p.literal(text);
   auto columns = columns_of(tool, command);
   std::erase_if(columns, [&](auto& f) { return text.find(f.title) == text.npos; });
@@ -264,11 +263,7 @@ void sample_section(Page& p, const Tool& tool, std::string_view sample) {
 
 std::vector<Field> columns_of(const Tool& tool, std::string_view command_line) {
   std::vector<std::string> words;
-  while (!command_line.empty()) {
-    auto end = std::min(command_line.find(' '), command_line.size());
-    words.emplace_back(command_line.substr(0, end));
-    command_line.remove_prefix(std::min(end + 1, command_line.size()));
-  }
+  while (!command_line.empty()) words.emplace_back(take_until(command_line, ' '));
   if (words.size() < 2) return {};
   auto parsed = parse_command_line(tool, {words.begin() + 2, words.end()});
   if (!parsed) return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/parse.hpp"
 #include "coretap/options.hpp"
 #include "coretap/version.hpp"
 
@@ -150,11 +151,9 @@ void Page::example(std::string_view command) { macro("Dl " + dashes(inline_words
 void Page::literal(std::string_view text) {
   macro("Bd -literal");
   while (!text.empty()) {
-    auto end = std::min(text.find('\n'), text.size());
-    auto line = escape(text.substr(0, end));
+    auto line = escape(take_until(text, '\n'));
     if (line.starts_with('.') || line.starts_with('\'')) out_ += "\\&";
     out_ += line + '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   macro("Ed");
 }

@@ -1,5 +1,7 @@
 #include "kernel/flags.hpp"
 
+#include "base/parse.hpp"
+
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
@@ -682,12 +684,9 @@ constexpr Use kUses[] = {
 };
 
 bool has_word(std::string_view list, std::string_view word) {
-  while (true) {
-    auto comma = list.find(',');
-    if (list.substr(0, comma) == word) return true;
-    if (comma == list.npos) return false;
-    list.remove_prefix(comma + 1);
-  }
+  while (!list.empty())
+    if (take_until(list, ',') == word) return true;
+  return false;
 }
 
 std::uint64_t lower_half(std::uint64_t value) { return static_cast<std::uint32_t>(value); }

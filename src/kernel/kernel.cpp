@@ -268,8 +268,7 @@ Result<std::string> cgroup2_mount() {
   auto mounts = read_file("/proc/self/mountinfo", 4 << 20);
   std::string_view rest = mounts ? std::string_view(*mounts) : "";
   while (!rest.empty()) {
-    auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    auto line = take_until(rest, '\n');
     if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
     for (int skip = 0; skip < 4; skip++) line.remove_prefix(line.find(' ') + 1);
     return unescaped(line.substr(0, line.find(' ')));

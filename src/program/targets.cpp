@@ -13,6 +13,7 @@
 
 #include "base/files.hpp"
 #include "base/nearest.hpp"
+#include "base/parse.hpp"
 #include "cli/config.hpp"
 #include "coretap/hooks.hpp"
 #include "kernel/kernel.hpp"
@@ -73,8 +74,7 @@ const Result<std::vector<std::string>>& all_events() {
                    "run as root", kUnsupported};
     std::vector<std::string> events;
     for (std::string_view rest = *text; !rest.empty();) {
-      auto line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      auto line = take_until(rest, '\n');
       if (line.find(':') != line.npos) events.emplace_back(line);
     }
     std::sort(events.begin(), events.end());

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include "base/parse.hpp"
 #include "text/errors.hpp"
 
 #include "base/fd.hpp"
@@ -63,8 +64,7 @@ Result<std::set<fs::path>> recorded(const fs::path& record) {
     if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
   }
   for (std::string_view rest = text; !rest.empty();) {
-    auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    auto line = take_until(rest, '\n');
     if (line.starts_with('/')) all.emplace(line);
   }
   return all;

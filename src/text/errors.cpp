@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/colour.hpp"
+#include "base/parse.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -19,9 +20,8 @@ namespace {
 std::string safe(std::string_view text) {
   std::string all;
   while (!text.empty()) {
-    auto line = text.substr(0, text.find('\n'));
-    all += printable(line) + '\n';
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    all += printable(take_until(text, '\n'));
+    all += '\n';
   }
   return all;
 }

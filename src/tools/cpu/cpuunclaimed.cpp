@@ -33,11 +33,7 @@ Value barred_ns(const Sums& s) {
 }
 
 Result<void> check(const Config& c) {
-  if (!c.holds("sampled") ||
-      !(c.holds("pid|tid|uid|comm|name|not-pid|not-comm|cgroup|container|pod|"
-                "unit") ||
-        !c.command.empty()))
-    return {};
+  if (!c.given("sampled") || !c.filters_tasks()) return {};
   return Error{"--sampled: which tasks wait is not known then",
                {},
                "leave out --sampled, or the filter by task",

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/parse.hpp"
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -25,18 +26,11 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-/// The next word of a list in which each has a terminator.
-std::string_view take_word(std::string_view& rest) {
-  auto word = rest.substr(0, rest.find('\0'));
-  rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-  return word;
-}
-
 /// Is the file a script? Its interpreter then gets the file as second or third word.
 bool is_script(const Event& e) {
   auto rest = text_of(e, e.args), file = text_of(e, e.file);
-  if (take_word(rest) == file) return false;
-  return take_word(rest) == file || take_word(rest) == file;
+  if (take_until(rest, '\0') == file) return false;
+  return take_until(rest, '\0') == file || take_until(rest, '\0') == file;
 }
 
 struct Arguments {
@@ -49,7 +43,7 @@ Arguments arguments_of(const Event& e) {
   Arguments all{{}, (e.what & (EXECSNOOP_CUT | EXECSNOOP_NO_ARGS)) != 0};
   auto rest = text_of(e, e.args);
   while (!rest.empty() && (!e.max_args || all.words.size() < e.max_args))
-    all.words.push_back(take_word(rest));
+    all.words.push_back(take_until(rest, '\0'));
   all.incomplete |= !rest.empty();
   return all;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/fd.hpp"
+#include "base/parse.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
 #include "syscall/traceloop.h"
@@ -68,8 +69,7 @@ bool CallArgument::is_text() const {
 CallArguments parse_call_format(std::string_view format) {
   CallArguments all;
   while (!format.empty() && all.size() < CALL_ARGS) {
-    auto line = format.substr(0, format.find('\n'));
-    format.remove_prefix(std::min(format.size(), line.size() + 1));
+    auto line = take_until(format, '\n');
     constexpr std::string_view kField = "field:";
     auto at = line.find(kField);
     if (at == line.npos) continue;
