@@ -96,15 +96,15 @@ OutputKey time_key() { return key("time", "string", "wall clock, ISO 8601 with z
 OutputKey monotonic_key() { return key("monotonic_ns", "integer", "the kernel's monotonic clock"); }
 
 OutputKey kernel_stack_key(std::string_view when) {
-  return key("kernel_stack", kArray, std::string("kernel stack") + kInnermostFirst, when);
+  return key("kernel_stack", kArray, fmt::format("kernel stack{}", kInnermostFirst), when);
 }
 
 OutputKey folded_kernel_stack_key(std::string_view when) {
-  return key("kernel_stack", "string", std::string("kernel stack") + kFolded, when);
+  return key("kernel_stack", "string", fmt::format("kernel stack{}", kFolded), when);
 }
 
 std::vector<OutputKey> user_stack_keys(std::string_view when) {
-  return {key("user_stack", kArray, std::string("user stack") + kInnermostFirst, when),
+  return {key("user_stack", kArray, fmt::format("user stack{}", kInnermostFirst), when),
           key("user_stack_truncated", "string or null",
               "why the user stack ends too early, such as \"no mapping\"; null: it is whole", when),
           key("user_stack_guessed", "integer",
