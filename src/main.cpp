@@ -19,19 +19,20 @@ int main(int argc, char** argv) {
   std::string name = argc > 0 ? argv[0] : "coretap";
   name.erase(0, name.rfind('/') + 1);
 
-  auto* entry = tool_called(name);
+  auto call = tool_called(name);
   if (!arguments.empty() && arguments.front() == kCompleteCommand)
-    return run_complete(entry, {arguments.begin() + 1, arguments.end()});
-  if (entry) {
-    started_by_link(name, entry->name);
+    return run_complete(call.tool, {arguments.begin() + 1, arguments.end()});
+  if (call.tool) {
+    started_by_link(name, call.name);
   } else {
     if (arguments.empty()) {
       fputs(overview().c_str(), stderr);
       return kUsage;
     }
     if (auto status = run_command(arguments)) return *status;
-    entry = find_tool(arguments.front());
+    call = called(arguments.front());
     arguments.erase(arguments.begin());
   }
-  return run_tool(build(*entry), arguments);
+  if (!call.option.empty()) arguments.emplace(arguments.begin(), call.option);
+  return run_tool(build(*call.tool), arguments);
 }

@@ -32,6 +32,12 @@ struct Difference {
   std::string_view what;  ///< sentences: what is so here, then what is so there
 };
 
+/// A name under which peers have what the tool does with an option.
+struct OtherName {
+  std::string_view name;    ///< "ext4dist"
+  std::string_view option;  ///< "--type=ext4"
+};
+
 /// The compiled kernel program that is in the executable.
 struct KernelObject {
   std::string_view compressed;  ///< by zstd; empty: the tool has none
@@ -79,7 +85,8 @@ struct Tool {
   std::string_view description;  ///< what the numbers mean, paragraphs separated by an empty line
   std::string_view overhead;     ///< what it costs the traced machine
   std::vector<Example> examples;
-  std::vector<Question> questions;       ///< one to four
+  std::vector<Question> questions;  ///< one to four
+  std::vector<OtherName> other_names = {};
   std::vector<Difference> differs = {};  ///< from peers' tools; none where they have no such tool
   KernelObject object;
   std::vector<Positional> positionals;

@@ -176,6 +176,7 @@ std::string help_text(const Tool& tool) {
   auto text = fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary,
                           command_of(tool.name), synopsis(tool));
   text += wrap(tool.description, 0, kColumns);
+  if (!tool.other_names.empty()) text += '\n' + titled("Other names", other_names_of(tool));
   text += "\nExamples:\n" + examples(tool);
   text += "\nArguments:\n";
   for (auto& a : arguments(tool)) text += help_row(std::string(a.words), a.doc);

@@ -1,5 +1,7 @@
 #include "cli/naming.hpp"
 
+#include <fmt/format.h>
+
 namespace coretap {
 
 namespace {
@@ -20,6 +22,35 @@ std::string as_typed(std::string_view tool, std::string_view line) {
 }
 
 std::string page_of(std::string_view tool) { return "coretap-" + std::string(tool); }
+
+Called called(std::string_view name) {
+  if (auto* entry = find_tool(name)) return {entry, entry->name, {}};
+  // Tools are built only for a name that none of them has.
+  for (auto& call : all_names())
+    if (call.name == name) return call;
+  return {};
+}
+
+std::vector<Called> all_names() {
+  std::vector<Called> all;
+  for (auto& entry : registry()) {
+    all.push_back({&entry, entry.name, {}});
+    for (auto& other : build(entry).other_names) all.push_back({&entry, other.name, other.option});
+  }
+  return all;
+}
+
+std::string meaning_of(const Called& called) {
+  if (called.option.empty()) return std::string(build(*called.tool).summary);
+  return fmt::format("{} {}", called.tool->name, called.option);
+}
+
+std::string other_names_of(const Tool& tool) {
+  std::string words;
+  for (auto& other : tool.other_names)
+    words += fmt::format("{}{} ({})", words.empty() ? "" : ", ", other.name, other.option);
+  return words;
+}
 
 void started_by_link(std::string_view link, std::string_view tool) {
   if (link.ends_with(tool)) before() = link.substr(0, link.size() - tool.size());

@@ -1,7 +1,10 @@
-// What the user types to run a tool, for usage lines, examples and hints.
+// What the user types to run a tool, for usage lines, examples and hints; and what a name runs.
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "coretap/tool.hpp"
 
 namespace coretap {
 
@@ -17,5 +20,20 @@ std::string page_of(std::string_view tool);
 
 /// To be called first in main: the process was started by a link of this name to this tool.
 void started_by_link(std::string_view link, std::string_view tool);
+
+/// What somebody calls with a name: a tool, and the option that this name of it means.
+struct Called {
+  const Registered* tool = nullptr;
+  std::string_view name = {};    ///< the tool's own name, or its other name
+  std::string_view option = {};  ///< empty with its own name
+};
+/// By a tool's own name or one of its other names. Without a tool: there is no such name.
+Called called(std::string_view name);
+/// All names, tool by tool, each tool's own name first.
+std::vector<Called> all_names();
+/// "fsdist --type=ext4"; of a tool's own name its summary.
+std::string meaning_of(const Called& called);
+/// "ext4dist (--type=ext4), xfsdist (--type=xfs)"; empty where there is no other name.
+std::string other_names_of(const Tool& tool);
 
 }  // namespace coretap

@@ -7,6 +7,7 @@
 
 #include "base/nearest.hpp"
 #include "cli/help.hpp"
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
@@ -26,7 +27,7 @@ using Words = std::vector<std::string>;
 int no_such(std::string_view what) {
   std::vector<std::string_view> known;
   for (auto& command : commands()) known.push_back(command.name);
-  for (auto& entry : registry()) known.push_back(entry.name);
+  for (auto& call : all_names()) known.push_back(call.name);
   auto meant = did_you_mean(what, known);
   print_error("coretap",
               {fmt::format("there is no tool or command '{}'", what),
@@ -40,8 +41,8 @@ int run_help(const Config&, const Words& words) {
   Sink out;
   if (words.empty())
     out.write(overview());
-  else if (auto* entry = find_tool(words[0]))
-    out.write(help_text(build(*entry)));
+  else if (auto call = called(words[0]); call.tool)
+    out.write(help_text(build(*call.tool)));
   else if (auto* command = find_command(words[0]))
     out.write(help_text(*command));
   else
@@ -209,7 +210,7 @@ std::optional<int> run_command(const Words& arguments) {
   if (name == "--help" || name == "-h") name = "help";
   if (name == "--version" || name == "-V") name = "version";
   if (auto* command = find_command(name)) return run(*command, rest);
-  if (find_tool(name)) return std::nullopt;
+  if (called(name).tool) return std::nullopt;
   return no_such(name);
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "text/errors.hpp"
@@ -251,8 +252,8 @@ Completions complete(const Registered* linked, const Words& words) {
     keep_matching(all.candidates, words[0]);
   } else if (auto* command = find_command(words[0])) {
     complete_command(all, *command, words, 1);
-  } else if (auto* entry = find_tool(words[0])) {
-    complete_tool(all, build(*entry), words, 1);
+  } else if (auto call = called(words[0]); call.tool) {
+    complete_tool(all, build(*call.tool), words, 1);
   }
   std::set<std::string> seen;
   std::erase_if(all.candidates, [&](auto& c) {

@@ -18,6 +18,7 @@
 #include "base/fd.hpp"
 #include "base/files.hpp"
 #include "base/parse.hpp"
+#include "cli/naming.hpp"
 #include "docs/commands.hpp"
 #include "docs/complete.hpp"
 #include "kernel/containers.hpp"
@@ -226,8 +227,7 @@ List tracepoints(std::string_view prefix) {
 
 List tools() {
   List all;
-  for (auto& entry : registry())
-    all.push_back({std::string(entry.name), std::string(build(entry).summary)});
+  for (auto& call : all_names()) all.push_back({std::string(call.name), meaning_of(call)});
   return all;
 }
 

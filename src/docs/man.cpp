@@ -301,6 +301,10 @@ std::string man_page(const Tool& tool, std::string_view sample) {
   p.section("DESCRIPTION");
   p.prose(tool.description);
   p.macro("Pp");
+  if (!tool.other_names.empty()) {
+    p.prose(fmt::format("Other names: {}.", other_names_of(tool)));
+    p.macro("Pp");
+  }
   p.prose(
       "Data goes to standard output; notes, errors and the ledger, which counts the events that "
       "are not in the data, go to standard error.");

@@ -94,13 +94,15 @@ std::map<std::string, std::string> man_pages(const std::string& samples) {
   std::map<std::string, std::string> all{{"man8/coretap.8", coretap_man_page()}};
   for (auto& topic : kTopics)
     all.emplace(fmt::format("man7/coretap-{}.7", topic.name), topic.page());
-  for (auto& entry : registry())
+  for (auto& call : all_names())
     all.emplace(
-        fmt::format("man8/{}.8", page_of(entry.name)),
-        man_page(build(entry),
-                 samples.empty()
-                     ? ""
-                     : read_file(fmt::format("{}/{}.txt", samples, entry.name)).value_or("")));
+        fmt::format("man8/{}.8", page_of(call.name)),
+        !call.option.empty()
+            ? fmt::format(".so man8/{}.8\n", page_of(call.tool->name))
+            : man_page(build(*call.tool),
+                       samples.empty()
+                           ? ""
+                           : read_file(fmt::format("{}/{}.txt", samples, call.name)).value_or("")));
   return all;
 }
 
@@ -122,8 +124,7 @@ std::vector<Option> man_options() {
 std::vector<Completion> man_topics() {
   std::vector<Completion> all;
   for (auto& topic : kTopics) all.push_back({std::string(topic.name), std::string(topic.about)});
-  for (auto& entry : registry())
-    all.push_back({std::string(entry.name), std::string(build(entry).summary)});
+  for (auto& call : all_names()) all.push_back({std::string(call.name), meaning_of(call)});
   return all;
 }
 
@@ -138,7 +139,7 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
   if (name == "coretap") return show(coretap_man_page());
   for (auto& topic : kTopics)
     if (name == topic.name) return show(topic.page());
-  if (auto* entry = find_tool(name)) return show(man_page(build(*entry)));
+  if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)));
   print_error("coretap", {fmt::format("man: there is no page '{}'", words[0]),
                           {},
                           "name a tool, migrate or output; coretap list shows all tools"});

@@ -89,6 +89,7 @@ std::string coretap_man_page() {
   each_by_subsystem(p, [&](const Tool& tool) {
     p.item(fmt::format("Xr {} 8", page_of(tool.name)));
     p.prose(sentence(tool.summary));
+    if (!tool.other_names.empty()) p.prose(fmt::format("Other names: {}.", other_names_of(tool)));
   });
   p.section("COMPLETION");
   p.prose(

@@ -24,6 +24,9 @@ int run_list(const Config& config, const std::vector<std::string>&) {
     if (json) {
       JsonLine line;
       line.text("tool", tool.name).text("subsystem", tool.subsystem).text("summary", tool.summary);
+      line.key("other_names").begin_array();
+      for (auto& other : tool.other_names) line.text(other.name);
+      line.end_array();
       out.line(line.finish());
       continue;
     }
@@ -32,6 +35,8 @@ int run_list(const Config& config, const std::vector<std::string>&) {
       subsystem = tool.subsystem;
     }
     out.line(fmt::format("  {:<16} {}", tool.name, tool.summary));
+    for (auto& other : tool.other_names)
+      out.line(fmt::format("  {:<16} {} {}", other.name, tool.name, other.option));
   }
   return end_of(out);
 }

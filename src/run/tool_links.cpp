@@ -107,10 +107,10 @@ std::vector<Option> link_options() {
       flag(0, "list", "print the links to this executable that are on PATH, and exit")};
 }
 
-const Registered* tool_called(std::string_view name) {
-  if (auto* whole = find_tool(name)) return whole;
+Called tool_called(std::string_view name) {
+  if (auto whole = called(name); whole.tool) return whole;
   auto dash = name.rfind('-');
-  return dash == name.npos || dash == 0 ? nullptr : find_tool(name.substr(dash + 1));
+  return dash == name.npos || dash == 0 ? Called{} : called(name.substr(dash + 1));
 }
 
 Result<LinkCounts> make_links(const fs::path& executable, const fs::path& directory,
@@ -125,8 +125,8 @@ Result<LinkCounts> make_links(const fs::path& executable, const fs::path& direct
   LinkCounts counts;
   std::vector<fs::path> wanted;
   std::vector<std::string> taken;
-  for (auto& entry : registry()) {
-    auto name = home / fmt::format("{}{}", prefix, entry.name);
+  for (auto& call : all_names()) {
+    auto name = home / fmt::format("{}{}", prefix, call.name);
     if (leads_to(name, target))
       counts.there++;
     else if (fs::symlink_status(name, error).type() != fs::file_type::not_found)
@@ -162,9 +162,9 @@ Result<std::size_t> remove_links(const fs::path& executable, const fs::path& dir
   std::vector<fs::path> ours;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     auto name = at->path().filename().native();
-    auto* tool = tool_called(name);
+    auto call = tool_called(name);
     std::error_code ignored;
-    if (tool && (!prefix || name == fmt::format("{}{}", *prefix, tool->name)) &&
+    if (call.tool && (!prefix || name == fmt::format("{}{}", *prefix, call.name)) &&
         at->is_symlink(ignored) && leads_to(at->path(), executable))
       ours.push_back(at->path());
   }
@@ -223,7 +223,7 @@ std::vector<fs::path> links_on_path(const fs::path& executable, std::string_view
     for (fs::directory_iterator at(directory, error), end; !error && at != end;
          at.increment(error)) {
       std::error_code ignored;
-      if (at->is_symlink(ignored) && tool_called(at->path().filename().native()) &&
+      if (at->is_symlink(ignored) && tool_called(at->path().filename().native()).tool &&
           leads_to(at->path(), executable))
         links.push_back(at->path());
     }

@@ -8,18 +8,20 @@
 #include <vector>
 
 #include "cli/config.hpp"
+#include "cli/naming.hpp"
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {
 
 /// The tool that a program of this name is: by the whole name, else by what follows its last '-'.
-const Registered* tool_called(std::string_view name);
+Called tool_called(std::string_view name);
 
 struct LinkCounts {
   std::size_t made = 0, there = 0;  ///< there: were before, and lead to the executable
 };
-/// Makes a relative link for each tool. Where one of the names is anything else, none is made.
+/// Makes a relative link for each name of a tool. Where one of the names is anything else, none is
+/// made.
 Result<LinkCounts> make_links(const std::filesystem::path& executable,
                               const std::filesystem::path& directory, std::string_view prefix);
 

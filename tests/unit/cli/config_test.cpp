@@ -1,3 +1,4 @@
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 
 #include <gtest/gtest.h>
@@ -19,10 +20,12 @@ namespace {
 using Words = std::vector<std::string>;
 using Ids = std::vector<std::uint32_t>;
 
-Result<Invocation> parse(std::string_view tool, const Words& words) {
-  auto* entry = find_tool(tool);
-  if (!entry) return Error{"no tool " + std::string(tool)};
-  return parse_command_line(build(*entry), words);
+/// The tool by any of its names.
+Result<Invocation> parse(std::string_view name, Words words) {
+  auto call = called(name);
+  if (!call.tool) return Error{"no tool " + std::string(name)};
+  if (!call.option.empty()) words.emplace(words.begin(), call.option);
+  return parse_command_line(build(*call.tool), words);
 }
 
 Config accepted(std::string_view tool, const Words& words) {
@@ -307,7 +310,8 @@ TEST(PeersCommandLines, ToolsOfPeersSayWhatDiffers) {
   std::istringstream lines(places::data_text("peers.txt"));
   std::set<std::string> tools;
   for (std::string line; std::getline(lines, line);)
-    if (!line.empty() && line[0] != '#') tools.insert(line.substr(0, line.find(' ')));
+    if (!line.empty() && line[0] != '#')
+      if (auto* tool = called(line.substr(0, line.find(' '))).tool) tools.emplace(tool->name);
   std::size_t differ = 0;
   for (auto& entry : registry()) {
     auto tool = build(entry);
