@@ -59,9 +59,7 @@ int on_exit(u64 *ctx)
 	file_identity(&e->file, file);
 	e->path_kind = file_path(&r->walked, r->text, file);
 	e->path.at = sizeof(*e);
-	text = r->walked.bytes;
-	if (text > PATH_ROOM)
-		text = 0;
+	text = walked_bytes(&r->walked);
 	e->path.bytes = text;
 	emit_copy(e, sizeof(*e) + text);
 	return 0;

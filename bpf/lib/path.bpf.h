@@ -71,6 +71,14 @@ inline_ void path_walk(struct walked *w, char *to, const struct path *from, cons
 	w->cut = true;
 }
 
+/* What is there of the text after a walk, within its room for the verifier too. */
+inline_ u32 walked_bytes(const struct walked *w)
+{
+	u32 bytes = w->bytes;
+
+	return bytes > PATH_ROOM ? 0 : bytes;
+}
+
 inline_ struct fs_struct *current_fs(void)
 {
 	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), fs);

@@ -31,9 +31,7 @@ inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 	__builtin_memset(&r->head, 0, sizeof(r->head));
 	__builtin_memcpy(r->head.key, key, bytes);
 	r->head.kind = file_path(&r->walked, r->text, file);
-	used = r->walked.bytes;
-	if (used > PATH_ROOM)
-		used = 0;
+	used = walked_bytes(&r->walked);
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used;
 	return emit_copy(&r->head, sizeof(r->head) + used);

@@ -57,9 +57,7 @@ inline_ u32 describe_file(struct map_record *r, struct file *file)
 	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
 	file_identity(&e->file, file);
 	e->path_kind = file_path(&r->walked, r->text, file);
-	text = r->walked.bytes;
-	if (text > PATH_ROOM)
-		text = 0;
+	text = walked_bytes(&r->walked);
 	e->path.bytes = text;
 	return text;
 }

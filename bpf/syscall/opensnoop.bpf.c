@@ -2,6 +2,7 @@
 /* opensnoop: files that are opened, by whom, and with what result. */
 #define STACK_OF_TASK
 #include "lib/filter.bpf.h"
+#include "lib/given_path.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/since.bpf.h"
 #include "lib/stack.bpf.h"
@@ -18,11 +19,6 @@ const volatile __u64 wanted_flags[OPENSNOOP_FLAGS] = {};
 #define FLAG_CREAT 00000100
 #define FLAG_TRUNC 00001000
 #define FLAG_WRONLY 00000001
-#define AT_CWD (-100)
-#define EFAULT 14
-
-#define PATH_MOST 4095
-#define EARLY 126
 
 /*
  * The record of the call that a task is in, with its path where that is short: then it goes out as
@@ -32,7 +28,7 @@ struct open_call {
 	u64 start; /* 0: none under way */
 	u64 name;
 	struct opensnoop_event event;
-	char path[EARLY + 2];
+	char path[GIVEN_EARLY + 2];
 };
 
 TASK_SLOT(struct open_call);
@@ -41,7 +37,7 @@ TASK_SLOT(struct open_call);
 struct open_record {
 	struct walked walked;
 	struct opensnoop_event event;
-	char text[PATH_MOST + 9 + PATH_ROOM];
+	char text[GIVEN_MOST + 9 + PATH_ROOM];
 };
 
 SCRATCH(scratch_exit, struct open_record);
@@ -66,8 +62,6 @@ inline_ bool flags_wanted(u64 flags)
 inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 {
 	struct open_call *c;
-	bool cut;
-	s64 n;
 
 	/* Attaching opens files itself. */
 	if (!tracing_since || !flags_wanted(flags))
@@ -80,15 +74,8 @@ inline_ int begin(u32 call, s32 dfd, u64 name, u64 flags, u32 mode, u32 what)
 	c->event.flags = flags;
 	c->event.mode = mode;
 	c->event.dfd = dfd;
-	c->event.path.bytes = 0;
-	if (name) {
-		/* Its page may not be there yet: the call itself will bring it. */
-		n = text_user(c->path, EARLY, (void *)name, &cut);
-		if (n >= 0 && !cut) {
-			what |= OPENSNOOP_GIVEN;
-			c->event.path.bytes = n;
-		}
-	}
+	if (given_early(c->path, name, &c->event.path))
+		what |= OPENSNOOP_GIVEN;
 	c->event.what = what;
 	c->start = bpf_ktime_get_ns();
 	return 0;
@@ -122,9 +109,9 @@ inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
 	*e = c->event;
 	r->text[0] = 0;
 	if (c->name) {
-		n = text_user(r->text, PATH_MOST, (void *)c->name, &cut);
+		n = text_user(r->text, GIVEN_MOST, (void *)c->name, &cut);
 		if (n >= 0) {
-			bytes = n & PATH_MOST;
+			bytes = n & GIVEN_MOST;
 			e->what |= cut ? OPENSNOOP_GIVEN | OPENSNOOP_CUT : OPENSNOOP_GIVEN;
 		} else if (e->what & OPENSNOOP_GIVEN) {
 			bpf_probe_read_kernel(r->text, sizeof(c->path), c->path);
@@ -134,9 +121,7 @@ inline_ void emit_long(struct open_call *c, struct open_record *r, bool resolve)
 	}
 	if (resolve && (from = to_walk(e, r->text[0], &what))) {
 		path_walk(w, r->text + bytes, from, &current_fs()->root);
-		more = w->bytes;
-		if (more > PATH_ROOM)
-			more = 0;
+		more = walked_bytes(w);
 		if (!w->nameless) {
 			e->what |= w->cut ? what | OPENSNOOP_WALK_CUT : what;
 			e->walked.at = sizeof(*e) + bytes;
@@ -174,7 +159,7 @@ inline_ int end(struct exit_ctx *ctx, void *scratch_map, bool resolve)
 	identify_current(&e->who);
 	e->path.at = sizeof(*e);
 	bytes = e->path.bytes;
-	if (!resolve && e->what & OPENSNOOP_GIVEN && bytes <= EARLY) {
+	if (!resolve && e->what & OPENSNOOP_GIVEN && bytes <= GIVEN_EARLY) {
 		emit_copy(e, sizeof(*e) + bytes);
 		return 0;
 	}

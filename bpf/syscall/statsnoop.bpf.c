@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* statsnoop: calls of the stat family, with their paths. */
 #include "lib/filter.bpf.h"
+#include "lib/given_path.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/since.bpf.h"
 #include "lib/text.bpf.h"
 #include "syscall/statsnoop.h"
 
 OPT(bool, failed_only);
-
-#define AT_CWD (-100)
-#define EFAULT 14
-#define PATH_MOST 4095
-#define EARLY 126
 
 /*
  * The record of the call that a task is in, with its path where that is short: then it goes out as
@@ -21,7 +17,7 @@ struct stat_call {
 	u64 start; /* 0: none under way */
 	u64 name;
 	struct statsnoop_event event;
-	char path[EARLY + 2];
+	char path[GIVEN_EARLY + 2];
 };
 
 TASK_SLOT(struct stat_call);
@@ -37,8 +33,6 @@ SCRATCH(records, struct stat_record);
 inline_ int begin(u32 call, s32 dfd, u64 name)
 {
 	struct stat_call *c;
-	bool cut;
-	s64 n;
 
 	/* Attaching looks at files itself. */
 	if (!tracing_since || !keep_current())
@@ -49,16 +43,7 @@ inline_ int begin(u32 call, s32 dfd, u64 name)
 	c->name = name;
 	c->event.call = call;
 	c->event.dfd = dfd;
-	c->event.what = 0;
-	c->event.path.bytes = 0;
-	if (name) {
-		/* Its page may not be there yet: the call itself will bring it. */
-		n = text_user(c->path, EARLY, (void *)name, &cut);
-		if (n >= 0 && !cut) {
-			c->event.what = STATSNOOP_GIVEN;
-			c->event.path.bytes = n;
-		}
-	}
+	c->event.what = given_early(c->path, name, &c->event.path) ? STATSNOOP_GIVEN : 0;
 	c->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -68,7 +53,6 @@ inline_ u32 path_of_file(struct stat_record *r)
 {
 	struct statsnoop_event *e = &r->event;
 	struct file *file = current_file(e->dfd);
-	u32 bytes;
 
 	if (!file)
 		return 0;
@@ -78,8 +62,7 @@ inline_ u32 path_of_file(struct stat_record *r)
 	e->path_kind = file_path(&r->walked, r->text, file);
 	if (e->path_kind == PATH_KIND_CUT)
 		count(LEDGER_TRUNCATED);
-	bytes = r->walked.bytes;
-	return bytes > PATH_ROOM ? 0 : bytes;
+	return walked_bytes(&r->walked);
 }
 
 /* The path that the program gave, again, now that its memory is there. */
@@ -89,13 +72,13 @@ inline_ u32 path_given(struct stat_record *r, struct stat_call *c)
 	bool cut = false;
 	s64 n;
 
-	n = text_user(r->text, PATH_MOST, (void *)c->name, &cut);
+	n = text_user(r->text, GIVEN_MOST, (void *)c->name, &cut);
 	if (n >= 0)
 		e->what |= cut ? STATSNOOP_GIVEN | STATSNOOP_CUT : STATSNOOP_GIVEN;
 	/* A name that the kernel could not read either is the program's own fault. */
 	if (cut || (n < 0 && e->ret != -EFAULT))
 		count(LEDGER_TRUNCATED);
-	return n < 0 ? 0 : n & PATH_MOST;
+	return n < 0 ? 0 : n & GIVEN_MOST;
 }
 
 SEC("tracepoint/syscalls/"
@@ -123,7 +106,7 @@ int on_exit(struct exit_ctx *ctx)
 	identify_current(&e->who);
 	e->path.at = sizeof(*e);
 	bytes = e->path.bytes;
-	if (e->what & STATSNOOP_GIVEN && c->path[0] && bytes <= EARLY) {
+	if (e->what & STATSNOOP_GIVEN && c->path[0] && bytes <= GIVEN_EARLY) {
 		emit_copy(e, sizeof(*e) + bytes);
 		return 0;
 	}

@@ -89,9 +89,7 @@ int on_exit(struct exit_ctx *ctx)
 		/* Another thread may have closed it, and the file be gone. */
 		if (current_file(c->fd) == file) {
 			e->path_kind = file_path(&r->walked, r->text, file);
-			text = r->walked.bytes;
-			if (text > PATH_ROOM)
-				text = 0;
+			text = walked_bytes(&r->walked);
 			if (e->path_kind == PATH_KIND_CUT)
 				count(LEDGER_TRUNCATED);
 		} else {

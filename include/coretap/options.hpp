@@ -33,6 +33,8 @@ Setting setting(T Rodata::*member) {
   return {static_cast<std::size_t>(std::bit_cast<std::ptrdiff_t>(member)), sizeof(T)};
 }
 
+inline constexpr std::uint64_t kMillisecond = 1'000'000;  ///< in nanoseconds, for thresholds
+
 /// What completion may offer for a value.
 enum class Complete {
   nothing,

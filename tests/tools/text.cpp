@@ -123,6 +123,13 @@ Strings words(const std::string& text) {
   return all;
 }
 
+std::string in_json(std::string text) {
+  for (auto c : {"\xff", "\xc3"})
+    for (auto at = text.find(c); at != text.npos; at = text.find(c))
+      text.replace(at, 1, "\xef\xbf\xbd");
+  return text;
+}
+
 std::string unhex(const std::string& hex) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2)

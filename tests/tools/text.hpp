@@ -35,6 +35,9 @@ std::size_t check_csv(const std::string& text);
 /// The counts and bounds of one histogram are consistent.
 void check_histogram(const Json& histogram, std::uint64_t unit_ns);
 
+/// A text of a workload's as JSON shows it: the bytes of theirs that are not UTF-8 are replaced.
+std::string in_json(std::string text);
+
 /// Bytes as workloads write them where they may be no UTF-8.
 std::string unhex(const std::string& hex);
 

@@ -16,7 +16,6 @@ using Event = biosnoop_event;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 // A flush of the device has no place on it.
 Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }

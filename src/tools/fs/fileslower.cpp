@@ -13,7 +13,6 @@ using Opt = rodata_of<fileslower_bpf>;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::string_view kOperations[] = {"R", "W"};
 
 std::uint64_t bytes(const Event& e) {

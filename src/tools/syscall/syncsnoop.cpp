@@ -11,7 +11,6 @@ using Rodata = rodata_of<syncsnoop_bpf>;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::string_view kCalls[] = {"sync",      "msync",           "fsync",
                                        "fdatasync", "sync_file_range", "syncfs"};
 static_assert(std::size(kCalls) == SYNCSNOOP_CALLS);

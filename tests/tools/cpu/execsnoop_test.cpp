@@ -10,13 +10,6 @@
 namespace coretap::tooltest {
 namespace {
 
-/// As JSON has it.
-std::string in_json(std::string text) {
-  for (auto at = text.find('\xff'); at != text.npos; at = text.find('\xff'))
-    text.replace(at, 1, "\xef\xbf\xbd");
-  return text;
-}
-
 /// What 4096 bytes of arguments hold, each with a terminator; the last may be cut.
 Strings taken(const Strings& hex) {
   Strings words;

@@ -4,14 +4,6 @@
 namespace coretap::tooltest {
 namespace {
 
-/// As JSON shows it: the only bytes of ours that are not UTF-8.
-std::string in_json(std::string text) {
-  for (auto c : {"\xff", "\xc3"})
-    for (auto at = text.find(c); at != text.npos; at = text.find(c))
-      text.replace(at, 1, "\xef\xbf\xbd");
-  return text;
-}
-
 TOOL_TEST(Statsnoop, EveryCallWithItsResult) {
   require_tool("statsnoop");
   Workload workload("filecalls", {"--stats", "20", "--scene"});

@@ -30,7 +30,6 @@ namespace {
 
 constexpr std::uint64_t kTop = 10;        // stacks in text where --top does not say
 constexpr std::uint64_t kYoungest = 500;  // ms; what is younger may be freed in a moment
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 const std::string kSeveral = "[several]";  // in place of a process' name
 
