@@ -36,8 +36,14 @@ struct fs_struct {
 };
 
 /* include/linux/fs.h */
+struct file_system_type {
+	const char *name;
+};
+
 struct super_block {
 	unsigned int s_dev;
+	struct file_system_type *s_type;
+	unsigned long s_flags;
 };
 
 struct inode {
@@ -57,6 +63,7 @@ struct file {
 	struct address_space *f_mapping;
 	struct inode *f_inode;
 	const struct path f_path;
+	long long f_pos;
 };
 
 /* include/linux/fdtable.h */

@@ -15,9 +15,6 @@ OPT(bool, all_files); /* not only regular ones */
 OPT(bool, reads_only);
 OPT(bool, writes_only);
 
-#define MODE_FORMAT 0170000
-#define MODE_REGULAR 0100000
-
 struct file_io {
 	struct file *file; /* NULL: none that is wanted */
 	u32 fd;
@@ -59,20 +56,10 @@ inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 num
 	if (call == FILE_READ || call == FILE_WRITE) {
 		file_io_of(&io->first, args[0], call == FILE_WRITE);
 	} else {
-		file_io_of(&io->first, call == FILE_SENDFILE ? args[1] : args[0], false);
-		file_io_of(&io->second, call == FILE_SENDFILE ? args[0] : args[2], true);
+		file_io_of(&io->first, fd_read(call, args), false);
+		file_io_of(&io->second, fd_written(call, args), true);
 	}
 	return io->first.file || io->second.file;
-}
-
-/* Which file, beyond the life of its inode's number. */
-inline_ void file_identity(struct file_id *id, struct file *file)
-{
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-
-	id->inode = BPF_CORE_READ(inode, i_ino);
-	id->generation = BPF_CORE_READ(inode, i_generation);
-	id->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
 #endif

@@ -5,6 +5,10 @@
 
 #include "lib/task.bpf.h"
 
+#define MODE_FORMAT 0170000
+#define MODE_REGULAR 0100000
+#define MODE_DIRECTORY 0040000
+
 #define PATH_BYTES 4096
 #define PATH_NAME 256 /* NAME_MAX and a terminator */
 #define PATH_ROOM (PATH_BYTES + PATH_NAME)
@@ -121,6 +125,16 @@ inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 	n = bpf_probe_read_kernel_str(to, PATH_NAME, BPF_CORE_READ(d, d_name.name));
 	w->bytes = n > 0 ? n - 1 : 0;
 	return PATH_KIND_NAME;
+}
+
+/* Which file, beyond the life of its inode's number. */
+inline_ void file_identity(struct file_id *id, struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+	id->inode = BPF_CORE_READ(inode, i_ino);
+	id->generation = BPF_CORE_READ(inode, i_generation);
+	id->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
 #endif

@@ -14,6 +14,7 @@
 #define CALL32_SIGRETURN 173
 #define CALL32_VFORK 190
 #define CALL_CLONE3 435
+#define CALL_OPENAT2 437
 
 #if defined(__TARGET_ARCH_x86)
 
@@ -35,6 +36,20 @@
 #define CALL_COPY_FILE_RANGE 326
 #define CALL_PREADV2 327
 #define CALL_PWRITEV2 328
+#define CALL_OPEN 2
+#define CALL_FSTAT 5
+#define CALL_FSYNC 74
+#define CALL_FDATASYNC 75
+#define CALL_CREAT 85
+#define CALL_OPENAT 257
+#define CALL_NEWFSTATAT 262
+#define CALL_OPEN_BY_HANDLE_AT 304
+#define CALL_STATX 332
+#define CALL32_OPENAT 295
+#define CALL32_FSTATAT64 300
+#define CALL32_OPEN_BY_HANDLE_AT 342
+#define CALL32_STATX 383
+#define CALL32_PREAD_AT 3 /* where pread64's offset is */
 #define CALL32_SPLICE 313
 #define CALL32_PREADV 333
 #define CALL32_COPY_FILE_RANGE 377
@@ -109,6 +124,20 @@ inline_ bool call_is_compat(struct pt_regs *regs)
 #define CALL_COPY_FILE_RANGE 285
 #define CALL_PREADV2 286
 #define CALL_PWRITEV2 287
+#define CALL_OPENAT 56
+#define CALL_OPEN CALL_OPENAT /* has none */
+#define CALL_CREAT CALL_OPENAT
+#define CALL_NEWFSTATAT 79
+#define CALL_FSTAT 80
+#define CALL_FSYNC 82
+#define CALL_FDATASYNC 83
+#define CALL_OPEN_BY_HANDLE_AT 265
+#define CALL_STATX 291
+#define CALL32_OPENAT 322
+#define CALL32_FSTATAT64 327
+#define CALL32_OPEN_BY_HANDLE_AT 371
+#define CALL32_STATX 397
+#define CALL32_PREAD_AT 4 /* where pread64's offset is */
 #define CALL32_SPLICE 340
 #define CALL32_PREADV 361
 #define CALL32_COPY_FILE_RANGE 391
@@ -178,6 +207,17 @@ enum file_call {
 	FILE_SENDFILE, /* (to, from, ...) */
 	FILE_SPLICE,   /* (from, offset, to, ...), as of copy_file_range() */
 };
+
+/* Of a call with two files: the descriptor that is read, and the one that is written to. */
+inline_ u32 fd_read(enum file_call call, const u64 *args)
+{
+	return args[call == FILE_SENDFILE];
+}
+
+inline_ u32 fd_written(enum file_call call, const u64 *args)
+{
+	return args[call == FILE_SENDFILE ? 0 : 2];
+}
 
 inline_ enum file_call file_call_of(u32 index)
 {

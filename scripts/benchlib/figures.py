@@ -15,7 +15,7 @@ from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import (Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Switches, Writes, cgroup,
+from benchlib.workload import (Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Reads, Switches, Writes, cgroup,
                                program)
 
 MB = 1e6
@@ -185,6 +185,12 @@ def slabratetop(bench):
 def syscount(bench):
     yield from _beside_peer(bench, "syscount", Calls(), ["sys_exit"], 0.8)
     yield from _beside_peer(bench, "syscount", Calls(), ["sys_enter", "sys_exit"], 0.8, "-L")
+
+
+def fsdist(bench):
+    """Calls that are no operation of a file system count too: dd makes one for each read."""
+    workload = Reads(bench.options.io_dir)
+    return _beside_peer(bench, "fsdist", workload, ["sys_enter", "sys_exit"], 0.6, "-t", workload.file_system)
 
 
 def profile(bench):
@@ -468,6 +474,7 @@ FIGURES = {
     "biosnoop": (biosnoop, "the same"),
     "slabratetop": (slabratetop, "ns per open, and the slowdown"),
     "syscount": (syscount, "ns per system call, by default and with -L, and the slowdown"),
+    "fsdist": (fsdist, "ns per read of a byte, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "exitsnoop": (exitsnoop, "the same, of their ends"),

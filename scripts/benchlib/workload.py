@@ -215,6 +215,30 @@ class Bytes(Workload):
         return sum(a == b for a, b in zip(calls, calls[1:])) if calls else None
 
 
+class Reads(Workload):
+    """One process that reads single bytes of a file; what it writes goes to no file system."""
+
+    name, unit = "dd", "read"
+
+    def __init__(self, directory, count=300_000):
+        self._count = count
+        try:
+            self._file = tempfile.NamedTemporaryFile(prefix="coretap-bench.", dir=directory)
+        except OSError as error:
+            raise Unusable(f"no directory for files: {error}") from error
+        self._file.truncate(count)
+        self.file_system = run_program(["findmnt", "-no", "FSTYPE", "-T", self._file.name]).strip()
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        start = time.monotonic()
+        run_program([*on_one_cpu(), "dd", f"if={self._file.name}", "of=/dev/null", "bs=1", f"count={count}"])
+        return Ran(time.monotonic() - start, count, count)
+
+    def close(self):
+        self._file.close()
+
+
 class Files(Sysbench):
     """One process in a cgroup that reads and writes files at random."""
 

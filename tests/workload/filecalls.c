@@ -1,10 +1,12 @@
 /* Makes a known number of calls on files: whole lives of files, looks at them, and flushes. */
-#include "workload.h"
+#include "blockdev.h"
 
+#include <sys/sendfile.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
 
 static uint64_t rounds, stats, syncs;
+static const char *own_fs;
 static bool scene_wanted;
 static char dir[64], file_path[80], sub_path[80], *late;
 static uint64_t failures, scenes;
@@ -16,11 +18,15 @@ static void must(long result, const char *what)
 		wl_die(WL_FAILED, "%s: %m", what);
 }
 
-/* 4 reads, 3 writes, 2 flushes, 2 opens of which 1 creates, 2 files and 2 directories removed. */
+/*
+ * 4 reads, 3 writes, 2 flushes, 1 look, 2 opens of which 1 creates, 2 files and 2 directories
+ * removed.
+ */
 static void live(void)
 {
 	char buffer[64] = {0};
 	struct iovec part = {buffer, sizeof(buffer)};
+	struct stat status;
 	int fd;
 
 	must(mkdir(sub_path, 0700), "mkdir");
@@ -34,6 +40,7 @@ static void live(void)
 	must(writev(fd, &part, 1), "writev");
 	must(fsync(fd), "fsync");
 	must(fdatasync(fd), "fdatasync");
+	must(fstat(fd, &status), "fstat");
 	must(close(fd), "close");
 	must(link(file_path, sub_path), "link");
 	fd = open(file_path, O_RDONLY);
@@ -106,13 +113,117 @@ static void flush(int fd)
 	LOOK(sync, NULL, 0);
 }
 
+/* An operation that a file system sees; `offset`: -1 but for reads and writes. */
+static void operated(char operation, const char *path, int64_t offset, long result, int error)
+{
+	char letter[] = {operation, 0};
+
+	wl_open(NULL, '{');
+	wl_str("operation", letter);
+	wl_str("path", path);
+	wl_i64("offset", offset);
+	wl_i64("ret", result < 0 ? -error : result);
+	wl_close('}');
+	scenes++;
+}
+
+#define OPERATE(operation, path, offset, call)                                                     \
+	({                                                                                         \
+		long result = call;                                                                \
+		operated(operation, path, offset, result, errno);                                  \
+		(int)result;                                                                       \
+	})
+
+/* One of each sort, at known places; the last ones are none of a file system's files. */
+static void operate(void)
+{
+	static char bytes[8192];
+	struct iovec parts[] = {{bytes, 300}, {bytes + 300, 212}};
+	const int create = O_CREAT | O_TRUNC | O_CLOEXEC;
+	loff_t in = 600, out = 64, from = 20;
+	struct statx stx;
+	struct stat status;
+	off_t start = 100;
+	int fd, to, top, ends[2], memory;
+
+	fd = OPERATE('O', file_path, -1, open(file_path, O_RDWR | create, 0600));
+	OPERATE('W', file_path, 0, write(fd, bytes, 3000));
+	OPERATE('W', file_path, 8192, pwrite(fd, bytes, 500, 8192));
+	OPERATE('W', file_path, 4096, pwritev(fd, parts, 2, 4096));
+	OPERATE('R', file_path, 1000, pread(fd, bytes, 700, 1000));
+	must(lseek(fd, 200, SEEK_SET), "lseek");
+	OPERATE('R', file_path, 200, read(fd, bytes, 300));
+	OPERATE('R', file_path, 500, preadv2(fd, parts, 1, -1, 0));
+	OPERATE('R', file_path, 2000, preadv2(fd, parts, 2, 2000, 0));
+	OPERATE('F', file_path, -1, fsync(fd));
+	OPERATE('F', file_path, -1, fdatasync(fd));
+	OPERATE('G', file_path, -1, fstat(fd, &status));
+	OPERATE('G', file_path, -1, statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &stx));
+	to = OPERATE('O', sub_path, -1, open(sub_path, O_WRONLY | create, 0600));
+	OPERATE('R', file_path, 100, sendfile(to, fd, &start, 400));
+	OPERATE('R', file_path, 600, copy_file_range(fd, &in, to, &out, 50, 0));
+	OPERATE('R', sub_path, 400, read(to, bytes, 10));
+	must(close(to), "close");
+	to = OPERATE('O', sub_path, -1, openat(AT_FDCWD, sub_path, O_WRONLY | O_APPEND));
+	OPERATE('W', sub_path, 400, write(to, bytes, 10));
+	must(close(to), "close");
+	to = OPERATE('O', sub_path, -1, open(sub_path, O_WRONLY));
+	must(pipe(ends), "pipe");
+	OPERATE('R', file_path, 20, splice(fd, &from, ends[1], NULL, 30, 0));
+	out = 64;
+	OPERATE('W', sub_path, 64, splice(ends[0], NULL, to, &out, 30, 0));
+	top = OPERATE('O', dir, -1, open(dir, O_RDONLY | O_DIRECTORY));
+	OPERATE('F', dir, -1, fsync(top));
+
+	must(write(ends[1], bytes, 10), "write to a pipe");
+	must(stat(file_path, &status), "stat");
+	memory = memfd_create("filecalls", 0);
+	must(memory, "memfd_create");
+	must(write(memory, bytes, 10), "write to memory");
+}
+
+/* A file system of our own on a loop device, in the place of the directory. */
+static void mount_own(void)
+{
+	static const struct {
+		const char *type, *force;
+		uint64_t mib;
+	} known[] = {
+		{"ext4", "-Fq", 8}, {"xfs", "-fq", 320}, {"btrfs", "-fq", 128}, {"f2fs", "-f", 64}};
+	char node[64], mkfs[32];
+	pid_t pid;
+
+	for (size_t i = 0; i < WL_COUNT(known); i++) {
+		if (strcmp(own_fs, known[i].type))
+			continue;
+		make_loop(NULL, known[i].mib * WL_MIB, node, sizeof(node));
+		snprintf(mkfs, sizeof(mkfs), "mkfs.%s", own_fs);
+		pid = wl_fork();
+		if (pid == 0) {
+			dup2(open("/dev/null", O_WRONLY), 1);
+			execlp(mkfs, mkfs, known[i].force, node, (char *)NULL);
+			_exit(127);
+		}
+		if (wl_reap(pid))
+			wl_die(WL_CANNOT, "%s failed", mkfs);
+		wl_modprobe(own_fs, NULL);
+		wl_undo(WL_UNDO_UMOUNT, 0, dir, NULL);
+		if (mount(node, dir, own_fs, 0, NULL))
+			wl_die(WL_CANNOT, "mount %s: %m", own_fs);
+		return;
+	}
+	wl_die(WL_USAGE, "--mkfs: ext4, xfs, btrfs or f2fs");
+}
+
 int main(int argc, char **argv)
 {
 	const struct wl_opt opts[] = {
 		{"rounds", WL_NUM, &rounds, "N", "files that are made, written, read and removed"},
 		{"stats", WL_NUM, &stats, "N", "looks at /proc/self/comm in a row"},
 		{"syncs", WL_NUM, &syncs, "N", "flushes of one file in a row"},
-		{"scene", WL_FLAG, &scene_wanted, NULL, "also a look, or a flush, of each sort"},
+		{"scene", WL_FLAG, &scene_wanted, NULL,
+		 "also a look, a flush or an operation of each sort"},
+		{"mkfs", WL_STR, &own_fs, "TYPE", "in a new file system on a loop device"},
 		{0},
 	};
 	char st[256], backing_path[WL_PATH];
@@ -126,6 +237,8 @@ int main(int argc, char **argv)
 	snprintf(sub_path, sizeof(sub_path), "%s/other", dir);
 	must(mkdir(dir, 0700), dir);
 	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
+	if (own_fs)
+		mount_own();
 	if (rounds) {
 		wl_undo(WL_UNDO_UNLINK, 0, file_path, NULL);
 		wl_undo(WL_UNDO_UNLINK, 0, sub_path, NULL);
@@ -155,6 +268,8 @@ int main(int argc, char **argv)
 	wl_u64("stats", stats);
 	wl_u64("syncs", syncs);
 	wl_open("scene", '[');
+	if (scene_wanted && rounds)
+		operate();
 	if (scene_wanted && stats)
 		look(fd);
 	if (scene_wanted && syncs)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Operations on files and directories, from a system call's entry to its end. The file is found
+ * from the descriptor: the same on every kernel and file system. Not seen: I/O by mappings, by
+ * io_uring and AIO, the kernel's own, and stat by path. An open that fails has no file.
+ */
+#ifndef CORETAP_FS_CALL_BPF_H
+#define CORETAP_FS_CALL_BPF_H
+
+#include "lib/filter.bpf.h"
+#include "lib/fs_call.h"
+#include "lib/path.bpf.h"
+#include "lib/since.bpf.h"
+#include "lib/syscall.bpf.h"
+
+const volatile struct fs_type wanted_types[FS_TYPES] = {};
+
+#define AT_EMPTY 0x1000 /* AT_EMPTY_PATH */
+
+/* Of file systems that no one can mount: pipes, sockets, memfd. */
+#define SB_NOUSER 0x80000000
+
+struct fs_call {
+	u64 start; /* 0: none under way */
+	u64 end;
+	u64 latency;
+	struct file *file;
+	struct fs_type type;
+	u32 fd;
+	u32 index;
+	u32 operation; /* enum fs_operation */
+};
+
+TASK_SLOT(struct fs_call);
+
+inline_ enum fs_operation fs_operation_of(u32 index)
+{
+	switch (file_call_of(index)) {
+	case FILE_READ:
+	case FILE_SENDFILE:
+	case FILE_SPLICE:
+		return FS_READ;
+	case FILE_WRITE:
+		return FS_WRITE;
+	case FILE_NONE:
+		break;
+	}
+	switch (index) {
+#if CALL_OPEN != CALL_OPENAT
+	case CALL_OPEN:
+	case CALL_CREAT:
+#endif
+	case CALL_OPENAT:
+	case CALL_OPENAT2:
+	case CALL_OPEN_BY_HANDLE_AT:
+	case CALLS_COMPAT + 5: /* open, creat */
+	case CALLS_COMPAT + 8:
+	case CALLS_COMPAT + CALL32_OPENAT:
+	case CALLS_COMPAT + CALL32_OPEN_BY_HANDLE_AT:
+	case CALLS_COMPAT + CALL_OPENAT2:
+		return FS_OPEN;
+	case CALL_FSYNC:
+	case CALL_FDATASYNC:
+	case CALLS_COMPAT + 118: /* fsync, fdatasync */
+	case CALLS_COMPAT + 148:
+		return FS_FSYNC;
+	case CALL_FSTAT:
+	case CALL_NEWFSTATAT:
+	case CALL_STATX:
+	case CALLS_COMPAT + 108: /* fstat, fstat64 */
+	case CALLS_COMPAT + 197:
+	case CALLS_COMPAT + CALL32_FSTATAT64:
+	case CALLS_COMPAT + CALL32_STATX:
+		return FS_GETATTR;
+	}
+	return FS_OPERATIONS;
+}
+
+/* Does a call of stat's family name its file by a path? Its file is then never known. */
+inline_ bool fs_by_path(u32 index, const u64 *args)
+{
+	bool statx = index == CALL_STATX || index == CALLS_COMPAT + CALL32_STATX;
+	char first = 0;
+
+	if (!statx && index != CALL_NEWFSTATAT && index != CALLS_COMPAT + CALL32_FSTATAT64)
+		return false;
+	if (!((statx ? args[2] : args[3]) & AT_EMPTY))
+		return true;
+	bpf_probe_read_user(&first, sizeof(first), (void *)args[1]);
+	return first;
+}
+
+inline_ bool fs_type_wanted(const struct fs_type *type)
+{
+	if (!wanted_types[0].name[0])
+		return true;
+	for (int i = 0; i < FS_TYPES; i++)
+		if (type->name[0] == wanted_types[i].name[0] &&
+		    type->name[1] == wanted_types[i].name[1])
+			return true;
+	return false;
+}
+
+/* Is it a file or directory of a file system that is wanted? */
+inline_ bool fs_wants(struct fs_call *call, struct file *file)
+{
+	struct super_block *sb;
+	struct inode *inode;
+	u32 mode;
+
+	if (!file)
+		return false;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & MODE_FORMAT;
+	if (mode != MODE_REGULAR && mode != MODE_DIRECTORY)
+		return false;
+	sb = BPF_CORE_READ(inode, i_sb);
+	if (BPF_CORE_READ(sb, s_flags) & SB_NOUSER)
+		return false;
+	call->type = (struct fs_type){};
+	bpf_probe_read_kernel_str(&call->type, sizeof(call->type), BPF_CORE_READ(sb, s_type, name));
+	return fs_type_wanted(&call->type);
+}
+
+inline_ bool fs_wants_fd(struct fs_call *call, u32 fd)
+{
+	call->fd = fd;
+	call->file = current_file(fd);
+	return fs_wants(call, call->file);
+}
+
+/* At sys_enter. */
+inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
+{
+	bool compat = call_is_compat(regs);
+	u32 index = call_index(number, compat);
+	enum fs_operation operation = fs_operation_of(index);
+	enum file_call moves = file_call_of(index);
+	bool two = moves == FILE_SENDFILE || moves == FILE_SPLICE;
+	struct fs_call *call;
+	u64 args[6];
+
+	if (operation == FS_OPERATIONS || !tracing_since || !keep_current())
+		return;
+	call_arguments(regs, compat, args);
+	if (operation == FS_GETATTR && fs_by_path(index, args))
+		return;
+	call = current_slot(true);
+	if (!call)
+		return;
+	call->start = 0;
+	call->index = index;
+	call->operation = operation;
+	if (operation != FS_OPEN && !fs_wants_fd(call, two ? fd_read(moves, args) : args[0])) {
+		/* Of two files the one that is read, if it is a file. */
+		if (!two)
+			return;
+		call->operation = FS_WRITE;
+		if (!fs_wants_fd(call, fd_written(moves, args)))
+			return;
+	}
+	call->start = bpf_ktime_get_ns();
+}
+
+/* At sys_exit: the call that ends, with its file; NULL: none that is wanted. */
+inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
+{
+	struct fs_call *call = current_slot(false);
+
+	if (!call || !call->start)
+		return NULL;
+	call->end = bpf_ktime_get_ns();
+	call->latency = since(call->start, call->end);
+	call->start = 0;
+	/* The end of that call was not seen, and this is another's. */
+	if (call_index(call_number(regs), call_is_compat(regs)) != call->index) {
+		count(LEDGER_UNMATCHED);
+		return NULL;
+	}
+	if (call->operation == FS_OPEN && (result < 0 || !fs_wants_fd(call, result)))
+		return NULL;
+	return call;
+}
+
+/*
+ * Where a read or write that has returned began: by its arguments, which the kernel has moved on
+ * where they are pointers, else by the position that it left.
+ */
+inline_ u64 fs_offset(struct fs_call *call, struct file *file, struct pt_regs *regs, s64 result)
+{
+	bool compat = call_is_compat(regs), reads = call->operation == FS_READ;
+	u64 args[6], pointer = 0, offset = -1;
+
+	call_arguments(regs, compat, args);
+	switch (call->index) {
+	case CALL_PREAD64:
+	case CALL_PWRITE64:
+	case CALL_PREADV:
+	case CALL_PWRITEV:
+	case CALL_PREADV2:
+	case CALL_PWRITEV2:
+		offset = args[3];
+		break;
+	case CALLS_COMPAT + 180: /* pread64, pwrite64 */
+	case CALLS_COMPAT + 181:
+		offset = args[CALL32_PREAD_AT] | args[CALL32_PREAD_AT + 1] << 32;
+		break;
+	case CALLS_COMPAT + CALL32_PREADV:
+	case CALLS_COMPAT + CALL32_PREADV + 1:
+	case CALLS_COMPAT + CALL32_PREADV2:
+	case CALLS_COMPAT + CALL32_PREADV2 + 1:
+		offset = args[3] | args[4] << 32;
+		break;
+	case CALL_SENDFILE:
+	case CALLS_COMPAT + 187: /* sendfile, sendfile64 */
+	case CALLS_COMPAT + 239:
+		pointer = reads ? args[2] : 0;
+		break;
+	case CALL_SPLICE:
+	case CALL_COPY_FILE_RANGE:
+	case CALLS_COMPAT + CALL32_SPLICE:
+	case CALLS_COMPAT + CALL32_COPY_FILE_RANGE:
+		pointer = reads ? args[1] : args[3];
+		break;
+	}
+	if (offset != (u64)-1)
+		return offset;
+	if (pointer) {
+		offset = 0;
+		bpf_probe_read_user(&offset, call->index == CALLS_COMPAT + 187 ? 4 : 8,
+				    (void *)pointer);
+	} else {
+		offset = BPF_CORE_READ(file, f_pos);
+	}
+	return result > 0 ? offset - result : offset;
+}
+
+#endif

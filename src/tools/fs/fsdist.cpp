@@ -1,0 +1,64 @@
+// fsdist: latency of operations of file systems, as histograms.
+#include "fs/fsdist.h"
+
+#include "coretap/file_systems.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "fsdist.skel.h"
+
+using namespace coretap;
+using Key = fsdist_key;
+
+namespace {
+
+std::string type(const Key& key) { return fs_type_name(key.type); }
+
+}  // namespace
+
+TOOL(fsdist) {
+  static const std::string kDescription =
+      "A log2 histogram of times for each operation of a file system, in microseconds. Without "
+      "--type the types of file systems are apart.\n\n" +
+      std::string(kFsCalls);
+  return {
+      .name = "fsdist",
+      .summary = "latency of file system operations, as histograms",
+      .description = kDescription,
+      .overhead =
+          "two hooks on every system call, counted in the kernel; calls that are no such "
+          "operation cost it some tens of nanoseconds",
+      .examples = {{"fsdist", "all file systems, until Ctrl-C"},
+                   {"fsdist -t ext4", "ext4 alone"},
+                   {"fsdist -t xfs 1 10", "a report per second, ten of them"},
+                   {"fsdist -m -t nfs -p 181", "in milliseconds, of process 181"},
+                   {"fsdist -- git status", "what this command does"}},
+      .questions = {{"How long do reads, writes and fsyncs of a file system take?",
+                     "fsdist -t ext4 10 1"},
+                    {"Which file systems does a program use, and how fast are they?",
+                     "fsdist -p 1234"}},
+      .differs = {{Difference::both,
+                   "Times are those of system calls, and every type of file system can be named. "
+                   "Peers time a few functions of some file systems, "
+                   "which stat by path calls too. Directories count here."},
+                  {Difference::bcc,
+                   "-T prints the time of each report. ext4dist and its like print it without an "
+                   "option, and leave it out with -T."}},
+      .object = skeleton<fsdist_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = {shared::fs_type(), shared::milliseconds(), shared::timestamp(),
+                  flag('e', "extension", "print average, total and count below each histogram"),
+                  shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::max_keys()},
+      .elsewhere = {{0, "notimestamp", "reports have no time without --timestamp"}},
+      .hooks = fs_call_hooks(),
+      .report = histogram<Key>(
+          "latencies", "latency",
+          {derived<Key, type>("fs_type", "type", as::text, "type of the file system").with("!type"),
+           named<&Key::operation, kFsOperations>(
+               "operation", "operation", as::text,
+               "read, write, open, fsync (fdatasync too) or getattr (fstat, statx)")},
+          "extension"),
+      .announce = "Tracing latency of file system operations",
+      .look_up = look_up_fs_type<rodata_of<fsdist_bpf>>,
+  };
+}

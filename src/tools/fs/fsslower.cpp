@@ -1,0 +1,117 @@
+// fsslower: operations of file systems that take long.
+#include "fs/fsslower.h"
+
+#include "cli/config.hpp"
+#include "coretap/file_systems.hpp"
+#include "coretap/identity.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "fsslower.skel.h"
+
+using namespace coretap;
+using Event = fsslower_event;
+using Opt = rodata_of<fsslower_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::string_view kLetters[] = {"R", "W", "O", "F", "G"};
+
+bool moves(const Event& e) { return e.operation <= FS_WRITE; }
+Value bytes(const Event& e) {
+  if (!moves(e)) return {};
+  return e.result > 0 ? static_cast<std::uint64_t>(e.result) : std::uint64_t{0};
+}
+Value offset(const Event& e) { return moves(e) ? Value(std::uint64_t{e.offset}) : Value(); }
+Value error(const Event& e) { return e.result < 0 ? Value(std::int64_t{-e.result}) : Value(); }
+std::string type(const Event& e) { return fs_type_name(e.type); }
+std::uint64_t inode(const Event& e) { return e.file.inode; }
+std::uint32_t device(const Event& e) { return e.file.dev; }
+std::string path(const Event& e) { return file_path(text_of(e, e.path), e.path_kind); }
+std::string file(const Event& e) { return file_name(e.mode, inode(e), path(e)); }
+
+bool below_directory(const Config& config, const void* record) {
+  return config.wants_path(path(*static_cast<const Event*>(record)));
+}
+
+std::vector<Positional> threshold() {
+  auto least = shared::threshold("MIN_MS", kMillisecond,
+                                 "only operations that take at least MIN_MS milliseconds; 0: all",
+                                 setting(&Opt::min_ns), "10");
+  least.option = "min";
+  return {least};
+}
+
+}  // namespace
+
+TOOL(fsslower) {
+  static const std::string kDescription =
+      "One line per operation of a file system that takes at least MIN_MS milliseconds, when it "
+      "is over. T is R for a read, W for a write, O for an open, F for an fsync, G for a getattr. "
+      "BYTES is what a read or write moved, OFF_KB where in the file it began. FILENAME is the "
+      "path as the process sees it. Without --type a column names the type of the file "
+      "system.\n\n" +
+      std::string(kFsCalls);
+  return {
+      .name = "fsslower",
+      .summary = "slow operations of file systems, with their files",
+      .description = kDescription,
+      .overhead =
+          "two hooks on every system call; calls that are no such operation cost it some tens of "
+          "nanoseconds",
+      .examples = {{"fsslower", "what took 10 ms or more, on all file systems"},
+                   {"fsslower -t ext4 1", "what took 1 ms or more on ext4"},
+                   {"fsslower -t nfs -p 181", "of process 181 on NFS"},
+                   {"fsslower -t xfs -c -d 1", "for one second, as comma-separated values"},
+                   {"fsslower 0 --directory /var -- make",
+                    "all operations of a command below /var"}},
+      .questions = {{"Which operations of a file system are slow?", "fsslower -t ext4"},
+                    {"Does a program wait for fsync or open?", "fsslower 1 -p 1234"}},
+      .differs = {{Difference::both,
+                   "The time is that of the system call, on every type of file system. FILENAME is "
+                   "the path instead of its last part. BYTES and OFF_KB are empty but for "
+                   "reads and writes."},
+                  {Difference::bcc,
+                   "-j is --csv here, and an fsync has the letter F, as in libbpf-tools. In "
+                   "bcc it is S."},
+                  {Difference::libbpf_tools,
+                   "--csv has the keys of --json. There it has columns of its own."}},
+      .object = skeleton<fsslower_bpf>(),
+      .positionals = threshold(),
+      .options = {shared::fs_type(),
+                  number('m', "min", "MS",
+                         "only operations that take at least this many milliseconds",
+                         setting(&Opt::min_ns), kMillisecond),
+                  shared::csv('c'), shared::duration('d'), shared::directory(0), shared::pid(),
+                  shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(0)},
+      .elsewhere = {{'j', "", "use -c or --csv"}},
+      .hooks = fs_call_hooks(),
+      .report = events<Event>(
+                    {who<&Event::who>(id::comm, id::pid, id::tid),
+                     derived<Event, type>("fs_type", "FS", as::wide(as::text, -8),
+                                          "type of the file system")
+                         .with("!type"),
+                     named<&Event::operation, kLetters>("operation", "T", as::wide(as::text, -1),
+                                                        "R: read, W: write, O: open, F: fsync, "
+                                                        "G: getattr"),
+                     derived<Event, bytes>("bytes", "BYTES", as::wide(as::number, 7),
+                                           "bytes moved; empty: no read or write"),
+                     derived<Event, offset>("offset_bytes", "OFF_KB", as::wide(as::kilobytes, 8),
+                                            "where in the file it began"),
+                     field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
+                                               "time of the call"),
+                     derived<Event, error>("error", "ERROR", as::error, "what it failed with")
+                         .with("json"),
+                     who<&Event::who>(id::uid.with("json"), id::cgroup),
+                     derived<Event, device>("device", "DEV", as::disk,
+                                            "disk or device number of the file")
+                         .with("json"),
+                     derived<Event, inode>("inode", "INODE", as::number, "number of the inode")
+                         .with("json"),
+                     derived<Event, file>("file", "FILENAME", as::rest, "path of the file")})
+                    .timed({{TimeColumn::wall, "TIME", 12, ""}})
+                    .only(below_directory),
+      .announce = "Tracing slow operations of file systems",
+      .look_up = look_up_fs_type<Opt>,
+  };
+}

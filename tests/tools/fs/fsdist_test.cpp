@@ -1,0 +1,85 @@
+// fsdist against processes that make known numbers of operations, on file systems of their own.
+#include <map>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+/// Of the workload's rounds.
+const std::map<std::string, std::uint64_t> kPerRound = {
+    {"read", 4}, {"write", 3}, {"open", 2}, {"fsync", 2}, {"getattr", 1}};
+
+std::uint64_t operations(stress::Load& load) {
+  std::uint64_t per_round = 0;
+  for (auto& [operation, count] : kPerRound) per_round += count;
+  return load.truth("rounds") * per_round;
+}
+
+void expect_rounds(Report& report, const std::string& type, std::uint64_t rounds) {
+  std::map<std::string, std::uint64_t> counts;
+  for (auto& line : report.body) {
+    if (!type.empty() && line["fs_type"].str() != type) continue;
+    counts[line["operation"].str()] += line["count"].u64();
+    EXPECT_GT(line["total_ns"].u64(), 0u);
+  }
+  for (auto& [operation, count] : kPerRound)
+    EXPECT_EQ(counts[operation], count * rounds) << operation << " of " << type;
+}
+
+TOOL_TEST(Fsdist, OperationsOfEachFileSystem) {
+  require_tool("fsdist");
+  Workload disk("filecalls", {"--rounds", "20", "--mkfs", "ext4"}, {.linger = true}),
+      memory("filecalls", {"--rounds", "30"}, {.linger = true});
+  auto both = disk.id() + "," + memory.id();
+  Tracer all("fsdist", {"--json", "--strict", "-p", both}),
+      one("fsdist", {"--json", "--strict", "-t", "ext4", "-p", both});
+  disk.release();
+  memory.release();
+  auto on_disk = disk.truth()["rounds"].u64(), in_memory = memory.truth()["rounds"].u64();
+  auto apart = all.stop();
+  expect_rounds(apart, "ext4", on_disk);
+  expect_rounds(apart, "tmpfs", in_memory);
+  EXPECT_EQ(apart.body.size(), 2 * kPerRound.size());
+  auto ext4 = one.stop();
+  expect_rounds(ext4, "", on_disk);
+  EXPECT_EQ(ext4.body.size(), kPerRound.size());
+}
+
+TOOL_TEST(Fsdist, TextHasTheKnownTitles) {
+  require_tool("fsdist");
+  Workload workload("filecalls", {"--rounds", "5"}, {.linger = true});
+  Tracer tracer("fsdist", {"-t", "tmpfs", "-e", "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  auto text = tracer.stop_text();
+  EXPECT_TRUE(contains(text, "operation = read\n     usecs               : count ")) << text;
+  EXPECT_TRUE(contains(text, ", count: 20\n")) << text;
+}
+
+TOOL_TEST(Fsdist, AFileSystemThatIsNotThere) {
+  require_tool("fsdist");
+  auto result = run({tool_path("fsdist"), "-t", "no-such-fs"});
+  EXPECT_EQ(result.status, 3);
+  EXPECT_TRUE(contains(result.err, "does not know the file system 'no-such-fs'")) << result.err;
+}
+
+const DeclareTests declared{{
+    .name = "fsdist",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"filecalls", "--rounds", "5"}},
+    .nothing_when_idle = true,
+    .stress = {.workload = "filecalls",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--rounds", std::to_string(n)};
+               },
+               .events = 3000,
+               .options = {"-t", "tmpfs"},
+               .shown = stress::counted,
+               .truth = operations,
+               .tiny = {"--max-keys", "1"}},
+    .long_run = {{.arguments = {"5"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest

@@ -1,0 +1,88 @@
+// fsslower against a process that says which operation it made where.
+#include <algorithm>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+TOOL_TEST(Fsslower, EveryOperationWithItsFile) {
+  require_tool("fsslower");
+  Workload workload("filecalls", {"--rounds", "1", "--scene", "--mkfs", "ext4"}),
+      other("filecalls", {"--rounds", "5"});
+  auto both = workload.id() + "," + other.id();
+  Tracer tracer("fsslower", {"--json", "--strict", "0", "-t", "ext4", "-p", both});
+  workload.release();
+  other.release();
+  other.truth();
+  auto truth = workload.truth();
+  auto calls = truth["scene"].items();
+  auto report = tracer.stop();
+  constexpr std::size_t kRound = 12;  // operations before the scene
+  ASSERT_EQ(report.body.size(), kRound + calls.size());
+  for (std::size_t i = 0; i < calls.size(); i++) {
+    SCOPED_TRACE(i);
+    auto &event = report.body[kRound + i], &call = calls[i];
+    auto ret = call["ret"].i64();
+    bool moves = call["offset"].i64() >= 0;
+    EXPECT_EQ(event["fs_type"].str(), "ext4");
+    EXPECT_EQ(event["comm"].str(), "filecalls");
+    EXPECT_EQ(event["operation"].str(), call["operation"].str());
+    EXPECT_EQ(event["file"].str(), call["path"].str());
+    ASSERT_EQ(event["bytes"].is_null(), !moves);
+    ASSERT_EQ(event["offset_bytes"].is_null(), !moves);
+    ASSERT_EQ(event["error"].is_null(), ret >= 0);
+    if (moves) {
+      EXPECT_EQ(event["offset_bytes"].i64(), call["offset"].i64());
+      EXPECT_EQ(event["bytes"].i64(), std::max<std::int64_t>(ret, 0));
+    }
+    if (ret < 0) {
+      EXPECT_EQ(event["error"].str(), "EBADF");
+    }
+    EXPECT_GT(event["latency_ns"].u64(), 0u);
+  }
+}
+
+TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
+  require_tool("fsslower");
+  Workload workload("fileio", {"--count", "100", "--delay", "150"}, {.linger = true});
+  Tracer tracer("fsslower", {"--json", "--strict", "-m", "100", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop();
+  ASSERT_EQ(report.body.size(), 1u);
+  auto& slow = report.body[0];
+  EXPECT_EQ(slow["file"].str(), truth["data"].str());
+  EXPECT_EQ(slow["operation"].str(), "R");
+  EXPECT_EQ(slow["fs_type"].str(), "tmpfs");
+  EXPECT_GE(slow["latency_ns"].u64(), 140'000'000u);
+  EXPECT_GE(report.ledger["filtered"].u64(), truth["returned"].u64() - 1);
+}
+
+TOOL_TEST(Fsslower, TextHasTheKnownColumns) {
+  require_tool("fsslower");
+  EXPECT_EQ(header_of("fsslower", {"-t", "tmpfs"}),
+            (Strings{"TIME", "COMM", "PID", "T", "BYTES", "OFF_KB", "LAT(ms)", "FILENAME"}));
+  EXPECT_EQ(header_of("fsslower", {}),
+            (Strings{"TIME", "COMM", "PID", "FS", "T", "BYTES", "OFF_KB", "LAT(ms)", "FILENAME"}));
+  EXPECT_EQ(run({tool_path("fsslower"), "-m", "1", "2"}).status, 2);
+}
+
+const DeclareTests declared{{
+    .name = "fsslower",
+    .reports = {{ReportKind::events}},
+    .events = {{"0"}, {"fileio", "--count", "5"}},
+    .stress = {.workload = "fileio",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--count", std::to_string(n)};
+               },
+               .events = 10000,
+               .options = {"0", "-t", "tmpfs"},
+               .shown = stress::one,
+               .truth = stress::says("returned"),
+               .tiny = {"--ring-size", "4096"}},
+    .long_run = {{.arguments = {"1"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest
