@@ -55,9 +55,7 @@ int on_exit(u64 *ctx)
 	if (e->path_kind == PATH_KIND_CUT)
 		count(LEDGER_TRUNCATED);
 	e->path.at = sizeof(*e);
-	text = r->walked.bytes;
-	if (text > PATH_ROOM)
-		text = 0;
+	text = walked_bytes(&r->walked);
 	e->path.bytes = text;
 	emit_copy(e, sizeof(*e) + text);
 	return 0;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "base/parse.hpp"
 #include "cli/option_parts.hpp"
 #include "coretap/file_systems.hpp"
 
@@ -17,10 +18,11 @@ constexpr char kTypes[] = "/proc/filesystems";
 /// Lines are "nodev\tproc", or "\text4".
 std::set<std::string, std::less<>> known_types() {
   std::set<std::string, std::less<>> names;
-  auto lines = read_file(kTypes).value_or("");
-  for (std::size_t at = 0, end; (end = lines.find('\n', at)) != lines.npos; at = end + 1)
-    if (auto tab = lines.find('\t', at); tab < end)
-      names.insert(lines.substr(tab + 1, end - tab - 1));
+  auto text = read_file(kTypes).value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    auto line = take_until(rest, '\n');
+    if (auto tab = line.find('\t'); tab != line.npos) names.emplace(line.substr(tab + 1));
+  }
   return names;
 }
 

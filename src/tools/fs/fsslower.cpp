@@ -14,7 +14,6 @@ using Opt = rodata_of<fsslower_bpf>;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::string_view kLetters[] = {"R", "W", "O", "F", "G"};
 
 bool moves(const Event& e) { return e.operation <= FS_WRITE; }
