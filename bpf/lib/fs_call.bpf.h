@@ -29,6 +29,7 @@ struct fs_call {
 	u32 fd;
 	u32 index;
 	u32 operation; /* enum fs_operation */
+	u32 pad;
 };
 
 TASK_SLOT(struct fs_call);
