@@ -2,7 +2,7 @@
 /* opensnoop: files that are opened, by whom, and with what result. */
 #define STACK_OF_TASK
 #include "lib/filter.bpf.h"
-#include "lib/given_path.bpf.h"
+#include "lib/early_path.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/since.bpf.h"
 #include "lib/stack.bpf.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* statsnoop: calls of the stat family, with their paths. */
 #include "lib/filter.bpf.h"
-#include "lib/given_path.bpf.h"
+#include "lib/early_path.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/since.bpf.h"
 #include "lib/text.bpf.h"

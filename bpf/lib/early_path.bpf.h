@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Paths as programs give them to system calls. */
-#ifndef CORETAP_GIVEN_PATH_BPF_H
-#define CORETAP_GIVEN_PATH_BPF_H
+#ifndef CORETAP_EARLY_PATH_BPF_H
+#define CORETAP_EARLY_PATH_BPF_H
 
 #include "lib/text.bpf.h"
 
