@@ -36,6 +36,14 @@ TOOL(fsdist) {
                      "fsdist -t ext4 10 1"},
                     {"Which file systems does a program use, and how fast are they?",
                      "fsdist -p 1234"}},
+      .other_names = {{"bcachefsdist", "--type=bcachefs"},
+                      {"btrfsdist", "--type=btrfs"},
+                      {"ext4dist", "--type=ext4"},
+                      {"f2fsdist", "--type=f2fs"},
+                      {"fusedist", "--type=fuse"},
+                      {"nfsdist", "--type=nfs"},
+                      {"xfsdist", "--type=xfs"},
+                      {"zfsdist", "--type=zfs"}},
       .differs = {{Difference::both,
                    "Times are those of system calls, and every type of file system can be named. "
                    "Peers time a few functions of some file systems, "

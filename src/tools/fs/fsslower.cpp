@@ -66,6 +66,14 @@ TOOL(fsslower) {
                     "all operations of a command below /var"}},
       .questions = {{"Which operations of a file system are slow?", "fsslower -t ext4"},
                     {"Does a program wait for fsync or open?", "fsslower 1 -p 1234"}},
+      .other_names = {{"bcachefsslower", "--type=bcachefs"},
+                      {"btrfsslower", "--type=btrfs"},
+                      {"ext4slower", "--type=ext4"},
+                      {"f2fsslower", "--type=f2fs"},
+                      {"fuseslower", "--type=fuse"},
+                      {"nfsslower", "--type=nfs"},
+                      {"xfsslower", "--type=xfs"},
+                      {"zfsslower", "--type=zfs"}},
       .differs = {{Difference::both,
                    "The time is that of the system call, on every type of file system. FILENAME is "
                    "the path instead of its last part. BYTES and OFF_KB are empty but for "
