@@ -46,12 +46,26 @@ struct super_block {
 	unsigned long s_flags;
 };
 
+enum inode_state_flags_t {
+	I_NEW = 1,
+};
+
+struct inode_state_flags {
+	enum inode_state_flags_t __state;
+};
+
 struct inode {
 	unsigned short i_mode;
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
 	unsigned long i_ino;
+	unsigned int i_rdev;
+	struct inode_state_flags i_state;
 	unsigned int i_generation;
+};
+
+struct address_space {
+	struct inode *host;
 };
 
 struct file_ra_state {
@@ -74,6 +88,37 @@ struct fdtable {
 
 struct files_struct {
 	struct fdtable *fdt;
+};
+
+/* include/linux/backing-dev-defs.h, fs/fs-writeback.c: the numbers of reasons differ among kernels */
+struct device {
+	unsigned int devt;
+};
+
+struct backing_dev_info {
+	char dev_name[64];
+	struct device *owner;
+};
+
+struct bdi_writeback {
+	struct backing_dev_info *bdi;
+};
+
+enum wb_reason {
+	WB_REASON_BACKGROUND,
+	WB_REASON_VMSCAN,
+	WB_REASON_SYNC,
+	WB_REASON_PERIODIC,
+	WB_REASON_LAPTOP_TIMER,
+	WB_REASON_FS_FREE_SPACE,
+	WB_REASON_FORKER_THREAD,
+	WB_REASON_FOREIGN_FLUSH,
+	WB_REASON_DONTCACHE,
+};
+
+struct wb_writeback_work {
+	long nr_pages;
+	enum wb_reason reason;
 };
 
 /* include/linux/binfmts.h */

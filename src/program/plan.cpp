@@ -123,8 +123,15 @@ CandidatePlan judge(const Candidate& way, Kernel& kernel, bpf_object* object,
 /// A hook whose words come from the command line.
 Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel& kernel,
                           const Refused& refused, ProbeFinder& finder) {
-  auto found = find_targets(h.hook->targets(config), config, kernel, finder);
-  if (!found) return found.error();
+  auto words = h.hook->targets(config);
+  auto found = find_targets(words, config, kernel, finder);
+  if (!found) {
+    auto& e = found.error();
+    if (e.status != kUnsupported || h.hook->instead.empty()) return e;
+    return Error{fmt::format("this kernel offers no way to trace: {}", h.hook->name),
+                 fmt::format("tried {} ({})", fmt::join(words, " + "), e.why),
+                 std::string(h.hook->instead), kUnsupported};
+  }
   plan.targets = std::move(*found);
   plan.means = TargetMeans::of(kernel, plan.targets);
   if (auto r = check_number(plan.targets, plan.means, config); !r) return r;

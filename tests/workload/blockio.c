@@ -1,10 +1,11 @@
-/* Direct I/O, one request at a time, so that the device sees the number the program knows. */
+/* Direct I/O, one request at a time, so that the device sees the number the program knows; or, with
+ * --buffered, as many pages of the device in the page cache. */
 #include "blockdev.h"
 #include <linux/fs.h>
 
 static const char *path, *op = "write", *make, *pattern = "seq";
 static uint64_t count = 100, size = 4096, pause_ms, span;
-static bool sync_each, o_sync, info_only, force;
+static bool sync_each, o_sync, info_only, force, buffered;
 
 struct disk {
 	unsigned int major, minor;
@@ -209,6 +210,8 @@ int main(int argc, char **argv)
 		{"pattern", WL_STR, &pattern, "P", "seq or random"},
 		{"fsync", WL_FLAG, &sync_each, NULL, "fsync after each write"},
 		{"sync", WL_FLAG, &o_sync, NULL, "open with O_SYNC"},
+		{"buffered", WL_FLAG, &buffered, NULL,
+		 "by the page cache; what is there is dropped at the end (a device of --make)"},
 		{"pause", WL_NUM, &pause_ms, "MS", "sleep before each operation"},
 		{"make", WL_STR, &make, "KIND",
 		 "first make a device, gone afterwards: loop (file in --path), null_blk or zram"},
@@ -233,6 +236,8 @@ int main(int argc, char **argv)
 		sync_each = true;
 	else if (!reading && !discarding && strcmp(op, "write"))
 		wl_die(WL_USAGE, "--op: read, write, flush or discard");
+	if (buffered && (!make || reading || discarding || sync_each || o_sync))
+		wl_die(WL_USAGE, "--buffered: only writes to a device of --make");
 	if (!random && strcmp(pattern, "seq"))
 		wl_die(WL_USAGE, "--pattern: seq or random");
 	if (!size || size % 512 || size > 64 * WL_MIB || count < 1 || count > 1000000)
@@ -315,6 +320,9 @@ int main(int argc, char **argv)
 			wl_die(WL_FAILED, "O_SYNC: %m");
 		close(again);
 	}
+	/* What looked at the new device has left pages. */
+	if (buffered && (ioctl(fd, BLKFLSBUF) || fcntl(fd, F_SETFL, O_RDWR)))
+		wl_die(WL_FAILED, "%s: %m", path);
 	if (fstat(fd, &st))
 		wl_die(WL_FAILED, "%s: %m", path);
 	if (!blk && exists && (uint64_t)st.st_size < span)
@@ -356,6 +364,8 @@ int main(int argc, char **argv)
 		if (start > longest)
 			longest = start;
 	}
+	if (buffered && ioctl(fd, BLKFLSBUF))
+		wl_die(WL_FAILED, "%s: %m", path);
 	after = diskstats_of(&disk);
 
 	wl_line_begin();

@@ -5,7 +5,7 @@
 #include <sys/statfs.h>
 #include <sys/uio.h>
 
-static uint64_t rounds, stats, syncs;
+static uint64_t rounds, stats, syncs, syncfs_calls, handles;
 static const char *own_fs;
 static bool scene_wanted;
 static char dir[64], file_path[80], sub_path[80], *late;
@@ -215,19 +215,61 @@ static void mount_own(void)
 	wl_die(WL_USAGE, "--mkfs: ext4, xfs, btrfs or f2fs");
 }
 
+/*
+ * A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
+ * inode is read again, each time, to see that.
+ */
+struct handle {
+	struct file_handle head;
+	unsigned char bytes[MAX_HANDLE_SZ];
+};
+
+static void take_handle(const char *path, struct handle *handle)
+{
+	int mount;
+
+	handle->head.handle_bytes = MAX_HANDLE_SZ;
+	if (name_to_handle_at(AT_FDCWD, path, &handle->head, &mount, 0))
+		wl_die(WL_CANNOT, "%s: no handle: %m", path);
+}
+
+static void open_handles(int at, struct handle *there, struct handle *gone)
+{
+	for (uint64_t i = 0; i < handles; i++) {
+		int fd = open_by_handle_at(at, &there->head, O_RDONLY);
+
+		must(fd, "open_by_handle_at");
+		close(fd);
+		if (open_by_handle_at(at, &gone->head, O_RDONLY) >= 0 || errno != ESTALE)
+			wl_die(WL_CANNOT, "the handle of a removed file: %m");
+	}
+}
+
+/* Each time with a page to write, on a disk. */
+static void flush_system(int fd, uint64_t i)
+{
+	must(pwrite(fd, &i, sizeof(i), 0), "pwrite");
+	must(syncfs(fd), "syncfs");
+}
+
 int main(int argc, char **argv)
 {
 	const struct wl_opt opts[] = {
 		{"rounds", WL_NUM, &rounds, "N", "files that are made, written, read and removed"},
 		{"stats", WL_NUM, &stats, "N", "looks at /proc/self/comm in a row"},
 		{"syncs", WL_NUM, &syncs, "N", "flushes of one file in a row"},
+		{"syncfs", WL_NUM, &syncfs_calls, "N", "flushes of a file system on a disk"},
+		{"handles", WL_NUM, &handles, "N",
+		 "opens by handle, on a disk, of a file that is there, and as many of one that is "
+		 "not"},
 		{"scene", WL_FLAG, &scene_wanted, NULL,
 		 "also a look, a flush or an operation of each sort"},
 		{"mkfs", WL_STR, &own_fs, "TYPE", "in a new file system on a loop device"},
 		{0},
 	};
-	char st[256], backing_path[WL_PATH];
-	int fd, backing;
+	char st[256], backing_path[WL_PATH], disk_path[WL_PATH];
+	struct handle there, gone;
+	int fd, backing, on_disk = -1, removed;
 
 	wl_start(argc, argv, "filecalls", "Makes, looks at and flushes files.", opts);
 	/* Below a path without symbolic links, in memory. */
@@ -254,6 +296,16 @@ int main(int argc, char **argv)
 	if (late == MAP_FAILED)
 		wl_die(WL_FAILED, "mmap: %m");
 	close(backing);
+	if (syncfs_calls || handles)
+		on_disk = wl_temp_file(wl_disk_dir(NULL), 0, disk_path, sizeof(disk_path));
+	if (handles) {
+		take_handle(disk_path, &there);
+		removed = wl_temp_file(wl_disk_dir(NULL), 0, disk_path, sizeof(disk_path));
+		take_handle(disk_path, &gone);
+		close(removed);
+		unlink(disk_path);
+		wl_undo_count = wl_undo_count - 1;
+	}
 	wl_ready();
 
 	for (uint64_t i = 0; i < rounds; i++)
@@ -262,11 +314,17 @@ int main(int argc, char **argv)
 		must(syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/comm", st, 0), "newfstatat");
 	for (uint64_t i = 0; i < syncs; i++)
 		must(fsync(fd), "fsync");
+	for (uint64_t i = 0; i < syncfs_calls; i++)
+		flush_system(on_disk, i);
+	if (handles)
+		open_handles(on_disk, &there, &gone);
 	wl_line_begin();
 	wl_u64("rounds", rounds);
 	wl_u64("operations", rounds * 17);
 	wl_u64("stats", stats);
 	wl_u64("syncs", syncs);
+	wl_u64("syncfs", syncfs_calls);
+	wl_u64("handles", handles);
 	wl_open("scene", '[');
 	if (scene_wanted && rounds)
 		operate();

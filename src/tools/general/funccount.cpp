@@ -1,12 +1,11 @@
 // funccount: calls of functions, tracepoints and USDT probes.
-#include "general/funccount.h"
-
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "funccount.skel.h"
+#include "lib/count_calls.h"
 
 using namespace coretap;
-using Line = Row<funccount_key, funccount_counts>;
+using Line = Row<count_calls_key, count_calls_counts>;
 
 namespace {
 
@@ -62,7 +61,7 @@ TOOL(funccount) {
       .options = options(),
       .hooks = {traced("calls")},
       .report =
-          table<funccount_key, funccount_counts>(
+          table<count_calls_key, count_calls_counts>(
               "calls",
               {derived<Line, target>("target", "FUNC", as::target, "function, tracepoint or probe"),
                derived<Line, count>("count", "COUNT", as::pages, "calls")},

@@ -1,15 +1,14 @@
 // ffaults: page faults by file.
-#include "memory/ffaults.h"
-
 #include "coretap/faults.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "ffaults.skel.h"
+#include "lib/file_faults.h"
 
 using namespace coretap;
 using Opt = rodata_of<ffaults_bpf>;
-using Key = ffaults_key;
-using Counts = ffaults_counts;
+using Key = file_faults_key;
+using Counts = file_faults_counts;
 using Line = Row<Key, Counts>;
 
 namespace {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef CORETAP_FUNCCOUNT_H
-#define CORETAP_FUNCCOUNT_H
+#ifndef CORETAP_COUNT_CALLS_H
+#define CORETAP_COUNT_CALLS_H
 
 #include "lib/shared.h"
 
-struct funccount_key {
+struct count_calls_key {
 	__u32 target;
 };
 
-struct funccount_counts {
+struct count_calls_counts {
 	__u64 count;
 };
 

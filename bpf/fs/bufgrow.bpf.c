@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* bufgrow: by whom the page cache of block devices grows. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/mm.bpf.h"
+#include "lib/program.bpf.h"
+#include "fs/bufgrow.h"
+
+OPT(bool, by_disk);
+OPT(bool, filter_disk_on);
+OPT(__u32, filter_disk); /* major << 20 | minor */
+
+TABLE(buffers, struct bufgrow_key, struct bufgrow_counts)
+
+#define MODE_FORMAT 0170000
+#define MODE_BLOCK_DEVICE 0060000
+
+/* The row of the running task; NULL where the page is not a block device's, or not wanted. */
+inline_ struct bufgrow_counts *row_of(void *folio)
+{
+	struct address_space *mapping = (void *)folio_mapping(folio);
+	struct inode *inode = BPF_CORE_READ(mapping, host);
+	struct bufgrow_key key = {};
+	u32 disk;
+
+	if ((BPF_CORE_READ(inode, i_mode) & MODE_FORMAT) != MODE_BLOCK_DEVICE || !keep_current())
+		return NULL;
+	disk = BPF_CORE_READ(inode, i_rdev);
+	if (filter_disk_on && disk != filter_disk) {
+		count(LEDGER_FILTERED);
+		return NULL;
+	}
+	key.pid = current_tgid();
+	process_comm(key.comm);
+	if (by_disk)
+		key.disk = disk;
+	return buffers_row(&key);
+}
+
+inline_ int moved(void *folio, const bool added)
+{
+	struct bufgrow_counts *row = row_of(folio);
+
+	if (row)
+		__sync_fetch_and_add(added ? &row->added : &row->removed, folio_pages(folio));
+	return 0;
+}
+
+ON_TRACEPOINT(on_add, mm_filemap_add_to_page_cache, moved((void *)ctx[0], true))
+ON_TRACEPOINT(on_remove, mm_filemap_delete_from_page_cache, moved((void *)ctx[0], false))

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* icstat: look-ups and misses of the inode cache. */
+#include "lib/aggregate.bpf.h"
+#include "lib/filter.bpf.h"
+#include "fs/icstat.h"
+
+SUMS(inodes, struct icstat_sums)
+
+/* 6.19 wrapped the flags into a structure; they were an enumeration since 6.13, before a number. */
+struct inode___enumerated {
+	enum inode_state_flags_t i_state;
+} __attribute__((preserve_access_index));
+
+struct inode___number {
+	unsigned long i_state;
+} __attribute__((preserve_access_index));
+
+/* Made by this look-up, and not read yet. */
+inline_ bool is_new(struct inode *inode)
+{
+	struct inode___enumerated *enumerated = (void *)inode;
+	struct inode___number *number = (void *)inode;
+
+	if (bpf_core_field_exists(inode->i_state.__state))
+		return BPF_CORE_READ(inode, i_state.__state) & I_NEW;
+	if (bpf_core_field_exists(enumerated->i_state))
+		return BPF_CORE_READ(enumerated, i_state) & I_NEW;
+	/* 6.12 made it 32 bits, and this flag the first one. */
+	return BPF_CORE_READ(number, i_state) &
+	       (bpf_core_field_size(number->i_state) == 8 ? 8 : I_NEW);
+}
+
+inline_ int looked_up(u64 found)
+{
+	struct inode *inode = (void *)found;
+
+	if (!keep_current())
+		return 0;
+	SUM_ADD(inodes, lookups, 1);
+	if (!inode || is_new(inode))
+		SUM_ADD(inodes, misses, 1);
+	return 0;
+}
+
+/* A function with this number of arguments, when it returns. */
+#define LOOKUP(name, function, arguments)          \
+	SEC("fexit/" #function)                    \
+	int name(u64 *ctx)                         \
+	{                                          \
+		return looked_up(ctx[arguments]);  \
+	}                                          \
+	SEC("kretprobe/" #function)                \
+	int name##_kprobe(struct pt_regs *ctx)     \
+	{                                          \
+		return looked_up(PT_REGS_RC(ctx)); \
+	}
+
+LOOKUP(by_number, iget_locked, 2)
+LOOKUP(by_test, iget5_locked, 5)
+LOOKUP(if_cached, ilookup, 2)
+LOOKUP(by_test_rcu, iget5_locked_rcu, 5) /* since 6.11, by btrfs */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_ICSTAT_H
+#define CORETAP_ICSTAT_H
+
+#include "lib/shared.h"
+
+/* One per CPU, a cache line each. */
+struct icstat_sums {
+	__u64 lookups;
+	__u64 misses; /* of them */
+	__u64 pad[6];
+};
+
+#endif

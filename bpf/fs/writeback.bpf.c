@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* writeback: when dirty pages are written back, why, how many and for how long. */
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "fs/writeback.h"
+
+OPT(bool, filter_disk_on);
+OPT(__u32, filter_disk); /* major << 20 | minor */
+OPT(__u32, wanted_reasons);
+OPT(__u64, min_ns);
+
+/* Work that waits for a flusher, and who asked for it. What the filters exclude is not here. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, struct task_id);
+} askers SEC(".maps");
+
+/* The work that a flusher does: written in passes, of each of which the kernel tells. */
+struct run {
+	struct task_id who;
+	u64 wb, work;
+	u64 start, end; /* start 0: there is none */
+	s64 first, left;
+	u32 reason, pad;
+};
+
+TASK_SLOT(struct run);
+
+#define IS(name, word)                                                      \
+	(bpf_core_enum_value_exists(enum wb_reason, WB_REASON_##name) &&    \
+	 reason == bpf_core_enum_value(enum wb_reason, WB_REASON_##name) && \
+	 wanted_reasons & 1 << WRITEBACK_##name) ||
+
+inline_ bool keep_run(struct run *r, u32 disk, u64 ns)
+{
+	u32 reason = r->reason;
+
+	if ((!filter.on || r->who.known) && (!filter_disk_on || disk == filter_disk) &&
+	    ns >= min_ns && (!wanted_reasons || WRITEBACK_REASONS(IS) false))
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+/* There is no event at the end of a work: it is where something else comes. */
+static __noinline int end_run(void)
+{
+	struct run *r = current_slot(false);
+	struct backing_dev_info *bdi;
+	struct writeback_event *e;
+	struct bdi_writeback *wb;
+	struct device *owner;
+	u32 disk;
+	u64 ns;
+
+	if (!r || !r->start)
+		return 0;
+	ns = since(r->start, r->end);
+	r->start = 0;
+	wb = (void *)r->wb;
+	bdi = BPF_CORE_READ(wb, bdi);
+	owner = BPF_CORE_READ(bdi, owner);
+	disk = owner ? BPF_CORE_READ(owner, devt) : 0;
+	e = keep_run(r, disk, ns) ? emit_begin(sizeof(*e)) : NULL;
+	if (e) {
+		e->head.time_ns = r->end;
+		e->who = r->who;
+		e->pages = r->first - r->left;
+		e->latency_ns = ns;
+		e->disk = disk;
+		e->reason = r->reason;
+		bpf_core_read_str(e->device, sizeof(e->device), &bdi->dev_name);
+		emit_end(e);
+	}
+	r->who.known = 0;
+	return 0;
+}
+
+SEC("tp_btf/writeback_queue")
+int on_queue(u64 *ctx)
+{
+	u64 work = ctx[1];
+	struct task_id who = {};
+
+	if (filter.on && !filter_matches(current_task())) {
+		bpf_map_delete_elem(&askers, &work);
+		return 0;
+	}
+	identify_current(&who);
+	if (bpf_map_update_elem(&askers, &work, &who, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}
+
+SEC("tp_btf/writeback_exec")
+int on_exec(u64 *ctx)
+{
+	struct task_id *who;
+	struct run *r;
+	u64 work = ctx[1];
+
+	end_run();
+	r = current_slot(true);
+	if (!r)
+		return 0;
+	r->work = work;
+	r->who.known = 0;
+	who = bpf_map_lookup_elem(&askers, &work);
+	if (who) {
+		r->who = *who;
+		bpf_map_delete_elem(&askers, &work);
+	}
+	return 0;
+}
+
+SEC("tp_btf/writeback_start")
+int on_start(u64 *ctx)
+{
+	struct wb_writeback_work *work = (void *)ctx[1];
+	struct run *r = current_slot(true);
+
+	if (!r)
+		return 0;
+	if (r->start && r->wb == ctx[0] && r->work == (u64)work && r->reason == work->reason &&
+	    r->left == work->nr_pages)
+		return 0; /* the next pass */
+	end_run();
+	if (r->work != (u64)work)
+		r->who.known = 0;
+	r->wb = ctx[0];
+	r->work = (u64)work;
+	r->reason = work->reason;
+	r->first = work->nr_pages;
+	r->left = r->first;
+	r->start = bpf_ktime_get_ns();
+	r->end = r->start;
+	return 0;
+}
+
+SEC("tp_btf/writeback_written")
+int on_written(u64 *ctx)
+{
+	struct wb_writeback_work *work = (void *)ctx[1];
+	struct run *r = current_slot(false);
+
+	if (r && r->start) {
+		r->left = work->nr_pages;
+		r->end = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("tp_btf/writeback_pages_written")
+int on_done(u64 *ctx)
+{
+	return end_run();
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_WRITEBACK_H
+#define CORETAP_WRITEBACK_H
+
+#include "lib/shared.h"
+
+/* enum wb_reason of all kernels, by numbers of our own: those of the kernels differ. */
+#define WRITEBACK_REASONS(X)              \
+	X(BACKGROUND, "background")       \
+	X(VMSCAN, "vmscan")               \
+	X(SYNC, "sync")                   \
+	X(PERIODIC, "periodic")           \
+	X(LAPTOP_TIMER, "laptop_timer")   \
+	X(FS_FREE_SPACE, "fs_free_space") \
+	X(FORKER_THREAD, "forker_thread") \
+	X(FOREIGN_FLUSH, "foreign_flush") \
+	X(DONTCACHE, "dontcache")
+
+#define WRITEBACK_NUMBER(name, word) WRITEBACK_##name,
+enum writeback_reason { WRITEBACK_REASONS(WRITEBACK_NUMBER) };
+
+struct writeback_event {
+	struct event_head head;
+	struct task_id who; /* asked for it; not known: the kernel did by itself */
+	__u64 pages;
+	__u64 latency_ns;
+	__u32 disk;   /* 0: none */
+	__u32 reason; /* the running kernel's enum wb_reason */
+	char device[64];
+};
+
+#endif

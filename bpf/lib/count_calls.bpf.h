@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls of what is traced, counted: funccount, and tools that count one set of functions. */
+#ifndef CORETAP_COUNT_CALLS_BPF_H
+#define CORETAP_COUNT_CALLS_BPF_H
+
+#include "lib/cpu.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/target.bpf.h"
+#include "lib/count_calls.h"
+
+TARGET_SLOTS(calls, struct count_calls_counts)
+
+inline_ int count_call(void *ctx, u64 id)
+{
+	struct count_calls_counts *c;
+
+	if (id >= target_count || !keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+		return 0;
+	c = calls_of(id);
+	if (c)
+		__sync_fetch_and_add(&c->count, 1); /* an interrupt may count the same */
+	return 0;
+}
+
+ON_TARGETS(count_call)
+
+#endif

@@ -1,0 +1,64 @@
+// bufgrow: by whom the page cache of block devices grows.
+#include "fs/bufgrow.h"
+
+#include <unistd.h>
+
+#include "bufgrow.skel.h"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<bufgrow_bpf>;
+using Key = bufgrow_key;
+using Counts = bufgrow_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+template <auto Member>
+std::uint64_t bytes(const Line& l) {
+  static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return l.value.*Member * kPage;
+}
+
+}  // namespace
+
+TOOL(bufgrow) {
+  return {
+      .name = "bufgrow",
+      .summary = "growth of the buffer cache (pages of block devices), by process",
+      .description =
+          "Pages of block devices that processes bring into the page cache (KB), by reading a "
+          "device itself or a file system's metadata, or by writing to it, and pages that are "
+          "removed from there (FREED_KB): Buffers in /proc/meminfo grows and shrinks by them. "
+          "Pages that were read ahead count, too, and a large folio as many pages as it has.\n\n"
+          "The process is the one that runs: pages that memory reclaim removes are kswapd's, or "
+          "those of a process that needs memory. Pages of files are not counted (cachestat); some "
+          "file systems, such as xfs and btrfs, have caches of their own for their metadata.",
+      .overhead = "a hook per page that is added to or removed from the page cache",
+      .examples = {{"bufgrow", "all processes until Ctrl-C"},
+                   {"bufgrow -D 5 12", "a minute, every five seconds, by disk too"},
+                   {"bufgrow -d sda -p 181", "what process 181 brings in of one disk"}},
+      .questions = {{"Why does Buffers grow?", "bufgrow 10 1"},
+                    {"Which process reads a device past its file system?", "bufgrow -D"}},
+      .object = skeleton<bufgrow_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined({{flag('D', "disks", "rows by disk, too", setting(&Opt::by_disk)),
+                          shared::disk(), shared::top('r'), shared::sort(), shared::max_keys()},
+                         shared::task_filters()}),
+      .hooks = {{"pages added", {{{"on_add"}}}}, {"pages removed", {{{"on_remove"}}}}},
+      .report =
+          table<Key, Counts>(
+              "buffers",
+              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
+               of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk").only("disks"),
+               derived<Line, bytes<&Counts::added>>("added_bytes", "KB", as::wide(as::kilobytes, 9),
+                                                    "brought into the cache"),
+               derived<Line, bytes<&Counts::removed>>(
+                   "removed_bytes", "FREED_KB", as::wide(as::kilobytes, 9), "removed from it")},
+              "added_bytes,removed_bytes")
+              .counted_by(2),
+      .announce = "Tracing the buffer cache",
+  };
+}

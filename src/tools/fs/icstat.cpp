@@ -1,0 +1,58 @@
+// icstat: look-ups and misses of the inode cache.
+#include "fs/icstat.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "icstat.skel.h"
+
+using namespace coretap;
+using Sums = icstat_sums;
+
+namespace {
+
+/// A look-up may be counted in one interval and its miss in the next.
+Value ratio(const Sums& s) {
+  if (!s.lookups || s.misses > s.lookups) return {};
+  return static_cast<double>(s.lookups - s.misses) / static_cast<double>(s.lookups);
+}
+
+}  // namespace
+
+TOOL(icstat) {
+  return {
+      .name = "icstat",
+      .summary = "inode cache look-ups and misses",
+      .description =
+          "Each interval: look-ups of inodes in the inode cache (REFS), those that did not find it "
+          "(MISSES), and the share of those that did. An inode is looked up when a name is opened "
+          "that the directory cache does not have, or by a file handle (NFS). After a miss the file "
+          "system reads the inode.\n\n"
+          "Counted are the functions that file systems call (iget_locked, iget5_locked, ilookup), "
+          "once for each look-up. Not seen: xfs, which has a cache of its own, and file systems "
+          "in memory, whose inodes are never looked up.",
+      .overhead = "a hook per look-up, counted in the kernel, per CPU",
+      .examples = {{"icstat", "a line per second"},
+                   {"icstat -T 5 12", "a minute, every five seconds, with the time"},
+                   {"icstat -p 181", "what process 181 looks up"}},
+      .questions = {{"Do file systems read inodes again and again?", "icstat"}},
+      .object = skeleton<icstat_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
+                  shared::cgroup()},
+      .hooks = {{.name = "look-ups",
+                 .candidates = {{{"by_number", "by_test", "if_cached", "by_test_rcu"}},
+                                {{"by_number_kprobe", "by_test_kprobe", "if_cached_kprobe",
+                                  "by_test_rcu_kprobe"}},
+                                {{"by_number", "by_test", "if_cached"}},
+                                {{"by_number_kprobe", "by_test_kprobe", "if_cached_kprobe"}}},
+                 .instead = "slabratetop counts the inodes that are allocated, as at each miss: "
+                            "ext4_inode_cache and so on"}},
+      .report = sums<Sums>(
+          "inodes",
+          {field<&Sums::lookups>("lookups", "REFS", as::number, "look-ups"),
+           field<&Sums::misses>("misses", "MISSES", as::number,
+                                "those that did not find the inode"),
+           derived<Sums, ratio>("hit_ratio", "HIT%", as::percent, "the others of all, 0 to 1")}),
+      .announce = "Tracing look-ups of inodes",
+  };
+}

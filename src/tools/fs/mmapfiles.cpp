@@ -1,0 +1,73 @@
+// mmapfiles: which files are mapped into memory.
+#include "fs/mmapfiles.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "mmapfiles.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<mmapfiles_bpf>;
+using Key = mmapfiles_key;
+using Counts = mmapfiles_counts;
+using Line = Row<Key, Counts>;
+
+namespace {
+
+std::uint64_t inode(const Line& l) { return l.key.file.inode; }
+std::uint32_t device(const Line& l) { return l.key.file.dev; }
+Value file(const Line& l, const FieldContext& context) {
+  auto* path = context.row_text(l.key);
+  return path ? Value(file_name(l.key.mode, inode(l), *path)) : Value();
+}
+
+}  // namespace
+
+TOOL(mmapfiles) {
+  return {
+      .name = "mmapfiles",
+      .summary = "files that are mapped into memory, with how often and how much",
+      .description =
+          "How often each file was mapped: libraries and programs that are started, and files that "
+          "programs read and write through their memory. EXEC are the mappings whose memory may be "
+          "executed, WRITE those of which what is written goes to the file (MAP_SHARED). Files are "
+          "identified by device and inode; the path is as the process sees it. Calls that fail "
+          "count too, anonymous memory does not. mmapsnoop has a line for each call.",
+      .overhead =
+          "a hook per mapping, counted in the kernel; where the kernel traces no functions, a "
+          "little on every system call, which the kernel then takes the longer way",
+      .examples = {{"mmapfiles", "all files until Ctrl-C"},
+                   {"mmapfiles -r 10 5 12", "a minute, every five seconds, the ten with the most"},
+                   {"mmapfiles -P -s mapped_bytes", "by process, too, the largest first"},
+                   {"mmapfiles -- ls", "programs and libraries that a command uses"}},
+      .questions = {{"Which libraries are mapped all the time?", "mmapfiles 10 1"},
+                    {"Which files does a program map?", "mmapfiles -p 1234"}},
+      .object = skeleton<mmapfiles_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined({{flag('P', "processes", "rows by process, too", setting(&Opt::by_process)),
+                          shared::name('n'), shared::top('r'), shared::sort(), shared::max_keys()},
+                         shared::task_filters()}),
+      .hooks = {{"mappings",
+                 {{{"on_map"}},
+                  {{"on_map_kprobe"}},
+                  {.programs = {"on_call"},
+                   .caveat = "this kernel traces no functions: what it maps itself when a program "
+                             "starts is not seen, nor are 32-bit programs"}}}},
+      .report = table<Key, Counts>(
+          "files",
+          {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").only("processes"),
+           of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name").only("processes"),
+           of_value<Line, &Counts::maps>("maps", "MAPS", as::pages, "mappings"),
+           of_value<Line, &Counts::executable>("executable_maps", "EXEC", as::pages,
+                                               "of them executable"),
+           of_value<Line, &Counts::writing>("writing_maps", "WRITE", as::pages,
+                                            "of them those that write to the file"),
+           of_value<Line, &Counts::bytes>("mapped_bytes", "SIZE(KB)", as::wide(as::kilobytes, 10),
+                                          "their size"),
+           derived<Line, device>("device", "DEV", as::disk, "disk or device number of the file")
+               .with("json"),
+           derived<Line, inode>("inode", "INODE", as::number, "number of the inode").with("json"),
+           derived<Line, file>("file", "FILE", as::rest, "path of the file")},
+          "maps,mapped_bytes"),
+      .announce = "Tracing files that are mapped",
+  };
+}

@@ -1,0 +1,53 @@
+// vfscount: calls of the virtual file system's functions.
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "lib/count_calls.h"
+#include "vfscount.skel.h"
+
+using namespace coretap;
+using Line = Row<count_calls_key, count_calls_counts>;
+
+namespace {
+
+std::uint64_t target(const Line& l) { return l.key.target; }
+std::uint64_t count(const Line& l) { return l.value.count; }
+
+Hook functions() {
+  auto hook = traced("calls", [](const Config&) -> std::vector<std::string> { return {"vfs_*"}; });
+  hook.instead = "vfsstat counts operations of the virtual file system by system calls";
+  return hook;
+}
+
+}  // namespace
+
+TOOL(vfscount) {
+  return {
+      .name = "vfscount",
+      .summary = "calls of the kernel's vfs_* functions",
+      .description =
+          "How often each function of the kernel whose name begins with vfs_ was called: reads, "
+          "writes, opens and so on, whatever calls them. It is funccount 'vfs_*', which has more "
+          "options. Functions that the compiler has made part of others are not seen.",
+      .overhead = "some tens of nanoseconds per call, counted in the kernel, no output per event",
+      .examples = {{"vfscount", "until Ctrl-C"},
+                   {"vfscount 5", "for five seconds"},
+                   {"vfscount -p 181", "of process 181"}},
+      .questions = {{"Which operations of file systems are called?", "vfscount 10"}},
+      .differs = {{Difference::bcc,
+                   "There is no column with the functions' addresses. Functions that are never "
+                   "called have no row."}},
+      .object = skeleton<vfscount_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::interval(), shared::top('r'), shared::sort()},
+      .hooks = {functions()},
+      .report = table<count_calls_key, count_calls_counts>(
+                    "calls",
+                    {derived<Line, target>("target", "FUNC", as::target, "function"),
+                     derived<Line, count>("count", "COUNT", as::pages, "calls")},
+                    "count")
+                    .by_slots()
+                    .ascending(),
+      .announce = "Counting calls of the virtual file system",
+  };
+}
