@@ -3,11 +3,9 @@
 #ifndef CORETAP_BLOCK_BPF_H
 #define CORETAP_BLOCK_BPF_H
 
+#include "lib/bio.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/since.bpf.h"
-
-OPT(bool, filter_disk_on);
-OPT(__u32, filter_disk); /* major << 20 | minor */
 
 /* 5.11 dropped the queue from these tracepoints (a54895fa057c); stable kernels took that over. */
 TP_ARGS(block_rq_insert);
@@ -84,12 +82,17 @@ inline_ bool wanted_by_cgroup(struct bio *bio)
 }
 
 /* Asked where it is submitted, of the submitter; what is written back later is its cgroup's. */
-inline_ bool keep_submission(struct bio *bio)
+inline_ bool wanted_submission(struct bio *bio)
 {
 	if (!filter.on || filter_matches(current_task()))
 		return true;
-	if (!filter.by_tgid && !filter.by_tid && !filter.by_uid && !filter.by_comm &&
-	    !filter.by_name && wanted_by_cgroup(bio))
+	return !filter.by_tgid && !filter.by_tid && !filter.by_uid && !filter.by_comm &&
+	       !filter.by_name && wanted_by_cgroup(bio);
+}
+
+inline_ bool keep_submission(struct bio *bio)
+{
+	if (wanted_submission(bio))
 		return true;
 	count(LEDGER_FILTERED);
 	return false;

@@ -5,6 +5,7 @@
 	u64 read; /* since when; 0: no read from swap */ \
 	u64 disk;
 #define FAULT_BEGINS(f) ((f)->read = 0)
+#include "lib/bio.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/fault.bpf.h"
 #include "lib/mm.bpf.h"
@@ -16,23 +17,6 @@ OPT_OR(__u64, page_bytes, 4096);
 #define BIO_CLONED 1 /* number of a flag */
 
 CPU_TABLE(waits, struct swapin_key, struct swapin_counts)
-
-/* 5.12 gave bios their device in place of its disk (309dca309fc3). */
-struct bio___with_disk {
-	struct gendisk *bi_disk;
-} __attribute__((preserve_access_index));
-
-/* 5.11 dropped the queue from this tracepoint (e8a676d61c07). */
-TP_ARGS(block_bio_queue);
-
-inline_ struct gendisk *bio_disk(struct bio *bio)
-{
-	struct bio___with_disk *old = (void *)bio;
-
-	if (bpf_core_field_exists(old->bi_disk))
-		return old->bi_disk;
-	return bio->bi_bdev->bd_disk;
-}
 
 /*
  * A page that is swapped in is anonymous memory, or shared, and has no data yet; one that a program
@@ -56,7 +40,7 @@ inline_ struct swapin_counts *row_of(u32 disk)
 
 inline_ int begin(struct gendisk *from, u64 bytes)
 {
-	u32 disk = BPF_CORE_READ(from, major) << 20 | BPF_CORE_READ(from, first_minor);
+	u32 disk = disk_number(from);
 	struct swapin_counts *row = row_of(disk);
 	struct fault *f = current_slot(false);
 
@@ -73,7 +57,7 @@ inline_ int begin(struct gendisk *from, u64 bytes)
 SEC("tp_btf/block_bio_queue")
 int on_bio(u64 *ctx)
 {
-	struct bio *bio = (void *)(tp_args_block_bio_queue >= 2 ? ARG(ctx, 1) : ARG(ctx, 0));
+	struct bio *bio = queued_bio(ctx);
 
 	if ((bio->bi_opf & 0xff) != REQ_OP_READ || bio->bi_flags & 1 << BIO_CLONED)
 		return 0;

@@ -3,8 +3,8 @@
 #include "blockdev.h"
 #include <linux/fs.h>
 
-static const char *path, *op = "write", *make, *pattern = "seq";
-static uint64_t count = 100, size = 4096, pause_ms, span;
+static const char *path, *op = "write", *make, *pattern = "seq", *scheduler;
+static uint64_t count = 100, size = 4096, pause_ms, span, lost;
 static bool sync_each, o_sync, info_only, force, buffered;
 
 struct disk {
@@ -138,6 +138,16 @@ static struct diskstats diskstats_of(const struct disk *disk)
 
 /* ---- devices of our own ---- */
 
+static void set_scheduler(const struct disk *disk)
+{
+	char file[WL_PATH + 64];
+
+	snprintf(file, sizeof(file), "%s/queue/scheduler", disk->sysfs);
+	wl_undo(WL_UNDO_WRITE, 0, file, "none");
+	if (!wl_write_file(file, scheduler))
+		wl_die(WL_CANNOT, "%s: %m", file);
+}
+
 static void make_null(uint64_t bytes, char *node, size_t room)
 {
 	char dir[128], file[192], text[64];
@@ -209,24 +219,29 @@ int main(int argc, char **argv)
 		{"span", WL_NUM, &span, "BYTES", "wrap around after that many (N times S)"},
 		{"pattern", WL_STR, &pattern, "P", "seq or random"},
 		{"fsync", WL_FLAG, &sync_each, NULL, "fsync after each write"},
+		{"scheduler", WL_STR, &scheduler, "NAME", "I/O scheduler of a device by --make"},
+		{"lost", WL_NUM, &lost, "BYTES",
+		 "reads of the last ones of a device by --make loop fail"},
 		{"sync", WL_FLAG, &o_sync, NULL, "open with O_SYNC"},
 		{"buffered", WL_FLAG, &buffered, NULL,
 		 "by the page cache; what is there is dropped at the end (a device of --make)"},
 		{"pause", WL_NUM, &pause_ms, "MS", "sleep before each operation"},
 		{"make", WL_STR, &make, "KIND",
-		 "first make a device, gone afterwards: loop (file in --path), null_blk or zram"},
+		 "first make a device, gone afterwards: loop or md (files in --path), null_blk, "
+		 "scsi or zram; "
+		 "nvme: the machine's own"},
 		{"disk-info", WL_FLAG, &info_only, NULL, "only tell which disk holds the path"},
 		{"force", WL_FLAG, &force, NULL, "overwrite an existing file or device"},
 		{0},
 	};
 	bool reading, discarding, random, exists, blk;
-	uint64_t start, took = 0, longest = 0, slots, fsyncs = 0;
+	uint64_t start, took = 0, longest = 0, slots, fsyncs = 0, failed = 0;
 	char own[WL_PATH];
 	struct diskstats before, after;
 	struct disk disk;
 	struct stat st;
 	void *buffer;
-	int fd;
+	int fd, file = -1;
 
 	wl_start(argc, argv, "blockio", "Makes N direct reads, writes, flushes or discards.", opts);
 	reading = !strcmp(op, "read");
@@ -249,16 +264,26 @@ int main(int argc, char **argv)
 
 	if (make) {
 		if (!strcmp(make, "loop"))
-			make_loop(path, span, own, sizeof(own));
+			file = make_loop(path, span, own, sizeof(own));
 		else if (!strcmp(make, "zram"))
 			make_zram(span, own, sizeof(own));
 		else if (!strcmp(make, "null_blk"))
 			make_null(span, own, sizeof(own));
+		else if (!strcmp(make, "scsi"))
+			make_scsi(span, own, sizeof(own));
+		else if (!strcmp(make, "nvme"))
+			make_nvme(own, sizeof(own));
+		else if (!strcmp(make, "md"))
+			make_md(path, span, own, sizeof(own));
 		else
-			wl_die(WL_USAGE, "--make: loop, null_blk or zram");
+			wl_die(WL_USAGE, "--make: loop, md, null_blk, nvme, scsi or zram");
 		path = own;
 		force = true;
 	}
+	if (lost && (file < 0 || lost > span))
+		wl_die(WL_USAGE, "--lost: for --make loop, at most its bytes");
+	if (scheduler && !make)
+		wl_die(WL_USAGE, "--scheduler: for --make");
 	if (!path)
 		path = wl_disk_dir(NULL);
 	exists = !stat(path, &st) && !S_ISDIR(st.st_mode);
@@ -329,6 +354,11 @@ int main(int argc, char **argv)
 		wl_die(WL_USAGE, "%s is smaller than %llu bytes", path, (unsigned long long)span);
 	disk = disk_of(blk ? st.st_rdev : st.st_dev);
 	slots = span / size;
+	if (scheduler)
+		set_scheduler(&disk);
+	/* Read through the page cache, older loop devices fill up with zeros. */
+	if (lost && (ftruncate(file, (off_t)(span - lost)) || ioctl(fd, LOOP_SET_DIRECT_IO, 1UL)))
+		wl_die(WL_CANNOT, "--lost: %m");
 	/* What others left dirty would be counted as ours. */
 	sync();
 
@@ -350,7 +380,9 @@ int main(int argc, char **argv)
 			got = ioctl(fd, BLKDISCARD, range) ? -1 : (ssize_t)size;
 		else
 			got = pwrite(fd, buffer, size, (off_t)at);
-		if (got != (ssize_t)size)
+		if (lost && got < 0 && errno == EIO)
+			failed++;
+		else if (got != (ssize_t)size)
 			wl_die(errno == EOPNOTSUPP || errno == EINVAL ? WL_CANNOT : WL_FAILED,
 			       "%s at %llu of %s: %s", op, (unsigned long long)at, path,
 			       got < 0 ? strerror(errno) : "short");
@@ -377,6 +409,7 @@ int main(int argc, char **argv)
 	wl_u64("size", size);
 	wl_u64("bytes", count * size);
 	wl_u64("fsyncs", fsyncs);
+	wl_u64("failed", failed);
 	wl_u64("took_ns", took);
 	wl_u64("longest_ns", longest);
 	wl_u64("max_sectors_kb", queue_number(&disk, "max_sectors_kb"));

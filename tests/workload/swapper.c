@@ -28,7 +28,7 @@ static void make_swap(char *node, size_t room)
 	if (!strcmp(make, "zram"))
 		make_zram(bytes, node, room);
 	else if (!strcmp(make, "loop"))
-		make_loop(NULL, bytes, node, room);
+		close(make_loop(NULL, bytes, node, room));
 	else
 		wl_die(WL_USAGE, "--make: zram or loop");
 	write_header(node, bytes);

@@ -1,12 +1,8 @@
 // biosnoop: each block I/O with who submitted it and how long it took.
 #include "block/biosnoop.h"
 
-#include <cerrno>
-#include <iterator>
-
-#include <fmt/format.h>
-
 #include "biosnoop.skel.h"
+#include "coretap/block.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 
@@ -25,18 +21,7 @@ Value pattern(const Event& e) {
   return std::string(e.pattern == BIOSNOOP_SEQUENTIAL ? "S" : "R");
 }
 
-/// Since 5.16 (8a7d267b4a2d) a blk_status_t, of which those up to 13 have never changed; a negative
-/// errno before.
-Value error(const Event& e) {
-  static constexpr int kErrors[] = {0,         EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK,
-                                    EREMOTEIO, EBADE,      ENODATA,   EILSEQ, ENOMEM,
-                                    EIO,       EREMCHG,    EAGAIN,    EBUSY};
-  if (!e.status) return {};
-  if (e.status < 0) return std::int64_t{-e.status};
-  if (static_cast<std::size_t>(e.status) < std::size(kErrors))
-    return std::int64_t{kErrors[e.status]};
-  return fmt::format("status {}", e.status);
-}
+Value error(const Event& e) { return block_error(e.status); }
 
 }  // namespace
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* bioerr: block I/O that failed. */
+#include "lib/block.bpf.h"
+#include "lib/emit.bpf.h"
+#include "block/bioerr.h"
+
+OPT(bool, all);
+
+#define BLK_STS_NOTSUPP 1
+#define RQF_QUIET (1 << 11)    /* up to 6.8, which has on_error */
+#define REQ_OP_PASSTHROUGH 32U /* and above */
+
+struct submission {
+	u64 began; /* the kernel's own stamp of the request, which tells its lives apart */
+	u64 wanted;
+	struct task_id who;
+};
+
+RQ_SLOTS(struct submission);
+BIO_SLOTS(struct submission);
+
+/* Of what the filters exclude, too: only that it fails is of interest, and is counted then. */
+inline_ void submitted(struct submission *s, struct bio *bio)
+{
+	s->wanted = wanted_submission(bio);
+	identify_current(&s->who);
+}
+
+SEC("tp_btf/block_io_start")
+int on_io_start(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	struct submission *s;
+
+	if (!on_wanted_disk(rq))
+		return 0;
+	s = rq_slot_make(rq);
+	if (s)
+		submitted(s, rq->bio);
+	return 0;
+}
+
+/* The same before 6.5. */
+SEC("tp_btf/block_getrq")
+int on_getrq(u64 *ctx)
+{
+	u64 bio = getrq_bio(ctx);
+	struct submission s = {};
+
+	submitted(&s, (struct bio *)bio);
+	bio_slot_put(bio, &s);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct submission *s;
+
+	if (!on_wanted_disk(rq))
+		return 0;
+	s = rq_slot_make(rq);
+	if (!s || (s->began && s->began == rq->start_time_ns)) /* issued again */
+		return 0;
+	if (!bio_slot_take(rq, s))
+		s->who.known = s->wanted = 0;
+	s->began = rq->start_time_ns;
+	return 0;
+}
+
+/* What nobody waits for, and what the device says that it cannot do. */
+inline_ bool of_interest(u32 flags, s32 status)
+{
+	if (all || (!(flags & 1U << __REQ_RAHEAD) && status != BLK_STS_NOTSUPP &&
+		    status != -95 /* EOPNOTSUPP */))
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+inline_ void show(struct bioerr_event *from, struct submission *s)
+{
+	struct bioerr_event *e;
+
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	*e = *from;
+	e->head.time_ns = bpf_ktime_get_ns();
+	if (s && s->who.known)
+		e->owner = s->who;
+	emit_end(e);
+}
+
+inline_ int failed(struct request *rq, s32 status, u32 bytes)
+{
+	struct bioerr_event e = { .sector = rq->__sector,
+				  .bytes = bytes,
+				  .disk = rq_disk(rq),
+				  .flags = rq->cmd_flags,
+				  .status = status };
+	struct submission *s;
+
+	if (!keep_disk(rq) || !of_interest(e.flags, status))
+		return 0;
+	s = rq_slot(rq);
+	if (filter.on && (!s || !s->wanted))
+		count(LEDGER_FILTERED);
+	else
+		show(&e, s);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_error")
+int on_error(u64 *ctx)
+{
+	return failed((struct request *)ctx[0], ctx[1], ctx[2]);
+}
+
+/* Before 5.18, or where those are wanted that the kernel does not write to its log either. */
+SEC("tp_btf/block_rq_complete")
+int on_complete(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	s32 status = ctx[1];
+
+	/* What waits for the flush that the kernel makes fails with it, and is shown. */
+	if (!status || !rq->bio)
+		return 0;
+	if (!all && (rq->rq_flags & RQF_QUIET || (rq->cmd_flags & 0xff) >= REQ_OP_PASSTHROUGH)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	return failed(rq, status, ctx[2]);
+}
+
+/* Of a device without requests, such as device mapper and md. */
+SEC("tp_btf/block_bio_complete")
+int on_bio(u64 *ctx)
+{
+	struct bio *bio = (struct bio *)ctx[1];
+	struct bioerr_event e = { .status = bio->bi_status };
+
+	if (!e.status)
+		return 0;
+	e.disk = disk_number(bio_disk(bio));
+	e.flags = bio->bi_opf;
+	e.sector = bio->bi_iter.bi_sector;
+	e.bytes = bio->bi_iter.bi_size;
+	if (!of_interest(e.flags, e.status))
+		return 0;
+	if (!bio_on_wanted_disk(bio) || (filter.on && !wanted_by_cgroup(bio)))
+		count(LEDGER_FILTERED);
+	else
+		show(&e, NULL);
+	return 0;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* iosched: how long block requests wait in the I/O scheduler. */
+#define SPAN_QUEUES true
+#include "lib/block_span.bpf.h"
+#include "lib/aggregate.bpf.h"
+#include "block/iosched.h"
+
+OPT(bool, by_disk);
+
+HISTOGRAM(waits, struct iosched_key)
+
+/* Also of a request that the device refused, and that is queued again: it waits anew. */
+SEC("tp_btf/block_rq_insert")
+int on_insert(u64 *ctx)
+{
+	return span_begin(insert_rq(ctx), false);
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct iosched_key key = {};
+	struct io *s = rq_slot(rq);
+	u64 start;
+
+	if (!s || !s->start)
+		return 0;
+	start = s->start;
+	s->start = 0;
+	if (s->life != rq->start_time_ns)
+		return 0;
+	if (rq->q->elevator)
+		bpf_probe_read_kernel_str(key.scheduler, sizeof(key.scheduler),
+					  rq->q->elevator->type->elevator_name);
+	if (by_disk)
+		key.disk = rq_disk(rq);
+	waits_add(&key, since(start, bpf_ktime_get_ns()));
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_IOSCHED_H
+#define CORETAP_IOSCHED_H
+
+#include "lib/shared.h"
+
+struct iosched_key {
+	char scheduler[16]; /* empty: none */
+	__u32 disk;         /* 0: not asked for */
+	__u32 pad;
+};
+
+#endif

@@ -1,0 +1,75 @@
+// bioerr: block I/O that failed, with what failed, where, and whose it was.
+#include "block/bioerr.h"
+
+#include "bioerr.skel.h"
+#include "coretap/block.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Event = bioerr_event;
+
+namespace {
+
+Value sector(const Event& e) { return e.bytes ? Value{std::uint64_t{e.sector}} : Value{}; }
+Value error(const Event& e) { return block_error(e.status); }
+
+}  // namespace
+
+TOOL(bioerr) {
+  return {
+      .name = "bioerr",
+      .summary = "block I/O that failed, with disk, sector, error and process",
+      .description =
+          "One line per request to a disk that failed, when the kernel gives it up: the operation "
+          "and its flags (T: R read, W write, D discard, F flush; then F forced unit access, A "
+          "read-ahead, S synchronous, M metadata), where, how much of it failed, the error, and the "
+          "process that submitted it. What a driver retries with success is no error.\n\n"
+          "Devices without requests, such as those of device mapper and md, have lines of their own "
+          "for what fails there, without a process: a line of a disk below says whose it was.\n\n"
+          "Left out unless --all is given: read-ahead, operations that the device does not support, "
+          "requests of which the driver asked the kernel to say nothing, and commands that programs "
+          "send to the device themselves.\n\n"
+          "The process is the one that made the request. What the kernel writes back later on its "
+          "own was submitted by a kernel thread. Columns of an I/O whose submission was not seen "
+          "show a dash.",
+      .overhead =
+          "one hook per I/O to know the processes, none with --no-process; before Linux 5.18 and "
+          "with --all one more",
+      .examples = {{"bioerr", "all errors until Ctrl-C"},
+                   {"bioerr -d sda --no-process", "of one disk, at no cost for I/O that succeeds"},
+                   {"bioerr -a -- fstrim /", "what fails of a command's I/O, in all"}},
+      .questions = {{"Does a disk report errors?", "bioerr"},
+                    {"Which process gets I/O errors, and where on the disk?", "bioerr -d sda"}},
+      .object = skeleton<bioerr_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options =
+          joined({{flag('a', "all",
+                        "also read-ahead, what is not supported, and what the kernel does not "
+                        "write to its log",
+                        setting(&rodata_of<bioerr_bpf>::all)),
+                   shared::disk(), shared::name('n')},
+                  {flag(0, "no-process", "do not look for the processes")},
+                  belonging_to("!no-process", shared::task_filters())}),
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq", "on_issue"}}}, "!no-process"},
+                {"errors of requests", {{{"on_error"}}, {{"on_complete"}}}, "!all"},
+                {"ends of requests", {{{"on_complete"}}}, "all"},
+                {"errors of devices without requests", {{{"on_bio"}}}}},
+      .maps = {{"requests", MapSize::block_requests, "!no-process"},
+               {"bios", MapSize::block_bios, "!no-process"}},
+      .report =
+          events<Event>(
+              {field<&Event::disk>("disk", "DISK", as::disk, "the disk"),
+               field<&Event::flags>("rwbs", "T", as::rwbs, "operation and flags, in letters"),
+               derived<Event, sector>("sector", "SECTOR", as::number,
+                                      "first sector of 512 bytes of what failed"),
+               field<&Event::bytes>("bytes", "BYTES", as::wide(as::number, 8), "its length"),
+               derived<Event, error>("error", "ERROR", as::wide(as::error, -11),
+                                     "what it failed with"),
+               owner<&Event::owner>(id::comm, id::pid, id::tid, id::uid.with("json"), id::cgroup),
+               field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
+                   .with("json")})
+              .timed({{TimeColumn::wall, "TIME", 12, {}}}),
+      .announce = "Tracing block I/O errors",
+  };
+}

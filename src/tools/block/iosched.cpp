@@ -1,0 +1,57 @@
+// iosched: how long block requests wait in the I/O scheduler, as histograms by scheduler.
+#include "block/iosched.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "iosched.skel.h"
+
+using namespace coretap;
+using Key = iosched_key;
+
+namespace {
+
+std::string scheduler(const Key& k) {
+  return k.scheduler[0] ? std::string(k.scheduler, strnlen(k.scheduler, sizeof k.scheduler))
+                        : "none";
+}
+
+}  // namespace
+
+TOOL(iosched) {
+  return {
+      .name = "iosched",
+      .summary = "time that block requests wait in the I/O scheduler, as histograms",
+      .description =
+          "Time of each block request from its insertion into the I/O scheduler's queue to its "
+          "issue to the device, as a log2 histogram for each scheduler: mq-deadline, kyber, bfq, or "
+          "none, where requests may wait in a plain queue.\n\n"
+          "Requests that are issued at once without being queued are not counted: flushes, and with "
+          "none most others. A request that the device refuses for the moment and that is queued "
+          "again is counted for each time in the queue; one that is merged into another is not "
+          "counted.\n\n"
+          "Task filters apply to the submitter of the I/O. What the kernel writes back later on its "
+          "own belongs to no process; with --cgroup it counts where the io controller charges it.",
+      .overhead =
+          "two hooks per I/O, three with a filter by task; counted in the kernel, no output per event",
+      .examples = {{"iosched", "one histogram for each scheduler, until Ctrl-C"},
+                   {"iosched -D 1 10", "per disk, ten reports of one second"},
+                   {"iosched -mT -d sda 5", "of sda in milliseconds, every five seconds"}},
+      .questions = {{"How long does I/O wait in the I/O scheduler?", "iosched -D 10 1"}},
+      .object = skeleton<iosched_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = {flag('D', "disks", "one histogram per disk",
+                       setting(&rodata_of<iosched_bpf>::by_disk)),
+                  shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(),
+                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::max_keys()},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+                {"insertion into the queue", {{{"on_insert"}}}},
+                {"issue to the device", {{{"on_issue"}}}}},
+      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .report = histogram<Key>(
+          "waits", "queue time",
+          {derived<Key, scheduler>("scheduler", "scheduler", as::text, "the I/O scheduler"),
+           field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks")}),
+      .announce = "Tracing waits in the I/O scheduler",
+  };
+}
