@@ -4,12 +4,14 @@
 
 /* include/linux/dcache.h */
 struct qstr {
+	unsigned int len;
 	const unsigned char *name;
 };
 
 struct dentry {
 	struct dentry *d_parent;
 	const struct qstr d_name;
+	struct inode *d_inode;
 };
 
 /* include/linux/mount.h, fs/mount.h */
@@ -35,6 +37,12 @@ struct fs_struct {
 	struct path pwd;
 };
 
+/* fs/namei.c */
+struct nameidata {
+	struct path path;
+	struct qstr last;
+};
+
 /* include/linux/fs.h */
 struct super_block {
 	unsigned int s_dev;
@@ -45,6 +53,7 @@ struct inode {
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
 	unsigned long i_ino;
+	unsigned int __i_nlink;
 	unsigned int i_generation;
 };
 

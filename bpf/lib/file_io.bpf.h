@@ -7,6 +7,7 @@
 #ifndef CORETAP_FILE_IO_BPF_H
 #define CORETAP_FILE_IO_BPF_H
 
+#include "lib/file_id.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
 #include "lib/syscall.bpf.h"
@@ -68,11 +69,7 @@ inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 num
 /* Which file, beyond the life of its inode's number. */
 inline_ void file_identity(struct file_id *id, struct file *file)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-
-	id->inode = BPF_CORE_READ(inode, i_ino);
-	id->generation = BPF_CORE_READ(inode, i_generation);
-	id->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	inode_identity(id, BPF_CORE_READ(file, f_inode));
 }
 
 #endif
