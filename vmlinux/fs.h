@@ -4,12 +4,14 @@
 
 /* include/linux/dcache.h */
 struct qstr {
+	unsigned int len;
 	const unsigned char *name;
 };
 
 struct dentry {
 	struct dentry *d_parent;
 	const struct qstr d_name;
+	struct inode *d_inode;
 };
 
 /* include/linux/mount.h, fs/mount.h */
@@ -33,6 +35,12 @@ struct path {
 struct fs_struct {
 	struct path root;
 	struct path pwd;
+};
+
+/* fs/namei.c */
+struct nameidata {
+	struct path path;
+	struct qstr last;
 };
 
 /* include/linux/fs.h */
@@ -61,6 +69,7 @@ struct inode {
 	unsigned long i_ino;
 	unsigned int i_rdev;
 	struct inode_state_flags i_state;
+	unsigned int __i_nlink;
 	unsigned int i_generation;
 };
 

@@ -2,7 +2,7 @@
 /* Tasks, their identities, the scheduler, signals, interrupts. */
 #pragma once
 
-/* include/linux/pid_namespace.h, include/linux/pid.h, include/linux/nsproxy.h */
+/* include/linux/pid_namespace.h, include/linux/pid.h, fs/mount.h, include/linux/nsproxy.h */
 struct pid_namespace {
 	struct ns_common ns;
 };
@@ -18,7 +18,12 @@ struct pid {
 	struct upid numbers[0];
 };
 
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
 struct nsproxy {
+	struct mnt_namespace *mnt_ns;
 	struct pid_namespace *pid_ns_for_children;
 };
 

@@ -3,6 +3,7 @@
 #ifndef CORETAP_PATH_BPF_H
 #define CORETAP_PATH_BPF_H
 
+#include "lib/file_id.bpf.h"
 #include "lib/task.bpf.h"
 
 #define MODE_FORMAT 0170000
@@ -130,11 +131,7 @@ inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 /* Which file, beyond the life of its inode's number. */
 inline_ void file_identity(struct file_id *id, struct file *file)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-
-	id->inode = BPF_CORE_READ(inode, i_ino);
-	id->generation = BPF_CORE_READ(inode, i_generation);
-	id->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	inode_identity(id, BPF_CORE_READ(file, f_inode));
 }
 
 #endif

@@ -183,6 +183,43 @@ constexpr Word kUnmount[] = {{"MNT_FORCE", MNT_FORCE},
                              {"MNT_DETACH", MNT_DETACH},
                              {"MNT_EXPIRE", MNT_EXPIRE},
                              {"UMOUNT_NOFOLLOW", UMOUNT_NOFOLLOW}};
+constexpr Word kOpenTree[] = {
+    {"OPEN_TREE_CLONE", 1},
+    {"OPEN_TREE_CLOEXEC", O_CLOEXEC},
+    {"AT_SYMLINK_NOFOLLOW", AT_SYMLINK_NOFOLLOW},
+    {"AT_NO_AUTOMOUNT", AT_NO_AUTOMOUNT},
+    {"AT_EMPTY_PATH", AT_EMPTY_PATH},
+    {"AT_RECURSIVE", 0x8000},
+};
+constexpr Word kMoveMount[] = {
+    {"MOVE_MOUNT_F_SYMLINKS", 0x1},    {"MOVE_MOUNT_F_AUTOMOUNTS", 0x2},
+    {"MOVE_MOUNT_F_EMPTY_PATH", 0x4},  {"MOVE_MOUNT_T_SYMLINKS", 0x10},
+    {"MOVE_MOUNT_T_AUTOMOUNTS", 0x20}, {"MOVE_MOUNT_T_EMPTY_PATH", 0x40},
+    {"MOVE_MOUNT_SET_GROUP", 0x100},   {"MOVE_MOUNT_BENEATH", 0x200},
+};
+constexpr Word kFsOpen[] = {{"FSOPEN_CLOEXEC", 1}};
+constexpr Word kFsMount[] = {{"FSMOUNT_CLOEXEC", 1}};
+constexpr Word kFsPick[] = {{"FSPICK_CLOEXEC", 1},
+                            {"FSPICK_SYMLINK_NOFOLLOW", 2},
+                            {"FSPICK_NO_AUTOMOUNT", 4},
+                            {"FSPICK_EMPTY_PATH", 8}};
+constexpr Word kFsConfig[] = {
+    {"FSCONFIG_SET_FLAG", 0},   {"FSCONFIG_SET_STRING", 1},      {"FSCONFIG_SET_BINARY", 2},
+    {"FSCONFIG_SET_PATH", 3},   {"FSCONFIG_SET_PATH_EMPTY", 4},  {"FSCONFIG_SET_FD", 5},
+    {"FSCONFIG_CMD_CREATE", 6}, {"FSCONFIG_CMD_RECONFIGURE", 7}, {"FSCONFIG_CMD_CREATE_EXCL", 8},
+};
+constexpr Word kMountAttributes[] = {
+    {"MOUNT_ATTR_RDONLY", 0x1},
+    {"MOUNT_ATTR_NOSUID", 0x2},
+    {"MOUNT_ATTR_NODEV", 0x4},
+    {"MOUNT_ATTR_NOEXEC", 0x8},
+    {"MOUNT_ATTR__ATIME", 0x70},
+    {"MOUNT_ATTR_NOATIME", 0x10, 0x70},
+    {"MOUNT_ATTR_STRICTATIME", 0x20, 0x70},
+    {"MOUNT_ATTR_NODIRATIME", 0x80},
+    {"MOUNT_ATTR_IDMAP", 0x100000},
+    {"MOUNT_ATTR_NOSYMFOLLOW", 0x200000},
+};
 
 constexpr Word kProtection[] = {
     {"PROT_NONE", PROT_NONE, ~std::uint64_t{0}},
@@ -635,6 +672,14 @@ constexpr Use kUses[] = {
     {"memfd_create", 1, kMemoryFile},
     {"mount", 3, kMount, flags, true},
     {"umount2", 1, kUnmount},
+    {"open_tree,open_tree_attr", 2, kOpenTree},
+    {"mount_setattr", 2, kOpenTree},
+    {"move_mount", 4, kMoveMount},
+    {"fsopen", 1, kFsOpen},
+    {"fsconfig", 1, kFsConfig, choice},
+    {"fsmount", 1, kFsMount},
+    {"fsmount", 2, kMountAttributes},
+    {"fspick", 2, kFsPick},
     {"mmap,mmap2", 2, kProtection, flags, true},
     {"mmap,mmap2", 3, kMapping, flags, true},
     {"mprotect,pkey_mprotect", 2, kProtection, flags, true},
@@ -709,6 +754,7 @@ std::string one_word(std::span<const Word> words, std::uint64_t value) {
 }  // namespace
 
 std::span<const FlagWord> open_flag_words() { return kOpen; }
+std::span<const FlagWord> mount_attribute_words() { return kMountAttributes; }
 
 std::string flag_words(std::span<const FlagWord> words, std::uint64_t value) {
   std::string text;

@@ -20,6 +20,8 @@ struct FlagWord {
 
 /// Flags of open(2), some of which have another's bit as part of them: those come first.
 std::span<const FlagWord> open_flag_words();
+/// Attributes of a mount, in struct mount_attr of mount_setattr(2).
+std::span<const FlagWord> mount_attribute_words();
 
 /// "O_WRONLY|O_CREAT|O_TRUNC"; bits without a name as one hexadecimal number, nothing as "0".
 std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);

@@ -14,8 +14,6 @@ using Event = writeback_event;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
-
 #define REASON_WORD(name, word) word,
 constexpr std::string_view kReasons[] = {WRITEBACK_REASONS(REASON_WORD)};
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_DCSTAT_H
+#define CORETAP_DCSTAT_H
+
+#include "lib/shared.h"
+
+/* They only grow. One per CPU, a cache line. */
+struct dcstat_sums {
+	__u64 refs;
+	__u64 slow;   /* of these, not answered by the cache */
+	__u64 misses; /* names that the file system is asked for */
+	__u64 pad[5];
+};
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* filegone: files and directories that are removed or renamed. */
+#include "lib/filter.bpf.h"
+#include "lib/removal.bpf.h"
+#include "fs/filegone.h"
+
+OPT(bool, failed_only);
+
+TASK_SLOT(struct removal);
+
+struct gone_record {
+	struct given_texts texts;
+	struct filegone_event event;
+	char text[2 * GIVEN_ROOM];
+};
+
+SCRATCH(records, struct gone_record);
+
+inline_ int removal_begins(struct removal *r)
+{
+	struct removal *call = keep_current() ? current_slot(true) : NULL;
+
+	if (call)
+		*call = *r;
+	return 0;
+}
+
+REMOVAL_ENTRY(rmdir, RMDIR, AT_CWD, ctx->args[0], 0, 0, 0)
+
+SEC(REMOVAL_EXITS ",sys_exit_rmdir")
+int on_gone(struct exit_ctx *ctx)
+{
+	struct removal *call = current_slot(false);
+	struct filegone_event *e;
+	struct gone_record *r;
+
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	if (!call || !call->start)
+		return 0;
+	r = scratch(&records);
+	if (!r)
+		return 0;
+	e = &r->event;
+	e->head.time_ns = call->start;
+	e->latency_ns = since(call->start, bpf_ktime_get_ns());
+	call->start = 0;
+	if (failed_only != ctx->ret < 0) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e->ret = ctx->ret;
+	e->call = call->call;
+	e->flags = call->flags;
+	identify_current(&e->who);
+	r->texts.used = 0;
+	read_given_path(&e->path, &r->texts, r->text, sizeof(*e), 0, call->name, call->dfd,
+			ctx->ret);
+	e->to.what = 0;
+	if (call->call >= REMOVAL_RENAME)
+		read_given_path(&e->to, &r->texts, r->text, sizeof(*e), 1, call->to, call->to_dfd,
+				ctx->ret);
+	emit_copy(e, given_size(&r->texts, sizeof(*e), 2));
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which file: its inode, beyond the life of the inode's number. */
+#ifndef CORETAP_FILE_ID_BPF_H
+#define CORETAP_FILE_ID_BPF_H
+
+#include "lib/coretap.bpf.h"
+
+inline_ void inode_identity(struct file_id *id, struct inode *inode)
+{
+	id->inode = BPF_CORE_READ(inode, i_ino);
+	id->generation = BPF_CORE_READ(inode, i_generation);
+	id->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
+#endif

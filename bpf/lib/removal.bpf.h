@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Programs at the starts of system calls that remove a name of a file, or give it another one. The
+ * tool defines removal_begins() before this is included.
+ */
+#ifndef CORETAP_REMOVAL_BPF_H
+#define CORETAP_REMOVAL_BPF_H
+
+#include "lib/given_path.bpf.h"
+#include "lib/removal.h"
+
+struct removal {
+	u64 start; /* 0: none under way */
+	u64 name, to;
+	s32 dfd, to_dfd;
+	u32 call;
+	u32 flags;
+};
+
+inline_ int removal_begins(struct removal *r);
+
+#define REMOVAL_ENTRY(name_, call_, dfd_, path_, to_dfd_, to_, flags_) \
+	SEC("tracepoint/syscalls/sys_enter_" #name_)                   \
+	int on_##name_(struct enter_ctx *ctx)                          \
+	{                                                              \
+		struct removal r = { .call = REMOVAL_##call_,          \
+				     .dfd = dfd_,                      \
+				     .name = path_,                    \
+				     .to_dfd = to_dfd_,                \
+				     .to = to_,                        \
+				     .flags = flags_ };                \
+                                                                       \
+		r.start = bpf_ktime_get_ns();                          \
+		return removal_begins(&r);                             \
+	}
+
+REMOVAL_ENTRY(unlink, UNLINK, AT_CWD, ctx->args[0], 0, 0, 0)
+REMOVAL_ENTRY(unlinkat, UNLINKAT, ctx->args[0], ctx->args[1], 0, 0, ctx->args[2])
+REMOVAL_ENTRY(rename, RENAME, AT_CWD, ctx->args[0], AT_CWD, ctx->args[1], 0)
+REMOVAL_ENTRY(renameat, RENAMEAT, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3], 0)
+REMOVAL_ENTRY(renameat2, RENAMEAT2, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3],
+	      ctx->args[4])
+
+#define REMOVAL_EXITS                                                            \
+	"tracepoint/syscalls/sys_exit_unlink,sys_exit_unlinkat,sys_exit_rename," \
+	"sys_exit_renameat,sys_exit_renameat2"
+
+#endif

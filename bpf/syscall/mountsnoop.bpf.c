@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* mountsnoop: calls that mount and unmount file systems. */
+#include "lib/filter.bpf.h"
+#include "lib/text.bpf.h"
+#include "syscall/mountsnoop.h"
+
+#define EFAULT 14
+#define TEXT_MOST 4095
+
+#ifdef __TARGET_ARCH_x86
+#define CALL_PIVOT_ROOT 155
+#define CALL_MOUNT 165
+#define CALL_UMOUNT 166
+#else
+#define CALL_UMOUNT 39
+#define CALL_MOUNT 40
+#define CALL_PIVOT_ROOT 41
+#endif
+
+struct mount_call {
+	u64 start; /* 0: none under way */
+	u64 args[MOUNTSNOOP_ARGS];
+	u32 call;
+	u32 strings; /* a bit for each argument that is one */
+};
+
+TASK_SLOT(struct mount_call);
+
+struct mount_record {
+	volatile u32 used;
+	u32 pad;
+	struct mountsnoop_event event;
+	char text[(MOUNTSNOOP_ARGS + 1) * (TEXT_MOST + 1)];
+};
+
+SCRATCH(records, struct mount_record);
+
+#define CALL(number, name, string_arguments)   \
+	case number:                           \
+		c->call = MOUNTSNOOP_##name;   \
+		c->strings = string_arguments; \
+		break;
+
+/* The kernel refuses a program that reads more arguments than the call has. */
+inline_ int begin(struct enter_ctx *ctx, const int arguments)
+{
+	struct mount_call *c = keep_current() ? current_slot(true) : NULL;
+
+	if (!c)
+		return 0;
+	for (int i = 0; i < MOUNTSNOOP_ARGS; i++)
+		c->args[i] = i < arguments ? ctx->args[i] : 0;
+	switch ((u32)ctx->nr) {
+		CALL(CALL_MOUNT, MOUNT, 0x17)
+		CALL(CALL_UMOUNT, UMOUNT, 1)
+		CALL(CALL_PIVOT_ROOT, PIVOT_ROOT, 3)
+		CALL(428, OPEN_TREE, 2)
+		CALL(429, MOVE_MOUNT, 0xa)
+		CALL(430, FSOPEN, 1)
+		CALL(431, FSCONFIG, 4)
+		CALL(432, FSMOUNT, 0)
+		CALL(433, FSPICK, 2)
+		CALL(442, MOUNT_SETATTR, 2)
+		CALL(467, OPEN_TREE_ATTR, 2)
+	default:
+		return 0;
+	}
+	/* Commands whose value is a string: SET_STRING, SET_PATH, SET_PATH_EMPTY. */
+	if (c->call == MOUNTSNOOP_FSCONFIG && (1 << (c->args[1] & 31)) & 0x1a)
+		c->strings |= 8;
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_enter_umount,sys_enter_pivot_root,sys_enter_fsopen")
+int on_enter2(struct enter_ctx *ctx)
+{
+	return begin(ctx, 2);
+}
+
+SEC("tracepoint/syscalls/sys_enter_open_tree,sys_enter_fsmount,sys_enter_fspick")
+int on_enter3(struct enter_ctx *ctx)
+{
+	return begin(ctx, 3);
+}
+
+SEC("tracepoint/syscalls/"
+    "sys_enter_mount,sys_enter_move_mount,sys_enter_fsconfig,sys_enter_mount_setattr,"
+    "sys_enter_open_tree_attr")
+int on_enter5(struct enter_ctx *ctx)
+{
+	return begin(ctx, 5);
+}
+
+/* When the call ends the kernel has brought the memory. */
+inline_ void read_text(struct mount_record *r, u32 i, u64 from)
+{
+	struct mountsnoop_event *e = &r->event;
+	u32 used = r->used, bytes;
+	bool cut = false;
+	s64 n;
+
+	if (used > MOUNTSNOOP_ARGS * TEXT_MOST)
+		return;
+	n = text_user(r->text + used, TEXT_MOST, (void *)from, &cut);
+	/* What the kernel could not read either is the program's own fault. */
+	if (cut || (n < 0 && e->ret != -EFAULT))
+		count(LEDGER_TRUNCATED);
+	if (n < 0)
+		return;
+	bytes = n & TEXT_MOST;
+	e->given |= 1 << i;
+	if (cut)
+		e->cut |= 1 << i;
+	e->text[i].at = sizeof(*e) + used;
+	e->text[i].bytes = bytes;
+	r->used = used + bytes;
+}
+
+SEC("tracepoint/syscalls/"
+    "sys_exit_mount,sys_exit_umount,sys_exit_pivot_root,sys_exit_open_tree,sys_exit_move_mount,"
+    "sys_exit_fsopen,sys_exit_fsconfig,sys_exit_fsmount,sys_exit_fspick,sys_exit_mount_setattr,"
+    "sys_exit_open_tree_attr")
+int on_exit(struct exit_ctx *ctx)
+{
+	struct mount_call *c = current_slot(false);
+	struct task_struct *parent;
+	struct mountsnoop_event *e;
+	struct mount_record *r;
+	u64 used;
+
+	/* No start: filtered, not tracked (counted there), or before tracing began. */
+	if (!c || !c->start)
+		return 0;
+	r = scratch(&records);
+	if (!r)
+		return 0;
+	e = &r->event;
+	__builtin_memset(e, 0, sizeof(*e));
+	r->used = 0;
+	e->head.time_ns = c->start;
+	e->latency_ns = since(c->start, bpf_ktime_get_ns());
+	c->start = 0;
+	e->ret = ctx->ret;
+	e->call = c->call;
+	identify_current(&e->who);
+	e->mount_ns = BPF_CORE_READ(current_task(), nsproxy, mnt_ns, ns.inum);
+	parent = BPF_CORE_READ(current_task(), real_parent);
+	e->ppid = process_of(parent);
+	bpf_core_read_str(e->pcomm, sizeof(e->pcomm), &parent->comm);
+	for (u32 i = 0; i < MOUNTSNOOP_ARGS; i++) {
+		e->args[i] = c->args[i];
+		if (c->strings & 1 << i && c->args[i])
+			read_text(r, i, c->args[i]);
+	}
+	if (c->call >= MOUNTSNOOP_MOUNT_SETATTR)
+		e->attr_given = !bpf_probe_read_user(&e->attr, sizeof(e->attr), (void *)c->args[3]);
+	used = r->used;
+	if (used > MOUNTSNOOP_ARGS * TEXT_MOST)
+		used = 0;
+	barrier_var(used);
+	emit_copy(e, sizeof(*e) + used);
+	return 0;
+}

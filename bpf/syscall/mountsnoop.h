@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_MOUNTSNOOP_H
+#define CORETAP_MOUNTSNOOP_H
+
+#include "lib/shared.h"
+
+enum mountsnoop_call {
+	MOUNTSNOOP_MOUNT,
+	MOUNTSNOOP_UMOUNT,
+	MOUNTSNOOP_PIVOT_ROOT,
+	MOUNTSNOOP_OPEN_TREE,
+	MOUNTSNOOP_MOVE_MOUNT,
+	MOUNTSNOOP_FSOPEN,
+	MOUNTSNOOP_FSCONFIG,
+	MOUNTSNOOP_FSMOUNT,
+	MOUNTSNOOP_FSPICK,
+	MOUNTSNOOP_MOUNT_SETATTR,
+	MOUNTSNOOP_OPEN_TREE_ATTR,
+	MOUNTSNOOP_CALLS
+};
+
+#define MOUNTSNOOP_ARGS 5
+
+/* What mount_setattr() and open_tree_attr() are given. */
+struct mountsnoop_attr {
+	__u64 set;
+	__u64 clear;
+	__u64 propagation;
+	__u64 userns_fd;
+};
+
+struct mountsnoop_event {
+	struct event_head head;
+	__u64 latency_ns;
+	struct task_id who;
+	__u64 args[MOUNTSNOOP_ARGS];
+	struct mountsnoop_attr attr;
+	__s64 ret;
+	__u32 call;
+	__u32 mount_ns;
+	__u32 ppid;
+	char pcomm[COMM_LEN];
+	struct text text[MOUNTSNOOP_ARGS]; /* of arguments that are strings */
+	__u16 given;                       /* a bit for each of them that could be read */
+	__u16 cut;                         /* ... and for those whose end is missing */
+	__u32 attr_given;
+};
+
+#endif

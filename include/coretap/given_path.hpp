@@ -1,0 +1,34 @@
+// Paths as programs gave them to system calls: what tools with bpf/lib/given_path.bpf.h share.
+#pragma once
+#include <string>
+
+#include "coretap/fields.hpp"
+#include "coretap/options.hpp"
+#include "lib/given_path.h"
+
+namespace coretap {
+
+/// Of a path in the record: as the program gave it, with --full-path behind the directory that it
+/// is relative to; empty where its memory could not be read.
+template <class Record>
+Value given_path_of(const Record& record, const given_path& path) {
+  if (!(path.what & GIVEN_PATH_TEXT)) return {};
+  auto text = std::string(text_of(record, path.text)) + (path.what & GIVEN_PATH_CUT ? "..." : "");
+  if (!(path.what & GIVEN_PATH_BASE)) return text;
+  auto base = path_of(text_of(record, path.base), path.what & GIVEN_PATH_BASE_CUT);
+  return (base == "/" ? "" : base) + "/" + text;
+}
+
+inline bool incomplete(const given_path& path) {
+  return path.what & (GIVEN_PATH_CUT | GIVEN_PATH_BASE_CUT);
+}
+
+namespace shared {
+template <class Rodata>
+Option full_path() {
+  return flag('F', "full-path", "paths with the directory that they are relative to",
+              setting(&Rodata::full_path));
+}
+}  // namespace shared
+
+}  // namespace coretap

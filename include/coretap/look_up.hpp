@@ -1,0 +1,20 @@
+// Look-ups in the directory-entry cache: what tools with bpf/lib/look_up.bpf.h have in common.
+#pragma once
+#include <string_view>
+
+#include "coretap/hooks.hpp"
+
+namespace coretap {
+
+inline constexpr std::string_view kInsteadOfLookups =
+    "opensnoop -x and statsnoop -x show which names programs look for in vain";
+
+/// bpf_get_func_ret came with 5.17.
+inline Hook lookup_hook() {
+  return {.name = "look-ups",
+          .candidates = {{{"on_lookup"}, {has_enumerator("bpf_func_id", "BPF_FUNC_get_func_ret")}},
+                         {{"on_lookup_kprobe", "on_lookup_kretprobe"}}},
+          .instead = kInsteadOfLookups};
+}
+
+}  // namespace coretap

@@ -1,0 +1,27 @@
+// Names of files that are removed or changed: what tools with bpf/lib/removal.bpf.h share.
+#pragma once
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "coretap/hooks.hpp"
+#include "lib/removal.h"
+
+namespace coretap {
+
+inline constexpr std::string_view kRemovalCalls[] = {"unlink", "unlinkat", "rmdir",
+                                                     "rename", "renameat", "renameat2"};
+static_assert(std::size(kRemovalCalls) == REMOVAL_CALLS);
+
+/// The starts of these calls, some of which architectures lack.
+inline std::vector<Hook> removal_hooks(std::vector<Hook> others) {
+  std::vector<Hook> all = {{"unlinkat", {{{"on_unlinkat"}}}},
+                           {"renameat2", {{{"on_renameat2"}}}},
+                           {"unlink", {{{"on_unlink"}}}, {}, "calls of unlink are not seen"},
+                           {"rename", {{{"on_rename"}}}, {}, "calls of rename are not seen"},
+                           {"renameat", {{{"on_renameat"}}}, {}, "calls of renameat are not seen"}};
+  all.insert(all.begin(), others.begin(), others.end());
+  return all;
+}
+
+}  // namespace coretap

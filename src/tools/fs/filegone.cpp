@@ -1,0 +1,96 @@
+// filegone: files and directories that are removed or renamed, and by whom.
+#include "fs/filegone.h"
+
+#include <string_view>
+
+#include "coretap/given_path.hpp"
+#include "coretap/removal.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "filegone.skel.h"
+
+using namespace coretap;
+using Event = filegone_event;
+using Opt = rodata_of<filegone_bpf>;
+
+namespace {
+
+bool renames(const Event& e) { return e.call >= REMOVAL_RENAME; }
+
+std::string action(const Event& e) {
+  if (!renames(e)) return "DELETE";
+  return e.flags & FILEGONE_EXCHANGE ? "EXCHANGE" : "RENAME";
+}
+Value path(const Event& e) { return given_path_of(e, e.path); }
+Value new_path(const Event& e) { return renames(e) ? given_path_of(e, e.to) : Value(); }
+
+std::string shown(const Event& e) {
+  auto word = [](const Value& v) {
+    auto* text = std::get_if<std::string>(&v);
+    return text ? *text : std::string("-");
+  };
+  return word(path(e)) + (renames(e) ? " > " + word(new_path(e)) : "");
+}
+
+Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
+bool cut(const Event& e) { return incomplete(e.path) || (renames(e) && incomplete(e.to)); }
+
+}  // namespace
+
+TOOL(filegone) {
+  return {
+      .name = "filegone",
+      .summary = "files and directories that are removed or renamed, and by whom",
+      .description =
+          "One line per call of unlink, unlinkat, rmdir, rename, renameat and renameat2 that "
+          "succeeds; with --failed per call that fails. ACTION is DELETE, RENAME, or EXCHANGE where two "
+          "files take each other's name. FILE is the path that the call was given, of renames with "
+          "the new one ('old > new'): '-' where its memory could not be read, with '...' where it "
+          "is longer than 4095 bytes. A file that has the new name already is gone, too.\n\n"
+          "A file that is open, or has another hard link, remains when its name is removed.\n\n"
+          "Not seen: what io_uring, the kernel itself (NFS server, overlays) and 32-bit programs on "
+          "a 64-bit kernel remove or rename.",
+      .overhead =
+          "two hooks per such call; a little on every other system call, which the kernel then takes "
+          "the longer way",
+      .examples = {{"filegone", "all files that are removed or renamed"},
+                   {"filegone -F -n rsync", "full paths, by programs with this in their name"},
+                   {"filegone -x", "attempts that failed"},
+                   {"filegone -- make clean", "those of a command"}},
+      .questions = {{"Where has that file gone: who removes or renames it?", "filegone -F"},
+                    {"Why can a program not remove a file?", "filegone -x -p 1234"}},
+      .differs = {{Difference::bcc,
+                   "FILE is the path that the call was given. There it is the last component. "
+                   "Renames that exchange two files are EXCHANGE."}},
+      .object = skeleton<filegone_bpf>(),
+      .options =
+          joined({{shared::full_path<Opt>(), shared::name('n'), shared::duration(),
+                   flag('x', "failed", "only calls that failed", setting(&Opt::failed_only))},
+                  shared::task_filters()}),
+      .hooks = removal_hooks({{"results", {{{"on_gone"}}}},
+                              {"rmdir", {{{"on_rmdir"}}}, {}, "calls of rmdir are not seen"}}),
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::pid, id::comm, id::tid),
+               derived<Event, action>("action", "ACTION", as::wide(as::text, -8),
+                                      "DELETE, RENAME or EXCHANGE"),
+               derived<Event, error>("error", "ERROR", as::error, "why it failed; null: it did not")
+                   .with("failed"),
+               with("json",
+                    {named<&Event::call, kRemovalCalls>("call", "CALL", as::text, "system call"),
+                     field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
+                                               "time of the call"),
+                     derived<Event, path>("file", "OLD", as::text, "path of the file"),
+                     derived<Event, new_path>("new_file", "NEW", as::text,
+                                              "its new path; null: it has none"),
+                     derived<Event, cut>("incomplete", "CUT", as::small,
+                                         "a part of a path is missing"),
+                     who<&Event::who>(id::uid)}),
+               who<&Event::who>(id::cgroup),
+               derived<Event, shown>("shown_file", "FILE", as::rest,
+                                     "path of the file; of renames also the new one")
+                   .in_text()})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing files that are removed or renamed",
+  };
+}

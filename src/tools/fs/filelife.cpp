@@ -1,0 +1,102 @@
+// filelife: files that are removed, how long they existed, and by whom.
+#include "fs/filelife.h"
+
+#include <fmt/format.h>
+
+#include "coretap/given_path.hpp"
+#include "coretap/removal.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "filelife.skel.h"
+
+using namespace coretap;
+using Event = filelife_event;
+using Opt = rodata_of<filelife_bpf>;
+
+namespace {
+
+std::string seconds(const Event& e) {
+  return fmt::format("{:.2f}", static_cast<double>(e.age_ns) / 1e9);
+}
+Value path(const Event& e) { return given_path_of(e, e.path); }
+bool cut(const Event& e) { return incomplete(e.path); }
+std::uint64_t inode(const Event& e) { return e.file.inode; }
+std::uint64_t device(const Event& e) { return e.file.dev; }
+
+}  // namespace
+
+TOOL(filelife) {
+  return {
+      .name = "filelife",
+      .summary = "files that are removed: how long they existed, and who removed them",
+      .description =
+          "One line per file that an open created since tracing began and whose last name is removed "
+          "(unlink) or taken by another file (rename). AGE is the time in between, and the process "
+          "is the one that removed it. A file is known by its inode: it may have been renamed "
+          "meanwhile, and where it has several hard links the removal of the last one counts. Where "
+          "it is open still, its data remains.\n\n"
+          "FILE is the path that the call was given: '-' where its memory could not be read, with "
+          "'...' where it is longer than 4095 bytes.\n\n"
+          "Not seen: files that were there before, that mknod, bind or link (O_TMPFILE) made, "
+          "directories, and what io_uring, the kernel itself, and 32-bit programs on a 64-bit "
+          "kernel create or remove.",
+      .overhead =
+          "a hook per open, three per removal, and an entry of about 100 bytes for each created file "
+          "that exists; a little on every other system call, which the kernel then takes the longer "
+          "way. Where functions of the kernel cannot be traced, a hook per change of a file's times "
+          "besides",
+      .examples = {{"filelife", "all files that are removed"},
+                   {"filelife -F -p 181", "full paths of those that process 181 removes"},
+                   {"filelife -m 1000", "only files that existed for a second at most"},
+                   {"filelife -- make", "those of a command"}},
+      .questions = {{"Which programs create files that exist for a moment only?",
+                     "filelife -m 1000"},
+                    {"Which process removes files that were just created?", "filelife -F"}},
+      .differs = {{Difference::both,
+                   "FILE is the path that the removal was given, and files that a rename replaces "
+                   "count, too. Peers print the last component, show unlink alone, and print a "
+                   "line for the first hard link that is removed."}},
+      .object = skeleton<filelife_bpf>(),
+      .options = joined(
+          {{shared::full_path<Opt>(), shared::name('n'), shared::duration(),
+            number('m', "max-age", "MS", "only files that existed for at most MS milliseconds",
+                   setting(&Opt::max_age_ns), kMillisecond),
+            shared::max_keys()},
+           shared::task_filters()}),
+      .hooks = removal_hooks(
+          {{"results", {{{"on_removed"}}}},
+           {"files removed",
+            {{{"on_remove", "on_replace"}},
+             {{"on_remove_kprobe", "on_replace_kprobe"}},
+             {.programs = {"on_changed", "on_change_kept", "on_change_set"},
+              .caveat = "removals from network and FUSE file systems may not be seen"}},
+            {},
+            {},
+            {},
+            "use filegone, which shows removals without the age of the file"},
+           {"files created", {{{"on_opened"}}}}}),
+      .maps = {{"born", MapSize::objects}},
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::pid, id::comm, id::tid),
+               derived<Event, seconds>("age", "AGE(s)", as::wide(as::text, -7),
+                                       "since its creation")
+                   .in_text(),
+               field<&Event::age_ns>("age_ns", "AGE(ms)", as::milliseconds,
+                                     "time since its creation")
+                   .with("json"),
+               named<&Event::call, kRemovalCalls>("call", "CALL", as::text, "system call")
+                   .with("json"),
+               derived<Event, device>("device", "DEV", as::disk,
+                                      "disk or device number of the file")
+                   .with("json"),
+               derived<Event, inode>("inode", "INODE", as::number, "number of the inode")
+                   .with("json"),
+               derived<Event, cut>("incomplete", "CUT", as::small, "a part of the path is missing")
+                   .with("json"),
+               who<&Event::who>(id::uid.with("json"), id::cgroup),
+               derived<Event, path>("file", "FILE", as::rest, "path of the file")})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing the lives of files",
+  };
+}
