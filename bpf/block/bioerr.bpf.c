@@ -7,7 +7,7 @@
 OPT(bool, all);
 
 #define BLK_STS_NOTSUPP 1
-#define RQF_QUIET (1 << 11)    /* up to 6.8, which has on_error */
+#define RQF_QUIET (1 << 11)    /* before 5.18, which has on_error */
 #define REQ_OP_PASSTHROUGH 32U /* and above */
 
 struct submission {

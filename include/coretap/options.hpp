@@ -192,6 +192,9 @@ Option stack_storage();
 Option max_keys();
 Option top(char letter = 0);
 Option sort(char letter = 's');
+/// Which percentiles reports have (percentiles.hpp); `doc` tells the usual ones.
+Option percentiles(std::string_view doc);
+Option overall();
 /// How a report that redraws itself on a terminal is shown: -C -r -s.
 std::vector<Option> screen();
 Option csv(char letter = 0);

@@ -70,6 +70,7 @@ struct AggregateReport {
     interval,    ///< one row without a key
     screen,      ///< a table that redraws itself on a terminal; elsewhere a table
     bars,        ///< in text a bar for each row: a number, and how much there was of it; else rows
+    percentile_columns,  ///< rows by key: include/coretap/percentiles.hpp
   };
   Layout layout = table;
   std::string_view map;       ///< of the kernel program; its per-CPU slots are NAME_cpus
@@ -117,6 +118,10 @@ struct AggregateReport {
   std::string_view totals_title = {};
   std::vector<Field> totals = {};
   std::size_t totals_size = 0;
+
+  // percentile_columns
+  std::size_t bucket_at = 0;                   ///< in the key
+  std::vector<double> usual_percentiles = {};  ///< where --percentiles does not say
 
   /// Program with the section run/each_cpu that is run on each CPU when all is attached, and at the
   /// end of each interval before the counters are read.

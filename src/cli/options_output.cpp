@@ -1,4 +1,7 @@
 // What appears, where, and in which order.
+#include <algorithm>
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "base/colour.hpp"
@@ -71,6 +74,34 @@ Option sort(char letter) {
         return {};
       },
       Complete::sort_key));
+}
+
+Option percentiles(std::string_view doc) {
+  auto o = same_everywhere(
+      value(0, "percentiles", "P,...", doc, [](Config& c, std::string_view text) -> Result<void> {
+        c.percentiles.clear();
+        for (auto rest = text;;) {
+          auto comma = rest.find(',');
+          auto word = rest.substr(0, comma);
+          double percent = 0;
+          auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), percent);
+          if (error != std::errc{} || end != word.data() + word.size() ||
+              !(percent >= 0 && percent <= 100))
+            return usage(
+                fmt::format("--percentiles: '{}' is no list of numbers from 0 to 100", text),
+                "separate them by commas: 50,99,99.9");
+          c.percentiles.push_back(percent);
+          if (comma == std::string_view::npos) break;
+          rest.remove_prefix(comma + 1);
+        }
+        std::sort(c.percentiles.begin(), c.percentiles.end());
+        return {};
+      }));
+  o.alias = "pcts";
+  return o;
+}
+Option overall() {
+  return same_everywhere(flag(0, "overall", "percentiles of all values since tracing began"));
 }
 
 std::vector<Option> screen() {

@@ -37,5 +37,10 @@ class AggregateLayout {
 std::unique_ptr<AggregateLayout> make_histogram_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_interval_layout(const AggregateReport& report);
+std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report);
+
+/// Columns of CSV, and keys of JSON, that follow a percentile layout's keys.
+std::vector<OutputKey> percentile_columns(const HistogramScale& scale);
+std::vector<OutputKey> percentile_keys(const HistogramScale& scale);
 
 }  // namespace coretap

@@ -49,12 +49,11 @@ std::string draw_rows(const std::vector<Bar>& bars, const std::string& title,
   return text;
 }
 
-/// "total_ns"; "total" of plain numbers.
+}  // namespace
+
 std::string with_unit(std::string_view name, const HistogramScale& scale) {
   return fmt::format("{}{}{}", name, scale.unit.suffix.empty() ? "" : "_", scale.unit.suffix);
 }
-
-}  // namespace
 
 std::uint64_t step_of(const HistogramScale& scale, const Config& config) {
   return config.given("milliseconds") ? 1'000'000 : config.given("nanoseconds") ? 1 : scale.step;

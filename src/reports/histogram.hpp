@@ -36,6 +36,9 @@ std::string histogram_summary(const hist& h, const HistogramScale& scale);
 /// the keys end with the unit.
 void json_histogram(JsonLine& line, const hist& h, const HistogramScale& scale);
 
+/// "total_ns"; "total" of plain numbers.
+std::string with_unit(std::string_view name, const HistogramScale& scale);
+
 /// These keys, and those of a slot, which are columns in CSV.
 std::vector<OutputKey> histogram_keys(const HistogramScale& scale);
 std::vector<OutputKey> slot_keys(const HistogramScale& scale);

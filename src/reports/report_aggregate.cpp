@@ -29,6 +29,8 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
       return make_histogram_layout(report);
     case AggregateReport::interval:
       return make_interval_layout(report);
+    case AggregateReport::percentile_columns:
+      return make_percentile_layout(report);
     default:
       return make_table_layout(report);
   }
@@ -304,6 +306,12 @@ class AggregateKind : public ReportKind {
       for (auto& k : histogram_keys(report_.scale)) kind.keys.push_back(k);
       return {kind};
     }
+    if (report_.layout == AggregateReport::percentile_columns) {
+      kind = {"percentiles", "one a report and set of keys", {type_key("percentiles"), time_key()}};
+      for (auto& k : columns()) kind.keys.push_back(k);
+      for (auto& k : percentile_keys(report_.scale)) kind.keys.push_back(k);
+      return {kind};
+    }
     bool interval = report_.layout == AggregateReport::interval;
     auto* type = interval ? "interval" : "row";
     kind = {type, interval ? "one a report" : "one a row", {type_key(type), time_key()}};
@@ -323,6 +331,8 @@ class AggregateKind : public ReportKind {
       }
     } else {
       for (auto& k : columns()) all.push_back(k);
+      if (report_.layout == AggregateReport::percentile_columns)
+        for (auto& k : percentile_columns(report_.scale)) all.push_back(k);
     }
     return all;
   }
@@ -334,6 +344,8 @@ class AggregateKind : public ReportKind {
       interval_manual(m);
     else if (report_.layout == AggregateReport::bars)
       bars_manual(m);
+    else if (report_.layout == AggregateReport::percentile_columns)
+      percentile_manual(m);
     else
       table_manual(m);
   }
@@ -415,6 +427,20 @@ class AggregateKind : public ReportKind {
       m.prose("Each line begins with the time.");
     else if (m.has_option(report_.time_when))
       m.prose(fmt::format("With --{} each line begins with the time.", report_.time_when));
+    m.fields(report_.fields);
+  }
+
+  void percentile_manual(Manual& m) const {
+    m.prose(fmt::format(
+        "Each report has a row for each set of keys with values since the report before, with their "
+        "number and a column for each percentile: p99 is the {} that 99 % of them do not exceed. It "
+        "is at most 0.8 % off.",
+        report_.what));
+    if (m.has_option("overall"))
+      m.prose("With --overall all values since tracing began count, and all keys have rows.");
+    m.prose(
+        "JSON has an object for each row, and CSV a row for each percentile of it, with both. The "
+        "keys are, in parentheses as in JSON and CSV:");
     m.fields(report_.fields);
   }
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_BIOLATPCTS_H
+#define CORETAP_BIOLATPCTS_H
+
+#include "lib/shared.h"
+
+/* Since when a request's latency is measured. */
+enum biolatpcts_since { BIOLATPCTS_ISSUE, BIOLATPCTS_ALLOCATED, BIOLATPCTS_WANTED };
+
+struct biolatpcts_key {
+	__u32 disk;
+	__u32 operation;
+	__u32 bucket;
+};
+
+#endif

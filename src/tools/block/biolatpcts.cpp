@@ -1,0 +1,146 @@
+// biolatpcts: percentiles of block I/O latency, by disk and operation.
+#include "block/biolatpcts.h"
+
+#include <fmt/format.h>
+
+#include "base/nearest.hpp"
+#include "biolatpcts.skel.h"
+#include "cli/config.hpp"
+#include "coretap/percentiles.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/kernel.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<biolatpcts_bpf>;
+using Key = biolatpcts_key;
+
+namespace {
+
+constexpr double kSeconds = 3;
+constexpr std::pair<std::string_view, biolatpcts_since> kSince[] = {
+    {"on-device", BIOLATPCTS_ISSUE},
+    {"after-rq-alloc", BIOLATPCTS_ALLOCATED},
+    {"from-rq-alloc", BIOLATPCTS_WANTED}};
+
+Option which() {
+  return one_of(
+      value('w', "which", "WHICH",
+            "measure since on-device: the issue to the device (default); after-rq-alloc: the "
+            "request was allocated; from-rq-alloc: it was asked for",
+            [](Config& c, std::string_view text) -> Result<void> {
+              for (auto& [name, since] : kSince)
+                if (text == name) {
+                  c.set(setting(&Opt::measured_since), since);
+                  return {};
+                }
+              return Error{
+                  fmt::format("--which: '{}' is not on-device, after-rq-alloc or from-rq-alloc",
+                              text),
+                  {},
+                  did_you_mean(text, {kSince[0].first, kSince[1].first, kSince[2].first}),
+                  kUsage};
+            }),
+      [] {
+        std::vector<Completion> words;
+        for (auto& [name, since] : kSince) words.push_back({std::string(name)});
+        return words;
+      });
+}
+
+/// Peers have numbers that mean something else: 0 ends at once, -1 never reports.
+Option interval() {
+  auto option = shared::interval();
+  option.apply = [usual = option.apply](Config& c, std::string_view text) -> Result<void> {
+    if (text == "0" || text == "-1")
+      return Error{fmt::format("--interval: {} is no time between reports", text),
+                   {},
+                   text == "0" ? "--explain shows whether it would run here"
+                               : "--interval 1e9 reports at the end alone",
+                   kUsage};
+    return usual(c, text);
+  };
+  return option;
+}
+
+std::vector<Positional> words() {
+  return {{.metavar = "DEV",
+           .doc = "only this disk: its name, path or MAJOR:MINOR",
+           .apply = shared::disk().apply,
+           .complete = Complete::disk,
+           .option = "disk"},
+          shared::interval_count(kSeconds).front()};
+}
+
+Result<void> look_up(Config& c) {
+  Kernel kernel;
+  if (c.text("which") != "from-rq-alloc" || kernel.has_field("request", "alloc_time_ns")) return {};
+  return Error{"--which from-rq-alloc: this kernel does not know when a request was asked for",
+               "it is built without CONFIG_BLK_RQ_ALLOC_TIME", "--which after-rq-alloc",
+               kUnsupported};
+}
+
+}  // namespace
+
+TOOL(biolatpcts) {
+  return {
+      .name = "biolatpcts",
+      .summary = "percentiles of block I/O latency, by disk and operation",
+      .description =
+          "Percentiles of the time of each block request until it is complete, by disk and "
+          "operation: p99 is the time that 99 % of the requests do not exceed. By default the time "
+          "since the issue to the device counts (on-device). With --which after-rq-alloc it is the "
+          "time since the request was allocated, with the wait in the I/O scheduler's queue; with "
+          "from-rq-alloc also the wait for a request, which the kernel knows of disks with the "
+          "cgroup controller iocost only: others' requests count as unmatched.\n\n"
+          "A request that completes in parts counts once, when the last part is done. Times are "
+          "counted in the kernel, 64 counts for each power of two.\n\n"
+          "Task filters apply to the submitter of the I/O. What the kernel writes back later on its "
+          "own belongs to no process; with --cgroup it counts where the io controller charges it.",
+      .overhead =
+          "two hooks per I/O, three with a filter by task; counted in the kernel, no output per event",
+      .examples = {{"biolatpcts", "all disks, every 3 seconds"},
+                   {"biolatpcts --pcts 50,99,99.9 -d sda -i 1",
+                    "one disk, each second, three percentiles"},
+                   {"biolatpcts --overall --duration 60", "of a minute, so far"},
+                   {"biolatpcts -j -d 8:0", "as JSON, of the disk with these numbers"}},
+      .questions = {{"How slow are the slowest 1 % of the requests?",
+                     "biolatpcts --pcts 50,99,100"},
+                    {"Does a disk keep its promised latency?", "biolatpcts --overall -d sda"}},
+      .differs =
+          {{Difference::bcc,
+            "Percentiles are at most 0.8 % off, without an upper limit, and all disks are shown "
+            "where none is named. There, counts of 10 us, 1 ms and 100 ms each are used."},
+           {Difference::bcc,
+            "--pcts takes a list with commas: 50,99. There the percentiles are words of their own, "
+            "and its letter is -p, which chooses processes here."},
+           {Difference::bcc,
+            "-j prints an object for each disk and operation, with nanoseconds. There it is one "
+            "for each interval, with seconds, such as {\"read\": {\"50\": 0.0001}, ...}. Of our lines, "
+            "jq -c 'select(.type == \"percentiles\") | {(.operation | ascii_downcase): (.percentiles "
+            "| map({(.percent | tostring): (.value_ns / 1e9)}) | add)}' makes such objects."},
+           {Difference::bcc,
+            "On-device times are measured. There, the kernel's own stamps are used, which most "
+            "disks do not have."}},
+      .object = skeleton<biolatpcts_bpf>(),
+      .positionals = words(),
+      .options = {interval(), which(),
+                  shared::percentiles("which percentiles, 0 to 100 (default: "
+                                      "1,5,10,16,25,50,75,84,90,95,99,100)"),
+                  shared::overall(), shared::disk(), shared::timestamp(), shared::pid(),
+                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::max_keys()},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+                {"issue to the device", {{{"on_issue"}}}},
+                {"completion", {{{"on_complete"}}}}},
+      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .report = percentiles<Key, &Key::bucket>(
+          "latencies", "time",
+          {field<&Key::disk>("disk", "DISK", as::disk, "the disk"),
+           field<&Key::operation>("operation", "OPERATION", as::wide(as::block_flags, -9),
+                                  "operation")},
+          {1, 5, 10, 16, 25, 50, 75, 84, 90, 95, 99, 100}),
+      .announce = "Tracing block device I/O",
+      .look_up = look_up,
+  };
+}
