@@ -1,0 +1,188 @@
+// kvmexit: why virtual processors leave their guests, how often, and for how long.
+#include "cpu/kvmexit.h"
+
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "base/parse.hpp"
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/kernel.hpp"
+#include "kvmexit.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<kvmexit_bpf>;
+using Key = kvmexit_key;
+using Sums = kvmexit_sums;
+using Line = Row<Key, Sums>;
+
+namespace {
+
+using Reasons = std::map<std::uint32_t, std::string>;
+
+/// "12", "0x7b", or a sum: "0x040 + 6".
+std::optional<std::uint32_t> number_of(std::string_view text) {
+  std::uint32_t sum = 0;
+  while (!text.empty()) {
+    auto part = take_until(text, '+');
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    const bool hex = part.starts_with("0x");
+    if (hex) part.remove_prefix(2);
+    std::uint32_t number = 0;
+    auto [end, error] =
+        std::from_chars(part.data(), part.data() + part.size(), number, hex ? 16 : 10);
+    if (error != std::errc() || end != part.data() + part.size()) return {};
+    sum += number;
+  }
+  return sum;
+}
+
+/// The pairs { 12, "HLT" } of the next list in the text, which goes on behind them.
+Reasons take_list(std::string_view& text) {
+  constexpr std::string_view kList = "__print_symbolic(", kEnd = "})";
+  Reasons reasons;
+  auto start = text.find(kList), end = text.find(kEnd, start);
+  if (end == text.npos) return reasons;
+  auto list = text.substr(start, end - start);
+  text.remove_prefix(end);
+  take_until(list, '{');
+  while (!list.empty()) {
+    auto number = number_of(take_until(list, ','));
+    take_until(list, '"');
+    auto name = take_until(list, '"');
+    if (number) reasons.emplace(*number, name);
+    take_until(list, '{');
+  }
+  return reasons;
+}
+
+/// In the kernel's own words, which the tracepoint's description lists: on x86 the reasons of Intel
+/// and those of AMD, on arm64 what ends a run and the classes of exceptions.
+struct Words {
+  Reasons first, second;
+};
+
+const Words& words() {
+  static const auto kWords = [] {
+    Words all;
+    auto dir = tracefs();
+    if (!dir) return all;
+    auto text = read_file(fmt::format("/proc/self/fd/{}/events/kvm/kvm_exit/format", *dir));
+    std::string_view rest = text ? std::string_view(*text) : std::string_view();
+    all.first = take_list(rest);
+    all.second = take_list(rest);
+    return all;
+  }();
+  return kWords;
+}
+
+std::string name_of(const Reasons& reasons, std::uint32_t number) {
+  auto found = reasons.find(number);
+  return found == reasons.end() ? fmt::format("{:#x}", number) : found->second;
+}
+
+std::string reason(const Line& l) {
+  constexpr std::uint32_t kIntel = 1, kAmd = 2, kFailed = 0x80000000;
+  auto& [first, second] = words();
+  auto number = l.key.reason;
+  if (l.key.isa == kAmd) return name_of(second, number);
+  auto name = name_of(first, number & 0xffff);
+  if (l.key.isa == kIntel) return number & kFailed ? name + " FAILED_VMENTRY" : name;
+  return name == "TRAP" ? name_of(second, number >> 16) : name;
+}
+
+Value tid(const Line& l) { return l.key.tid ? Value(std::uint64_t{l.key.tid}) : Value(); }
+Value vcpu(const Line& l) { return l.key.tid ? Value(std::uint64_t{l.key.vcpu}) : Value(); }
+Value average(const Line& l) {
+  return l.value.timed ? Value(l.value.total_ns / l.value.timed) : Value();
+}
+
+/// Of one process its threads are one row, as in bcc, unless -a is given.
+Option pid() {
+  auto option = shared::pid();
+  option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {
+    c.set(setting(&Opt::of_process), 1);
+    return take(c, text);
+  };
+  return option;
+}
+
+Result<void> check(const Config&) {
+  words();  // while they may still be read
+  return {};
+}
+
+}  // namespace
+
+TOOL(kvmexit) {
+  return {
+      .name = "kvmexit",
+      .summary = "why virtual processors leave their guests, and how often",
+      .description =
+          "Exits of KVM guests by process, thread, virtual processor and reason. The reasons have "
+          "the names that the kernel's own trace gives them; those of Intel's and AMD's processors "
+          "differ. With --pid all threads of the process are one, unless --alltids is given.\n\n"
+          "With --latency the time from each exit to the thread's next entry too: what the kernel "
+          "and the program do for the guest, and for a halted processor the wait.",
+      .overhead =
+          "one hook per exit, with --latency one per entry too; busy guests exit up to a million "
+          "times a second; counted in the kernel, per CPU",
+      .examples = {{"kvmexit", "all virtual machines, by thread, until Ctrl-C"},
+                   {"kvmexit 10", "for ten seconds"},
+                   {"kvmexit -p 3195281 20", "one virtual machine for 20 seconds"},
+                   {"kvmexit -p 3195281 -a -v 0", "its first virtual processor"},
+                   {"kvmexit -L -i 1", "each second, with the time until the guest runs on"}},
+      .questions = {{"Why does this virtual machine exit often?", "kvmexit -p 3195281 10"},
+                    {"How long do exits keep the guest waiting?", "kvmexit -L 10"}},
+      .differs = {{Difference::bcc,
+                   "Rows have the virtual processor too. Names of reasons are those of the "
+                   "kernel that runs, of AMD's in small letters."}},
+      .object = skeleton<kvmexit_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = {pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  number('v', "vcpu", "N", "only the virtual processor of this number",
+                         setting(&Opt::only_vcpu), 1, setting(&Opt::some_vcpu)),
+                  belonging_to("pid", {flag('a', "alltids", "with --pid, its threads one by one",
+                                            setting(&Opt::all_threads))})
+                      .front(),
+                  flag('L', "latency", "the time until the guest runs on", setting(&Opt::timed)),
+                  shared::interval(), shared::timestamp(0), shared::top(), shared::sort(),
+                  shared::max_keys()},
+      .elsewhere = {{'m', "max-parallelism", "--max-keys N, for rows in all"},
+                    {'T', "tids", "-t TID,..."}},
+      .hooks = {{.name = "exits",
+                 .candidates = {{{"on_exit"}}},
+                 .instead = "load the module kvm_intel or kvm_amd first; without it nothing exits"},
+                {"entries", {{{"on_entry"}}}, "latency"}},
+      .report =
+          table<Key, Sums>(
+              "exits",
+              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+               derived<Line, tid>("tid", "TID", as::pid, "thread; null: all of the process"),
+               derived<Line, vcpu>("vcpu", "VCPU", as::small,
+                                   "virtual processor; null: all of the process"),
+               derived<Line, reason>("reason", "KVM_EXIT_REASON", as::wide(as::text, -24),
+                                     "why it left the guest"),
+               of_value<Line, &Sums::count>("count", "COUNT", as::number, "exits"),
+               derived<Line, average>("average_ns", "AVG(us)", as::microseconds,
+                                      "until the guest ran on")
+                   .only("latency"),
+               of_value<Line, &Sums::longest>("max_ns", "MAX(us)", as::wide(as::microseconds, 12),
+                                              "the longest of the interval")
+                   .only("latency"),
+               of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(us)",
+                                               as::wide(as::microseconds, 14), "all of them")
+                   .only("latency")},
+              "count")
+              .with_largest<&Sums::longest>()
+              .timed_with("timestamp"),
+      .announce = "Tracing exits of virtual machines",
+      .check = check,
+  };
+}
