@@ -60,7 +60,7 @@ TOOL(dcsnoop) {
       .hooks = {lookup_hook()},
       .report =
           events<Event>({who<&Event::who>(id::pid, id::comm, id::tid),
-                         derived<Event, kind>("result", "T", as::wide(as::text, -1),
+                         derived<Event, kind>("kind", "T", as::wide(as::text, -1),
                                               "M: missed, R: answered by the cache"),
                          derived<Event, incomplete>("incomplete", "CUT", as::small,
                                                     "a part of the path is missing")

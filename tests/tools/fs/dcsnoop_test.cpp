@@ -18,7 +18,7 @@ TOOL_TEST(Dcsnoop, EachNameThatIsMissed) {
     SCOPED_TRACE(i);
     auto name = i < 20 ? "absent-" + std::to_string(i) : "present";
     EXPECT_EQ(whole.body[i]["file"].str(), truth["dir"].str() + "/" + name);
-    EXPECT_EQ(whole.body[i]["result"].str(), i < 20 ? "M" : "R");
+    EXPECT_EQ(whole.body[i]["kind"].str(), i < 20 ? "M" : "R");
     if (i < 20) {
       EXPECT_EQ(some.body[i]["file"].str(), name);
       EXPECT_EQ(some.body[i]["pid"].u64(), truth["pid"].u64());

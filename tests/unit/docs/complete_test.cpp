@@ -91,9 +91,13 @@ TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
       if (o.belongs_to.empty() || o.belongs_to.starts_with('!')) {
         EXPECT_TRUE(all.contains(name)) << tool.name << name;
       } else {
-        auto first = fmt::format("--{}", o.belongs_to.substr(0, o.belongs_to.find('|')));
+        auto first = o.belongs_to.substr(0, o.belongs_to.find('|'));
+        Words words = {fmt::format("--{}", first)};
+        for (auto& other : all_options(tool))
+          if (other.name == first && !other.metavar.empty()) words.emplace_back("1");
+        words.emplace_back("--");
         EXPECT_FALSE(all.contains(name)) << tool.name << name;
-        EXPECT_TRUE(offered({first, "--"}, tool.name.data()).contains(name)) << tool.name << name;
+        EXPECT_TRUE(offered(words, tool.name.data()).contains(name)) << tool.name << name;
       }
       if (o.metavar.empty()) continue;
       // A value is never completed as an option.
