@@ -64,6 +64,7 @@ enum {
 enum bpf_func_id {
 	BPF_FUNC_task_storage_get = 156,
 	BPF_FUNC_get_current_task_btf = 158,
+	BPF_FUNC_get_func_ip = 173,
 	BPF_FUNC_task_pt_regs = 175,
 	BPF_FUNC_find_vma = 180,
 };

@@ -217,6 +217,12 @@ struct pfn_range {
 /* The most pieces that --node and --zone may ask for. */
 #define ZONE_RANGES 64
 
+/* Addresses of the kernel's code, from begin to before end; 0: not known. */
+struct code_range {
+	__u64 begin;
+	__u64 end;
+};
+
 /* Who does or owns something, with the numbers of the loader's pid namespace. */
 struct task_id {
 	__u64 cgroup;

@@ -92,6 +92,8 @@ struct AggregateReport {
   std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
   std::uint64_t top = 0;       ///< rows of text where --top does not say; 0: all
 
+  bool callers = false;  ///< kernel stacks start with the caller of a lock (bpf/lib/lock.bpf.h)
+
   bool largest_last = false;          ///< without --sort, where a terminal shows them
   std::string_view header_when = {};  ///< option under which text has the time; empty: always
 
@@ -171,6 +173,10 @@ struct AggregateReport {
   /// Keys are small numbers: values lie in per-CPU slots, their key being their index.
   AggregateReport by_slots() && {
     keyless = true;
+    return std::move(*this);
+  }
+  AggregateReport with_callers() && {
+    callers = true;
     return std::move(*this);
   }
   AggregateReport ascending() && {

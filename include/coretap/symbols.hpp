@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coretap/result.hpp"
+#include "lib/shared.h"
 
 namespace coretap {
 
@@ -69,6 +70,14 @@ struct InterruptCode {
 };
 /// Reads no further than it must.
 InterruptCode interrupt_code(const std::string& path = "/proc/kallsyms");
+
+/// Where the kernel's code of locks lies: a caller of a lock is the first frame behind it. Ranges
+/// [begin, end), 0: not known.
+struct LockCode {
+  code_range sched = {}, spin = {},
+             mmap = {};  ///< of locks that sleep, of those that spin, of mmap_lock's tracepoints
+};
+LockCode lock_code(const std::string& path = "/proc/kallsyms");
 
 struct UserSymbolOptions {
   bool demangle = true;             ///< C++ and legacy Rust names as their authors wrote them

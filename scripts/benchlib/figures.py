@@ -15,8 +15,8 @@ from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import (Busy, Bytes, Calls, Datagrams, Execs, Files, Opens, Reads, Switches, Writes, cgroup,
-                               program)
+from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Interrupts, Kills, Opens, Reads,
+                               Switches, Waits, Writes, cgroup, program)
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
@@ -167,6 +167,11 @@ def softirqs(bench):
     return _beside_peer(bench, "softirqs", Datagrams(), ["softirq_entry", "softirq_exit"], 0.6)
 
 
+def hardirqs(bench):
+    hooks = ["irq_handler_entry", "irq_handler_exit"]
+    return _beside_peer(bench, "hardirqs", Interrupts(bench.options.io_dir), hooks, 0.6)
+
+
 def biolatency(bench):
     return _beside_peer(bench, "biolatency", Writes(bench.options.io_dir), ["block_rq_issue", "block_rq_complete"], 0.6)
 
@@ -191,6 +196,20 @@ def fsdist(bench):
     """Calls that are no operation of a file system count too: dd makes one for each read."""
     workload = Reads(bench.options.io_dir)
     return _beside_peer(bench, "fsdist", workload, ["sys_enter", "sys_exit"], 0.6, "-t", workload.file_system)
+
+
+def futexctn(bench):
+    hooks = ["syscalls/sys_enter_futex", "syscalls/sys_exit_futex"]
+    return _beside_peer(bench, "futexctn", Waits(bench.workload("waiter")), hooks, 0.6)
+
+
+def klockstat(bench):
+    hooks = ["contention_begin", "contention_end"]
+    return _beside_peer(bench, "klockstat", Contention(bench.workload("contender")), hooks, 0.6)
+
+
+def oomkill(bench):
+    return _beside_peer(bench, "oomkill", Kills(bench.workload("reclaim")), ["signal_generate", "mark_victim"], 0.6)
 
 
 def profile(bench):
@@ -336,7 +355,7 @@ AT_REST = (  # MB, with the rings or without, tools
     (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove",
                 "extfrag")),
     (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "gethostlatency", "bashreadline")),
-    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak")),
+    (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak", "futexctn", "klockstat")),
 )
 
 
@@ -467,6 +486,7 @@ FIGURES = {
     "runqslower": (runqslower, "the same"),
     "cpudist": (cpudist, "the same"),
     "softirqs": (softirqs, "ns per softirq, and the slowdown"),
+    "hardirqs": (hardirqs, "ns per interrupt of a device, and the slowdown"),
     "offcputime": (offcputime, "the same, by default and with -K"),
     "offwaketime": (offwaketime, "the same, beside offcputime and wakeuptime at once"),
     "profile": (profile, "99 samples a second: ns per sample, and the slowdown of a busy machine"),
@@ -475,6 +495,9 @@ FIGURES = {
     "slabratetop": (slabratetop, "ns per open, and the slowdown"),
     "syscount": (syscount, "ns per system call, by default and with -L, and the slowdown"),
     "fsdist": (fsdist, "ns per read of a byte, and the slowdown"),
+    "futexctn": (futexctn, "ns per wait for a futex, and the slowdown"),
+    "klockstat": (klockstat, "ns per wait for a lock of the kernel, and the slowdown"),
+    "oomkill": (oomkill, "ns per process that is killed, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "exitsnoop": (exitsnoop, "the same, of their ends"),

@@ -137,6 +137,14 @@ def softirqs():
     return sum(int(word) for line in Path("/proc/softirqs").read_text().splitlines()[1:] for word in line.split()[1:])
 
 
+def interrupts():
+    """Interrupts of devices so far, those that have handlers."""
+    lines = Path("/proc/interrupts").read_text().splitlines()
+    cpus = len(lines[0].split())
+    rows = (line.split() for line in lines[1:])
+    return sum(sum(int(n) for n in row[1:cpus + 1]) for row in rows if row[0].rstrip(":").isdigit())
+
+
 def block_requests():
     """Requests completed on all disks that have request queues (others make no request, and no event)."""
     total = 0

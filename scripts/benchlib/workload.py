@@ -146,6 +146,37 @@ class Opens(Workload):
         return Ran(told["bulk_ns"] / 1e9, count, count)
 
 
+class Waits(Workload):
+    """A thread that waits for a futex by the call that peers see, and another one that wakes it: a workload of the tests."""
+
+    unit = "wait"
+
+    def __init__(self, waiter, count=20_000):
+        self._waiter, self._count = waiter, count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        told = json.loads(run_program([self._waiter, "--only", "woken", "--op", "wait", "--count", str(count)]).splitlines()[-1])
+        return Ran(told["waited_ns"] / 1e9, told["waits"], told["waits"])
+
+
+class Contention(Workload):
+    """A thread that waits for locks of the kernel, which another one holds: a workload of the tests."""
+
+    unit = "wait"
+
+    def __init__(self, contender, rounds=1_000):
+        self._contender, self._rounds = contender, rounds
+
+    def run(self, share=1.0):
+        rounds = max(1, int(self._rounds * share))
+        told = json.loads(run_program([self._contender, "--ms", "0", "--rounds", str(rounds)]).splitlines()[-1])
+        if not told["counted"]:
+            raise Unusable("this kernel does not say how often a lock is waited for")
+        waited = told["pipe"]["waited_ns"] + told["file"]["waited_ns"]
+        return Ran(waited / 1e9, told["contention_ends"], told["waits"])
+
+
 class Execs(Workload):
     """A storm of processes that are forked, run a program that does nothing, and end; one after another on each CPU."""
 
@@ -318,3 +349,31 @@ class Writes(Workload):
 
     def close(self):
         self._file.unlink(missing_ok=True)
+
+
+class Interrupts(Writes):
+    """The same, by the interrupts of devices; the disk's are most of them."""
+
+    unit = "interrupt"
+
+    def run(self, share=1.0):
+        before = kernel.interrupts()
+        ran = super().run(share)
+        # Of the machine's they must be most, as all are seen: the requests are those of one process.
+        seen = kernel.interrupts() - before
+        return Ran(ran.seconds, seen, min(seen, ran.own))
+
+
+class Kills(Workload):
+    """Processes that are killed, as their memory cgroup has no memory left: a workload of the tests."""
+
+    unit = "kill"
+
+    def __init__(self, reclaim, count=20):
+        self._reclaim, self._count = reclaim, count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        start = time.monotonic()
+        told = json.loads(run_program([self._reclaim, "--memcg", "--kills", str(count)]).splitlines()[-1])
+        return Ran(time.monotonic() - start, told["memcg"]["oom_kill"], count)

@@ -56,7 +56,7 @@ class AggregateReporter : public Reporter {
 
   void size_maps(Session& s) override {
     if (auto* map = s.map(report_.map); map && keyed_) size_for_keys(s, map);
-    if (stacks_.empty()) return;
+    if (!has_stacks()) return;
     StackNames::size_maps(s);
     if (auto* map = s.map("stacks")) size_for_stacks(s, map);
   }
@@ -112,7 +112,7 @@ class AggregateReporter : public Reporter {
     totals_.sum(totals.data(), totals.size());
     AggregateReading reading{rows, rows_, totals, iso_time(now)};
     layout_->show(s, reading);
-    if (!stacks_.empty()) names_.next_report();
+    if (has_stacks()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
   }
 
@@ -206,17 +206,21 @@ class AggregateReporter : public Reporter {
     return events;
   }
 
+  bool has_stacks() const { return !stacks_.empty() || report_.callers; }
+
   void configure_stacks(Session& s) {
     for (auto& f : report_.fields)
       if (is_stack(f) && s.config.holds(f.shown_with) && s.config.holds(f.only_with))
         stacks_.push_back(&f);
-    if (stacks_.empty()) return;
+    if (!has_stacks()) return;
     auto has = [&](std::string_view key) {
       return std::any_of(stacks_.begin(), stacks_.end(), [&](auto* f) { return f->key == key; });
     };
     set_variable(s, "stack_kernel", has("kernel_stack"));
     set_variable(s, "stack_user", has("user_stack"));
-    names_.configure(s, {.modules = s.config.given("verbose")}, has("user_stack"));
+    names_.configure(s, {.modules = s.config.given("verbose"), .places = report_.callers},
+                     has("user_stack"));
+    if (report_.callers) set_lock_code(s);
     s.names.context.stack_of = [this, &s](std::uint64_t id, std::optional<std::uint32_t> process) {
       auto& named =
           process ? names_.user(s, id, static_cast<pid_t>(*process)) : names_.kernel(s, id);
@@ -229,6 +233,17 @@ class AggregateReporter : public Reporter {
         frames.push_back(marks);
       return frames;
     };
+  }
+
+  static void set_lock_code(Session& s) {
+    auto code = lock_code();
+    set_variable(s, "sched_code", &code.sched, sizeof code.sched);
+    set_variable(s, "spin_code", &code.spin, sizeof code.spin);
+    set_variable(s, "mmap_code", &code.mmap, sizeof code.mmap);
+    if (!code.sched.end)
+      s.limits.emplace_back(
+          "callers of locks are not known (/proc/kallsyms hides addresses; CAP_SYSLOG or root sees "
+          "them)");
   }
 
   /// Counts the row's events by what is wrong with its stacks.

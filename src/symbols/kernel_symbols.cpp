@@ -250,6 +250,28 @@ InterruptCode interrupt_code(const std::string& path) {
   return code;
 }
 
+LockCode lock_code(const std::string& path) {
+  LockCode code;
+  const Fd fd = open_symbols(path);
+  if (!fd) return code;
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  for (std::string_view text; lines.next(text);) {
+    Line line{};
+    if (lines.truncated() || !parse(text, line) || line.address == 0) continue;
+    if (line.name == "__sched_text_start") code.sched.begin = line.address;
+    if (line.name == "__sched_text_end") code.sched.end = line.address;
+    if (line.name == "__lock_text_start") code.spin.begin = line.address;
+    if (line.name == "__lock_text_end") code.spin.end = line.address;
+    if (line.name.starts_with("__mmap_lock_do_trace_")) {
+      if (code.mmap.begin == 0) code.mmap.begin = line.address;
+      code.mmap.end = 0;  // until the function behind the last of them
+    } else if (code.mmap.begin != 0 && code.mmap.end == 0) {
+      code.mmap.end = line.address;
+    }
+  }
+  return code;
+}
+
 std::size_t KernelSymbols::size() const { return impl_->functions; }
 
 }  // namespace coretap

@@ -18,7 +18,7 @@ struct waiter_waitv {
 };
 
 static uint64_t count = 20, timeout_ms = 2;
-static const char *only;
+static const char *only, *op;
 static uint32_t words[8];
 static volatile uint64_t interrupted;
 static pid_t main_tid;
@@ -184,7 +184,7 @@ static bool wanted(const struct way *w)
 	static int lacks[2] = {-1, -1};
 	int *l = &lacks[w->word == 4];
 
-	if (only && strcmp(only, w->result))
+	if ((only && strcmp(only, w->result)) || (op && strcmp(op, w->op)))
 		return false;
 	if (!w->may_lack)
 		return true;
@@ -231,6 +231,7 @@ int main(int argc, char **argv)
 		{"count", WL_NUM, &count, "N", "waits of each kind"},
 		{"ms", WL_NUM, &timeout_ms, "T", "milliseconds of waits that time out"},
 		{"only", WL_STR, &only, "RESULT", "woken, timeout, changed or interrupted"},
+		{"op", WL_STR, &op, "NAME", "wait, wait_bitset, waitv, futex_wait or lock_pi"},
 		{0},
 	};
 	struct sigaction action = {.sa_handler = on_signal};

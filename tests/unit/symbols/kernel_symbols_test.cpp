@@ -90,6 +90,30 @@ TEST(KernelSymbols, SaysWhatCannotBeRead) {
   EXPECT_FALSE(empty.load());
 }
 
+TEST(LockCode, RangesByTheirMarks) {
+  symbols::test::ScratchDirectory scratch;
+  auto code = lock_code(scratch.write("kallsyms",
+                                      "ffffffff81000000 T _stext\n"
+                                      "ffffffff81000100 T __mmap_lock_do_trace_released\n"
+                                      "ffffffff81000200 T __mmap_lock_do_trace_start_locking\n"
+                                      "ffffffff81000300 T vma_mark_detached\n"
+                                      "ffffffff81000400 T something_else\n"
+                                      "ffffffff82000000 T __sched_text_start\n"
+                                      "ffffffff82000000 T mutex_lock\n"
+                                      "ffffffff82000800 T __sched_text_end\n"
+                                      "ffffffff82000900 T __lock_text_start\n"
+                                      "ffffffff82000a00 T __lock_text_end\n"));
+  EXPECT_EQ(code.mmap.begin, 0xffffffff81000100u);
+  EXPECT_EQ(code.mmap.end, 0xffffffff81000300u);
+  EXPECT_EQ(code.sched.begin, 0xffffffff82000000u);
+  EXPECT_EQ(code.sched.end, 0xffffffff82000800u);
+  EXPECT_EQ(code.spin.begin, 0xffffffff82000900u);
+  EXPECT_EQ(code.spin.end, 0xffffffff82000a00u);
+  auto hidden = lock_code(scratch.write("hidden", "0000000000000000 T __sched_text_start\n"));
+  EXPECT_EQ(hidden.sched.begin, 0u);
+  EXPECT_EQ(lock_code("/nonexistent/kallsyms").sched.end, 0u);
+}
+
 TEST(KernelSymbols, ReadsTheRunningKernel) {
   KernelSymbols kernel;
   if (const auto result = kernel.load(); !result) GTEST_SKIP() << result.error().why;

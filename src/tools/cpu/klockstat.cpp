@@ -1,0 +1,170 @@
+// klockstat: locks of the kernel, by the code that takes them: time waited for them, or held.
+#include "cpu/klockstat.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "klockstat.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<klockstat_bpf>;
+using Key = klockstat_key;
+using Sums = klockstat_sums;
+using Line = Row<Key, Sums>;
+
+namespace {
+
+std::uint64_t average(const Line& l) {
+  return l.value.total_ns / std::max<std::uint64_t>(l.value.count, 1);
+}
+
+std::string caller(const Line& l, const FieldContext& context) {
+  auto frames = context.frames_of(l.key.stack, std::nullopt);
+  return frames.empty() ? "[unknown]" : frames.front();
+}
+
+/// As `perf lock contention` names them.
+std::string kind(const Line& l) {
+  constexpr std::uint32_t kSpins = 1, kRead = 2, kWrite = 4, kRt = 8, kPercpu = 16, kMutex = 32;
+  auto flags = l.key.flags;
+  if (flags & kMutex) return "mutex";
+  if (flags & kRt) return "rtmutex";
+  std::string side = flags & kRead ? ":R" : flags & kWrite ? ":W" : "";
+  if (flags & kPercpu) return "pcpu-sem" + side;
+  if (side.empty()) return "spinlock";
+  return (flags & kSpins ? "rwlock" : "rwsem") + side;
+}
+
+bool wanted_caller(const Line& l, const FieldContext& context) {
+  return !context.config || caller(l, context).starts_with(context.config->text("caller"));
+}
+
+Result<void> take_lock(Config& c, std::string_view text) {
+  auto digits = text.starts_with("0x") ? text.substr(2) : std::string_view();
+  std::uint64_t address = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    return Error{fmt::format("--lock: '{}' is no address", text),
+                 {},
+                 "give it in hexadecimal, as --per-lock shows it: 0xffff8881003d8a00",
+                 kUsage};
+  c.set(setting(&Opt::only_lock), address);
+  return {};
+}
+
+AggregateReport report_of(std::string_view count_doc, const std::string_view (&titles)[3]) {
+  return table<Key, Sums>(
+             "times",
+             {derived<Line, caller>("caller", "Caller", as::wide(as::text, -37),
+                                    "function that took the lock, and where in it"),
+              derived<Line, kind>("lock_type", "TYPE", as::wide(as::text, -10), "kind of lock"),
+              of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the lock")
+                  .only("per-lock"),
+              of_key<Line, &Key::tid>("tid", "Tid", as::pid, "thread").only("per-thread"),
+              of_key<Line, &Key::comm>("comm", "Comm", as::comm, "its name").only("per-thread"),
+              derived<Line, average>("average_ns", titles[0], as::wide(as::microseconds, 14),
+                                     "total by count"),
+              of_value<Line, &Sums::count>("count", "Count", as::pages, count_doc),
+              of_value<Line, &Sums::longest>("max_ns", titles[1], as::wide(as::microseconds, 14),
+                                             "the longest of the interval"),
+              of_value<Line, &Sums::total_ns>("total_ns", titles[2], as::wide(as::microseconds, 16),
+                                              "all of them"),
+              kernel_stack_of<Line, &Key::stack>().with("stacks")},
+             "total_ns,count")
+      .with_largest<&Sums::longest>()
+      .timed_with("timestamp")
+      .with_callers()
+      .only<Line, wanted_caller>();
+}
+
+AggregateReport waits() {
+  std::string_view titles[] = {"Avg Wait(us)", "Max Wait(us)", "Total Wait(us)"};
+  return report_of("waits", titles)
+      .sorted_also_by({{"acq_max", "max_ns"}, {"acq_total", "total_ns"}, {"acq_count", "count"}});
+}
+
+AggregateReport holds() {
+  std::string_view titles[] = {"Avg Hold(us)", "Max Hold(us)", "Total Hold(us)"};
+  return report_of("releases", titles)
+      .sorted_also_by({{"hld_max", "max_ns"}, {"hld_total", "total_ns"}, {"hld_count", "count"}});
+}
+
+Option also(Option option, std::string_view alias) {
+  option.alias = alias;
+  return option;
+}
+
+}  // namespace
+
+TOOL(klockstat) {
+  return {
+      .name = "klockstat",
+      .summary = "waits for kernel locks by caller, or how long locks are held",
+      .description =
+          "Waits for the kernel's locks, by the code that waited and the kind of lock: mutexes, "
+          "reader/writer semaphores, spinlocks, reader/writer spinlocks, per-CPU semaphores and "
+          "real-time mutexes. Only a lock that another task or CPU holds is waited for, and costs "
+          "the tool anything; of a spinlock's waiters the kernel shows those behind the first. "
+          "Where the kernel has no tracepoints for this (before 5.19), only waits for mutexes and "
+          "reader/writer semaphores are seen.\n\n"
+          "With --holds the tool shows the other half instead: how long mutexes and semaphores are "
+          "held, by the code that took them. That needs a program on each function that takes or "
+          "releases one. A kernel that allows no such programs shows the holds of mmap_lock only; "
+          "TYPE is then rwsem as well.\n\n"
+          "Filters by task are about the task that waits, or takes the lock; in an interrupt, the "
+          "one that was interrupted.",
+      .overhead =
+          "two hooks and a kernel stack per wait. With --holds two hooks and a stack for each "
+          "acquisition of a lock, many of which take no time: a busy system becomes slower",
+      .examples = {{"klockstat", "the waits until Ctrl-C"},
+                   {"klockstat -n 10 -i 1", "the ten callers that waited longest, each second"},
+                   {"klockstat -s 5 -p 181", "five frames of each caller; process 181"},
+                   {"klockstat -c pipe_ -S acq_count", "callers whose names start so, by count"},
+                   {"klockstat --holds -d 10", "how long locks are held"},
+                   {"klockstat --per-lock", "by the address of the lock too"}},
+      .questions = {{"Which kernel locks are contended?", "klockstat -d 10"},
+                    {"Which kernel code holds locks for long?", "klockstat --holds -d 10"}},
+      .differs = {{Difference::both,
+                   "Waits are shown, or with --holds holds; peers show both at once, and have a "
+                   "program on each acquisition for that. An acquisition that had not to wait is "
+                   "no wait; peers count it."},
+                  {Difference::libbpf_tools,
+                   "-L takes the address of a lock, not a name. -s gives frames in all."}},
+      .object = skeleton<klockstat_bpf>(),
+      .options = joined(
+          {{flag(0, "holds", "how long locks are held, instead of waits"),
+            value('c', "caller", "PREFIX", "only callers whose names start so",
+                  [](Config&, std::string_view) -> Result<void> { return {}; }),
+            value('L', "lock", "ADDR", "only the lock at this address", take_lock),
+            also(shared::top('n'), "locks"),
+            number('s', "stacks", "FRAMES", "frames of each caller that are compared and shown",
+                   Range{.least = 1, .most = 100}, setting(&Opt::caller_frames)),
+            shared::sort('S'), shared::duration('d'), shared::interval(),
+            flag('R', "reset", "each report is about its interval (always so)"),
+            shared::timestamp(), flag('P', "per-thread", "by thread too", setting(&Opt::by_thread)),
+            flag(0, "per-lock", "by the address of the lock too", setting(&Opt::by_lock)),
+            shared::max_keys(), shared::stack_storage()},
+           {shared::pid(), shared::tid(), shared::uid(0), shared::comm(), shared::cgroup(0)}}),
+      .hooks =
+          {{"waits",
+            {{{"on_begin", "on_end"}},
+             // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): macros make the names
+             {{KLOCK_WAITS(KLOCK_ENTRIES) KLOCK_WAITS(KLOCK_RETURNS)},
+              {},
+              "only waits for mutexes and reader/writer semaphores are seen"}},
+            "!holds"},
+           {"holds",
+            {{{KLOCK_TAKES(KLOCK_RETURNS)
+                   KLOCK_RELEASES(KLOCK_ENTRIES) "on_downgrade_write_return"}},
+             {{"on_mmap_acquired", "on_mmap_released"}, {}, "only holds of mmap_lock are seen"}},
+            "holds"}},
+      .maps = {{"held", MapSize::objects, "holds"}},
+      .report = waits(),
+      .other_reports = {{"holds", holds()}},
+      .announce = "Tracing kernel locks",
+  };
+}
