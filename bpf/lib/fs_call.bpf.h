@@ -25,6 +25,7 @@ struct fs_call {
 	u64 end;
 	u64 latency;
 	struct file *file;
+	struct file_system_type *known; /* the one of `type` */
 	struct fs_type type;
 	u32 fd;
 	u32 index;
@@ -102,42 +103,47 @@ inline_ bool fs_type_wanted(const struct fs_type *type)
 	return false;
 }
 
-/* Is it a file or directory of a file system that is wanted? */
-inline_ bool fs_wants(struct fs_call *call, struct file *file)
+/* Of a file or directory; NULL: of anything else, or of what cannot be mounted. */
+inline_ struct file_system_type *fs_type_of(struct file *file)
 {
 	struct super_block *sb;
 	struct inode *inode;
 	u32 mode;
 
 	if (!file)
-		return false;
+		return NULL;
 	inode = BPF_CORE_READ(file, f_inode);
 	mode = BPF_CORE_READ(inode, i_mode) & MODE_FORMAT;
 	if (mode != MODE_REGULAR && mode != MODE_DIRECTORY)
-		return false;
+		return NULL;
 	sb = BPF_CORE_READ(inode, i_sb);
-	if (BPF_CORE_READ(sb, s_flags) & SB_NOUSER)
-		return false;
-	call->type = (struct fs_type){};
-	bpf_probe_read_kernel_str(&call->type, sizeof(call->type), BPF_CORE_READ(sb, s_type, name));
-	return fs_type_wanted(&call->type);
+	return BPF_CORE_READ(sb, s_flags) & SB_NOUSER ? NULL : BPF_CORE_READ(sb, s_type);
 }
 
-inline_ bool fs_wants_fd(struct fs_call *call, u32 fd)
+/* Most of a task's files are of one type. */
+inline_ bool fs_wants(struct fs_call *call, struct file_system_type *type)
 {
-	call->fd = fd;
-	call->file = current_file(fd);
-	return fs_wants(call, call->file);
+	if (!type)
+		return false;
+	if (type != call->known) {
+		call->known = type;
+		call->type = (struct fs_type){};
+		bpf_probe_read_kernel_str(&call->type, sizeof(call->type),
+					  BPF_CORE_READ(type, name));
+	}
+	return fs_type_wanted(&call->type);
 }
 
 /* At sys_enter. */
 inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 {
 	bool compat = call_is_compat(regs);
-	u32 index = call_index(number, compat);
+	u32 index = call_index(number, compat), fd;
 	enum fs_operation operation = fs_operation_of(index);
 	enum file_call moves = file_call_of(index);
 	bool two = moves == FILE_SENDFILE || moves == FILE_SPLICE;
+	struct file_system_type *type = NULL;
+	struct file *file = NULL;
 	struct fs_call *call;
 	u64 args[6];
 
@@ -146,20 +152,31 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 	call_arguments(regs, compat, args);
 	if (operation == FS_GETATTR && fs_by_path(index, args))
 		return;
+	fd = two ? fd_read(moves, args) : args[0];
+	if (operation != FS_OPEN) {
+		file = current_file(fd);
+		type = fs_type_of(file);
+		if (!type && !two)
+			return; /* a pipe, a socket, a terminal */
+	}
 	call = current_slot(true);
 	if (!call)
 		return;
 	call->start = 0;
-	call->index = index;
-	call->operation = operation;
-	if (operation != FS_OPEN && !fs_wants_fd(call, two ? fd_read(moves, args) : args[0])) {
-		/* Of two files the one that is read, if it is a file. */
+	if (operation != FS_OPEN && !fs_wants(call, type)) {
+		/* Of two files the one that is read, if it is wanted. */
 		if (!two)
 			return;
-		call->operation = FS_WRITE;
-		if (!fs_wants_fd(call, fd_written(moves, args)))
+		operation = FS_WRITE;
+		fd = fd_written(moves, args);
+		file = current_file(fd);
+		if (!fs_wants(call, fs_type_of(file)))
 			return;
 	}
+	call->index = index;
+	call->operation = operation;
+	call->fd = fd;
+	call->file = file;
 	call->start = bpf_ktime_get_ns();
 }
 
@@ -178,9 +195,13 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 		count(LEDGER_UNMATCHED);
 		return NULL;
 	}
-	if (call->operation == FS_OPEN && (result < 0 || !fs_wants_fd(call, result)))
+	if (call->operation != FS_OPEN)
+		return call;
+	if (result < 0)
 		return NULL;
-	return call;
+	call->fd = result;
+	call->file = current_file(result);
+	return fs_wants(call, fs_type_of(call->file)) ? call : NULL;
 }
 
 /*
