@@ -99,7 +99,8 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-/* include/linux/backing-dev-defs.h, fs/fs-writeback.c: the numbers of reasons differ among kernels */
+/* include/linux/backing-dev-defs.h, fs/fs-writeback.c: the numbers of reasons differ among kernels
+ */
 struct device {
 	unsigned int devt;
 };
