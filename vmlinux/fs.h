@@ -54,12 +54,12 @@ struct super_block {
 	unsigned long s_flags;
 };
 
-enum inode_state_flags_t {
+enum inode_state_flags_enum {
 	I_NEW = 1,
 };
 
 struct inode_state_flags {
-	enum inode_state_flags_t __state;
+	enum inode_state_flags_enum __state;
 };
 
 struct inode {

@@ -6,7 +6,11 @@
 
 SUMS(inodes, struct icstat_sums)
 
-/* 6.19 wrapped the flags into a structure; they were an enumeration since 6.13, before a number. */
+/* A structure in 7.2, an enumeration in 6.18, a number in 6.12 and before. */
+enum inode_state_flags_t {
+	INODE_STATE_NONE,
+};
+
 struct inode___enumerated {
 	enum inode_state_flags_t i_state;
 } __attribute__((preserve_access_index));
@@ -25,7 +29,7 @@ inline_ bool is_new(struct inode *inode)
 		return BPF_CORE_READ(inode, i_state.__state) & I_NEW;
 	if (bpf_core_field_exists(enumerated->i_state))
 		return BPF_CORE_READ(enumerated, i_state) & I_NEW;
-	/* 6.12 made it 32 bits, and this flag the first one. */
+	/* Where it has 32 bits, as in 6.12, this flag is the first one. */
 	return BPF_CORE_READ(number, i_state) &
 	       (bpf_core_field_size(number->i_state) == 8 ? 8 : I_NEW);
 }
