@@ -64,6 +64,7 @@ struct inode_state_flags {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned int i_flags;
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
 	unsigned long i_ino;
@@ -83,6 +84,7 @@ struct file_ra_state {
 
 struct file {
 	unsigned int f_mode;
+	unsigned int f_flags;
 	struct address_space *f_mapping;
 	struct inode *f_inode;
 	const struct path f_path;

@@ -2,7 +2,7 @@
 #ifndef CORETAP_FILETOP_H
 #define CORETAP_FILETOP_H
 
-#include "lib/shared.h"
+#include "lib/file_counts.h"
 
 struct filetop_key {
 	struct file_id file;
@@ -11,14 +11,6 @@ struct filetop_key {
 	__u32 mode;
 	__u32 pad;
 	char comm[COMM_LEN];
-};
-
-struct filetop_counts {
-	__u64 reads;
-	__u64 writes;
-	__u64 read_bytes;
-	__u64 write_bytes;
-	__u64 named; /* 1: its path was sent */
 };
 
 #endif

@@ -11,7 +11,11 @@
 #include "lib/path.bpf.h"
 #include "lib/syscall.bpf.h"
 
+#ifdef FILE_IO_OF_ALL /* what the tool shows is the kind of file */
+#define all_files true
+#else
 OPT(bool, all_files); /* not only regular ones */
+#endif
 OPT(bool, reads_only);
 OPT(bool, writes_only);
 
@@ -61,5 +65,24 @@ inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 num
 	}
 	return io->first.file || io->second.file;
 }
+
+/*
+ * add(struct file_io *, u64 bytes) is called for each file of a system call that succeeded. It is
+ * a function of its own, or there would be two copies of it.
+ */
+#define ON_FILE_IO(add)                                                       \
+	SEC("tp_btf/sys_exit")                                                \
+	int on_exit(u64 *ctx)                                                 \
+	{                                                                     \
+		struct pt_regs *regs = (void *)ctx[0];                        \
+		struct file_call_io io;                                       \
+		s64 bytes = ctx[1];                                           \
+                                                                              \
+		if (bytes < 0 || !file_call_io(&io, regs, call_number(regs))) \
+			return 0;                                             \
+		add(&io.first, bytes);                                        \
+		add(&io.second, bytes);                                       \
+		return 0;                                                     \
+	}
 
 #endif

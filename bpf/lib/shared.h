@@ -38,7 +38,8 @@ struct ledger {
 struct hist {
 	__u64 slots[HIST_SLOTS];
 	__u64 total;  /* of the values, in units */
-	__u64 pad[7]; /* whole cache lines: one struct per CPU */
+	__u64 named;  /* 1: the text of its key was sent */
+	__u64 pad[6]; /* whole cache lines: one struct per CPU */
 };
 
 /*

@@ -250,11 +250,16 @@ std::vector<Option> off_cpu() {
 }
 /// Which reads and writes of files count (bpf/lib/file_io.bpf.h).
 template <class Rodata>
-std::vector<Option> file_io() {
+Option all_files() {
   auto all = flag('a', "all", "not only regular files: sockets, pipes, devices too",
                   setting(&Rodata::all_files));
   all.alias = "all-files";
-  return {all, flag(0, "read-only", "only what is read", setting(&Rodata::reads_only)),
+  return all;
+}
+template <class Rodata>
+std::vector<Option> file_io() {
+  return {all_files<Rodata>(),
+          flag(0, "read-only", "only what is read", setting(&Rodata::reads_only)),
           flag(0, "write-only", "only what is written", setting(&Rodata::writes_only))};
 }
 /// Only files below this directory (Config::directory).

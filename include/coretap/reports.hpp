@@ -102,6 +102,9 @@ struct AggregateReport {
   /// Rows that no kernel program can judge; those that it refuses count as filtered. nullptr: all.
   bool (*wanted)(const void* row, const FieldContext& context) = nullptr;
 
+  /// Rows of which this is the same are one, with the key of the first. nullptr: each is a row.
+  Value (*one_row_for)(const void* row, const FieldContext& context) = nullptr;
+
   /// A line of text below the rows, about the counters of all of them.
   std::string (*total)(const void* counters) = nullptr;
 
@@ -196,6 +199,13 @@ struct AggregateReport {
   AggregateReport only() && {
     wanted = [](const void* row, const FieldContext& context) {
       return Wanted(*static_cast<const Line*>(row), context);
+    };
+    return std::move(*this);
+  }
+  template <class Line, Value (*What)(const Line&, const FieldContext&)>
+  AggregateReport one_row_for_each() && {
+    one_row_for = [](const void* row, const FieldContext& context) {
+      return What(*static_cast<const Line*>(row), context);
     };
     return std::move(*this);
   }

@@ -27,7 +27,10 @@ bool Config::holds(std::string_view condition) const {
 }
 
 bool Config::wants_path(std::string_view path) const {
-  if (directory.empty()) return true;
+  return directory.empty() || lies_below(path, directory);
+}
+
+bool Config::lies_below(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) &&
          (directory == "/" || (path.size() > directory.size() && path[directory.size()] == '/'));
 }

@@ -27,6 +27,8 @@ class Config {
   bool filters_tasks() const;
   /// Does the file lie below `directory`, or is there none?
   bool wants_path(std::string_view path) const;
+  /// Both absolute, without a slash at the end.
+  static bool lies_below(std::string_view path, std::string_view directory);
   /// The value of a number option.
   std::uint64_t number(std::string_view option, std::uint64_t otherwise) const;
   /// The value of an option as it was given; empty: it was not.

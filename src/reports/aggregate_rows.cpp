@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 namespace coretap {
@@ -59,6 +60,30 @@ std::vector<std::string> AggregateRows::since_last(Reading now, const Reading& l
   }
   sort(rows, context);
   return rows;
+}
+
+void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& context) const {
+  if (!report_.one_row_for) return;
+  std::map<Value, std::size_t> places;
+  std::vector<std::string> merged;
+  for (auto& row : rows) {
+    auto [found, first] =
+        places.try_emplace(report_.one_row_for(row.data(), context), merged.size());
+    if (first) {
+      merged.push_back(std::move(row));
+      continue;
+    }
+    auto* sum = merged[found->second].data() + report_.value_at;
+    for (std::size_t at = 0; at < report_.value_size; at += 8) {
+      std::uint64_t a = 0, b = 0;
+      memcpy(&a, sum + at, 8);
+      memcpy(&b, row.data() + report_.value_at + at, 8);
+      a += b;
+      memcpy(sum + at, &a, 8);
+    }
+  }
+  rows = std::move(merged);
+  sort(rows, context);
 }
 
 void AggregateRows::sort(std::vector<std::string>& rows, const FieldContext& context) const {

@@ -31,6 +31,8 @@ class AggregateRows {
   /// largest values by key.
   std::vector<std::string> since_last(Reading now, const Reading& largest,
                                       const FieldContext& context);
+  /// Adds up those that AggregateReport::one_row_for says are one.
+  void merge(std::vector<std::string>& rows, const FieldContext& context) const;
   /// Sorts rows again, after order() or reverse().
   void sort(std::vector<std::string>& rows, const FieldContext& context) const;
 

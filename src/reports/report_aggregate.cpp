@@ -106,6 +106,7 @@ class AggregateReporter : public Reporter {
           return rows_.counters(value, cpus);
         });
       s.ledger.shown += rows_.events() - before;
+      rows_.merge(rows, s.names.context);
       for (auto& row : rows) look_at_stacks(s, row);
     }
     std::vector<std::uint64_t> totals(report_.totals_size / 8);

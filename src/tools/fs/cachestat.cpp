@@ -1,33 +1,14 @@
 // cachestat: hits and misses of the page cache.
-#include "fs/cachestat.h"
-
 #include "base/files.hpp"
 #include "cachestat.skel.h"
+#include "coretap/page_cache.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 
 using namespace coretap;
-using Sums = cachestat_sums;
+using namespace coretap::page_cache;
 
 namespace {
-
-constexpr std::string_view kMarks =
-    "this kernel has no tracepoint for accesses: hits on mapped files are not seen, and repeated "
-    "reads of one page count once";
-
-std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
-
-// A fault's miss may be seen in one interval and the fault in the one before.
-std::uint64_t misses(const Sums& s) { return s.missed; }
-std::uint64_t hits(const Sums& s) { return less(s.accessed, s.missed); }
-// A page may be added in one interval and dirtied or wanted in the next.
-std::uint64_t read_ahead(const Sums& s) { return less(s.added, s.written + s.missed); }
-
-Value ratio(const Sums& s) {
-  auto all = hits(s) + misses(s);
-  if (!all) return {};  // nothing was wanted: no ratio
-  return static_cast<double>(hits(s)) / static_cast<double>(all);
-}
 
 std::uint64_t buffers_mb(const Sums&) { return memory_kb("Buffers") / 1024; }
 std::uint64_t cached_mb(const Sums&) { return memory_kb("Cached") / 1024; }
@@ -70,21 +51,14 @@ TOOL(cachestat) {
       .positionals = shared::interval_count(1),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
                   shared::cgroup()},
-      .hooks = {{"accesses",
-                 {{{"on_read", "on_map", "on_fault"}},
-                  {.programs = {"folio_accessed"}, .caveat = kMarks},
-                  {.programs = {"folio_accessed_kprobe"}, .caveat = kMarks},
-                  {.programs = {"page_accessed"}, .caveat = kMarks},
-                  {.programs = {"page_accessed_kprobe"}, .caveat = kMarks}}},
-                {"pages added", {{{"on_add"}}}},
-                {"pages dirtied", {{{"on_dirty_folio"}}, {{"on_dirty_page"}}}}},
+      .hooks = page_cache::hooks(),
       .report = sums<Sums>(
           "pages",
           {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page"),
            derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in"),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
-           derived<Sums, ratio>("hit_ratio", "HITRATIO", as::percent,
-                                "hits of all accesses, 0 to 1"),
+           derived<Sums, hit_ratio>("hit_ratio", "HITRATIO", as::percent,
+                                    "hits of all accesses, 0 to 1"),
            derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
                                      "block device pages in the cache"),
            derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number,

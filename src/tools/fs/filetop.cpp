@@ -2,6 +2,7 @@
 #include "fs/filetop.h"
 
 #include "cli/config.hpp"
+#include "coretap/file_counts.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "filetop.skel.h"
@@ -9,12 +10,10 @@
 using namespace coretap;
 using Opt = rodata_of<filetop_bpf>;
 using Key = filetop_key;
-using Counts = filetop_counts;
-using Line = Row<Key, Counts>;
+using Line = Row<Key, file_counts>;
 
 namespace {
 
-std::uint64_t bytes(const Line& l) { return l.value.read_bytes + l.value.write_bytes; }
 std::uint64_t inode(const Line& l) { return l.key.file.inode; }
 std::uint32_t device(const Line& l) { return l.key.file.dev; }
 std::string type(const Line& l) { return file_type(l.key.mode); }
@@ -51,6 +50,7 @@ TOOL(filetop) {
                    {"filetop -d /var/log", "only files below this directory"}},
       .questions = {{"Which files are read or written most?", "filetop"},
                     {"Which process writes to this directory?", "filetop -d /var/log -C 10"}},
+      .other_names = {{"scread", "--read-only"}},
       .differs = {{Difference::both,
                    "Bytes are those that calls returned. Peers add up the sizes that were "
                    "asked for, also of calls that fail, and trace two functions instead of all "
@@ -67,21 +67,12 @@ TOOL(filetop) {
                          {shared::max_keys()}}),
       .hooks = {{"system calls", {{{"on_exit"}}}}},
       .report =
-          table<Key, Counts>(
+          table<Key, file_counts>(
               "files",
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").with("json"),
                of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
-               of_value<Line, &Counts::reads>("reads", "READS", as::wide(as::number, 6),
-                                              "calls that read"),
-               of_value<Line, &Counts::writes>("writes", "WRITES", as::wide(as::number, 6),
-                                               "calls that wrote"),
-               of_value<Line, &Counts::read_bytes>("read_bytes", "R_Kb", as::wide(as::kilobytes, 7),
-                                                   "bytes read"),
-               of_value<Line, &Counts::write_bytes>("write_bytes", "W_Kb",
-                                                    as::wide(as::kilobytes, 7), "bytes written"),
-               derived<Line, bytes>("bytes", "BYTES", as::number, "bytes read and written")
-                   .with("json"),
+               counts_of_files<Line>(),
                derived<Line, type>("file_type", "T", as::wide(as::text, -1), "type of the file"),
                derived<Line, device>("device", "DEV", as::disk, "disk or device number of the file")
                    .with("json"),
@@ -90,8 +81,7 @@ TOOL(filetop) {
                derived<Line, file>("file", "FILE", as::rest, "path of the file")},
               "bytes,reads,writes", 20)
               .counted_by(2)
-              .sorted_also_by(
-                  {{"all", "bytes"}, {"rbytes", "read_bytes"}, {"wbytes", "write_bytes"}})
+              .sorted_also_by(words_of_peers_for_counts())
               .only<Line, below_directory>()
               .on_screen(),
       .announce = "Tracing reads and writes of files",

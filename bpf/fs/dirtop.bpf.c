@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* dirtop: reads and writes of files by their directory. */
+#include "lib/aggregate.bpf.h"
+#include "lib/file_counts.bpf.h"
+#include "lib/row_text.bpf.h"
+#include "fs/dirtop.h"
+
+TABLE(directories, struct dirtop_key, struct file_counts)
+
+static __noinline int add(struct file_io *io, u64 bytes)
+{
+	struct dirtop_key key = {};
+	struct file_counts *row;
+	struct file *file;
+
+	if (!io || !io->file)
+		return 0;
+	file = io->file;
+	inode_identity(&key.directory, BPF_CORE_READ(file, f_path.dentry, d_parent, d_inode));
+	row = directories_row(&key);
+	if (!row)
+		return 0;
+	file_count(row, io, bytes);
+	/* Of any file in it: the loader takes the name off. */
+	if (!row->named)
+		row->named = send_row_path(&key, sizeof(key), file);
+	return 0;
+}
+
+ON_FILE_IO(add)

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* filetype: reads and writes by process and type of file. */
+#define FILE_IO_OF_ALL
+#include "lib/aggregate.bpf.h"
+#include "lib/file_counts.bpf.h"
+#include "fs/filetype.h"
+
+TABLE(types, struct filetype_key, struct file_counts)
+
+static __noinline int add(struct file_io *io, u64 bytes)
+{
+	struct filetype_key key = {};
+	struct file_counts *row;
+
+	if (!io || !io->file)
+		return 0;
+	key.pid = current_tgid();
+	key.mode = io->mode & MODE_FORMAT;
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	row = types_row(&key);
+	if (row)
+		file_count(row, io, bytes);
+	return 0;
+}
+
+ON_FILE_IO(add)

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* fsrwstat: reads and writes by type of file system. */
+#define FILE_IO_OF_ALL
+#include "lib/aggregate.bpf.h"
+#include "lib/file_counts.bpf.h"
+#include "lib/row_text.bpf.h"
+#include "fs/fsrwstat.h"
+
+TABLE(types, struct fsrwstat_key, struct file_counts)
+
+static __noinline int add(struct file_io *io, u64 bytes)
+{
+	struct file_system_type *type;
+	struct fsrwstat_key key = {};
+	struct file_counts *row;
+	struct file *file;
+
+	if (!io || !io->file)
+		return 0;
+	file = io->file;
+	type = BPF_CORE_READ(file, f_inode, i_sb, s_type);
+	key.type = (u64)type;
+	row = types_row(&key);
+	if (!row)
+		return 0;
+	file_count(row, io, bytes);
+	if (!row->named)
+		row->named = send_row_name(&key.type, BPF_CORE_READ(type, name));
+	return 0;
+}
+
+ON_FILE_IO(add)

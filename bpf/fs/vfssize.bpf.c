@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* vfssize: sizes of reads and writes by process and file. */
+#include "lib/aggregate.bpf.h"
+#include "lib/file_io.bpf.h"
+#include "lib/row_text.bpf.h"
+#include "fs/vfssize.h"
+
+OPT(__u64, sizes_step);
+
+TABLE(sizes, struct vfssize_key, struct hist)
+
+static __noinline int add(struct file_io *io, u64 bytes)
+{
+	struct vfssize_key key = {};
+	struct hist *h;
+
+	if (!io || !io->file)
+		return 0;
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	file_identity(&key.file, io->file);
+	key.pid = current_tgid();
+	key.mode = io->mode & MODE_FORMAT;
+	key.write = io->write;
+	h = sizes_row(&key);
+	if (!h)
+		return 0;
+	hist_log2(h, bytes, 1, sizes_step);
+	if (!h->named)
+		h->named = send_row_path(&key, sizeof(key), io->file);
+	return 0;
+}
+
+ON_FILE_IO(add)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* writesync: writes by process, file and synchrony. */
+#include "lib/aggregate.bpf.h"
+#include "lib/file_io.bpf.h"
+#include "lib/row_text.bpf.h"
+#include "fs/writesync.h"
+
+#define FILE_DSYNC 010000  /* O_DSYNC */
+#define FILE_SYNC 04000000 /* what O_SYNC has beside it */
+#if defined(__TARGET_ARCH_arm64)
+#define FILE_DIRECT 0200000
+#else
+#define FILE_DIRECT 040000
+#endif
+#define CALL_SYNCS_DATA 2 /* RWF_DSYNC */
+#define CALL_SYNCS 4      /* RWF_SYNC */
+#define MOUNT_SYNC 16     /* SB_SYNCHRONOUS */
+#define INODE_SYNC 1      /* S_SYNC, chattr +S */
+
+TABLE(files, struct writesync_key, struct writesync_counts)
+
+static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
+{
+	struct writesync_key key = {};
+	struct writesync_counts *row;
+	struct inode *inode;
+	struct file *file;
+	u32 flags;
+
+	if (!io || !io->file || !io->write)
+		return 0;
+	file = io->file;
+	inode = BPF_CORE_READ(file, f_inode);
+	file_identity(&key.file, file);
+	key.pid = current_tgid();
+	key.mode = io->mode & MODE_FORMAT;
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	row = files_row(&key);
+	if (!row)
+		return 0;
+	flags = BPF_CORE_READ(file, f_flags);
+	if (flags & FILE_SYNC || call_flags & CALL_SYNCS)
+		__sync_fetch_and_add(&row->sync, 1);
+	else if (flags & FILE_DSYNC || call_flags & CALL_SYNCS_DATA ||
+		 BPF_CORE_READ(inode, i_flags) & INODE_SYNC ||
+		 BPF_CORE_READ(inode, i_sb, s_flags) & MOUNT_SYNC)
+		__sync_fetch_and_add(&row->dsync, 1);
+	else
+		__sync_fetch_and_add(&row->regular, 1);
+	if (flags & FILE_DIRECT)
+		__sync_fetch_and_add(&row->direct, 1);
+	__sync_fetch_and_add(&row->bytes, bytes);
+	if (!row->named)
+		row->named = send_row_path(&key, sizeof(key), file);
+	return 0;
+}
+
+/* pwritev2(fd, parts, count, position in two words, flags) */
+inline_ u32 flags_of_call(struct pt_regs *regs)
+{
+	bool compat = call_is_compat(regs);
+	u32 index = call_index(call_number(regs), compat);
+	u64 args[6];
+
+	if (index != CALL_PWRITEV2 && index != CALLS_COMPAT + CALL32_PREADV2 + 1)
+		return 0;
+	call_arguments(regs, compat, args);
+	return args[5];
+}
+
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	struct file_call_io io;
+	s64 bytes = ctx[1];
+	u32 flags;
+
+	if (bytes < 0 || !file_call_io(&io, regs, call_number(regs)))
+		return 0;
+	flags = flags_of_call(regs);
+	add(&io.first, bytes, flags);
+	add(&io.second, bytes, flags);
+	return 0;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Accesses to the page cache, and what had to be read in for them, by the running task. The tool
+ * says where a counter of struct page_cache_sums is: PAGE_CACHE_ADD(counter, n).
+ */
+#ifndef CORETAP_PAGE_CACHE_BPF_H
+#define CORETAP_PAGE_CACHE_BPF_H
+
+#include "lib/filter.bpf.h"
+#include "lib/mm.bpf.h"
+#include "lib/page_cache.h"
+#include "lib/program.bpf.h"
+
+/* What a task did last, to tell one access from its echoes. */
+struct last {
+	u64 read_mapping, read_first, read_last, read_calls;
+	u64 fault_mapping, fault_from, fault_to;
+	u64 missed_mapping, missed_index; /* a fault that had to read: it is tried again */
+	u64 fault_index;
+	u64 added_folio; /* not yet known to be a write's */
+	u64 added_mapping, added_index, added_pages;
+};
+
+TASK_SLOT(struct last);
+
+/*
+ * By mapping, the pages that were read in last and not accessed yet: the first access to one is a
+ * miss, the rest is read-ahead. Earlier ones are forgotten and count as found, as do those of files
+ * that the map has no room for.
+ */
+struct ahead {
+	u64 from, to;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct ahead);
+} ahead_of SEC(".maps");
+
+/* The running task's; NULL where it is not wanted. */
+inline_ struct last *wanted_slot(void)
+{
+	return keep_current() ? current_slot(true) : NULL;
+}
+
+/* What was added last was not for a write. */
+inline_ void keep_ahead(struct last *l)
+{
+	struct ahead *a, fresh;
+	u64 mapping;
+
+	if (!l->added_folio)
+		return;
+	l->added_folio = 0;
+	mapping = l->added_mapping;
+	a = bpf_map_lookup_elem(&ahead_of, &mapping);
+	if (a && a->to == l->added_index) {
+		a->to += l->added_pages;
+		return;
+	}
+	fresh.from = l->added_index;
+	fresh.to = l->added_index + l->added_pages;
+	bpf_map_update_elem(&ahead_of, &mapping, &fresh, BPF_ANY);
+}
+
+/* Pages from first to last are accessed, by this number of accesses. */
+inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
+{
+	struct ahead *a = bpf_map_lookup_elem(&ahead_of, &mapping);
+	u64 from, to;
+
+	if (!a)
+		return;
+	from = a->from > first ? a->from : first;
+	to = a->to <= last ? a->to : last + 1;
+	if (from >= to)
+		return;
+	a->from = to;
+	if (accesses > to - from)
+		accesses = to - from;
+	if (accesses)
+		PAGE_CACHE_ADD(missed, accesses);
+}
+
+/* Read calls of a task, where the kernel counts them (CONFIG_TASK_XACCT). */
+inline_ u64 read_calls(void)
+{
+	struct task_struct *t = current_task();
+
+	return bpf_core_field_exists(t->ioac.syscr) ? BPF_CORE_READ(t, ioac.syscr) : 0;
+}
+
+/*
+ * Fires for each batch with the range that is still to be read: the same end with a later start, in
+ * the same call, is the same read.
+ */
+SEC("tp_btf/mm_filemap_get_pages")
+int on_read(u64 *ctx)
+{
+	u64 mapping = ctx[0], first = ctx[1], last = ctx[2], calls;
+	struct last *l;
+	bool echo;
+
+	l = wanted_slot();
+	if (!l)
+		return 0;
+	calls = read_calls();
+	echo = l->read_mapping == mapping && l->read_last == last && first > l->read_first &&
+	       l->read_calls == calls;
+	l->read_calls = calls;
+	l->read_mapping = mapping;
+	l->read_first = first;
+	l->read_last = last;
+	if (last < first)
+		return 0;
+	if (!echo)
+		PAGE_CACHE_ADD(accessed, last - first + 1);
+	/* It fires when they are there, read in or found. */
+	keep_ahead(l);
+	access(mapping, first, last, last - first + 1);
+	return 0;
+}
+
+/* A fault that has read its page from the disk is taken a second time, and is one access. */
+inline_ bool tried_again(struct last *l, u64 mapping, u64 from, u64 to)
+{
+	bool again =
+		l->missed_mapping == mapping && from <= l->missed_index && l->missed_index <= to;
+
+	l->missed_mapping = 0;
+	return again;
+}
+
+/* Pages around a fault were mapped, mostly with the one wanted: one access. */
+SEC("tp_btf/mm_filemap_map_pages")
+int on_map(u64 *ctx)
+{
+	struct last *l;
+	bool again;
+
+	l = wanted_slot();
+	if (!l)
+		return 0;
+	l->fault_mapping = ctx[0];
+	l->fault_from = ctx[1];
+	l->fault_to = ctx[2];
+	again = tried_again(l, ctx[0], ctx[1], ctx[2]);
+	if (!again)
+		PAGE_CACHE_ADD(accessed, 1);
+	keep_ahead(l);
+	access(ctx[0], ctx[1], ctx[2], again ? 0 : 1);
+	return 0;
+}
+
+/* A fault that mapping around did not end, or that did not try it. */
+SEC("tp_btf/mm_filemap_fault")
+int on_fault(u64 *ctx)
+{
+	u64 mapping = ctx[0], index = ctx[1];
+	struct last *l;
+	bool echo;
+
+	l = wanted_slot();
+	if (!l)
+		return 0;
+	echo = l->fault_mapping == mapping && l->fault_from <= index && index <= l->fault_to;
+	echo |= tried_again(l, mapping, index, index);
+	l->fault_index = index;
+	l->fault_mapping = mapping;
+	l->fault_from = 1;
+	l->fault_to = 0; /* the next fault is another one */
+	if (!echo)
+		PAGE_CACHE_ADD(accessed, 1);
+	keep_ahead(l);
+	access(mapping, index, index, echo ? 0 : 1);
+	return 0;
+}
+
+inline_ int accessed(void *folio)
+{
+	u64 pages, index;
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	pages = folio_pages(folio);
+	PAGE_CACHE_ADD(accessed, pages);
+	l = current_slot(false);
+	if (l)
+		keep_ahead(l);
+	index = folio_index(folio);
+	access(folio_mapping(folio), index, index + pages - 1, pages);
+	return 0;
+}
+
+FUNC_ENTRY(folio_accessed, folio_mark_accessed, accessed((void *)arg[0]))
+FUNC_ENTRY(page_accessed, mark_page_accessed, accessed((void *)arg[0]))
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int on_add(u64 *ctx)
+{
+	struct folio *folio = (struct folio *)ctx[0];
+	u64 mapping, index, pages;
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	pages = folio_pages(folio);
+	PAGE_CACHE_ADD(added, pages);
+	l = current_slot(true);
+	if (!l)
+		return 0;
+	keep_ahead(l);
+	mapping = folio_mapping(folio);
+	index = folio_index(folio);
+	l->added_folio = (u64)folio;
+	l->added_mapping = mapping;
+	l->added_index = index;
+	l->added_pages = pages;
+	if (l->fault_mapping && l->fault_mapping == mapping) {
+		/* What a fault reads in and then dirties was a miss all the same. */
+		keep_ahead(l);
+		l->missed_mapping = mapping;
+		l->missed_index = l->fault_index;
+		if (index <= l->fault_index && l->fault_index < index + pages)
+			PAGE_CACHE_ADD(missed, 1);
+	}
+	return 0;
+}
+
+/* write() dirties what it has just added; the first write to a page that was there is a hit. */
+inline_ int dirtied(void *folio)
+{
+	u64 pages;
+	struct last *l;
+
+	if (!keep_current())
+		return 0;
+	pages = folio_pages(folio);
+	PAGE_CACHE_ADD(dirtied, pages);
+	l = current_slot(false);
+	if (l && l->added_folio == (u64)folio) {
+		l->added_folio = 0;
+		l->fault_mapping = 0;
+		PAGE_CACHE_ADD(written, pages);
+	}
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int on_dirty_folio(u64 *ctx)
+{
+	return dirtied((void *)ctx[0]);
+}
+
+SEC("tp_btf/writeback_dirty_page")
+int on_dirty_page(u64 *ctx)
+{
+	return dirtied((void *)ctx[0]);
+}
+
+#endif

@@ -1,0 +1,147 @@
+// dirtop: the directories whose files are read and written most.
+#include "fs/dirtop.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/file_counts.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "dirtop.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<dirtop_bpf>;
+using Key = dirtop_key;
+using Line = Row<Key, file_counts>;
+
+namespace {
+
+struct Roots {
+  std::vector<std::string> paths;  ///< the longest first
+};
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// One pattern, as of a shell, or path.
+Result<void> add_roots(Roots& roots, const std::string& pattern) {
+  glob_t found{};
+  std::unique_ptr<glob_t, decltype(&globfree)> owner(&found, globfree);
+  bool any = false;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; i++) {
+      std::unique_ptr<char, decltype(&free)> path(realpath(found.gl_pathv[i], nullptr), free);
+      if (!path || !is_directory(path.get())) continue;
+      roots.paths.emplace_back(path.get());
+      any = true;
+    }
+  if (any) return {};
+  return Error{fmt::format("--root-directories: '{}' is not a directory", pattern), {}, {}, kUsage};
+}
+
+Result<void> take_roots(Config& c, std::string_view text) {
+  auto& roots = c.own<Roots>();
+  while (true) {
+    auto word = text.substr(0, text.find(','));
+    if (auto added = add_roots(roots, std::string(word)); !added) return added;
+    if (word.size() == text.size()) break;
+    text.remove_prefix(word.size() + 1);
+  }
+  std::stable_sort(roots.paths.begin(), roots.paths.end(),
+                   [](auto& a, auto& b) { return a.size() > b.size(); });
+  return {};
+}
+
+/// "/var/log/messages", 1 -> "/var"
+std::string cut_to_depth(std::string path, std::uint64_t depth) {
+  std::size_t at = 0;
+  for (; depth && at != path.npos; depth--) at = path.find('/', at + 1);
+  return at == path.npos ? path : path.substr(0, std::max<std::size_t>(at, 1));
+}
+
+/// The directory that the row counts for; none: of no directory, or of none that is asked for.
+Value directory(const Line& l, const FieldContext& context) {
+  auto* path = context.row_text(l.key);
+  if (!path || path->find('/') == path->npos) return {};
+  auto& roots = context.config->own<Roots>().paths;
+  for (auto& root : roots)
+    if (Config::lies_below(*path, root)) return root;
+  if (!roots.empty()) return {};
+  auto parent = path->substr(0, std::max<std::size_t>(path->rfind('/'), 1));
+  return cut_to_depth(parent, context.config->number("depth", UINT64_MAX));
+}
+
+bool wanted(const Line& l, const FieldContext& context) {
+  return context.config->own<Roots>().paths.empty() ||
+         !std::holds_alternative<std::monostate>(directory(l, context));
+}
+
+}  // namespace
+
+TOOL(dirtop) {
+  auto roots = value('d', "root-directories", "DIRS",
+                     "a row for each of these directories, with all that is below it: paths or "
+                     "patterns such as '/home/*', separated by commas",
+                     take_roots, Complete::directory);
+  roots.adds_up = true;
+  return {
+      .name = "dirtop",
+      .summary = "reads and writes by directory, as a screen",
+      .description =
+          "System calls that read regular files and write to them, by the directory that the files "
+          "are in, with the bytes that they returned: read, write, their p and v forms, sendfile, "
+          "splice, copy_file_range. PATH is the path as the process sees it that was first seen to "
+          "use the directory; - are files in no directory (memfd).\n\n"
+          "With --depth, directories below the given depth count for their parent at that depth. "
+          "With -d, all files below a given directory count for it, and other files do not count; "
+          "of given directories within each other it is the innermost one.\n\n"
+          "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
+          "what the kernel does itself.",
+      .overhead =
+          "a hook on every system call; calls that do not read or write files cost it some tens "
+          "of nanoseconds",
+      .examples = {{"dirtop", "redrawn every second; q ends"},
+                   {"dirtop --depth 1 -C 5 2", "two reports by the directories of the root"},
+                   {"dirtop -d '/home/*'", "a row for each home directory"},
+                   {"dirtop -d /var/log,/srv -s writes", "two directories, the most writes first"},
+                   {"dirtop -p 181", "what process 181 reads and writes"}},
+      .questions = {{"Which directory's files are read or written most?", "dirtop"},
+                    {"Which user's files are written to?", "dirtop -d '/home/*' -C 10 1"}},
+      .differs = {{Difference::bcc,
+                   "-d may be left out. What counts is below the given directories by its path, "
+                   "at any depth; there inode numbers are compared, without the device, of 50 "
+                   "levels. Bytes are those that calls returned, and all calls that read or "
+                   "write files are traced, not two functions."}},
+      .object = skeleton<dirtop_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = joined({shared::screen(),
+                         {roots, number(0, "depth", "N",
+                                        "directories of at most N components: what is in deeper "
+                                        "ones counts for these",
+                                        Range{0, 4096}, Setting{})},
+                         shared::task_filters(),
+                         {shared::max_keys()}}),
+      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .report = table<Key, file_counts>("directories",
+                                        {counts_of_files<Line>(),
+                                         derived<Line, directory>("directory", "PATH", as::rest,
+                                                                  "path of the directory")},
+                                        "bytes,reads,writes", 20)
+                    .counted_by(2)
+                    .sorted_also_by(words_of_peers_for_counts())
+                    .only<Line, wanted>()
+                    .one_row_for_each<Line, directory>()
+                    .on_screen(),
+      .announce = "Tracing reads and writes of files",
+      .exclusive = {{"root-directories", "depth"}},
+  };
+}

@@ -1,0 +1,62 @@
+// vfssize: sizes of reads and writes, as histograms by process and file.
+#include "fs/vfssize.h"
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "vfssize.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<vfssize_bpf>;
+using Key = vfssize_key;
+
+namespace {
+
+constexpr std::string_view kOperations[] = {"R", "W"};
+
+std::uint64_t inode(const Key& k) { return k.file.inode; }
+Value file(const Key& k, const FieldContext& context) {
+  auto* path = context.row_text(k);
+  return path ? Value(file_name(k.mode, inode(k), *path)) : Value();
+}
+
+}  // namespace
+
+TOOL(vfssize) {
+  return {
+      .name = "vfssize",
+      .summary = "sizes of reads and writes, as histograms by process and file",
+      .description =
+          "Bytes that each system call has read from a file or written to it, as one log2 histogram "
+          "for each process, file and operation (R, W): read, write, their p and v forms, sendfile, "
+          "splice, copy_file_range. The first range has the calls that returned 0 bytes, as at the "
+          "end of a file, and 1. The file is named by the path as the process sees it; one that is "
+          "in no directory has the name that /proc/PID/fd gives it.\n\n"
+          "A call with several buffers (readv, writev) is one value. Calls that fail do not count. "
+          "Not seen: I/O by mappings (mmap), by io_uring and AIO, and what the kernel does itself.",
+      .overhead =
+          "a hook on every system call; calls that do not read or write files cost it some tens "
+          "of nanoseconds",
+      .examples = {{"vfssize", "regular files, until Ctrl-C"},
+                   {"vfssize -a -p 181", "sockets and pipes too, of process 181"},
+                   {"vfssize --write-only --comm postgres 10 1",
+                    "what postgres writes, 10 seconds"},
+                   {"vfssize -- grep -r word /usr/share/doc", "of one command"}},
+      .questions = {{"Does a program read or write in small pieces?", "vfssize -p 181"}},
+      .object = skeleton<vfssize_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined({{shared::timestamp()},
+                         shared::file_io<Opt>(),
+                         shared::task_filters(),
+                         {shared::max_keys()}}),
+      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .report =
+          histogram<Key>("sizes", "bytes per call",
+                         {field<&Key::comm>("comm", "comm", as::comm, "command name of the thread"),
+                          field<&Key::pid>("pid", "pid", as::pid, "process"),
+                          named<&Key::write, kOperations>("operation", "operation", as::text,
+                                                          "R: read, W: write"),
+                          derived<Key, file>("file", "file", as::rest, "path of the file")})
+              .scaled({unit::bytes, 1}),
+      .announce = "Tracing sizes of reads and writes",
+  };
+}
