@@ -27,6 +27,7 @@
 #include "block.h"
 #include "net.h"
 #include "trace.h"
+#include "virtio.h"
 
 #pragma clang attribute pop
 

@@ -140,12 +140,16 @@ static struct diskstats diskstats_of(const struct disk *disk)
 
 static void set_scheduler(const struct disk *disk)
 {
-	char file[WL_PATH + 64];
+	char file[WL_PATH + 64], text[256], chosen[64];
 
 	snprintf(file, sizeof(file), "%s/queue/scheduler", disk->sysfs);
 	wl_undo(WL_UNDO_WRITE, 0, file, "none");
 	if (!wl_write_file(file, scheduler))
 		wl_die(WL_CANNOT, "%s: %m", file);
+	/* Loop devices of older kernels take any word, and have none. */
+	snprintf(chosen, sizeof(chosen), "[%s]", scheduler);
+	if (wl_slurp(file, text, sizeof(text)) < 0 || !strstr(text, chosen))
+		wl_die(WL_CANNOT, "%s has no scheduler %s", disk->name, scheduler);
 }
 
 static void make_null(uint64_t bytes, char *node, size_t room)

@@ -6,8 +6,16 @@
 namespace coretap::tooltest {
 namespace {
 
-Strings writes(const char* count) {
-  return {"--make", "loop", "--scheduler", "mq-deadline", "--count", count};
+// Loop devices have no schedulers before 5.15.
+Strings writes(const std::string& count) {
+  return {"--make",      in_guest() ? "scsi" : "loop",
+          "--scheduler", "mq-deadline",
+          "--count",     count,
+          "--span",      "4m"};
+}
+Strings with_program(Strings arguments) {
+  arguments.insert(arguments.begin(), "blockio");
+  return arguments;
 }
 
 /// Of the disk's requests, by their first sectors.
@@ -73,13 +81,10 @@ TOOL_TEST(Iosched, Text) {
 const DeclareTests declared{{
     .name = "iosched",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-D"}, {"blockio", "--make", "loop", "--scheduler", "mq-deadline", "--count", "5"}},
+    .events = {{"-D"}, with_program(writes("5"))},
     .nothing_when_idle = true,
     .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--scheduler", "mq-deadline",
-                         "--span", "4m",   "--count",     std::to_string(n)};
-               },
+               .arguments = [](std::uint64_t n) { return writes(std::to_string(n)); },
                .events = 1500,
                .options = {"-D"},
                .shown = stress::counted,

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* mdflush: flushes that reach software RAID. */
+#include "lib/bio.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/filter.bpf.h"
+#include "block/mdflush.h"
+
+OPT(bool, with_latency);
+
+struct flush {
+	u64 start;
+	struct task_id who;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64); /* the bio */
+	__type(value, struct flush);
+} flushes SEC(".maps");
+
+/* md0, or of partitions md_d0, or a name that begins so: drivers' names are theirs alone. */
+inline_ bool on_md(struct bio *bio)
+{
+	char name[2] = {};
+
+	bpf_core_read(name, sizeof(name), &bio_disk(bio)->disk_name);
+	return name[0] == 'm' && name[1] == 'd';
+}
+
+inline_ void show(struct bio *bio, const struct task_id *who, u64 now, u64 latency)
+{
+	struct mdflush_event *e = emit_begin(sizeof(*e));
+
+	if (!e)
+		return;
+	e->head.time_ns = now;
+	e->latency_ns = latency;
+	e->disk = disk_number(bio_disk(bio));
+	e->who = *who;
+	emit_end(e);
+}
+
+SEC("tp_btf/block_bio_queue")
+int on_bio(u64 *ctx)
+{
+	struct bio *bio = queued_bio(ctx);
+	struct flush f = {};
+	u64 key = (u64)bio;
+
+	if (!(bio->bi_opf & 1U << __REQ_PREFLUSH) || !on_md(bio))
+		return 0;
+	if (!bio_on_wanted_disk(bio)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (!keep_current())
+		return 0;
+	identify_current(&f.who);
+	f.start = bpf_ktime_get_ns();
+	if (!with_latency) {
+		show(bio, &f.who, f.start, 0);
+		return 0;
+	}
+	/* Its end was not seen: md has handed the bio itself on, to one of its disks. */
+	if (bpf_map_lookup_elem(&flushes, &key))
+		count(LEDGER_UNMATCHED);
+	if (bpf_map_update_elem(&flushes, &key, &f, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_complete")
+int on_end(u64 *ctx)
+{
+	struct bio *bio = (struct bio *)ctx[1];
+	u64 key = (u64)bio, now;
+	struct flush *f = bpf_map_lookup_elem(&flushes, &key);
+
+	if (!f)
+		return 0;
+	now = bpf_ktime_get_ns();
+	show(bio, &f->who, now, since(f->start, now));
+	bpf_map_delete_elem(&flushes, &key);
+	return 0;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* nvmelatency: how long NVMe commands take. */
+#include "lib/aggregate.bpf.h"
+#include "lib/command.bpf.h"
+#include "block/nvmelatency.h"
+
+OPT(bool, with_admin);
+OPT(bool, by_queue);
+OPT(bool, by_status);
+
+/* Of members of the two records. */
+OPT(__u32, at_disk);
+OPT(__u32, at_controller);
+OPT(__u32, at_queue);
+OPT(__u32, at_opcode);
+OPT(__u32, at_start_id);
+OPT(__u32, at_end_controller);
+OPT(__u32, at_end_queue);
+OPT(__u32, at_end_id);
+OPT(__u32, at_end_status);
+
+/* Of a command's id; the rest counts how often the tag was used (e7006de6c238). */
+#define TAG_MASK 0xfff
+
+struct id {
+	u32 controller;
+	u32 queue;
+	u32 tag;
+	u32 pad;
+};
+
+struct start {
+	u64 ns;
+	u32 opcode;
+	u32 pad;
+	char disk[NVME_DISK_NAME];
+};
+
+COMMANDS(struct id, struct start)
+
+HISTOGRAM(latencies, struct nvmelatency_key)
+
+inline_ void read_id(void *ctx, struct id *id, u32 controller, u32 queue, u32 tag)
+{
+	u16 short_tag = 0;
+
+	RECORD_READ(&id->controller, sizeof(u32), ctx, controller);
+	RECORD_READ(&id->queue, sizeof(u32), ctx, queue);
+	RECORD_READ(&short_tag, sizeof(short_tag), ctx, tag);
+	id->tag = short_tag & TAG_MASK;
+}
+
+SEC("tracepoint/nvme/nvme_setup_cmd")
+int on_setup(void *ctx)
+{
+	struct start s = {};
+	struct id id = {};
+
+	if (!keep_current())
+		return 0;
+	read_id(ctx, &id, at_controller, at_queue, at_start_id);
+	if (!id.queue && !with_admin) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	RECORD_READ(s.disk, sizeof(s.disk), ctx, at_disk);
+	RECORD_READ(&s.opcode, sizeof(u8), ctx, at_opcode);
+	s.ns = bpf_ktime_get_ns();
+	command_start(&id, &s);
+	return 0;
+}
+
+SEC("tracepoint/nvme/nvme_complete_rq")
+int on_complete(void *ctx)
+{
+	struct nvmelatency_key key = {};
+	struct start s = {};
+	struct id id = {};
+	u16 status = 0;
+
+	read_id(ctx, &id, at_end_controller, at_end_queue, at_end_id);
+	if (!command_end(&id, &s))
+		return 0;
+	bpf_probe_read_kernel_str(key.disk, sizeof(key.disk), s.disk);
+	key.controller = id.controller;
+	key.opcode = s.opcode;
+	key.admin = !id.queue;
+	if (by_queue)
+		key.queue = id.queue;
+	if (by_status) {
+		RECORD_READ(&status, sizeof(status), ctx, at_end_status);
+		key.status = status;
+	}
+	latencies_add(&key, since(s.ns, bpf_ktime_get_ns()));
+	return 0;
+}

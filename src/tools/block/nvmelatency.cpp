@@ -1,0 +1,134 @@
+// nvmelatency: how long NVMe commands take, as histograms by disk and command.
+#include "block/nvmelatency.h"
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/disks.hpp"
+#include "kernel/tracepoint_format.hpp"
+#include "nvmelatency.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<nvmelatency_bpf>;
+using Key = nvmelatency_key;
+using Line = Row<Key, hist>;
+
+namespace {
+
+using Name = std::pair<std::uint32_t, std::string_view>;
+
+// NVM Express: base specification, and the command sets for NVM and for zones.
+constexpr Name kCommands[] = {
+    {0x00, "flush"},       {0x01, "write"},          {0x02, "read"},
+    {0x04, "write_uncor"}, {0x05, "compare"},        {0x08, "write_zeroes"},
+    {0x09, "dsm"},         {0x0c, "verify"},         {0x0d, "resv_register"},
+    {0x0e, "resv_report"}, {0x11, "resv_acquire"},   {0x15, "resv_release"},
+    {0x19, "copy"},        {0x79, "zone_mgmt_send"}, {0x7a, "zone_mgmt_recv"},
+    {0x7d, "zone_append"},
+};
+constexpr Name kAdminCommands[] = {
+    {0x00, "delete_sq"},      {0x01, "create_sq"},      {0x02, "get_log_page"},
+    {0x04, "delete_cq"},      {0x05, "create_cq"},      {0x06, "identify"},
+    {0x08, "abort_cmd"},      {0x09, "set_features"},   {0x0a, "get_features"},
+    {0x0c, "async_event"},    {0x0d, "ns_mgmt"},        {0x10, "activate_fw"},
+    {0x11, "download_fw"},    {0x14, "dev_self_test"},  {0x15, "ns_attach"},
+    {0x18, "keep_alive"},     {0x19, "directive_send"}, {0x1a, "directive_recv"},
+    {0x7c, "dbbuf"},          {0x7f, "fabrics"},        {0x80, "format_nvm"},
+    {0x81, "security_send"},  {0x82, "security_recv"},  {0x84, "sanitize_nvm"},
+    {0x86, "get_lba_status"},
+};
+
+std::string disk(const Key& k) {
+  return k.disk[0] ? std::string(k.disk, strnlen(k.disk, sizeof k.disk))
+                   : fmt::format("nvme{}", k.controller);
+}
+std::string command(const Key& k) {
+  auto of = [&](auto& names) {
+    for (auto& [opcode, name] : names)
+      if (opcode == k.opcode) return fmt::format("nvme_{}{}", k.admin ? "admin_" : "cmd_", name);
+    return fmt::format("{}opcode {:#04x}", k.admin ? "admin " : "", k.opcode);
+  };
+  return k.admin ? of(kAdminCommands) : of(kCommands);
+}
+std::string status(const Key& k) { return k.status ? fmt::format("{:#x}", k.status) : "success"; }
+
+bool wanted(const Line& l, const FieldContext& context) {
+  auto number = context.config->disk;
+  return !number || disk_name(*number) == disk(l.key);
+}
+
+Result<void> find_members(Config& c) {
+  auto setup = tracepoint_format("nvme", "nvme_setup_cmd");
+  auto complete = tracepoint_format("nvme", "nvme_complete_rq");
+  if (!setup || !complete)
+    return Error{"there are no NVMe commands to trace", (setup ? complete : setup).error().what,
+                 "load the module nvme first; biolatency shows disks of any kind", kUnsupported};
+  struct Place {
+    const TracepointFormat& of;
+    std::string_view member;
+    Setting to;
+  };
+  for (auto& place : {Place{*setup, "disk", setting(&Opt::at_disk)},
+                      Place{*setup, "ctrl_id", setting(&Opt::at_controller)},
+                      Place{*setup, "qid", setting(&Opt::at_queue)},
+                      Place{*setup, "opcode", setting(&Opt::at_opcode)},
+                      Place{*setup, "cid", setting(&Opt::at_start_id)},
+                      Place{*complete, "ctrl_id", setting(&Opt::at_end_controller)},
+                      Place{*complete, "qid", setting(&Opt::at_end_queue)},
+                      Place{*complete, "cid", setting(&Opt::at_end_id)},
+                      Place{*complete, "status", setting(&Opt::at_end_status)}}) {
+    auto found = place.of.find(place.member);
+    if (found == place.of.end())
+      return Error{"this kernel's records of NVMe commands are not known",
+                   fmt::format("they have no member {}", place.member),
+                   "biolatency shows disks of any kind", kUnsupported};
+    c.set(place.to, found->second.at);
+  }
+  return {};
+}
+
+}  // namespace
+
+TOOL(nvmelatency) {
+  return {
+      .name = "nvmelatency",
+      .summary = "latency of NVMe commands by disk and command, as histograms",
+      .description =
+          "Time of each NVMe command from where the driver prepares it to its completion, as a log2 "
+          "histogram for each disk and command (nvme_cmd_read, nvme_cmd_write, ...). With --admin "
+          "also commands to the controller, whose disk is nvme0 and so on. A command that fails and "
+          "is tried again counts each time.\n\n"
+          "Task filters apply to the task that runs when the command is prepared: the one that "
+          "submits the I/O, or a kernel thread, as mostly where the disk has an I/O scheduler.",
+      .overhead = "two hooks per command; counted in the kernel, no output per event",
+      .examples = {{"nvmelatency", "until Ctrl-C"},
+                   {"nvmelatency -mT -d nvme0n1 5", "one disk in milliseconds, every 5 seconds"},
+                   {"nvmelatency --admin --status", "by status too, also the controllers' own"}},
+      .questions = {{"Which NVMe commands are slow?", "nvmelatency 10 1"},
+                    {"Do NVMe commands fail?", "nvmelatency --status 10 1"}},
+      .object = skeleton<nvmelatency_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = {flag(0, "admin", "also commands to the controllers", setting(&Opt::with_admin)),
+                  flag(0, "qid", "one histogram per queue", setting(&Opt::by_queue)),
+                  flag(0, "status", "one histogram per status", setting(&Opt::by_status)),
+                  shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(),
+                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
+                  shared::max_keys()},
+      .hooks = {{"commands", {{{"on_setup"}}}}, {"completions", {{{"on_complete"}}}}},
+      .maps = {{"commands", MapSize::block_requests}},
+      .report = histogram<Key>(
+                    "latencies", "latency",
+                    {derived<Key, disk>("disk", "disk", as::text, "the disk, or controller"),
+                     derived<Key, command>("command", "command", as::text, "the command"),
+                     field<&Key::queue>("queue_index", "qid", as::number, "number of the queue")
+                         .with("qid"),
+                     derived<Key, status>("status", "status", as::text,
+                                          "status of NVMe, hexadecimal, or success")
+                         .with("status")})
+                    .only<Line, wanted>(),
+      .announce = "Tracing NVMe commands",
+      .look_up = find_members,
+  };
+}

@@ -1,0 +1,50 @@
+// nvmelatency against a process that writes to an NVMe disk that nobody else uses.
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+// With a scheduler, older kernels hand commands over from kernel threads.
+const Strings kWrites = {"--make", "nvme", "--scheduler", "none", "--count", "30"};
+
+TOOL_TEST(Nvmelatency, CommandsOfADisk) {
+  if (!in_guest()) throw Skip("an NVMe disk to write to is in guests only");
+  Workload workload("blockio", kWrites, {.linger = true});
+  auto disk = workload.ready()["disk"].str();
+  Tracer tracer("nvmelatency", {"--json", "--strict", "-d", disk, "--status"}),
+      other("nvmelatency", {"--json", "-p", "1"}), text("nvmelatency", {});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop();
+  ASSERT_EQ(report.body.size(), 1u);
+  auto& line = report.body[0];
+  EXPECT_EQ(line["disk"].str(), disk);
+  EXPECT_EQ(line["command"].str(), "nvme_cmd_write");
+  EXPECT_EQ(line["status"].str(), "success");
+  EXPECT_EQ(line["count"].u64(), truth["count"].u64());
+  EXPECT_EQ(line["count"].u64(), truth["diskstats"]["writes"].u64());
+  EXPECT_LE(line["total_ns"].u64(), truth["took_ns"].u64());
+  EXPECT_TRUE(other.stop().body.empty());
+  auto shown = text.stop_text();
+  EXPECT_TRUE(contains(shown, "\ndisk = " + disk + ", command = nvme_cmd_write\n")) << shown;
+}
+
+const DeclareTests declared{{
+    .name = "nvmelatency",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{"--status"}, {"blockio", "--make", "nvme", "--scheduler", "none", "--count", "5"}},
+    .nothing_when_idle = true,
+    .stress = {.workload = "blockio",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--make", "nvme", "--span", "4m", "--count", std::to_string(n)};
+               },
+               .events = 500,
+               .shown = stress::counted,
+               .truth = stress::says("count"),
+               .tiny = {"--max-keys", "1"},
+               .workloads = 1},
+    .long_run = {{.arguments = {"10"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest

@@ -1,0 +1,74 @@
+// virtiostat against what the kernel counts of a virtio disk. Only guests are sure to have one.
+#include <filesystem>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+/// What the queue of a virtio disk was handed at most for this much I/O: 16 bytes of header to the
+/// device and one byte of status from it with each request, and the data.
+struct Handed {
+  std::uint64_t in = 0, out = 0;
+};
+Handed handed(const DiskNumbers& d) {
+  constexpr std::uint64_t kSector = 512, kHeader = 16;
+  auto requests = d[0] + d[4] + d[15];  // reads, writes (flushes among them), flushes
+  return {d[2] * kSector + requests, d[6] * kSector + requests * kHeader};
+}
+
+struct Disk {
+  std::string name, device;
+};
+Disk virtio_disk() {
+  if (!in_guest()) throw Skip("a virtio disk that only this test uses is in guests");
+  auto device = std::filesystem::canonical("/sys/block/vda/device").filename().string();
+  return {"vda", device};
+}
+
+TOOL_TEST(Virtiostat, DataOfADisk) {
+  require_tool("virtiostat");
+  auto disk = virtio_disk();
+  Workload workload("blockio", {"--path", "/mnt/disk", "--count", "40", "--size", "64k"},
+                    {.linger = true});
+  ASSERT_EQ(workload.ready()["disk"].str(), disk.name);
+  auto before = handed(*diskstats(disk.name));
+  Tracer tracer("virtiostat", {"--json", "--strict", "-d", "virtio_blk", "-n", disk.device, "600"}),
+      other("virtiostat", {"--json", "-d", "virtio"});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop();
+  auto after = handed(*diskstats(disk.name));
+  auto count = truth["count"].u64();
+  EXPECT_GE(report.sum("buffers"), count);
+  EXPECT_GE(report.sum("out_bytes"), truth["bytes"].u64() + 16 * count);
+  EXPECT_LE(report.sum("out_bytes"), after.out - before.out);
+  EXPECT_GE(report.sum("in_bytes"), count);
+  EXPECT_LE(report.sum("in_bytes"), after.in - before.in);
+  for (auto& line : report.body) {
+    EXPECT_EQ(line["driver"].str(), "virtio_blk");
+    EXPECT_EQ(line["device"].str(), disk.device);
+    EXPECT_TRUE(line["queue"].str().starts_with("req")) << line["queue"].str();
+  }
+  EXPECT_TRUE(other.stop().body.empty()) << "part of a driver's name";
+}
+
+const DeclareTests declared{{
+    .name = "virtiostat",
+    .reports = {{ReportKind::aggregate}},
+    .events = {{}, {"blockio", "--count", "5"}},
+    .nothing_when_idle = true,
+    .stress = {.workload = "blockio",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--count", std::to_string(n), "--span", "4m"};
+               },
+               .events = 1500,
+               .options = {"-d", "virtio_blk"},
+               .shown = [](const Json& line) { return line["buffers"].u64(); },
+               .truth = stress::says("count"),
+               .tiny = {"--max-keys", "1"}},
+    .long_run = {{.arguments = {"10"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest

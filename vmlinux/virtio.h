@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Virtio devices and their queues. */
+#pragma once
+
+/* include/linux/scatterlist.h */
+struct scatterlist {
+	unsigned long page_link;
+	unsigned int length;
+};
+
+/* include/linux/kobject.h, include/linux/device.h */
+struct kobject {
+	const char *name;
+};
+
+struct device_driver {
+	const char *name;
+};
+
+struct device {
+	struct kobject kobj;
+	struct device_driver *driver;
+};
+
+/* include/linux/virtio.h */
+struct virtio_device {
+	struct device dev;
+};
+
+struct virtqueue {
+	const char *name;
+	struct virtio_device *vdev;
+	unsigned int index;
+};
