@@ -101,12 +101,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-/* include/linux/backing-dev-defs.h, fs/fs-writeback.c: the numbers of reasons differ among kernels
- */
-struct device {
-	unsigned int devt;
-};
-
+/* include/linux/backing-dev-defs.h, fs/fs-writeback.c: reasons have other numbers elsewhere */
 struct backing_dev_info {
 	char dev_name[64];
 	struct device *owner;

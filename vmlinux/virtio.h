@@ -8,20 +8,6 @@ struct scatterlist {
 	unsigned int length;
 };
 
-/* include/linux/kobject.h, include/linux/device.h */
-struct kobject {
-	const char *name;
-};
-
-struct device_driver {
-	const char *name;
-};
-
-struct device {
-	struct kobject kobj;
-	struct device_driver *driver;
-};
-
 /* include/linux/virtio.h */
 struct virtio_device {
 	struct device dev;

@@ -20,6 +20,7 @@
 #else
 #error "vmlinux/ has no registers of this architecture"
 #endif
+#include "device.h"
 #include "fs.h"
 #include "cgroup.h"
 #include "task.h"
