@@ -53,7 +53,7 @@ Option interval() {
   auto option = shared::interval();
   option.apply = [usual = option.apply](Config& c, std::string_view text) -> Result<void> {
     if (text == "0" || text == "-1")
-      return Error{fmt::format("--interval: {} is no time between reports", text),
+      return Error{fmt::format("--interval: {} is not a valid time between reports", text),
                    {},
                    text == "0" ? "--explain shows whether it would run here"
                                : "--interval 1e9 reports at the end alone",
@@ -110,7 +110,7 @@ TOOL(biolatpcts) {
       .differs =
           {{Difference::bcc,
             "Percentiles are at most 0.8 % off, without an upper limit, and all disks are shown "
-            "where none is named. There, counts of 10 us, 1 ms and 100 ms each are used."},
+            "unless one is named. There, counts of 10 us, 1 ms and 100 ms each are used."},
            {Difference::bcc,
             "--pcts takes a list with commas: 50,99. There the percentiles are words of their own, "
             "and its letter is -p, which chooses processes here."},
