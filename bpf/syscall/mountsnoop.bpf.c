@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mountsnoop: calls that mount and unmount file systems. */
+#include "lib/early_path.bpf.h"
 #include "lib/filter.bpf.h"
-#include "lib/text.bpf.h"
 #include "syscall/mountsnoop.h"
-
-#define EFAULT 14
-#define TEXT_MOST 4095
 
 #ifdef __TARGET_ARCH_x86
 #define CALL_PIVOT_ROOT 155
@@ -30,7 +27,7 @@ struct mount_record {
 	volatile u32 used;
 	u32 pad;
 	struct mountsnoop_event event;
-	char text[(MOUNTSNOOP_ARGS + 1) * (TEXT_MOST + 1)];
+	char text[(MOUNTSNOOP_ARGS + 1) * (GIVEN_MOST + 1)];
 };
 
 SCRATCH(records, struct mount_record);
@@ -100,15 +97,15 @@ inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 	bool cut = false;
 	s64 n;
 
-	if (used > MOUNTSNOOP_ARGS * TEXT_MOST)
+	if (used > MOUNTSNOOP_ARGS * GIVEN_MOST)
 		return;
-	n = text_user(r->text + used, TEXT_MOST, (void *)from, &cut);
+	n = text_user(r->text + used, GIVEN_MOST, (void *)from, &cut);
 	/* What the kernel could not read either is the program's own fault. */
 	if (cut || (n < 0 && e->ret != -EFAULT))
 		count(LEDGER_TRUNCATED);
 	if (n < 0)
 		return;
-	bytes = n & TEXT_MOST;
+	bytes = n & GIVEN_MOST;
 	e->given |= 1 << i;
 	if (cut)
 		e->cut |= 1 << i;
@@ -156,7 +153,7 @@ int on_exit(struct exit_ctx *ctx)
 	if (c->call >= MOUNTSNOOP_MOUNT_SETATTR)
 		e->attr_given = !bpf_probe_read_user(&e->attr, sizeof(e->attr), (void *)c->args[3]);
 	used = r->used;
-	if (used > MOUNTSNOOP_ARGS * TEXT_MOST)
+	if (used > MOUNTSNOOP_ARGS * GIVEN_MOST)
 		used = 0;
 	barrier_var(used);
 	emit_copy(e, sizeof(*e) + used);
