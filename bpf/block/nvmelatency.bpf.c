@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* nvmelatency: how long NVMe commands take. */
 #include "lib/aggregate.bpf.h"
+#include "lib/block_span.bpf.h"
 #include "lib/command.bpf.h"
 #include "block/nvmelatency.h"
 
@@ -40,6 +41,14 @@ COMMANDS(struct id, struct start)
 
 HISTOGRAM(latencies, struct nvmelatency_key)
 
+/* With a filter by task: the command that the task prepares, until its request is issued. */
+struct prepared {
+	struct id id;
+	u64 set;
+};
+
+TASK_SLOT(struct prepared);
+
 inline_ void read_id(void *ctx, struct id *id, u32 controller, u32 queue, u32 tag)
 {
 	u16 short_tag = 0;
@@ -53,11 +62,10 @@ inline_ void read_id(void *ctx, struct id *id, u32 controller, u32 queue, u32 ta
 SEC("tracepoint/nvme/nvme_setup_cmd")
 int on_setup(void *ctx)
 {
+	struct prepared *p;
 	struct start s = {};
 	struct id id = {};
 
-	if (!keep_current())
-		return 0;
 	read_id(ctx, &id, at_controller, at_queue, at_start_id);
 	if (!id.queue && !with_admin) {
 		count(LEDGER_FILTERED);
@@ -67,6 +75,31 @@ int on_setup(void *ctx)
 	RECORD_READ(&s.opcode, sizeof(u8), ctx, at_opcode);
 	s.ns = bpf_ktime_get_ns();
 	command_start(&id, &s);
+	p = filter.on ? current_slot(true) : NULL;
+	if (p) {
+		p->id = id;
+		p->set = 1;
+	}
+	return 0;
+}
+
+/*
+ * With a filter by task, as a kernel thread may prepare the command: the driver issues the request
+ * next, whose submitter is known.
+ */
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct prepared *p = current_slot(false);
+
+	if (!p || !p->set)
+		return 0;
+	p->set = 0;
+	if (wanted(rq, rq_slot(rq)))
+		return 0;
+	count(LEDGER_FILTERED);
+	bpf_map_delete_elem(&commands, &p->id);
 	return 0;
 }
 

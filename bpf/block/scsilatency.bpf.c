@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* scsilatency: how long SCSI commands take. */
 #include "lib/aggregate.bpf.h"
+#include "lib/block_span.bpf.h"
 #include "lib/command.bpf.h"
 #include "block/scsilatency.h"
 
@@ -39,6 +40,28 @@ COMMANDS(struct id, struct start)
 
 HISTOGRAM(latencies, struct scsilatency_key)
 
+/* With a filter by task: is the request wanted that the task has issued last? */
+struct issued {
+	u64 wanted;
+};
+
+TASK_SLOT(struct issued);
+
+/*
+ * With a filter by task, as a kernel thread may hand the command over: the request is issued right
+ * before, and its submitter is known.
+ */
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = issue_rq(ctx);
+	struct issued *i = current_slot(true);
+
+	if (i)
+		i->wanted = wanted(rq, rq_slot(rq));
+	return 0;
+}
+
 inline_ void read_id(void *ctx, struct id *id, u32 tag, u32 bytes)
 {
 	u32 place = 0, length;
@@ -62,13 +85,12 @@ inline_ bool wanted_device(const struct scsi_place *d)
 SEC("tracepoint/scsi/scsi_dispatch_cmd_start")
 int on_start(void *ctx)
 {
+	struct issued *i = filter.on ? current_slot(false) : NULL;
 	struct start s = {};
 	struct id id = {};
 
-	if (!keep_current())
-		return 0;
 	read_id(ctx, &id, at_tag, at_bytes);
-	if (!wanted_device(&id.device)) {
+	if (!wanted_device(&id.device) || (filter.on && !(i && i->wanted))) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}

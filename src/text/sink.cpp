@@ -25,8 +25,11 @@ void Sink::flush() {
   std::string_view rest = buffer_;
   while (!rest.empty() && !closed_ && !error_) {
     if (!wait_for_reader()) break;
-    // What a pipe that is ready takes at once; more might block, with the signals blocked too.
-    auto n = ::write(fd_, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF));
+    // What a pipe that is ready takes at once; more might block, with the signals blocked too. In
+    // whole lines: what a command after -- writes into the same pipe then comes between lines.
+    auto part = rest.substr(0, PIPE_BUF);
+    if (auto end = part.rfind('\n'); end != part.npos) part = part.substr(0, end + 1);
+    auto n = ::write(fd_, part.data(), part.size());
     if (n > 0) {
       rest.remove_prefix(static_cast<std::size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {

@@ -100,8 +100,8 @@ TOOL(nvmelatency) {
           "histogram for each disk and command (nvme_cmd_read, nvme_cmd_write, ...). With --admin "
           "also commands to the controller, whose disk is nvme0 and so on. A command that fails and "
           "is tried again counts each time.\n\n"
-          "Task filters apply to the task that runs when the command is prepared: the one that "
-          "submits the I/O, or a kernel thread, as mostly where the disk has an I/O scheduler.",
+          "Task filters apply to the submitter of the I/O, also where a kernel thread hands the "
+          "command over; what the kernel writes back later on its own belongs to no process.",
       .overhead = "two hooks per command; counted in the kernel, no output per event",
       .examples = {{"nvmelatency", "until Ctrl-C"},
                    {"nvmelatency -mT -d nvme0n1 5", "one disk in milliseconds, every 5 seconds"},
@@ -116,8 +116,13 @@ TOOL(nvmelatency) {
                   shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(),
                   shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::max_keys()},
-      .hooks = {{"commands", {{{"on_setup"}}}}, {"completions", {{{"on_complete"}}}}},
-      .maps = {{"commands", MapSize::block_requests}},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+                {"issues to the device", {{{"on_issue"}}}, "task-filter"},
+                {"commands", {{{"on_setup"}}}},
+                {"completions", {{{"on_complete"}}}}},
+      .maps = {{"commands", MapSize::block_requests},
+               {"requests", MapSize::block_requests},
+               {"bios", MapSize::block_bios}},
       .report = histogram<Key>(
                     "latencies", "latency",
                     {derived<Key, disk>("disk", "disk", as::text, "the disk, or controller"),

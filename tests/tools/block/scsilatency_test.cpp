@@ -30,9 +30,15 @@ TOOL_TEST(Scsilatency, CommandsOfADisk) {
 
 TOOL_TEST(Scsilatency, OneDeviceInText) {
   Workload workload("blockio", {"--make", "scsi", "--count", "10"}, {.linger = true});
-  Tracer none("scsilatency", {"--json", "-d", "99:0:0:0"}), text("scsilatency", {});
+  Tracer none("scsilatency", {"--json", "-d", "99:0:0:0"}), text("scsilatency", {}),
+      own("scsilatency", {"--json", "-p", workload.id()}),
+      other("scsilatency", {"--json", "-p", "1"});
   workload.release();
   workload.truth();
+  auto of_process = own.stop();
+  ASSERT_EQ(of_process.body.size(), 1u);
+  EXPECT_EQ(of_process.body[0]["count"].u64(), 10u);
+  EXPECT_TRUE(other.stop().body.empty());
   auto nothing = none.stop();
   EXPECT_TRUE(nothing.body.empty());
   EXPECT_GE(nothing.lost("filtered"), 10u);

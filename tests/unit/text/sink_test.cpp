@@ -46,6 +46,22 @@ class SinkTest : public testing::Test {
   sighandler_t before_;
 };
 
+TEST_F(SinkTest, WritesWholeLinesAtOnce) {
+  // A pipe that keeps writes apart.
+  fcntl(writer(), F_SETFL, O_DIRECT);
+  fcntl(reader(), F_SETFL, O_NONBLOCK);
+  Sink sink(writer());
+  for (char c : {'a', 'b', 'c', 'd'}) sink.line(std::string(1500, c));
+  sink.flush();
+  std::string all;
+  char part[8192];
+  for (ssize_t n = 0; (n = read(reader(), part, sizeof part)) > 0;) {
+    EXPECT_EQ(part[n - 1], '\n');
+    all.append(part, static_cast<std::size_t>(n));
+  }
+  EXPECT_EQ(all.size(), 4 * 1501u);
+}
+
 TEST_F(SinkTest, WritesWholeReportsAtOnce) {
   Sink sink(writer());
   sink.write("a");
