@@ -115,7 +115,23 @@ inline_ int add_one(u64 vq, u64 segment, bool out)
 	return add(vq, &l, MOST_ONE);
 }
 
-FUNC_ENTRY(on_sgs, virtqueue_add_sgs, add_several(arg[0], arg[1], arg[2], arg[3]))
+/* Older verifiers refuse to read an argument that points to pointers from the context. */
+SEC("fentry/virtqueue_add_sgs")
+int on_sgs(u64 *ctx)
+{
+	u64 lists = 0;
+
+	bpf_get_func_arg(ctx, 1, &lists);
+	return add_several(ctx[0], lists, ctx[2], ctx[3]);
+}
+
+SEC("kprobe/virtqueue_add_sgs")
+int on_sgs_kprobe(struct pt_regs *ctx)
+{
+	return add_several(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx),
+			   PT_REGS_PARM4(ctx));
+}
+
 FUNC_ENTRY(on_out, virtqueue_add_outbuf, add_one(arg[0], arg[1], true))
 FUNC_ENTRY(on_in, virtqueue_add_inbuf, add_one(arg[0], arg[1], false))
 FUNC_ENTRY(on_in_ctx, virtqueue_add_inbuf_ctx, add_one(arg[0], arg[1], false))

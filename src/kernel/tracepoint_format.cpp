@@ -58,12 +58,16 @@ Result<TracepointFormat> tracepoint_format(std::string_view category, std::strin
   ssize_t got = -1;
   while (fd.get() >= 0 && text.size() < kMostText && (got = read(fd.get(), part, sizeof part)) > 0)
     text.append(part, static_cast<std::size_t>(got));
+  auto failed = got < 0 ? errno : ENOENT;
   auto format = parse_tracepoint_format(text);
-  if (got < 0 || format.empty())
-    return Error{fmt::format("no tracepoint {}:{}", category, name),
-                 strerror(got < 0 ? errno : ENOENT),
+  if (failed == EACCES)
+    return Error{fmt::format("tracefs does not show {}:{}", category, name),
+                 "it asks for CAP_DAC_READ_SEARCH",
                  {},
                  kUnsupported};
+  if (format.empty())
+    return Error{
+        fmt::format("no tracepoint {}:{}", category, name), strerror(failed), {}, kUnsupported};
   return format;
 }
 

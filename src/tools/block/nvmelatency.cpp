@@ -62,9 +62,11 @@ bool wanted(const Line& l, const FieldContext& context) {
 Result<void> find_members(Config& c) {
   auto setup = tracepoint_format("nvme", "nvme_setup_cmd");
   auto complete = tracepoint_format("nvme", "nvme_complete_rq");
-  if (!setup || !complete)
-    return Error{"there are no NVMe commands to trace", (setup ? complete : setup).error().what,
+  if (!setup || !complete) {
+    auto& e = (setup ? complete : setup).error();
+    return Error{"there are no NVMe commands to trace", e.what + ": " + e.why,
                  "load the module nvme first; biolatency shows disks of any kind", kUnsupported};
+  }
   struct Place {
     const TracepointFormat& of;
     std::string_view member;

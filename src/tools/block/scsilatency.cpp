@@ -119,9 +119,9 @@ Result<void> find_members(Config& c) {
                       Place{kError, "cmnd", setting(&Opt::at_error_bytes)}}) {
     auto format = tracepoint_format("scsi", place.event);
     if (!format)
-      return Error{"there are no SCSI commands to trace", format.error().what,
-                   "load the disk's module first; biolatency shows disks of any kind",
-                   kUnsupported};
+      return Error{
+          "there are no SCSI commands to trace", format.error().what + ": " + format.error().why,
+          "load the disk's module first; biolatency shows disks of any kind", kUnsupported};
     auto found = format->find(place.member);
     if (found != format->end())
       c.set(place.to, found->second.at);
