@@ -99,6 +99,7 @@ inline_ void read_text(struct mount_record *r, u32 i, u64 from)
 
 	if (used > MOUNTSNOOP_ARGS * GIVEN_MOST)
 		return;
+	barrier_var(used); /* what was checked, not a copy of it */
 	n = text_user(r->text + used, GIVEN_MOST, (void *)from, &cut);
 	/* What the kernel could not read either is the program's own fault. */
 	if (cut || (n < 0 && e->ret != -EFAULT))

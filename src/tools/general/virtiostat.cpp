@@ -39,14 +39,11 @@ Hook additions() {
                            "on_in_clean_kprobe"};
   Hook hook{.name = "buffers handed over"};
   for (auto& programs : {fentry, kprobe})
-    for (int functions : {7, 6, 4}) {
-      Candidate way{Programs(programs.begin(), programs.begin() + functions),
-                    {has_field("virtqueue", "name")}};
-      // Came with 5.17.
-      if (programs[0] == fentry[0])
-        way.needs.push_back(has_enumerator("bpf_func_id", "BPF_FUNC_get_func_arg"));
-      hook.candidates.push_back(std::move(way));
-    }
+    for (int functions : {7, 6, 4})
+      // Verifiers before 5.17, which brought this helper, take too long for lists of segments.
+      hook.candidates.push_back({Programs(programs.begin(), programs.begin() + functions),
+                                 {has_field("virtqueue", "name"),
+                                  has_enumerator("bpf_func_id", "BPF_FUNC_get_func_arg")}});
   hook.instead = "biolatency and biotop show disks, tcplife shows connections";
   return hook;
 }
