@@ -153,8 +153,8 @@ Strings names_of_groups() {
 
 /// Those of a group that run here.
 Strings tools_of(const std::string& group) {
-  Strings own;
-  for (auto& name : groups()[group]) {
+  Strings own, all = groups()[group];
+  for (auto& name : all) {
     if (auto why = expected_missing(name)) continue;
     require_tool(name);
     own.push_back(name);
