@@ -107,10 +107,14 @@ inline_ bool is_flush(struct request *rq)
 	return (rq->cmd_flags & 0xff) == REQ_OP_FLUSH;
 }
 
-/* Or did, or will: what the device does not do itself is gone from the request's own flags. */
+/*
+ * Or did, or will: what the device does not do itself is gone from the request's own flags. Read by
+ * a helper, as a flush has no bio: before 6.4 (0108a4e9f358) the kernel may panic where a program
+ * with functions of its own follows such a pointer.
+ */
 inline_ bool waits_for_flush(struct request *rq)
 {
-	return rq->bio->bi_opf & (1U << __REQ_PREFLUSH | 1U << __REQ_FUA);
+	return BPF_CORE_READ(rq, bio, bi_opf) & (1U << __REQ_PREFLUSH | 1U << __REQ_FUA);
 }
 
 /* 6.6 hung those that wait on their queue's member (81ada09cc25e). */
