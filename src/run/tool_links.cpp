@@ -108,9 +108,13 @@ std::vector<Option> link_options() {
 }
 
 Called tool_called(std::string_view name) {
-  if (auto whole = called(name); whole.tool) return whole;
+  if (name == "coretap") return {};  // most starts: looking for other names builds all tools
   auto dash = name.rfind('-');
-  return dash == name.npos || dash == 0 ? Called{} : called(name.substr(dash + 1));
+  auto behind = dash == name.npos || dash == 0 ? std::string_view() : name.substr(dash + 1);
+  for (auto own : {name, behind})
+    if (auto* entry = find_tool(own)) return {entry, entry->name, {}};
+  auto whole = called(name);
+  return whole.tool || behind.empty() ? whole : called(behind);
 }
 
 Result<LinkCounts> make_links(const fs::path& executable, const fs::path& directory,

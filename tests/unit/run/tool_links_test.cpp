@@ -44,6 +44,10 @@ TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
   EXPECT_EQ(tool_called("ct-runqlat").tool, find_tool("runqlat"));
   EXPECT_EQ(tool_called("my-own-runqlat").tool, find_tool("runqlat"));
   ASSERT_TRUE(find_tool("runqlat"));
+  for (auto name : {"ext4dist", "ct-ext4dist"}) {
+    EXPECT_EQ(tool_called(name).tool, find_tool("fsdist")) << name;
+    EXPECT_EQ(tool_called(name).option, "--type=ext4") << name;
+  }
   // A login shell's name begins with a dash.
   for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", ""})
     EXPECT_EQ(tool_called(name).tool, nullptr) << name;
