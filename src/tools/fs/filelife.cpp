@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "coretap/files.hpp"
 #include "coretap/given_path.hpp"
 #include "coretap/removal.hpp"
 #include "coretap/skeleton.hpp"
@@ -20,8 +21,6 @@ std::string seconds(const Event& e) {
 }
 Value path(const Event& e) { return given_path_of(e, e.path); }
 bool cut(const Event& e) { return incomplete(e.path); }
-std::uint64_t inode(const Event& e) { return e.file.inode; }
-std::uint64_t device(const Event& e) { return e.file.dev; }
 
 }  // namespace
 
@@ -87,11 +86,7 @@ TOOL(filelife) {
                    .with("json"),
                named<&Event::call, kRemovalCalls>("call", "CALL", as::text, "system call")
                    .with("json"),
-               derived<Event, device>("device", "DEV", as::disk,
-                                      "disk or device number of the file")
-                   .with("json"),
-               derived<Event, inode>("inode", "INODE", as::number, "number of the inode")
-                   .with("json"),
+               identity_of_file<Event>(),
                derived<Event, cut>("incomplete", "CUT", as::small, "a part of the path is missing")
                    .with("json"),
                who<&Event::who>(id::uid.with("json"), id::cgroup),

@@ -2,6 +2,7 @@
 #include "fs/fileslower.h"
 
 #include "cli/config.hpp"
+#include "coretap/files.hpp"
 #include "coretap/identity.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -19,14 +20,10 @@ std::uint64_t bytes(const Event& e) {
   return e.result > 0 ? static_cast<std::uint64_t>(e.result) : 0;
 }
 std::int64_t error(const Event& e) { return e.result < 0 ? -e.result : 0; }
-std::uint64_t inode(const Event& e) { return e.file.inode; }
-std::uint32_t device(const Event& e) { return e.file.dev; }
 std::string type(const Event& e) { return file_type(e.mode); }
-std::string path(const Event& e) { return file_path(text_of(e, e.path), e.path_kind); }
-std::string file(const Event& e) { return file_name(e.mode, inode(e), path(e)); }
 
 bool below_directory(const Config& config, const void* record) {
-  return config.wants_path(path(*static_cast<const Event*>(record)));
+  return config.wants_path(path_of_event(*static_cast<const Event*>(record)));
 }
 
 }  // namespace
@@ -78,13 +75,9 @@ TOOL(fileslower) {
                derived<Event, type>("file_type", "T", as::wide(as::text, -1),
                                     "R: regular file, S: socket, O: other")
                    .with("all"),
-               who<&Event::who>(id::uid.with("json"), id::cgroup),
-               derived<Event, device>("device", "DEV", as::disk,
-                                      "disk or device number of the file")
-                   .with("json"),
-               derived<Event, inode>("inode", "INODE", as::number, "number of the inode")
-                   .with("json"),
-               derived<Event, file>("file", "FILENAME", as::rest, "path of the file")})
+               who<&Event::who>(id::uid.with("json"), id::cgroup), identity_of_file<Event>(),
+               derived<Event, file_of_event<Event>>("file", "FILENAME", as::rest,
+                                                    "path of the file")})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},
                       {TimeColumn::wall, "TIME", 12, "timestamp"}})
               .only(below_directory),

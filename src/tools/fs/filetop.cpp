@@ -3,6 +3,7 @@
 
 #include "cli/config.hpp"
 #include "coretap/file_counts.hpp"
+#include "coretap/files.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "filetop.skel.h"
@@ -14,14 +15,7 @@ using Line = Row<Key, file_counts>;
 
 namespace {
 
-std::uint64_t inode(const Line& l) { return l.key.file.inode; }
-std::uint32_t device(const Line& l) { return l.key.file.dev; }
 std::string type(const Line& l) { return file_type(l.key.mode); }
-Value file(const Line& l, const FieldContext& context) {
-  auto* path = context.row_text(l.key);
-  if (!path) return {};
-  return file_name(l.key.mode, inode(l), *path);
-}
 bool below_directory(const Line& l, const FieldContext& context) {
   auto* path = context.row_text(l.key);
   return context.config->directory.empty() || (path && context.config->wants_path(*path));
@@ -74,11 +68,8 @@ TOOL(filetop) {
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
                counts_of_files<Line>(),
                derived<Line, type>("file_type", "T", as::wide(as::text, -1), "type of the file"),
-               derived<Line, device>("device", "DEV", as::disk, "disk or device number of the file")
-                   .with("json"),
-               derived<Line, inode>("inode", "INODE", as::number, "number of the inode")
-                   .with("json"),
-               derived<Line, file>("file", "FILE", as::rest, "path of the file")},
+               identity_of_file<Line>(),
+               derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
               "bytes,reads,writes", 20)
               .counted_by(2)
               .sorted_also_by(words_of_peers_for_counts())

@@ -3,6 +3,7 @@
 
 #include "cli/config.hpp"
 #include "coretap/file_systems.hpp"
+#include "coretap/files.hpp"
 #include "coretap/identity.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -24,13 +25,9 @@ Value bytes(const Event& e) {
 Value offset(const Event& e) { return moves(e) ? Value(std::uint64_t{e.offset}) : Value(); }
 Value error(const Event& e) { return e.result < 0 ? Value(std::int64_t{-e.result}) : Value(); }
 std::string type(const Event& e) { return fs_type_name(e.type); }
-std::uint64_t inode(const Event& e) { return e.file.inode; }
-std::uint32_t device(const Event& e) { return e.file.dev; }
-std::string path(const Event& e) { return file_path(text_of(e, e.path), e.path_kind); }
-std::string file(const Event& e) { return file_name(e.mode, inode(e), path(e)); }
 
 bool below_directory(const Config& config, const void* record) {
-  return config.wants_path(path(*static_cast<const Event*>(record)));
+  return config.wants_path(path_of_event(*static_cast<const Event*>(record)));
 }
 
 std::vector<Positional> threshold() {
@@ -109,13 +106,9 @@ TOOL(fsslower) {
                                                "time of the call"),
                      derived<Event, error>("error", "ERROR", as::error, "what it failed with")
                          .with("json"),
-                     who<&Event::who>(id::uid.with("json"), id::cgroup),
-                     derived<Event, device>("device", "DEV", as::disk,
-                                            "disk or device number of the file")
-                         .with("json"),
-                     derived<Event, inode>("inode", "INODE", as::number, "number of the inode")
-                         .with("json"),
-                     derived<Event, file>("file", "FILENAME", as::rest, "path of the file")})
+                     who<&Event::who>(id::uid.with("json"), id::cgroup), identity_of_file<Event>(),
+                     derived<Event, file_of_event<Event>>("file", "FILENAME", as::rest,
+                                                          "path of the file")})
                     .timed({{TimeColumn::wall, "TIME", 12, ""}})
                     .only(below_directory),
       .announce = "Tracing slow operations of file systems",

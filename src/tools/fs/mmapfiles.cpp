@@ -1,6 +1,7 @@
 // mmapfiles: which files are mapped into memory.
 #include "fs/mmapfiles.h"
 
+#include "coretap/files.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "mmapfiles.skel.h"
@@ -10,17 +11,6 @@ using Opt = rodata_of<mmapfiles_bpf>;
 using Key = mmapfiles_key;
 using Counts = mmapfiles_counts;
 using Line = Row<Key, Counts>;
-
-namespace {
-
-std::uint64_t inode(const Line& l) { return l.key.file.inode; }
-std::uint32_t device(const Line& l) { return l.key.file.dev; }
-Value file(const Line& l, const FieldContext& context) {
-  auto* path = context.row_text(l.key);
-  return path ? Value(file_name(l.key.mode, inode(l), *path)) : Value();
-}
-
-}  // namespace
 
 TOOL(mmapfiles) {
   return {
@@ -63,10 +53,8 @@ TOOL(mmapfiles) {
                                             "of them those that write to the file"),
            of_value<Line, &Counts::bytes>("mapped_bytes", "SIZE(KB)", as::wide(as::kilobytes, 10),
                                           "their size"),
-           derived<Line, device>("device", "DEV", as::disk, "disk or device number of the file")
-               .with("json"),
-           derived<Line, inode>("inode", "INODE", as::number, "number of the inode").with("json"),
-           derived<Line, file>("file", "FILE", as::rest, "path of the file")},
+           identity_of_file<Line>(),
+           derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
           "maps,mapped_bytes"),
       .announce = "Tracing files that are mapped",
   };

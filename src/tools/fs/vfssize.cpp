@@ -1,6 +1,7 @@
 // vfssize: sizes of reads and writes, as histograms by process and file.
 #include "fs/vfssize.h"
 
+#include "coretap/files.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "vfssize.skel.h"
@@ -12,12 +13,6 @@ using Key = vfssize_key;
 namespace {
 
 constexpr std::string_view kOperations[] = {"R", "W"};
-
-std::uint64_t inode(const Key& k) { return k.file.inode; }
-Value file(const Key& k, const FieldContext& context) {
-  auto* path = context.row_text(k);
-  return path ? Value(file_name(k.mode, inode(k), *path)) : Value();
-}
 
 }  // namespace
 
@@ -49,14 +44,14 @@ TOOL(vfssize) {
                          shared::task_filters(),
                          {shared::max_keys()}}),
       .hooks = {{"system calls", {{{"on_exit"}}}}},
-      .report =
-          histogram<Key>("sizes", "bytes per call",
-                         {field<&Key::comm>("comm", "comm", as::comm, "command name of the thread"),
-                          field<&Key::pid>("pid", "pid", as::pid, "process"),
-                          named<&Key::write, kOperations>("operation", "operation", as::text,
-                                                          "R: read, W: write"),
-                          derived<Key, file>("file", "file", as::rest, "path of the file")})
-              .scaled({unit::bytes, 1}),
+      .report = histogram<Key>(
+                    "sizes", "bytes per call",
+                    {field<&Key::comm>("comm", "comm", as::comm, "command name of the thread"),
+                     field<&Key::pid>("pid", "pid", as::pid, "process"),
+                     named<&Key::write, kOperations>("operation", "operation", as::text,
+                                                     "R: read, W: write"),
+                     derived<Key, file_of_row<Key>>("file", "file", as::rest, "path of the file")})
+                    .scaled({unit::bytes, 1}),
       .announce = "Tracing sizes of reads and writes",
   };
 }

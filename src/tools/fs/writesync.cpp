@@ -1,6 +1,7 @@
 // writesync: writes by process, file and synchrony.
 #include "fs/writesync.h"
 
+#include "coretap/files.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "writesync.skel.h"
@@ -14,12 +15,6 @@ using Line = Row<Key, Counts>;
 namespace {
 
 std::uint64_t writes(const Line& l) { return l.value.sync + l.value.dsync + l.value.regular; }
-std::uint64_t inode(const Line& l) { return l.key.file.inode; }
-std::uint32_t device(const Line& l) { return l.key.file.dev; }
-Value file(const Line& l, const FieldContext& context) {
-  auto* path = context.row_text(l.key);
-  return path ? Value(file_name(l.key.mode, inode(l), *path)) : Value();
-}
 
 }  // namespace
 
@@ -69,11 +64,8 @@ TOOL(writesync) {
                    .with("json"),
                of_value<Line, &Counts::bytes>("write_bytes", "W_Kb", as::wide(as::kilobytes, 7),
                                               "bytes written"),
-               derived<Line, device>("device", "DEV", as::disk, "disk or device number of the file")
-                   .with("json"),
-               derived<Line, inode>("inode", "INODE", as::number, "number of the inode")
-                   .with("json"),
-               derived<Line, file>("file", "FILE", as::rest, "path of the file")},
+               identity_of_file<Line>(),
+               derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
               "sync_writes,dsync_writes,writes")
               .counted_by(3)
               .timed_with("timestamp"),

@@ -1,0 +1,59 @@
+// Files in records and rows: what stands in a struct file_id `file`, and in `mode` beside it, of a
+// record or of a row's key.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coretap/fields.hpp"
+
+namespace coretap {
+
+/// The record itself, or the key of a row.
+template <class Record>
+const auto& with_file(const Record& r) {
+  if constexpr (requires { r.key; })
+    return r.key;
+  else
+    return r;
+}
+
+template <class Record>
+std::uint32_t device_of_file(const Record& r) {
+  return with_file(r).file.dev;
+}
+template <class Record>
+std::uint64_t inode_of_file(const Record& r) {
+  return with_file(r).file.inode;
+}
+
+/// Device and inode, in JSON.
+template <class Record>
+std::vector<Field> identity_of_file() {
+  return {
+      derived<Record, device_of_file<Record>>("device", "DEV", as::disk,
+                                              "disk or device number of the file")
+          .with("json"),
+      derived<Record, inode_of_file<Record>>("inode", "INODE", as::number, "number of the inode")
+          .with("json")};
+}
+
+/// Of a row: the path that bpf/lib/row_text.bpf.h has sent; null: it was lost.
+template <class Record>
+Value file_of_row(const Record& r, const FieldContext& context) {
+  auto& key = with_file(r);
+  auto* path = context.row_text(key);
+  return path ? Value(file_name(key.mode, key.file.inode, *path)) : Value();
+}
+
+/// Of a record with a `path` that file_path() in bpf/lib/path.bpf.h left, and its `path_kind`.
+template <class Event>
+std::string path_of_event(const Event& e) {
+  return file_path(text_of(e, e.path), e.path_kind);
+}
+template <class Event>
+std::string file_of_event(const Event& e) {
+  return file_name(e.mode, e.file.inode, path_of_event(e));
+}
+
+}  // namespace coretap
