@@ -69,7 +69,7 @@ int on_issue(u64 *ctx)
 	return 0;
 }
 
-/* What nobody waits for, and what the device says that it cannot do. */
+/* Not read-ahead, which no task waits for, nor what the device says that it cannot do. */
 inline_ bool of_interest(u32 flags, s32 status)
 {
 	if (all || (!(flags & 1U << __REQ_RAHEAD) && status != BLK_STS_NOTSUPP &&

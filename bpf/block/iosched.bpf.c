@@ -9,7 +9,7 @@ OPT(bool, by_disk);
 
 HISTOGRAM(waits, struct iosched_key)
 
-/* Also of a request that the device refused, and that is queued again: it waits anew. */
+/* Also of a request that the device refused, and that is queued again: it waits another time. */
 SEC("tp_btf/block_rq_insert")
 int on_insert(u64 *ctx)
 {

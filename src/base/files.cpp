@@ -12,14 +12,20 @@
 namespace coretap {
 
 std::optional<std::string> read_file(const std::string& path, std::size_t limit) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  return read_file_at(AT_FDCWD, path, limit);
+}
+
+std::optional<std::string> read_file_at(int directory, const std::string& path, std::size_t limit) {
+  int fd = openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   std::string text;
   char buffer[4096];
   ssize_t n = 0;
   while (text.size() < limit && (n = read(fd, buffer, sizeof buffer)) > 0)
     text.append(buffer, static_cast<std::size_t>(n));
+  auto failed = errno;
   close(fd);
+  errno = failed;
   if (n < 0) return std::nullopt;
   if (text.size() > limit) text.resize(limit);
   return text;

@@ -9,6 +9,9 @@ namespace coretap {
 
 /// The first `limit` bytes of a file; nothing if it cannot be read.
 std::optional<std::string> read_file(const std::string& path, std::size_t limit = 1 << 20);
+/// The same by a path below an open directory; where it fails, errno says why.
+std::optional<std::string> read_file_at(int directory, const std::string& path,
+                                        std::size_t limit = 1 << 20);
 
 /// A number alone in a file, such as /proc/sys/kernel/pid_max.
 std::optional<long long> read_number(const std::string& path);

@@ -6,11 +6,23 @@
 
 namespace coretap {
 
-std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+namespace {
+
+std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
   std::uint64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+  return whole_number(text, 10);
+}
+
+std::optional<std::uint64_t> parse_hexadecimal(std::string_view text) {
+  return whole_number(text, 16);
 }
 
 std::optional<double> parse_seconds(std::string_view text) {

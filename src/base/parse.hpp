@@ -7,6 +7,8 @@
 namespace coretap {
 
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+/// Hexadecimal, without 0x.
+std::optional<std::uint64_t> parse_hexadecimal(std::string_view text);
 /// Seconds: "2", "0.5", "100ms", "2m", "1h".
 std::optional<double> parse_seconds(std::string_view text);
 /// Bytes or another count, with a binary suffix: "64K", "8M", "1G".

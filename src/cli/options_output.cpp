@@ -88,7 +88,7 @@ Option percentiles(std::string_view doc) {
           if (error != std::errc{} || end != word.data() + word.size() ||
               !(percent >= 0 && percent <= 100))
             return usage(
-                fmt::format("--percentiles: '{}' is no list of numbers from 0 to 100", text),
+                fmt::format("--percentiles: '{}' is not a list of numbers from 0 to 100", text),
                 "separate them by commas: 50,99,99.9");
           c.percentiles.push_back(percent);
           if (comma == std::string_view::npos) break;

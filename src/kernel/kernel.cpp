@@ -245,18 +245,23 @@ Result<int> tracefs() {
                "mount -t tracefs tracefs /sys/kernel/tracing (needs CAP_SYS_ADMIN)", kUnsupported};
 }
 
-Result<int> tracepoint_id(std::string_view category, std::string_view name) {
+Result<std::string> tracepoint_file(std::string_view category, std::string_view name,
+                                    std::string_view file) {
   auto dir = tracefs();
   if (!dir) return dir.error();
-  auto path = fmt::format("events/{}/{}/id", category, name);
-  Fd fd(openat(*dir, path.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[32] = {};
-  if (fd.get() < 0 || read(fd.get(), text, sizeof text - 1) <= 0)
+  auto text = read_file_at(*dir, fmt::format("events/{}/{}/{}", category, name, file));
+  if (!text || text->empty())
     return Error{fmt::format("no tracepoint {}:{}", category, name),
                  reason(errno) + (errno == EACCES ? ": tracefs asks for CAP_DAC_READ_SEARCH" : ""),
                  {},
                  kUnsupported};
-  std::string_view digits = text;
+  return *text;
+}
+
+Result<int> tracepoint_id(std::string_view category, std::string_view name) {
+  auto text = tracepoint_file(category, name, "id");
+  if (!text) return text.error();
+  std::string_view digits = *text;
   while (digits.ends_with('\n')) digits.remove_suffix(1);
   auto id = parse_unsigned(digits);
   if (!id || *id > INT32_MAX)

@@ -65,6 +65,9 @@ std::uint64_t max_tasks();  ///< how many threads there can be
 
 /// A directory with tracefs, mounted for this process alone if it is mounted nowhere.
 Result<int> tracefs();
+/// What tracefs says of a tracepoint in one of its files, such as "id" or "format".
+Result<std::string> tracepoint_file(std::string_view category, std::string_view name,
+                                    std::string_view file);
 Result<int> tracepoint_id(std::string_view category, std::string_view name);
 
 /// Where the version 2 hierarchy is mounted (also beside version 1).

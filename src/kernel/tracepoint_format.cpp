@@ -1,14 +1,5 @@
 #include "kernel/tracepoint_format.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include <fmt/format.h>
-
-#include "base/fd.hpp"
 #include "base/parse.hpp"
 #include "kernel/kernel.hpp"
 
@@ -16,7 +7,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kMostText = 1 << 16;
+constexpr std::uint64_t kMostBytes = 1 << 16;  // of a record
 
 /// "offset:8;" -> 8
 std::uint32_t number_behind(std::string_view line, std::string_view word) {
@@ -24,7 +15,7 @@ std::uint32_t number_behind(std::string_view line, std::string_view word) {
   if (at == line.npos) return 0;
   line.remove_prefix(at + word.size());
   auto number = parse_unsigned(take_until(line, ';'));
-  return number && *number < kMostText ? static_cast<std::uint32_t>(*number) : 0;
+  return number && *number < kMostBytes ? static_cast<std::uint32_t>(*number) : 0;
 }
 
 }  // namespace
@@ -49,26 +40,9 @@ TracepointFormat parse_tracepoint_format(std::string_view text) {
 }
 
 Result<TracepointFormat> tracepoint_format(std::string_view category, std::string_view name) {
-  auto dir = tracefs();
-  if (!dir) return dir.error();
-  auto path = fmt::format("events/{}/{}/format", category, name);
-  Fd fd(openat(*dir, path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char part[4096];
-  ssize_t got = -1;
-  while (fd.get() >= 0 && text.size() < kMostText && (got = read(fd.get(), part, sizeof part)) > 0)
-    text.append(part, static_cast<std::size_t>(got));
-  auto failed = got < 0 ? errno : ENOENT;
-  auto format = parse_tracepoint_format(text);
-  if (failed == EACCES)
-    return Error{fmt::format("tracefs does not show {}:{}", category, name),
-                 "it asks for CAP_DAC_READ_SEARCH",
-                 {},
-                 kUnsupported};
-  if (format.empty())
-    return Error{
-        fmt::format("no tracepoint {}:{}", category, name), strerror(failed), {}, kUnsupported};
-  return format;
+  auto text = tracepoint_file(category, name, "format");
+  if (!text) return text.error();
+  return parse_tracepoint_format(*text);
 }
 
 }  // namespace coretap

@@ -1,10 +1,9 @@
 // klockstat: locks of the kernel, by the code that takes them: time waited for them, or held.
 #include "cpu/klockstat.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
+#include "base/parse.hpp"
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -45,14 +44,13 @@ bool wanted_caller(const Line& l, const FieldContext& context) {
 
 Result<void> take_lock(Config& c, std::string_view text) {
   auto digits = text.starts_with("0x") ? text.substr(2) : std::string_view();
-  std::uint64_t address = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
-  if (error != std::errc() || end != digits.data() + digits.size())
+  auto address = parse_hexadecimal(digits);
+  if (!address)
     return Error{fmt::format("--lock: '{}' is no address", text),
                  {},
                  "give it in hexadecimal, as --per-lock shows it: 0xffff8881003d8a00",
                  kUsage};
-  c.set(setting(&Opt::only_lock), address);
+  c.set(setting(&Opt::only_lock), *address);
   return {};
 }
 

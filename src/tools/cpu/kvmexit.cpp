@@ -1,13 +1,12 @@
 // kvmexit: why virtual processors leave their guests, how often, and for how long.
 #include "cpu/kvmexit.h"
 
-#include <charconv>
+#include <cstdint>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
 #include "base/parse.hpp"
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
@@ -34,11 +33,9 @@ std::optional<std::uint32_t> number_of(std::string_view text) {
     while (part.ends_with(' ')) part.remove_suffix(1);
     const bool hex = part.starts_with("0x");
     if (hex) part.remove_prefix(2);
-    std::uint32_t number = 0;
-    auto [end, error] =
-        std::from_chars(part.data(), part.data() + part.size(), number, hex ? 16 : 10);
-    if (error != std::errc() || end != part.data() + part.size()) return {};
-    sum += number;
+    auto number = hex ? parse_hexadecimal(part) : parse_unsigned(part);
+    if (!number || *number > UINT32_MAX) return {};
+    sum += static_cast<std::uint32_t>(*number);
   }
   return sum;
 }
@@ -71,9 +68,7 @@ struct Words {
 const Words& words() {
   static const auto kWords = [] {
     Words all;
-    auto dir = tracefs();
-    if (!dir) return all;
-    auto text = read_file(fmt::format("/proc/self/fd/{}/events/kvm/kvm_exit/format", *dir));
+    auto text = tracepoint_file("kvm", "kvm_exit", "format");
     std::string_view rest = text ? std::string_view(*text) : std::string_view();
     all.first = take_list(rest);
     all.second = take_list(rest);

@@ -1,11 +1,11 @@
 // futexctn: waits for futexes, by lock and by the code that waits.
 #include "syscall/futexctn.h"
 
-#include <charconv>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "base/parse.hpp"
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
@@ -45,14 +45,13 @@ std::string op(const Line& l) { return std::string(kOps[l.key.op % FUTEX_OPS]); 
 
 Result<void> take_lock(Config& c, std::string_view text) {
   auto digits = text.substr(text.starts_with("0x") || text.starts_with("0X") ? 2 : 0);
-  std::uint64_t address = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
-  if (error != std::errc() || end != digits.data() + digits.size() || !address)
+  auto address = parse_hexadecimal(digits);
+  if (!address || !*address)
     return Error{fmt::format("--lock: '{}' is no address", text),
                  {},
                  "give it in hexadecimal, as the tool shows it: 0x7f3c5c000b60",
                  kUsage};
-  c.set(setting(&Opt::only_lock), address);
+  c.set(setting(&Opt::only_lock), *address);
   return {};
 }
 

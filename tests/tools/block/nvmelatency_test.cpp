@@ -1,4 +1,4 @@
-// nvmelatency against a process that writes to an NVMe disk that nobody else uses.
+// nvmelatency against a process that writes to an NVMe disk that no other process uses.
 #include "../harness.hpp"
 
 namespace coretap::tooltest {

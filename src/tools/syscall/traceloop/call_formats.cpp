@@ -1,13 +1,9 @@
 #include "tools/syscall/traceloop/call_formats.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
 #include "base/parse.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
@@ -47,15 +43,6 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"statfs64", "statfs"},
 };
 
-std::string read_format(int tracefs, std::string_view call) {
-  auto path = fmt::format("events/syscalls/sys_enter_{}/format", call);
-  Fd fd(openat(tracefs, path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(8192, '\0');
-  auto n = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
-  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return text;
-}
-
 }  // namespace
 
 bool CallArgument::is_text() const {
@@ -86,16 +73,15 @@ CallArguments parse_call_format(std::string_view format) {
 }
 
 bool CallFormats::read() {
-  auto directory = tracefs();
-  if (!directory) return false;
+  if (!tracefs()) return false;
   for (auto& call : all_syscalls()) {
     std::string_view name = call.name;
     for (auto& [ours, theirs] : kOtherNames)
       if (name == ours) name = theirs;
-    auto format = read_format(*directory, name);
-    if (format.empty()) continue;
+    auto format = tracepoint_file("syscalls", fmt::format("sys_enter_{}", name), "format");
+    if (!format) continue;
     known_[static_cast<std::uint32_t>(call.number) + (call.compat ? CALLS_COMPAT : 0)] =
-        parse_call_format(format);
+        parse_call_format(*format);
   }
   return !known_.empty();
 }
