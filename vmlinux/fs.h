@@ -89,6 +89,7 @@ struct file {
 	struct inode *f_inode;
 	const struct path f_path;
 	long long f_pos;
+	void *private_data;
 };
 
 /* include/linux/fdtable.h */

@@ -50,6 +50,11 @@ struct sock {
 	u8 sk_shutdown;
 };
 
+/* include/linux/net.h */
+struct socket {
+	struct sock *sk;
+};
+
 /* include/net/request_sock.h */
 struct request_sock {
 	struct sock_common __req_common;

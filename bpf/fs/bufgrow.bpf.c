@@ -3,6 +3,7 @@
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
+#include "lib/open_file.bpf.h"
 #include "lib/program.bpf.h"
 #include "fs/bufgrow.h"
 
@@ -11,9 +12,6 @@ OPT(bool, filter_disk_on);
 OPT(__u32, filter_disk); /* major << 20 | minor */
 
 TABLE(buffers, struct bufgrow_key, struct bufgrow_counts)
-
-#define MODE_FORMAT 0170000
-#define MODE_BLOCK_DEVICE 0060000
 
 /* The row of the running task; NULL where the page is not a block device's, or not wanted. */
 inline_ struct bufgrow_counts *row_of(void *folio)

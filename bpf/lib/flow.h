@@ -16,4 +16,10 @@ struct flow {
 	__u32 pad;
 };
 
+/* Addresses that share their first bits, as the kernel's longest prefix match wants them. */
+struct address_prefix {
+	__u32 bits;
+	__u8 address[16]; /* IPv4: mapped, ::ffff:192.0.2.1 */
+};
+
 #endif

@@ -4,11 +4,7 @@
 #define CORETAP_PATH_BPF_H
 
 #include "lib/file_id.bpf.h"
-#include "lib/task.bpf.h"
-
-#define MODE_FORMAT 0170000
-#define MODE_REGULAR 0100000
-#define MODE_DIRECTORY 0040000
+#include "lib/open_file.bpf.h"
 
 #define PATH_BYTES 4096
 #define PATH_NAME 256 /* NAME_MAX and a terminator */
@@ -87,27 +83,6 @@ inline_ u32 walked_bytes(const struct walked *w)
 inline_ struct fs_struct *current_fs(void)
 {
 	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), fs);
-}
-
-/* The open file behind a descriptor of the running task; NULL: none. */
-inline_ struct file *current_file(u32 fd)
-{
-	struct file **files, *file = NULL;
-	struct fdtable *table;
-	u32 room;
-
-	if (has_current_btf()) {
-		table = bpf_get_current_task_btf()->files->fdt;
-		files = table->fd;
-		room = table->max_fds;
-	} else {
-		table = BPF_CORE_READ(current_task(), files, fdt);
-		files = BPF_CORE_READ(table, fd);
-		room = BPF_CORE_READ(table, max_fds);
-	}
-	if (fd < room)
-		bpf_core_read(&file, sizeof(file), &files[fd]);
-	return file;
 }
 
 /*

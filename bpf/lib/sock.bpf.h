@@ -15,6 +15,21 @@ OPT(bool, filter_lports_on);
 OPT(bool, filter_rports_on);
 FILTER_IDS(filter_lports);
 FILTER_IDS(filter_rports);
+OPT(__u32, filter_netns); /* 0: all */
+OPT(bool, filter_laddrs_on);
+OPT(bool, filter_raddrs_on);
+
+#define FILTER_PREFIXES(name)                         \
+	struct {                                      \
+		__uint(type, BPF_MAP_TYPE_LPM_TRIE);  \
+		__uint(max_entries, 1);               \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__type(key, struct address_prefix);   \
+		__type(value, u8);                    \
+	} name SEC(".maps")
+
+FILTER_PREFIXES(filter_laddrs);
+FILTER_PREFIXES(filter_raddrs);
 
 inline_ u16 port_of(__be16 port)
 {
@@ -59,12 +74,32 @@ inline_ void flow_of(const struct tcp_sock *tp, struct flow *f)
 	f->lport = port_of(tp->inet_conn.icsk_inet.inet_sport);
 }
 
-/* What -4, -6 and lists of ports ask for. */
+inline_ bool in_prefixes(void *prefixes, const u8 address[16], u32 ip)
+{
+	struct address_prefix key = { .bits = 128 };
+	u32 *to = (u32 *)key.address;
+
+	if (ip == 4) {
+		to[2] = __builtin_bswap32(0xffff);
+		to[3] = *(const u32 *)address;
+	} else {
+		__builtin_memcpy(key.address, address, sizeof(key.address));
+	}
+	return bpf_map_lookup_elem(prefixes, &key);
+}
+
+/* What -4, -6, --netns and lists of ports and addresses ask for. */
 inline_ bool flow_wanted(const struct flow *f)
 {
 	u32 lport = f->lport, rport = f->rport;
 
 	if (filter_ip && f->ip != filter_ip)
+		return false;
+	if (filter_netns && f->netns != filter_netns)
+		return false;
+	if (filter_laddrs_on && !in_prefixes(&filter_laddrs, f->local, f->ip))
+		return false;
+	if (filter_raddrs_on && !in_prefixes(&filter_raddrs, f->remote, f->ip))
 		return false;
 	if (filter_lports_on && !bpf_map_lookup_elem(&filter_lports, &lport))
 		return false;

@@ -202,9 +202,15 @@ Option command(char letter = 0);  ///< one text instead of -- COMMAND
 Option ipv4();
 Option ipv6();
 Option wide(char letter = 'w');
-/// Lists of ports, for programs with bpf/lib/sock.bpf.h.
-Option local_ports(char letter = 'L');
-Option remote_ports(char letter = 'D');
+/// Which connections, for programs with bpf/lib/sock.bpf.h: lists and ranges of ports, lists of
+/// addresses and prefixes, a network namespace.
+Option local_ports(char letter = 'L', std::string_view name = "localport");
+Option remote_ports(char letter = 'D', std::string_view name = "remoteport");
+Option local_addresses(char letter = 0);
+Option remote_addresses(char letter = 0);
+Option netns();
+/// All of them, and --ipv4 and --ipv6.
+std::vector<Option> flow_filters(char local_port = 'L', char remote_port = 'D');
 
 Option folded();
 Option svg();

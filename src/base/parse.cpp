@@ -74,4 +74,14 @@ std::string_view take_until(std::string_view& rest, char end) {
   return part;
 }
 
+bool take_parts(std::string_view text, const std::function<bool(std::string_view)>& take) {
+  for (;;) {
+    auto comma = text.find(',');
+    auto part = text.substr(0, comma);
+    if (part.empty() || !take(part)) return false;
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace coretap

@@ -1,6 +1,7 @@
 // Text to numbers; the whole text must be one. And text in parts.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -16,5 +17,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 
 /// Takes what comes before `end`, and `end` itself, off the text; all of it where there is none.
 std::string_view take_until(std::string_view& rest, char end);
+/// Calls back for each part between commas until one is refused; false: one was, or is empty.
+bool take_parts(std::string_view text, const std::function<bool(std::string_view)>& take);
 
 }  // namespace coretap

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/address.hpp"
 #include "base/parse.hpp"
 #include "coretap/hooks.hpp"
 #include "coretap/options.hpp"
@@ -77,6 +78,8 @@ class Config {
 
   std::vector<std::string> command;
   std::vector<std::uint32_t> local_ports, remote_ports;
+  std::vector<AddressPrefix> local_addresses, remote_addresses;
+  std::uint32_t netns = 0;            ///< inode of a network namespace; 0: all
   std::uint32_t ip = 0;               ///< only this version, 4 or 6; 0: both
   std::string directory;              ///< whose files are wanted, absolute; empty: of all
   std::optional<std::uint32_t> disk;  ///< device number as the kernel writes it

@@ -40,17 +40,17 @@ Result<std::uint64_t> take_number(std::string_view of, std::string_view text, st
 Result<std::vector<std::uint32_t>> take_list(std::string_view option, std::string_view text,
                                              std::uint64_t most) {
   std::vector<std::uint32_t> all;
-  for (auto rest = text;;) {
-    auto comma = rest.find(',');
-    auto n = parse_unsigned(rest.substr(0, comma));
-    if (!n || *n == 0 || *n > most)
-      return usage(
-          fmt::format("--{}: '{}' is not a list of numbers from 1 to {}", option, text, most),
-          fmt::format("separate them by commas: --{} 1,203", option));
+  bool good = take_parts(text, [&](std::string_view part) {
+    auto n = parse_unsigned(part);
+    if (!n || *n == 0 || *n > most) return false;
     all.push_back(static_cast<std::uint32_t>(*n));
-    if (comma == std::string_view::npos) return all;
-    rest.remove_prefix(comma + 1);
-  }
+    return true;
+  });
+  if (!good)
+    return usage(
+        fmt::format("--{}: '{}' is not a list of numbers from 1 to {}", option, text, most),
+        fmt::format("separate them by commas: --{} 1,203", option));
+  return all;
 }
 
 Option flag(char letter, std::string_view name, std::string_view doc, Setting target) {

@@ -1,9 +1,19 @@
-// Which TCP connections.
+// Which connections.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/parse.hpp"
 #include "cli/option_parts.hpp"
 
 namespace coretap::shared {
 
 namespace {
+constexpr std::uint64_t kMostPids = 1 << 22;  // PID_MAX_LIMIT; inodes of namespaces lie above
+
 Option ip_version(char letter, std::string_view name, std::string_view doc, std::uint32_t version) {
   auto o = same_everywhere(flag(letter, name, doc));
   o.apply = [=](Config& c, std::string_view) -> Result<void> {
@@ -14,28 +24,99 @@ Option ip_version(char letter, std::string_view name, std::string_view doc, std:
   return o;
 }
 
+/// "80" or "8000-8100" into `all`.
+bool take_ports(std::string_view part, std::vector<std::uint32_t>& all) {
+  auto dash = part.find('-');
+  auto first = parse_unsigned(part.substr(0, dash));
+  auto last = dash == std::string_view::npos ? first : parse_unsigned(part.substr(dash + 1));
+  if (!first || !last || *first == 0 || *last > UINT16_MAX || *first > *last) return false;
+  for (auto port = *first; port <= *last; port++) all.push_back(static_cast<std::uint32_t>(port));
+  return true;
+}
+
 Option ports(char letter, std::string_view name, std::string_view doc,
              std::vector<std::uint32_t> Config::*member) {
   auto option = same_everywhere(
       value(letter, name, "PORT,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
-        auto list = take_list(name, text, UINT16_MAX);
-        if (!list) return list.error();
-        auto& all = c.*member;
-        all.insert(all.end(), list->begin(), list->end());
-        return {};
+        if (take_parts(text, [&](auto part) { return take_ports(part, c.*member); })) return {};
+        return usage(
+            fmt::format("--{}: '{}' is not a list of ports or ranges from 1 to 65535", name, text),
+            fmt::format("for example --{} 80,8000-8100", name));
       }));
   option.adds_up = true;
   return option;
+}
+
+Option addresses(char letter, std::string_view name, std::string_view doc,
+                 std::vector<AddressPrefix> Config::*member) {
+  auto option = same_everywhere(value(
+      letter, name, "ADDRESS,...", doc, [=](Config& c, std::string_view text) -> Result<void> {
+        bool good = take_parts(text, [&](auto part) {
+          auto prefix = parse_address_prefix(part);
+          if (prefix) (c.*member).push_back(*prefix);
+          return prefix.has_value();
+        });
+        if (good) return {};
+        return usage(fmt::format("--{}: '{}' is not a list of addresses or prefixes", name, text),
+                     fmt::format("for example --{} 192.0.2.1,2001:db8::/32", name));
+      }));
+  option.adds_up = true;
+  return option;
+}
+
+/// Of a namespace that `ip netns` names, that a process is in, or that a file stands for.
+Result<std::uint32_t> namespace_inode(std::string_view text) {
+  auto number = parse_unsigned(text);
+  if (number && *number > kMostPids && *number <= UINT32_MAX)
+    return static_cast<std::uint32_t>(*number);
+  auto path = number                  ? fmt::format("/proc/{}/ns/net", *number)
+              : text.starts_with('/') ? std::string(text)
+                                      : fmt::format("/run/netns/{}", text);
+  struct stat st {};
+  if (stat(path.c_str(), &st))
+    return usage(
+        fmt::format("--netns: '{}' is no network namespace: {}: {}", text, path, strerror(errno)),
+        "give a name of `ip netns list`, a process id, a file or an inode");
+  return static_cast<std::uint32_t>(st.st_ino);
 }
 }  // namespace
 
 Option ipv4() { return ip_version('4', "ipv4", "only IPv4", 4); }
 Option ipv6() { return ip_version('6', "ipv6", "only IPv6", 6); }
-Option local_ports(char letter) {
-  return ports(letter, "localport", "only these local ports", &Config::local_ports);
+Option local_ports(char letter, std::string_view name) {
+  return ports(letter, name, "only these local ports; ranges as 8000-8100", &Config::local_ports);
 }
-Option remote_ports(char letter) {
-  return ports(letter, "remoteport", "only these remote ports", &Config::remote_ports);
+Option remote_ports(char letter, std::string_view name) {
+  return ports(letter, name, "only these remote ports; ranges as 8000-8100", &Config::remote_ports);
+}
+Option local_addresses(char letter) {
+  return addresses(letter, "laddr", "only these local addresses, or prefixes as 192.0.2.0/24",
+                   &Config::local_addresses);
+}
+Option remote_addresses(char letter) {
+  return addresses(letter, "raddr", "only these remote addresses, or prefixes as 192.0.2.0/24",
+                   &Config::remote_addresses);
+}
+Option netns() {
+  return same_everywhere(value(0, "netns", "NAMESPACE",
+                               "only this network namespace: a name, a process that is in it, a "
+                               "file or an inode",
+                               [](Config& c, std::string_view text) -> Result<void> {
+                                 auto inode = namespace_inode(text);
+                                 if (!inode) return inode.error();
+                                 c.netns = *inode;
+                                 return {};
+                               }));
+}
+
+std::vector<Option> flow_filters(char local_port, char remote_port) {
+  return {ipv4(),
+          ipv6(),
+          local_ports(local_port),
+          remote_ports(remote_port),
+          local_addresses(),
+          remote_addresses(),
+          netns()};
 }
 
 }  // namespace coretap::shared

@@ -18,6 +18,7 @@
 
 #include "base/loop.hpp"
 #include "kernel/zones.hpp"
+#include "lib/flow.h"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -33,13 +34,16 @@ namespace {
 void configure_flow_filter(Session& s) {
   auto& c = s.config;
   set_variable(s, "filter_ip", c.ip);
-  auto ports = [&](const char* map, const char* on, const std::vector<std::uint32_t>& list) {
+  auto some = [&](const char* map, const char* on, const auto& list) {
     if (list.empty() || !s.map(map)) return;
     set_variable(s, on, 1);
     bpf_map__set_max_entries(s.map(map), static_cast<__u32>(list.size()));
   };
-  ports("filter_lports", "filter_lports_on", c.local_ports);
-  ports("filter_rports", "filter_rports_on", c.remote_ports);
+  some("filter_lports", "filter_lports_on", c.local_ports);
+  some("filter_rports", "filter_rports_on", c.remote_ports);
+  some("filter_laddrs", "filter_laddrs_on", c.local_addresses);
+  some("filter_raddrs", "filter_raddrs_on", c.remote_addresses);
+  set_variable(s, "filter_netns", c.netns);
 }
 
 /// What programs with bpf/lib/zone.bpf.h ask for by its name.
@@ -187,6 +191,17 @@ Result<void> fill_filters(Session& s, pid_t command) {
   if (auto r = fill("filter_uids", s.config.uids); !r) return r.error();
   if (auto r = fill("filter_lports", s.config.local_ports); !r) return r.error();
   if (auto r = fill("filter_rports", s.config.remote_ports); !r) return r.error();
+  auto fill_prefixes = [&](std::string_view name,
+                           const std::vector<AddressPrefix>& prefixes) -> Result<void> {
+    for (auto& prefix : prefixes) {
+      address_prefix key{.bits = prefix.bits};
+      std::ranges::copy(prefix.address, key.address);
+      if (auto r = add(name, &key); !r) return r;
+    }
+    return {};
+  };
+  if (auto r = fill_prefixes("filter_laddrs", s.config.local_addresses); !r) return r.error();
+  if (auto r = fill_prefixes("filter_raddrs", s.config.remote_addresses); !r) return r.error();
   return fill("filter_tids", s.config.tids);
 }
 

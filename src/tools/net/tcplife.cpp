@@ -56,10 +56,10 @@ TOOL(tcplife) {
                    "TX_KB and RX_KB are whole numbers, as in bcc. -L also finds connections "
                    "that this machine opens."}},
       .object = skeleton<tcplife_bpf>(),
-      .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(),
-                  shared::ipv4(), shared::ipv6(), shared::local_ports(), shared::remote_ports(),
-                  flag('T', "time", "print the time of day"), shared::timestamp('t'),
-                  shared::wide()},
+      .options = joined(
+          {{shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
+           shared::flow_filters(),
+           {flag('T', "time", "print the time of day"), shared::timestamp('t'), shared::wide()}}),
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"}},
       .hooks = {{"changes of state", {{{"on_state"}}}}, {"end of sockets", {{{"on_destroy"}}}}},
       .report =

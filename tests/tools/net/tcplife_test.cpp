@@ -127,6 +127,12 @@ TOOL_TEST(Tcplife, Filters) {
   auto port = std::to_string(pair.server_port);
   auto client = trace({"-p", pair.id()}), local = trace({"-L", port + ",1"});
   auto remote = trace({"-D", "2," + port}), six = trace({"-6"}), four = trace({"-4"});
+  auto port_range = std::to_string(pair.server_port - 1) + "-" + port;
+  auto range = trace({"-L", port_range, "--netns", pair.id()});
+  auto in_net = trace({"--netns", "/proc/" + pair.id() + "/ns/net"});
+  auto in_prefix = trace({"--laddr", "10.0.0.0/8,127.0.0.0/8", "--raddr", "127.0.0.1"});
+  auto six_prefix = trace({"--raddr", "127.0.0.0/9,::/127"});
+  auto elsewhere = trace({"--laddr", "127.0.0.2", "--raddr", "192.0.2.0/24"});
   for (auto* p : {&pair, &other}) {
     p->release();
     p->truth();
@@ -144,7 +150,16 @@ TOOL_TEST(Tcplife, Filters) {
   EXPECT_EQ(sessions_of(pair, sixes).size(), 0u);
   EXPECT_EQ(sessions_of(pair, fours).size(), 4u);
   EXPECT_EQ(sessions_of(other, fours).size(), 0u);
-  for (auto& wrong : std::vector<Strings>{{"-4", "-6"}, {"-L", "65536"}, {"-D", "0"}}) {
+  EXPECT_EQ(range->stop().body.size(), 2u);
+  EXPECT_EQ(in_net->stop().body.size(), 4u);
+  auto fours_too = in_prefix->stop(), both = six_prefix->stop();
+  EXPECT_EQ(sessions_of(pair, fours_too).size(), 4u);
+  EXPECT_EQ(sessions_of(other, fours_too).size(), 0u);
+  EXPECT_EQ(sessions_of(pair, both).size(), 4u);
+  EXPECT_EQ(sessions_of(other, both).size(), 4u);
+  EXPECT_EQ(elsewhere->stop().body.size(), 0u);
+  for (auto& wrong : std::vector<Strings>{
+           {"-4", "-6"}, {"-L", "65536"}, {"-D", "0"}, {"--laddr", "1.2.3"}, {"--netns", "x"}}) {
     auto words = wrong;
     words.insert(words.begin(), tool_path("tcplife"));
     EXPECT_EQ(run(words).status, 2);

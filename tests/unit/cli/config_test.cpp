@@ -645,8 +645,12 @@ TEST(Flows, PortsAndVersions) {
   EXPECT_EQ(c.ip, 6u);
   EXPECT_EQ(accepted("tcplife", {}).ip, 0u);
   for (auto* bad : {"0", "65536", "80,", "http", "-1", ""})
-    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "is not a list of numbers from 1 to 65535"))
-        << bad;
+    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "is not a list of ports or ranges")) << bad;
+  auto ranges = accepted("tcplife", {"-L", "22,8000-8002", "-D", "65534-65535"});
+  EXPECT_EQ(ranges.local_ports, (Ids{22, 8000, 8001, 8002}));
+  EXPECT_EQ(ranges.remote_ports, (Ids{65534, 65535}));
+  for (auto* bad : {"5-4", "0-4", "1-65536", "1-", "-", "1-2-3"})
+    EXPECT_TRUE(says(refused("tcplife", {"-L", bad}), "is not a list of ports or ranges")) << bad;
   EXPECT_TRUE(says(refused("tcplife", {"-4", "-6"}), "used together"));
 }
 

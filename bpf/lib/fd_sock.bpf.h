@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sockets by their descriptors, where a system call of the running task enters or returns. */
+#ifndef CORETAP_FD_SOCK_BPF_H
+#define CORETAP_FD_SOCK_BPF_H
+
+#include "lib/open_file.bpf.h"
+#include "lib/sock.bpf.h"
+
+/* NULL: the descriptor is no socket's. An address to be read by bpf_core_read only. */
+inline_ struct sock *current_sock(u32 fd)
+{
+	struct file *file = current_file(fd);
+	struct socket *socket;
+
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & MODE_FORMAT) != MODE_SOCKET)
+		return NULL;
+	socket = BPF_CORE_READ(file, private_data);
+	return BPF_CORE_READ(socket, sk);
+}
+
+/* As flow_of(), of any socket of the Internet protocols; false: it is of another family. */
+inline_ bool flow_read(struct sock *sk, struct flow *f)
+{
+	struct sock_common *c = &sk->__sk_common;
+	u16 family = BPF_CORE_READ(c, skc_family);
+	struct in6_addr local, remote;
+
+	if (family != SOCK_AF_INET && family != SOCK_AF_INET6)
+		return false;
+	f->lport = port_of(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
+	f->rport = port_of(BPF_CORE_READ(c, skc_dport));
+	f->netns = BPF_CORE_READ(c, skc_net.net, ns.inum);
+	f->ip = 4;
+	if (family == SOCK_AF_INET6 && bpf_core_field_exists(c->skc_v6_daddr)) {
+		BPF_CORE_READ_INTO(&local, c, skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&remote, c, skc_v6_daddr);
+		if (!mapped(&remote) && !mapped(&local)) {
+			f->ip = 6;
+			__builtin_memcpy(f->local, &local, sizeof(local));
+			__builtin_memcpy(f->remote, &remote, sizeof(remote));
+			return true;
+		}
+		*(u32 *)f->local = local.in6_u.u6_addr32[3];
+		*(u32 *)f->remote = remote.in6_u.u6_addr32[3];
+		return true;
+	}
+	*(u32 *)f->local = BPF_CORE_READ(c, skc_rcv_saddr);
+	*(u32 *)f->remote = BPF_CORE_READ(c, skc_daddr);
+	return true;
+}
+
+#endif
