@@ -79,6 +79,8 @@ struct Option {
   bool adds_up = false;  ///< a list: what is given twice is both
   /// Values for completion, where they are a closed list.
   std::function<std::vector<Completion>()> words = {};
+  /// Its value may be left out; a word that follows belongs to it only if it ends so (".svg").
+  std::string_view optional_suffix = {};
   /// Without this condition (Config::holds) it says nothing, and the command line is refused.
   std::string_view belongs_to = {};
   /// Refuses values that a peer's option of this letter takes in another meaning.
@@ -214,6 +216,8 @@ std::vector<Option> flow_filters(char local_port = 'L', char remote_port = 'D');
 
 Option folded();
 Option svg();
+/// For tools with histograms and intervals; the parser adds it.
+Option heatmap();
 Option offset(char letter = 's');
 
 /// How user stacks are walked.

@@ -38,6 +38,8 @@ class ReportKind {
 
   /// Fields whose formats need facts of the kernel, and that completion offers to --sort.
   virtual std::vector<Field> fields() const { return {}; }
+  /// Does it print histograms, which a heat map can show?
+  virtual bool has_histograms() const { return false; }
   /// Bytes of the records that they read; 0: these are no flat records.
   virtual std::size_t record_size() const { return 0; }
   /// Conditions that it asks the command line, beside those of its fields.

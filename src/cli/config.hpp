@@ -96,6 +96,7 @@ class Config {
   std::optional<std::uint32_t> cpu;
   enum Unwind { automatic, frame_pointers, no_walk } unwind = automatic;  ///< of user stacks
   std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
+  std::string heatmap;                     ///< file for a heat map; empty: lines of text, if any
   std::string svg;                         ///< file for a flame graph; "-": standard output
 
  private:

@@ -31,7 +31,7 @@ constexpr Place kPlaces[] = {
     {"Sampling", {"frequency", "period"}},
     {"Output",
      {"timestamp", "noclear", "milliseconds", "nanoseconds", "extended", "print-uid",
-      "kernel-stack", "top", "sort", "wide", "output", "json", "csv"}},
+      "kernel-stack", "top", "sort", "wide", "heatmap", "output", "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
       "perf-max-stack-depth", "stack-storage-size"}},

@@ -112,6 +112,20 @@ std::vector<Option> screen() {
       rows, sort()};
 }
 
+Option heatmap() {
+  auto o = same_everywhere(value(
+      0, "heatmap", "[FILE]",
+      "print each histogram as a line, every second without an interval; with a FILE that ends in "
+      ".svg write an interactive heat map to it at the end instead (--heatmap=-: standard output)",
+      [](Config& c, std::string_view text) -> Result<void> {
+        c.heatmap = text;
+        return {};
+      },
+      Complete::file));
+  o.optional_suffix = ".svg";
+  return o;
+}
+
 Option csv(char letter) {
   return same_everywhere(flag(letter, "csv", "comma-separated values with a header line"));
 }

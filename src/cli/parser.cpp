@@ -10,6 +10,8 @@
 #include <getopt.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <ranges>
 
 #include <fmt/format.h>
@@ -33,11 +35,12 @@ std::string_view ring_doc(const Tool& tool) {
   return doc;
 }
 
-/// Where not all of a tool's reports are of records: which options --ring-size belongs to.
-std::string_view ring_condition(const Tool& tool) {
-  if (!tool.report->ring_doc().empty()) return {};
+/// Which options an option belongs to that only some of a tool's reports have; none: no report has.
+std::optional<std::string_view> condition_of(const Tool& tool,
+                                             const std::function<bool(const ReportKind&)>& has) {
+  if (has(*tool.report)) return "";
   for (auto& other : tool.other_reports)
-    if (!other.report->ring_doc().empty()) return other.when;
+    if (has(*other.report)) return other.when;
   return {};
 }
 
@@ -70,8 +73,12 @@ std::vector<Option> common_options(const Tool& tool) {
   if (has("comm")) all = joined({all, {name(), not_comm()}});
   if (has("cgroup")) all = joined({all, container_filters()});
   if (shows_containers(tool)) all.push_back(containers());
-  if (std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; }))
-    all.push_back(interval());
+  bool intervals =
+      std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; });
+  if (intervals) all.push_back(interval());
+  if (auto when = condition_of(tool, [](auto& kind) { return kind.has_histograms(); });
+      when && (intervals || has("interval")))
+    all = joined({all, belonging_to(*when, {heatmap()})});
   all.push_back(duration());
   all.push_back(output());
   all.push_back(color());
@@ -79,9 +86,9 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(csv());
   all.push_back(simple(0, "strict", "exit with status 4 if data was lost"));
   all.push_back(simple(0, "exit-status", "with -- COMMAND: exit with its exit status"));
-  if (auto doc = ring_doc(tool); !doc.empty())
-    all = joined({all, belonging_to(ring_condition(tool), {limit("ring-size", "BYTES", doc,
-                                                                 &Config::ring_bytes, 1 << 30)})});
+  if (auto when = condition_of(tool, [](auto& kind) { return !kind.ring_doc().empty(); }))
+    all = joined({all, belonging_to(*when, {limit("ring-size", "BYTES", ring_doc(tool),
+                                                  &Config::ring_bytes, 1 << 30)})});
   all.push_back(
       simple(0, "explain", "show which attach points would be used here, and why, then exit"));
   all.push_back(simple('v', "verbose",
@@ -209,6 +216,15 @@ const Report& chosen_report(const Tool& tool, const Config& config) {
   return tool.report;
 }
 
+/// Is the word the value of the option before it, which may stand without one?
+static bool takes_next(const std::vector<Option>& options, std::string_view typed,
+                       std::string_view word) {
+  return std::ranges::any_of(options, [&](auto& o) {
+    return !o.optional_suffix.empty() && typed.starts_with("--") && typed.substr(2) == o.name &&
+           word.ends_with(o.optional_suffix);
+  });
+}
+
 Result<std::vector<std::string>> take_options(Invocation& invocation, std::string_view command_name,
                                               const std::vector<Option>& options,
                                               const std::vector<std::string>& arguments,
@@ -222,7 +238,9 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
   constexpr int kElse = 2000, kUsageWords = 3000;
   for (std::size_t i = 0; i < options.size(); i++) {
     auto& o = options[i];
-    int has_value = o.metavar.empty() ? no_argument : required_argument;
+    int has_value = o.metavar.empty()           ? no_argument
+                    : o.optional_suffix.empty() ? required_argument
+                                                : optional_argument;
     if (o.letter) letters += std::string(1, o.letter) + (has_value ? ":" : "");
     for (auto name : {o.name, o.alias}) {
       if (name.empty()) continue;
@@ -254,6 +272,8 @@ Result<std::vector<std::string>> take_options(Invocation& invocation, std::strin
       c.command.push_back(a);
     } else if (a == "--") {
       command = true;
+    } else if (own.size() > 1 && takes_next(options, own.back(), a)) {
+      own.back() += '=' + a;
     } else {
       own.push_back(a);
     }
@@ -336,6 +356,8 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (auto r = chosen_report(tool, c)->check(c); !r) return r.error();
   if (c.svg == "-" && c.holds("folded|json|csv"))
     return usage("--svg -: standard output is for one thing only", "name a file");
+  if (c.heatmap == "-" && c.holds("json|csv"))
+    return usage("--heatmap=-: standard output is for one thing only", "name a file");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))

@@ -22,22 +22,28 @@ class AggregateLayout {
  public:
   virtual ~AggregateLayout() = default;
   virtual void configure(Session&) {}
+  virtual Result<void> open(Session&) { return {}; }
   /// Before the first report: titles, or the terminal.
   virtual void begin(Session&) {}
   virtual void show(Session&, AggregateReading&) = 0;
-  virtual void finish() {}
+  virtual Result<void> finish(Session&) { return {}; }
   /// For Reporter's functions of these names.
   virtual std::vector<int> wakes() const { return {}; }
   virtual std::vector<int> signals() const { return {}; }
   virtual void poll(Session&, AggregateRows&) {}
   virtual void signalled(Session&, int) {}
   virtual bool wants_end() const { return false; }
+  virtual bool keeps_file() const { return false; }
 };
 
 std::unique_ptr<AggregateLayout> make_histogram_layout(const AggregateReport& report);
+std::unique_ptr<AggregateLayout> make_heatmap_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_interval_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report);
+
+/// "disk = sda, flags = Write": the keys of a histogram that are asked for, without stacks.
+std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row);
 
 /// Columns of CSV, and keys of JSON, that follow a percentile layout's keys.
 std::vector<OutputKey> percentile_columns(const HistogramScale& scale);

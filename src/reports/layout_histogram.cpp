@@ -96,17 +96,7 @@ class HistogramLayout : public AggregateLayout {
   }
 
   void text(Session& s, const std::string& row, const hist& h) const {
-    std::string title;
-    for (auto* k : keys_) {
-      auto format = k->format;
-      if (format.kind == Format::stack) continue;
-      format.width = 0;
-      auto value = coretap::show(format, k->read(row.data(), s.names.context), s.names);
-      // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
-      title += k->title.empty()
-                   ? ' ' + value
-                   : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k->title, value);
-    }
+    auto title = histogram_title(report_, s, row);
     if (!title.empty()) s.out.line(title);
     for (auto* k : keys_) frames(s, *k, row);
     s.out.write(draw_histogram(h, scale_, text_columns()));
@@ -128,6 +118,20 @@ class HistogramLayout : public AggregateLayout {
 };
 
 }  // namespace
+
+std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row) {
+  std::string title;
+  for (auto& k : report.fields) {
+    auto format = k.format;
+    if (!s.config.holds(k.shown_with) || format.kind == Format::stack) continue;
+    format.width = 0;
+    auto value = coretap::show(format, k.read(row.data(), s.names.context), s.names);
+    // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
+    title += k.title.empty() ? ' ' + value
+                             : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k.title, value);
+  }
+  return title;
+}
 
 std::unique_ptr<AggregateLayout> make_histogram_layout(const AggregateReport& report) {
   return std::make_unique<HistogramLayout>(report);

@@ -153,7 +153,8 @@ class PercentileLayout : public AggregateLayout {
 
 std::vector<OutputKey> percentile_columns(const HistogramScale& scale) {
   return {key("percent", "number", "of the values, 0 to 100"),
-          key(with_unit("value", scale), "integer or null", "that so many values do not exceed"),
+          key(with_unit("value", scale), "integer or null",
+              "what this percentage of the values does not exceed"),
           key(with_unit("overall", scale), "integer", "the same of all values since tracing began"),
           key("count", "integer", "values since the report before"),
           key("overall_count", "integer", "values since tracing began")};

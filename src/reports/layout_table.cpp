@@ -174,7 +174,10 @@ class ScreenLayout : public TableLayout {
     draw(s);
   }
   bool wants_end() const override { return quit_; }
-  void finish() override { screen_.close(); }
+  Result<void> finish(Session&) override {
+    screen_.close();
+    return {};
+  }
 
  private:
   std::string header(std::size_t rows) const override {

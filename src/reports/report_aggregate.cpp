@@ -50,6 +50,7 @@ class AggregateReporter : public Reporter {
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
     configure_stacks(s);
+    if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
     layout_->configure(s);
   }
@@ -64,6 +65,7 @@ class AggregateReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
+    if (auto opened = layout_->open(s); !opened) return opened;
     if (report_.totals_size)
       if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
     if (keyed_) return {};
@@ -135,10 +137,8 @@ class AggregateReporter : public Reporter {
   std::vector<int> signals() const override { return layout_->signals(); }
   void signalled(Session& s, int number) override { layout_->signalled(s, number); }
   bool wants_end() const override { return layout_->wants_end(); }
-  Result<void> finish(Session&) override {
-    layout_->finish();
-    return {};
-  }
+  Result<void> finish(Session& s) override { return layout_->finish(s); }
+  bool keeps_file() const override { return layout_->keeps_file(); }
 
  private:
   using Counters = AggregateRows::Counters;
@@ -306,6 +306,7 @@ class AggregateKind : public ReportKind {
     return std::make_unique<AggregateReporter>(report_);
   }
   std::vector<Field> fields() const override { return report_.fields; }
+  bool has_histograms() const override { return report_.layout == AggregateReport::histograms; }
   std::size_t record_size() const override { return report_.value_at + report_.value_size; }
   std::vector<std::string_view> conditions() const override {
     return {report_.keyed_when, report_.extension, report_.header_when};
@@ -367,6 +368,14 @@ class AggregateKind : public ReportKind {
   }
 
   Result<void> check(Config& c) const override {
+    if (c.given("heatmap")) {
+      if (!c.interval) c.interval = 1;
+      if (c.heatmap.empty() && c.format != OutputFormat::text)
+        return Error{"--heatmap without a file is for text",
+                     {},
+                     "with --json or --csv name a file: --heatmap FILE.svg",
+                     kUsage};
+    }
     if (report_.sort.empty()) return {};
     for (auto& [word, sort_key] : report_.sort_words)
       if (c.sort == word) c.sort = sort_key;
@@ -427,6 +436,13 @@ class AggregateKind : public ReportKind {
           "In CSV a report without values is one row with empty ranges and the count 0, so that its "
           "totals are there.");
     }
+    if (m.has_option("heatmap"))
+      m.prose(
+          "With --heatmap each histogram is one line: a character for each range, from the least to "
+          "the greatest, and behind them the number of values. The more values a range has the "
+          "denser is its character, from '.' to '@', which is the largest number so far. The last "
+          "range holds all above it too. With a file's name the histograms become one picture "
+          "instead.");
     if (report_.fields.empty()) return;
     m.paragraph();
     m.prose(

@@ -94,6 +94,7 @@ void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&.
 
 void put_style(std::string& out) {
   out += "<style><![CDATA[";
+  out += kPictureStyle;
   out += kFlameStyle;
   for (auto& p : kPalettes)
     for (unsigned shade = 0; shade < kShades; shade++)
@@ -218,7 +219,7 @@ void FlameGraph::add(std::span<const StackWord> path, std::uint64_t value) {
   total_ += value;
 }
 
-std::string FlameGraph::svg(const FlameTitle& title) const {
+std::string FlameGraph::svg(const PictureTitle& title) const {
   Tree tree(*this);
   bool used[std::size(kPalettes)] = {};
   for (auto& box : tree.boxes)

@@ -7,15 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "program/picture.hpp"
 #include "stacks/stack_word.hpp"
 
 namespace coretap {
-
-struct FlameTitle {
-  std::string title;
-  std::string unit;                ///< what values count: "samples"
-  std::vector<std::string> notes;  ///< a line each: what is lost or less true
-};
 
 class FlameGraph {
  public:
@@ -34,7 +29,7 @@ class FlameGraph {
   std::uint64_t total() const { return total_; }  ///< not scaled
 
   /// The whole file. Frames narrower than a tenth of a pixel are left out, and counted in a note.
-  std::string svg(const FlameTitle& title) const;
+  std::string svg(const PictureTitle& title) const;
 
  private:
   struct Node {

@@ -5,15 +5,6 @@
 namespace coretap {
 
 inline constexpr char kFlameStyle[] = R"css(
-svg { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace; }
-text { white-space: pre; fill: #1c1c1c; }
-svg:root { background: #fdfdfb; }
-.bg { fill: #fdfdfb; }
-.title { font-size: 16px; font-weight: bold; }
-.dim { fill: #666; }
-.script { display: none; }
-.reset { cursor: pointer; text-decoration: underline; }
-.reset[visibility=hidden] { pointer-events: none; }
 .f { cursor: pointer; }
 .f text { pointer-events: none; }
 .f rect { width: max(90%, 100% - 1px); }
@@ -25,10 +16,6 @@ svg:root { background: #fdfdfb; }
 input { box-sizing: border-box; width: 100%; height: 100%; padding: 0 6px; font: inherit;
   color: #1c1c1c; background: #fff; border: 1px solid #999; border-radius: 3px; }
 @media (prefers-color-scheme: dark) {
-  svg:root { background: #17191c; }
-  .bg { fill: #17191c; }
-  .ink { fill: #e6e6e6; }
-  .dim { fill: #a2a7ad; }
   .f.above > text { fill: #eee; }
   .f:hover > rect { stroke: #fff; }
   input { color: #e6e6e6; background: #24272b; border-color: #666; }

@@ -5,8 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/new_file.hpp"
-#include "program/session.hpp"
+#include "program/picture.hpp"
 #include "stacks/flamegraph.hpp"
 
 namespace coretap {
@@ -16,7 +15,7 @@ class SvgReport {
   /// Fails where the file cannot be written. Does nothing if none is asked for.
   Result<void> open(Session& s);
   bool wanted() const { return wanted_; }
-  bool keeps_file() const { return file_.has_value(); }
+  bool keeps_file() const { return file_.keeps_file(); }
 
   /// A report begins: its sums are since the beginning, those of earlier ones are forgotten.
   void begin(std::uint64_t scale);
@@ -26,7 +25,7 @@ class SvgReport {
  private:
   bool wanted_ = false;
   std::optional<FlameGraph> graph_;
-  std::optional<NewFile> file_;
+  PictureFile file_;
   std::uint64_t ended_ns_ = 0;
 };
 

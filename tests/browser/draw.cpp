@@ -1,12 +1,16 @@
-// Draws a flame graph of stacks from standard input, for the browser tests: TITLE, then stacks,
-// each ended by a NUL: VALUE, then frames, each a unit separator (0x1f), its kind and its name.
+// Draws what standard input says, for the browser tests; each part ends with a NUL.
+// A flame graph: TITLE, then stacks: VALUE, then frames, each a unit separator (0x1f), its kind and
+// its name. A heat map: "heatmap", TITLE, then columns' times, each with its values behind it: a
+// unit separator and SLOT, COUNT, NAME with others between them.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "reports/heatmap.hpp"
 #include "stacks/flamegraph.hpp"
 
 using namespace coretap;
@@ -37,17 +41,13 @@ StackWord frame(std::string_view word) {
   return f;
 }
 
-}  // namespace
+std::string_view next(std::string_view& from, char end) {
+  auto part = from.substr(0, from.find(end));
+  from.remove_prefix(std::min(from.size(), part.size() + 1));
+  return part;
+}
 
-int main() {
-  std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  std::string_view rest = text;
-  auto next = [](std::string_view& from, char end) {
-    auto part = from.substr(0, from.find(end));
-    from.remove_prefix(std::min(from.size(), part.size() + 1));
-    return part;
-  };
-  FlameTitle title{std::string(next(rest, '\0')), "samples", {"a note"}};
+std::string flame_graph(std::string title, std::string_view rest) {
   FlameGraph graph;
   while (!rest.empty()) {
     auto line = next(rest, '\0');
@@ -56,7 +56,39 @@ int main() {
     while (!line.empty()) path.push_back(frame(next(line, '\x1f')));
     graph.add(path, value);
   }
-  auto svg = graph.svg(title);
+  return graph.svg({std::move(title), "samples", {"a note"}});
+}
+
+std::string heat_map(std::string title, std::string_view rest) {
+  HeatMap map{HistogramScale{}};
+  while (!rest.empty()) {
+    auto line = next(rest, '\0');
+    if (!line.starts_with('\x1f')) {
+      map.begin_column(std::string(line));
+      continue;
+    }
+    line.remove_prefix(1);
+    auto slot = std::stoul(std::string(next(line, '\x1f')));
+    hist h{};
+    h.slots[slot] = std::stoull(std::string(next(line, '\x1f')));
+    map.add(line, h);
+  }
+  return map.svg({std::move(title), "values", {"a note"}});
+}
+
+}  // namespace
+
+int main() {
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  std::string_view rest = text;
+  std::string title(next(rest, '\0'));
+  std::string svg;
+  if (title == "heatmap") {
+    title = next(rest, '\0');
+    svg = heat_map(std::move(title), rest);
+  } else {
+    svg = flame_graph(std::move(title), rest);
+  }
   fwrite(svg.data(), 1, svg.size(), stdout);
   return 0;
 }

@@ -1,38 +1,17 @@
 #!/usr/bin/env python3
 """Opens flame graphs in headless Chromium, clicks and types in them as a user would, and looks at what becomes of it.
-usage: flamegraph_test.py DRAW_FLAMES [TEST...]; exit status 77 where there is no Chromium."""
+usage: flamegraph_test.py DRAW_PICTURE [TEST...]; exit status 77 where there is no Chromium."""
 
-import base64
 import functools
 import http.server
-import json
-import os
-import select
-import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 import threading
-import time
-import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-PATIENCE = 100  # seconds; only what hangs takes so long
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless_shell")
+from browser import Page, PictureTest, main
+
 SVG = "{http://www.w3.org/2000/svg}"
-DRAW = None  # the program that draws, from the command line
-
-
-@functools.cache
-def chromium():
-    """One that runs: on Ubuntu the package may be no more than a word about another one."""
-    for path in filter(None, map(shutil.which, NAMES)):
-        if subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL).returncode == 0:
-            return path
-    return None
 
 
 def draw(stacks, title="a flame graph"):
@@ -41,127 +20,10 @@ def draw(stacks, title="a flame graph"):
     for value, frames in stacks:
         words = [f if isinstance(f, bytes) else f.encode() for f in frames]
         parts.append(b"\x1f".join([str(value).encode(), *words]))
-    return subprocess.run([DRAW], input=b"\0".join(parts) + b"\0", stdout=subprocess.PIPE, check=True).stdout
+    return subprocess.run([PictureTest.DRAW], input=b"\0".join(parts) + b"\0", stdout=subprocess.PIPE, check=True).stdout
 
 
-class Browser:
-    """Chromium by its DevTools protocol over two pipes: JSON, each message ended by a NUL."""
-
-    def __init__(self):
-        self.profile = tempfile.mkdtemp(prefix="coretap-browser.")
-        to_browser, self.out = (os.dup(f) for f in os.pipe())
-        self.inp, from_browser = (os.dup(f) for f in os.pipe())
-
-        def give_pipes():
-            # Out of the way first: either may be 3 or 4 already.
-            ends = [os.dup2(end, 100 + i, inheritable=False) for i, end in enumerate((to_browser, from_browser))]
-            for i, end in enumerate(ends):
-                os.dup2(end, 3 + i)
-
-        self.log = open(os.path.join(self.profile, "log"), "wb")
-        self.process = subprocess.Popen(
-            [chromium(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-sync",
-             "--disable-component-update", "--mute-audio", "--hide-scrollbars", "--window-size=1200,800",
-             "--force-device-scale-factor=1", f"--user-data-dir={self.profile}/data", "--remote-debugging-pipe",
-             "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, close_fds=False, start_new_session=True,
-            preexec_fn=give_pipes)
-        os.close(to_browser)
-        os.close(from_browser)
-        self.buffer, self.last, self.events = b"", 0, []
-
-    def close(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.profile, ignore_errors=True)
-
-    def receive(self, deadline):
-        while b"\0" not in self.buffer:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.inp], [], [], left)[0]:
-                raise TimeoutError("the browser does not answer")
-            part = os.read(self.inp, 1 << 16)
-            if not part:
-                raise EOFError(f"the browser has ended:\n{Path(self.log.name).read_text(errors='replace')}")
-            self.buffer += part
-        message, self.buffer = self.buffer.split(b"\0", 1)
-        return json.loads(message)
-
-    def call(self, method, session=None, **parameters):
-        self.last += 1
-        message = {"id": self.last, "method": method, "params": parameters}
-        if session:
-            message["sessionId"] = session
-        os.write(self.out, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            answer = self.receive(deadline)
-            if answer.get("id") != self.last:
-                self.events.append(answer)
-            elif "error" in answer:
-                raise RuntimeError(f"{method}: {answer['error']}")
-            else:
-                return answer["result"]
-
-
-class Page:
-    """A tab, with all that it complained about and all that it asked for."""
-
-    def __init__(self, browser, url, dark=False):
-        self.browser = browser
-        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        self.target = target
-        self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=1200, height=800, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.call("Page.navigate", url=url)
-        self.wait(lambda: self.saw("Page.loadEventFired"), "the page to load")
-
-    def call(self, method, **parameters):
-        return self.browser.call(method, self.session, **parameters)
-
-    def close(self):
-        self.browser.call("Target.closeTarget", targetId=self.target)
-
-    def seen(self, method):
-        return [e["params"] for e in self.browser.events
-                if e.get("sessionId") == self.session and e.get("method") == method]
-
-    def saw(self, method):
-        self.call("Runtime.evaluate", expression="0")  # events come before its answer
-        return bool(self.seen(method))
-
-    @staticmethod
-    def wait(condition, what):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"waited in vain for {what}")
-            time.sleep(0.02)
-
-    def complaints(self):
-        found = [e["exceptionDetails"]["text"] for e in self.seen("Runtime.exceptionThrown")]
-        found += [f"console: {e['args']}" for e in self.seen("Runtime.consoleAPICalled")]
-        found += [f"log: {e['entry']['text']}" for e in self.seen("Log.entryAdded")]
-        return found + [f"dialog: {e['message']}" for e in self.seen("Page.javascriptDialogOpening")]
-
-    def requests(self):
-        return [e["request"]["url"] for e in self.seen("Network.requestWillBeSent")]
-
-    def js(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"])
-        return answer["result"].get("value")
-
+class FlamePage(Page):
     def frames(self):
         """The frames that are shown, by name: left, width, right, top in pixels, label, whether it is a hit."""
         return self.js("""Object.fromEntries([...document.querySelectorAll(".f")].flatMap(f => {
@@ -173,35 +35,14 @@ class Page:
                 faded: +getComputedStyle(f.querySelector("rect")).opacity < 1}]];
         }))""")
 
-    def text(self, name):
-        return self.js(f"document.querySelector('.{name}').textContent")
-
-    def mouse(self, kind, x, y, **more):
-        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
-
     def hover(self, name):
         box = self.frames()[name]
         x, y = box["left"] + box["width"] / 2, box["top"] + box["height"] / 2
         self.mouse("mouseMoved", x, y)
         return x, y
 
-    def click_at(self, x, y):
-        self.mouse("mousePressed", x, y, button="left", clickCount=1)
-        self.mouse("mouseReleased", x, y, button="left", clickCount=1)
-
     def click(self, name):
         self.click_at(*self.hover(name))
-
-    def click_on(self, name):
-        x, y = self.js(f"""(() => {{ const b = document.querySelector('.{name}').getBoundingClientRect();
-            return [b.x + b.width / 2, b.y + b.height / 2]; }})()""")
-        self.mouse("mouseMoved", x, y)
-        self.click_at(x, y)
-
-    def key(self, key, modifiers=0, code=None):
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
-                      windowsVirtualKeyCode=code or ord(key.upper()[0]))
 
     def search(self, words):
         """By keys alone."""
@@ -211,9 +52,6 @@ class Page:
 
     def hits(self):
         return sorted(name for name, f in self.frames().items() if f["hit"])
-
-    def screenshot(self, path):
-        Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
 
 ORDINARY = [
@@ -247,35 +85,12 @@ HOSTILE = [
 ]
 
 
-class FlameGraph(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = Browser()
-        cls.scratch = tempfile.TemporaryDirectory(prefix="coretap-graphs.")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.scratch.cleanup()
-
+class FlameGraph(PictureTest):
     def file(self, stacks, **more):
-        path = Path(self.scratch.name) / f"{self.id().rpartition('.')[2]}.svg"
-        path.write_bytes(draw(stacks, **more))
-        return path
+        return super().file(stacks if isinstance(stacks, bytes) else draw(stacks, **more))
 
     def open(self, stacks, dark=False, **more):
-        page = Page(self.browser, self.file(stacks, **more).as_uri(), dark)
-        self.addCleanup(page.close)
-        self.addCleanup(self.check_quiet, page)
-        return page
-
-    def check_quiet(self, page):
-        """No error, and nothing asked for but the file itself."""
-        self.assertEqual(page.complaints(), [])
-        self.assertEqual([u for u in page.requests() if not u.endswith(".svg")], [])
-
-    def near(self, value, expected, within=2.0):
-        self.assertLessEqual(abs(value - expected), within, f"{value} is not about {expected}")
+        return self.open_svg(draw(stacks, **more), FlamePage, dark)
 
     def test_shares_are_widths(self):
         frames = self.open(ORDINARY).frames()
@@ -487,16 +302,5 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def main():
-    global DRAW
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    DRAW = os.path.abspath(sys.argv.pop(1))
-    if not chromium():
-        print("flame graphs in a browser: skipped, there is no Chromium (scripts/deps browser)", file=sys.stderr)
-        sys.exit(77)
-    unittest.main()
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__)

@@ -25,6 +25,8 @@ TOOL(biolatency) {
       .examples = {{"biolatency", "one histogram of everything until Ctrl-C"},
                    {"biolatency -D 1 10", "per disk, ten reports of one second"},
                    {"biolatency -mT 5", "in milliseconds, every five seconds, with the time"},
+                   {"biolatency --heatmap disk.svg 1 60",
+                    "a heat map of one minute, for any browser"},
                    {"biolatency -F -d sda", "per set of request flags, only sda"},
                    {"biolatency -- dd if=big of=/dev/null", "only what this command submits"}},
       .questions = {{"Is the disk slow?", "biolatency -D 1 10"},

@@ -62,7 +62,7 @@ Result<void> take_roots(Config& c, std::string_view text) {
 }
 
 /// "/var/log/messages", 1 -> "/var"
-std::string cut_to_depth(std::string path, std::uint64_t depth) {
+std::string_view cut_to_depth(std::string_view path, std::uint64_t depth) {
   std::size_t at = 0;
   for (; depth && at != path.npos; depth--) at = path.find('/', at + 1);
   return at == path.npos ? path : path.substr(0, std::max<std::size_t>(at, 1));
@@ -76,8 +76,8 @@ Value directory(const Line& l, const FieldContext& context) {
   for (auto& root : roots)
     if (Config::lies_below(*path, root)) return root;
   if (!roots.empty()) return {};
-  auto parent = path->substr(0, std::max<std::size_t>(path->rfind('/'), 1));
-  return cut_to_depth(parent, context.config->number("depth", UINT64_MAX));
+  auto parent = std::string_view(*path).substr(0, std::max<std::size_t>(path->rfind('/'), 1));
+  return std::string(cut_to_depth(parent, context.config->number("depth", UINT64_MAX)));
 }
 
 bool wanted(const Line& l, const FieldContext& context) {

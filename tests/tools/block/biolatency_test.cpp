@@ -216,6 +216,40 @@ TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
   }
 }
 
+TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
+  require_tool("biolatency");
+  Workload workload("blockio", {"--make", "loop", "--count", "100", "--pause", "1"},
+                    {.linger = true});
+  TemporaryDirectory scratch;
+  auto svg = scratch.path() + "/heat.svg";
+  Tracer lines("biolatency", {"--heatmap", "-p", workload.id(), "-d", disk_of(workload), "0.05"});
+  Tracer file("biolatency", {"--json", "--heatmap", svg, "-D", "-p", workload.id(), "-d",
+                             disk_of(workload), "0.05"});
+  workload.release();
+  auto count = workload.truth()["count"].u64();
+  auto report = file.stop();
+  EXPECT_EQ(report.sum("count"), count - report.lost("unmatched"));
+
+  std::uint64_t drawn = 0, printed = 0;
+  auto picture = slurp(svg);
+  for (std::size_t at = 0; (at = picture.find("data-n=\"", at)) != picture.npos; at += 8)
+    drawn += std::stoull(picture.substr(at + 8));
+  EXPECT_EQ(drawn, report.sum("count"));
+  EXPECT_TRUE(contains(picture, ">disk = " + disk_of(workload) + "</text>"));
+
+  std::istringstream rows(lines.stop_text());
+  std::string row;
+  ASSERT_TRUE(std::getline(rows, row));
+  EXPECT_EQ(words(row).front() + words(row).back(), "TIMECOUNT");
+  auto width = row.size();
+  while (std::getline(rows, row)) {
+    if (row.starts_with("TIME")) continue;
+    ASSERT_EQ(row.size(), width) << row;
+    printed += std::stoull(words(row).back());
+  }
+  EXPECT_NEAR(static_cast<double>(printed), static_cast<double>(count), 1);
+}
+
 TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
   require_tool("biolatency");
   Tracer tracer("biolatency", {"--json", "0.1", "3"});

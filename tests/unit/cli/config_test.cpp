@@ -638,6 +638,25 @@ TEST(OwnSettings, AreOneValueThatIsCopiedToo) {
   EXPECT_EQ(std::as_const(copy).own<Settings>().number, 9);
 }
 
+TEST(HeatMaps, TheFileMayBeLeftOut) {
+  auto text = accepted("biolatency", {"--heatmap", "2", "5"});
+  EXPECT_EQ(text.heatmap, "");
+  EXPECT_EQ(text.interval, 2);
+  EXPECT_EQ(text.count, 5u);
+  for (auto& words : std::vector<std::vector<std::string>>{
+           {"--heatmap", "a.svg", "3"}, {"--heatmap=a.svg", "3"}, {"3", "--heatmap", "a.svg"}}) {
+    auto file = accepted("biolatency", words);
+    EXPECT_EQ(file.heatmap, "a.svg");
+    EXPECT_EQ(file.interval, 3);
+  }
+  EXPECT_EQ(accepted("biolatency", {"--heatmap"}).interval, 1) << "lines need one";
+  EXPECT_EQ(accepted("biolatency", {"--heatmap=-"}).heatmap, "-");
+  EXPECT_TRUE(says(refused("biolatency", {"--heatmap", "--json"}), "is for text"));
+  EXPECT_TRUE(says(refused("biolatency", {"--heatmap=-", "--json"}), "one thing only"));
+  EXPECT_TRUE(says(refused("opensnoop", {"--heatmap"}), "unknown option"));
+  EXPECT_TRUE(says(refused("hardirqs", {"--heatmap"}), "--heatmap needs --distributed"));
+}
+
 TEST(Flows, PortsAndVersions) {
   auto c = accepted("tcplife", {"-L", "80,443", "-L", "8080", "-D", "65535", "-6", "-6"});
   EXPECT_EQ(c.local_ports, (Ids{80, 443, 8080}));

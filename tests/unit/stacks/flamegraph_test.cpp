@@ -87,7 +87,7 @@ Path user(std::initializer_list<std::string_view> names) {
   return path;
 }
 
-FlameTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
+PictureTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
 
 TEST(FlameGraph, EqualFramesMergeAndSum) {
   FlameGraph graph;

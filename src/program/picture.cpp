@@ -1,0 +1,41 @@
+#include "program/picture.hpp"
+
+#include <fmt/format.h>
+
+#include "kernel/kernel.hpp"
+
+namespace coretap {
+
+Result<void> PictureFile::open(Session& s, const std::string& path) {
+  if (path == "-") return {};
+  auto file = NewFile::create(path);
+  if (!file) return file.error();
+  file_ = std::move(*file);
+  // It gets its name at the end, in a directory that may be another user's.
+  s.retained.add({Capability::dac_override, Capability::fowner});
+  return {};
+}
+
+Result<void> PictureFile::write(Session& s, std::string_view svg) {
+  if (file_) return file_->write(svg);
+  s.out.write(svg);
+  return {};
+}
+
+PictureTitle picture_title(const Session& s, std::uint64_t ended_ns, std::string_view unit) {
+  std::string text(s.tool.name);
+  for (auto& [name, value] : s.config.given_options()) {
+    if (name == "svg" || name == "heatmap") continue;
+    text += fmt::format(" --{}{}{}", name, value.empty() ? "" : " ", value);
+  }
+  // Its arguments may be secret, and pictures travel.
+  if (!s.config.command.empty())
+    text += fmt::format(" -- {}{}", s.config.command[0], s.config.command.size() > 1 ? " ..." : "");
+  auto seconds = static_cast<double>(ended_ns - s.began_ns) / 1e9;
+  PictureTitle words{fmt::format("{}, {:.1f} s, Linux {}", text, seconds, kernel_release()),
+                     std::string(unit), s.ledger.losses()};
+  words.notes.insert(words.notes.end(), s.plan.limits.begin(), s.plan.limits.end());
+  return words;
+}
+
+}  // namespace coretap

@@ -1,0 +1,52 @@
+// Pictures: the SVG file that a run writes when it ends, and what all of them have in common.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/new_file.hpp"
+#include "program/session.hpp"
+
+namespace coretap {
+
+class PictureFile {
+ public:
+  /// Fails where the file cannot be written. "-" is standard output.
+  Result<void> open(Session& s, const std::string& path);
+  bool keeps_file() const { return file_.has_value(); }
+  Result<void> write(Session& s, std::string_view svg);
+
+ private:
+  std::optional<NewFile> file_;
+};
+
+struct PictureTitle {
+  std::string title;
+  std::string unit;                ///< what values count: "samples"
+  std::vector<std::string> notes;  ///< a line each: what is lost or less true
+};
+
+/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3", and what was lost.
+PictureTitle picture_title(const Session& s, std::uint64_t ended_ns, std::string_view unit);
+
+/// The style of titles, notes and what the script adds, in light and dark.
+inline constexpr char kPictureStyle[] = R"css(
+svg { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace; }
+text { white-space: pre; fill: #1c1c1c; }
+svg:root { background: #fdfdfb; }
+.bg { fill: #fdfdfb; }
+.title { font-size: 16px; font-weight: bold; }
+.dim { fill: #666; }
+.script { display: none; }
+.reset { cursor: pointer; text-decoration: underline; }
+.reset[visibility=hidden] { pointer-events: none; }
+@media (prefers-color-scheme: dark) {
+  svg:root { background: #17191c; }
+  .bg { fill: #17191c; }
+  .ink { fill: #e6e6e6; }
+  .dim { fill: #a2a7ad; }
+}
+)css";
+
+}  // namespace coretap

@@ -1,0 +1,245 @@
+#include "reports/heatmap.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "reports/heatmap_script.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+// Pixels.
+constexpr int kWidth = 1200, kMargin = 10, kLeft = 90, kRow = 12, kLine = 18;
+constexpr int kInner = kWidth - kLeft - kMargin;
+constexpr int kTicks = 8;
+constexpr unsigned kShades = 16;
+constexpr std::string_view kDensity = " .:-=+*#%@";
+
+template <class... Arguments>
+void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
+}
+
+/// Which of `shades` a number has; the logarithm, so that few values are seen beside many.
+unsigned shade(std::uint64_t count, std::uint64_t most, unsigned shades) {
+  auto part = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(most));
+  return std::min(shades - 1, static_cast<unsigned>(part * (shades - 1) + 0.5));
+}
+
+/// "0", "512ns", "32us", "1ms", "16s"; "4K", "1M" of other units.
+std::string brief(const HistogramScale& scale, std::uint64_t value) {
+  bool time = scale.unit.suffix == unit::ns.suffix;
+  static constexpr std::string_view kTimes[] = {"ns", "us", "ms", "s"};
+  static constexpr std::string_view kSizes[] = {"", "K", "M", "G"};
+  auto most = std::size(kTimes) - 1;
+  std::size_t i = 0;
+  std::uint64_t step = time ? 1000 : 1024;
+  if (!value) return "0";
+  for (; i < most && value >= step; i++) value /= step;
+  return fmt::format("{}{}", value, time ? kTimes[i] : kSizes[i]);
+}
+
+std::string range_of(const HistogramScale& scale, int slot) {
+  auto from = scale.from(slot) / scale.step, below = scale.below(slot);
+  if (below == UINT64_MAX) return fmt::format("{} {} and more", from, scale.column());
+  auto last = below / scale.step - 1;
+  if (last == from) return fmt::format("{} {}", from, scale.column());
+  return fmt::format("{} to {} {}", from, last, scale.column());
+}
+
+void put_style(std::string& out) {
+  out += "<style><![CDATA[";
+  out += kPictureStyle;
+  out += kHeatStyle;
+  // Light to dark on a light ground, dark to light on a dark one.
+  auto shades = [&](int least, int most) {
+    for (unsigned i = 0; i < kShades; i++) {
+      auto part = static_cast<double>(i) / (kShades - 1);
+      put(out, ".c{} {{ fill: hsl({:.0f},{:.0f}%,{:.0f}%); }}\n", i, 48 - 44 * part, 85.0,
+          least + (most - least) * part);
+    }
+  };
+  shades(82, 30);
+  out += "@media (prefers-color-scheme: dark) {\n";
+  shades(26, 78);
+  out += "}\n]]></style>\n";
+}
+
+}  // namespace
+
+void HeatMap::begin_column(std::string time) {
+  if (!times_.empty() && begun_ < intervals_) {
+    times_.back() = std::move(time);
+    begun_++;
+    return;
+  }
+  if (times_.size() == kMostColumns) halve();
+  times_.push_back(std::move(time));
+  begun_ = 1;
+}
+
+void HeatMap::halve() {
+  std::vector<std::string> times;
+  for (std::size_t i = 1; i < times_.size(); i += 2) times.push_back(std::move(times_[i]));
+  times_ = std::move(times);
+  intervals_ *= 2;
+  for (auto& panel : panels_) {
+    for (auto& cell : panel.cells) cell.column /= 2;
+    std::ranges::sort(panel.cells, {}, [](auto& c) { return std::pair(c.column, c.slot); });
+    std::vector<Cell> cells;
+    for (auto& cell : panel.cells)
+      if (!cells.empty() && cells.back().column == cell.column && cells.back().slot == cell.slot)
+        cells.back().count += cell.count;
+      else
+        cells.push_back(cell);
+    panel.cells = std::move(cells);
+  }
+}
+
+HeatMap::Panel& HeatMap::panel_of(std::string_view name) {
+  for (auto& panel : panels_)
+    if (panel.name == name) return panel;
+  if (panels_.size() < kMostPanels) return panels_.emplace_back(Panel{std::string(name), {}, 1});
+  auto& last = panels_.back();
+  if (shared_.empty()) shared_.push_back(last.name);
+  if (std::ranges::find(shared_, name) == shared_.end()) shared_.emplace_back(name);
+  last.keys = shared_.size();
+  return last;
+}
+
+void HeatMap::add(std::string_view name, const hist& h) {
+  auto& cells = panel_of(name).cells;
+  auto column = times_.size() - 1;
+  for (int slot = 0; slot < HIST_SLOTS; slot++) {
+    if (!h.slots[slot]) continue;
+    auto known = std::find_if(cells.rbegin(), cells.rend(),
+                              [&](auto& c) { return c.column != column || c.slot == slot; });
+    if (known != cells.rend() && known->column == column)
+      known->count += h.slots[slot];
+    else
+      cells.push_back({column, slot, h.slots[slot]});
+  }
+}
+
+std::string HeatMap::svg(const PictureTitle& title) const {
+  int low = HIST_SLOTS - 1, high = 0;
+  std::uint64_t most = 1, total = 0;
+  for (auto& panel : panels_)
+    for (auto& cell : panel.cells) {
+      low = std::min(low, cell.slot);
+      high = std::max(high, cell.slot);
+      most = std::max(most, cell.count);
+      total += cell.count;
+    }
+  low = std::min(low, high);
+  int rows = high - low + 1;
+  auto columns = std::max<std::size_t>(1, times_.size());
+
+  std::vector<std::string> notes{fmt::format(
+      "total: {} {}; the darkest cell has {}{}", total, title.unit, most,
+      intervals_ > 1 ? fmt::format("; a column is {} intervals", intervals_) : std::string())};
+  if (!shared_.empty())
+    notes.push_back(fmt::format("the last {} histograms are drawn as one", shared_.size()));
+  notes.insert(notes.end(), title.notes.begin(), title.notes.end());
+  auto lines = static_cast<int>(notes.size());
+  int head = 28 + kLine * (lines + 2);
+  int plane = rows * kRow, step = plane + 3 * kLine;
+  auto shown = std::max<std::size_t>(1, panels_.size());
+  int height = head + static_cast<int>(shown) * step + kMargin;
+
+  std::string out;
+  put(out,
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+      "viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n",
+      kWidth, height, xml_text(title.title));
+  put_style(out);
+  out += "<rect class=\"bg\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+  put(out, "<text class=\"ink title\" x=\"{}\" y=\"24\">{}</text>\n", kMargin,
+      xml_text(title.title));
+  for (int i = 0; i < lines; i++)
+    put(out, "<text class=\"dim\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, 28 + kLine * (i + 1),
+        xml_text(notes[static_cast<std::size_t>(i)]));
+
+  std::vector<std::string> ranges;
+  for (int slot = high; slot >= low; slot--) ranges.push_back(range_of(scale_, slot));
+  put(out, "<g class=\"heat\" data-unit=\"{}\" data-times=\"{}\" data-ranges=\"{}\">\n",
+      xml_text(title.unit), fmt::join(times_, " "), fmt::join(ranges, "|"));
+  for (std::size_t p = 0; p < shown; p++) {
+    int top = head + static_cast<int>(p) * step + kLine;
+    static const Panel kNothing;
+    auto& panel = panels_.empty() ? kNothing : panels_[p];
+    auto name = panel.keys > 1 ? fmt::format("{} others", panel.keys) : printable(panel.name);
+    put(out, "<text class=\"ink\" x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top - 5, xml_text(name));
+    for (int slot = low; slot <= high; slot += rows > 24 ? 4 : 2)
+      put(out, "<text class=\"dim\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kLeft - 6,
+          top + (high - slot + 1) * kRow, brief(scale_, scale_.from(slot)));
+    put(out,
+        "<svg class=\"plane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" "
+        "preserveAspectRatio=\"none\"><rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n",
+        kLeft, top, kInner, plane, columns, rows);
+    for (auto& cell : panel.cells)
+      put(out, "<rect class=\"c{}\" x=\"{}\" y=\"{}\" width=\"1\" height=\"1\" data-n=\"{}\"/>\n",
+          shade(cell.count, most, kShades), cell.column, high - cell.slot, cell.count);
+    out += "</svg>\n";
+    for (int i = 0; i < kTicks && !times_.empty(); i++) {
+      auto part = static_cast<double>(i) / (kTicks - 1);
+      auto at = static_cast<std::size_t>(std::lround(part * static_cast<double>(columns - 1)));
+      put(out,
+          "<text class=\"dim tick\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"{}\" data-part=\"{:.3f}\">"
+          "{}</text>\n",
+          kLeft + part * kInner, top + plane + 14,
+          i == 0            ? "start"
+          : i == kTicks - 1 ? "end"
+                            : "middle",
+          part, times_[at].substr(0, 8));
+    }
+  }
+  put(out,
+      "</g>\n<g class=\"script\"><text class=\"ink detail\" x=\"{0}\" y=\"{1}\"/>\n"
+      "<text class=\"ink reset\" x=\"{2}\" y=\"{1}\" text-anchor=\"end\" role=\"button\" "
+      "tabindex=\"0\" visibility=\"hidden\">reset zoom</text></g>\n",
+      kMargin, 28 + kLine * (lines + 1), kWidth - kMargin);
+  out += "<script><![CDATA[";
+  out += kHeatScript;
+  out += "]]></script>\n</svg>\n";
+  return out;
+}
+
+std::string heat_line(const hist& h, int slots, int width, std::uint64_t& most) {
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(slots));
+  for (int i = 0; i < HIST_SLOTS; i++)
+    counts[static_cast<std::size_t>(std::min(i, slots - 1))] += h.slots[i];
+  most = std::max(most, *std::ranges::max_element(counts));
+  std::string line;
+  for (auto count : counts) {
+    // One value is not nothing.
+    auto level = count ? std::max(1U, shade(count, most, kDensity.size())) : 0;
+    line.append(static_cast<std::size_t>(width), kDensity[level]);
+  }
+  return line;
+}
+
+std::string heat_header(const HistogramScale& scale, int slots, int width) {
+  std::string line;
+  for (int slot = 0; slot<slots; slot += width> 1 ? 4 : 8) {
+    auto at = static_cast<std::size_t>(slot * width);
+    auto word = brief(scale, scale.from(slot));
+    if (line.size() + (line.empty() ? 0 : 1) > at ||
+        at + word.size() > static_cast<std::size_t>(slots * width))
+      continue;
+    line.resize(at, ' ');
+    line += word;
+  }
+  line.resize(static_cast<std::size_t>(slots * width), ' ');
+  return line;
+}
+
+}  // namespace coretap

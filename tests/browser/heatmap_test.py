@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Opens heat maps in headless Chromium, moves and drags in them as a user would, and looks at what becomes of it.
+usage: heatmap_test.py DRAW_PICTURE [TEST...]; exit status 77 where there is no Chromium."""
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+from browser import PictureTest, main
+from flamegraph_test import HOSTILE, SVG
+
+# Of each interval and key: slot -> values.
+ORDINARY = [
+    {"disk = sda": {4: 10, 7: 1}, "disk = sdb": {4: 5}},
+    {"disk = sda": {4: 20}},
+    {},
+    {"disk = sda": {4: 1000, 10: 3}, "disk = sdb": {5: 7}},
+]
+
+
+def draw(columns, title="biolatency, 4.0 s"):
+    parts = ["heatmap", title]
+    for i, column in enumerate(columns):
+        parts.append(f"{i // 3600 % 24:02}:{i // 60 % 60:02}:{i % 60:02}.000")
+        for name, slots in column.items():
+            for slot, count in slots.items():
+                parts.append(f"\x1f{slot}\x1f{count}\x1f{name}")
+    text = b"\0".join(p.encode("utf-8", "surrogateescape") for p in parts) + b"\0"
+    return subprocess.run([PictureTest.DRAW], input=text, stdout=subprocess.PIPE, check=True).stdout
+
+
+class HeatMap(PictureTest):
+    def open(self, columns, **more):
+        dark = more.pop("dark", False)
+        return self.open_svg(draw(columns, **more), dark=dark)
+
+    def cells(self, page, plane=0):
+        return page.js(f"""[...document.querySelectorAll(".plane")[{plane}].querySelectorAll("[data-n]")].map(c => {{
+            const b = c.getBoundingClientRect();
+            return {{n: +c.dataset.n, x: b.x, y: b.y, width: b.width, height: b.height,
+                     fill: getComputedStyle(c).fill}}; }})""")
+
+    def plane(self, page, number=0):
+        return page.js(f"""(() => {{ const b = document.querySelectorAll(".plane")[{number}].getBoundingClientRect();
+            return {{x: b.x, y: b.y, width: b.width, height: b.height}}; }})()""")
+
+    def hover(self, page, cell):
+        page.mouse("mouseMoved", cell["x"] + cell["width"] / 2, cell["y"] + cell["height"] / 2)
+
+    def drag(self, page, plane, first, last):
+        y = plane["y"] + plane["height"] / 2
+        x, z = (plane["x"] + plane["width"] * part for part in (first, last))
+        page.mouse("mouseMoved", x, y)
+        page.mouse("mousePressed", x, y, button="left", clickCount=1)
+        page.mouse("mouseMoved", z, y, button="left", buttons=1)
+        page.mouse("mouseReleased", z, y, button="left", clickCount=1)
+
+    def test_places_are_times_and_ranges(self):
+        page = self.open(ORDINARY)
+        plane, cells = self.plane(page), self.cells(page)
+        self.assertEqual([c["n"] for c in cells], [10, 1, 20, 1000, 3])
+        for cell, column, slot in zip(cells, (0, 0, 1, 3, 3), (4, 7, 4, 4, 10)):
+            self.near(cell["x"], plane["x"] + plane["width"] * column / 4)
+            self.near(cell["width"], plane["width"] / 4)
+            self.near(cell["y"], plane["y"] + plane["height"] * (10 - slot) / 7)
+        self.assertEqual([c["n"] for c in self.cells(page, 1)], [5, 7])
+        names = page.js("[...document.querySelectorAll('text.ink')].map(t => t.textContent)")
+        self.assertIn("disk = sda", names)
+        self.assertIn("disk = sdb", names)
+
+    def test_more_is_darker(self):
+        for dark in (False, True):
+            page = self.open(ORDINARY, dark=dark)
+            light = {c["n"]: sum(map(int, c["fill"][4:-1].split(","))) for c in self.cells(page)}
+            order = [light[n] for n in (1, 3, 10, 20, 1000)]
+            self.assertEqual(order, sorted(order, reverse=not dark))
+            self.assertGreater(abs(order[0] - order[-1]), 100)
+
+    def test_the_cell_under_the_mouse_is_told(self):
+        page = self.open(ORDINARY)
+        cells = self.cells(page)
+        self.hover(page, cells[0])
+        self.assertEqual(page.text("detail"), "00:00:00.000, 16 to 31 usecs: 10 values, 90.9% of the interval's")
+        self.hover(page, cells[3])
+        self.assertEqual(page.text("detail"), "00:00:03.000, 16 to 31 usecs: 1,000 values, 99.7% of the interval's")
+        plane = self.plane(page)
+        page.mouse("mouseMoved", plane["x"] + plane["width"] * 0.6, plane["y"] + 5)
+        self.assertEqual(page.text("detail"), "00:00:02.000")
+        page.mouse("mouseMoved", 5, 5)
+        self.assertEqual(page.text("detail"), "")
+
+    def test_dragging_zooms_in_time(self):
+        page = self.open([{"": {4: i + 1}} for i in range(100)])
+        before, plane = self.cells(page), self.plane(page)
+        self.near(before[0]["width"], plane["width"] / 100, 1)
+        visible = "getComputedStyle(document.querySelector('.reset')).visibility"
+        self.assertEqual(page.js(visible), "hidden")
+        self.drag(page, plane, 0.205, 0.395)  # 20 to 39
+        cells = self.cells(page)
+        self.near(cells[20]["x"], plane["x"])
+        self.near(cells[20]["width"], plane["width"] / 20)
+        self.assertEqual(page.js(visible), "visible")
+        ticks = page.js("[...document.querySelectorAll('.tick')].map(t => t.textContent)")
+        self.assertEqual((ticks[0], ticks[-1]), ("00:00:20", "00:00:39"))
+        self.hover(page, cells[21])
+        self.assertTrue(page.text("detail").startswith("00:00:21.000, "))
+        self.drag(page, plane, 0.5, 0.7)
+        self.near(self.cells(page)[30]["x"], plane["x"])
+        page.click_on("reset")
+        self.assertEqual(self.cells(page), before)
+        self.drag(page, plane, 0.9, 0.1)  # to the left too
+        self.near(self.cells(page)[10]["x"], plane["x"])
+        page.key("Escape", code=27)
+        self.assertEqual(self.cells(page), before)
+        self.drag(page, plane, 0.5, 0.5)  # a click
+        self.assertEqual(self.cells(page), before)
+
+    def test_hostile_names(self):
+        names = [n.decode("utf-8", "surrogateescape") for n in HOSTILE if b"\0" not in n][:20]
+        page = self.open([{name: {4: 1} for name in names}], title="</title><script>window.harm=12</script>")
+        self.assertEqual(page.js("document.querySelectorAll('script').length"), 1)
+        known = {"svg", "title", "style", "rect", "g", "text", "script"}
+        self.assertEqual(set(page.js("[...document.querySelectorAll('*')].map(e => e.localName)")), known)
+        for plane in range(len(names)):
+            page.js(f"document.querySelectorAll('.plane')[{plane}].scrollIntoView()")
+            for cell in self.cells(page, plane):
+                self.hover(page, cell)
+        self.assertIsNone(page.js("window.harm"))
+
+    def test_long_runs_are_drawn_whole(self):
+        root = ElementTree.fromstring(draw([{"": {i % 20: 1}} for i in range(5000)]))
+        cells = [e for e in root.iter(f"{SVG}rect") if e.get("data-n")]
+        self.assertEqual(sum(int(c.get("data-n")) for c in cells), 5000)
+        self.assertLess(max(int(c.get("x")) for c in cells), 1200)
+        self.assertIn("a column is 8 intervals", "".join(root.itertext()))
+
+    def test_keys_beyond_the_most_share_a_panel(self):
+        root = ElementTree.fromstring(draw([{f"key = {i}": {4: 1} for i in range(40)}] * 2))
+        planes = [e for e in root.iter(f"{SVG}svg") if e.get("class") == "plane"]
+        self.assertEqual(len(planes), 24)
+        sums = [sum(int(c.get("data-n")) for c in plane if c.get("data-n")) for plane in planes]
+        self.assertEqual(sums, [2] * 23 + [34])
+        self.assertIn("the last 17 histograms are drawn as one", "".join(root.itertext()))
+
+    def test_nothing_happened(self):
+        page = self.open([{}, {}])
+        self.assertEqual(self.cells(page), [])
+        self.assertEqual(page.js("document.querySelectorAll('.plane').length"), 1)
+
+
+if __name__ == "__main__":
+    main(__doc__)
