@@ -40,6 +40,12 @@ class ReportKind {
   virtual std::vector<Field> fields() const { return {}; }
   /// Does it print histograms, which a heat map can show?
   virtual bool has_histograms() const { return false; }
+  /// Does it say which process something is of? Then coretap itself is left out.
+  virtual bool names_processes() const {
+    for (auto& f : fields())
+      if (f.key == "pid") return true;
+    return false;
+  }
   /// Bytes of the records that they read; 0: these are no flat records.
   virtual std::size_t record_size() const { return 0; }
   /// Conditions that it asks the command line, beside those of its fields.

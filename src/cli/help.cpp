@@ -21,12 +21,12 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 19> names;
+  std::array<std::string_view, 20> names;
 };
 constexpr Place kPlaces[] = {
-    {"Filters",
-     {"pid", "tid", "ppid", "uid", "comm", "name", "cgroup", "cpu", "directory", "disk", "node",
-      "zone", "ipv4", "ipv6", "localport", "remoteport", "laddr", "raddr", "netns"}},
+    {"Filters", {"pid",       "tid",        "ppid",  "uid",   "comm",  "name",        "cgroup",
+                 "cpu",       "directory",  "disk",  "node",  "zone",  "ipv4",        "ipv6",
+                 "localport", "remoteport", "laddr", "raddr", "netns", "include-self"}},
     {"Time", {"interval", "duration"}},
     {"Sampling", {"frequency", "period"}},
     {"Output",

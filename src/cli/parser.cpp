@@ -73,6 +73,9 @@ std::vector<Option> common_options(const Tool& tool) {
   if (has("comm")) all = joined({all, {name(), not_comm()}});
   if (has("cgroup")) all = joined({all, container_filters()});
   if (shows_containers(tool)) all.push_back(containers());
+  if (auto when = condition_of(tool, [](auto& kind) { return kind.names_processes(); }))
+    all = joined({all, belonging_to(*when, {simple(0, "include-self",
+                                                   "show what coretap itself does, too")})});
   bool intervals =
       std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; });
   if (intervals) all.push_back(interval());

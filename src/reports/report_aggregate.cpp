@@ -15,6 +15,7 @@
 #include "reports/aggregate_layout.hpp"
 #include "reports/aggregate_rows.hpp"
 #include "reports/histogram.hpp"
+#include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
@@ -49,6 +50,7 @@ class AggregateReporter : public Reporter {
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
+    own_.configure(s, report_.fields);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
@@ -197,10 +199,10 @@ class AggregateReporter : public Reporter {
 
   /// Takes out the rows that are not wanted; how many events they had.
   std::uint64_t refuse(std::vector<std::string>& rows, const FieldContext& context) const {
-    if (!report_.wanted) return 0;
     std::uint64_t events = 0;
     std::erase_if(rows, [&](auto& row) {
-      if (report_.wanted(row.data(), context)) return false;
+      if (!own_.is(row.data(), context) && (!report_.wanted || report_.wanted(row.data(), context)))
+        return false;
       events += events_of(row);
       return true;
     });
@@ -274,6 +276,7 @@ class AggregateReporter : public Reporter {
 
   const AggregateReport& report_;
   AggregateRows rows_;
+  OwnActivity own_;
   std::unique_ptr<AggregateLayout> layout_;
   CpuSlots slots_, totals_;
   Counters before_;

@@ -10,6 +10,7 @@
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
+#include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
@@ -28,6 +29,7 @@ class EventReporter : public Reporter {
 
   void configure(Session& s) override {
     columns_.choose(s.config, report_.fields);
+    own_.configure(s, report_.fields);
     for (auto& t : report_.times)
       if (s.config.holds(t.when)) times_.push_back(&t);
     with_callers_ = !report_.callers_when.empty() && s.config.given(report_.callers_when);
@@ -64,7 +66,7 @@ class EventReporter : public Reporter {
       return;
     }
     if (size < report_.record_size) return;
-    if (report_.wanted && !report_.wanted(s.config, data)) {
+    if (own_.is(data, s.names.context) || (report_.wanted && !report_.wanted(s.config, data))) {
       s.ledger.count[LEDGER_FILTERED]++;
       return;
     }
@@ -149,6 +151,7 @@ class EventReporter : public Reporter {
   }
 
   const EventReport& report_;
+  OwnActivity own_;
   Columns columns_;
   std::vector<const TimeColumn*> times_;
   std::optional<Stacks> stacks_;

@@ -166,6 +166,7 @@ class SnapshotKind : public ReportKind {
  public:
   explicit SnapshotKind(SnapshotReport report) : report_(std::move(report)) {}
 
+  bool names_processes() const override { return false; }  // its program leaves the loader out
   std::string_view name() const override { return "snapshot"; }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<SnapshotReporter>(report_);

@@ -14,6 +14,7 @@
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
+#include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
@@ -40,6 +41,7 @@ class StackReporter : public Reporter {
   explicit StackReporter(const StackReport& report) : report_(report) {}
 
   void configure(Session& s) override {
+    own_.configure(s);
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
     bool user = s.config.holds(report_.user_stacks_when);
     set_variable(s, "stack_user", user);
@@ -90,6 +92,10 @@ class StackReporter : public Reporter {
       return memcmp(a.parties.data(), b.parties.data(), a.parties.size() * sizeof(stack_party)) < 0;
     });
     for (auto& e : entries) {
+      if (own_.is(e.parties.front().tgid)) {
+        s.ledger.count[LEDGER_FILTERED] += e.sum.count;
+        continue;
+      }
       s.ledger.shown += e.sum.count;
       show(s, e);
     }
@@ -176,6 +182,7 @@ class StackReporter : public Reporter {
   }
 
   const StackReport& report_;
+  OwnActivity own_;
   StackNames names_;
   std::optional<StackLayout> layout_;
   std::map<std::string, std::uint64_t> folded_;
@@ -232,6 +239,7 @@ class StackKind : public ReportKind {
     return std::make_unique<StackReporter>(report_);
   }
   bool kernel_symbols() const override { return true; }
+  bool names_processes() const override { return true; }
   std::vector<std::string_view> conditions() const override {
     return {report_.user_stacks_when, report_.annotated_when};
   }
