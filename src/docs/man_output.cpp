@@ -18,8 +18,12 @@ Tool any_tool() {
   tool.positionals = shared::interval_count();
   tool.options = {shared::pid(), shared::comm(), shared::cgroup()};
   EventReport report;
-  report.fields = {{.key = "container", .read = [](auto*, auto&) { return Value(); }}};
+  auto nothing = [](auto*, auto&) { return Value(); };
+  report.fields = {{.key = "pid", .read = nothing}, {.key = "container", .read = nothing}};
   tool.report = report;
+  AggregateReport histograms;
+  histograms.layout = AggregateReport::histograms;
+  tool.other_reports = {{"", histograms}};
   return tool;
 }
 

@@ -13,7 +13,7 @@ hist of(std::initializer_list<std::pair<int, std::uint64_t>> slots) {
 
 TEST(HeatLine, DenserWithMoreValues) {
   std::uint64_t most = 1;
-  EXPECT_EQ(heat_line(of({{0, 1000}, {2, 1}, {3, 30}}), 5, 1, most), "@ :+ ");
+  EXPECT_EQ(heat_line(of({{0, 1000}, {2, 1}, {3, 30}}), 5, 1, most), "@ .= ");
   EXPECT_EQ(most, 1000u);
   EXPECT_EQ(heat_line(of({{1, 1000}}), 5, 2, most), "  @@      ");
   EXPECT_EQ(heat_line(of({}), 5, 1, most), "     ");
