@@ -30,7 +30,7 @@ void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&.
 /// Which of `shades` a number has; the logarithm, so that few values are seen beside many.
 unsigned shade(std::uint64_t count, std::uint64_t most, unsigned shades) {
   auto part = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(most));
-  return std::min(shades - 1, static_cast<unsigned>(part * (shades - 1) + 0.5));
+  return std::min(shades - 1, static_cast<unsigned>(std::lround(part * (shades - 1))));
 }
 
 /// "0", "512ns", "32us", "1ms", "16s"; "4K", "1M" of other units.
@@ -228,17 +228,18 @@ std::string heat_line(const hist& h, int slots, int width, std::uint64_t& most) 
 }
 
 std::string heat_header(const HistogramScale& scale, int slots, int width) {
+  auto letters = static_cast<std::size_t>(width);
+  auto room = letters * static_cast<std::size_t>(slots);
+  int step = width == 1 ? 8 : 4;
   std::string line;
-  for (int slot = 0; slot<slots; slot += width> 1 ? 4 : 8) {
-    auto at = static_cast<std::size_t>(slot * width);
+  for (int slot = 0; slot < slots; slot += step) {
+    auto at = letters * static_cast<std::size_t>(slot);
     auto word = brief(scale, scale.from(slot));
-    if (line.size() + (line.empty() ? 0 : 1) > at ||
-        at + word.size() > static_cast<std::size_t>(slots * width))
-      continue;
+    if (line.size() + (line.empty() ? 0 : 1) > at || at + word.size() > room) continue;
     line.resize(at, ' ');
     line += word;
   }
-  line.resize(static_cast<std::size_t>(slots * width), ' ');
+  line.resize(room, ' ');
   return line;
 }
 
