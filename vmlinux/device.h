@@ -16,3 +16,19 @@ struct device {
 	struct device_driver *driver;
 	unsigned int devt;
 };
+
+/* include/linux/tty_driver.h, include/linux/tty.h */
+struct tty_driver {
+	int major;
+	int minor_start;
+};
+
+struct tty_struct {
+	int index;
+	struct tty_driver *driver;
+	void *driver_data;
+};
+
+struct tty_file_private {
+	struct tty_struct *tty;
+};

@@ -20,6 +20,14 @@ struct in6_addr {
 	} in6_u;
 };
 
+/* include/uapi/linux/in.h */
+enum {
+	IPPROTO_TCP = 6,
+	IPPROTO_UDP = 17,
+	IPPROTO_UDPLITE = 136,
+	IPPROTO_MPTCP = 262,
+};
+
 /* include/net/sock.h */
 enum sock_flags {
 	SOCK_DONE = 1,
@@ -32,6 +40,9 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	unsigned char skc_reuse : 4;
+	unsigned char skc_reuseport : 1;
+	int skc_bound_dev_if;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
@@ -44,6 +55,10 @@ typedef struct {
 
 struct sock {
 	struct sock_common __sk_common;
+	u32 sk_max_ack_backlog;
+	u16 sk_type;
+	u16 sk_protocol;
+	struct pid *sk_peer_pid;
 	int sk_err;
 	struct socket *sk_socket;
 	socket_lock_t sk_lock;
@@ -63,6 +78,7 @@ struct request_sock {
 /* include/net/inet_sock.h, include/net/inet_connection_sock.h */
 struct inet_sock {
 	struct sock sk;
+	unsigned long inet_flags;
 	__be16 inet_sport;
 };
 

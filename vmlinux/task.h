@@ -22,6 +22,10 @@ struct mnt_namespace {
 	struct ns_common ns;
 };
 
+struct user_namespace {
+	struct ns_common ns;
+};
+
 struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 	struct pid_namespace *pid_ns_for_children;
@@ -43,6 +47,10 @@ struct sigaction {
 
 struct k_sigaction {
 	struct sigaction sa;
+};
+
+struct kernel_siginfo {
+	int si_code;
 };
 
 struct signal_struct {

@@ -793,7 +793,26 @@ std::string signal_name(int number) {
   if (number > 0 && number < SIGRTMIN) {
     if (auto* name = sigabbrev_np(number)) return fmt::format("SIG{}", name);
   }
+  if (number == SIGRTMIN) return "SIGRTMIN";
+  if (number > SIGRTMIN && number <= SIGRTMAX) return fmt::format("SIGRTMIN+{}", number - SIGRTMIN);
   return fmt::format("signal {}", number);
+}
+
+int signal_number(std::string_view text) {
+  if (auto number = parse_unsigned(text)) return *number < 65 ? static_cast<int>(*number) : 0;
+  std::string name;
+  for (char c : text) name += static_cast<char>(toupper(static_cast<unsigned char>(c)));
+  if (!name.starts_with("SIG")) name.insert(0, "SIG");
+  for (int n = 1; n <= SIGRTMAX; n++)
+    if (signal_name(n) == name) return n;
+  constexpr std::string_view kLast = "SIGRTMAX";
+  if (!name.starts_with(kLast)) return 0;
+  auto rest = std::string_view(name).substr(kLast.size());
+  if (rest.empty()) return SIGRTMAX;
+  if (rest.front() != '-') return 0;
+  auto below = parse_unsigned(rest.substr(1));
+  if (!below || *below > static_cast<std::uint64_t>(SIGRTMAX - SIGRTMIN)) return 0;
+  return SIGRTMAX - static_cast<int>(*below);
 }
 
 }  // namespace coretap

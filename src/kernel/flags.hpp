@@ -30,7 +30,9 @@ std::string flag_words(std::span<const FlagWord> words, std::uint64_t value);
 std::optional<std::string> argument_words(std::string_view call, std::size_t number,
                                           std::span<const std::uint64_t> arguments);
 
-/// "SIGSEGV"
+/// "SIGSEGV", "SIGRTMIN+1"
 std::string signal_name(int number);
+/// Of a signal by its name, with or without SIG, or its number; 0: there is none.
+int signal_number(std::string_view text);
 
 }  // namespace coretap

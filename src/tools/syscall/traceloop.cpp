@@ -6,6 +6,7 @@
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "kernel/flags.hpp"
 #include "tools/syscall/traceloop/call_text.hpp"
 #include "tools/syscall/traceloop/report_calls.hpp"
 #include "traceloop.skel.h"

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <fmt/format.h>
+
 #include <set>
 #include <vector>
 
@@ -111,7 +113,22 @@ TEST(Flags, OtherArguments) {
 
 TEST(Flags, Signals) {
   EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
-  EXPECT_EQ(signal_name(64), "signal 64");
+  EXPECT_EQ(signal_name(SIGRTMIN), "SIGRTMIN");
+  EXPECT_EQ(signal_name(SIGRTMAX), fmt::format("SIGRTMIN+{}", SIGRTMAX - SIGRTMIN));
+  EXPECT_EQ(signal_name(0), "signal 0");
+  EXPECT_EQ(signal_name(32), "signal 32") << "the C library keeps it for itself";
+  EXPECT_EQ(signal_name(65), "signal 65");
+  for (int number = 1; number <= SIGRTMAX; number++)
+    if (auto name = signal_name(number); name.starts_with("SIG")) {
+      EXPECT_EQ(signal_number(name), number);
+      EXPECT_EQ(signal_number(name.substr(3)), number);
+    }
+  EXPECT_EQ(signal_number("segv"), SIGSEGV);
+  EXPECT_EQ(signal_number("11"), SIGSEGV);
+  EXPECT_EQ(signal_number("RTMAX"), SIGRTMAX);
+  EXPECT_EQ(signal_number("SIGRTMAX-2"), SIGRTMAX - 2);
+  for (auto* wrong : {"SIGNONSENSE", "", "SIG", "0", "65", "99", "RTMAX-31", "RTMAX+1", "RTMIN+"})
+    EXPECT_EQ(signal_number(wrong), 0) << wrong;
 }
 
 }  // namespace

@@ -70,14 +70,6 @@ CallRecord CallRecord::of(const std::vector<record_slot>& slots) {
   return record;
 }
 
-int signal_number(std::string_view name) {
-  if (auto number = parse_unsigned(name)) return *number < 65 ? static_cast<int>(*number) : 0;
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  for (int n = 1; n < SIGRTMIN; n++)
-    if (auto* known = sigabbrev_np(n); known && name == known) return n;
-  return 0;
-}
-
 std::string argument_text(const CallArgument& argument, std::uint64_t value) {
   if (argument.is_pointer()) return value ? fmt::format("{:#x}", value) : "NULL";
   if (argument.name.ends_with("fd")) {  // whatever the kernel's function takes it for

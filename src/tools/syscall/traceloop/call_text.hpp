@@ -40,7 +40,5 @@ std::string call_text(const CallRecord& record, const CallArguments* arguments);
 std::string result_text(std::int64_t result);
 /// errno of a result; 0: it is none
 int result_error(std::int64_t result);
-/// SEGV, SIGSEGV or 11; 0: no such
-int signal_number(std::string_view name);
 
 }  // namespace coretap

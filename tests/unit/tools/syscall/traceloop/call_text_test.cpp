@@ -45,15 +45,6 @@ TEST(CallText, Results) {
   EXPECT_EQ(result_error(-4095), 4095);
 }
 
-TEST(CallText, Signals) {
-  EXPECT_EQ(signal_number("SEGV"), SIGSEGV);
-  EXPECT_EQ(signal_number("SIGSEGV"), SIGSEGV);
-  EXPECT_EQ(signal_number("11"), SIGSEGV);
-  EXPECT_EQ(signal_number("SIGNONSENSE"), 0);
-  EXPECT_EQ(signal_number(""), 0);
-  EXPECT_EQ(signal_number("99"), 0);
-}
-
 record_slot text_slot(std::uint8_t arg, std::string_view text, std::uint8_t flags = 0) {
   record_slot slot{};
   slot.kind = RECORD_TEXT;

@@ -1,0 +1,192 @@
+// sigsnoop: signals, their senders and receivers, and what came of them.
+#include "syscall/sigsnoop.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "base/parse.hpp"
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/flags.hpp"
+#include "sigsnoop.skel.h"
+#include "text/names.hpp"
+
+using namespace coretap;
+using Event = sigsnoop_event;
+using Rodata = rodata_of<sigsnoop_bpf>;
+
+namespace {
+
+constexpr int kSignals = 64;
+constexpr std::string_view kCalls[] = {
+    "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"};
+static_assert(std::size(kCalls) == SIGSNOOP_CALLS - 1);
+// TRACE_SIGNAL_* of the kernel.
+constexpr std::string_view kOutcomes[] = {"delivered", "ignored", "pending", "overflow",
+                                          "delivered without siginfo"};
+constexpr std::pair<int, std::string_view> kCodes[] = {
+    {SI_USER, "SI_USER"},   {SI_KERNEL, "SI_KERNEL"}, {SI_QUEUE, "SI_QUEUE"},
+    {SI_TIMER, "SI_TIMER"}, {SI_MESGQ, "SI_MESGQ"},   {SI_ASYNCIO, "SI_ASYNCIO"},
+    {SI_SIGIO, "SI_SIGIO"}, {SI_TKILL, "SI_TKILL"}};
+
+bool by_call(const Event& e) { return e.call && e.call < SIGSNOOP_CALLS; }
+Value call(const Event& e) { return by_call(e) ? Value(std::string(kCalls[e.call - 1])) : Value(); }
+std::string name(const Event& e) {
+  return e.signal ? signal_name(static_cast<int>(e.signal)) : std::string("0");
+}
+Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
+Value outcome(const Event& e) {
+  if (!e.sent) return {};
+  return e.outcome < std::size(kOutcomes) ? std::string(kOutcomes[e.outcome])
+                                          : std::to_string(e.outcome);
+}
+/// As peers have it, but for words in place of numbers.
+Value signal_column(const Event& e, const FieldContext& context) {
+  if (context.config && context.config->given("signal-names")) return name(e);
+  return std::uint64_t{e.signal};
+}
+Value result_column(const Event& e, const FieldContext&) {
+  return by_call(e) ? Value(error_name(-e.ret)) : outcome(e);
+}
+Value code(const Event& e) {
+  if (!e.sent) return {};
+  for (auto& [code, word] : kCodes)
+    if (e.code == code) return std::string(word);
+  return std::to_string(e.code);
+}
+bool from_kernel(const Event& e) { return e.sent && (e.code > 0 || e.code == SI_TIMER); }
+Value receiver(const Event& e) {
+  if (by_call(e) && e.given != SIGSNOOP_BY_PIDFD) return std::int64_t{e.given};
+  return e.target.known ? Value(std::int64_t{e.target.pid}) : Value();
+}
+Value pidns_of_receiver(const Event& e) {
+  return e.sent ? Value(std::uint64_t{e.target_pidns}) : Value();
+}
+
+Option signals() {
+  auto option =
+      value('s', "signal", "SIGNAL,...", "only these signals, by name or number",
+            [](Config& c, std::string_view text) -> Result<void> {
+              auto& mask = c.own<std::uint64_t>();
+              bool good = take_parts(text, [&](auto part) {
+                auto number = signal_number(part);
+                if (number) mask |= 1ULL << (number - 1);
+                return number != 0;
+              });
+              c.set(setting(&Rodata::wanted_signals), mask);
+              if (good) return {};
+              return Error{fmt::format("--signal: '{}' is not a list of signals", text),
+                           {},
+                           "give names such as KILL, SIGUSR1 and RTMIN+1, or numbers from 1 to 64",
+                           kUsage};
+            });
+  option.adds_up = true;
+  return one_of(option, [] {
+    std::vector<Completion> all;
+    for (int n = 1; n <= kSignals; n++)
+      if (auto word = signal_name(n); word.starts_with("SIG"))
+        all.push_back({word, std::to_string(n)});
+    return all;
+  });
+}
+
+}  // namespace
+
+TOOL(sigsnoop) {
+  return {
+      .name = "sigsnoop",
+      .summary = "signals: who sends which to whom, and with what result",
+      .description =
+          "One line per signal that is sent: the sender, the receiver (TPID, TCOMM), and what "
+          "came of it: delivered, ignored by the receiver, pending (it had one of the same number "
+          "already), or overflow (the receiver's queue is full). The kernel's own signals are "
+          "among them, such as SIGCHLD, SIGSEGV and those of timers and terminals; their sender "
+          "is the task that ran then.\n\n"
+          "With --kill one line per call of kill, tkill, tgkill, rt_sigqueueinfo, "
+          "rt_tgsigqueueinfo and pidfd_send_signal instead, when it returns, also for those that "
+          "fail: RESULT is 0 or the error. TPID is the process of the call as the sender numbers "
+          "it; 0, -1 or a negative number stand for several. TCOMM is the first one that got the "
+          "signal; '-': none did. Signal 0 only asks whether a process is there.\n\n"
+          "Not seen with --kill: calls of 32-bit programs on a 64-bit kernel.",
+      .overhead =
+          "one hook per signal; with --kill two per call in addition, and a little on every other "
+          "system call, which the kernel then takes the longer way",
+      .examples = {{"sigsnoop -n", "all signals, by their names"},
+                   {"sigsnoop -k", "calls that send signals, with their errors"},
+                   {"sigsnoop -n -s KILL,TERM", "only these two signals"},
+                   {"sigsnoop -T 181", "what process 181 gets"},
+                   {"sigsnoop -k -x -p 181", "calls of process 181 that failed"}},
+      .questions = {{"Which process kills another one?", "sigsnoop -n -s KILL,TERM"},
+                    {"Which signals does a process get?", "sigsnoop -n -T 1234"},
+                    {"Why can a process not send its signal?", "sigsnoop -k -x"}},
+      .other_names = {{"killsnoop", "--kill"}},
+      .differs = {{Difference::both,
+                   "RESULT has words and the names of errors instead of numbers. All calls that "
+                   "send signals are traced, and real-time signals can be chosen."},
+                  {Difference::bcc,
+                   "killsnoop has the column TCOMM, and sees all calls that send signals. In bcc "
+                   "it is kill alone."},
+                  {Difference::libbpf_tools,
+                   "-n shows the names of signals; the long option is --signal-names. There it is "
+                   "--name, which here filters by the name of the sender."}},
+      .object = skeleton<sigsnoop_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = {flag('k', "kill", "calls that send signals, with their results",
+                       setting(&Rodata::calls_only)),
+                  flag('x', "failed", "only signals that were not delivered, or calls that failed",
+                       setting(&Rodata::failed_only)),
+                  signals(),
+                  number('T', "tpid", "PID", "only signals to this process",
+                         {.least = 1, .most = INT32_MAX}, setting(&Rodata::wanted_target)),
+                  flag('n', "signal-names", "signals by name"), shared::pid(), shared::tid(),
+                  shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"signals", {{{"on_signal"}}}},
+                {"results", {{{"on_exit"}}}, "kill"},
+                {"kill", {{{"on_kill"}}}, "kill"},
+                {"tkill", {{{"on_tkill"}}}, "kill"},
+                {"tgkill", {{{"on_tgkill"}}}, "kill"},
+                {"rt_sigqueueinfo", {{{"on_rt_sigqueueinfo"}}}, "kill"},
+                {"rt_tgsigqueueinfo", {{{"on_rt_tgsigqueueinfo"}}}, "kill"},
+                {"pidfd_send_signal", {{{"on_pidfd_send_signal"}}}, "kill"}},
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::pid, id::comm, id::tid),
+               derived<Event, signal_column>("signal", "SIG", as::wide(as::text, -11), "the signal")
+                   .in_text(),
+               derived<Event, receiver>("target_pid", "TPID", as::pid,
+                                        "process that it is for; of a call also 0, -1 and "
+                                        "negative numbers, for several"),
+               owner<&Event::target>(id::comm.keyed("target_comm", "TCOMM"),
+                                     id::tid.keyed("target_tid", "TTID"),
+                                     id::uid.keyed("target_uid", "TUID").with("json")),
+               derived<Event, result_column>("result", "RESULT", as::text, "what came of it")
+                   .in_text(),
+               with("json",
+                    {field<&Event::signal>("signal_number", "SIGNO", as::small, "the signal"),
+                     derived<Event, name>("signal_name", "SIGNAL", as::text, "its name"),
+                     derived<Event, outcome>("outcome", "OUTCOME", as::text,
+                                             "delivered, ignored, pending, overflow, or delivered "
+                                             "without siginfo; null: none was sent"),
+                     derived<Event, error>("error", "ERROR", as::error,
+                                           "error of the call; null: it succeeded"),
+                     derived<Event, call>("call", "CALL", as::text, "the call, with --kill"),
+                     derived<Event, code>("si_code", "CODE", as::text,
+                                          "why it was sent: SI_USER and so on, or a number of "
+                                          "the signal's own"),
+                     derived<Event, from_kernel>("from_kernel", "KERNEL", as::small,
+                                                 "the kernel sends it by itself"),
+                     field<&Event::sent>("receivers", "SENT", as::small,
+                                         "how many got it: several, where it goes to a group"),
+                     field<&Event::pidns>("pidns", "PIDNS", as::number,
+                                          "pid namespace of the sender: the inode of "
+                                          "/proc/PID/ns/pid"),
+                     derived<Event, pidns_of_receiver>("target_pidns", "TPIDNS", as::number,
+                                                       "the same of the receiver"),
+                     who<&Event::who>(id::uid)}),
+               who<&Event::who>(id::cgroup)})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing signals",
+  };
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sends signals to a child of its own in all ways, and says what each call returned. */
+#include "workload.h"
+
+#define CALLS 13
+
+static uint64_t rounds = 1;
+static int taken[2];
+static pid_t child, gone;
+
+/* Takes all signals but SIGTTIN, which stays pending, and SIGURG, which is not blocked: ignored. */
+static void take_signals(void)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigdelset(&set, SIGTTIN);
+	sigdelset(&set, SIGURG);
+	sigdelset(&set, SIGALRM);
+	while (sigwaitinfo(&set, NULL) > 0 || errno == EINTR)
+		(void)!write(taken[1], "x", 1);
+	_exit(0);
+}
+
+static long send_queued(int nr, int signal)
+{
+	siginfo_t info = {.si_signo = signal, .si_code = SI_QUEUE};
+
+	if (nr == SYS_rt_sigqueueinfo)
+		return syscall(nr, child, signal, &info);
+	return syscall(nr, child, child, signal, &info);
+}
+
+static long as_nobody(void)
+{
+	long ret;
+
+	if (setresuid(65534, 65534, 0))
+		wl_die(WL_CANNOT, "setresuid: %m");
+	ret = kill(child, SIGUSR1) ? -errno : 0;
+	if (setresuid(0, 0, 0))
+		wl_die(WL_FAILED, "setresuid: %m");
+	return ret;
+}
+
+static void said(bool tell, const char *call, int signal, pid_t to, long ret, bool is_taken)
+{
+	char byte;
+
+	if (ret == -1)
+		ret = -errno;
+	if (is_taken && read(taken[0], &byte, 1) != 1)
+		wl_die(WL_FAILED, "the child is gone");
+	if (!tell)
+		return;
+	wl_open(NULL, '{');
+	wl_str("call", call);
+	wl_i64("signal", signal);
+	wl_i64("to", to);
+	wl_i64("ret", ret);
+	wl_close('}');
+}
+
+static void round_of_calls(bool tell, int pidfd)
+{
+	int rt = SIGRTMIN + 3;
+
+	said(tell, "kill", SIGUSR1, child, kill(child, SIGUSR1), true);
+	said(tell, "tkill", SIGUSR2, child, syscall(SYS_tkill, child, SIGUSR2), true);
+	said(tell, "tgkill", SIGUSR2, child, syscall(SYS_tgkill, child, child, SIGUSR2), true);
+	said(tell, "rt_sigqueueinfo", rt, child, send_queued(SYS_rt_sigqueueinfo, rt), true);
+	said(tell, "rt_tgsigqueueinfo", rt, child, send_queued(SYS_rt_tgsigqueueinfo, rt), true);
+	said(tell, "pidfd_send_signal", SIGUSR1, child,
+	     syscall(SYS_pidfd_send_signal, pidfd, SIGUSR1, NULL, 0), true);
+	said(tell, "kill", SIGURG, child, kill(child, SIGURG), false);
+	said(tell, "kill", SIGTTIN, child, kill(child, SIGTTIN), false);
+	said(tell, "kill", SIGTTIN, child, kill(child, SIGTTIN), false);
+	said(tell, "kill", 0, child, kill(child, 0), false);
+	said(tell, "kill", SIGTERM, gone, kill(gone, SIGTERM), false);
+	said(tell, "kill", 65, child, kill(child, 65), false);
+	said(tell, "kill", SIGUSR1, child, as_nobody(), false);
+}
+
+int main(int argc, char **argv)
+{
+	const struct wl_opt opts[] = {
+		{"rounds", WL_NUM, &rounds, "N", "rounds of calls"},
+		{0},
+	};
+	sigset_t all;
+	int pidfd;
+
+	wl_start(argc, argv, "signals", "Sends signals to a child in all ways.", opts);
+	gone = wl_fork();
+	if (!gone)
+		_exit(0);
+	wl_reap(gone);
+	if (pipe(taken))
+		wl_die(WL_FAILED, "pipe: %m");
+	/* Before the fork: none comes too early. */
+	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	child = wl_fork();
+	if (!child) {
+		sigset_t urgent;
+
+		sigemptyset(&urgent);
+		sigaddset(&urgent, SIGURG);
+		sigprocmask(SIG_UNBLOCK, &urgent, NULL);
+		(void)!write(taken[1], "x", 1);
+		take_signals();
+	}
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	said(false, "", 0, 0, 0, true); /* it is ready */
+	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	if (pidfd < 0)
+		wl_die(WL_CANNOT, "pidfd_open: %m");
+
+	wl_ready_begin();
+	wl_i64("child", child);
+	wl_i64("gone", gone);
+	wl_ready_end();
+
+	wl_line_begin();
+	wl_open("scene", '[');
+	for (uint64_t i = 0; i < rounds; i++)
+		round_of_calls(i == 0, pidfd);
+	said(true, "kill", SIGKILL, child, kill(child, SIGKILL), false);
+	wl_close(']');
+	wl_reap(child);
+	wl_u64("calls", rounds * CALLS + 1);
+	wl_finish();
+	return WL_OK;
+}
