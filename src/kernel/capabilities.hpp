@@ -24,6 +24,13 @@ enum class Capability : int {
 };
 std::string_view name_of(Capability capability);  ///< "CAP_BPF"
 
+/// Of any capability; the number itself for one that is newer than this program.
+std::string capability_name(std::uint64_t number);
+/// "CAP_KILL", "kill", "5"; none if this kernel has no such.
+std::optional<std::uint64_t> capability_number(std::string_view text);
+/// The highest number that this kernel has.
+std::uint64_t last_capability();
+
 class CapabilitySet {
  public:
   CapabilitySet() = default;

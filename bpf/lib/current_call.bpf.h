@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The system call that the running task is in, for programs at other places than its entry. */
+#ifndef CORETAP_CURRENT_CALL_BPF_H
+#define CORETAP_CURRENT_CALL_BPF_H
+
+#include "lib/syscall.bpf.h"
+#include "lib/walk.bpf.h"
+
+/* By call_index(); CALLS: none, but an interrupt, an exception, or a kernel thread. */
+inline_ u32 current_call(void)
+{
+	struct task_struct *t = current_task();
+	struct pt_regs *regs;
+	s32 number;
+	bool compat;
+
+	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
+		return CALLS;
+	regs = has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
+				 (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES -
+					 bpf_core_type_size(struct pt_regs);
+#ifdef __TARGET_ARCH_x86
+	number = BPF_CORE_READ(regs, orig_ax);
+	compat = call_is_compat(regs);
+#else
+	number = BPF_CORE_READ(regs, syscallno);
+	compat = BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
+#endif
+	return number < 0 ? CALLS : call_index(number, compat);
+}
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* capable: checks of capabilities. */
+#define STACK_OF_TASK
+#include "lib/current_call.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/stack.bpf.h"
+#include "syscall/capable.h"
+
+OPT(bool, not_audited);
+OPT(bool, denied_only);
+OPT(__u32, unique_by);           /* enum capable_unique */
+OPT(__u64, wanted_capabilities); /* 0: all */
+
+struct check {
+	u64 who; /* process or cgroup */
+	u32 capability;
+	u32 denied;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct check);
+	__type(value, u8);
+} seen SEC(".maps");
+
+inline_ bool first_of_its_kind(u32 capability, s32 ret)
+{
+	struct check c = { .capability = capability, .denied = ret != 0 };
+	u8 one = 1;
+
+	c.who = unique_by == CAPABLE_BY_CGROUP ? bpf_get_current_cgroup_id() :
+						 bpf_get_current_pid_tgid() >> 32;
+	if (bpf_map_lookup_elem(&seen, &c))
+		return false;
+	if (bpf_map_update_elem(&seen, &c, &one, BPF_ANY))
+		count(LEDGER_UNTRACKED); /* and shown again */
+	return true;
+}
+
+inline_ bool check_wanted(u32 capability, u32 options, s32 ret)
+{
+	if (wanted_capabilities && !(capability < 64 && wanted_capabilities >> capability & 1))
+		return false;
+	if (!not_audited && options & CAPABLE_NOAUDIT)
+		return false;
+	return (!denied_only || ret) && (!unique_by || first_of_its_kind(capability, ret));
+}
+
+inline_ int checked(void *ctx, u64 userns, u32 capability, u32 options, s32 ret)
+{
+	struct user_namespace *ns = (void *)userns;
+	struct capable_event *e;
+	u64 user_stack;
+	u32 call;
+
+	if (!keep_current())
+		return 0;
+	if (!check_wanted(capability, options, ret)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
+	e = emit_begin_stack(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->user_stack = user_stack;
+	e->capability = capability;
+	e->ret = ret;
+	e->options = options;
+	e->userns = BPF_CORE_READ(ns, ns.inum);
+	call = current_call();
+	e->syscall = call < CALLS ? call + 1 : 0;
+	identify_current(&e->who);
+	emit_end_stack(ctx, e, sizeof(*e));
+	return 0;
+}
+
+SEC("fexit/cap_capable")
+int on_checked(u64 *ctx)
+{
+	return checked(ctx, ctx[1], ctx[2], (u8)ctx[3] | CAPABLE_KNOWN, ctx[4]);
+}
+
+/* Since 6.14, without the options. */
+SEC("tp_btf/cap_capable")
+int on_check(u64 *ctx)
+{
+	return checked(ctx, ctx[1], ctx[3], 0, ctx[4]);
+}
+
+/* The arguments of the check that a task is in. */
+struct asked {
+	u64 userns; /* 0: none under way */
+	u32 capability;
+	u32 options;
+};
+
+TASK_SLOT(struct asked);
+
+SEC("kprobe/cap_capable")
+int on_asked(struct pt_regs *ctx)
+{
+	struct asked *a = current_slot(true);
+
+	if (!a)
+		return 0;
+	a->userns = PT_REGS_PARM2(ctx);
+	a->capability = PT_REGS_PARM3(ctx);
+	a->options = PT_REGS_PARM4(ctx);
+	return 0;
+}
+
+SEC("kretprobe/cap_capable")
+int on_answered(struct pt_regs *ctx)
+{
+	struct asked *a = current_slot(false);
+	u64 userns;
+
+	if (!a || !a->userns)
+		return 0;
+	userns = a->userns;
+	a->userns = 0;
+	return checked(ctx, userns, a->capability, (u8)a->options | CAPABLE_KNOWN, PT_REGS_RC(ctx));
+}

@@ -1,0 +1,183 @@
+// capable: checks of capabilities.
+#include "syscall/capable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/parse.hpp"
+#include "capable.skel.h"
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/capabilities.hpp"
+
+using namespace coretap;
+using Event = capable_event;
+using Rodata = rodata_of<capable_bpf>;
+
+namespace {
+
+std::string name(const Event& e) { return capability_name(e.capability); }
+/// As peers have it: 0 or 1.
+Value digit(const Event& e, bool is) {
+  return e.options & CAPABLE_KNOWN ? Value(std::uint64_t{is}) : Value();
+}
+Value audit(const Event& e) { return digit(e, !(e.options & CAPABLE_NOAUDIT)); }
+Value in_setid(const Event& e) { return digit(e, e.options & CAPABLE_INSETID); }
+std::string verdict(const Event& e) { return e.ret ? "deny" : "allow"; }
+Value system_call(const Event& e) {
+  return e.syscall ? Value(std::uint64_t{e.syscall - 1}) : Value();
+}
+
+constexpr std::string_view kUnique[] = {"off", "pid", "cgroup"};
+
+Option unique() {
+  return one_of(
+      value(0, "unique", "OF",
+            "each capability once, for each process (pid) or cgroup; off: all checks",
+            [](Config& c, std::string_view text) -> Result<void> {
+              for (std::size_t i = 0; i < std::size(kUnique); i++) {
+                if (text != kUnique[i]) continue;
+                c.set(setting(&Rodata::unique_by), i);
+                return {};
+              }
+              return Error{
+                  fmt::format("--unique: '{}' is not off, pid or cgroup", text), {}, {}, kUsage};
+            }),
+      [] {
+        return std::vector<Completion>{{"off", "all checks"},
+                                       {"pid", "once for each process"},
+                                       {"cgroup", "once for each cgroup"}};
+      });
+}
+
+Option capabilities() {
+  auto option =
+      value(0, "capability", "NAME,...", "only these capabilities, by name or number",
+            [](Config& c, std::string_view text) -> Result<void> {
+              auto& mask = c.own<std::uint64_t>();
+              bool good = take_parts(text, [&](auto part) {
+                auto number = capability_number(part);
+                if (number && *number < 64) mask |= 1ULL << *number;
+                return number && *number < 64;
+              });
+              c.set(setting(&Rodata::wanted_capabilities), mask);
+              if (good) return {};
+              return Error{
+                  fmt::format("--capability: '{}' is not a list of capabilities", text),
+                  {},
+                  fmt::format("give names such as NET_ADMIN and CAP_KILL, or numbers from 0 to {}",
+                              last_capability()),
+                  kUsage};
+            });
+  option.adds_up = true;
+  return one_of(option, [] {
+    std::vector<Completion> all;
+    for (std::uint64_t n = 0; n <= last_capability(); n++)
+      all.push_back({capability_name(n), std::to_string(n)});
+    return all;
+  });
+}
+
+Option user() {
+  auto option = shared::uid();
+  option.by_letter = [](std::string_view text) -> Result<void> {
+    if (std::find(std::begin(kUnique), std::end(kUnique), text) == std::end(kUnique)) return {};
+    return Error{fmt::format("-u {}: what is unique in libbpf-tools, a user here", text),
+                 {},
+                 fmt::format("use --unique {0}, or --uid {0}", text),
+                 kUsage};
+  };
+  return option;
+}
+
+Option extra() {
+  auto option = flag('x', "extra", "columns with thread, user namespace and system call");
+  option.alias = "extra-fields";
+  return option;
+}
+
+}  // namespace
+
+TOOL(capable) {
+  return {
+      .name = "capable",
+      .summary = "checks of capabilities: which one, by whom, granted or denied",
+      .description =
+          "One line each time the kernel asks whether a task has a capability (capabilities(7)): "
+          "CAP and NAME are the capability, VERDICT is allow or deny. AUDIT is 1 where a denial is "
+          "a security event for the kernel, and 0 where it only tries, such as for the memory "
+          "that processes may reserve; these are left out without --non-audit. With --extra the "
+          "system call in which it was asked, and the user namespace that the capability is "
+          "for.\n\n"
+          "A security module (SELinux, AppArmor) may still refuse what is allowed here.",
+      .overhead =
+          "one hook per check, of which some programs make thousands a second; what --unique "
+          "leaves out costs little, stacks cost a microsecond and more each",
+      .examples = {{"capable", "all audited checks"},
+                   {"capable --denied", "only those that failed"},
+                   {"capable --unique pid -x", "each process' capabilities once"},
+                   {"capable --capability SYS_ADMIN -K -U -p 181", "with the code that asks"},
+                   {"capable -- ping -c 1 127.0.0.1", "what a command needs"}},
+      .questions = {{"Which capabilities does a program need?", "capable --unique pid -p 1234"},
+                    {"Why is an operation not permitted?", "capable --denied -x"}},
+      .differs = {{Difference::both,
+                   "--unique goes by processes or cgroups, and shows a check again that has the "
+                   "other verdict. The columns VERDICT and, with --extra, USERNS and SYSCALL are "
+                   "new to users of bcc."},
+                  {Difference::bcc,
+                   "--unique needs a word: pid or cgroup. -v is --non-audit here."},
+                  {Difference::libbpf_tools,
+                   "Checks that are not audited are left out without -v, as in bcc. -u is a user, "
+                   "as in other tools; --unique has no letter."}},
+      .object = skeleton<capable_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = joined(
+          {{flag('v', "non-audit", "also checks that are not audited",
+                 setting(&Rodata::not_audited)),
+            flag(0, "denied", "only checks that failed", setting(&Rodata::denied_only)),
+            capabilities(), unique(), extra(), shared::pid(), shared::tid(), user(), shared::comm(),
+            shared::cgroup()},
+           belonging_to("unique", {shared::max_keys()}),
+           {shared::kernel_stack(), flag('U', "user-stack", "print the user stack of each event")},
+           belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
+           belonging_to("user-stack",
+                        {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})}),
+      .hooks = {{"checks",
+                 {{{"on_checked"}},
+                  {{"on_asked", "on_answered"}},
+                  {.programs = {"on_check"},
+                   .caveat = "whether a check is audited is not known: all are shown"}},
+                 {},
+                 {},
+                 {},
+                 "traceloop shows the calls that fail with EPERM"}},
+      .maps = {{"seen", MapSize::objects, "unique"}},
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::uid.with(""), id::pid, id::tid.with("extra"), id::comm),
+               field<&Event::capability>("capability_number", "CAP", as::wide(as::small, -4),
+                                         "the capability"),
+               derived<Event, name>("capability", "NAME", as::wide(as::text, -22), "its name"),
+               derived<Event, audit>("audit", "AUDIT", as::wide(as::small, -5),
+                                     "1: the check is audited, 0: it is not; null: not known"),
+               derived<Event, in_setid>("insetid", "INSETID", as::wide(as::small, -7),
+                                        "1: in setuid() or the like, 0: not; null: not known")
+                   .with("extra"),
+               derived<Event, verdict>("verdict", "VERDICT", as::wide(as::text, -7),
+                                       "allow or deny"),
+               field<&Event::userns>("userns", "USERNS", as::number,
+                                     "user namespace that it is for: the inode of "
+                                     "/proc/PID/ns/user")
+                   .with("extra"),
+               derived<Event, system_call>("syscall", "SYSCALL", as::syscall,
+                                           "system call that the task is in")
+                   .with("extra"),
+               who<&Event::who>(id::cgroup)},
+              "kernel-stack")
+              .with_callers<&Event::user_stack, &Event::who>("user-stack")
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .announce = "Tracing checks of capabilities",
+  };
+}

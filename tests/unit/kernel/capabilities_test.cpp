@@ -1,0 +1,31 @@
+#include "kernel/capabilities.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+
+namespace coretap {
+namespace {
+
+TEST(Capabilities, Names) {
+  EXPECT_EQ(name_of(Capability::bpf), "CAP_BPF");
+  EXPECT_EQ(capability_name(CAP_CHOWN), "CAP_CHOWN");
+  EXPECT_EQ(capability_name(CAP_NET_BIND_SERVICE), "CAP_NET_BIND_SERVICE");
+  EXPECT_EQ(capability_name(CAP_SYS_TTY_CONFIG), "CAP_SYS_TTY_CONFIG");
+  EXPECT_EQ(capability_name(CAP_AUDIT_READ), "CAP_AUDIT_READ");
+  EXPECT_EQ(capability_name(CAP_CHECKPOINT_RESTORE), "CAP_CHECKPOINT_RESTORE");
+  EXPECT_EQ(capability_name(63), "63") << "newer than the table";
+  EXPECT_EQ((CapabilitySet{Capability::bpf, Capability::fowner}.names()), "CAP_FOWNER CAP_BPF");
+}
+
+TEST(Capabilities, Numbers) {
+  for (std::uint64_t number = 0; number <= last_capability(); number++)
+    EXPECT_EQ(capability_number(capability_name(number)), number);
+  EXPECT_EQ(capability_number("kill"), std::uint64_t{CAP_KILL});
+  EXPECT_EQ(capability_number("Cap_Sys_Admin"), std::uint64_t{CAP_SYS_ADMIN});
+  EXPECT_EQ(capability_number("5"), 5u);
+  for (auto* wrong : {"", "CAP_", "CAP_NONE", "64", "-1"})
+    EXPECT_FALSE(capability_number(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace coretap

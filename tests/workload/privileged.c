@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Does what needs capabilities, with them and without, and says which ones. */
+#include "workload.h"
+
+#include <linux/capability.h>
+
+#define CHECKS 6
+
+static uint64_t rounds = 1;
+
+static void put_effective(uint32_t low, uint32_t high)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		wl_die(WL_FAILED, "capget: %m");
+	data[0].effective = low & data[0].permitted;
+	data[1].effective = high & data[1].permitted;
+	if (syscall(SYS_capset, &header, data))
+		wl_die(WL_FAILED, "capset: %m");
+}
+
+static void checked(bool tell, uint64_t capability, const char *call, bool denied, bool failed)
+{
+	if (denied != failed && capability != CAP_SETUID)
+		wl_die(WL_FAILED, "%s: %m", call);
+	if (!tell)
+		return;
+	wl_open(NULL, '{');
+	wl_u64("capability", capability);
+	wl_str("call", call);
+	wl_bool("denied", denied);
+	wl_close('}');
+}
+
+/* A user id that the process has already needs no capability, but the kernel asks first. */
+static __attribute__((noinline)) void use_capabilities(bool tell, bool denied)
+{
+	int nice_now = getpriority(PRIO_PROCESS, 0);
+
+	checked(tell, CAP_SYS_CHROOT, "chroot", denied, chroot("/"));
+	checked(tell, CAP_SETUID, "setuid", denied, setuid(getuid()));
+	checked(tell, CAP_SYS_NICE, "setpriority", denied,
+		setpriority(PRIO_PROCESS, 0, nice_now - 1));
+	setpriority(PRIO_PROCESS, 0, nice_now);
+}
+
+int main(int argc, char **argv)
+{
+	const struct wl_opt opts[] = {
+		{"rounds", WL_NUM, &rounds, "N", "how often"},
+		{0},
+	};
+	const struct rlimit none = {0, 0};
+
+	wl_start(argc, argv, "privileged", "Uses capabilities that it has, and others.", opts);
+	if (geteuid())
+		wl_die(WL_CANNOT, "not root");
+	setrlimit(RLIMIT_NICE, &none);
+	wl_ready();
+	wl_line_begin();
+	wl_open("scene", '[');
+	for (uint64_t i = 0; i < rounds; i++) {
+		use_capabilities(i == 0, false);
+		put_effective(0, 0);
+		use_capabilities(i == 0, true);
+		put_effective(UINT32_MAX, UINT32_MAX);
+	}
+	wl_close(']');
+	wl_u64("checks", rounds * CHECKS);
+	wl_finish();
+	return WL_OK;
+}
