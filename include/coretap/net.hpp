@@ -1,6 +1,7 @@
 // Connections: the fields of a struct flow (bpf/lib/flow.h), the same in every tool.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coretap/fields.hpp"
@@ -14,6 +15,8 @@ std::string ip_address(unsigned version, const void* bytes);
 std::string ip_endpoint(unsigned version, const void* bytes, std::uint16_t port);
 /// "ESTABLISHED"; the kernel's numbers are the same everywhere.
 std::string tcp_state(unsigned state);
+/// "TCP" of a socket's protocol; a number that has no name here stays one.
+std::string ip_protocol(unsigned protocol);
 
 namespace detail {
 template <auto Flow, class Part>
@@ -28,6 +31,12 @@ Field flow_field(std::string_view key, std::string_view title, Format format, st
 
 /// Fields of the flow that is a member of the record: net::local_address<&Event::flow>().
 namespace net {
+/// Under the title that peers give it.
+inline Field titled(Field field, std::string_view title) {
+  field.title = title;
+  return field;
+}
+
 template <auto Flow>
 Field ip_version() {
   return detail::flow_field<Flow>("ip", "IP", {Format::number, -2},

@@ -16,7 +16,7 @@ from benchlib.process import (Subject, Unusable, compile_helper, find_program, l
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
 from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Interrupts, Kills, Opens, Reads,
-                               Switches, Waits, Writes, cgroup, program)
+                               Rounds, Switches, Waits, Writes, cgroup, program)
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
@@ -210,6 +210,25 @@ def klockstat(bench):
 
 def oomkill(bench):
     return _beside_peer(bench, "oomkill", Kills(bench.workload("reclaim")), ["signal_generate", "mark_victim"], 0.6)
+
+
+def sigsnoop(bench):
+    return _beside_peer(bench, "sigsnoop", Rounds(bench.workload("signals"), "calls", "call", 2000), ["signal_generate"], 0.6)
+
+
+def capable(bench):
+    hooks = ["cap_capable"]
+    return _beside_peer(bench, "capable", Rounds(bench.workload("privileged"), "checks", "check", 20_000), hooks, 0.6)
+
+
+def solisten(bench):
+    hooks = ["syscalls/sys_enter_listen", "syscalls/sys_exit_listen"]
+    return _beside_peer(bench, "solisten", Rounds(bench.workload("sockets"), "listen_calls", "call", 2000), hooks, 0.6)
+
+
+def bindsnoop(bench):
+    hooks = ["syscalls/sys_enter_bind", "syscalls/sys_exit_bind"]
+    return _beside_peer(bench, "bindsnoop", Rounds(bench.workload("sockets"), "bind_calls", "call", 2000), hooks, 0.6)
 
 
 def profile(bench):
@@ -498,6 +517,10 @@ FIGURES = {
     "futexctn": (futexctn, "ns per wait for a futex, and the slowdown"),
     "klockstat": (klockstat, "ns per wait for a lock of the kernel, and the slowdown"),
     "oomkill": (oomkill, "ns per process that is killed, and the slowdown"),
+    "sigsnoop": (sigsnoop, "ns per call that sends a signal, and the slowdown"),
+    "capable": (capable, "ns per check of a capability, and the slowdown"),
+    "solisten": (solisten, "ns per call of listen, and the slowdown"),
+    "bindsnoop": (bindsnoop, "ns per call of bind, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "exitsnoop": (exitsnoop, "the same, of their ends"),

@@ -146,6 +146,18 @@ class Opens(Workload):
         return Ran(told["bulk_ns"] / 1e9, count, count)
 
 
+class Rounds(Workload):
+    """Rounds of calls that a workload of the tests makes, and says how many of them: `key`."""
+
+    def __init__(self, program, key, unit, count):
+        self._program, self._key, self.unit, self._count = program, key, unit, count
+
+    def run(self, share=1.0):
+        start = time.monotonic()
+        told = json.loads(run_program([self._program, "--rounds", str(max(1, int(self._count * share)))]).splitlines()[-1])
+        return Ran(time.monotonic() - start, told[self._key], told[self._key])
+
+
 class Waits(Workload):
     """A thread that waits for a futex by the call that peers see, and another one that wakes it: a workload of the tests."""
 

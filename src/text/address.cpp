@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,17 @@ std::string tcp_state(unsigned state) {
       "",      "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2",   "TIME_WAIT",
       "CLOSE", "CLOSE_WAIT",  "LAST_ACK", "LISTEN",   "CLOSING",   "NEW_SYN_RECV"};
   return state && state < std::size(kStates) ? std::string(kStates[state]) : std::to_string(state);
+}
+
+std::string ip_protocol(unsigned protocol) {
+  constexpr unsigned kMptcp = 262;  // IPPROTO_MPTCP, which older headers lack
+  constexpr std::pair<unsigned, std::string_view> kProtocols[] = {
+      {IPPROTO_ICMP, "ICMP"}, {IPPROTO_TCP, "TCP"},         {IPPROTO_UDP, "UDP"},
+      {IPPROTO_DCCP, "DCCP"}, {IPPROTO_ICMPV6, "ICMPv6"},   {IPPROTO_SCTP, "SCTP"},
+      {kMptcp, "MPTCP"},      {IPPROTO_UDPLITE, "UDPLITE"}, {IPPROTO_RAW, "RAW"}};
+  for (auto& [number, name] : kProtocols)
+    if (number == protocol) return std::string(name);
+  return std::to_string(protocol);
 }
 
 }  // namespace coretap

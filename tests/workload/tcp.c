@@ -1,9 +1,9 @@
 /* TCP over the loopback of a network namespace of its own: known sessions, known bytes, and
  * segments that are lost on purpose. */
 #include "workload.h"
+#include "loopback.h"
 #include <arpa/inet.h>
 #include <linux/filter.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -16,22 +16,6 @@ static int ip_family;
 static pid_t server;
 static int to_server[2], to_client[2];
 static char buffer[1 << 16];
-
-static void lo_up(void)
-{
-	struct ifreq r = {.ifr_name = "lo"};
-	int fd;
-
-	if (unshare(CLONE_NEWNET))
-		wl_die(WL_CANNOT, "no network namespace: %m");
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &r))
-		wl_die(WL_CANNOT, "no loopback: %m");
-	r.ifr_flags |= IFF_UP;
-	if (ioctl(fd, SIOCSIFFLAGS, &r))
-		wl_die(WL_CANNOT, "no loopback: %m");
-	close(fd);
-}
 
 /* "mapped" is IPv4 by an IPv6 socket; the server then has one as well. */
 static socklen_t loopback(struct sockaddr_storage *to, in_port_t port)

@@ -61,5 +61,12 @@ TEST(Kilobytes, AreWhole) {
   EXPECT_EQ(show(as::kilobytes, std::uint64_t{70000}, {}), "   68");
 }
 
+TEST(Address, Protocols) {
+  EXPECT_EQ(ip_protocol(6), "TCP");
+  EXPECT_EQ(ip_protocol(17), "UDP");
+  EXPECT_EQ(ip_protocol(262), "MPTCP");
+  EXPECT_EQ(ip_protocol(253), "253");
+}
+
 }  // namespace
 }  // namespace coretap

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* solisten: sockets that are made to listen. */
+#include "lib/sock_call.bpf.h"
+#include "net/solisten.h"
+
+SEC("tracepoint/syscalls/sys_enter_listen")
+int on_listen(struct enter_ctx *ctx)
+{
+	return sock_call_begin(ctx->args[0], 0, ctx->args[1]);
+}
+
+SEC("tracepoint/syscalls/sys_exit_listen")
+int on_exit(struct exit_ctx *ctx)
+{
+	struct sock_call *c = sock_call_end();
+	struct solisten_event *e;
+	struct flow f = {};
+	struct sock *sk;
+
+	if (!c)
+		return 0;
+	sk = current_sock(c->fd);
+	if (!sk || !flow_read(sk, &f))
+		return 0; /* no socket of the Internet protocols */
+	if (!flow_wanted(&f)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->flow = f;
+	e->backlog = c->number;
+	e->max_backlog = BPF_CORE_READ(sk, sk_max_ack_backlog);
+	e->ret = ctx->ret;
+	e->protocol = BPF_CORE_READ(sk, sk_protocol);
+	identify_current(&e->who);
+	emit_end(e);
+	return 0;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpaccept: TCP connections that are accepted. */
+#include "lib/fd_sock.bpf.h"
+#include "lib/text.bpf.h"
+#include "net/tcpaccept.h"
+
+inline_ int accepted(struct sock *sk)
+{
+	struct tcpaccept_event *e;
+	struct flow f = {};
+	u32 protocol;
+
+	if (!sk)
+		return 0;
+	protocol = BPF_CORE_READ(sk, sk_protocol);
+	if ((protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) || !flow_read(sk, &f) ||
+	    !keep_current())
+		return 0;
+	if (!flow_wanted(&f)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->flow = f;
+	identify_current(&e->who);
+	emit_end(e);
+	return 0;
+}
+
+/* 6.10 put three arguments into one structure. */
+struct proto_accept_arg {
+	int err;
+};
+
+/* Where io_uring and servers in the kernel accept, too: the protocol's function. */
+SEC("fexit/inet_csk_accept")
+int on_accepted(u64 *ctx)
+{
+	if (bpf_core_type_exists(struct proto_accept_arg))
+		return accepted((struct sock *)ARG(ctx, 2));
+	return accepted((struct sock *)ARG(ctx, 4));
+}
+
+SEC("tracepoint/syscalls/sys_exit_accept,sys_exit_accept4")
+int on_exit(struct exit_ctx *ctx)
+{
+	return ctx->ret < 0 ? 0 : accepted(current_sock(ctx->ret));
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* udpconnect: UDP sockets that are connected to an address. */
+#include "lib/sock_call.bpf.h"
+#include "net/udpconnect.h"
+
+OPT(bool, failed_only);
+
+SEC("tracepoint/syscalls/sys_enter_connect")
+int on_connect(struct enter_ctx *ctx)
+{
+	return sock_call_begin(ctx->args[0], ctx->args[1], 0);
+}
+
+SEC("tracepoint/syscalls/sys_exit_connect")
+int on_exit(struct exit_ctx *ctx)
+{
+	struct sock_call *c = sock_call_end();
+	struct udpconnect_event *e;
+	struct flow f = {};
+	struct sock *sk;
+	bool known;
+	u32 protocol;
+
+	if (!c)
+		return 0;
+	sk = current_sock(c->fd);
+	protocol = sk ? BPF_CORE_READ(sk, sk_protocol) : 0;
+	if ((protocol != IPPROTO_UDP && protocol != IPPROTO_UDPLITE) || !flow_read(sk, &f))
+		return 0;
+	/* Without an Internet address it is a disconnect, or fails for that. */
+	known = read_sockaddr(c->address, f.remote, &f.rport, &f.ip);
+	if (!known && ctx->ret >= 0)
+		return 0;
+	if ((failed_only && ctx->ret >= 0) || !flow_wanted(&f)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->flow = f;
+	e->ret = ctx->ret;
+	e->protocol = protocol;
+	identify_current(&e->who);
+	emit_end(e);
+	return 0;
+}

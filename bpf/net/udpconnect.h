@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_UDPCONNECT_H
+#define CORETAP_UDPCONNECT_H
+
+#include "lib/flow.h"
+
+struct udpconnect_event {
+	struct event_head head;
+	struct flow flow; /* of a call that failed: the other end that it asked for */
+	struct task_id who;
+	__s32 ret;
+	__u32 protocol;
+};
+
+#endif

@@ -1,0 +1,108 @@
+// bindsnoop: addresses and ports that sockets are bound to.
+#include "net/bindsnoop.h"
+
+#include "bindsnoop.skel.h"
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<bindsnoop_bpf>;
+using Event = bindsnoop_event;
+using Count = Row<flow, bindsnoop_count>;
+
+namespace {
+
+Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
+std::int64_t result(const Event& e) { return -e.ret; }
+std::string protocol(const Event& e) { return ip_protocol(e.protocol); }
+
+/// A letter for each option that is set, in a place of its own.
+std::string letters(const Event& e) {
+  constexpr std::string_view kLetters = "FTNRr";
+  std::string text(kLetters.size(), '.');
+  for (std::size_t i = 0; i < kLetters.size(); i++)
+    if (e.options >> i & 1) text[i] = kLetters[i];
+  return text;
+}
+
+Option ports() {
+  auto option = shared::local_ports('P', "port");
+  option.alias = "ports";
+  return option;
+}
+
+}  // namespace
+
+TOOL(bindsnoop) {
+  return {
+      .name = "bindsnoop",
+      .summary = "calls of bind: which process takes which address and port",
+      .description =
+          "One line per call of bind(2) on a socket of the Internet protocols, when it returns: the "
+          "process, the protocol, the address and port that the socket has then, and its options: F "
+          "IP_FREEBIND, T IP_TRANSPARENT, N IP_BIND_ADDRESS_NO_PORT, R SO_REUSEADDR, r "
+          "SO_REUSEPORT. IF is the index of the interface that it is bound to; 0: none.\n\n"
+          "With --with-errors also calls that failed, with the error, and the address and port that "
+          "they asked for. With --count one table at the end.",
+      .overhead =
+          "two hooks per call, which is rare; a little on every other system call, which the kernel "
+          "then takes the longer way",
+      .examples = {{"bindsnoop", "all that succeeds"},
+                   {"bindsnoop -E -U", "with what fails, and the user"},
+                   {"bindsnoop -P 80,443 -t", "of these ports, with times"},
+                   {"bindsnoop --count", "how often each address and port was bound"},
+                   {"bindsnoop -E -- nginx -g 'daemon off;'", "what a command binds"}},
+      .questions = {{"Which process takes a port?", "bindsnoop -t"},
+                    {"Why is an address in use already?", "bindsnoop -E -P 80"}},
+      .differs = {{Difference::both,
+                   "-P also finds calls that failed: their port is the one that was asked for. "
+                   "All protocols have names."},
+                  {Difference::libbpf_tools,
+                   "The columns have the order of bcc; RET is RC, shown with -E or -x."}},
+      .object = skeleton<bindsnoop_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = joined(
+          {{flag('E', "with-errors", "also calls that failed", setting(&Opt::with_errors)),
+            flag('x', "with-failed", "the same as --with-errors", setting(&Opt::with_errors)),
+            flag(0, "count", "count for each address and port, and print at the end",
+                 setting(&Opt::counting)),
+            ports(), shared::local_addresses(), shared::ipv4(), shared::ipv6(), shared::netns()},
+           belonging_to("!count", {shared::timestamp('t'), shared::print_uid()}),
+           {shared::wide(), shared::pid(), shared::tid(0), shared::uid(), shared::comm(),
+            shared::cgroup(), shared::max_keys()}}),
+      .elsewhere = {{0, "errors", "use --with-errors, or -E"},
+                    {0, "failed", "use --with-failed, or -x"}},
+      .hooks = {{"results", {{{"on_exit"}}}}, {"bind", {{{"on_bind"}}}}},
+      .report = events<Event>(
+          {who<&Event::who>(id::uid),
+           derived<Event, result>("result_errno", "RC", as::wide(as::error, -13),
+                                  "error of the call")
+               .with("with-errors|with-failed")
+               .in_text(),
+           derived<Event, error>("error", "ERROR", as::error,
+                                 "error of the call; null: it succeeded")
+               .with("json"),
+           who<&Event::who>(id::pid, id::comm),
+           derived<Event, protocol>("protocol", "PROT", as::wide(as::text, -5), "its protocol"),
+           net::titled(net::local_address<&Event::flow>(), "ADDR"),
+           net::titled(net::local_port<&Event::flow>(), "PORT"),
+           derived<Event, letters>("socket_options", "OPTS", as::wide(as::text, -5),
+                                   "options that are set: F freebind, T transparent, N no port, "
+                                   "R reuse of the address, r reuse of the port"),
+           field<&Event::interface>("interface", "IF", as::wide(as::small, -3),
+                                    "index of the interface; 0: none"),
+           net::ip_version<&Event::flow>().with("json"), net::namespace_id<&Event::flow>(),
+           who<&Event::who>(id::tid, id::cgroup)}),
+      .other_reports = {{"count",
+                         table<flow, bindsnoop_count>(
+                             "binds",
+                             {net::local_address<&Count::key>(), net::local_port<&Count::key>(),
+                              derived<Count, [](const Count& c) { return c.value.binds; }>(
+                                  "binds", "BINDS", as::number, "calls that succeeded"),
+                              net::ip_version<&Count::key>().with("json"),
+                              net::namespace_id<&Count::key>()},
+                             "binds")}},
+      .announce = "Tracing calls of bind",
+  };
+}

@@ -1,0 +1,61 @@
+// udpconnect: UDP sockets that are connected to an address.
+#include "net/udpconnect.h"
+
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "udpconnect.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<udpconnect_bpf>;
+using Event = udpconnect_event;
+
+namespace {
+
+Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
+std::int64_t result(const Event& e) { return -e.ret; }
+std::string protocol(const Event& e) { return ip_protocol(e.protocol); }
+
+}  // namespace
+
+TOOL(udpconnect) {
+  return {
+      .name = "udpconnect",
+      .summary = "UDP sockets that are connected: which process talks to whom",
+      .description =
+          "One line per call of connect(2) on a UDP socket, when it returns: the process, the other "
+          "end, and 0 or the error. Nothing is sent by it: the socket then sends to this end and "
+          "receives from it alone. Lookups of names are such connections, to port 53. With --wide "
+          "this end as well.\n\n"
+          "Not seen: datagrams of sockets that are not connected, and calls that take a connection "
+          "back.",
+      .overhead =
+          "two hooks per call of connect; a little on every other system call, which the kernel "
+          "then takes the longer way",
+      .examples = {{"udpconnect", "all calls"},
+                   {"udpconnect -P 53", "lookups of names by DNS"},
+                   {"udpconnect -w -t -U", "with both ends, times and users"},
+                   {"udpconnect -- curl -s https://example.org/", "those of a command"}},
+      .questions = {{"Which process asks which DNS server?", "udpconnect -P 53"},
+                    {"Which processes speak QUIC?", "udpconnect -P 443"}},
+      .object = skeleton<udpconnect_bpf>(),
+      .positionals = {shared::duration_argument()},
+      .options = {flag('x', "failed", "only calls that failed", setting(&Opt::failed_only)),
+                  shared::remote_ports('P', "port"), shared::local_ports(0), shared::ipv4(),
+                  shared::ipv6(), shared::local_addresses(), shared::remote_addresses(),
+                  shared::netns(), shared::timestamp('t'), shared::print_uid(), shared::wide(),
+                  shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
+      .hooks = {{"results", {{{"on_exit"}}}}, {"connect", {{{"on_connect"}}}}},
+      .report = events<Event>(
+          {who<&Event::who>(id::uid, id::pid, id::comm), net::ip_version<&Event::flow>(),
+           net::remote_address<&Event::flow>(), net::remote_port<&Event::flow>(),
+           net::local_address<&Event::flow>().with("wide"),
+           net::local_port<&Event::flow>().with("wide"),
+           derived<Event, result>("result_errno", "RET", as::error, "error of the call").in_text(),
+           with("json", {derived<Event, error>("error", "ERROR", as::error,
+                                               "error of the call; null: it succeeded"),
+                         derived<Event, protocol>("protocol", "PROTO", as::text, "its protocol")}),
+           who<&Event::who>(id::tid, id::cgroup), net::namespace_id<&Event::flow>()}),
+      .announce = "Tracing connected UDP sockets",
+  };
+}
