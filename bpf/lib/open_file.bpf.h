@@ -9,6 +9,7 @@
 #define MODE_SOCKET 0140000
 #define MODE_REGULAR 0100000
 #define MODE_BLOCK_DEVICE 0060000
+#define MODE_CHARACTER_DEVICE 0020000
 #define MODE_DIRECTORY 0040000
 
 /* The open file behind a descriptor of the running task; NULL: none. */

@@ -1,0 +1,79 @@
+#include "tools/app/ttysnoop/report_raw.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "app/ttysnoop.h"
+#include "base/clock.hpp"
+#include "coretap/reports.hpp"
+#include "program/session.hpp"
+#include "reports/reporter.hpp"
+#include "text/json.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kHomeAndClear = "\033[H\033[2J";
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (unsigned char byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+  return text;
+}
+
+class RawReporter : public Reporter {
+ public:
+  bool periodic() const override { return false; }
+
+  void begin(Session& s) override {
+    if (s.config.format == OutputFormat::csv)
+      s.out.line("time,monotonic_ns,data_hex");
+    else if (s.config.format == OutputFormat::text && isatty(STDOUT_FILENO) &&
+             !s.config.given("keep-screen"))
+      s.out.write(kHomeAndClear);
+  }
+  void record(Session& s, const void* data, std::size_t size) override {
+    auto& event = *static_cast<const ttysnoop_event*>(data);
+    if (size < sizeof event || size - event.data.at < event.data.bytes) return;
+    s.ledger.shown++;
+    auto bytes = text_of(event, event.data);
+    auto at = event.head.time_ns;
+    if (s.config.format == OutputFormat::text) {
+      s.out.write(bytes);
+    } else if (s.config.format == OutputFormat::csv) {
+      s.out.line(fmt::format("{},{},{}", iso_time(at), at, hexadecimal(bytes)));
+    } else {
+      JsonLine line("bytes", s.tool.name);
+      line.text("time", iso_time(at)).number("monotonic_ns", at);
+      s.out.line(line.text("data_hex", hexadecimal(bytes)).finish());
+    }
+  }
+};
+
+OutputKey bytes_key() { return key("data_hex", "string", "what was written, two digits a byte"); }
+
+class RawKind : public ReportKind {
+ public:
+  std::string_view name() const override { return "raw"; }
+  std::unique_ptr<Reporter> reporter() const override { return std::make_unique<RawReporter>(); }
+  std::vector<JsonKind> json() const override {
+    return {{"bytes",
+             "one a write with --raw",
+             {type_key("bytes"), time_key(), monotonic_key(), bytes_key()}}};
+  }
+  std::vector<OutputKey> csv() const override { return {time_key(), monotonic_key(), bytes_key()}; }
+  void manual(Manual& m) const override {
+    m.prose(
+        "With --raw the bytes that were written, in their order, and nothing else. On a terminal "
+        "the screen is cleared first.");
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const ReportKind> make_kind(RawReport) { return std::make_shared<RawKind>(); }
+
+}  // namespace coretap
