@@ -45,9 +45,12 @@ typedef struct {
 struct sock {
 	struct sock_common __sk_common;
 	int sk_err;
+	u32 sk_ack_backlog;
+	u32 sk_max_ack_backlog;
 	struct socket *sk_socket;
 	socket_lock_t sk_lock;
 	u8 sk_shutdown;
+	u16 sk_protocol;
 };
 
 /* include/linux/net.h */

@@ -54,6 +54,11 @@ Field remote_port() {
   return detail::flow_field<Flow>("remote_port", "RPORT", as::port, "remote port",
                                   [](const flow& f) { return f.rport; });
 }
+/// The same with the titles of tools that show connections by their two sides, SADDR and DADDR.
+inline Field titled(Field field, std::string_view title) {
+  field.title = title;
+  return field;
+}
 /// Both parts in one column; JSON and CSV have them apart.
 template <auto Flow>
 Field local_endpoint() {
