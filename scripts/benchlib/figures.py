@@ -355,7 +355,7 @@ AT_REST = (  # MB, with the rings or without, tools
     (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove",
                 "extfrag")),
     (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "tcpconnect", "tcpconnlat", "tcpstates",
-                "gethostlatency", "bashreadline")),
+                "tcptracer", "gethostlatency", "bashreadline")),
     (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak", "futexctn", "klockstat")),
 )
 
