@@ -55,11 +55,12 @@ typedef struct {
 
 struct sock {
 	struct sock_common __sk_common;
-	u32 sk_max_ack_backlog;
 	u16 sk_type;
 	u16 sk_protocol;
 	struct pid *sk_peer_pid;
 	int sk_err;
+	u32 sk_ack_backlog;
+	u32 sk_max_ack_backlog;
 	struct socket *sk_socket;
 	socket_lock_t sk_lock;
 	u8 sk_shutdown;

@@ -88,6 +88,12 @@ inline_ bool in_prefixes(void *prefixes, const u8 address[16], u32 ip)
 	return bpf_map_lookup_elem(prefixes, &key);
 }
 
+inline_ bool flow_filters_on(void)
+{
+	return filter_ip || filter_netns || filter_laddrs_on || filter_raddrs_on ||
+	       filter_lports_on || filter_rports_on;
+}
+
 /* What -4, -6, --netns and lists of ports and addresses ask for. */
 inline_ bool flow_wanted(const struct flow *f)
 {

@@ -34,6 +34,7 @@
 #define CALL_PREADV 295
 #define CALL_PWRITEV 296
 #define CALL_COPY_FILE_RANGE 326
+#define CALL_CONNECT 42
 #define CALL_PREADV2 327
 #define CALL_PWRITEV2 328
 #define CALL_OPEN 2
@@ -53,6 +54,7 @@
 #define CALL32_SPLICE 313
 #define CALL32_PREADV 333
 #define CALL32_COPY_FILE_RANGE 377
+#define CALL32_CONNECT 362
 #define CALL32_PREADV2 378
 #define CALL_X32 0x40000000
 
@@ -122,6 +124,7 @@ inline_ bool call_is_compat(struct pt_regs *regs)
 #define CALL_SENDFILE 71
 #define CALL_SPLICE 76
 #define CALL_COPY_FILE_RANGE 285
+#define CALL_CONNECT 203
 #define CALL_PREADV2 286
 #define CALL_PWRITEV2 287
 #define CALL_OPENAT 56
@@ -141,6 +144,7 @@ inline_ bool call_is_compat(struct pt_regs *regs)
 #define CALL32_SPLICE 340
 #define CALL32_PREADV 361
 #define CALL32_COPY_FILE_RANGE 391
+#define CALL32_CONNECT 283
 #define CALL32_PREADV2 392
 #define CALL_X32 0
 

@@ -373,7 +373,8 @@ def traceloop(bench):
 AT_REST = (  # MB, with the rings or without, tools
     (2.5, True, ("runqlat", "biolatency", "drsnoop", "cachestat", "compactsnoop", "syscount", "readahead", "numamove",
                 "extfrag")),
-    (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "gethostlatency", "bashreadline")),
+    (4, False, ("opensnoop", "execsnoop", "biosnoop", "tcplife", "tcpretrans", "tcpconnect", "tcpconnlat", "tcpstates",
+                "tcptracer", "gethostlatency", "bashreadline")),
     (8, True, ("offcputime", "offwaketime", "wakeuptime", "profile", "chaintrace", "memleak", "futexctn", "klockstat")),
 )
 

@@ -10,7 +10,8 @@
 
 static uint64_t sessions = 3, client_bytes = 5000, server_bytes = 70000, lost;
 static const char *family = "4", *closer = "client";
-static bool older, refused, handshake;
+static uint64_t queued, backlog = 128, give_up_ms, connect_ns;
+static bool older, refused, handshake, nonblocking, unbound, late, unreachable, exhausted;
 
 static int ip_family;
 static pid_t server;
@@ -167,19 +168,76 @@ static uint64_t retransmits(void)
 	return values[11]; /* RetransSegs */
 }
 
-static void connect_to(int fd, in_port_t port)
+/* Until the attempt has its outcome: 0, or what it failed with. */
+static int outcome(int fd)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+	socklen_t size = sizeof(int);
+	int error;
+
+	if (poll(&ready, 1, -1) != 1 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) ||
+	    fcntl(fd, F_SETFL, 0))
+		wl_die(WL_FAILED, "outcome of connect: %m");
+	return error;
+}
+
+static int attempt(int fd, in_port_t port)
 {
 	struct sockaddr_storage address;
 	socklen_t size = loopback(&address, port);
 
-	if (connect(fd, (struct sockaddr *)&address, size))
-		wl_die(WL_FAILED, "connect: %m");
+	if (unreachable) /* there is no route */
+		inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&address)->sin_addr);
+	if (nonblocking && fcntl(fd, F_SETFL, O_NONBLOCK))
+		wl_die(WL_FAILED, "fcntl: %m");
+	if (!connect(fd, (struct sockaddr *)&address, size))
+		return 0;
+	return nonblocking && errno == EINPROGRESS ? outcome(fd) : errno;
 }
 
-static void talk(int fd, in_port_t port, bool begin)
+static void connect_to(int fd, in_port_t port)
 {
+	int error = attempt(fd, port);
+
+	if (error)
+		wl_die(WL_FAILED, "connect: %s", strerror(error));
+}
+
+static int client(void)
+{
+	int fd = unbound ? socket(ip_family, SOCK_STREAM | SOCK_CLOEXEC, 0) : bound();
+
+	if (fd < 0)
+		wl_die(WL_CANNOT, "no TCP: %m");
+	return fd;
+}
+
+/* None is accepted: each finds one more in the queue than the one before. */
+static void queue_up(int listener, in_port_t port, in_port_t *ports)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	for (uint64_t i = 0; i < queued; i++) {
+		int fd = client();
+
+		connect_to(fd, port);
+		ports[i] = port_of(fd);
+		do
+			if (getsockopt(listener, SOL_TCP, TCP_INFO, &info, &size))
+				wl_die(WL_FAILED, "TCP_INFO: %m");
+		while (info.tcpi_unacked <= i);
+	}
+}
+
+/* The client's port. */
+static in_port_t talk(int fd, in_port_t port, bool begin)
+{
+	in_port_t own = 0;
+
 	if (begin) {
 		connect_to(fd, port);
+		own = port_of(fd);
 		if (lost)
 			await(to_client);
 		send_all(fd, client_bytes);
@@ -193,7 +251,7 @@ static void talk(int fd, in_port_t port, bool begin)
 		receive(fd, server_bytes);
 		if (older) {
 			await(to_client);
-			return;
+			return own;
 		}
 	} else {
 		pass(to_server, 'g');
@@ -201,7 +259,7 @@ static void talk(int fd, in_port_t port, bool begin)
 	if (!strcmp(closer, "server")) {
 		await_end(fd);
 		close(fd);
-		return;
+		return own;
 	}
 	if (!strcmp(closer, "reset")) {
 		reset(fd);
@@ -210,24 +268,52 @@ static void talk(int fd, in_port_t port, bool begin)
 		close(fd);
 	}
 	await(to_client);
+	return own;
 }
 
-/* SYN and answer are both sent again, after the first timeout of a second. */
+/*
+ * SYN and answer are both sent again, after the first timeout of a second. The answer is received
+ * then if the client is late; nothing is sent again if it gives up before.
+ */
 static void lose_answer(int fd, int listener, in_port_t port)
 {
 	struct sockaddr_storage address;
 	socklen_t size = loopback(&address, port);
-	uint64_t before = retransmits();
+	uint64_t before = retransmits(), start = wl_now();
 
 	deaf(fd, true);
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) || !connect(fd, (struct sockaddr *)&address, size) ||
 	    errno != EINPROGRESS)
 		wl_die(WL_FAILED, "connect: %m");
-	while (retransmits() < before + 2)
-		wl_nap_ms(5);
+	if (give_up_ms) {
+		wl_nap_ms(give_up_ms);
+	} else if (late) {
+		wl_nap_ms(300);
+		deaf(fd, false);
+		if (outcome(fd))
+			wl_die(WL_FAILED, "not connected");
+	} else {
+		while (retransmits() < before + 2)
+			wl_nap_ms(5);
+	}
+	connect_ns = wl_now() - start;
 	/* Neither end is left to send again after the last count. */
 	close(fd);
 	close(listener);
+}
+
+/* The kernel may choose one port only, which a session to the same server takes. */
+static void exhaust(int listener, in_port_t port, in_port_t *ports)
+{
+	in_port_t only = ntohs(port) == 40000 ? 40001 : 40000;
+	char range[32];
+
+	snprintf(range, sizeof(range), "%u %u", only, only);
+	if (!wl_write_file("/proc/sys/net/ipv4/ip_local_port_range", range))
+		wl_die(WL_CANNOT, "no range of ports: %m");
+	queued = 1;
+	queue_up(listener, port, ports);
+	queued = 0;
 }
 
 int main(int argc, char **argv)
@@ -241,8 +327,17 @@ int main(int argc, char **argv)
 		 "client, server, or reset: the client, by a reset"},
 		{"older", WL_FLAG, &older, NULL, "one session, that begins before the ready line"},
 		{"refused", WL_FLAG, &refused, NULL, "connect to a port without a listener"},
+		{"unreachable", WL_FLAG, &unreachable, NULL, "connect to where there is no route"},
+		{"exhausted", WL_FLAG, &exhausted, NULL,
+		 "connect without a free port, after one session"},
 		{"handshake", WL_FLAG, &handshake, NULL,
 		 "lose the answer to one SYN, for a second"},
+		{"late", WL_FLAG, &late, NULL, "the same, and connect with the second answer"},
+		{"give-up", WL_NUM, &give_up_ms, "MS", "the same, and close the socket after MS"},
+		{"nonblocking", WL_FLAG, &nonblocking, NULL, "connect without blocking"},
+		{"unbound", WL_FLAG, &unbound, NULL, "the kernel chooses the client's port"},
+		{"queued", WL_NUM, &queued, "N", "sessions that are not accepted, instead"},
+		{"backlog", WL_NUM, &backlog, "N", "of listen(2)"},
 		{"lost", WL_NUM, &lost, "N", "of each session's segments are sent again, at least"},
 		{0},
 	};
@@ -255,20 +350,26 @@ int main(int argc, char **argv)
 		wl_die(WL_USAGE, "--family: 4, 6 or mapped");
 	if (strcmp(closer, "client") && strcmp(closer, "server") && strcmp(closer, "reset"))
 		wl_die(WL_USAGE, "--closer: client, server or reset");
+	handshake |= late || give_up_ms;
+	unbound |= exhausted;
+	if (unreachable && strcmp(family, "4"))
+		wl_die(WL_USAGE, "--unreachable: IPv4 only");
 	if (older || handshake)
 		sessions = 1;
+	if (queued)
+		sessions = queued;
 	if (sessions < 1 || sessions > 10000)
 		wl_die(WL_USAGE, "want 1 to 10000 sessions");
 	ip_family = strcmp(family, "4") ? AF_INET6 : AF_INET;
 	ports = calloc(sessions, sizeof(*ports));
 	lo_up();
 	listener = bound();
-	if (!refused && listen(listener, 128))
+	if (!refused && listen(listener, backlog))
 		wl_die(WL_FAILED, "listen: %m");
 	port = port_of(listener);
 	if (pipe2(to_server, O_CLOEXEC) || pipe2(to_client, O_CLOEXEC))
 		wl_die(WL_FAILED, "pipe: %m");
-	if (!refused && !handshake) {
+	if (!refused && !unreachable && !exhausted && !handshake && !queued) {
 		server = wl_fork();
 		if (!server) {
 			serve(listener);
@@ -288,28 +389,32 @@ int main(int argc, char **argv)
 	wl_ready_end();
 
 	before = retransmits();
-	for (uint64_t i = 0; i < sessions; i++) {
+	if (queued)
+		queue_up(listener, port, ports);
+	if (exhausted)
+		exhaust(listener, port, ports);
+	for (uint64_t i = 0; i < sessions && !queued; i++) {
 		if (older) {
 			talk(fd, port, false);
 			break;
 		}
-		fd = bound();
+		fd = client();
 		ports[i] = port_of(fd);
 		if (handshake) {
 			lose_answer(fd, listener, port);
 			break;
 		}
-		if (refused) {
-			struct sockaddr_storage address;
-			socklen_t size = loopback(&address, port);
+		if (refused || unreachable || exhausted) {
+			int error = attempt(fd, port);
 
-			if (!connect(fd, (struct sockaddr *)&address, size) ||
-			    errno != ECONNREFUSED)
-				wl_die(WL_FAILED, "connect: %m");
+			if (error != (refused	    ? ECONNREFUSED
+				      : unreachable ? ENETUNREACH
+						    : EADDRNOTAVAIL))
+				wl_die(WL_FAILED, "connect: %s", strerror(error));
 			close(fd);
 			continue;
 		}
-		talk(fd, port, true);
+		ports[i] = talk(fd, port, true);
 	}
 	if (server)
 		wl_reap(server);
@@ -324,6 +429,7 @@ int main(int argc, char **argv)
 	wl_close(']');
 	wl_u64("client_bytes", client_bytes);
 	wl_u64("server_bytes", server_bytes);
+	wl_u64("connect_ns", connect_ns);
 	wl_u64("retransmits", retransmits() - before);
 	wl_finish();
 	return WL_OK;

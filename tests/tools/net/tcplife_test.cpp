@@ -1,33 +1,12 @@
 // tcplife against sessions of a network namespace of our own: ports, bytes and owners are known.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 #include <sstream>
 
-#include "../harness.hpp"
+#include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
-
-/// Its pid is the client's; a child of it serves.
-struct Pair : Workload {
-  explicit Pair(Strings options) : Workload("tcp", std::move(options)) {
-    struct stat st {};
-    if (::stat(("/proc/" + id() + "/ns/net").c_str(), &st)) throw Skip("no network namespaces");
-    netns = st.st_ino;
-    server_pid = ready()["server_pid"].u64();
-    server_port = ready()["server_port"].u64();
-  }
-  std::uint64_t netns, server_pid, server_port;
-};
-
-std::vector<Json> sessions_of(const Pair& pair, const Report& report) {
-  std::vector<Json> own;
-  for (auto& event : report.body)
-    if (event["netns"].u64() == pair.netns) own.push_back(event);
-  return own;
-}
 
 struct Expected {
   std::string address = "127.0.0.1";
@@ -36,7 +15,7 @@ struct Expected {
 };
 
 /// Each session once from each end, with all that is known about it.
-void expect_sessions(const Pair& pair, const Json& truth, const std::vector<Json>& events,
+void expect_sessions(const Connections& pair, const Json& truth, const std::vector<Json>& events,
                      const Expected& expected = {}) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> seen;
   for (auto& e : events) {
@@ -73,11 +52,11 @@ void expect_sessions(const Pair& pair, const Json& truth, const std::vector<Json
 
 void expect_all_of(const Strings& options, const Expected& expected) {
   require_tool("tcplife");
-  Pair pair(options);
+  Connections pair(options);
   Tracer tracer("tcplife", {"--json", "--strict"});
   pair.release();
   auto truth = pair.truth();
-  expect_sessions(pair, truth, sessions_of(pair, tracer.stop()), expected);
+  expect_sessions(pair, truth, pair.own(tracer.stop()), expected);
 }
 
 TOOL_TEST(Tcplife, ClientCloses) { expect_all_of({"--sessions", "20"}, {}); }
@@ -104,11 +83,11 @@ TOOL_TEST(Tcplife, OlderThanTheTracer) {
 
 TOOL_TEST(Tcplife, AttemptsThatFail) {
   require_tool("tcplife");
-  Pair pair({"--refused", "--sessions", "2"});
+  Connections pair({"--refused", "--sessions", "2"});
   Tracer tracer("tcplife", {"--json", "--strict"});
   pair.release();
   pair.truth();
-  auto events = sessions_of(pair, tracer.stop());
+  auto events = pair.own(tracer.stop());
   ASSERT_EQ(events.size(), 2u);
   for (auto& e : events) {
     EXPECT_EQ(e["pid"].u64(), static_cast<std::uint64_t>(pair.pid()));
@@ -119,7 +98,7 @@ TOOL_TEST(Tcplife, AttemptsThatFail) {
 
 TOOL_TEST(Tcplife, Filters) {
   require_tool("tcplife");
-  Pair pair({"--sessions", "2"}), other({"--sessions", "2", "--family", "6"});
+  Connections pair({"--sessions", "2"}), other({"--sessions", "2", "--family", "6"});
   auto trace = [](Strings options) {
     options.insert(options.begin(), "--json");
     return std::make_unique<Tracer>("tcplife", options);
@@ -141,22 +120,22 @@ TOOL_TEST(Tcplife, Filters) {
   EXPECT_EQ(own.body.size(), 2u);
   EXPECT_GE(own.lost("filtered"), 6u);
   for (auto& e : own.body) EXPECT_EQ(e["pid"].u64(), static_cast<std::uint64_t>(pair.pid()));
-  EXPECT_EQ(sessions_of(pair, at_port).size(), 2u);
+  EXPECT_EQ(pair.own(at_port).size(), 2u);
   for (auto& e : at_port.body) EXPECT_EQ(e["local_port"].u64(), pair.server_port);
-  EXPECT_EQ(sessions_of(pair, to_port).size(), 2u);
+  EXPECT_EQ(pair.own(to_port).size(), 2u);
   for (auto& e : to_port.body) EXPECT_EQ(e["remote_port"].u64(), pair.server_port);
   auto sixes = six->stop(), fours = four->stop();
-  EXPECT_EQ(sessions_of(other, sixes).size(), 4u);
-  EXPECT_EQ(sessions_of(pair, sixes).size(), 0u);
-  EXPECT_EQ(sessions_of(pair, fours).size(), 4u);
-  EXPECT_EQ(sessions_of(other, fours).size(), 0u);
+  EXPECT_EQ(other.own(sixes).size(), 4u);
+  EXPECT_EQ(pair.own(sixes).size(), 0u);
+  EXPECT_EQ(pair.own(fours).size(), 4u);
+  EXPECT_EQ(other.own(fours).size(), 0u);
   EXPECT_EQ(range->stop().body.size(), 2u);
   EXPECT_EQ(in_net->stop().body.size(), 4u);
   auto fours_too = in_prefix->stop(), both = six_prefix->stop();
-  EXPECT_EQ(sessions_of(pair, fours_too).size(), 4u);
-  EXPECT_EQ(sessions_of(other, fours_too).size(), 0u);
-  EXPECT_EQ(sessions_of(pair, both).size(), 4u);
-  EXPECT_EQ(sessions_of(other, both).size(), 4u);
+  EXPECT_EQ(pair.own(fours_too).size(), 4u);
+  EXPECT_EQ(other.own(fours_too).size(), 0u);
+  EXPECT_EQ(pair.own(both).size(), 4u);
+  EXPECT_EQ(other.own(both).size(), 4u);
   EXPECT_EQ(elsewhere->stop().body.size(), 0u);
   for (auto& wrong : std::vector<Strings>{
            {"-4", "-6"}, {"-L", "65536"}, {"-D", "0"}, {"--laddr", "1.2.3"}, {"--netns", "x"}}) {
@@ -177,7 +156,7 @@ TOOL_TEST(Tcplife, FollowsACommand) {
 
 TOOL_TEST(Tcplife, TextAndCsv) {
   require_tool("tcplife");
-  Pair pair({"--sessions", "1"});
+  Connections pair({"--sessions", "1"});
   Tracer text("tcplife", {"-T", "-t", "-p", pair.id()}), wide("tcplife", {"-w", "-p", pair.id()});
   Tracer csv("tcplife", {"--csv", "-p", pair.id()});
   pair.release();

@@ -1,31 +1,12 @@
 // tcpretrans against the namespace's own count of segments sent again (RetransSegs). A filter on a
 // socket drops what it should receive, so that the other end has to send again.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <sstream>
 
-#include "../harness.hpp"
+#include "connections.hpp"
 
 namespace coretap::tooltest {
 namespace {
-
-struct Lossy : Workload {
-  explicit Lossy(Strings options) : Workload("tcp", std::move(options)) {
-    struct stat st {};
-    if (::stat(("/proc/" + id() + "/ns/net").c_str(), &st)) throw Skip("no network namespaces");
-    netns = st.st_ino;
-    server_port = ready()["server_port"].u64();
-  }
-  std::uint64_t netns, server_port;
-};
-
-std::vector<Json> own_lines(const Lossy& workload, const Report& report) {
-  std::vector<Json> own;
-  for (auto& line : report.body)
-    if (line["netns"].u64() == workload.netns) own.push_back(line);
-  return own;
-}
 
 std::size_t of_kind(const std::vector<Json>& events, const char* kind) {
   return static_cast<std::size_t>(std::count_if(events.begin(), events.end(),
@@ -34,12 +15,12 @@ std::size_t of_kind(const std::vector<Json>& events, const char* kind) {
 
 void expect_retransmits(const Strings& options, const std::string& address, std::uint64_t ip) {
   require_tool("tcpretrans");
-  Lossy workload(options);
+  Connections workload(options);
   Tracer all("tcpretrans", {"--json", "--strict", "-l"}), usual("tcpretrans", {"--json"});
   Tracer counted("tcpretrans", {"--json", "--strict", "-l", "-c"});
   workload.release();
   auto truth = workload.truth();
-  auto events = own_lines(workload, all.stop()), rows = own_lines(workload, counted.stop());
+  auto events = workload.own(all.stop()), rows = workload.own(counted.stop());
   auto without_probes = usual.stop();
   std::uint64_t segments = 0;
   for (auto& e : events) {
@@ -62,7 +43,7 @@ void expect_retransmits(const Strings& options, const std::string& address, std:
   EXPECT_EQ(segments, truth["retransmits"].u64());
   EXPECT_EQ(of_kind(events, "loss_probe"), 1u) << "the first comes before the timeout";
   EXPECT_EQ(of_kind(events, "retransmit"), events.size() - 1);
-  EXPECT_EQ(own_lines(workload, without_probes).size(), events.size() - 1);
+  EXPECT_EQ(workload.own(without_probes).size(), events.size() - 1);
   EXPECT_GE(without_probes.lost("filtered"), 1u);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["type"].str(), "row");
@@ -85,12 +66,12 @@ TOOL_TEST(Tcpretrans, MappedAddresses) {
 // An answer to a SYN has no owner yet; that is said rather than guessed.
 TOOL_TEST(Tcpretrans, Handshakes) {
   require_tool("tcpretrans");
-  Lossy workload({"--handshake"});
+  Connections workload({"--handshake"});
   Tracer tracer("tcpretrans", {"--json", "--strict"});
   Tracer own("tcpretrans", {"--json", "-p", workload.id()}), six("tcpretrans", {"--json", "-6"});
   workload.release();
   auto truth = workload.truth();
-  auto events = own_lines(workload, tracer.stop());
+  auto events = workload.own(tracer.stop());
   EXPECT_EQ(events.size(), truth["retransmits"].u64());
   EXPECT_GE(of_kind(events, "syn_ack"), 1u);
   EXPECT_GE(of_kind(events, "retransmit"), 1u);
@@ -102,13 +83,13 @@ TOOL_TEST(Tcpretrans, Handshakes) {
     EXPECT_EQ(e["state"].str(), answer ? "SYN_RECV" : "SYN_SENT");
     EXPECT_EQ(e["pid"].is_null(), answer);
   }
-  EXPECT_EQ(own_lines(workload, own.stop()).size(), of_kind(events, "retransmit"));
-  EXPECT_EQ(own_lines(workload, six.stop()).size(), 0u);
+  EXPECT_EQ(workload.own(own.stop()).size(), of_kind(events, "retransmit"));
+  EXPECT_EQ(workload.own(six.stop()).size(), 0u);
 }
 
 TOOL_TEST(Tcpretrans, Text) {
   require_tool("tcpretrans");
-  Lossy workload({"--sessions", "1", "--lost", "1", "--family", "6"});
+  Connections workload({"--sessions", "1", "--lost", "1", "--family", "6"});
   Tracer lines("tcpretrans", {"-l", "-s", "-p", workload.id()});
   Tracer table("tcpretrans", {"-l", "-c", "-p", workload.id()});
   Tracer csv("tcpretrans", {"-l", "-c", "--csv", "-p", workload.id()});

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpconnect: attempts to open TCP connections. */
+#include "lib/aggregate.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/fd_tcp.bpf.h"
+#include "lib/syscall.bpf.h"
+#include "net/tcpconnect.h"
+
+OPT(bool, counting);
+OPT(bool, failed_only);
+OPT(bool, with_lport);
+
+TABLE(connects, struct flow, struct tcpconnect_count)
+
+/*
+ * An attempt that waits for its outcome, or for the port that the kernel will choose. With --failed
+ * it is kept until connect(2) has told the program.
+ */
+struct attempt {
+	u64 start;
+	struct task_id owner;
+	u64 shown;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, u64); /* the socket's address */
+	__type(value, struct attempt);
+} attempts SEC(".maps");
+
+inline_ void show(struct flow *f, const struct attempt *a, u32 error)
+{
+	struct tcpconnect_event *e;
+	struct tcpconnect_count *c;
+
+	if (!flow_wanted(f)) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	if (counting) {
+		if (!with_lport)
+			f->lport = 0;
+		c = connects_row(f);
+		if (c)
+			__sync_fetch_and_add(&c->connects, 1);
+		return;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = failed_only ? bpf_ktime_get_ns() : a->start;
+	e->flow = *f;
+	e->owner = a->owner;
+	e->error = error;
+	emit_end(e);
+}
+
+/* Of the two that may show a connection only one takes its attempt. */
+inline_ bool take_attempt(struct sock *sk, struct attempt *a)
+{
+	u64 key = (u64)sk;
+	struct attempt *kept = bpf_map_lookup_elem(&attempts, &key);
+
+	if (!kept)
+		return false;
+	*a = *kept;
+	if (bpf_map_delete_elem(&attempts, &key))
+		return false;
+	count_n(LEDGER_UNMATCHED, -1);
+	return true;
+}
+
+inline_ void starts(struct sock *sk, struct tcp_sock *tp)
+{
+	struct attempt a = {};
+	struct flow f = {};
+	u64 key = (u64)sk;
+
+	if (!keep_current())
+		return;
+	a.start = bpf_ktime_get_ns();
+	identify_current(&a.owner);
+	flow_of(tp, &f);
+	if (!failed_only && (!with_lport || f.lport)) {
+		show(&f, &a, 0);
+		return;
+	}
+	if (bpf_map_update_elem(&attempts, &key, &a, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	else if (!failed_only)
+		count(LEDGER_UNMATCHED); /* until it is shown */
+}
+
+/* With --failed: the end of an attempt, but for one that connect(2) is about to end. */
+inline_ void ends(struct sock *sk, struct tcp_sock *tp, u32 newstate)
+{
+	u64 key = (u64)sk;
+	struct attempt *kept = bpf_map_lookup_elem(&attempts, &key), unknown = {};
+	u32 error = sk->sk_err;
+	struct flow f = {};
+
+	if (newstate != TCP_CLOSE) {
+		bpf_map_delete_elem(&attempts, &key);
+		return;
+	}
+	/* None is kept of what is filtered, or older than the tracer. */
+	if (!kept && filter.on)
+		return;
+	if (kept && !error && in_users_call(tp) && sk->sk_shutdown != SOCK_SHUTDOWN_MASK)
+		return;
+	flow_of(tp, &f);
+	show(&f, kept ?: &unknown, error);
+	if (kept)
+		kept->shown = 1;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct attempt a = {};
+	struct flow f = {};
+
+	if (!tp || oldstate == newstate)
+		return 0;
+	if (newstate == TCP_SYN_SENT) {
+		starts(sk, tp);
+	} else if (oldstate == TCP_SYN_SENT && failed_only) {
+		ends(sk, tp, newstate);
+	} else if (oldstate == TCP_SYN_SENT && with_lport && take_attempt(sk, &a)) {
+		flow_of(tp, &f);
+		show(&f, &a, 0);
+	}
+	return 0;
+}
+
+#define EALREADY 114
+#define EINPROGRESS 115
+#define EISCONN 106
+
+/* The call says nothing of an attempt's outcome: it goes on, or there is none. */
+inline_ bool undecided(s64 ret)
+{
+	return ret == -EINPROGRESS || ret == -EALREADY || ret == -EISCONN || ret == -EINTR ||
+	       call_interrupted(ret);
+}
+
+/* struct sockaddr_in and sockaddr_in6 in one. */
+struct wished {
+	u16 family;
+	__be16 port;
+	u32 four;
+	u32 six[4];
+};
+
+/* Where the program wanted to connect to; what is bound of the local end. */
+inline_ bool flow_wished(struct sock *sk, const u64 *args, struct flow *f)
+{
+	struct wished to = {};
+	u32 *remote = (u32 *)f->remote;
+
+	if (!is_tcp(sk) || !flow_read(sk, f) ||
+	    bpf_probe_read_user(&to, args[2] < sizeof(to) ? 16 : sizeof(to), (void *)args[1]))
+		return false;
+	f->rport = port_of(to.port);
+	f->ip = to.family == SOCK_AF_INET6 && !mapped((struct in6_addr *)to.six) ? 6 : 4;
+	if (f->ip == 6)
+		__builtin_memcpy(f->remote, to.six, sizeof(to.six));
+	else
+		remote[0] = to.family == SOCK_AF_INET ? to.four : to.six[3];
+	return to.family == SOCK_AF_INET || to.family == SOCK_AF_INET6;
+}
+
+/* With --failed: what the kernel refused before it sent anything. */
+inline_ void call_ends(struct sock *sk, const u64 *args, s64 ret)
+{
+	u64 key = (u64)sk;
+	struct attempt *kept = bpf_map_lookup_elem(&attempts, &key), a = {};
+	struct flow f = {};
+	bool told;
+
+	if (undecided(ret))
+		return;
+	told = kept && kept->shown;
+	if (kept)
+		a = *kept;
+	bpf_map_delete_elem(&attempts, &key);
+	if (told || ret >= 0 || !flow_wished(sk, args, &f))
+		return;
+	if (!kept) {
+		if (!keep_current())
+			return;
+		identify_current(&a.owner);
+	}
+	show(&f, &a, -ret);
+}
+
+/* The port is chosen after the change of state, which a connection's answer makes next. */
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+	struct pt_regs *regs = (struct pt_regs *)ctx[0];
+	bool compat = call_is_compat(regs);
+	u32 index = call_index(call_number(regs), compat);
+	struct attempt a = {};
+	struct flow f = {};
+	struct sock *sk;
+	u64 args[6];
+
+	if (index != CALL_CONNECT && index != CALLS_COMPAT + CALL32_CONNECT)
+		return 0;
+	call_arguments(regs, compat, args);
+	sk = current_sock(args[0]);
+	if (!sk)
+		return 0;
+	if (failed_only)
+		call_ends(sk, args, (s64)ctx[1]);
+	else if (take_attempt(sk, &a) && flow_read(sk, &f))
+		show(&f, &a, 0);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	u64 key = ctx[0];
+
+	bpf_map_delete_elem(&attempts, &key);
+	return 0;
+}

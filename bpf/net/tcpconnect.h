@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_TCPCONNECT_H
+#define CORETAP_TCPCONNECT_H
+
+#include "lib/flow.h"
+
+struct tcpconnect_event {
+	struct event_head head; /* the attempt; with --failed its end */
+	struct flow flow;
+	struct task_id owner;
+	__u32 error; /* with --failed; 0: none is known */
+	__u32 pad;
+};
+
+/* With --count, for each flow. */
+struct tcpconnect_count {
+	__u64 connects;
+};
+
+#endif

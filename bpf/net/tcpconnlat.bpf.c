@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpconnlat: the time from the first SYN to the end of an attempt to connect. */
+#include "lib/emit.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcpconnlat.h"
+
+OPT(__u64, min_ns);
+OPT(bool, failed_only);
+
+struct attempt {
+	u64 start; /* 0: none is under way, or it is not wanted */
+	struct task_id owner;
+};
+
+SOCK_SLOT(struct attempt);
+
+inline_ void starts(struct sock *sk)
+{
+	struct attempt *a;
+
+	if (!keep_current()) {
+		/* The socket may have been another process's before. */
+		a = sock_slot(sk, false);
+		if (a)
+			a->start = 0;
+		return;
+	}
+	a = sock_slot(sk, true);
+	if (!a)
+		return;
+	identify_current(&a->owner);
+	a->start = bpf_ktime_get_ns();
+}
+
+inline_ void show(const struct tcp_sock *tp, const struct attempt *a, u64 now)
+{
+	u64 latency_ns = since(a->start, now);
+	struct tcpconnlat_event *e;
+	struct flow f = {};
+
+	flow_of(tp, &f);
+	if (latency_ns < min_ns || !flow_wanted(&f)) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = now;
+	e->flow = f;
+	e->latency_ns = latency_ns;
+	e->owner = a->owner;
+	if (failed_only)
+		e->error = tp->inet_conn.icsk_inet.sk.sk_err;
+	emit_end(e);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
+	struct tcp_sock *tp;
+	struct attempt *a;
+
+	if (newstate != TCP_SYN_SENT && oldstate != TCP_SYN_SENT)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	if (!tp || oldstate == newstate)
+		return 0;
+	if (newstate == TCP_SYN_SENT) {
+		starts(sk);
+		return 0;
+	}
+	a = sock_slot(sk, false);
+	if (!a || !a->start) {
+		/* Filtered, or older than the tracer. */
+		if (!filter.on && failed_only == (newstate == TCP_CLOSE))
+			count(LEDGER_UNMATCHED);
+		return 0;
+	}
+	/* Both ends may connect to each other: that goes by SYN_RECV. */
+	if (failed_only == (newstate == TCP_CLOSE))
+		show(tp, a, bpf_ktime_get_ns());
+	a->start = 0;
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_TCPCONNLAT_H
+#define CORETAP_TCPCONNLAT_H
+
+#include "lib/flow.h"
+
+struct tcpconnlat_event {
+	struct event_head head; /* the end of the attempt */
+	struct flow flow;
+	__u64 latency_ns;
+	struct task_id owner;
+	__u32 error; /* with --failed; 0: none is known */
+	__u32 pad;
+};
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpstates: changes of the states of TCP sockets, and the time in each state. */
+#include "lib/emit.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcpstates.h"
+
+struct change {
+	u64 time;
+	u64 in_state_ns;
+	u32 oldstate;
+	u32 newstate;
+};
+
+struct history {
+	u64 since; /* 0: the state is older than the tracer */
+	struct sock_owner owner;
+	struct change first; /* time 0: none is kept */
+};
+
+SOCK_SLOT(struct history);
+
+/*
+ * A client's local port is chosen after its first change of state, the other end of a server's
+ * socket is filled in after the first one: filters of flows judge these by the next one.
+ */
+inline_ bool incomplete(const struct flow *f, u32 oldstate, u32 newstate)
+{
+	return (newstate == TCP_SYN_SENT && !f->lport) || oldstate == TCP_LISTEN;
+}
+
+inline_ void show(struct sock *sk, const struct flow *f, const struct sock_owner *o,
+		  const struct change *c)
+{
+	struct tcpstates_event *e;
+
+	if (!owner_wanted(o) || !flow_wanted(f)) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = c->time;
+	e->flow = *f;
+	e->socket = (u64)sk;
+	e->in_state_ns = c->in_state_ns;
+	e->owner = o->id;
+	e->oldstate = c->oldstate;
+	e->newstate = c->newstate;
+	emit_end(e);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct change c = { .oldstate = (u32)ctx[1], .newstate = (u32)ctx[2] };
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct history *h;
+	struct flow f = {};
+
+	if (!tp || c.oldstate == c.newstate)
+		return 0;
+	h = sock_slot(sk, true);
+	if (!h)
+		return 0;
+	c.time = bpf_ktime_get_ns();
+	c.in_state_ns = h->since ? since(h->since, c.time) : 0;
+	h->since = c.time;
+	if (c.newstate == TCP_SYN_SENT || !h->owner.id.known) {
+		if (c.newstate == TCP_LISTEN ? in_users_call(tp) : users_transition(tp, c.newstate))
+			take_owner(&h->owner);
+	}
+	flow_of(tp, &f);
+	if (h->first.time) {
+		show(sk, &f, &h->owner, &h->first);
+		h->first.time = 0;
+	} else if (flow_filters_on() && incomplete(&f, c.oldstate, c.newstate)) {
+		h->first = c;
+		return 0;
+	}
+	show(sk, &f, &h->owner, &c);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

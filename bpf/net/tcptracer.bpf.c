@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcptracer: TCP connections that are opened, accepted and closed. */
+#include "lib/fd_tcp.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/text.bpf.h"
+#include "net/tcptracer.h"
+
+struct connection {
+	struct sock_owner owner; /* who connected */
+	u64 ended;               /* by the other end: who closes the file is waited for */
+};
+
+SOCK_SLOT(struct connection);
+
+inline_ void show(u32 kind, struct flow *f, const struct sock_owner *o, u64 time)
+{
+	struct tcptracer_event *e;
+
+	if (!owner_wanted(o) || !flow_wanted(f)) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = time;
+	e->flow = *f;
+	e->owner = o->id;
+	e->kind = kind;
+	emit_end(e);
+}
+
+inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 newstate)
+{
+	struct connection *c = sock_slot(sk, false);
+	u64 now = bpf_ktime_get_ns();
+	struct sock_owner owner = {};
+	struct flow f = {};
+
+	if (users_transition(tp, newstate))
+		take_owner(&owner);
+	else if (c)
+		owner = c->owner;
+	if (!owner.id.known && has_file(tp)) {
+		c = sock_slot(sk, true);
+		if (c) {
+			c->ended = now;
+			count(LEDGER_UNMATCHED); /* until then */
+			return;
+		}
+	}
+	flow_of(tp, &f);
+	show(TCPTRACER_CLOSE, &f, &owner, now);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk); /* no SCTP, no MPTCP */
+	struct sock_owner owner = {};
+	struct connection *c;
+	struct flow f = {};
+
+	if (!tp || oldstate == newstate)
+		return 0;
+	if (newstate == TCP_SYN_SENT) {
+		c = sock_slot(sk, true);
+		if (c) {
+			*c = sock_slots_zero;
+			take_owner(&c->owner);
+		}
+	} else if (oldstate == TCP_SYN_SENT && newstate != TCP_CLOSE) {
+		/* Both ends may connect to each other: that goes by SYN_RECV. */
+		c = sock_slot(sk, false);
+		if (c)
+			owner = c->owner;
+		flow_of(tp, &f);
+		show(TCPTRACER_CONNECT, &f, &owner, bpf_ktime_get_ns());
+	} else if ((oldstate == TCP_ESTABLISHED && newstate != TCP_CLOSE_WAIT) ||
+		   oldstate == TCP_CLOSE_WAIT) {
+		closed(sk, tp, newstate);
+	}
+	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_exit_accept,sys_exit_accept4")
+int on_accept(struct exit_ctx *ctx)
+{
+	struct sock_owner owner = {};
+	struct flow f = {};
+
+	if (!accepted_tcp(ctx->ret, &f))
+		return 0;
+	take_owner(&owner);
+	show(TCPTRACER_ACCEPT, &f, &owner, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct connection *c = sock_slot(sk, false);
+	struct sock_owner owner = {};
+	struct tcp_sock *tp;
+	struct flow f = {};
+
+	if (!c)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (tp && c->ended) {
+		if (in_users_call(tp))
+			take_owner(&owner);
+		flow_of(tp, &f);
+		count_n(LEDGER_UNMATCHED, -1);
+		show(TCPTRACER_CLOSE, &f, &owner, c->ended);
+		c->ended = 0;
+	}
+	sock_slot_forget(sk);
+	return 0;
+}
