@@ -122,15 +122,16 @@ TOOL(sigsnoop) {
                     {"Which signals does a process get?", "sigsnoop -n -T 1234"},
                     {"Why can a process not send its signal?", "sigsnoop -k -x"}},
       .other_names = {{"killsnoop", "--kill"}},
-      .differs = {{Difference::both,
-                   "RESULT has words and the names of errors instead of numbers. All calls that "
-                   "send signals are traced, and real-time signals can be chosen."},
-                  {Difference::bcc,
-                   "killsnoop has the column TCOMM, and sees all calls that send signals. In bcc "
-                   "it is kill alone."},
-                  {Difference::libbpf_tools,
-                   "-n shows the names of signals; the long option is --signal-names. There it is "
-                   "--name, which here filters by the name of the sender."}},
+      .differs =
+          {{Difference::both,
+            "RESULT has words and the names of errors instead of numbers. All calls that "
+            "send signals are traced, and real-time signals can be chosen."},
+           {Difference::bcc,
+            "As killsnoop it has the column TCOMM and sees all calls that send signals. In bcc "
+            "it is kill alone."},
+           {Difference::libbpf_tools,
+            "-n shows the names of signals; the long option is --signal-names. There it is "
+            "--name, which here filters by the name of the sender."}},
       .object = skeleton<sigsnoop_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {flag('k', "kill", "calls that send signals, with their results",
