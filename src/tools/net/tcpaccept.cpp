@@ -18,7 +18,7 @@ TOOL(tcpaccept) {
           "other end (RADDR, RPORT) and this one (LADDR, LPORT). An IPv6 socket that speaks IPv4 "
           "counts as IPv4. Connections that wait in the queue of a listener have no line until "
           "they are accepted.",
-      .overhead = "one hook per connection that is accepted",
+      .overhead = "two hooks per connection that is accepted",
       .examples = {{"tcpaccept", "all connections"},
                    {"tcpaccept -t -p 181",
                     "those of process 181, with the seconds since the start"},
@@ -34,7 +34,7 @@ TOOL(tcpaccept) {
                   shared::netns(), shared::print_uid(), shared::wide(), shared::pid(),
                   shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
       .hooks = {{"accepted connections",
-                 {{{"on_accepted"}},
+                 {{{"on_accepted", "on_exit"}},
                   {.programs = {"on_exit"},
                    .caveat = "not seen: connections accepted by io_uring, by the kernel itself, "
                              "and by 32-bit programs on a 64-bit kernel"}}}},
