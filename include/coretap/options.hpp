@@ -168,6 +168,7 @@ Option cgroup_not(std::string_view theirs, std::string_view option);
 Option timestamp(char letter = 'T');
 Option milliseconds(std::string_view doc = "histograms in milliseconds");
 Option nanoseconds();
+Option microseconds();
 Option interval();
 Option duration(char letter = 0);
 /// Only this CPU: the events of perf, and what programs with bpf/lib/cpu.bpf.h see.

@@ -74,6 +74,7 @@ class Config {
   std::string symbols_prefix;  ///< of the functions that are probed
 
   std::vector<std::string> targets;  ///< words that name what to trace
+  std::vector<std::string> known;    ///< such words of known_functions.hpp; files by whole names
   std::uint64_t max_probes = 0;      ///< places that are attached one by one; 0: the usual limit
 
   std::vector<std::string> command;

@@ -28,6 +28,9 @@ Option timestamp(char letter) {
 Option milliseconds(std::string_view doc) {
   return same_everywhere(flag('m', "milliseconds", doc));
 }
+Option microseconds() {
+  return same_everywhere(flag('u', "microseconds", "histograms in microseconds"));
+}
 Option nanoseconds() { return same_everywhere(flag('N', "nanoseconds", "times in nanoseconds")); }
 Option interval() { return seconds('i', "interval", "time between reports", &Config::interval); }
 Option duration(char letter) {

@@ -26,6 +26,7 @@ namespace coretap {
 namespace {
 
 constexpr std::uint64_t kPreallocatedStacks = 1 << 14;
+constexpr std::uint64_t kPreallocatedCalls = 1 << 9;
 constexpr std::uint64_t kObjects = 1 << 20;  // they take memory when there are any
 
 /// Hash maps without preallocation are safe in all tracing programs since 6.1 (7c8199e24fa0).
@@ -236,6 +237,8 @@ void size_maps(Session& s) {
     bpf_map__set_autocreate(map, storage);
     if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
   }
+  // Of threads, while they keep much.
+  if (auto* map = s.map("long_records")) on_demand(s, map, max_tasks(), kPreallocatedCalls);
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     auto bytes = s.config.ring_bytes ? s.config.ring_bytes : s.tool.report->ring_bytes(s.config);

@@ -327,7 +327,8 @@ class Search {
       tries = {std::string(kAnyFile)};
     else if (word.place == "c")
       tries = {"libc"};
-    else if (word.place.find('/') != word.place.npos || word.place.find(".so") != word.place.npos)
+    else if (!config_.known.empty() || word.place.find('/') != word.place.npos ||
+             word.place.find(".so") != word.place.npos)
       tries = {word.place};
     else
       tries = {fmt::format("lib{}.so", word.place), word.place};
@@ -366,7 +367,10 @@ class Search {
     leave_out("user functions left out (chosen at run time, IFUNC)", indirect);
     leave_out("files left out (no symbols)", stripped);
     leave_out("files left out (for another processor, or 32-bit)", foreign);
-    for (auto& words : (*files)->left_out) found_.left_out.push_back("not traced: " + words);
+    for (auto& file : (*files)->left_out)
+      if (auto words = "not traced: " + file;
+          std::find(found_.left_out.begin(), found_.left_out.end(), words) == found_.left_out.end())
+        found_.left_out.push_back(std::move(words));
     if (found_.points.size() > before) return {};
     if (indirect)
       return Error{fmt::format("what {} names cannot be traced", quoted(word_)),

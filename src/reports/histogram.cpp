@@ -56,7 +56,9 @@ std::string with_unit(std::string_view name, const HistogramScale& scale) {
 }
 
 std::uint64_t step_of(const HistogramScale& scale, const Config& config) {
-  return config.given("milliseconds") ? 1'000'000 : config.given("nanoseconds") ? 1 : scale.step;
+  if (config.given("milliseconds")) return 1'000'000;
+  if (config.given("microseconds")) return 1'000;
+  return config.given("nanoseconds") ? 1 : scale.step;
 }
 
 std::uint64_t HistogramScale::from(int slot) const { return times(slot_from(*this, slot), step); }

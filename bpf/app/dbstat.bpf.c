@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* dbstat: time of queries of databases, as histograms. */
+#include "lib/aggregate.bpf.h"
+#include "app/dbstat.h"
+
+#define QUERY_KEEPS
+#define QUERY_LEAST_NS 0
+#include "lib/database.bpf.h"
+
+OPT(bool, by_server);
+OPT(bool, by_command);
+
+HISTOGRAM(queries, struct dbstat_key)
+
+inline_ void query_text(struct query *q, u64 from, u64 bytes)
+{
+}
+
+inline_ void query_ended(struct query *q, u64 latency)
+{
+	struct dbstat_key key = {};
+
+	if (latency < min_ns) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	if (by_server)
+		key.server = q->server;
+	if (by_command)
+		key.command = q->command;
+	queries_add(&key, latency);
+}

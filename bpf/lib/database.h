@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What servers of databases call, and what programs take it for. */
+#ifndef CORETAP_DATABASE_H
+#define CORETAP_DATABASE_H
+
+enum database_role {
+	DB_NONE,
+	DB_DISPATCH,      /* dispatch_command(command, THD, text, bytes): MariaDB, MySQL 5 */
+	DB_DISPATCH_DATA, /* dispatch_command(THD, COM_DATA, command): MySQL 5.7 and later */
+	DB_STATEMENT,     /* Query_cache::send_result_to_client(this, THD, text, bytes): MariaDB */
+	DB_ACTIVITY,      /* pgstat_report_activity(state, text): PostgreSQL */
+	DB_PORTAL,        /* PortalRun(): PostgreSQL */
+};
+
+enum database_server {
+	DB_MYSQL,
+	DB_POSTGRES,
+};
+
+/* What a client of MySQL asks for (enum_server_command), and 256: of PostgreSQL, only parsed. */
+#define DB_QUERY 3
+#define DB_PREPARE 22
+#define DB_EXECUTE 23
+#define DB_BULK_EXECUTE 250 /* MariaDB */
+#define DB_PARSE 256
+
+#endif

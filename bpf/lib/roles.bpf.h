@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Programs on functions and USDT probes that the tool knows by name (coretap/known_functions.hpp),
+ * in whichever files have them. Each has a role, which the loader puts here by the number of the
+ * target.
+ */
+#ifndef CORETAP_ROLES_BPF_H
+#define CORETAP_ROLES_BPF_H
+
+#include "lib/target.bpf.h"
+
+#define TARGET_ROLES 64 /* at most */
+
+const volatile __u8 target_roles[TARGET_ROLES] = {};
+
+/* 0: none */
+inline_ u32 role_of(void *ctx)
+{
+	u64 id = target_id(ctx, TARGET_USER);
+
+	barrier_var(id);
+	return id < TARGET_ROLES ? target_roles[id] : 0;
+}
+
+#define ON_ENTRY_BY_ROLE(body) ON_USER_FUNCTION("target/user", target_user, body(ctx, role_of(ctx)))
+#define ON_RETURN_BY_ROLE(body) \
+	ON_USER_FUNCTION("target/user.return", target_user_return, body(ctx, role_of(ctx)))
+#define ON_PROBE_BY_ROLE(body) ON_USER_FUNCTION("target/usdt", target_usdt, body(ctx, role_of(ctx)))
+
+#endif

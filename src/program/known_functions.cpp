@@ -1,0 +1,120 @@
+#include "coretap/known_functions.hpp"
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "program/probe_target.hpp"
+#include "program/target.hpp"
+#include "symbols/elf_symbols.hpp"
+#include "symbols/process_files.hpp"
+#include "symbols/usdt.hpp"
+
+namespace coretap {
+
+namespace {
+
+bool has_probe(int fd, std::string_view name) {
+  auto found = symbols::read_usdt(fd);
+  return std::any_of(found.probes.begin(), found.probes.end(),
+                     [&](auto& p) { return name == fmt::format("{}:{}", p.provider, p.name); });
+}
+
+bool has(int fd, const KnownFunction& f) {
+  if (f.at == KnownFunction::probe) return has_probe(fd, f.name);
+  return symbols::find_function(fd, f.name).state == symbols::FunctionPlace::found;
+}
+
+/// Is the file at this path the one that is open?
+bool is_at(const std::string& path, const symbols::FileIdentity& id) {
+  auto other = symbols::identity_of(symbols::open_handle(path, true).get());
+  return other && other->device == id.device && other->inode == id.inode;
+}
+
+class Words {
+ public:
+  /// `by_path`: words name the files themselves.
+  Words(const Config& config, bool by_path) : finder_(config), by_path_(by_path) {}
+
+  void search(std::string_view file, const KnownFunction& f) {
+    auto& found = finder_.files(file);
+    if (!found) return;
+    bool fresh = false;
+    for (auto& one : found->files) {
+      auto id = symbols::identity_of(one.fd->get());
+      if (!id || !has(one.fd->get(), f) || !known_.emplace(id->device, id->inode, f.name).second)
+        continue;
+      if (by_path_ && is_at(one.path, *id)) add(one.path, f);
+      fresh = true;
+    }
+    if (fresh && !by_path_) add(file, f);
+  }
+  std::vector<std::string> take() { return std::move(words_); }
+
+ private:
+  void add(std::string_view file, const KnownFunction& f) {
+    if (f.at == KnownFunction::probe) return words_.push_back(fmt::format("u:{}:{}", file, f.name));
+    if (f.at != KnownFunction::returns) words_.push_back(fmt::format("p:{}:{}", file, f.name));
+    if (f.at != KnownFunction::entry) words_.push_back(fmt::format("r:{}:{}", file, f.name));
+  }
+
+  ProbeFinder finder_;
+  bool by_path_;
+  std::set<std::tuple<dev_t, ino_t, std::string_view>> known_;  // a file may have several names
+  std::vector<std::string> words_;
+};
+
+}  // namespace
+
+std::vector<std::string> words_for(const Config& config, std::span<const KnownFunction> functions,
+                                   bool programs) {
+  Words words(config, false);
+  const bool chosen = !config.library.empty() || !config.pids.empty();
+  for (auto& f : functions)
+    if (!chosen || !f.installed) words.search(f.file, f);
+  if (programs)
+    for (auto pid : config.pids)
+      for (auto& f : functions) words.search(fmt::format("/proc/{}/exe", pid), f);
+  auto found = words.take();
+  if (!found.empty() || config.pids.empty() || !config.library.empty()) return found;
+  // Those processes may load what the system has.
+  Config everywhere = config;
+  everywhere.pids.clear();
+  Words others(everywhere, true);
+  for (auto& f : functions) others.search(f.file, f);
+  return others.take();
+}
+
+Hook known_functions(std::string_view name, std::vector<std::string_view> programs,
+                     TargetWords words, std::string_view instead) {
+  return {
+      .name = name, .candidates = {{std::move(programs)}}, .instead = instead, .targets = words};
+}
+
+Result<void> set_roles(Config& config, TargetWords words, RoleOf role, Setting roles) {
+  // Targets have numbers in the order in which their names come first (find_targets).
+  std::vector<std::string> names;
+  config.known = words(config);  // once: other processes may run by the time of the plan
+  for (auto& text : config.known) {
+    auto word = parse_target(text);
+    if (!word) return word.error();
+    auto name = word->provider.empty() ? word->name : word->provider + ":" + word->name;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (names.size() < roles.size) config.set({roles.offset + names.size(), 1}, role(name));
+    names.push_back(std::move(name));
+  }
+  return {};
+}
+
+std::uint8_t role_in(std::span<const KnownFunction> functions, std::string_view name) {
+  for (auto& f : functions)
+    if (f.name == name) return f.role;
+  return 0;
+}
+
+}  // namespace coretap

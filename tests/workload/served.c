@@ -1,0 +1,202 @@
+/*
+ * Has functions with the names that tools look for in servers of databases, TLS libraries and
+ * Java's virtual machine, and calls them a known number of times: what the real ones do, without a
+ * server.
+ */
+#include "workload.h"
+
+static uint64_t count = 1, ms, threads = 1, server_queries, parses, tls_calls, tls_bytes, pauses;
+static const char *kind = "mysql";
+static char longest[20000], beyond[40000];
+
+/* What is traced lasts at least that long. */
+static void work(void)
+{
+	if (ms)
+		wl_nap_ms((unsigned int)ms);
+}
+
+WL_FRAME void _ZN11Query_cache21send_result_to_clientEP3THDPcj(void *cache, void *thd, char *text,
+							       unsigned int bytes)
+{
+	(void)cache, (void)thd, (void)text, (void)bytes;
+	WL_KEEP_FRAME();
+	__asm__ volatile("");
+}
+
+WL_FRAME int _Z16dispatch_command19enum_server_commandP3THDPcjb(int command, void *thd, char *text,
+								unsigned int bytes, bool blocking)
+{
+	static char executed[] = "select 'executed'";
+
+	(void)blocking;
+	WL_KEEP_FRAME();
+	if (command == 23)
+		_ZN11Query_cache21send_result_to_clientEP3THDPcj(NULL, thd, executed,
+								 sizeof(executed) - 1);
+	work();
+	/* Servers use the packet for the answer. */
+	memset(text, 'x', bytes < 64 ? bytes : 64);
+	return 0;
+}
+
+WL_FRAME void pgstat_report_activity(int state, const char *text)
+{
+	(void)state, (void)text;
+	WL_KEEP_FRAME();
+	__asm__ volatile("");
+}
+
+WL_FRAME bool PortalRun(void)
+{
+	WL_KEEP_FRAME();
+	work();
+	return true;
+}
+
+WL_FRAME int SSL_read(void *ssl, void *buffer, int bytes)
+{
+	(void)ssl;
+	WL_KEEP_FRAME();
+	memset(buffer, 'r', (size_t)bytes);
+	return bytes;
+}
+
+WL_FRAME int SSL_write(void *ssl, const void *buffer, int bytes)
+{
+	(void)ssl, (void)buffer;
+	WL_KEEP_FRAME();
+	work();
+	return bytes;
+}
+
+WL_FRAME int SSL_write_ex(void *ssl, const void *buffer, size_t bytes, size_t *written)
+{
+	(void)ssl, (void)buffer;
+	WL_KEEP_FRAME();
+	*written = bytes / 2;
+	return 1;
+}
+
+WL_FRAME void _ZN15VM_GC_Operation15notify_gc_beginEb(bool full)
+{
+	(void)full;
+	WL_KEEP_FRAME();
+	__asm__ volatile("");
+}
+
+WL_FRAME void _ZN15VM_GC_Operation13notify_gc_endEv(void)
+{
+	WL_KEEP_FRAME();
+	__asm__ volatile("");
+}
+
+static void java(void)
+{
+	_ZN15VM_GC_Operation15notify_gc_beginEb(true);
+	work();
+	_ZN15VM_GC_Operation13notify_gc_endEv();
+	__atomic_add_fetch(&pauses, 1, __ATOMIC_RELAXED);
+}
+
+static void ask(int command, const char *text, size_t bytes)
+{
+	static __thread char packet[sizeof(beyond)];
+
+	memcpy(packet, text, bytes);
+	_Z16dispatch_command19enum_server_commandP3THDPcjb(command, NULL, packet,
+							   (unsigned int)bytes, true);
+	if (command != 14)
+		__atomic_add_fetch(&server_queries, 1, __ATOMIC_RELAXED);
+}
+
+static void mysql(void)
+{
+	static const char hostile[] = "select '\x1b[31m', '\n', '\xff'";
+
+	ask(3, hostile, sizeof(hostile) - 1);
+	ask(22, "select ?", 8);
+	ask(23, "\1\0\0\0", 4);
+	ask(3, longest, sizeof(longest));
+	ask(3, beyond, sizeof(beyond));
+	ask(14, "", 0); /* ping */
+}
+
+static void postgres(void)
+{
+	pgstat_report_activity(2, "select 'simple'");
+	PortalRun();
+	pgstat_report_activity(1, NULL);
+	for (int part = 0; part < 3; part++) /* parse, bind, execute */
+		pgstat_report_activity(2, "select $1");
+	PortalRun();
+	/* The next one of a pipeline. */
+	for (int part = 0; part < 2; part++)
+		pgstat_report_activity(2, "select 'next'");
+	PortalRun();
+	pgstat_report_activity(1, NULL);
+	pgstat_report_activity(2, "selekt");
+	pgstat_report_activity(1, NULL);
+	__atomic_add_fetch(&server_queries, 4, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&parses, 1, __ATOMIC_RELAXED);
+}
+
+static void tls(void)
+{
+	char buffer[3000] = "GET /secret HTTP/1.1\r\n";
+	size_t written;
+
+	SSL_write(NULL, buffer, 22);
+	SSL_read(NULL, buffer, sizeof(buffer));
+	SSL_write_ex(NULL, buffer, 600, &written);
+	__atomic_add_fetch(&tls_calls, 3, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&tls_bytes, 22 + sizeof(buffer) + 300, __ATOMIC_RELAXED);
+}
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	for (uint64_t i = 0; i < count; i++) {
+		if (!strcmp(kind, "mysql"))
+			mysql();
+		else if (!strcmp(kind, "postgres"))
+			postgres();
+		else if (!strcmp(kind, "tls"))
+			tls();
+		else
+			java();
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct wl_opt opts[] = {
+		{"kind", WL_STR, &kind, "NAME", "mysql, postgres, tls or java"},
+		{"count", WL_NUM, &count, "N", "rounds of each thread"},
+		{"ms", WL_NUM, &ms, "MS", "that each call takes"},
+		{"threads", WL_NUM, &threads, "N", "at once"},
+		{0},
+	};
+	pthread_t all[64];
+
+	wl_start(argc, argv, "served", "calls functions of servers that are not there", opts);
+	if (threads < 1 || threads > WL_COUNT(all))
+		wl_die(WL_USAGE, "--threads: want 1 to 64");
+	memset(longest, 'q', sizeof(longest));
+	memset(beyond, 'b', sizeof(beyond));
+	wl_ready();
+	for (uint64_t i = 0; i < threads; i++)
+		if (pthread_create(&all[i], NULL, serve, NULL))
+			wl_die(WL_FAILED, "pthread_create: %m");
+	for (uint64_t i = 0; i < threads; i++)
+		pthread_join(all[i], NULL);
+	wl_line_begin();
+	wl_u64("queries", server_queries);
+	wl_u64("parses", parses);
+	wl_u64("tls_calls", tls_calls);
+	wl_u64("tls_bytes", tls_bytes);
+	wl_u64("pauses", pauses);
+	wl_finish();
+	return WL_OK;
+}
