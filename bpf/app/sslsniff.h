@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_SSLSNIFF_H
+#define CORETAP_SSLSNIFF_H
+
+#include "lib/shared.h"
+
+#define SSL_DATA_SHORT 480 /* bytes that are kept for each thread */
+#define SSL_DATA_MOST 32000
+
+/* What functions of the libraries do; a role is this number plus one. */
+enum sslsniff_function {
+	SSL_READ,
+	SSL_WRITE,
+	SSL_READ_EX,
+	SSL_WRITE_EX,
+	SSL_HANDSHAKE,
+	TLS_RECV,
+	TLS_SEND,
+	TLS_HANDSHAKE,
+	NSS_READ,
+	NSS_WRITE,
+	NSS_RECV,
+	NSS_SEND,
+	SSL_FUNCTIONS
+};
+
+/* The data follow, as far as they are wanted. */
+struct sslsniff_event {
+	struct event_head head;
+	__u64 latency_ns;
+	__u64 bytes; /* that were read or written; 0 also where the call failed */
+	struct task_id who;
+	__u8 function;
+	__u8 failed;
+	__u8 pad[2];
+	struct text data;
+};
+
+#endif

@@ -1,0 +1,196 @@
+// sslsniff: what programs read and write through TLS libraries.
+#include "app/sslsniff.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/config.hpp"
+#include "coretap/known_functions.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "sslsniff.skel.h"
+#include "text/sanitize.hpp"
+
+using namespace coretap;
+using Event = sslsniff_event;
+using Opt = rodata_of<sslsniff_bpf>;
+
+namespace {
+
+constexpr std::string_view kFunctions[] = {
+    "SSL_read",           "SSL_write",        "SSL_read_ex",
+    "SSL_write_ex",       "SSL_do_handshake", "gnutls_record_recv",
+    "gnutls_record_send", "gnutls_handshake", "PR_Read",
+    "PR_Write",           "PR_Recv",          "PR_Send"};
+static_assert(std::size(kFunctions) == SSL_FUNCTIONS);
+constexpr std::string_view kReads = "read", kWrites = "write", kShakes = "handshake";
+
+struct Kind {
+  std::string_view name, library, unwanted;
+  int first, end;  // of the functions
+};
+constexpr Kind kKinds[] = {{"openssl", "libssl.so", "no-openssl", SSL_READ, TLS_RECV},
+                           {"gnutls", "libgnutls.so", "no-gnutls", TLS_RECV, NSS_READ},
+                           {"nss", "libnspr4.so", "no-nss", NSS_READ, SSL_FUNCTIONS}};
+
+struct Own {
+  std::vector<std::pair<std::string, std::string>> extra;  // kind, path
+};
+
+std::string_view direction_of(int function) {
+  switch (function) {
+    case SSL_HANDSHAKE:
+    case TLS_HANDSHAKE:
+      return kShakes;
+    case SSL_WRITE:
+    case SSL_WRITE_EX:
+    case TLS_SEND:
+    case NSS_WRITE:
+    case NSS_SEND:
+      return kWrites;
+    default:
+      return kReads;
+  }
+}
+
+std::string direction(const Event& e) { return std::string(direction_of(e.function)); }
+Value failed(const Event& e) { return e.failed != 0; }
+
+Value data(const Event& e, const FieldContext& context) {
+  auto bytes = text_of(e, e.data);
+  if (!context.config || !context.config->given("hexdump")) return std::string(bytes);
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned char c : bytes) {
+    text += kDigits[c >> 4];
+    text += kDigits[c & 15];
+  }
+  return text;
+}
+
+std::vector<std::string> words(const Config& config) {
+  std::vector<KnownFunction> all;
+  auto add = [&](const Kind& kind, std::string_view file) {
+    for (int i = kind.first; i < kind.end; i++)
+      if (direction_of(i) != kShakes || config.given("handshake"))
+        all.push_back({file, kFunctions[i], static_cast<std::uint8_t>(i + 1)});
+  };
+  for (auto& kind : kKinds)
+    if (!config.given(kind.unwanted)) add(kind, kind.library);
+  auto found = words_for(config, all, true);
+  all.clear();
+  auto& extra = config.own<Own>().extra;
+  for (auto& [name, path] : extra)
+    for (auto& kind : kKinds)
+      if (kind.name == name) add(kind, path);
+  for (auto& word : words_for(config, all))
+    if (std::find(found.begin(), found.end(), word) == found.end()) found.push_back(word);
+  return found;
+}
+
+std::uint8_t role(std::string_view name) {
+  auto* at = std::find(std::begin(kFunctions), std::end(kFunctions), name);
+  return at == std::end(kFunctions) ? 0 : static_cast<std::uint8_t>(at - kFunctions + 1);
+}
+
+Option extra_library() {
+  return value(
+      0, "extra-lib", "TYPE:PATH",
+      "another library or program; TYPE: openssl (BoringSSL, too), gnutls, nss",
+      [](Config& config, std::string_view text) -> Result<void> {
+        auto colon = text.find(':');
+        auto name = text.substr(0, colon);
+        bool known = std::any_of(std::begin(kKinds), std::end(kKinds),
+                                 [&](auto& kind) { return kind.name == name; });
+        if (!known || colon == text.npos || text.substr(colon + 1).find('/') == text.npos)
+          return Error{"--extra-lib: '" + printable(std::string(text)) + "' is not TYPE:PATH",
+                       {},
+                       "such as openssl:/opt/app/server",
+                       kUsage};
+        config.own<Own>().extra.emplace_back(name, text.substr(colon + 1));
+        return {};
+      },
+      Complete::file);
+}
+
+Result<void> look_up(Config& config) {
+  return set_roles(config, words, role, setting(&Opt::target_roles));
+}
+
+}  // namespace
+
+TOOL(sslsniff) {
+  return {
+      .name = "sslsniff",
+      .summary = "reads and writes of programs through TLS libraries",
+      .description =
+          "One line for each call by which a program reads or writes through OpenSSL (SSL_read, "
+          "SSL_write and their _ex forms), GnuTLS (gnutls_record_recv, gnutls_record_send) or NSS "
+          "(PR_Read, PR_Recv, PR_Write, PR_Send on descriptors with a layer), when it returns: the "
+          "process, the function, the bytes of plain text and the time of the call.\n\n"
+          "The plain text itself is shown with --show-data only. It is what TLS keeps secret: "
+          "passwords, keys, cookies and contents of other users. Give that option only where you "
+          "may read all of it, and mind where the output is kept.\n\n"
+          "Traced are the libraries of the system and all others that a process has mapped at the "
+          "start, in containers too. Programs that are linked statically with OpenSSL or BoringSSL "
+          "are traced where --pid, --library or --extra-lib names them and they have symbols. Not "
+          "seen are other implementations (Go, Java, rustls), SSL_sendfile, and early data.",
+      .overhead =
+          "two breakpoints per call, and with --show-data a copy of what is read or written",
+      .examples = {{"sslsniff", "all programs, without contents"},
+                   {"sslsniff -p 181 --handshake", "process 181, with its handshakes"},
+                   {"sslsniff -c curl --show-data", "what curl reads and writes, in plain text"},
+                   {"sslsniff --show-data --hexdump --max-buffer-size 64",
+                    "the first 64 bytes of each, in hexadecimal"},
+                   {"sslsniff --extra-lib openssl:/opt/app/server",
+                    "with a program that has BoringSSL in it"}},
+      .questions = {{"Which programs speak TLS, and how much?", "sslsniff"},
+                    {"How long do TLS handshakes take?", "sslsniff --handshake"},
+                    {"What does a program send through TLS?", "sslsniff -p 1234 --show-data"}},
+      .differs = {{Difference::bcc,
+                   "Contents are shown with --show-data only, in a column of the line. There they "
+                   "always are, below each line."},
+                  {Difference::bcc,
+                   "SSL_read_ex and SSL_write_ex are traced, and every library that a process has "
+                   "mapped at the start. LAT(ms) is shown without an option, and failed calls are "
+                   "shown. --handshake needs no other option."}},
+      .object = skeleton<sslsniff_bpf>(),
+      .options = joined(
+          {{shared::pid(), shared::tid(0), shared::uid(), shared::comm('c'), shared::cgroup(0),
+            flag('x', "extra", "also user and thread"), flag('o', "no-openssl", "not OpenSSL"),
+            flag('g', "no-gnutls", "not GnuTLS"), flag('n', "no-nss", "not NSS"),
+            flag(0, "handshake", "handshakes, too"), shared::library(0), extra_library(),
+            flag(0, "show-data", "show the plain text of all that is read and written",
+                 setting(&Opt::show_data))},
+           belonging_to("show-data",
+                        {flag(0, "hexdump", "data in hexadecimal"),
+                         number(0, "max-buffer-size", "BYTES",
+                                "bytes of each call that are shown, at most 32000 (default: 8192)",
+                                Range{1, SSL_DATA_MOST}, setting(&Opt::data_most))})}),
+      .elsewhere = {{'l', "latency", "nothing: LAT(ms) is always shown"}},
+      .hooks = {known_functions("calls of TLS libraries", {"target_user", "target_user_return"},
+                                words, "give the path of a library or program with --library")},
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::uid.with("extra"), id::comm, id::pid, id::tid.with("extra")),
+               derived<Event, direction>("direction", "DIRECTION", as::wide(as::text, -9),
+                                         "read, write or handshake"),
+               field<&Event::bytes>("size_bytes", "LEN", as::wide(as::number, 7),
+                                    "bytes of plain text"),
+               field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),
+                                         "time from call to return"),
+               derived<Event, failed>("call_failed", "", as::text,
+                                      "whether the call failed, or has to be made again")
+                   .with("json"),
+               named<&Event::function, kFunctions>("function", "FUNCTION", as::wide(as::text, -18),
+                                                   "the function that was called"),
+               derived<Event, data>("data", "DATA", as::rest,
+                                    "plain text, with --hexdump in hexadecimal")
+                   .only("show-data"),
+               who<&Event::who>(id::cgroup)})
+              .timed({{TimeColumn::since_start, "TIME(s)", 14, ""}})
+              .high_rate(),  // long records
+      .announce = "Tracing calls of TLS libraries",
+      .look_up = look_up,
+  };
+}

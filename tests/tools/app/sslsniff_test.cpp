@@ -1,0 +1,175 @@
+// sslsniff with real clients of OpenSSL, GnuTLS and NSS, and a server of OpenSSL, on loopback.
+#include <unistd.h>
+
+#include <csignal>
+#include <sstream>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+std::string program(const std::string& name) {
+  for (auto* directory : {"/usr/bin/", "/usr/local/bin/", "/bin/"})
+    if (auto path = directory + name; ::access(path.c_str(), X_OK) == 0) return path;
+  throw Skip("there is no " + name + " here");
+}
+
+/// Answers each request with a page about the connection.
+class TlsServer {
+ public:
+  TlsServer() {
+    auto openssl = program("openssl");
+    auto key = directory_.path() + "/key", certificate = directory_.path() + "/certificate";
+    auto made = run({openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                     "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-days", "1",
+                     "-keyout", key, "-out", certificate});
+    if (made.status) throw std::runtime_error("openssl req: " + made.err);
+    server_ =
+        std::make_unique<Process>(Spawn{.argv = {openssl, "s_server", "-accept", "127.0.0.1:0",
+                                                 "-key", key, "-cert", certificate, "-www"}});
+    constexpr std::string_view kAccepts = "ACCEPT 127.0.0.1:";
+    if (!server_->await([&](auto& out, auto&) {
+          auto at = out.find(kAccepts);
+          return at != out.npos && out.find('\n', at) != out.npos;
+        }))
+      throw Skip("openssl s_server does not say its port: " + server_->out() + server_->err());
+    auto out = server_->out();
+    port_ = std::to_string(std::stoul(out.substr(out.find(kAccepts) + kAccepts.size())));
+  }
+  const std::string& port() const { return port_; }
+
+ private:
+  TemporaryDirectory directory_;
+  std::unique_ptr<Process> server_;
+  std::string port_;
+};
+
+struct Sums {
+  std::uint64_t read = 0, written = 0, shakes = 0;
+  bool secret = false;
+};
+
+Sums sums_of(const Report& report, const std::string& comm, const std::string& functions) {
+  Sums sums;
+  for (auto& event : report.body) {
+    if (event["comm"].str() != comm || event["function"].str().rfind(functions, 0)) continue;
+    auto direction = event["direction"].str();
+    (direction == "read" ? sums.read : sums.written) += event["size_bytes"].u64();
+    sums.shakes += direction == "handshake";
+    EXPECT_GT(event["latency_ns"].u64(), 0u);
+    if (event.has("data")) sums.secret |= contains(event["data"].str(), "/secret-path");
+  }
+  return sums;
+}
+
+TOOL_TEST(Sslsniff, RealClientOfOpenssl) {
+  require_tool("sslsniff");
+  auto curl = program("curl");
+  if (!contains(run({curl, "--version"}).out, "OpenSSL")) throw Skip("curl has no OpenSSL");
+  TlsServer server;
+  Tracer tracer("sslsniff", {"--json", "--handshake", "-c", "curl"});
+  Tracer data("sslsniff", {"--json", "-c", "curl", "--show-data"});
+  Tracer text("sslsniff", {"-c", "curl"});
+  auto client = run({curl, "-sk", "--http1.1", "-o", "/dev/null", "-w",
+                     "%{size_request} %{size_header} %{size_download}",
+                     "https://127.0.0.1:" + server.port() + "/secret-path"});
+  ASSERT_EQ(client.status, 0) << client.err;
+  std::uint64_t request = 0, header = 0, body = 0;
+  std::istringstream(client.out) >> request >> header >> body;
+  auto report = tracer.stop();
+  auto sums = sums_of(report, "curl", "SSL_");
+  EXPECT_EQ(sums.written, request);
+  EXPECT_EQ(sums.read, header + body);
+  EXPECT_GE(sums.shakes, 1u);
+  EXPECT_FALSE(sums.secret);
+  for (auto& event : report.body) EXPECT_FALSE(event.has("data"));
+  auto shown = data.stop();
+  EXPECT_TRUE(sums_of(shown, "curl", "SSL_").secret);
+  EXPECT_EQ(shown.lost("truncated") + shown.lost("lost"), 0u);
+  auto lines = text.stop_text();
+  EXPECT_TRUE(contains(lines, "SSL_write")) << lines;
+  EXPECT_FALSE(contains(lines, "secret")) << lines;
+}
+
+TOOL_TEST(Sslsniff, RealClientsOfGnutlsAndNss) {
+  require_tool("sslsniff");
+  Strings clients[] = {{program("gnutls-cli"), "--insecure", "--no-ocsp", "-p"},
+                       {program("tstclnt"), "-D", "-o", "-h", "127.0.0.1", "-p"}};
+  TlsServer server;
+  Tracer tracer("sslsniff", {"--json", "-o"});
+  const std::string request = "GET /secret-path HTTP/1.0\r\n\r\n";
+  for (auto argv : clients) {
+    argv.push_back(server.port());
+    if (contains(argv[0], "gnutls")) argv.push_back("127.0.0.1");
+    Process client(Spawn{.argv = argv, .stdin_pipe = true});
+    client.write_stdin(request);
+    EXPECT_TRUE(client.await([](auto& out, auto&) {
+      return contains(out, "</HTML>") || contains(out, "</html>");
+    })) << client.out()
+        << client.err();
+    client.signal(SIGKILL);  // they may wait for the server
+    client.wait();
+  }
+  auto report = tracer.stop();
+  auto gnutls = sums_of(report, "gnutls-cli", "gnutls_");
+  auto nss = sums_of(report, "tstclnt", "PR_");
+  EXPECT_EQ(gnutls.written, request.size());
+  EXPECT_GT(gnutls.read, 100u);
+  EXPECT_EQ(nss.written, request.size());
+  EXPECT_GT(nss.read, 100u);
+}
+
+TOOL_TEST(Sslsniff, BytesAndDataOfAProgramThatCounts) {
+  require_tool("sslsniff");
+  auto path = workload_path("served");
+  Workload workload("served", {"--kind", "tls", "--count", "3"});
+  // The program has the functions itself.
+  Tracer tracer("sslsniff", {"--json", "-p", workload.id()});
+  Tracer data("sslsniff", {"--json", "-o", "--extra-lib", "openssl:" + path, "--show-data",
+                           "--hexdump", "--max-buffer-size", "1000", "-c", "served"});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = tracer.stop();
+  EXPECT_EQ(report.body.size(), truth["tls_calls"].u64());
+  EXPECT_EQ(report.sum("size_bytes"), truth["tls_bytes"].u64());
+  auto shown = data.stop();
+  ASSERT_EQ(shown.body.size(), truth["tls_calls"].u64());
+  for (auto& event : shown.body) {
+    auto bytes = std::min<std::uint64_t>(event["size_bytes"].u64(), 1000);
+    EXPECT_EQ(event["data"].str().size(), 2 * bytes);
+    if (event["function"].str() == "SSL_write") {
+      EXPECT_TRUE(event["data"].str().starts_with("474554202f736563726574")) << "GET /secret";
+    }
+  }
+  EXPECT_EQ(shown.lost("truncated"), 3u);
+}
+
+TOOL_TEST(Sslsniff, ContentsNeedConsent) {
+  EXPECT_EQ(run({tool_path("sslsniff"), "--hexdump"}).status, 2);
+  EXPECT_EQ(run({tool_path("sslsniff"), "--max-buffer-size", "10"}).status, 2);
+  EXPECT_EQ(run({tool_path("sslsniff"), "--extra-lib", "rustls:/usr/bin/env"}).status, 2);
+  auto page = run({tool_path("coretap"), "man", "sslsniff"});
+  EXPECT_TRUE(contains(page.out, "show-data")) << page.err;
+}
+
+const DeclareTests declared{{
+    .name = "sslsniff",
+    .reports = {{ReportKind::events}},
+    .events = {{"-x", "--library", workload_path("served")},
+               {"served", "--kind", "tls", "--count", "2"}},
+    .stress = {.workload = "served",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--kind", "tls", "--count", std::to_string(n / 3 + 1)};
+               },
+               .events = 1000,
+               .options = {"--library", workload_path("served")},
+               .shown = stress::one,
+               .truth = stress::says("tls_calls"),
+               .tiny = {"--ring-size", "4096"},
+               .copies = 6},
+    .long_run = {{}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest
