@@ -87,13 +87,13 @@ TOOL_TEST(Dbslower, RealPostgres) {
   EXPECT_EQ(with_text(report, longest).size(), 1u);
   ASSERT_EQ(with_text(report, "selekt").size(), 1u);
   EXPECT_EQ(with_text(report, "selekt")[0]["command"].str(), "parse");
-  // By the server's own log it took no longer than that.
+  // The server's own log has about the same time: its clock starts a moment earlier.
   auto said = server.said();
   auto at = said.find("ms  statement: " + sleeps);
   ASSERT_NE(at, said.npos) << said;
   auto logged_ms = std::stod(said.substr(said.rfind(':', at) + 1));
   auto took_ns = with_text(report, sleeps)[0]["latency_ns"].u64();
-  EXPECT_GE(took_ns, static_cast<std::uint64_t>(logged_ms * 1e6));
+  EXPECT_GE(static_cast<double>(took_ns), logged_ms * 1e6 * 0.95);
   EXPECT_GE(logged_ms, 30.0);
   std::size_t executed = 0;
   for (auto& event : with_text(report, "select pg_sleep(0.025);"))
@@ -129,13 +129,14 @@ TOOL_TEST(Dbslower, RealMariadb) {
   }
   EXPECT_EQ(commands["prepare"], 1u);
   EXPECT_EQ(commands["execute"], 2u);
-  // By the server's own log it took no longer than that.
+  // The server's own log has about the same time: its clock starts a moment earlier.
   auto log = server.slow_log();
   auto at = log.find("\n" + sleeps);
   ASSERT_NE(at, log.npos) << log;
   constexpr std::string_view kTime = "Query_time: ";
   auto logged_s = std::stod(log.substr(log.rfind(kTime, at) + kTime.size()));
-  EXPECT_GE(static_cast<double>(with_text(report, sleeps)[0]["latency_ns"].u64()), logged_s * 1e9);
+  EXPECT_GE(static_cast<double>(with_text(report, sleeps)[0]["latency_ns"].u64()),
+            logged_s * 1e9 * 0.95);
   EXPECT_GE(logged_s, 0.03);
   EXPECT_EQ(report.lost("lost") + report.lost("untracked") + report.lost("unmatched"), 0u);
   auto slow_ones = peers.stop().body.size();
