@@ -83,18 +83,18 @@ std::vector<std::string> words(const Config& config) {
   auto wanted = config.own<Words>().server;
   std::vector<KnownFunction> functions;
   std::vector<std::string> paths;
-  for (auto& [program, server] : kPrograms)
-    for (auto& path : installed(program)) paths.push_back(path);
-  for (auto& [program, server] : kPrograms) {
-    if (!wanted.empty() && wanted != kDatabases.at(server)) continue;
+  for (auto& server : kPrograms)
+    for (auto& path : installed(server.first)) paths.push_back(path);
+  for (auto& server : kPrograms) {
+    if (!wanted.empty() && wanted != kDatabases.at(server.second)) continue;
     auto add = [&](std::string_view file) {
-      auto all = functions_in(file, server, Texts);
-      for (auto& f : all) f.installed = file != program;
+      auto all = functions_in(file, server.second, Texts);
+      for (auto& f : all) f.installed = file != server.first;
       functions.insert(functions.end(), all.begin(), all.end());
     };
-    add(program);
+    add(server.first);
     for (auto& path : paths)
-      if (path.ends_with(fmt::format("/{}", program))) add(path);
+      if (path.ends_with(fmt::format("/{}", server.first))) add(path);
   }
   return words_for(config, functions);
 }
