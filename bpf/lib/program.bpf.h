@@ -31,8 +31,13 @@
 /* The sixth, which has no name in libbpf before 1.2. */
 #ifdef __TARGET_ARCH_x86
 #define PARM6(ctx) ((ctx)->r9)
+#define ARGUMENT_AT(reg) __builtin_offsetof(struct pt_regs, reg)
+#define ARGUMENT_REGISTERS(X) X(0, di) X(1, si) X(2, dx) X(3, cx) X(4, r8) X(5, r9)
 #else
 #define PARM6(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
+#define ARGUMENT_AT(reg) __builtin_offsetof(struct user_pt_regs, reg)
+#define ARGUMENT_REGISTERS(X) \
+	X(0, regs[0]) X(1, regs[1]) X(2, regs[2]) X(3, regs[3]) X(4, regs[4]) X(5, regs[5])
 #endif
 
 /* A program at a tracepoint, and what it returns, by `ctx`. */
@@ -47,5 +52,15 @@
 #define PAIR(name, tracepoint, at_begin, at_end)                       \
 	ON_TRACEPOINT(on_##name##_begin, tracepoint##_begin, at_begin) \
 	ON_TRACEPOINT(on_##name##_end, tracepoint##_end, at_end)
+
+/* The first six arguments of a function that is entered. Without the compiler's arithmetic on the
+ * address of the context, which verifiers refuse. */
+inline_ void call_registers(struct pt_regs *ctx, u64 *to)
+{
+#define ARGUMENT(n, reg) \
+	asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(to[n]) : "r"(ctx), "i"(ARGUMENT_AT(reg)));
+	ARGUMENT_REGISTERS(ARGUMENT)
+#undef ARGUMENT
+}
 
 #endif

@@ -164,6 +164,9 @@ enum target_kind {
 /* In the place of its number in a program of which each target has a copy. */
 #define TARGET_MARK 0x7a51c0de
 
+/* Calls of what is traced that a task may be in at once (traced_calls.bpf.h); a power of two. */
+#define CALL_LEVELS 32
+
 /* Text of any length: where it is in its record, and how long it is. */
 struct text {
 	__u16 at;

@@ -59,39 +59,58 @@ inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *r
 }
 
 /*
- * `body(ctx, id)` runs at each of them. A program on user functions keeps to the task's own stack
- * (lib/call.bpf.h).
+ * What runs at each of them, by `ctx` and `id`: of the kernel, and of user programs. The latter
+ * keep to the task's own stack (lib/call.bpf.h).
  */
-#define ON_TARGETS(body)                                                                     \
-	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                          \
-	{                                                                                    \
-		return body(ctx, target_id(ctx, TARGET_KERNEL));                             \
-	}                                                                                    \
-	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)            \
-	{                                                                                    \
-		return body(ctx, target_id(ctx, TARGET_KERNEL));                             \
-	}                                                                                    \
-	ON_USER_FUNCTION("target/user", target_user, body(ctx, target_id(ctx, TARGET_USER))) \
-	ON_USER_FUNCTION("target/user.return", target_user_return,                           \
-			 body(ctx, target_id(ctx, TARGET_USER)))                             \
-	ON_USER_FUNCTION("target/usdt", target_usdt, body(ctx, target_id(ctx, TARGET_USER))) \
-	SEC("target/tracepoint") int target_tracepoint(void *ctx)                            \
-	{                                                                                    \
-		return body(ctx, target_id(ctx, TARGET_TRACEPOINT));                         \
-	}                                                                                    \
-	SEC("target/event") int target_event(void *ctx)                                      \
-	{                                                                                    \
-		return body(ctx, target_id(ctx, TARGET_EVENT));                              \
-	}                                                                                    \
-	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                               \
-	{                                                                                    \
-		return body(ctx, target_call(target_entries, (s32)ctx[1], (void *)ctx[0]));  \
-	}                                                                                    \
-	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                                 \
-	{                                                                                    \
-		struct pt_regs *regs = (void *)ctx[0];                                       \
-                                                                                             \
-		return body(ctx, target_call(target_ends, call_number(regs), regs));         \
+#define ON_TARGETS_APART(kernel, user)                                                  \
+	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                     \
+	{                                                                               \
+		u64 id = target_id(ctx, TARGET_KERNEL);                                 \
+                                                                                        \
+		return kernel;                                                          \
+	}                                                                               \
+	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)       \
+	{                                                                               \
+		u64 id = target_id(ctx, TARGET_KERNEL);                                 \
+                                                                                        \
+		return kernel;                                                          \
+	}                                                                               \
+	inline_ int target_in_user(struct pt_regs *ctx)                                 \
+	{                                                                               \
+		u64 id = target_id(ctx, TARGET_USER);                                   \
+                                                                                        \
+		return user;                                                            \
+	}                                                                               \
+	ON_USER_FUNCTION("target/user", target_user, target_in_user(ctx))               \
+	ON_USER_FUNCTION("target/user.return", target_user_return, target_in_user(ctx)) \
+	ON_USER_FUNCTION("target/usdt", target_usdt, target_in_user(ctx))               \
+	SEC("target/tracepoint") int target_tracepoint(void *ctx)                       \
+	{                                                                               \
+		u64 id = target_id(ctx, TARGET_TRACEPOINT);                             \
+                                                                                        \
+		return kernel;                                                          \
+	}                                                                               \
+	SEC("target/event") int target_event(void *ctx)                                 \
+	{                                                                               \
+		u64 id = target_id(ctx, TARGET_EVENT);                                  \
+                                                                                        \
+		return kernel;                                                          \
+	}                                                                               \
+	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                          \
+	{                                                                               \
+		u64 id = target_call(target_entries, (s32)ctx[1], (void *)ctx[0]);      \
+                                                                                        \
+		return kernel;                                                          \
+	}                                                                               \
+	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                            \
+	{                                                                               \
+		struct pt_regs *regs = (void *)ctx[0];                                  \
+		u64 id = target_call(target_ends, call_number(regs), regs);             \
+                                                                                        \
+		return kernel;                                                          \
 	}
+
+/* The same of both. */
+#define ON_TARGETS(body) ON_TARGETS_APART(body(ctx, id), body(ctx, id))
 
 #endif

@@ -68,12 +68,17 @@ struct Hook {
   /// For programs of ON_TARGETS (bpf/lib/target.bpf.h): what they attach to comes from these
   /// words; the library takes those programs that the words and this kernel need.
   TargetWords targets = nullptr;
+  /// For programs of ON_CALLS (bpf/lib/traced_calls.bpf.h): at the entries and the returns of what
+  /// the words name.
+  bool calls = false;
 };
 
 /// The tool's positional words (shared::target_arguments).
 std::vector<std::string> words_of_command_line(const Config& config);
 /// The hook of ON_TARGETS.
 Hook traced(std::string_view name, TargetWords words = words_of_command_line);
+/// The hook of ON_CALLS.
+Hook traced_calls(std::string_view name, TargetWords words = words_of_command_line);
 
 /// The hooks of bpf/lib/run_delay.bpf.h; the tool has shared::affinity().
 std::vector<Hook> run_delay_hooks();

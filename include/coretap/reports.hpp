@@ -118,6 +118,7 @@ struct AggregateReport {
   std::string_view what = {};  ///< "latency": names the values; of bars: "CPU"
   HistogramScale scale = {};
   std::string_view extension = {};  ///< option that adds the line avg/total/count
+  bool averages = false;            ///< or always
   /// Counters beside them, since tracing began: "TITLE: 3/10" in text.
   std::string_view totals_map = {};
   std::string_view totals_title = {};
@@ -162,6 +163,10 @@ struct AggregateReport {
     totals_title = title;
     totals = std::move(counters);
     totals_size = sizeof(Record);
+    return std::move(*this);
+  }
+  AggregateReport with_averages() && {
+    averages = true;
     return std::move(*this);
   }
   AggregateReport always_timed() && {
@@ -352,6 +357,14 @@ struct StackReport {
   /// An iterator program that adds the waits under way when tracing ends; empty: none.
   std::string_view waits_by = {};
 
+  /// Each report has what was added since the one before, instead of one report at the end.
+  bool deltas = false;
+
+  StackReport at_intervals() const {
+    auto report = *this;
+    report.deltas = true;
+    return report;
+  }
   /// bpf/lib/still_waiting.bpf.h; the tool has the hook waits_under_way().
   StackReport with_waits() const {
     auto report = *this;

@@ -177,6 +177,7 @@ Option database_option() {
                       "only servers of this kind: mysql (MariaDB, too), postgres", choose);
   return one_of(std::move(option), [] {
     std::vector<Completion> all;
+    all.reserve(kDatabases.size());
     for (auto name : kDatabases) all.push_back({std::string(name)});
     return all;
   });

@@ -71,6 +71,18 @@ int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_
   return 0;
 }
 
+std::map<const bpf_program*, FunctionInfo> function_infos;
+
+int keep_functions(bpf_program* program, bpf_prog_load_opts* options, long) {
+  FunctionInfo info{options->prog_btf_fd, options->func_info_rec_size};
+  auto* bytes = static_cast<const char*>(options->func_info);
+  if (bytes)
+    info.records.assign(bytes,
+                        bytes + std::size_t{options->func_info_cnt} * options->func_info_rec_size);
+  function_infos[program] = std::move(info);
+  return 0;
+}
+
 void take_over_tracing() {
   static bool done = false;
   if (done) return;
@@ -86,6 +98,8 @@ void take_over_tracing() {
     options.prog_prepare_load_fn = make_tracing;
     libbpf_register_prog_handler(section, BPF_PROG_TYPE_RAW_TRACEPOINT, attach_type, &options);
   }
+  LIBBPF_OPTS(libbpf_prog_handler_opts, with_functions);
+  with_functions.prog_prepare_load_fn = keep_functions;
   for (auto& [section, type] : std::initializer_list<std::pair<const char*, bpf_prog_type>>{
            {"target/kernel", BPF_PROG_TYPE_KPROBE},
            {"target/kernel.return", BPF_PROG_TYPE_KPROBE},
@@ -95,7 +109,7 @@ void take_over_tracing() {
            {"target/tracepoint", BPF_PROG_TYPE_RAW_TRACEPOINT},
            {"target/event", BPF_PROG_TYPE_TRACEPOINT},
            {"run/each_cpu", BPF_PROG_TYPE_RAW_TRACEPOINT}})
-    libbpf_register_prog_handler(section, type, bpf_attach_type{}, nullptr);
+    libbpf_register_prog_handler(section, type, bpf_attach_type{}, &with_functions);
   // libbpf has no target behind it; users shall read which clock it is.
   libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);
 }
@@ -103,6 +117,7 @@ void take_over_tracing() {
 /// What a program is loaded for, where that is asked of the kernel's types.
 void set_attach_types(Session& s) {
   tracing_ids.clear();
+  function_infos.clear();
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!bpf_program__autoload(program)) continue;
@@ -204,6 +219,11 @@ Result<void> open_object(Session& s) {
     return error;
   }
   return {};
+}
+
+FunctionInfo functions_of(const bpf_program* program) {
+  auto known = function_infos.find(program);
+  return known == function_infos.end() ? FunctionInfo{} : known->second;
 }
 
 Result<void> load(Session& s) {

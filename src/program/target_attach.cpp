@@ -25,6 +25,7 @@
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
+#include "program/load.hpp"
 #include "program/plan.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
@@ -86,6 +87,13 @@ Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
   if (!marked) return Error{{}, "the program has no place for its number"};
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = bpf_program__expected_attach_type(program);
+  auto functions = functions_of(program);
+  if (!functions.records.empty()) {
+    options.prog_btf_fd = functions.btf;
+    options.func_info = functions.records.data();
+    options.func_info_rec_size = functions.record_size;
+    options.func_info_cnt = static_cast<__u32>(functions.records.size() / functions.record_size);
+  }
   Fd fd(bpf_prog_load(bpf_program__type(program), bpf_program__name(program), "Dual BSD/GPL",
                       code.data(), code.size(), &options));
   if (!fd) return Error{{}, strerror(errno)};

@@ -137,8 +137,8 @@ std::string_view call_part(std::string_view function) {
 
 class Search {
  public:
-  Search(const Config& config, Kernel& kernel, ProbeFinder& finder)
-      : config_(config), kernel_(kernel), finder_(finder) {}
+  Search(bool calls, const Config& config, Kernel& kernel, ProbeFinder& finder)
+      : calls_(calls), config_(config), kernel_(kernel), finder_(finder) {}
 
   Result<void> add(std::string_view text) {
     auto word = parse_target(text);
@@ -146,6 +146,7 @@ class Search {
     word_ = text;
     auto pattern = NamePattern::make(word->name, config_.given("regexp"));
     if (!pattern) return pattern.error();
+    if (auto r = check_call(*word); !r) return r;
     switch (word->kind) {
       case TargetWord::tracepoint:
         return add_tracepoints(*word, *pattern);
@@ -170,13 +171,50 @@ class Search {
     return known->second;
   }
 
-  /// A place that several words name is attached once.
+  /// What has no entry and return in one place.
+  Result<void> check_call(const TargetWord& word) const {
+    if (!calls_) return {};
+    auto wrong = [&](std::string why, std::string hint) {
+      return Error{fmt::format("{} is no call", quoted(word_)), std::move(why), std::move(hint),
+                   kUsage};
+    };
+    if (word.kind == TargetWord::tracepoint)
+      return wrong("a tracepoint is one place, without a return",
+                   word.place == "syscalls" ? "name the system call: sys_NAME"
+                                            : "name functions, or system calls (sys_NAME)");
+    if (word.kind == TargetWord::usdt)
+      return wrong("a USDT probe is one place, without a return",
+                   "name the function (LIBRARY:FUNCTION)");
+    if (word.at_return)
+      return wrong("its entry and its return are traced", "leave out the r before the colon");
+    return {};
+  }
+
+  /// A place that several words name is attached once; of calls, the first name counts.
   void place(const std::string& name, TargetPoint point) {
-    auto key = fmt::format("{} {} {} {} {}", static_cast<int>(point.kind), point.symbol,
-                           point.address, static_cast<const void*>(point.file.get()), point.offset);
+    const bool by_name = !calls_ || !(point.address || point.file);
+    auto key =
+        fmt::format("{} {} {} {} {}", static_cast<int>(point.kind), by_name ? point.symbol : "",
+                    point.address, static_cast<const void*>(point.file.get()), point.offset);
     if (!places_.insert(std::move(key)).second) return;
     point.id = id_of(name);
+    if (calls_) {
+      auto end = point;
+      end.kind = end_of(point.kind);
+      found_.points.push_back(std::move(end));
+    }
     found_.points.push_back(std::move(point));
+  }
+
+  static TargetPoint::Kind end_of(TargetPoint::Kind kind) {
+    switch (kind) {
+      case TargetPoint::kernel:
+        return TargetPoint::kernel_return;
+      case TargetPoint::user:
+        return TargetPoint::user_return;
+      default:
+        return TargetPoint::call_end;
+    }
   }
 
   void leave_out(std::string_view reason, std::size_t n) {
@@ -425,6 +463,7 @@ class Search {
                    suggest(word.name, known));
   }
 
+  const bool calls_;
   const Config& config_;
   Kernel& kernel_;
   ProbeFinder& finder_;
@@ -447,6 +486,16 @@ Hook traced(std::string_view name, TargetWords words) {
   return hook;
 }
 
+Hook traced_calls(std::string_view name, TargetWords words) {
+  Hook hook{name, {{}}};
+  hook.candidates.front().programs = {"target_kernel",    "target_kernel_return",
+                                      "target_user",      "target_user_return",
+                                      "target_sys_enter", "target_sys_exit"};
+  hook.targets = words;
+  hook.calls = true;
+  return hook;
+}
+
 std::vector<std::string> words_of_command_line(const Config& config) { return config.targets; }
 
 std::string_view section_of(TargetPoint::Kind kind) { return kShapes.at(kind).section; }
@@ -462,9 +511,9 @@ std::size_t Targets::count(TargetPoint::Kind kind) const {
       std::count_if(points.begin(), points.end(), [&](auto& p) { return p.kind == kind; }));
 }
 
-Result<Targets> find_targets(const std::vector<std::string>& words, const Config& config,
-                             Kernel& kernel, ProbeFinder& finder) {
-  Search search(config, kernel, finder);
+Result<Targets> find_targets(const std::vector<std::string>& words, bool calls,
+                             const Config& config, Kernel& kernel, ProbeFinder& finder) {
+  Search search(calls, config, kernel, finder);
   for (auto& word : words)
     if (auto r = search.add(word); !r) return r.error();
   return search.finish();

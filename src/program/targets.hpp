@@ -54,9 +54,10 @@ struct Targets {
   std::size_t count(TargetPoint::Kind kind) const;
 };
 
-/// Fails with exit status 2 where a word names nothing, 3 where this kernel cannot trace it.
-Result<Targets> find_targets(const std::vector<std::string>& words, const Config& config,
-                             Kernel& kernel, ProbeFinder& finder);
+/// `calls`: entries and returns of functions and system calls, and nothing else. Fails with exit
+/// status 2 where a word names nothing, 3 where this kernel cannot trace it.
+Result<Targets> find_targets(const std::vector<std::string>& words, bool calls,
+                             const Config& config, Kernel& kernel, ProbeFinder& finder);
 
 /// How this kernel attaches.
 struct TargetMeans {

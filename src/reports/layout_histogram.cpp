@@ -100,7 +100,7 @@ class HistogramLayout : public AggregateLayout {
     if (!title.empty()) s.out.line(title);
     for (auto* k : keys_) frames(s, *k, row);
     s.out.write(draw_histogram(h, scale_, text_columns()));
-    if (!report_.extension.empty() && s.config.given(report_.extension))
+    if (report_.averages || (!report_.extension.empty() && s.config.given(report_.extension)))
       s.out.line(histogram_summary(h, scale_));
     if (!title.empty()) s.out.write("\n");
   }

@@ -411,7 +411,11 @@ class AggregateKind : public ReportKind {
         fmt::format("Each report is a histogram of {}: a line for each range{}, with the "
                     "number of values in it and a bar.",
                     report_.what, scale.linear ? "" : " of powers of two"));
-    if (m.has_option("milliseconds"))
+    if (m.has_option("microseconds") && scale.step == 1)
+      m.prose(
+          "Ranges are in nanoseconds, microseconds with --microseconds, or milliseconds with "
+          "--milliseconds.");
+    else if (m.has_option("milliseconds"))
       m.prose("Ranges are in microseconds, or milliseconds with --milliseconds.");
     else if (m.has_option("nanoseconds"))
       m.prose("Ranges are in microseconds, or nanoseconds with --nanoseconds.");
@@ -426,6 +430,7 @@ class AggregateKind : public ReportKind {
     if (scale.linear)
       m.prose(fmt::format("The last range, from {} on, has no upper bound.",
                           scale.from(HIST_SLOTS - 1)));
+    if (report_.averages) m.prose("A line with average, total and count follows.");
     if (!report_.extension.empty())
       m.prose(fmt::format("With --{} a line with average, total and count follows.",
                           report_.extension));

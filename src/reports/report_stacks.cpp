@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -84,6 +86,9 @@ class StackReporter : public Reporter {
 
   void report(Session& s) override {
     auto entries = read(s);
+    bool text = s.config.format == OutputFormat::text;
+    if (report_.deltas && text && s.config.given("timestamp"))
+      s.out.line(fmt::format("[{}]", wall_time()));
     svg_.begin(layout_->scale());
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
       if (waits(a) != waits(b)) return waits(a);
@@ -99,7 +104,8 @@ class StackReporter : public Reporter {
       s.ledger.shown += e.sum.count;
       show(s, e);
     }
-    for (auto& [stack, sum] : folded_) s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
+    for (auto& [stack, sum] : std::exchange(folded_, {}))
+      s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
   }
 
   double poll_seconds() const override { return names_.poll_seconds(); }
@@ -129,14 +135,20 @@ class StackReporter : public Reporter {
           "addresses; CAP_SYSLOG or root sees them)");
   }
 
-  static std::vector<Entry> read(Session& s) {
+  std::vector<Entry> read(Session& s) {
     std::vector<Entry> entries;
     auto* map = s.map("stack_counts");
     if (!map) return entries;
     std::size_t most = (bpf_map__value_size(map) - sizeof(stack_sum)) / sizeof(stack_party);
-    each_entry(map, [&](const char*, const char* value) {
+    each_entry(map, [&](const char* key, const char* value) {
       Entry e{{}, std::vector<stack_party>(most)};
       memcpy(&e.sum, value, sizeof e.sum);
+      if (report_.deltas) {
+        auto& before = before_[std::string(key, sizeof(std::uint64_t))];
+        auto now = e.sum;
+        e.sum = {.total_ns = now.total_ns - before.total_ns, .count = now.count - before.count};
+        before = now;
+      }
       memcpy(e.parties.data(), value + sizeof e.sum, most * sizeof(stack_party));
       // The first is the task itself; a waker has a name, or is no task.
       while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
@@ -188,6 +200,7 @@ class StackReporter : public Reporter {
   std::map<std::string, std::uint64_t> folded_;
   SvgReport svg_;
   Iterator waits_;
+  std::unordered_map<std::string, stack_sum> before_;
 };
 
 const char* entry_words(const StackReport& r) {

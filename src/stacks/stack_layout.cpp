@@ -181,7 +181,7 @@ std::vector<std::string> StackLayout::lines(const std::vector<StackParty>& parti
   up(task);
   if (report_.layout == StackReport::chain)
     out.push_back(title("target:", task, true));
-  else
+  else if (task.who.tid || task.who.comm[0])  // else of all processes together
     out.push_back(fmt::format("    {:<16} {} ({})", "-", printable(task.name()), task.who.tid));
   return out;
 }

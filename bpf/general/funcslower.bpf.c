@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* funcslower: calls of functions that take long. */
+#define STACK_OF_TASK
+#include "lib/program.bpf.h"
+#include "lib/stack.bpf.h"
+#include "lib/traced_calls.bpf.h"
+#include "general/funcslower.h"
+
+OPT_OR(__u64, min_ns, 1000000);
+OPT(__u32, arguments); /* how many are shown */
+
+struct entered {
+	u64 arguments[FUNCSLOWER_ARGUMENTS];
+};
+
+TRACED_CALLS(struct entered)
+
+inline_ void call_begins(const struct call_place *at, struct traced_call *c)
+{
+	u64 *to = c->own.arguments;
+
+	if (!arguments)
+		return;
+	if (at->sp == SYSTEM_CALL) {
+		call_arguments(at->regs, false, to);
+		return;
+	}
+	call_registers(at->regs, to);
+}
+
+/* An interrupt on top of the walk may end a slow call, too. */
+inline_ u64 user_stack_now(void *ctx)
+{
+	struct traced_calls *all = current_slot(false);
+	u64 id;
+
+	if (!all || all->walking) {
+		count(LEDGER_STACK_FAILED);
+		return 0;
+	}
+	all->walking = 1;
+	id = stack_of_user(ctx, 0);
+	all->walking = 0;
+	return id;
+}
+
+inline_ void call_ends(const struct call_place *at, struct traced_call *c, u64 ns)
+{
+	struct funcslower_event *e;
+	u64 user_stack;
+
+	if (ns < min_ns) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	user_stack = stack_user ? user_stack_now(at->ctx) : 0;
+	e = emit_begin_stack(sizeof(*e));
+	if (!e)
+		return;
+	e->head.time_ns = c->start;
+	e->user_stack = user_stack;
+	e->latency_ns = ns;
+	e->result = at->result;
+	e->target = c->id;
+	if (arguments)
+		__builtin_memcpy(e->arguments, c->own.arguments, sizeof(e->arguments));
+	identify_current(&e->who);
+	emit_end_stack(at->ctx, e, sizeof(*e));
+}
+
+ON_CALLS

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_FUNCSLOWER_H
+#define CORETAP_FUNCSLOWER_H
+
+#include "lib/shared.h"
+
+#define FUNCSLOWER_ARGUMENTS 6
+
+struct funcslower_event {
+	struct event_head head;
+	struct task_id who;
+	__u64 user_stack; /* key in `stacks` */
+	__u64 latency_ns;
+	__u64 result;
+	__u64 arguments[FUNCSLOWER_ARGUMENTS]; /* as the function was entered */
+	__u64 target;
+};
+
+#endif

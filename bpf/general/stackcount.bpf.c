@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* stackcount: stacks that lead to functions, tracepoints and USDT probes. */
+#define STACK_OF_TASK
+#include "lib/cpu.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/stack.bpf.h"
+#include "lib/target.bpf.h"
+
+OPT(bool, by_process);
+
+/* A task's stack is walked: an interrupt on top of it may be traced, too. */
+struct walking {
+	u64 on;
+};
+
+TASK_SLOT(struct walking);
+
+inline_ int count_stack(void *ctx, u64 id, bool kernel)
+{
+	struct stack_row entry = {};
+	struct stack_party *p = &entry.party[0];
+	struct walking *w;
+
+	if (id >= target_count || !keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+		return 0;
+	if (by_process) {
+		p->tgid = p->tid = current_tgid();
+		bpf_get_current_comm(p->comm, sizeof(p->comm));
+	}
+	w = current_slot(true);
+	if (!w || w->on) {
+		count(LEDGER_UNTRACKED);
+		return 0;
+	}
+	w->on = 1;
+	if (kernel && stack_kernel)
+		p->kernel = stack_of_kernel(ctx, 0);
+	if (stack_user)
+		p->user = stack_of_user(ctx, 0);
+	stack_add(&entry, NULL, 0);
+	w->on = 0;
+	return 0;
+}
+
+/* Where a user function is entered, the kernel's stack is that of the trap. */
+ON_TARGETS_APART(count_stack(ctx, id, true), count_stack(ctx, id, false))

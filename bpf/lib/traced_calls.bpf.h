@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Calls of what the command line names (target.bpf.h), from entry to return. A task may be in
+ * several at once: by nesting, by recursion, by an interrupt. The hook is traced_calls().
+ */
+#ifndef CORETAP_TRACED_CALLS_BPF_H
+#define CORETAP_TRACED_CALLS_BPF_H
+
+#include "lib/filter.bpf.h"
+#include "lib/stopped.bpf.h"
+#include "lib/target.bpf.h"
+
+#define ANY_CALL ~0ULL
+#define SYSTEM_CALL ~0ULL /* stack pointer of a system call: all in the kernel is within it */
+#define KERNEL_STACK_BYTES 0x4000ULL /* and so are they aligned, on x86-64 and arm64 */
+
+/* How deep calls within calls are timed. */
+OPT_OR(__u32, call_levels, CALL_LEVELS);
+
+/* The entry or the return of a call. */
+struct call_place {
+	void *ctx; /* of the program */
+	struct pt_regs *regs;
+	u64 id;
+	u64 sp;     /* the stack pointer once the function has returned */
+	u64 result; /* of a return */
+};
+
+inline_ bool is_kernel_address(u64 address)
+{
+	return address >> 63;
+}
+
+/*
+ * Is a call over that would return to this stack pointer, where another one would return to `now`?
+ * The kernel's interrupts have stacks of their own.
+ */
+inline_ bool has_left(u64 sp, u64 now)
+{
+	if (is_kernel_address(sp) != is_kernel_address(now) || now == SYSTEM_CALL)
+		return is_kernel_address(sp);
+	if (is_kernel_address(sp) && (sp ^ now) / KERNEL_STACK_BYTES)
+		return false;
+	return sp <= now;
+}
+
+/*
+ * Calls under way of each task, the innermost last, each with an `own_type`. An interrupt may add
+ * calls of its own at any time, and has taken them off when the program goes on: so a call is
+ * written after `depth` has counted it, and read before `depth` has dropped it.
+ */
+#define TRACED_CALLS(own_type)                                                                   \
+	struct traced_call {                                                                     \
+		u64 start;                                                                       \
+		u64 sp;                                                                          \
+		u64 id;                                                                          \
+		own_type own;                                                                    \
+	};                                                                                       \
+	struct traced_calls {                                                                    \
+		u64 depth;                                                                       \
+		u64 walking; /* of the tool: its stack is walked */                              \
+		struct traced_call calls[CALL_LEVELS];                                           \
+	};                                                                                       \
+	TASK_SLOT(struct traced_calls)                                                           \
+                                                                                                 \
+	inline_ struct traced_call *call_enters(const struct call_place *at)                     \
+	{                                                                                        \
+		struct traced_calls *all = current_slot(true);                                   \
+		struct traced_call *c;                                                           \
+		u64 n, before;                                                                   \
+                                                                                                 \
+		if (!all)                                                                        \
+			return NULL;                                                             \
+		n = before = all->depth;                                                         \
+		for (u32 i = 0; i < CALL_LEVELS; i++) {                                          \
+			if (!n || !has_left(all->calls[(n - 1) & (CALL_LEVELS - 1)].sp, at->sp)) \
+				break;                                                           \
+			n--;                                                                     \
+		}                                                                                \
+		barrier_var(n); /* whichever round it was: one path for the verifier */          \
+		if (n < before)                                                                  \
+			count_n(LEDGER_UNMATCHED, before - n);                                   \
+		if (n >= call_levels) {                                                          \
+			all->depth = n;                                                          \
+			count(LEDGER_UNTRACKED);                                                 \
+			return NULL;                                                             \
+		}                                                                                \
+		all->depth = n + 1;                                                              \
+		barrier();                                                                       \
+		c = &all->calls[n & (CALL_LEVELS - 1)];                                          \
+		c->start = 0;                                                                    \
+		c->sp = at->sp;                                                                  \
+		c->id = at->id;                                                                  \
+		return c;                                                                        \
+	}                                                                                        \
+                                                                                                 \
+	/* The call that returns; calls within it whose return was not seen are over. NULL: its  \
+	 * entry was filtered or not seen. */                                                    \
+	inline_ struct traced_call *call_returns(const struct call_place *at, u64 **depth,       \
+						 u64 *left)                                      \
+	{                                                                                        \
+		struct traced_calls *all = current_slot(false);                                  \
+		bool found = false;                                                              \
+		u64 n, before;                                                                   \
+                                                                                                 \
+		if (!all || tracing_stopped)                                                     \
+			return NULL;                                                             \
+		n = before = all->depth;                                                         \
+		for (u32 i = 0; i < CALL_LEVELS && n; i++) {                                     \
+			struct traced_call *c = &all->calls[--n & (CALL_LEVELS - 1)];            \
+                                                                                                 \
+			found = (c->id == at->id || at->id == ANY_CALL) && c->sp == at->sp;      \
+			if (found)                                                               \
+				break;                                                           \
+		}                                                                                \
+		if (!found)                                                                      \
+			return NULL;                                                             \
+		barrier_var(n);                                                                  \
+		if (n + 1 < before)                                                              \
+			count_n(LEDGER_UNMATCHED, before - 1 - n);                               \
+		*depth = &all->depth;                                                            \
+		*left = n;                                                                       \
+		return &all->calls[n & (CALL_LEVELS - 1)];                                       \
+	}
+
+/*
+ * The programs, returns first, as the first to be attached. Before, the tool has
+ *   call_begins(const struct call_place *at, struct traced_call *c)
+ *   call_ends(const struct call_place *at, struct traced_call *c, u64 ns)
+ */
+#define ON_CALLS                                                                                  \
+	inline_ int call_entered(const struct call_place *at)                                     \
+	{                                                                                         \
+		struct traced_call *c;                                                            \
+                                                                                                  \
+		if (at->id >= target_count || tracing_stopped || !keep_current())                 \
+			return 0;                                                                 \
+		c = call_enters(at);                                                              \
+		if (!c)                                                                           \
+			return 0;                                                                 \
+		call_begins(at, c);                                                               \
+		c->start = bpf_ktime_get_ns();                                                    \
+		return 0;                                                                         \
+	}                                                                                         \
+	inline_ int call_returned(const struct call_place *at)                                    \
+	{                                                                                         \
+		u64 now = bpf_ktime_get_ns(), *depth, left;                                       \
+		struct traced_call *c = call_returns(at, &depth, &left);                          \
+                                                                                                  \
+		if (!c)                                                                           \
+			return 0;                                                                 \
+		call_ends(at, c, since(c->start, now));                                           \
+		barrier();                                                                        \
+		*depth = left;                                                                    \
+		return 0;                                                                         \
+	}                                                                                         \
+	inline_ int function_entered(struct pt_regs *ctx, u64 id)                                 \
+	{                                                                                         \
+		struct call_place at = {                                                          \
+			.ctx = ctx, .regs = ctx, .id = id, .sp = sp_after_return(ctx)             \
+		};                                                                                \
+                                                                                                  \
+		return call_entered(&at);                                                         \
+	}                                                                                         \
+	inline_ int function_returned(struct pt_regs *ctx, u64 id)                                \
+	{                                                                                         \
+		struct call_place at = {                                                          \
+			.ctx = ctx, .regs = ctx, .id = id, .sp = PT_REGS_SP(ctx)                  \
+		};                                                                                \
+                                                                                                  \
+		at.result = PT_REGS_RC(ctx);                                                      \
+		return call_returned(&at);                                                        \
+	}                                                                                         \
+	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)                 \
+	{                                                                                         \
+		return function_returned(ctx, target_id(ctx, TARGET_KERNEL));                     \
+	}                                                                                         \
+	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                               \
+	{                                                                                         \
+		return function_entered(ctx, target_id(ctx, TARGET_KERNEL));                      \
+	}                                                                                         \
+	ON_USER_FUNCTION("target/user.return", target_user_return,                                \
+			 function_returned(ctx, target_id(ctx, TARGET_USER)))                     \
+	ON_USER_FUNCTION("target/user", target_user,                                              \
+			 function_entered(ctx, target_id(ctx, TARGET_USER)))                      \
+	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                                      \
+	{                                                                                         \
+		struct call_place at = {                                                          \
+			.ctx = ctx, .regs = (void *)ctx[0], .sp = SYSTEM_CALL, .result = ctx[1]   \
+		};                                                                                \
+                                                                                                  \
+		s32 number = call_number(at.regs);                                                \
+                                                                                                  \
+		/* A return from a signal handler has lost its number. */                         \
+		at.id = number == NO_CALL ? ANY_CALL : target_call(target_ends, number, at.regs); \
+		if (number != NO_CALL && at.id >= target_count)                                   \
+			return 0;                                                                 \
+		return call_returned(&at);                                                        \
+	}                                                                                         \
+	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                                    \
+	{                                                                                         \
+		struct call_place at = { .ctx = ctx, .regs = (void *)ctx[0], .sp = SYSTEM_CALL }; \
+                                                                                                  \
+		at.id = target_call(target_entries, (s32)ctx[1], at.regs);                        \
+		return call_entered(&at);                                                         \
+	}
+
+#endif

@@ -1,0 +1,113 @@
+// funcslower: calls of functions and system calls that take long.
+#include "general/funcslower.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "funcslower.skel.h"
+
+using namespace coretap;
+using Event = funcslower_event;
+using Opt = rodata_of<funcslower_bpf>;
+
+namespace {
+
+constexpr std::uint64_t kMicrosecond = 1'000;
+
+std::string result(const Event& e) { return fmt::format("{:016x}", e.result); }
+
+TextList arguments(const Event& e, const FieldContext& context) {
+  TextList all;
+  auto wanted = context.config ? context.config->number("arguments", 0) : 0;
+  for (std::uint64_t i = 0; i < wanted && i < FUNCSLOWER_ARGUMENTS; i++)
+    all.each.push_back(fmt::format("{:#x}", e.arguments[i]));
+  all.line = fmt::format("{}", fmt::join(all.each, " "));
+  return all;
+}
+
+}  // namespace
+
+TOOL(funcslower) {
+  return {
+      .name = "funcslower",
+      .summary = "calls of functions and system calls that take long",
+      .description =
+          "One line for each call that takes at least a millisecond, or what --min-ms or --min-us "
+          "says, of the functions of the kernel, of libraries and programs, and of the system "
+          "calls that the patterns name: the process, the time from entry to return (LAT), what "
+          "the function returned (RVAL, hexadecimal) and its name. The time a call waits off the "
+          "CPU is part of it, and so are the calls that it makes. Lines come in the order in "
+          "which calls end.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
+          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), or sys_NAME for a system "
+          "call where the kernel has no such function; * stands for any text. Without a pattern "
+          "slow system calls are shown.\n\n"
+          "Each call is timed by itself: recursion, calls within calls and calls from interrupts "
+          "do not confuse it. A call that never returns (longjmp, a thread that ends, a return "
+          "that the kernel misses) counts as unmatched when that is noticed; a call that is under "
+          "way at the end, or was when tracing began, has no line. Stacks are those at the "
+          "return.",
+      .overhead =
+          "two programs per call: about a tenth of a microsecond for a system call or a function "
+          "of the kernel, two traps (a few microseconds) for a user function; only slow calls are "
+          "handed over",
+      .examples = {{"funcslower", "system calls that take 1 ms or more"},
+                   {"funcslower -m 10 vfs_fsync", "a function of the kernel, from 10 ms on"},
+                   {"funcslower -u 100 -a 3 sys_read sys_write",
+                    "from 100 us on, with three arguments each"},
+                   {"funcslower -U -p 181 c:malloc", "with the user stack"},
+                   {"funcslower -T -K 'ext4:ext4_sync*'", "with the time and the kernel stack"}},
+      .questions = {{"Which call of this function is slow, and who makes it?",
+                     "funcslower -m 10 vfs_fsync"},
+                    {"Which system calls make a process wait?", "funcslower -p 1234"}},
+      .differs = {{Difference::bcc,
+                   "Without a pattern system calls are traced; recursion does not confuse it. "
+                   "--folded is not there: stackcount and offcputime add stacks up."}},
+      .object = skeleton<funcslower_bpf>(),
+      .positionals = {shared::target_arguments("sys_*")},
+      .options = joined(
+          {{number('m', "min-ms", "MS", "only calls of at least MS milliseconds (default: 1)",
+                   setting(&Opt::min_ns), kMillisecond),
+            number('u', "min-us", "US", "only calls of at least US microseconds",
+                   setting(&Opt::min_ns), kMicrosecond),
+            number('a', "arguments", "N", "print the first N arguments, hexadecimal",
+                   Range{1, FUNCSLOWER_ARGUMENTS}, setting(&Opt::arguments)),
+            flag('T', "time", "print the time of day at which the call began"),
+            shared::timestamp('t'), shared::regular_expressions('r'), shared::debug(),
+            shared::max_probes(), shared::kernel_stack(),
+            flag('U', "user-stack", "print the user stack of each call"), shared::pid(),
+            shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup()},
+           belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
+           belonging_to("user-stack",
+                        {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})}),
+      .elsewhere = {{'f', "folded", "stackcount and offcputime add stacks up, with --folded"}},
+      .hooks = {traced_calls("calls")},
+      .report = events<Event>(
+                    {who<&Event::who>(id::comm, id::pid),
+                     field<&Event::latency_ns>("latency_ns", "LAT(ms)",
+                                               as::wide(as::precise(as::milliseconds, 2), 10),
+                                               "its time, from entry to return")
+                         .with("!min-us"),
+                     field<&Event::latency_ns>("latency_us", "LAT(us)",
+                                               as::wide(as::precise(as::microseconds, 2), 10),
+                                               "the same in microseconds")
+                         .with("min-us")
+                         .in_text(),
+                     derived<Event, result>("return_value", "RVAL", as::wide(as::text, 16),
+                                            "what it returned, hexadecimal"),
+                     field<&Event::target>("target", "FUNC", as::wide(as::target, -24), "function"),
+                     derived<Event, arguments>("argument_values", "ARGS", as::text,
+                                               "its first arguments, hexadecimal")
+                         .with("arguments"),
+                     who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)},
+                    "kernel-stack")
+                    .with_callers<&Event::user_stack, &Event::who>("user-stack")
+                    .timed({{TimeColumn::wall, "TIME", 12, "time"},
+                            {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
+      .announce = "Tracing slow calls",
+      .exclusive = {{"min-ms", "min-us"}},
+  };
+}
