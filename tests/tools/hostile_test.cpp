@@ -211,9 +211,13 @@ void check(Watch& w, const Load& load) {
     EXPECT_TRUE(without_kernel_addresses(tracer->process().err()));
   }
   auto json = w.json->process().out(), csv = w.csv->process().out(), text = w.terminal.end();
+  // It names sockets by their addresses, to whom the kernel shows them: that is tested below.
+  const bool names_objects = w.tool == "tcpstates";
   for (auto* out : {&json, &csv, &text}) {
     EXPECT_TRUE(safe_for_terminals(*out));
-    EXPECT_TRUE(without_kernel_addresses(*out));
+    if (!names_objects) {
+      EXPECT_TRUE(without_kernel_addresses(*out));
+    }
     EXPECT_FALSE(contains(*out, "evil_decoy")) << "a name from another file";
   }
   auto report = parse_report(json, w.json->process().err());
