@@ -170,6 +170,8 @@ EVERY_TOOL(AreAllNeeded) {
     if (right.number == CAP_BPF || right.number == CAP_PERFMON) std::erase(numbers, CAP_SYS_ADMIN);
     auto result = run(command, as_nobody(numbers));
     require_giving(result);
+    // The maps of some tools are so small that everybody may lock that much.
+    if (right.number == CAP_SYS_RESOURCE && result.status == 0) continue;
     EXPECT_EQ(result.status, 3) << result.err;
     EXPECT_TRUE(contains(result.err, right.name)) << result.err;
     EXPECT_TRUE(safe_for_terminals(result.err));
