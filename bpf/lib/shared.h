@@ -21,6 +21,7 @@ enum ledger_cause {
 	LEDGER_STACK_GUESSED, /* shown, but frames of its user stack were guessed */
 	LEDGER_OVERWRITTEN,   /* in a flight recorder, before the dump */
 	LEDGER_MISSED,        /* the kernel skipped the program; it keeps that count itself */
+	LEDGER_UNJUDGED,      /* a filter's expression read what was not there */
 	LEDGER_CAUSES
 };
 

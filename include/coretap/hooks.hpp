@@ -71,6 +71,9 @@ struct Hook {
   /// For programs of ON_CALLS (bpf/lib/traced_calls.bpf.h): at the entries and the returns of what
   /// the words name.
   bool calls = false;
+  /// For programs of ON_PLACES (bpf/lib/expression.bpf.h): what two words name are two targets, and
+  /// so are two places of a USDT probe; the record of a tracepoint can be read.
+  bool by_word = false;
 };
 
 /// The tool's positional words (shared::target_arguments).
@@ -79,6 +82,9 @@ std::vector<std::string> words_of_command_line(const Config& config);
 Hook traced(std::string_view name, TargetWords words = words_of_command_line);
 /// The hook of ON_CALLS.
 Hook traced_calls(std::string_view name, TargetWords words = words_of_command_line);
+
+/// The hook of ON_PLACES.
+Hook traced_by_word(std::string_view name, TargetWords words);
 
 /// The hooks of bpf/lib/run_delay.bpf.h; the tool has shared::affinity().
 std::vector<Hook> run_delay_hooks();

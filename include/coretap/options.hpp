@@ -193,6 +193,7 @@ Option symbols_prefix(char letter = 0);
 Option stack_depth();
 Option stack_storage();
 Option max_keys();
+Option max_events(char letter = 'M');
 Option top(char letter = 0);
 Option sort(char letter = 's');
 /// Which percentiles reports have (percentiles.hpp); `doc` tells the usual ones.

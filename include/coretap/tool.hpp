@@ -14,6 +14,8 @@
 
 namespace coretap {
 
+struct Session;
+
 struct Example {
   std::string_view command;
   std::string_view meaning;
@@ -103,6 +105,8 @@ struct Tool {
   Result<void> (*check)(const Config&) = nullptr;
   /// Asks the machine what the kernel program has to know, before it is loaded.
   Result<void> (*look_up)(Config&) = nullptr;
+  /// Makes code of the command line's expressions (Session::pads), once the plan is made.
+  Result<void> (*compile)(Session&) = nullptr;
   /// What --list prints, instead of tracing; a tool that has it has that option.
   std::string (*list)(const Config&) = nullptr;
 };

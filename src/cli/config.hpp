@@ -88,8 +88,9 @@ class Config {
   std::string zone;                   ///< and of zones of this name; empty: of all
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
-  std::uint64_t top = 0;  ///< rows of a table; 0: all
-  std::string sort;       ///< key of the field that rows come by; empty: the tool's
+  std::uint64_t max_events = 0;  ///< events that are shown; 0: all
+  std::uint64_t top = 0;         ///< rows of a table; 0: all
+  std::string sort;              ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
   std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's
   std::uint32_t stack_depth = 0;

@@ -56,6 +56,13 @@ Option extended() {
 }
 Option print_uid() { return same_everywhere(flag('U', "print-uid", "print the user id")); }
 
+Option max_events(char letter) {
+  auto o = limit("max-events", "N", "end when N events have been shown", &Config::max_events,
+                 1ULL << 40);
+  o.letter = letter;
+  return o;
+}
+
 Option max_keys() {
   return limit("max-keys", "N", "maximum distinct keys (default: scaled to the machine)",
                &Config::max_keys, 1 << 24);

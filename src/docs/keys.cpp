@@ -31,7 +31,8 @@ JsonKind header() {
 std::string ledger_doc(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kDocs[] = {
       {"seen",
-       "events: shown, filtered, lost, untracked, unmatched, overwritten and missed together"},
+       "events: shown, filtered, lost, untracked, unmatched, overwritten, missed and unjudged "
+       "together"},
       {"shown", "events in the output"},
       {"filtered", "events excluded by filters"},
       {"lost", "events lost because the ring buffer was full"},
@@ -45,6 +46,8 @@ std::string ledger_doc(std::string_view name) {
       {"stacks_truncated_by", "the reasons for which user stacks end too early, how often each"},
       {"overwritten", "events that a flight recorder overwrote before the dump"},
       {"missed", "events for which the kernel skipped the program, as it was running on that CPU"},
+      {"unjudged",
+       "events that a filter expression could not judge: it reads memory that is not there"},
       {"data_lost",
        "any of the above but filtered, stacks_truncated, stacks_guessed and overwritten: --strict "
        "ends with status 4"},

@@ -61,6 +61,7 @@ void print_libbpf_words() {
 /// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before its
 /// load such a program passes for one that needs no ids.
 std::map<const bpf_program*, std::uint32_t> tracing_ids;
+const Pads* pads = nullptr;
 
 int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
   auto id = tracing_ids.find(program);
@@ -68,6 +69,7 @@ int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_
   options->attach_btf_id = id->second;
   options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
   bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+  if (pads) fill_pads(program, *pads);
   return 0;
 }
 
@@ -80,6 +82,7 @@ int keep_functions(bpf_program* program, bpf_prog_load_opts* options, long) {
     info.records.assign(bytes,
                         bytes + std::size_t{options->func_info_cnt} * options->func_info_rec_size);
   function_infos[program] = std::move(info);
+  if (pads) fill_pads(program, *pads);
   return 0;
 }
 
@@ -229,8 +232,10 @@ FunctionInfo functions_of(const bpf_program* program) {
 Result<void> load(Session& s) {
   set_attach_types(s);
   s.kernel.release();
+  pads = &s.pads;
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());
+  pads = nullptr;
   s.types.reset(-1);
   if (error) print_libbpf_words();
   libbpf_words.reset();

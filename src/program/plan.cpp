@@ -132,7 +132,7 @@ Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel&
                     : config.pids.empty()   ? "programs and libraries that are installed or running"
                                             : "the processes of --pid"),
         std::string(h.hook->instead), kUnsupported};
-  auto found = find_targets(words, h.hook->calls, config, kernel, finder);
+  auto found = find_targets(words, *h.hook, config, kernel, finder);
   if (!found) {
     auto& e = found.error();
     if (e.status != kUnsupported || h.hook->instead.empty()) return e;

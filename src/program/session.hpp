@@ -12,6 +12,7 @@
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
 #include "program/links.hpp"
+#include "program/pads.hpp"
 #include "program/plan.hpp"
 #include "text/ledger.hpp"
 #include "text/names.hpp"
@@ -57,7 +58,8 @@ struct Session {
   Plan plan;
   std::vector<std::string> limits;  ///< what else is lost or less true here, in words
   std::unique_ptr<bpf_object, ObjectDeleter> object;
-  Fd types;  ///< what libbpf is to read of the kernel's types, until load
+  Fd types;   ///< what libbpf is to read of the kernel's types, until load
+  Pads pads;  ///< what Tool::compile has made
   Links links;
   std::vector<Fd> copies;      ///< of programs on what the command line names
   CapabilitySet retained;      ///< what is needed after all is attached

@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -122,12 +123,7 @@ class Attacher {
       s_.links.emplace_back(link);
       return {};
     }
-    if (s_.plan.means.one_link(kind_) && kind_ <= TargetPoint::kernel_return)
-      in_parts(points_, [&](Points part) { return kernel_functions(part); });
-    else if (s_.plan.means.one_link(kind_))
-      by_file();
-    else
-      for (auto& point : points_) single(point);
+    for (auto& round : rounds()) attach_all(round);
     if (attached_ == 0) return refused_all(why_);
     if (!refused_.empty()) {
       auto words = fmt::format(
@@ -143,6 +139,28 @@ class Attacher {
   }
 
  private:
+  /// No place stands twice in one link: of those that several words name each has its own round.
+  std::vector<std::vector<TargetPoint>> rounds() const {
+    std::vector<std::vector<TargetPoint>> all;
+    std::map<std::tuple<std::uint64_t, const Fd*, std::uint64_t, std::string>, std::size_t> times;
+    for (auto& p : points_) {
+      const bool by_name = !p.address && !p.file;
+      auto round = times[{p.address, p.file.get(), p.offset, by_name ? p.symbol : ""}]++;
+      if (round >= all.size()) all.emplace_back();
+      all[round].push_back(p);
+    }
+    return all;
+  }
+
+  void attach_all(const std::vector<TargetPoint>& points) {
+    if (!s_.plan.means.one_link(kind_))
+      for (auto& point : points) single(point);
+    else if (kind_ <= TargetPoint::kernel_return)
+      in_parts(points, [&](Points part) { return kernel_functions(part); });
+    else
+      by_file(points);
+  }
+
   Result<void> refused_all(const std::string& why) const {
     return Error{
         fmt::format("cannot attach to {}{}",
@@ -206,9 +224,9 @@ class Attacher {
     return create_link(wish);
   }
 
-  void by_file() {
+  void by_file(Points all) {
     std::map<const Fd*, std::vector<TargetPoint>> files;
-    for (auto& p : points_) files[p.file.get()].push_back(p);
+    for (auto& p : all) files[p.file.get()].push_back(p);
     for (auto& [file, points] : files)
       for (auto pid : whose_) in_parts(points, [&](Points part) { return file_places(part, pid); });
   }

@@ -137,13 +137,18 @@ std::string_view call_part(std::string_view function) {
 
 class Search {
  public:
-  Search(bool calls, const Config& config, Kernel& kernel, ProbeFinder& finder)
-      : calls_(calls), config_(config), kernel_(kernel), finder_(finder) {}
+  Search(const Hook& hook, const Config& config, Kernel& kernel, ProbeFinder& finder)
+      : calls_(hook.calls),
+        by_word_(hook.by_word),
+        config_(config),
+        kernel_(kernel),
+        finder_(finder) {}
 
   Result<void> add(std::string_view text) {
     auto word = parse_target(text);
     if (!word) return word.error();
     word_ = text;
+    number_++;
     auto pattern = NamePattern::make(word->name, config_.given("regexp"));
     if (!pattern) return pattern.error();
     if (auto r = check_call(*word); !r) return r;
@@ -160,14 +165,30 @@ class Search {
   }
 
   Result<Targets> finish() {
+    // A system call has one number in the program's table.
+    std::map<std::pair<int, std::uint64_t>, std::uint32_t> of_call;
+    for (auto& p : found_.points) {
+      if (p.kind != TargetPoint::call_entry && p.kind != TargetPoint::call_end) continue;
+      auto [known, fresh] = of_call.try_emplace({p.kind, p.address}, p.id);
+      if (!fresh && known->second != p.id)
+        return Error{fmt::format("two words name the {} of one system call: {}",
+                                 p.kind == TargetPoint::call_entry ? "entry" : "return",
+                                 printable(found_.names.at(p.id))),
+                     "they can be traced by one word only", "join them, or run two tools", kUsage};
+    }
     for (auto& [reason, n] : left_out_) found_.left_out.push_back(fmt::format("{} {}", n, reason));
     return std::move(found_);
   }
 
  private:
-  std::uint32_t id_of(const std::string& name) {
-    auto [known, fresh] = ids_.try_emplace(name, static_cast<std::uint32_t>(found_.names.size()));
-    if (fresh) found_.names.push_back(name);
+  std::uint32_t id_of(const std::string& name, std::string key) {
+    if (by_word_) key = fmt::format("{} {}", number_, key);
+    auto [known, fresh] =
+        ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(found_.names.size()));
+    if (fresh) {
+      found_.names.push_back(name);
+      found_.words.push_back(number_ - 1);
+    }
     return known->second;
   }
 
@@ -193,11 +214,12 @@ class Search {
   /// A place that several words name is attached once; of calls, the first name counts.
   void place(const std::string& name, TargetPoint point) {
     const bool by_name = !calls_ || !(point.address || point.file);
-    auto key =
-        fmt::format("{} {} {} {} {}", static_cast<int>(point.kind), by_name ? point.symbol : "",
-                    point.address, static_cast<const void*>(point.file.get()), point.offset);
-    if (!places_.insert(std::move(key)).second) return;
-    point.id = id_of(name);
+    auto key = fmt::format("{} {} {} {} {} {}", by_word_ ? number_ : 0,
+                           static_cast<int>(point.kind), by_name ? point.symbol : "", point.address,
+                           static_cast<const void*>(point.file.get()), point.offset);
+    if (!places_.insert(key).second) return;
+    const bool alone = by_word_ && point.kind == TargetPoint::usdt;
+    point.id = id_of(name, alone ? key : name);
     if (calls_) {
       auto end = point;
       end.kind = end_of(point.kind);
@@ -349,7 +371,7 @@ class Search {
 
   void add_event(const std::string& category, const std::string& name, const std::string& event) {
     // Events of modules, and those without a tracepoint of their own, are left to perf.
-    const bool raw = category != "syscalls" && kernel_.tracepoint_args(name) >= 0;
+    const bool raw = !by_word_ && category != "syscalls" && kernel_.tracepoint_args(name) >= 0;
     if (raw)
       place(event, {.kind = TargetPoint::tracepoint, .symbol = name});
     else
@@ -452,7 +474,8 @@ class Search {
                                                   .symbol = probe.name,
                                                   .file = file.fd,
                                                   .offset = probe.offset,
-                                                  .semaphore = probe.semaphore});
+                                                  .semaphore = probe.semaphore,
+                                                  .arguments = probe.arguments});
       }
       leave_out("USDT probes left out (not in the file's code)", notes.outside);
     }
@@ -463,11 +486,12 @@ class Search {
                    suggest(word.name, known));
   }
 
-  const bool calls_;
+  const bool calls_, by_word_;
   const Config& config_;
   Kernel& kernel_;
   ProbeFinder& finder_;
   std::string word_;
+  std::size_t number_ = 0;  ///< of the word, from 1 on
   Targets found_;
   std::map<std::string, std::uint32_t, std::less<>> ids_;
   std::unordered_set<std::string> places_;
@@ -496,6 +520,13 @@ Hook traced_calls(std::string_view name, TargetWords words) {
   return hook;
 }
 
+Hook traced_by_word(std::string_view name, TargetWords words) {
+  auto hook = traced(name, words);
+  std::erase(hook.candidates.front().programs, "target_tracepoint");
+  hook.by_word = true;
+  return hook;
+}
+
 std::vector<std::string> words_of_command_line(const Config& config) { return config.targets; }
 
 std::string_view section_of(TargetPoint::Kind kind) { return kShapes.at(kind).section; }
@@ -511,9 +542,9 @@ std::size_t Targets::count(TargetPoint::Kind kind) const {
       std::count_if(points.begin(), points.end(), [&](auto& p) { return p.kind == kind; }));
 }
 
-Result<Targets> find_targets(const std::vector<std::string>& words, bool calls,
+Result<Targets> find_targets(const std::vector<std::string>& words, const Hook& hook,
                              const Config& config, Kernel& kernel, ProbeFinder& finder) {
-  Search search(calls, config, kernel, finder);
+  Search search(hook, config, kernel, finder);
   for (auto& word : words)
     if (auto r = search.add(word); !r) return r.error();
   return search.finish();

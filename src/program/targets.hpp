@@ -18,6 +18,7 @@ namespace coretap {
 class Config;
 class Kernel;
 class ProbeFinder;
+struct Hook;
 
 /// A place of a program of ON_TARGETS.
 struct TargetPoint {
@@ -39,6 +40,7 @@ struct TargetPoint {
   std::shared_ptr<Fd> file = {};
   std::uint64_t offset = 0;     ///< in the file
   std::uint64_t semaphore = 0;  ///< in the file; 0: none
+  std::string arguments = {};   ///< of a USDT probe, as its note has them
 };
 
 /// The section of its programs: "target/kernel.return".
@@ -48,15 +50,16 @@ std::optional<TargetPoint::Kind> kind_of(std::string_view section);
 
 struct Targets {
   std::vector<std::string> names;  ///< by id
+  std::vector<std::size_t> words;  ///< by id: the number of the word that named it first
   std::vector<TargetPoint> points;
   std::vector<std::string> left_out;  ///< "12 functions left out (notrace)"
 
   std::size_t count(TargetPoint::Kind kind) const;
 };
 
-/// `calls`: entries and returns of functions and system calls, and nothing else. Fails with exit
-/// status 2 where a word names nothing, 3 where this kernel cannot trace it.
-Result<Targets> find_targets(const std::vector<std::string>& words, bool calls,
+/// As the hook wants them. Fails with exit status 2 where a word names nothing, 3 where this kernel
+/// cannot trace it.
+Result<Targets> find_targets(const std::vector<std::string>& words, const Hook& hook,
                              const Config& config, Kernel& kernel, ProbeFinder& finder);
 
 /// How this kernel attaches.

@@ -52,6 +52,8 @@ class EventReporter : public Reporter {
   void poll(Session& s) override { callers_.poll(s); }
   std::vector<int> wakes() const override { return callers_.wakes(); }
 
+  bool wants_end() const override { return enough_; }
+
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv)
       s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : "") +
@@ -70,11 +72,16 @@ class EventReporter : public Reporter {
       s.ledger.count[LEDGER_FILTERED]++;
       return;
     }
+    if (enough(s)) {
+      s.ledger.count[LEDGER_FILTERED]++;
+      return;
+    }
     auto* head = static_cast<const event_head*>(data);
     const stack* frames = nullptr;
     if (with_stack_ && size >= report_.record_size + sizeof(stack))
       frames = reinterpret_cast<const stack*>(static_cast<const char*>(data) + report_.record_size);
     s.ledger.shown++;
+    enough_ = enough(s);
     if (s.config.format == OutputFormat::json)
       json(s, *head, data, frames);
     else if (s.config.format == OutputFormat::csv)
@@ -84,6 +91,10 @@ class EventReporter : public Reporter {
   }
 
  private:
+  static bool enough(const Session& s) {
+    return s.config.max_events && s.ledger.shown >= s.config.max_events;
+  }
+
   std::string titles() const {
     std::string line;
     for (auto* t : times_) line += fmt::format("{:<{}} ", t->title, t->width);
@@ -158,6 +169,7 @@ class EventReporter : public Reporter {
   StackNames callers_;
   std::optional<UserFunctions> functions_;
   bool with_stack_ = false, with_callers_ = false;
+  bool enough_ = false;  ///< as many events as --max-events asks for
 };
 
 constexpr std::uint64_t kRing = 128 << 10;

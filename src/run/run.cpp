@@ -115,7 +115,9 @@ Result<void> prepare_with(Session& s, Reporter& reporter, pid_t command, const R
   s.plan.limits.insert(s.plan.limits.end(), s.limits.begin(), s.limits.end());
   select_programs(s.plan, s.object.get(), own_programs(s));
   configure_targets(s);
-  return {};
+  if (!s.tool.compile) return {};
+  if (auto r = s.tool.compile(s); !r) return r;
+  return check_pads(s.pads);
 }
 
 Result<void> load_with_names(Session& s) {

@@ -30,7 +30,8 @@ std::string safe(std::string_view text) {
 
 void print_error(std::string_view program, const Error& error) {
   auto what = fmt::format("{}: {}", program, error.what);
-  if (!error.why.empty()) what += ": " + error.why;
+  // A place in the command line has lines of its own.
+  if (!error.why.empty()) what += (error.why.starts_with('\n') ? "" : ": ") + error.why;
   auto text = painted(STDERR_FILENO, Paint::error, safe(what));
   if (!error.hint.empty()) text += safe(fmt::format("{}: hint: {}", program, error.hint));
   fputs(text.c_str(), stderr);

@@ -25,6 +25,7 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"stacks_guessed", "shown with frames inferred from frame pointers", false},
     {"overwritten", "overwritten before the dump (raise --size)", false},
     {"missed", "missed: BPF program already running on that CPU (recursion)"},
+    {"unjudged", "not judged: a filter expression read memory that was not accessible"},
 };
 
 }  // namespace

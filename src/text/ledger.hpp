@@ -18,7 +18,8 @@ struct Ledger {
 
   std::uint64_t seen() const {
     return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
-           count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED];
+           count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED] +
+           count[LEDGER_UNJUDGED];
   }
   /// A user stack is shown this many times; `cut`: why it ends too early, empty: it does not;
   /// `guessed`: frames of it that only a frame pointer led to.

@@ -99,6 +99,7 @@ struct State {
   Held registers[11];
   std::map<std::int64_t, Held> stack;   ///< by distance from the frame's end
   std::size_t size = 0;                 ///< of the record; 0: there is none
+  bool open = false;                    ///< the loader says how long it is
   Bytes written;                        ///< of the record
   std::map<std::int64_t, bool> chosen;  ///< options that the way depends on: not 0?
 };
@@ -251,16 +252,25 @@ class RecordAudit {
       forget_record(s);
       reserved_.insert(at);
       auto& size = r[BPF_REG_2];
-      if (size.kind != Held::number || size.value <= 0 ||
-          size.value > static_cast<std::int64_t>(kMostBytes))
+      // As long as the loader says: what lies behind the part that is known here is written by
+      // instructions that the loader makes (tests/unit/expression).
+      s.open = size.kind == Held::option;
+      if (s.open) {
+        s.size = kMostBytes;
+        r[BPF_REG_0] = {};
+      } else if (size.kind != Held::number || size.value <= 0 ||
+                 size.value > static_cast<std::int64_t>(kMostBytes))
         return blame(at, "the size of a record is not known");
-      s.size = static_cast<std::size_t>(size.value);
+      if (!s.open) s.size = static_cast<std::size_t>(size.value);
     } else if (i.imm == BPF_FUNC_ringbuf_submit) {
       submitted_.insert(at);
       if (r[BPF_REG_1].kind != Held::record || r[BPF_REG_1].value)
         return blame(at, "not known what is submitted");
       std::string holes;
-      for (std::size_t b = 0; b < s.size; b++)
+      std::size_t end = s.size;
+      while (s.open && end > 0 && !s.written[end - 1]) end--;
+      if (end == 0) blame(at, "nothing is written into the record");
+      for (std::size_t b = 0; b < end; b++)
         if (!s.written[b]) holes += " " + std::to_string(b);
       if (!holes.empty())
         blame(at, "of " + std::to_string(s.size) + " bytes nothing has written" + holes);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <set>
 #include <sstream>
 #include <string>
@@ -296,7 +297,7 @@ TEST(PeersCommandLines, AreTakenOrRefusedAsListed) {
     std::string tool;
     words >> tool;
     Words arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
+    for (std::string word; words >> std::quoted(word, '\'');) arguments.push_back(word);
     bool machine = arrow != line.npos && line[arrow + 1] == '~';
     if (arrow == line.npos || (machine && parse(tool, arguments)))
       accepted(tool, arguments);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* trace: calls of functions, tracepoints and USDT probes, with what the command line asks of them.
+ */
+#define STACK_OF_TASK
+#include "lib/stack.bpf.h"
+#include "lib/expression.bpf.h"
+#include "lib/user_code.bpf.h"
+#include "general/trace.h"
+
+OPT_OR(__u32, values_at, sizeof(struct trace_event));
+OPT_OR(__u64, record_bytes, sizeof(struct trace_event) + sizeof(struct expression_out));
+OPT(bool, names_code); /* a message has %U */
+
+inline_ int show(void *ctx, struct expression_in *in)
+{
+	u64 user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
+	struct expression_out *out;
+	struct trace_event *e;
+
+	e = emit_room(record_bytes, sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->user_stack = user_stack;
+	e->target = in->target;
+	e->cpu = in->cpu;
+	e->values_at = values_at;
+	identify_current(&e->who);
+	if (names_code)
+		describe_code(&e->code, 0);
+	if (stack_on) {
+		struct stack *s = (struct stack *)(e + 1);
+
+		__builtin_memset(s, 0, 8 /* what comes before the frames */);
+		emit_stack(ctx, s);
+	}
+	out = (struct expression_out *)((char *)e + values_at);
+	__builtin_memset(out, 0, sizeof(*out));
+	expression_values(in, out);
+	if (out->cut)
+		count(LEDGER_TRUNCATED);
+	if (names_code)
+		emit_end_now(e);
+	else
+		emit_end(e);
+	return 0;
+}
+
+ON_PLACES(show)

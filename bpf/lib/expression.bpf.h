@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Expressions of the command line. The loader writes the instructions that it has made of them into
+ * two functions, before the program is loaded (src/program/pads.cpp).
+ */
+#ifndef CORETAP_EXPRESSION_BPF_H
+#define CORETAP_EXPRESSION_BPF_H
+
+#include "lib/expression.h"
+#include "lib/filter.bpf.h"
+#include "lib/program.bpf.h"
+#include "lib/stopped.bpf.h"
+#include "lib/syscall.bpf.h"
+#include "lib/target.bpf.h"
+
+OPT(__u64, expression_uses);
+OPT(bool, expression_filters); /* is there one? */
+
+/* What is not used of the room the verifier takes out. */
+#define EXPRESSION_PAD(which, in, out)                                                  \
+	({                                                                              \
+		register u64 in_ asm("r6") = (u64)(in);                                 \
+		register u64 out_ asm("r7") = (u64)(out);                               \
+		register u64 result_ asm("r0");                                         \
+                                                                                        \
+		asm volatile("r0 = %[mark]; r0 = %[pad]; .rept %[room]; goto +0; .endr" \
+			     : "=r"(result_), "+r"(in_), "+r"(out_)                     \
+			     : [mark] "i"(EXPRESSION_MARK), [pad] "i"(which),           \
+			       [room] "i"(EXPRESSION_ROOM)                              \
+			     : "r1", "r2", "r3", "r4", "r5", "r8", "r9", "memory");     \
+		result_;                                                                \
+	})
+
+/* Functions of their own: the instructions have a stack to themselves. */
+static __attribute__((noinline)) u64 expression_filter(struct expression_in *in, u64 id)
+{
+	return EXPRESSION_PAD(EXPRESSION_FILTER, in, id);
+}
+
+static __attribute__((noinline)) u64 expression_values(struct expression_in *in,
+						       struct expression_out *out)
+{
+	return EXPRESSION_PAD(EXPRESSION_OUTPUT, in, out);
+}
+
+/* An address, as a number with which the instructions may calculate. */
+inline_ u64 expression_address(void *p)
+{
+	u64 address = (u64)p;
+
+	bpf_probe_read_kernel(&address, sizeof(address), &address);
+	return address;
+}
+
+/* What is the same at all places. */
+inline_ void expression_inputs(struct expression_in *in, void *ctx, u64 id)
+{
+	in->target = id;
+	in->cpu = bpf_get_smp_processor_id();
+	if (expression_uses & EXPRESSION_USES_CONTEXT)
+		in->context = expression_address(ctx);
+	if (expression_uses & EXPRESSION_USES_TASK)
+		in->task = bpf_get_current_task();
+	if (expression_uses & EXPRESSION_USES_IDS) {
+		in->pid = current_tgid();
+		in->tid = current_tid();
+	}
+	if (expression_uses & EXPRESSION_USES_USER) {
+		u64 ids = bpf_get_current_uid_gid();
+
+		in->uid = (u32)ids;
+		in->gid = ids >> 32;
+	}
+	if (expression_uses & EXPRESSION_USES_COMM)
+		bpf_get_current_comm(in->comm, sizeof(in->comm));
+}
+
+/* Does the place count? False: it is counted why not. */
+inline_ bool expression_wanted(struct expression_in *in)
+{
+	u64 verdict;
+
+	if (!expression_filters)
+		return true;
+	verdict = expression_filter(in, in->target);
+	if (verdict == EXPRESSION_YES)
+		return true;
+	count(verdict == EXPRESSION_FAULT ? LEDGER_UNJUDGED : LEDGER_FILTERED);
+	return false;
+}
+
+/*
+ * The programs at what the words of the command line name (target.bpf.h); the hook is
+ * traced_by_word(). What runs is body(ctx, in).
+ */
+#define ON_PLACES(body)                                                                          \
+	inline_ int at_place(void *ctx, struct expression_in *in, u64 id)                        \
+	{                                                                                        \
+		if (id >= target_count || tracing_stopped || !keep_current())                    \
+			return 0;                                                                \
+		expression_inputs(in, ctx, id);                                                  \
+		return expression_wanted(in) ? body(ctx, in) : 0;                                \
+	}                                                                                        \
+	inline_ int at_function(struct pt_regs *ctx, u64 id)                                     \
+	{                                                                                        \
+		struct expression_in in = {};                                                    \
+                                                                                                 \
+		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                                 \
+			call_registers(ctx, in.arguments);                                       \
+		return at_place(ctx, &in, id);                                                   \
+	}                                                                                        \
+	inline_ int at_return(struct pt_regs *ctx, u64 id)                                       \
+	{                                                                                        \
+		struct expression_in in = {};                                                    \
+                                                                                                 \
+		in.result = PT_REGS_RC(ctx);                                                     \
+		return at_place(ctx, &in, id);                                                   \
+	}                                                                                        \
+	inline_ int at_event(void *ctx, u64 id)                                                  \
+	{                                                                                        \
+		struct expression_in in = {};                                                    \
+                                                                                                 \
+		return at_place(ctx, &in, id);                                                   \
+	}                                                                                        \
+	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                              \
+	{                                                                                        \
+		return at_function(ctx, target_id(ctx, TARGET_KERNEL));                          \
+	}                                                                                        \
+	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)                \
+	{                                                                                        \
+		return at_return(ctx, target_id(ctx, TARGET_KERNEL));                            \
+	}                                                                                        \
+	ON_USER_FUNCTION("target/user", target_user,                                             \
+			 at_function(ctx, target_id(ctx, TARGET_USER)))                          \
+	ON_USER_FUNCTION("target/user.return", target_user_return,                               \
+			 at_return(ctx, target_id(ctx, TARGET_USER)))                            \
+	ON_USER_FUNCTION("target/usdt", target_usdt, at_event(ctx, target_id(ctx, TARGET_USER))) \
+	SEC("target/event") int target_event(void *ctx)                                          \
+	{                                                                                        \
+		return at_event(ctx, target_id(ctx, TARGET_EVENT));                              \
+	}                                                                                        \
+	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                                   \
+	{                                                                                        \
+		struct pt_regs *regs = (void *)ctx[0];                                           \
+		struct expression_in in = {};                                                    \
+                                                                                                 \
+		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                                 \
+			call_arguments(regs, false, in.arguments);                               \
+		return at_place(ctx, &in, target_call(target_entries, (s32)ctx[1], regs));       \
+	}                                                                                        \
+	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                                     \
+	{                                                                                        \
+		struct pt_regs *regs = (void *)ctx[0];                                           \
+		struct expression_in in = { .result = ctx[1] };                                  \
+                                                                                                 \
+		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                                 \
+			call_arguments(regs, false, in.arguments);                               \
+		return at_place(ctx, &in, target_call(target_ends, call_number(regs), regs));    \
+	}
+
+#endif

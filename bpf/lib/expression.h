@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What compiled expressions (src/expression) read and write. */
+#ifndef CORETAP_EXPRESSION_H
+#define CORETAP_EXPRESSION_H
+
+#include "lib/shared.h"
+
+/* What a place hands over. Which members are filled in is the loader's wish (expression_uses). */
+struct expression_in {
+	__u64 arguments[6]; /* of a function or system call */
+	__u64 result;       /* of one that returns */
+	__u64 context;      /* address of the tracepoint's record, or of the registers */
+	__u64 target;
+	__u64 pid; /* of the process */
+	__u64 tid;
+	__u64 uid;
+	__u64 gid;
+	__u64 cpu;
+	__u64 task;
+	__u64 latency;
+	char comm[COMM_LEN];
+};
+
+/* Members that cost something to find out. */
+enum expression_use {
+	EXPRESSION_USES_ARGUMENTS = 1,
+	EXPRESSION_USES_IDS = 2,  /* pid, tid */
+	EXPRESSION_USES_USER = 4, /* uid, gid */
+	EXPRESSION_USES_COMM = 8,
+	EXPRESSION_USES_CONTEXT = 16,
+	EXPRESSION_USES_TASK = 32,
+};
+
+#define EXPRESSION_VALUES 12
+
+/* The values of one record; text follows, at places that the loader has chosen. */
+struct expression_out {
+	__u64 faults; /* a bit for each value: what it reads is not there */
+	__u64 cut;    /* text that is longer than its room */
+	__u64 values[EXPRESSION_VALUES];
+};
+
+/* What a filter comes to. */
+enum expression_verdict {
+	EXPRESSION_NO,
+	EXPRESSION_YES,
+	EXPRESSION_FAULT, /* it reads what is not there */
+};
+
+/* Room for generated instructions, in the place of the mark and what follows it. */
+#define EXPRESSION_MARK 0x7e5c0ade
+#define EXPRESSION_ROOM 1024
+#define EXPRESSION_FILTER 1
+#define EXPRESSION_OUTPUT 2
+
+#endif

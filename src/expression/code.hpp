@@ -1,0 +1,56 @@
+// A list of BPF instructions as it grows.
+#pragma once
+#include <linux/bpf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace coretap::expression {
+
+class Code {
+ public:
+  using Label = std::size_t;  ///< of a jump whose target comes later
+
+  void move(int to, int from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from); }
+  void set(int to, std::int64_t value);
+  void calculate(int operation, int to, int from) { add(BPF_ALU64 | operation | BPF_X, to, from); }
+  void calculate_by(int operation, int to, std::int32_t value) {
+    add(BPF_ALU64 | operation | BPF_K, to, 0, 0, value);
+  }
+  void negate(int reg) { add(BPF_ALU64 | BPF_NEG, reg); }
+  void cut_to_32_bits(int reg) { add(BPF_ALU | BPF_MOV | BPF_X, reg, reg); }
+  /// `bytes` zero-extended from the address in `from`.
+  void load(std::uint32_t bytes, int to, int from, int offset) {
+    add(BPF_LDX | BPF_MEM | size(bytes), to, from, offset);
+  }
+  void store(int to, int offset, int from) { add(BPF_STX | BPF_MEM | BPF_DW, to, from, offset); }
+  void store_zero(int to, int offset) { add(BPF_ST | BPF_MEM | BPF_DW, to, 0, offset); }
+  void call(int helper) { add(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
+
+  Label jump() { return jump_to(BPF_JA, 0, 0, false, 0); }
+  /// If register `a` compares so with register `b`.
+  Label jump_if(int comparison, int a, int b) { return jump_to(comparison, a, b, true, 0); }
+  Label jump_if_value(int comparison, int a, std::int32_t value) {
+    return jump_to(comparison, a, 0, false, value);
+  }
+  /// Such a jump leads to what comes next.
+  void here(Label label);
+
+  const std::vector<bpf_insn>& instructions() const { return all_; }
+  void append(const Code& other) { all_.insert(all_.end(), other.all_.begin(), other.all_.end()); }
+  /// False: a jump is longer than an instruction can say.
+  bool well_formed() const { return !too_far_; }
+
+ private:
+  static int size(std::uint32_t bytes) {
+    return bytes == 1 ? BPF_B : bytes == 2 ? BPF_H : bytes == 4 ? BPF_W : BPF_DW;
+  }
+  Label jump_to(int comparison, int a, int b, bool by_register, std::int32_t value);
+  void add(int code, int to, int from = 0, int offset = 0, std::int32_t value = 0);
+
+  std::vector<bpf_insn> all_;
+  bool too_far_ = false;
+};
+
+}  // namespace coretap::expression

@@ -1,0 +1,58 @@
+// Formats of messages: printf's conversions of integers, characters and text, and %K, %U (a
+// function of the kernel, of the process), %I (an IP address), %E (an errno).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "expression/compile.hpp"
+
+namespace coretap::expression {
+
+struct Conversion {
+  std::string before;  ///< plain text in front of it
+  char kind = 'd';     ///< d u x X o c s p K U I E
+  bool left = false, sign = false, blank = false, alternate = false, zeros = false;
+  std::size_t width = 0;
+  int precision = -1;  ///< -1: none
+  int bytes = 0;       ///< by its length modifier; 0: it has none
+
+  Wanted wanted() const {
+    return kind == 's' ? Wanted::text : kind == 'I' ? Wanted::address : Wanted::number;
+  }
+};
+
+struct MessageFormat {
+  std::vector<Conversion> conversions;
+  std::string rest;  ///< behind the last one
+};
+/// `text` is the whole command-line word, in which the format starts at `at`, for errors.
+Result<MessageFormat> parse_format(const std::string& format, std::string_view text,
+                                   std::size_t at);
+
+/// One value of a record.
+struct Shown {
+  std::uint64_t number = 0;
+  std::string text = {};  ///< of Output::text and Output::bytes
+  bool fault = false;     ///< "(fault)"
+  bool cut = false;       ///< "..." follows
+};
+
+/// Names of addresses.
+using NameAddress = std::function<std::string(std::uint64_t address)>;
+struct Namers {
+  NameAddress kernel = {}, user = {};
+};
+
+/// One value as its conversion says.
+std::string show(const Conversion& conversion, const Output& output, const Shown& value,
+                 const Namers& namers);
+/// The message; `each` gets the values in words, without widths.
+std::string render(const MessageFormat& format, const std::vector<Output>& outputs,
+                   const std::vector<Shown>& values, const Namers& namers);
+
+}  // namespace coretap::expression

@@ -1,0 +1,93 @@
+// The syntax of expressions: that of C without assignments, calls and floating point, with names
+// such as $pid, and comparisons of text. An error shows its place by a caret.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+
+namespace coretap::expression {
+
+struct Node;
+using NodePtr = std::unique_ptr<Node>;
+
+struct Node {
+  enum Kind {
+    number,
+    literal,      ///< "..." in a comparison
+    name,         ///< also with a leading $
+    member,       ///< .text of operands[0]; `through`: ->
+    element,      ///< operands[0][operands[1]]
+    unary,        ///< one of - + ~ ! * &
+    binary,       ///< text is the operator
+    conditional,  ///< ?:
+    cast,         ///< (text) operands[0], with `stars`
+    size_of,      ///< of operands[0], or of the type text with `stars`
+    call,         ///< text(operands...)
+  } kind = number;
+  std::size_t at = 0;  ///< where it stands in the whole text
+  std::string text = {};
+  std::uint64_t value = 0;
+  bool is_unsigned = false;  ///< of a number
+  bool is_long = false;
+  bool through = false;
+  bool user = false;  ///< marked @user: an address of the process
+  int stars = 0;
+  std::vector<NodePtr> operands = {};
+};
+
+/// An error at a place of the text, which is shown with a caret under it.
+Error error_at(std::string_view text, std::size_t at, std::string what, std::string hint = {});
+
+/// Could a type's name start with this word?
+using IsType = std::function<bool(std::string_view word)>;
+
+/// Reads expressions of one text one after another.
+class Parser {
+ public:
+  Parser(std::string_view text, std::size_t at, IsType is_type)
+      : text_(text), at_(at), is_type_(std::move(is_type)) {}
+
+  /// One expression; what follows it stays.
+  Result<NodePtr> expression();
+  /// The next character behind blanks; 0: the end.
+  char peek();
+  /// Takes this character if it is the next one.
+  bool take(char c);
+  /// A text in double quotes, with C's escapes undone.
+  Result<std::string> quoted();
+  std::size_t at() const { return at_; }
+  Error wrong(std::size_t at, std::string what, std::string hint = {}) const {
+    return error_at(text_, at, std::move(what), std::move(hint));
+  }
+
+ private:
+  Result<NodePtr> conditional();
+  Result<NodePtr> binary(int least);
+  Result<NodePtr> unary();
+  Result<NodePtr> postfix();
+  Result<NodePtr> primary();
+  Result<NodePtr> number();
+  Result<NodePtr> character();
+  Result<NodePtr> size_of(std::size_t start);
+  Result<NodePtr> call(std::string name, std::size_t start);
+  bool type_is_next();
+  /// "struct file **": the words and the stars.
+  void type_name(std::string& words, int& stars);
+  std::string_view word();
+  std::string_view look_at_word();
+  /// The operator that is next, of two operands; empty: none.
+  std::string_view next_operator();
+
+  std::string_view text_;
+  std::size_t at_;
+  IsType is_type_;
+  int depth_ = 0;
+};
+
+}  // namespace coretap::expression

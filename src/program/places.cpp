@@ -1,0 +1,320 @@
+#include "program/places.hpp"
+
+#include <asm/ptrace.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernel/kernel.hpp"
+#include "lib/expression.h"
+#include "symbols/usdt.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+using expression::Code;
+using expression::Scope;
+
+constexpr std::string_view kAtReturn =
+    "arguments are known where a function is entered; of a system call at its return, too";
+constexpr std::string_view kAtEntry = "a result is known at returns: r:LIBRARY:FUNCTION";
+
+void no_arguments(Scope& scope, std::string_view why) {
+  for (int i = 1; i <= 6; i++) scope.missing[fmt::format("arg{}", i)] = why;
+}
+
+void add_result(Scope& scope, expression::TypePtr type) {
+  if (!type || type->kind == expression::Type::nothing || type->kind == expression::Type::record)
+    type = expression::integer_type(8, true);
+  scope.names["retval"] = scope.names["$retval"] = {
+      std::move(type), static_cast<std::uint32_t>(offsetof(expression_in, result)), false, 0};
+}
+
+/// A tracepoint's record, by the name that bcc has for it.
+Result<void> add_record(Scope& scope, std::string_view category, std::string_view name,
+                        const expression::Types& types, bool inputs) {
+  auto format = tracepoint_file(category, name, "format");
+  if (!format) {
+    if (inputs) return {};  // the arguments by their numbers are there
+    return format.error();
+  }
+  expression::Type record{expression::Type::record, fmt::format("t:{}:{}", category, name)};
+  record.members = expression::format_members(
+      *format, types,
+      inputs ? std::optional(static_cast<std::uint32_t>(offsetof(expression_in, arguments)))
+             : std::nullopt);
+  if (inputs)
+    for (auto& word : record.members->names())
+      if (auto member = record.members->find(word);
+          member && member->place == expression::Member::input)
+        scope.names[word] = {member->type, member->bit, false, EXPRESSION_USES_ARGUMENTS};
+  scope.names["args"] = {
+      expression::pointer_to(std::make_shared<const expression::Type>(std::move(record))),
+      static_cast<std::uint32_t>(offsetof(expression_in, context)), false, EXPRESSION_USES_CONTEXT};
+  return {};
+}
+
+/// Where a register of the process lies among those that the kernel has kept; none: it is not
+/// known.
+std::optional<std::size_t> place_of_register(std::string_view name) {
+#if defined(__x86_64__)
+  struct Register {
+    std::array<std::string_view, 4> names;
+    std::size_t at;
+  };
+  static constexpr Register kRegisters[] = {
+      {{"rip", "eip", "", ""}, offsetof(pt_regs, rip)},
+      {{"rax", "eax", "ax", "al"}, offsetof(pt_regs, rax)},
+      {{"rbx", "ebx", "bx", "bl"}, offsetof(pt_regs, rbx)},
+      {{"rcx", "ecx", "cx", "cl"}, offsetof(pt_regs, rcx)},
+      {{"rdx", "edx", "dx", "dl"}, offsetof(pt_regs, rdx)},
+      {{"rsi", "esi", "si", "sil"}, offsetof(pt_regs, rsi)},
+      {{"rdi", "edi", "di", "dil"}, offsetof(pt_regs, rdi)},
+      {{"rbp", "ebp", "bp", "bpl"}, offsetof(pt_regs, rbp)},
+      {{"rsp", "esp", "sp", "spl"}, offsetof(pt_regs, rsp)},
+      {{"r8", "r8d", "r8w", "r8b"}, offsetof(pt_regs, r8)},
+      {{"r9", "r9d", "r9w", "r9b"}, offsetof(pt_regs, r9)},
+      {{"r10", "r10d", "r10w", "r10b"}, offsetof(pt_regs, r10)},
+      {{"r11", "r11d", "r11w", "r11b"}, offsetof(pt_regs, r11)},
+      {{"r12", "r12d", "r12w", "r12b"}, offsetof(pt_regs, r12)},
+      {{"r13", "r13d", "r13w", "r13b"}, offsetof(pt_regs, r13)},
+      {{"r14", "r14d", "r14w", "r14b"}, offsetof(pt_regs, r14)},
+      {{"r15", "r15d", "r15w", "r15b"}, offsetof(pt_regs, r15)},
+  };
+  for (auto& r : kRegisters)
+    for (auto word : r.names)
+      if (!word.empty() && word == name) return r.at;
+  return {};
+#else
+  if (name == "sp") return offsetof(user_pt_regs, sp);
+  if (name.size() < 2 || (name[0] != 'x' && name[0] != 'w')) return {};
+  std::size_t number = 0;
+  for (char c : name.substr(1)) {
+    if (c < '0' || c > '9') return {};
+    number = number * 10 + static_cast<std::size_t>(c - '0');
+  }
+  if (number > 30) return {};
+  return offsetof(user_pt_regs, regs) + 8 * number;
+#endif
+}
+
+constexpr int kReadAt = -8, kSumAt = -16;
+
+/// The process' register in r0.
+bool read_register(Code& code, std::string_view name) {
+  auto at = place_of_register(name);
+  if (!at) return false;
+  code.load(8, BPF_REG_3, BPF_REG_6, offsetof(expression_in, context));
+  code.calculate_by(BPF_ADD, BPF_REG_3, static_cast<std::int32_t>(*at));
+  code.move(BPF_REG_1, BPF_REG_10);
+  code.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
+  code.set(BPF_REG_2, 8);
+  code.call(BPF_FUNC_probe_read_kernel);
+  code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
+  return true;
+}
+
+bool read_argument(Code& code, const symbols::UsdtArgument& a) {
+  using symbols::UsdtArgument;
+  if (a.floating) return false;
+  if (a.where == UsdtArgument::constant) {
+    code.set(BPF_REG_0, a.value);
+  } else if (a.where == UsdtArgument::in_register) {
+    if (!read_register(code, a.base)) return false;
+  } else {
+    code.set(BPF_REG_0, 0);
+    if (!a.index.empty()) {
+      if (!read_register(code, a.index)) return false;
+      code.calculate_by(BPF_MUL, BPF_REG_0, a.scale);
+    }
+    code.store(BPF_REG_10, kSumAt, BPF_REG_0);
+    if (!a.base.empty() && !read_register(code, a.base)) return false;
+    if (a.base.empty()) code.set(BPF_REG_0, 0);
+    code.load(8, BPF_REG_3, BPF_REG_10, kSumAt);
+    code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
+    code.set(BPF_REG_0, a.value);
+    code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
+    code.move(BPF_REG_1, BPF_REG_10);
+    code.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
+    code.set(BPF_REG_2, 8);
+    code.store_zero(BPF_REG_10, kReadAt);
+    code.set(BPF_REG_2, a.size);
+    code.call(BPF_FUNC_probe_read_user);
+    code.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
+  }
+  if (const int rest = 64 - 8 * a.size; rest > 0 && rest < 64) {
+    code.calculate_by(BPF_LSH, BPF_REG_0, rest);
+    code.calculate_by(a.is_signed ? BPF_ARSH : BPF_RSH, BPF_REG_0, rest);
+  }
+  return true;
+}
+
+/// Puts the arguments of a USDT probe where expressions look for them.
+Code usdt_arguments(const TargetPoint& place) {
+  Code code;
+  auto arguments = symbols::parse_usdt_arguments(place.arguments);
+  if (!arguments) return code;
+  for (std::size_t i = 0; i < arguments->size() && i < 6; i++)
+    if (read_argument(code, (*arguments)[i]))
+      code.store(BPF_REG_6, static_cast<int>(offsetof(expression_in, arguments) + 8 * i),
+                 BPF_REG_0);
+  return code;
+}
+
+Result<void> usdt_scope(Scope& scope, const std::vector<const TargetPoint*>& places) {
+  std::vector<expression::Parameter> parameters(6);
+  std::size_t most = 0;
+  for (auto& p : parameters) p.type = expression::integer_type(8, false);
+  for (auto* place : places) {
+    auto arguments = symbols::parse_usdt_arguments(place->arguments);
+    if (!arguments)
+      return Error{fmt::format("cannot read the arguments of {}", printable(place->symbol)),
+                   fmt::format("its note has '{}'", printable(place->arguments)),
+                   "leave out its arguments, or name its function (LIBRARY:FUNCTION)",
+                   kUnsupported};
+    most = std::max(most, arguments->size());
+    for (std::size_t i = 0; i < arguments->size() && i < 6; i++)
+      if ((*arguments)[i].is_signed) parameters[i].type = expression::integer_type(8, true);
+  }
+  add_arguments(scope, parameters);
+  for (std::size_t i = most + 1; i <= 6; i++) {
+    auto name = fmt::format("arg{}", i);
+    scope.names.erase(name);
+    scope.missing[name] = fmt::format("the probe has {} argument{}", most, most == 1 ? "" : "s");
+  }
+  for (auto& [name, variable] : scope.names)
+    if (name.starts_with("arg")) variable.uses |= EXPRESSION_USES_CONTEXT;
+  return {};
+}
+
+std::pair<std::string_view, std::string_view> split_event(std::string_view name) {
+  auto slash = name.find('/');
+  return {name.substr(0, slash), slash == name.npos ? "" : name.substr(slash + 1)};
+}
+
+}  // namespace
+
+Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
+                       const expression::Types& types,
+                       const std::vector<expression::Parameter>* signature) {
+  Scope scope{&types};
+  add_common_names(scope);
+  auto& first = *places.front();
+  const bool one = std::all_of(places.begin(), places.end(), [&](auto* p) {
+    return p->kind == first.kind && p->symbol == first.symbol;
+  });
+  std::vector<expression::Parameter> parameters;
+  if (signature) parameters = *signature;
+  auto known = [&]() -> std::optional<expression::Prototype> {
+    if (!one) return {};
+    return types.function(first.symbol);
+  };
+  switch (first.kind) {
+    case TargetPoint::kernel:
+      if (auto prototype = known(); prototype && !signature) parameters = prototype->parameters;
+      add_arguments(scope, parameters);
+      scope.missing["retval"] = kAtEntry;
+      break;
+    case TargetPoint::kernel_return: {
+      auto prototype = known();
+      add_result(scope, prototype ? prototype->result : nullptr);
+      no_arguments(scope, kAtReturn);
+      if (prototype)
+        for (auto& p : prototype->parameters) scope.missing[p.name] = kAtReturn;
+      break;
+    }
+    case TargetPoint::user:
+      scope.user = true;
+      for (auto& p : parameters) p.type = in_user_memory(p.type);
+      add_arguments(scope, parameters);
+      scope.missing["retval"] = kAtEntry;
+      break;
+    case TargetPoint::user_return:
+      scope.user = true;
+      add_result(scope, nullptr);
+      no_arguments(scope, kAtReturn);
+      break;
+    case TargetPoint::usdt:
+      scope.user = true;
+      if (auto r = usdt_scope(scope, places); !r) return r.error();
+      break;
+    case TargetPoint::tracepoint:
+    case TargetPoint::event: {
+      auto [category, name] = split_event(first.symbol);
+      if (one) {
+        if (auto r = add_record(scope, category, name, types, false); !r) return r.error();
+      } else {
+        scope.missing["args"] = "the pattern names tracepoints with several records";
+      }
+      break;
+    }
+    case TargetPoint::call_entry:
+    case TargetPoint::call_end:
+    case TargetPoint::kinds: {
+      scope.user = true;
+      add_arguments(scope, parameters);
+      if (one && !signature)
+        if (auto r = add_record(scope, "syscalls", "sys_enter_" + first.symbol, types, true); !r)
+          return r.error();
+      if (first.kind == TargetPoint::call_end) {
+        add_result(scope, nullptr);
+        scope.names["ret"] = scope.names["retval"];
+        expression::Type record{expression::Type::record, "t:syscalls:sys_exit_" + first.symbol};
+        record.members =
+            expression::format_members("\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n", types,
+                                       static_cast<std::uint32_t>(offsetof(expression_in, result)));
+        scope.names["args"] = {
+            expression::pointer_to(std::make_shared<const expression::Type>(std::move(record)))};
+      } else {
+        scope.missing["retval"] = kAtEntry;
+      }
+      break;
+    }
+  }
+  return scope;
+}
+
+Result<std::vector<bpf_insn>> PadCode::finish(std::int32_t otherwise) const {
+  std::map<std::uint32_t, const TargetPoint*> probes;  // of USDT, whose places differ
+  for (auto& p : targets_.points)
+    if (p.kind == TargetPoint::usdt) probes[p.id] = &p;
+  Code all;
+  std::vector<Code::Label> ends;
+  all.set(BPF_REG_0, otherwise);
+  all.load(8, BPF_REG_1, BPF_REG_6, offsetof(expression_in, target));
+  for (std::uint32_t id = 0; id < targets_.names.size();) {
+    auto word = targets_.words[id];
+    auto code =
+        std::find_if(codes_.begin(), codes_.end(), [&](auto& c) { return c.first == word; });
+    auto last = id;
+    if (!probes.contains(id))
+      while (last + 1 < targets_.names.size() && targets_.words[last + 1] == word) last++;
+    if (code != codes_.end()) {
+      // Targets come in their order: those below went elsewhere.
+      auto other = all.jump_if_value(BPF_JGT, BPF_REG_1, static_cast<std::int32_t>(last));
+      auto below = all.jump_if_value(BPF_JLT, BPF_REG_1, static_cast<std::int32_t>(id));
+      if (auto probe = probes.find(id); probe != probes.end())
+        all.append(usdt_arguments(*probe->second));
+      all.append(code->second);
+      ends.push_back(all.jump());
+      all.here(other);
+      all.here(below);
+    }
+    id = last + 1;
+  }
+  for (auto label : ends) all.here(label);
+  if (!all.well_formed())
+    return Error{"the expressions are too long", {}, "name fewer probes", kUsage};
+  return all.instructions();
+}
+
+}  // namespace coretap

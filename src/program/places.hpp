@@ -1,0 +1,41 @@
+// What expressions can name at the places that a hook traces (Hook::by_word), and the instructions
+// of a whole pad.
+#pragma once
+#include <linux/bpf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "expression/compile.hpp"
+#include "program/targets.hpp"
+
+namespace coretap {
+
+class Kernel;
+
+/// The names at the places of a word. `signature`: what the user says of the parameters; nullptr:
+/// what the kernel's types say, where all places are one function or system call.
+Result<expression::Scope> scope_at(const std::vector<const TargetPoint*>& places,
+                                   const expression::Types& types,
+                                   const std::vector<expression::Parameter>* signature);
+
+/// The instructions of a pad: for each target its own.
+class PadCode {
+ public:
+  /// `arguments`: does the code read arguments of a USDT probe?
+  explicit PadCode(const Targets& targets) : targets_(targets) {}
+
+  /// For all targets of this word.
+  void add(std::size_t word, expression::Code code) { codes_.emplace_back(word, std::move(code)); }
+  bool empty() const { return codes_.empty(); }
+  /// Of targets without code: `otherwise` in r0.
+  Result<std::vector<bpf_insn>> finish(std::int32_t otherwise) const;
+
+ private:
+  const Targets& targets_;
+  std::vector<std::pair<std::size_t, expression::Code>> codes_;
+};
+
+}  // namespace coretap

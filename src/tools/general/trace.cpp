@@ -1,0 +1,162 @@
+// trace: calls of functions, tracepoints and USDT probes, with values that the command line names.
+#include "general/trace.h"
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tools/general/trace/probes.hpp"
+#include "trace.skel.h"
+
+using namespace coretap;
+using Event = trace_event;
+using tracing::Held;
+
+namespace {
+
+constexpr std::string_view kDefault = "sys_execve \"%s\", arg1";
+
+std::string message(const Event& e, const FieldContext& context) {
+  return context.config ? context.config->own<Held>().probes->message(e, context) : "";
+}
+
+TextList values(const Event& e, const FieldContext& context) {
+  TextList all;
+  if (context.config) all.each = context.config->own<Held>().probes->values(e, context);
+  for (auto& each : all.each) all.line += (all.line.empty() ? "" : " ") + each;
+  return all;
+}
+
+bool has_text(const Config& config, const void* record) {
+  auto text = config.text("msg-filter");
+  return text.empty() ||
+         message(*static_cast<const Event*>(record), {&config}).find(text) != std::string::npos;
+}
+
+std::vector<Option> options() {
+  return joined(
+      {{shared::timestamp('t'), flag('T', "time", "print the time of day"),
+        flag('C', "print-cpu", "print the CPU"), shared::max_events(),
+        number('Z', "string-size", "BYTES", "read no more of a text (default: 80)",
+               Range{1, tracing::kMostText}, {}),
+        value('f', "msg-filter", "TEXT", "only messages with this in them",
+              [](Config&, std::string_view) -> Result<void> { return {}; }),
+        shared::regular_expressions('r'), shared::max_probes(), shared::debug(0),
+        shared::kernel_stack(), flag('U', "user-stack", "print the user stack of each event"),
+        value('I', "include", "HEADER",
+              "is accepted as in bcc, and not needed: types come from the kernel itself",
+              [](Config&, std::string_view) -> Result<void> { return {}; }),
+        shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(), shared::name('n'),
+        shared::cgroup()},
+       belonging_to("kernel-stack|user-stack", {shared::stack_depth()}),
+       belonging_to("user-stack",
+                    {shared::stack_storage(), shared::unwind(), shared::unwind_memory()})});
+}
+
+Positional probes() {
+  return {.metavar = "PROBE",
+          .doc = fmt::format("what to trace, which of it, and what to print: 'SPEC (FILTER) "
+                             "\"FORMAT\", VALUE, ...'; without one {}",
+                             kDefault),
+          .repeat = Positional::any_number,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            c.targets.emplace_back(text);
+            return {};
+          },
+          .complete = Complete::function,
+          .otherwise = std::string(kDefault)};
+}
+
+}  // namespace
+
+TOOL(trace) {
+  return {
+      .name = "trace",
+      .summary = "calls of functions, tracepoints and USDT probes, with chosen values",
+      .description =
+          "One line each time that a place is reached which a PROBE names, if its filter holds: "
+          "process, thread, command, the function or tracepoint, and a message made of a format "
+          "and values. The language is that of bcc's tool of this name.\n\n"
+          "A probe is SPEC, perhaps a filter in parentheses, perhaps a format in double quotes "
+          "with its values. SPEC is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION "
+          "for a library or program (c:malloc, bash:readline, /usr/bin/bash:readline), r: before "
+          "it for returns (r::vfs_read, r:c:malloc), t:CATEGORY:EVENT for a tracepoint, "
+          "u:LIBRARY:PROBE for a USDT probe, sys_NAME for a system call; * stands for any text. "
+          "Parameters may follow at once, in parentheses and without a blank, where they are not "
+          "known: 'c:open(char *path, int flags) \"%s\", path'.\n\n"
+          "Filters and values are expressions of C, without assignments. Names are arg1 to arg6 "
+          "and, of kernel functions and system calls, the parameters' own names; retval at "
+          "returns; args->FIELD of tracepoints; $pid (the thread), $tgid (the process), $uid, "
+          "$gid, $cpu, $comm, $task. Types come from the kernel: members of structs (file->"
+          "f_path.dentry->d_name.name), elements, bit fields, casts ((struct sock *)arg1), sizeof "
+          "and enumerators. Text is compared by == with a text in quotes, or by STRCMP(\"TEXT\", "
+          "VALUE), which as in bcc asks only whether VALUE starts with TEXT; STREQ asks for all "
+          "of it. @user behind a value says that it is an address of the process; of system calls "
+          "and user functions this is so without it. ntohs() and ntohl() turn bytes round.\n\n"
+          "Formats are those of printf: %d %u %x %o %c %s %p with l, ll, h and widths; %K and %U "
+          "show the function of the kernel or of the process that holds an address, %I an IPv4 or "
+          "IPv6 address, %E an errno by its name. A value that is read from memory which is not "
+          "there is shown as (fault); an event whose filter reads such memory is not shown, and "
+          "counts as not judged. A text beyond --string-size ends in three dots, and counts as "
+          "shortened.",
+      .overhead =
+          "one program per event, which runs the expressions as native code: about a tenth of a "
+          "microsecond for what a filter leaves out, a microsecond or more for what is printed; a "
+          "trap for each call of a user function",
+      .examples = {{"trace 'sys_openat \"%s\", filename'", "files that are opened"},
+                   {"trace 'sys_read (count > 20000) \"read %d bytes\", count'",
+                    "reads of more than 20,000 bytes"},
+                   {"trace 'r::sys_read (retval < 0) \"%E\", retval'", "reads that fail, and why"},
+                   {"trace 'vfs_read \"%s\", file->f_path.dentry->d_name.name'",
+                    "names of files by a function of the kernel"},
+                   {"trace 't:block:block_rq_complete (args->nr_sector > 64) \"%d sectors\", "
+                    "args->nr_sector'",
+                    "large block requests"},
+                   {"trace 'r:bash:readline \"%s\", retval'", "commands that are typed into bash"},
+                   {"trace -U -M 10 'c:malloc (arg1 > 100000) \"%d bytes\", arg1'",
+                    "ten large allocations, with their stacks"}},
+      .questions = {{"Which files does a process open?",
+                     "trace -p 1234 'sys_openat \"%s\", filename'"},
+                    {"With which arguments is a function called?",
+                     "trace 'c:setenv(char *name, char *value) \"%s=%s\", name, value'"},
+                    {"Which system calls fail, and why?",
+                     "trace 'r::sys_connect (retval < 0) \"%E\", retval'"}},
+      .differs = {{Difference::bcc,
+                   "Parameters of kernel functions and system calls have their names and types "
+                   "without a signature. A value of 64 bits is shown whole by %d where its type "
+                   "is known; argN without a type is an int there, too. Comparisons follow C's "
+                   "types, so that retval < 0 holds for errors. %E, %I, STREQ and == with a text "
+                   "are not in bcc."}},
+      .object = skeleton<trace_bpf>(),
+      .positionals = {probes()},
+      .options = options(),
+      .elsewhere = {{'b', "buffer-pages", "use --ring-size BYTES"},
+                    {'S', "", "use --include-self"},
+                    {'u', "unix-timestamp", "--json has the time of each event"},
+                    {'B', "bin_cmp", "compare bytes: ((u8 *)VALUE)[N] == 0x12"},
+                    {'s', "sym_file_list", "functions of all programs have their names"},
+                    {'a', "address", "use %p for addresses"},
+                    {'A', "aggregate", "funccount and stackcount count events"}},
+      .hooks = {traced_by_word("places", tracing::specs)},
+      .report =
+          events<Event>(
+              {who<&Event::who>(id::pid, id::tid.with(""), id::comm),
+               field<&Event::cpu>("cpu", "CPU", as::wide(as::number, -4), "CPU").with("print-cpu"),
+               field<&Event::target>("target", "FUNC", as::wide(as::target, -16),
+                                     "function, tracepoint or probe"),
+               derived<Event, message>("message", "-", as::rest, "the message of the probe"),
+               with("json", {derived<Event, values>("values", "VALUES", as::text,
+                                                    "its values, each as the format shows it")}),
+               who<&Event::who>(id::uid.with("json"), id::cgroup)},
+              "kernel-stack")
+              .with_callers<&Event::user_stack, &Event::who>("user-stack")
+              .timed({{TimeColumn::wall, "TIME", 12, "time"},
+                      {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}})
+              .with_user_functions()
+              .only(has_text),
+      .announce = "Tracing",
+      .look_up = tracing::parse_probes,
+      .compile = tracing::compile_probes,
+  };
+}

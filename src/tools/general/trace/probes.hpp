@@ -1,0 +1,55 @@
+// All words of a command line of trace: from text to code for the kernel program, and from its
+// records to messages.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/fields.hpp"
+#include "coretap/result.hpp"
+#include "general/trace.h"
+#include "tools/general/trace/probe.hpp"
+
+namespace coretap {
+class Config;
+class Names;
+struct Session;
+}  // namespace coretap
+
+namespace coretap::tracing {
+
+inline constexpr std::uint64_t kMostText = 1024;
+
+class Probes {
+ public:
+  std::string message(const trace_event& e, const FieldContext& context) const;
+  std::vector<std::string> values(const trace_event& e, const FieldContext& context) const;
+
+  std::vector<std::shared_ptr<Probe>> all;  ///< by the number of their word
+  std::vector<std::size_t> words;           ///< of the targets, by their ids
+  const Names* names = nullptr;             ///< of the session
+  std::uint32_t text_bytes = 80;
+
+ private:
+  struct Shown {
+    const Probe* probe = nullptr;
+    std::vector<expression::Shown> values = {};
+    expression::Namers namers = {};
+  };
+  Shown shown(const trace_event& e, const FieldContext& context) const;
+};
+
+/// In the configuration (Config::own); the plan may be made again, and the code with it.
+struct Held {
+  std::shared_ptr<Probes> probes = std::make_shared<Probes>();
+};
+
+/// What of the words says what to trace.
+std::vector<std::string> specs(const Config& config);
+/// For Tool::look_up and Tool::compile.
+Result<void> parse_probes(Config& config);
+Result<void> compile_probes(Session& s);
+
+}  // namespace coretap::tracing

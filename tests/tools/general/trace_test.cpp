@@ -1,0 +1,229 @@
+// trace against programs that call functions with known arguments.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "../harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+std::string probes() { return workload_path("probes"); }
+
+struct Observed {
+  Json truth;
+  Report report;
+};
+
+/// What the workload `probes` does, `calls` times, until it says its truth.
+Observed observe(const Strings& words, std::uint64_t calls = 20) {
+  require_tool("trace");
+  Workload workload("probes", {"--calls", std::to_string(calls)}, {.linger = true});
+  Strings all{"--json", "-p", workload.id()};
+  all.insert(all.end(), words.begin(), words.end());
+  Tracer tracer("trace", all);
+  workload.release();
+  auto truth = workload.truth();
+  return {truth, tracer.stop()};
+}
+
+Report of_command(const Strings& options, const Strings& command) {
+  require_tool("trace");
+  Strings words{tool_path("trace"), "--json"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), command.begin(), command.end());
+  auto ran = run(words);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  return parse_report(ran.out, ran.err);
+}
+
+bool has_kprobes() {
+  struct stat st {};
+  return ::stat("/sys/bus/event_source/devices/kprobe/type", &st) == 0;
+}
+
+Strings messages(const Report& report) {
+  Strings all;
+  for (auto& event : report.body) all.push_back(event["message"].str());
+  return all;
+}
+
+/// Each number below `calls` for which `wanted` holds, as `format` shows it.
+Strings numbers(std::uint64_t calls, bool (*wanted)(std::uint64_t), const char* format) {
+  Strings all;
+  for (std::uint64_t i = 0; i < calls; i++)
+    if (wanted(i)) {
+      char text[64];
+      snprintf(text, sizeof text, format, static_cast<unsigned>(i));
+      all.emplace_back(text);
+    }
+  return all;
+}
+
+bool any(std::uint64_t) { return true; }
+
+/// Exit status and words of a command line that is refused.
+Result refused(const std::string& probe) {
+  return run({tool_path("trace"), "--duration", "0.1", probe});
+}
+
+TOOL_TEST(Trace, ArgumentsOfUserFunctions) {
+  auto seen = observe({probes() + ":counted_each \"call %d of %s\", arg1, $comm"});
+  EXPECT_EQ(messages(seen.report), numbers(20, any, "call %u of probes"));
+  for (auto& event : seen.report.body) {
+    EXPECT_EQ(event["target"].str(), "counted_each");
+    EXPECT_EQ(event["values"].strings().size(), 2U);
+  }
+  EXPECT_EQ(seen.report.lost("filtered"), 0U);
+}
+
+TOOL_TEST(Trace, FiltersDecideInTheKernel) {
+  auto seen =
+      observe({probes() + ":counted_each(unsigned long n) (n % 3 == 1 && n > 4) \"%#lx\", n"});
+  EXPECT_EQ(messages(seen.report),
+            numbers(
+                20, [](std::uint64_t i) { return i % 3 == 1 && i > 4; }, "%#x"));
+  EXPECT_EQ(seen.report.lost("filtered"), 20 - seen.report.body.size());
+}
+
+TOOL_TEST(Trace, ArgumentsOfUsdtProbes) {
+  auto seen = observe({"u:" + probes() + ":plain (arg1 >= 15) \"%d\", arg1",
+                       "u:" + probes() + ":gated \"gated %d\", arg1"});
+  Strings plain, gated;
+  for (auto& text : messages(seen.report))
+    (text.starts_with("gated") ? gated : plain).push_back(text);
+  EXPECT_EQ(plain, numbers(
+                       20, [](std::uint64_t i) { return i >= 15; }, "%u"));
+  EXPECT_EQ(gated.size(), seen.truth["gated"].u64());
+  EXPECT_EQ(gated, numbers(20, any, "gated %u"));
+}
+
+TOOL_TEST(Trace, SystemCallsAndTheirResults) {
+  auto seen = observe({"r::sys_getppid \"%d\", retval"});
+  ASSERT_EQ(seen.report.body.size(), seen.truth["calls"].u64());
+  for (auto& text : messages(seen.report)) EXPECT_EQ(text, std::to_string(getpid()));
+}
+
+TOOL_TEST(Trace, TextOfTheProcess) {
+  auto report = of_command(
+      {"sys_faccessat (mode == 4) \"%s\", filename", "sys_faccessat2 (mode == 4) \"%s\", filename"},
+      {"sh", "-c", "n=/nowhere/known; test -r $n; true"});
+  auto all = messages(report);
+  EXPECT_TRUE(std::count(all.begin(), all.end(), "/nowhere/known") == 1) << report.err;
+}
+
+TOOL_TEST(Trace, RecordsOfTracepoints) {
+  auto report =
+      of_command({"t:sched:sched_process_exec \"%s %d\", args->filename, args->pid == $pid"},
+                 {"sh", "-c", "/bin/true; exec /bin/echo >/dev/null"});
+  std::set<std::string> seen;
+  for (auto& text : messages(report)) seen.insert(text);
+  EXPECT_TRUE(seen.contains("/bin/true 1")) << report.err;
+  EXPECT_TRUE(seen.contains("/bin/echo 1")) << report.err;
+}
+
+TOOL_TEST(Trace, MemoryThatIsNotThere) {
+  auto seen = observe({probes() + ":counted_each \"%d %s\", *(int *)arg1, (char *)arg1"}, 3);
+  EXPECT_EQ(messages(seen.report),
+            (Strings{"(fault) (fault)", "(fault) (fault)", "(fault) (fault)"}));
+  seen = observe({probes() + ":counted_each (*(int *)arg1 == 0)"}, 3);
+  EXPECT_TRUE(seen.report.body.empty());
+  EXPECT_EQ(seen.report.lost("unjudged"), 3U);
+}
+
+TOOL_TEST(Trace, LongTextIsCut) {
+  auto report = of_command({"-Z", "8", "sys_execve \"%s\", filename",
+                            "t:sched:sched_process_exec \"%s\", args->filename"},
+                           {"sh", "-c", "exec /usr/bin/env true >/dev/null"});
+  auto all = messages(report);
+  EXPECT_GE(std::count(all.begin(), all.end(), "/usr/bin..."), 1) << report.err;
+  EXPECT_GE(report.lost("truncated"), 1U);
+}
+
+// What two words name is two lines.
+TOOL_TEST(Trace, SeveralProbes) {
+  auto seen = observe({probes() + ":counted_each \"a %d\", arg1",
+                       probes() + ":counted_e* (arg1 == 2) \"b %d\", arg1"},
+                      4);
+  auto all = messages(seen.report);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, (Strings{"a 0", "a 1", "a 2", "a 3", "b 2", "b 2"}));
+}
+
+TOOL_TEST(Trace, KernelFunctions) {
+  if (!has_kprobes()) GTEST_SKIP() << "no kprobes on this kernel: guests have them";
+  auto report =
+      of_command({"vfs_read (STREQ(\"hostname\", file->f_path.dentry->d_name.name)) \"%s %d %d\", "
+                  "file->f_path.dentry->d_name.name, count > 0, $task->pid == $pid",
+                  "r::vfs_read (retval < 0) \"%E\", retval"},
+                 {"sh", "-c", "cat /etc/hostname >/dev/null; cat / 2>/dev/null; true"});
+  auto all = messages(report);
+  EXPECT_GE(std::count(all.begin(), all.end(), "hostname 1 1"), 1) << report.err;
+  EXPECT_GE(std::count(all.begin(), all.end(), "EISDIR"), 1) << report.err;
+}
+
+TOOL_TEST(Trace, EndsAfterSomeEvents) {
+  require_tool("trace");
+  Workload workload("probes", {"--calls", "1000"}, {.linger = true});
+  Tracer tracer("trace", {"--json", "-M", "3", "-p", workload.id(), probes() + ":counted_each"});
+  workload.release();
+  auto report = tracer.finish();
+  EXPECT_EQ(report.body.size(), 3U);
+}
+
+TOOL_TEST(Trace, MessagesAreFiltered) {
+  auto seen = observe({"-f", "1", probes() + ":counted_each \"%d\", arg1"}, 12);
+  EXPECT_EQ(messages(seen.report), (Strings{"1", "10", "11"}));
+}
+
+TOOL_TEST(Trace, Columns) {
+  require_tool("trace");
+  EXPECT_EQ(header_of("trace", {}), (Strings{"PID", "TID", "COMM", "FUNC", "-"}));
+  EXPECT_EQ(header_of("trace", {"-T", "-C"}),
+            (Strings{"TIME", "PID", "TID", "COMM", "CPU", "FUNC", "-"}));
+}
+
+TOOL_TEST(Trace, ErrorsShowTheirPlace) {
+  require_tool("trace");
+  struct Case {
+    std::string probe, words;
+  };
+  for (auto& [probe, words] : std::vector<Case>{
+           {probes() + ":counted_each \"%d\"", "1 conversion"},
+           {probes() + ":counted_each (arg1 >", "an operand is missing here"},
+           {probes() + ":counted_each (arg7 == 1)", "arg7"},
+           {probes() + ":counted_each (retval == 1)", "retval is not known here"},
+           {"r:" + probes() + ":counted_each \"%d\", arg1", "arg1 is not known here"},
+           {probes() + ":counted_each \"%q\", arg1", "conversion"},
+           {probes() + ":counted_each \"%s\", (int)arg1", "this is a number"},
+           {"t:sched:sched_switch \"%d\", args->prev_pdi", "prev_pid"},
+           {probes() + ":counted_eahc \"%d\", arg1", "counted_each"},
+           {probes() + ":counted_each \"%d\", ((struct task_strutc *)arg1)->pid", "task_struct"}}) {
+    auto result = refused(probe);
+    EXPECT_EQ(result.status, 2) << probe << "\n" << result.err;
+    EXPECT_TRUE(contains(result.err, words)) << probe << "\n" << result.err;
+  }
+}
+
+const DeclareTests declared{{
+    .name = "trace",
+    .reports = {{ReportKind::events}},
+    .events = {{"sys_getppid"}, {"probes", "--calls", "5"}},
+    .stress = {.workload = "probes",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--calls", std::to_string(n)};
+               },
+               .events = 100000,
+               .options = {"sys_getppid \"%d\", $pid"},
+               .shown = stress::one,
+               .truth = stress::says("calls"),
+               .tiny = {"--ring-size", "4096"}},
+    .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}},
+}};
+
+}  // namespace
+}  // namespace coretap::tooltest

@@ -1,0 +1,478 @@
+// Expressions as the kernel runs them, against C's rules and against what this process knows.
+#include "expression/compile.hpp"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "run_code.hpp"
+
+namespace coretap::expression {
+namespace {
+
+#define NEEDS_ROOT \
+  if (!can_run_code()) GTEST_SKIP() << "programs are loaded by root"
+
+const Btf& kernel_types() {
+  static Btf btf;
+  static const bool open = btf.open();
+  EXPECT_TRUE(open);
+  return btf;
+}
+
+const Types& types() {
+  static const Types all(&kernel_types());
+  return all;
+}
+
+Scope usual_scope() {
+  Scope scope{&types()};
+  add_common_names(scope);
+  add_arguments(scope, {});
+  return scope;
+}
+
+struct Ran {
+  std::uint64_t value = 0;
+  bool fault = false;
+  std::string error;  ///< what the compiler says
+};
+
+Ran run(const std::string& text, const expression_in& in = {}, const Scope* scope = nullptr) {
+  auto usual = usual_scope();
+  if (!scope) scope = &usual;
+  Parser parser(text, 0, [&](std::string_view word) { return types().starts_type(word); });
+  auto node = parser.expression();
+  if (!node) return {0, false, node.error().what};
+  if (parser.peek()) return {0, false, "rest"};
+  Code code;
+  Compiler compiler(text, *scope, code);
+  auto type = compiler.value(**node);
+  if (!type) return {0, false, type.error().what + type.error().hint};
+  auto memory = run_code(code, in);
+  if (!memory) return {0, false, "not run"};
+  return {memory->result, memory->faulted != 0, {}};
+}
+
+// ---- arithmetic: random expressions, evaluated by the C++ compiler's own operators ----
+
+using Number = std::variant<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>;
+
+struct Expression {
+  std::string text;
+  Number value;
+  bool defined = true;  ///< by C
+};
+
+template <class T>
+constexpr int kBits = 8 * sizeof(T);
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : random_(seed) {}
+
+  Expression make(int depth) {
+    if (depth == 0 || pick(5) == 0) return leaf();
+    switch (pick(9)) {
+      case 0:
+        return unary(make(depth - 1));
+      case 1:
+        return cast(make(depth - 1));
+      case 2:
+        return choice(make(depth - 1), make(depth - 1), make(depth - 1));
+      default:
+        return binary(make(depth - 1), make(depth - 1));
+    }
+  }
+
+  expression_in in{};
+
+ private:
+  unsigned pick(unsigned n) { return static_cast<unsigned>(random_() % n); }
+
+  Expression leaf() {
+    std::uint64_t interesting[] = {
+        0,        1,     2,     7,          63,         127,        128,
+        255,      32767, 65535, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff,
+        random_()};
+    auto bits = interesting[pick(std::size(interesting))];
+    switch (pick(6)) {
+      case 0:
+        return {fmt::format("{}", bits & 0x7fffffff), static_cast<std::int32_t>(bits & 0x7fffffff)};
+      case 1:
+        return {fmt::format("{}U", bits & 0xffffffff), static_cast<std::uint32_t>(bits)};
+      case 2:
+        return {fmt::format("{}L", bits & INT64_MAX), static_cast<std::int64_t>(bits & INT64_MAX)};
+      case 3:
+        return {fmt::format("{:#x}UL", bits), bits};
+      case 4:
+        in.arguments[1] = in.arguments[1] ? in.arguments[1] : bits | 1;
+        return {"(int)arg2", static_cast<std::int32_t>(in.arguments[1])};
+      default:
+        in.arguments[2] = in.arguments[2] ? in.arguments[2] : bits | 1;
+        return {"arg3", in.arguments[2]};
+    }
+  }
+
+  Expression unary(Expression e) {
+    constexpr char kWords[] = {'-', '~', '!', '+'};
+    const char word = kWords[pick(4)];
+    e.text = fmt::format("{}({})", word, e.text);
+    e.value = std::visit(
+        [&](auto v) -> Number {
+          using T = decltype(v);
+          // Beyond int's range C says nothing; the kernel's arithmetic wraps.
+          using U = std::make_unsigned_t<T>;
+          if (word == '-') return static_cast<T>(U{0} - static_cast<U>(v));
+          if (word == '~') return static_cast<T>(~v);
+          if (word == '!') return std::int32_t{v == 0};
+          return v;
+        },
+        e.value);
+    return e;
+  }
+
+  template <class T>
+  static Number converted(const Number& from) {
+    return std::visit([](auto v) -> Number { return T(v); }, from);
+  }
+
+  Expression cast(Expression e) {
+    constexpr std::string_view kNames[] = {"int", "unsigned int",   "long", "unsigned long", "char",
+                                           "u8",  "unsigned short", "s16",  "bool"};
+    const auto which = pick(std::size(kNames));
+    e.text = fmt::format("({})({})", kNames[which], e.text);
+    switch (which) {
+      case 0:
+        e.value = converted<std::int32_t>(e.value);
+        break;
+      case 1:
+        e.value = converted<std::uint32_t>(e.value);
+        break;
+      case 2:
+        e.value = converted<std::int64_t>(e.value);
+        break;
+      case 3:
+        e.value = converted<std::uint64_t>(e.value);
+        break;
+      case 4:
+        e.value = std::visit(
+            [](auto v) -> Number { return std::int32_t{static_cast<signed char>(v)}; }, e.value);
+        break;
+      case 5:
+        e.value = std::visit(
+            [](auto v) -> Number { return std::int32_t{static_cast<std::uint8_t>(v)}; }, e.value);
+        break;
+      case 6:
+        e.value = std::visit(
+            [](auto v) -> Number { return std::int32_t{static_cast<std::uint16_t>(v)}; }, e.value);
+        break;
+      case 7:
+        e.value = std::visit(
+            [](auto v) -> Number { return std::int32_t{static_cast<std::int16_t>(v)}; }, e.value);
+        break;
+      default:
+        e.value = std::visit([](auto v) -> Number { return std::int32_t{v != 0}; }, e.value);
+        break;
+    }
+    return e;
+  }
+
+  static bool truth(const Number& n) {
+    return std::visit([](auto v) { return v != 0; }, n);
+  }
+
+  static Expression choice(const Expression& c, const Expression& a, const Expression& b) {
+    Expression e{fmt::format("(({}) ? ({}) : ({}))", c.text, a.text, b.text), a.value};
+    e.value = std::visit(
+        [&](auto x, auto y) -> Number {
+          using T = decltype(x + y);
+          return truth(c.value) ? static_cast<T>(x) : static_cast<T>(y);
+        },
+        a.value, b.value);
+    e.defined = c.defined && (truth(c.value) ? a.defined : b.defined);
+    return e;
+  }
+
+  Expression binary(const Expression& a, const Expression& b) {
+    constexpr std::string_view kWords[] = {"+",  "-", "*",  "/", "%",  "&",  "|",  "^",  "<<",
+                                           ">>", "<", "<=", ">", ">=", "==", "!=", "&&", "||"};
+    auto word = kWords[pick(std::size(kWords))];
+    Expression e{fmt::format("({}) {} ({})", a.text, word, b.text), a.value,
+                 a.defined && b.defined};
+    if (word == "&&" || word == "||") {
+      const bool first = truth(a.value);
+      const bool decided = word == "&&" ? !first : first;
+      e.defined = a.defined && (decided || b.defined);
+      e.value = std::int32_t{decided ? first : truth(b.value)};
+      return e;
+    }
+    if (word == "<<" || word == ">>") {
+      auto count = std::visit([](auto v) { return static_cast<std::uint64_t>(v); }, b.value);
+      e.value = std::visit(
+          [&](auto v) -> Number {
+            using T = decltype(v);
+            const auto by = static_cast<int>(count & (kBits<T> - 1));
+            using U = std::make_unsigned_t<T>;
+            return word == "<<" ? static_cast<T>(static_cast<U>(v) << by) : static_cast<T>(v >> by);
+          },
+          a.value);
+      return e;
+    }
+    bool by_zero = false;
+    e.value = std::visit([&](auto x, auto y) { return calculate(word, x, y, by_zero); }, a.value,
+                         b.value);
+    e.defined = e.defined && !by_zero;
+    return e;
+  }
+
+  template <class X, class Y>
+  static Number calculate(std::string_view word, X left, Y right, bool& by_zero) {
+    using T = decltype(left + right);
+    using U = std::make_unsigned_t<T>;
+    auto x = static_cast<T>(left), y = static_cast<T>(right);
+    auto ux = static_cast<U>(x), uy = static_cast<U>(y);
+    if (word == "+") return static_cast<T>(ux + uy);
+    if (word == "-") return static_cast<T>(ux - uy);
+    if (word == "*") return static_cast<T>(ux * uy);
+    if (word == "&") return static_cast<T>(x & y);
+    if (word == "|") return static_cast<T>(x | y);
+    if (word == "^") return static_cast<T>(x ^ y);
+    if (word == "<") return std::int32_t{x < y};
+    if (word == "<=") return std::int32_t{x <= y};
+    if (word == ">") return std::int32_t{x > y};
+    if (word == ">=") return std::int32_t{x >= y};
+    if (word == "==") return std::int32_t{x == y};
+    if (word == "!=") return std::int32_t{x != y};
+    by_zero = y == 0 || (std::is_signed_v<T> && y == T(-1) && x == std::numeric_limits<T>::min());
+    if (by_zero) return T{0};
+    return word == "/" ? static_cast<T>(x / y) : static_cast<T>(x % y);
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(Expressions, AreCalculatedAsInC) {
+  NEEDS_ROOT;
+  int checked = 0;
+  for (unsigned seed = 1; seed <= 1600 && !::testing::Test::HasFailure(); seed++) {
+    Random random(seed);
+    auto e = random.make(1 + static_cast<int>(seed % 5));
+    if (e.text.size() > 2000) continue;
+    auto ran = run(e.text, random.in);
+    ASSERT_EQ(ran.error, "") << e.text;
+    if (!e.defined) continue;
+    auto expected = std::visit(
+        [](auto v) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(v)); }, e.value);
+    if (std::holds_alternative<std::uint32_t>(e.value)) expected &= 0xffffffff;
+    EXPECT_EQ(ran.value, expected) << "seed " << seed << ": " << e.text;
+    EXPECT_FALSE(ran.fault) << e.text;
+    checked++;
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+TEST(Expressions, DivisionByZeroIsAFault) {
+  NEEDS_ROOT;
+  expression_in in{};
+  EXPECT_TRUE(run("7 / arg1", in).fault);
+  EXPECT_TRUE(run("7 % (int)arg1", in).fault);
+  EXPECT_FALSE(run("arg1 != 0 && 7 / arg1 > 1", in).fault) << "the right side is not asked";
+  EXPECT_EQ(run("arg1 ? 7 / arg1 : 5", in).value, 5U);
+}
+
+TEST(Expressions, ReadTheKernelsMemory) {
+  NEEDS_ROOT;
+  EXPECT_EQ(run("$task->tgid").value, static_cast<std::uint64_t>(getpid()));
+  EXPECT_EQ(run("$task->group_leader->pid == $task->tgid").value, 1U);
+  EXPECT_EQ(run("$task->real_parent->tgid").value, static_cast<std::uint64_t>(getppid()));
+  EXPECT_EQ(run("(*$task).tgid").value, static_cast<std::uint64_t>(getpid()));
+  EXPECT_EQ(run("$task->cred->uid.val").value, 0U);
+  EXPECT_EQ(run("*&$task->tgid").value, static_cast<std::uint64_t>(getpid()));
+  EXPECT_EQ(run("((struct task_struct *)(u64)$task)->tgid").value,
+            static_cast<std::uint64_t>(getpid()));
+  EXPECT_EQ(run("sizeof(struct list_head)").value, 16U);
+  EXPECT_EQ(run("sizeof $task->comm").value, 16U);
+  EXPECT_EQ(run("&$task->comm[3] - &$task->comm[0]").value, 3U);
+  EXPECT_EQ(run("TASK_COMM_LEN").value, 16U) << "an enumerator";
+}
+
+TEST(Expressions, ReadTextAndElements) {
+  NEEDS_ROOT;
+  std::string comm(16, '\0');
+  comm = "unit_tests";
+  EXPECT_EQ(run("$task->comm[0]").value, static_cast<std::uint64_t>(comm[0]));
+  expression_in in{};
+  in.arguments[0] = 2;
+  EXPECT_EQ(run("$task->comm[arg1]", in).value, static_cast<std::uint64_t>(comm[2]));
+  EXPECT_EQ(run("STRCMP(\"unit\", $task->comm)").value, 1U) << "the start decides";
+  EXPECT_EQ(run("STRCMP(\"unix\", $task->comm)").value, 0U);
+  EXPECT_EQ(run("STREQ(\"unit\", $task->comm)").value, 0U);
+  EXPECT_EQ(run("STREQ(\"unit_tests\", $task->comm)").value, 1U);
+  EXPECT_EQ(run("$task->comm == \"unit_tests\"").value, 1U);
+  EXPECT_EQ(run("\"unit_tests.\" != $task->comm").value, 1U);
+  EXPECT_EQ(run("STRNCMP(\"unix\", 3, $task->comm)").value, 1U);
+  memcpy(in.comm, "sshd", 5);
+  EXPECT_EQ(run("$comm == \"sshd\"", in).value, 1U);
+  EXPECT_EQ(run("$comm == \"ssh\"", in).value, 0U);
+  EXPECT_EQ(run("STRCMP(\"ssh\", $comm)", in).value, 1U);
+}
+
+TEST(Expressions, ReadTheProcessMemory) {
+  NEEDS_ROOT;
+  struct Inner {
+    std::int16_t numbers[4];
+  } inner{{-1, 2, -3, 4}};
+  const char* words = "hello";
+  expression_in in{};
+  in.arguments[0] = reinterpret_cast<std::uintptr_t>(&inner);
+  in.arguments[1] = reinterpret_cast<std::uintptr_t>(&words);
+  auto scope = usual_scope();
+  scope.user = true;
+  EXPECT_EQ(static_cast<std::int64_t>(run("((s16 *)arg1)[2]", in, &scope).value), -3);
+  EXPECT_EQ(run("STREQ(\"hello\", *(char **)arg2)", in, &scope).value, 1U);
+  EXPECT_EQ(static_cast<std::int64_t>(run("*(short *)arg1", in, &scope).value), -1);
+  EXPECT_EQ(static_cast<std::int64_t>(run("((s16 *)arg1@user)[0]", in).value), -1);
+  in.arguments[0] = 8;
+  EXPECT_TRUE(run("*(int *)arg1", in, &scope).fault);
+  EXPECT_TRUE(run("*(int *)arg1", in).fault);
+  EXPECT_TRUE(run("STREQ(\"x\", (char *)arg1)", in, &scope).fault);
+}
+
+// Bit fields of the kernel's own records, where the plain number beside them is known.
+TEST(Expressions, ReadBitFields) {
+  NEEDS_ROOT;
+  // 1: the running test is a normal task; it has not been reset.
+  EXPECT_EQ(run("$task->sched_reset_on_fork").value, 0U);
+  EXPECT_EQ(run("$task->in_execve").value, 0U);
+  EXPECT_EQ(run("$task->signal->is_child_subreaper").value, 0U);
+}
+
+TEST(Expressions, ArgumentsKeepTheirTypes) {
+  NEEDS_ROOT;
+  auto scope = usual_scope();
+  add_arguments(scope, {{"count", types().named("int")},
+                        {"name", pointer_to(types().named("char"))},
+                        {"flags", types().named("u8")}});
+  expression_in in{};
+  in.arguments[0] = 0xdeadbeefffffffff;  // what is above an int means nothing
+  in.arguments[2] = 0x1ff;
+  EXPECT_EQ(static_cast<std::int64_t>(run("count", in, &scope).value), -1);
+  EXPECT_EQ(run("count < 0", in, &scope).value, 1U);
+  EXPECT_EQ(run("flags", in, &scope).value, 0xffU);
+  EXPECT_EQ(run("arg1", in, &scope).value, 0xdeadbeefffffffffU);
+  EXPECT_EQ(run("ntohs(0x1234)", in, &scope).value, 0x3412U);
+  EXPECT_EQ(run("ntohl(0x12345678)", in, &scope).value, 0x78563412U);
+}
+
+TEST(Expressions, ErrorsNameTheNearest) {
+  auto scope = usual_scope();
+  EXPECT_NE(run("$pdi", {}, &scope).error.find("$pid"), std::string::npos);
+  EXPECT_NE(run("$task->tgdi", {}, &scope).error.find("tgid"), std::string::npos);
+  EXPECT_NE(run("((struct task_strut *)arg1)->pid", {}, &scope).error.find("task_struct"),
+            std::string::npos);
+  EXPECT_NE(run("$task.tgid", {}, &scope).error.find("->"), std::string::npos);
+  EXPECT_NE(run("$task->comm[16]", {}, &scope).error.find("16 elements"), std::string::npos);
+  EXPECT_NE(run("arg1->x", {}, &scope).error, "");
+  EXPECT_NE(run("$task->cred->uid", {}, &scope).error.find("struct"), std::string::npos);
+  EXPECT_NE(run("STRCMP(1, $comm)", {}, &scope).error, "");
+  EXPECT_NE(run("\"text\"", {}, &scope).error, "");
+  EXPECT_NE(run("STRCP(\"a\", $comm)", {}, &scope).error.find("STRCMP"), std::string::npos);
+}
+
+TEST(Expressions, FiltersSayWhyNot) {
+  NEEDS_ROOT;
+  auto verdict = [&](const std::string& text) {
+    auto scope = usual_scope();
+    Parser parser(text, 0, [](std::string_view word) { return types().starts_type(word); });
+    auto node = parser.expression();
+    Code code;
+    Compiler compiler(text, scope, code);
+    EXPECT_TRUE(compiler.filter(**node));
+    auto memory = run_code(code);
+    return memory ? memory->result : ~0ULL;
+  };
+  EXPECT_EQ(verdict("arg1 == 0"), EXPRESSION_YES);
+  EXPECT_EQ(verdict("arg1"), EXPRESSION_NO);
+  EXPECT_EQ(verdict("*(int *)8 == 0"), EXPRESSION_FAULT);
+  EXPECT_EQ(verdict("$task"), EXPRESSION_YES);
+}
+
+TEST(Expressions, OutputsAreValuesTextAndBytes) {
+  NEEDS_ROOT;
+  auto scope = usual_scope();
+  const std::string text = "$task->tgid, $task->comm, *(int *)8, $comm, \"";
+  Parser parser(text, 0, [](std::string_view word) { return types().starts_type(word); });
+  Code code;
+  Compiler compiler(text, scope, code);
+  std::uint32_t next = sizeof(expression_out);
+  std::vector<Output> outputs;
+  const Wanted wanted[] = {Wanted::number, Wanted::text, Wanted::number, Wanted::text};
+  for (std::uint32_t i = 0; i < 4; i++) {
+    auto node = parser.expression();
+    ASSERT_TRUE(node);
+    auto out = compiler.output(**node, wanted[i], i, i == 3 ? 2 : 20, next);
+    ASSERT_TRUE(out) << out.error().what;
+    outputs.push_back(*out);
+    parser.take(',');
+  }
+  expression_in in{};
+  memcpy(in.comm, "sshd", 5);
+  auto memory = run_code(code, in);
+  ASSERT_TRUE(memory);
+  auto text_at = [&](const Output& o) {
+    return std::string(reinterpret_cast<char*>(&memory->out) + o.at);
+  };
+  EXPECT_EQ(memory->out.values[0], static_cast<std::uint64_t>(getpid()));
+  EXPECT_EQ(text_at(outputs[1]), "unit_tests");
+  EXPECT_EQ(memory->out.faults, 1U << 2);
+  EXPECT_EQ(text_at(outputs[3]).substr(0, 2), "ss");
+  EXPECT_EQ(memory->out.cut, 1U << 3);
+  EXPECT_EQ(compiler.uses(), EXPRESSION_USES_COMM | EXPRESSION_USES_TASK);
+}
+
+// The record of a tracepoint, as its format file describes it.
+TEST(Expressions, ReadRecordsOfTracepoints) {
+  NEEDS_ROOT;
+  constexpr std::string_view kFormat =
+      "name: test\nID: 1\nformat:\n"
+      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+      "\n"
+      "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n"
+      "\tfield:char name[8];\toffset:12;\tsize:8;\tsigned:0;\n"
+      "\tfield:__data_loc char[] path;\toffset:20;\tsize:4;\tsigned:0;\n"
+      "\tfield:__u8 address[4];\toffset:24;\tsize:4;\tsigned:0;\n"
+      "\nprint fmt: \"%d\", REC->number\n";
+  struct Record {
+    std::uint64_t common = 0;
+    std::int32_t number = -7;
+    char name[8] = "abc";
+    std::uint32_t path = 32 | 6 << 16;
+    std::uint8_t address[4] = {192, 0, 2, 1};
+    std::uint32_t pad = 0;
+    char text[8] = "/tmp/";
+  };
+  static const Record record;
+  Type type{Type::record, "record"};
+  type.members = format_members(kFormat, types());
+  auto scope = usual_scope();
+  scope.names["args"] = {pointer_to(std::make_shared<const Type>(type), true),
+                         static_cast<std::uint32_t>(offsetof(expression_in, context))};
+  expression_in in{};
+  in.context = reinterpret_cast<std::uintptr_t>(&record);
+  EXPECT_EQ(static_cast<std::int64_t>(run("args->number", in, &scope).value), -7);
+  EXPECT_EQ(run("args->address[3]", in, &scope).value, 1U);
+  EXPECT_EQ(run("STREQ(\"abc\", args->name)", in, &scope).value, 1U);
+  EXPECT_NE(run("args->nmuber", in, &scope).error.find("number"), std::string::npos);
+  auto names = type.members->names();
+  EXPECT_NE(std::find(names.begin(), names.end(), "path"), names.end());
+}
+
+}  // namespace
+}  // namespace coretap::expression

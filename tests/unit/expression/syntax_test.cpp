@@ -1,0 +1,105 @@
+// What the parser of expressions takes, and where it says that something is wrong.
+#include "expression/syntax.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace coretap::expression {
+namespace {
+
+bool is_type(std::string_view word) { return word == "struct" || word == "int" || word == "u64"; }
+
+/// The whole text as nested parentheses, or the error with its caret.
+std::string shape(const Node& n) {
+  auto all = [&](std::string inner) {
+    for (auto& o : n.operands) inner += " " + shape(*o);
+    return "(" + inner + ")";
+  };
+  switch (n.kind) {
+    case Node::number:
+      return std::to_string(n.value) + (n.is_unsigned ? "u" : "") + (n.is_long ? "l" : "");
+    case Node::literal:
+      return '"' + n.text + '"';
+    case Node::name:
+      return n.text + (n.user ? "@" : "");
+    case Node::member:
+      return all((n.through ? "->" : ".") + n.text);
+    case Node::element:
+      return all("[]");
+    case Node::conditional:
+      return all("?");
+    case Node::cast:
+      return all("cast:" + n.text + std::string(static_cast<std::size_t>(n.stars), '*'));
+    case Node::size_of:
+      return all("sizeof" + (n.text.empty() ? "" : ":" + n.text));
+    default:
+      return all(n.text);
+  }
+}
+
+std::string read(const std::string& text) {
+  Parser parser(text, 0, is_type);
+  auto node = parser.expression();
+  if (!node) return node.error().what + "|" + node.error().why;
+  if (parser.peek()) return "rest at " + std::to_string(parser.at());
+  return shape(**node);
+}
+
+TEST(ExpressionSyntax, PrecedenceIsThatOfC) {
+  EXPECT_EQ(read("1 + 2 * 3"), "(+ 1 (* 2 3))");
+  EXPECT_EQ(read("1 - 2 - 3"), "(- (- 1 2) 3)");
+  EXPECT_EQ(read("a & 1 == 0"), "(& a (== 1 0))");
+  EXPECT_EQ(read("a || b && c | d ^ e & f"), "(|| a (&& b (| c (^ d (& e f)))))");
+  EXPECT_EQ(read("1 << 2 < 3"), "(< (<< 1 2) 3)");
+  EXPECT_EQ(read("a ? b : c ? d : e"), "(? a b (? c d e))");
+  EXPECT_EQ(read("-a.b[1]->c"), "(- (->c ([] (.b a) 1)))");
+  EXPECT_EQ(read("*p->q"), "(* (->q p))");
+  EXPECT_EQ(read("!a == b"), "(== (! a) b)");
+}
+
+TEST(ExpressionSyntax, TypesInParenthesesAreCasts) {
+  EXPECT_EQ(read("(int)a + 1"), "(+ (cast:int a) 1)");
+  EXPECT_EQ(read("((struct sock *)arg1)->x"), "(->x (cast:struct sock* arg1))");
+  EXPECT_EQ(read("(a) + 1"), "(+ a 1)");
+  EXPECT_EQ(read("sizeof(struct x)"), "(sizeof:struct x)");
+  EXPECT_EQ(read("sizeof(a) * 2"), "(* (sizeof a) 2)");
+  EXPECT_EQ(read("arg1@user"), "arg1@");
+}
+
+TEST(ExpressionSyntax, NumbersHaveTheTypesOfC) {
+  EXPECT_EQ(read("2147483647"), "2147483647");
+  EXPECT_EQ(read("2147483648"), "2147483648l");
+  EXPECT_EQ(read("0x80000000"), "2147483648u");
+  EXPECT_EQ(read("0xffffffffffffffff"), "18446744073709551615ul");
+  EXPECT_EQ(read("017"), "15");
+  EXPECT_EQ(read("0b101"), "5");
+  EXPECT_EQ(read("5UL"), "5ul");
+  EXPECT_EQ(read("'a'"), "97");
+  EXPECT_EQ(read("'\\n'"), "10");
+}
+
+TEST(ExpressionSyntax, ACaretStandsAtTheFault) {
+  EXPECT_EQ(read("1 +"), "an operand is missing here|\n  1 +\n     ^");
+  EXPECT_EQ(read("(1 + 2"), "a ')' is missing|\n  (1 + 2\n        ^");
+  EXPECT_EQ(read("a = 1"), "nothing can be assigned|\n  a = 1\n    ^");
+  EXPECT_EQ(read("a->1"), "expected the name of a member here|\n  a->1\n     ^");
+  EXPECT_EQ(read("12ab"), "this is no part of a number|\n  12ab\n    ^");
+  EXPECT_EQ(read("99999999999999999999"),
+            "this number has more than 64 bits|\n  99999999999999999999\n  ^");
+  EXPECT_EQ(read("\"abc"), "this quote is not closed|\n  \"abc\n  ^");
+  EXPECT_EQ(read("f(1"), "expected ')' or ',' here|\n  f(1\n     ^");
+  EXPECT_EQ(read(""), "expected an expression here, found the end|\n  \n  ^");
+  EXPECT_EQ(read("1 2"), "rest at 2");
+  // Bytes that are no letters take a column each.
+  EXPECT_EQ(read("\x1b[1m"), "expected a name, a number or '(' here|\n  ?[1m\n  ^");
+}
+
+TEST(ExpressionSyntax, DepthIsBounded) {
+  EXPECT_NE(read(std::string(10000, '(')).find("too"), std::string::npos);
+  EXPECT_NE(read(std::string(10000, '-') + "1").find("too deeply"), std::string::npos);
+  EXPECT_NE(read(std::string(10000, '!')).find("too deeply"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace coretap::expression
