@@ -243,7 +243,7 @@ Result<NodePtr> Parser::postfix() {
     }
   }
   return Result<NodePtr>(std::move(node));
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it is part of what is returned
 
 Result<NodePtr> Parser::primary() {
   const char c = peek();
