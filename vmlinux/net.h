@@ -89,9 +89,30 @@ struct inet_connection_sock {
 	__u8 icsk_pending;
 };
 
-/* include/linux/skbuff.h */
+/* include/linux/netdevice.h, include/net/dst.h */
+struct net_device {
+	possible_net_t nd_net;
+};
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
+/* include/linux/skbuff.h, include/net/dropreason-core.h */
 struct sk_buff {
+	struct net_device *dev;
+	struct sock *sk;
 	char cb[48];
+	unsigned long _skb_refdst;
+	int skb_iif;
+	__be16 protocol;
+	__u16 network_header;
+	unsigned int tail;
+	unsigned char *head;
+};
+
+enum skb_drop_reason {
+	SKB_DROP_REASON_NOT_SPECIFIED = 2,
 };
 
 /* include/net/tcp_states.h */

@@ -35,7 +35,7 @@ class EventReporter : public Reporter {
     with_callers_ = !report_.callers_when.empty() && s.config.given(report_.callers_when);
     set_variable(s, "stack_user", with_callers_);
     if (with_callers_) callers_.configure(s, {.modules = s.config.given("verbose")}, true);
-    with_stack_ = !report_.stack_when.empty() && s.config.given(report_.stack_when);
+    with_stack_ = !report_.stack_when.empty() && s.config.holds(report_.stack_when);
     if (with_stack_) stacks_.emplace(Stacks::Style{.offsets = true});
     set_variable(s, "stack_on", with_stack_);
     if (report_.names_user_functions) functions_.emplace(s);
@@ -199,7 +199,8 @@ class EventKind : public ReportKind {
   bool kernel_symbols() const override { return !report_.stack_when.empty(); }
   std::uint64_t ring_bytes(const Config& config) const override {
     if (report_.high_rate_events) return kRingOfHighRate;
-    return config.given("kernel-stack") ? kRingWithStacks : kRing;
+    bool stacks = !report_.stack_when.empty() && config.holds(report_.stack_when);
+    return stacks ? kRingWithStacks : kRing;
   }
   std::string_view ring_doc() const override {
     return report_.high_rate_events ? "ring buffer size (default: 2M)"
@@ -236,9 +237,11 @@ class EventKind : public ReportKind {
       else if (m.has_option(t.when))
         m.prose(fmt::format("With --{} each line begins with {}.", t.when, time_words(t)));
     }
-    if (!report_.stack_when.empty())
-      m.prose(fmt::format("With --{} the kernel stack follows, the innermost function first.",
-                          report_.stack_when));
+    if (!report_.stack_when.empty()) {
+      bool without = report_.stack_when.starts_with('!');
+      m.prose(fmt::format("{} --{} the kernel stack follows, the innermost function first.",
+                          without ? "Without" : "With", report_.stack_when.substr(without)));
+    }
     if (!report_.callers_when.empty())
       m.prose(fmt::format("With --{} the user stack follows, the innermost function first.",
                           report_.callers_when));

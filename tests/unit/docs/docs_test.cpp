@@ -338,8 +338,8 @@ struct Written {
     reporter->configure(s);
     reporter->begin(s);
     if (tool.report->name() == "event") {
-      // Longer than any record without its stack.
-      std::vector<std::uint64_t> zeros(128);
+      // Longer than any record with its stack.
+      std::vector<std::uint64_t> zeros(512);
       reporter->record(s, zeros.data(), zeros.size() * 8);
     }
     reporter->report(s);

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpdrop: TCP packets that the kernel drops: why, of which connection, and where. */
+#include "lib/aggregate.bpf.h"
+#include "lib/sock.bpf.h"
+#include "lib/stack.bpf.h"
+#include "net/tcpdrop.h"
+
+OPT(bool, counting);
+OPT(bool, by_reason);
+const volatile bool wanted_reasons[TCPDROP_REASONS] = {};
+
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86dd
+#define SKB_DST_PTRMASK (~1UL)
+#define LEAST_NAMESPACE 0xe0000000 /* inodes of namespaces lie above */
+
+#define IP_HEADER 20
+#define IP_FRAGMENT 0x1fff
+#define IPV6_HEADER 40
+#define TCP_FLAGS_END 14 /* bytes of the TCP header up to its flags */
+
+/* 5.17 came with reasons (c504e5c2f964), 6.11 with the receiving socket (c53795d48ee8). */
+TP_ARGS(kfree_skb);
+
+TABLE(drops, struct tcpdrop_key, struct tcpdrop_count)
+SOCK_SLOT(struct sock_owner);
+
+/* Where no socket is known of a packet; the least recently used one goes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct flow);
+	__type(value, struct sock_owner);
+} owners SEC(".maps");
+
+struct scratch_use {
+	u64 used;
+};
+
+CPU_SLOTS(scratch_uses, struct scratch_use);
+
+inline_ u16 be16_at(const u8 *at)
+{
+	return at[0] << 8 | at[1];
+}
+
+inline_ void swap_ends(struct flow *f)
+{
+	u16 port = f->lport;
+	u32 *local = (u32 *)f->local, *remote = (u32 *)f->remote;
+
+	f->lport = f->rport;
+	f->rport = port;
+	for (int i = 0; i < 4; i++) {
+		u32 word = local[i];
+
+		local[i] = remote[i];
+		remote[i] = word;
+	}
+}
+
+/* A packet has its headers before `tail`, its data perhaps elsewhere. False: it is not TCP. */
+inline_ bool read_packet(struct sk_buff *skb, struct tcpdrop_event *e)
+{
+	u16 protocol = port_of(BPF_CORE_READ(skb, protocol));
+	u8 *head = BPF_CORE_READ(skb, head), ip[IPV6_HEADER], tcp[TCP_FLAGS_END];
+	u32 at = BPF_CORE_READ(skb, network_header), end = BPF_CORE_READ(skb, tail);
+	struct flow *f = &e->flow;
+
+	if (protocol == ETH_P_IP) {
+		if (at + IP_HEADER > end || bpf_probe_read_kernel(ip, IP_HEADER, head + at))
+			return false;
+		if (ip[0] >> 4 != 4 || ip[9] != IPPROTO_TCP || be16_at(ip + 6) & IP_FRAGMENT)
+			return false;
+		f->ip = 4;
+		__builtin_memcpy(f->local, ip + 12, 4);
+		__builtin_memcpy(f->remote, ip + 16, 4);
+		at += (ip[0] & 15) * 4;
+	} else if (protocol == ETH_P_IPV6) {
+		if (at + IPV6_HEADER > end || bpf_probe_read_kernel(ip, IPV6_HEADER, head + at))
+			return false;
+		if (ip[0] >> 4 != 6 || ip[6] != IPPROTO_TCP)
+			return false;
+		f->ip = 6;
+		__builtin_memcpy(f->local, ip + 8, 16);
+		__builtin_memcpy(f->remote, ip + 24, 16);
+		at += IPV6_HEADER;
+	} else {
+		return false;
+	}
+	if (at + TCP_FLAGS_END <= end && !bpf_probe_read_kernel(tcp, sizeof(tcp), head + at)) {
+		e->whole = 1;
+		f->lport = be16_at(tcp);
+		f->rport = be16_at(tcp + 2);
+		e->flags = tcp[TCP_FLAGS_END - 1];
+	}
+	e->received = BPF_CORE_READ(skb, skb_iif) != 0;
+	if (e->received)
+		swap_ends(f);
+	return true;
+}
+
+inline_ u32 netns_of_device(struct net_device *dev)
+{
+	u32 inode = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+
+	return inode >= LEAST_NAMESPACE ? inode : 0;
+}
+
+/*
+ * TCP clears the packet's device, or has other things in its place. Its route names a device, too,
+ * unless that is in another's place.
+ */
+inline_ u32 netns_of(struct sk_buff *skb, struct sock *sk)
+{
+	struct dst_entry *route;
+	u32 inode;
+
+	if (sk)
+		return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	inode = netns_of_device(BPF_CORE_READ(skb, dev));
+	if (inode)
+		return inode;
+	route = (void *)(BPF_CORE_READ(skb, _skb_refdst) & SKB_DST_PTRMASK);
+	return netns_of_device(BPF_CORE_READ(route, dev));
+}
+
+/* The receiver's, else the sender's, if both are here. */
+inline_ struct sock_owner *owner_of(const struct flow *f)
+{
+	struct flow sender = *f;
+	struct sock_owner *o = bpf_map_lookup_elem(&owners, f);
+
+	if (o)
+		return o;
+	swap_ends(&sender);
+	return bpf_map_lookup_elem(&owners, &sender);
+}
+
+inline_ bool reason_wanted(u32 reason)
+{
+	if (by_reason)
+		return reason < TCPDROP_REASONS && wanted_reasons[reason];
+	return tp_args_kfree_skb < 3 ||
+	       reason > bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED);
+}
+
+/* Packets are dropped in interrupts, too, while another stack is in the scratch. */
+inline_ u64 stack_of_drop(void *ctx)
+{
+	struct scratch_use *scratch = cpu_slot(&scratch_uses);
+	u64 id;
+
+	if (!scratch || scratch->used) {
+		count(LEDGER_STACK_FAILED);
+		return 0;
+	}
+	*(volatile u64 *)&scratch->used = 1;
+	id = stack_of_kernel(ctx, 0);
+	*(volatile u64 *)&scratch->used = 0;
+	return id;
+}
+
+inline_ int count_drop(void *ctx, const struct tcpdrop_event *what)
+{
+	struct tcpdrop_key key = { .location = what->location, .reason = what->reason };
+	struct tcpdrop_count *c;
+
+	if (stack_kernel)
+		key.kernel_stack = stack_of_drop(ctx);
+	c = drops_row(&key);
+	if (c)
+		__sync_fetch_and_add(&c->drops, 1);
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int on_drop(u64 *ctx)
+{
+	static const struct sock_owner nobody;
+	struct sk_buff *skb = (void *)ctx[0];
+	struct tcpdrop_event what = {}, *e;
+	struct sock *sk = NULL;
+	struct sock_owner *owner = NULL;
+	u16 family;
+
+	if (!read_packet(skb, &what))
+		return 0;
+	if (tp_args_kfree_skb >= 3)
+		what.reason = (u32)ARG(ctx, 2);
+	if (!reason_wanted(what.reason)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (tp_args_kfree_skb >= 4)
+		sk = (void *)ARG(ctx, 3);
+	if (!sk)
+		sk = skb->sk;
+	if (sk) {
+		family = BPF_CORE_READ(sk, __sk_common.skc_family);
+		if (family == SOCK_AF_INET || family == SOCK_AF_INET6) {
+			what.state = BPF_CORE_READ(sk, __sk_common.skc_state);
+			owner = sock_slot(sk, false);
+		}
+	}
+	what.flow.netns = netns_of(skb, sk);
+	if (!owner || !owner->id.known)
+		owner = owner_of(&what.flow);
+	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(&what.flow)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	what.location = function_arg(ctx, 1);
+	if (counting)
+		return count_drop(ctx, &what);
+	e = emit_begin_stack(sizeof(*e));
+	if (!e)
+		return 0;
+	*e = what;
+	e->head.time_ns = bpf_ktime_get_ns();
+	if (owner)
+		e->owner = owner->id;
+	emit_end_stack(ctx, e, sizeof(*e));
+	return 0;
+}
+
+inline_ bool users_state(struct tcp_sock *tp, u32 newstate)
+{
+	return newstate == TCP_LISTEN ? in_users_call(tp) : users_transition(tp, newstate);
+}
+
+/* Whose sockets they are: packets are dropped in whatever they interrupt. */
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	u32 newstate = (u32)ctx[2];
+	struct sock_owner *o;
+	struct flow f = {};
+	bool users;
+
+	if (!tp)
+		return 0;
+	flow_of(tp, &f);
+	if (newstate == TCP_CLOSE) {
+		bpf_map_delete_elem(&owners, &f);
+		return 0;
+	}
+	users = users_state(tp, newstate);
+	o = sock_slot(sk, users);
+	if (!o)
+		return 0;
+	if (users && (!o->id.known || newstate == TCP_SYN_SENT || newstate == TCP_LISTEN))
+		take_owner(o);
+	/* A client has no local port before its second state. */
+	if (o->id.known && f.lport && f.rport)
+		bpf_map_update_elem(&owners, &f, o, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

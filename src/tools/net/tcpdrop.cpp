@@ -1,0 +1,241 @@
+// tcpdrop: TCP packets that the kernel drops: why, of which connection, and where.
+#include "net/tcpdrop.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/nearest.hpp"
+#include "base/parse.hpp"
+#include "cli/config.hpp"
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/symbols.hpp"
+#include "coretap/tool.hpp"
+#include "kernel/kernel.hpp"
+#include "tcpdrop.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<tcpdrop_bpf>;
+using Event = tcpdrop_event;
+using Key = tcpdrop_key;
+using Line = Row<Key, tcpdrop_count>;
+
+namespace {
+
+constexpr std::string_view kReasons = "skb_drop_reason", kPrefix = "SKB_DROP_REASON_";
+
+/// Names as they are shown, with their numbers, where this kernel has such an enum.
+std::vector<std::pair<std::string, std::int64_t>> reasons() {
+  Kernel kernel;
+  auto all = kernel.enumerators(kReasons);
+  for (auto& [name, number] : all) {
+    if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+    std::transform(name.begin(), name.end(), name.begin(), ::tolower);
+  }
+  std::erase_if(all, [](auto& r) { return r.second <= 0 || r.second >= TCPDROP_REASONS; });
+  return all;
+}
+
+struct Settings {
+  std::set<std::string> reasons;
+  std::shared_ptr<KernelSymbols> symbols;  ///< where the kernel gives no reasons
+};
+
+Option reason() {
+  auto option =
+      one_of(value(0, "reason", "REASON", "only for these reasons, separated by commas",
+                   [](Config& c, std::string_view text) -> Result<void> {
+                     bool good = take_parts(text, [&](auto part) {
+                       std::string name(part);
+                       std::transform(name.begin(), name.end(), name.begin(), ::tolower);
+                       if (name.starts_with("skb_drop_reason_")) name.erase(0, kPrefix.size());
+                       c.own<Settings>().reasons.insert(name);
+                       return true;
+                     });
+                     if (good) return {};
+                     return Error{fmt::format("--reason: '{}' is not a list of reasons", text),
+                                  {},
+                                  "for example --reason no_socket,netfilter_drop",
+                                  kUsage};
+                   }),
+             [] {
+               std::vector<Completion> all;
+               for (auto& [name, number] : reasons()) all.push_back({name});
+               return all;
+             });
+  option.adds_up = true;
+  return option;
+}
+
+Result<void> look_up(Config& c) {
+  auto known = reasons();
+  auto& own = c.own<Settings>();
+  if (known.empty()) own.symbols = std::make_shared<KernelSymbols>();
+  if (own.reasons.empty()) return {};
+  if (known.empty())
+    return Error{"--reason: this kernel gives no reasons", "it has no enum skb_drop_reason",
+                 "without --reason each drop is shown with its place", kUnsupported};
+  c.set(setting(&Opt::by_reason), 1);
+  for (auto& name : own.reasons) {
+    auto found = std::find_if(known.begin(), known.end(), [&](auto& r) { return r.first == name; });
+    if (found == known.end()) {
+      std::vector<std::string_view> words;
+      words.reserve(known.size());
+      for (auto& [word, number] : known) words.push_back(word);
+      auto hint = did_you_mean(name, words);
+      return Error{fmt::format("--reason: this kernel has no reason '{}'", name),
+                   {},
+                   hint.empty() ? "no_socket or netfilter_drop, say" : hint,
+                   kUsage};
+    }
+    auto wanted = setting(&Opt::wanted_reasons);
+    c.set({wanted.offset + static_cast<std::size_t>(found->second), 1}, 1);
+  }
+  return {};
+}
+
+/// Without a reason nothing tells drops from packets that a driver has sent and frees; the place
+/// does.
+bool is_drop(const Config& c, std::uint64_t location) {
+  auto& symbols = c.own<Settings>().symbols;
+  if (!symbols) return true;
+  auto where = symbols->find(location);
+  if (!where.known()) return where.module.empty() || where.module == "kernel";
+  for (auto* prefix : {"tcp_", "ip_", "ip6_", "ipv6_", "nf_", "kfree_skb_list"})
+    if (where.name.starts_with(prefix)) return true;
+  return false;
+}
+bool wanted(const Config& c, const void* e) {
+  return is_drop(c, static_cast<const Event*>(e)->location);
+}
+bool wanted_row(const Line& l, const FieldContext& context) {
+  return !context.config || is_drop(*context.config, l.key.location);
+}
+
+std::string local(const Event& e) { return ip_endpoint(e.flow.ip, e.flow.local, e.flow.lport); }
+std::string remote(const Event& e) { return ip_endpoint(e.flow.ip, e.flow.remote, e.flow.rport); }
+std::string source(const Event& e) { return e.received ? remote(e) : local(e); }
+std::string destination(const Event& e) { return e.received ? local(e) : remote(e); }
+std::string arrow(const Event&) { return ">"; }
+std::string direction(const Event& e) { return e.received ? "received" : "sent"; }
+
+Value state(const Event& e) { return e.state ? Value(tcp_state(e.state)) : Value(); }
+Value reason_of(std::uint64_t reason) { return reason ? Value(reason) : Value(); }
+Value flags(const Event& e) {
+  constexpr std::string_view kFlags[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
+  if (!e.whole) return {};
+  std::string all;
+  for (std::size_t i = 0; i < std::size(kFlags); i++)
+    if (e.flags >> i & 1) all += fmt::format("{}{}", all.empty() ? "" : "|", kFlags[i]);
+  return all;
+}
+
+constexpr Format kReason = as::enumerator(kReasons, kPrefix, -18);
+
+}  // namespace
+
+TOOL(tcpdrop) {
+  return {
+      .name = "tcpdrop",
+      .summary = "TCP packets that the kernel drops: why, of which connection, where",
+      .description =
+          "One line for each TCP packet that the kernel frees without having used it, received or "
+          "to be sent, with the reason that the kernel gives, and the kernel stack. Reasons have "
+          "the names of this kernel's enum skb_drop_reason, such as no_socket, netfilter_drop or "
+          "tcp_old_data. Not all are losses: tcp_old_data is data that had come before. Packets "
+          "that are freed without a specified reason are left out; --reason not_specified shows "
+          "them.\n\n"
+          "Kernels before 5.17 give no reasons. There a packet that functions of TCP, IP or "
+          "netfilter free counts as dropped; the place says where. What TCP drops of a connection "
+          "after it has found its socket cannot be seen there, nor a packet in a queue of the "
+          "device.\n\n"
+          "STATE is that of the socket, as far as the kernel tells which it is: since 6.11 of "
+          "received packets too. A packet is dropped in whatever it interrupts. PID is not that "
+          "but the process that was seen to connect, listen or shut down the socket, or the sender's "
+          "if it is on this host; without one no filter by task wants the line. For filters the destination of a received packet is "
+          "the local end, also of one that would have been forwarded.\n\n"
+          "With --count one table of reasons and stacks at the end.",
+      .overhead =
+          "a hook for each packet of any protocol that is dropped, and a kernel stack for each "
+          "of TCP; --count where there are thousands a second",
+      .examples = {{"tcpdrop", "each dropped packet, with its stack"},
+                   {"tcpdrop --no-stack -L 80,443", "only lines, of a web server"},
+                   {"tcpdrop -c", "how often for which reason and by which code, until Ctrl-C"},
+                   {"tcpdrop --reason netfilter_drop", "what the firewall drops"}},
+      .questions = {{"Why does the kernel drop TCP packets?", "tcpdrop -c"},
+                    {"Which connections does the firewall drop?",
+                     "tcpdrop --reason netfilter_drop --no-stack"}},
+      .differs = {{Difference::bcc,
+                   "Reasons have the names of the running kernel; there, a fixed table misnames "
+                   "most of them. PID is the process that owns the connection, as far as that is "
+                   "known. There it is the task that was interrupted."}},
+      .object = skeleton<tcpdrop_bpf>(),
+      .options =
+          joined({{reason(),
+                   flag('c', "count", "count for each reason and stack, and print at the end",
+                        setting(&Opt::counting)),
+                   flag(0, "no-stack", "no kernel stacks")},
+                  shared::flow_filters(),
+                  {shared::wide(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
+                   shared::cgroup(0), shared::max_keys()},
+                  belonging_to("!no-stack", {shared::stack_depth()}),
+                  belonging_to("count", {shared::stack_storage()})}),
+      .elsewhere = {{0, "netns-id", "use --netns"}, {0, "pid-netns", "use --netns PID"}},
+      .hooks = {{"drops",
+                 {{{"on_drop"}, {has_enumerator(kReasons, "SKB_DROP_REASON_NOT_SPECIFIED")}},
+                  {.programs = {"on_drop"},
+                   .caveat = "the kernel gives no reasons, and does not tell of packets that TCP "
+                             "drops after it has found their socket"}}},
+                {"owners of sockets", {{{"on_state"}}}},
+                {"end of sockets",
+                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
+                  {{"on_destroy"}}}}},
+      .maps = {{"owners", MapSize::per_cpu}},
+      .report =
+          events<Event>(
+              {owner<&Event::owner>(id::pid, id::comm.with("wide")),
+               net::ip_version<&Event::flow>(),
+               derived<Event, source>("source", "SADDR:SPORT", as::endpoint, "where it comes from")
+                   .in_text(),
+               derived<Event, arrow>("arrow", ">", as::wide(as::text, -1), "to").in_text(),
+               derived<Event, destination>("destination", "DADDR:DPORT", as::endpoint,
+                                           "where it goes")
+                   .in_text(),
+               derived<Event, state>("state", "STATE", as::text,
+                                     "state of the socket; null: none is known"),
+               derived<Event, flags>("tcp_flags", "FLAGS", as::text,
+                                     "flags of the TCP header; null: it could not be read"),
+               derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
+                   "reason", "REASON", kReason, "why; null: the kernel gives no reasons"),
+               derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
+                   "reason_code", "CODE", as::small, "the same as the kernel's number")
+                   .with("json"),
+               field<&Event::location>("location", "LOCATION", as::symbol,
+                                       "function that frees the packet")
+                   .with("no-stack"),
+               derived<Event, direction>("direction", "DIRECTION", as::text, "received or sent")
+                   .with("json"),
+               net::namespace_id<&Event::flow>(), net::parts<&Event::flow>()},
+              "!no-stack")
+              .only(wanted)
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .other_reports = {{"count",
+                         table<Key, tcpdrop_count>(
+                             "drops",
+                             {of_value<Line, &tcpdrop_count::drops>("drops", "DROPS", as::number,
+                                                                    "dropped packets"),
+                              derived<Line, [](const Line& l) { return reason_of(l.key.reason); }>(
+                                  "reason", "REASON", kReason,
+                                  "why; null: the kernel gives no reasons"),
+                              of_key<Line, &Key::location>("location", "LOCATION", as::symbol,
+                                                           "function that frees the packet"),
+                              kernel_stack_of<Line, &Key::kernel_stack>().only("!no-stack")},
+                             "drops")
+                             .only<Line, wanted_row>()}},
+      .announce = "Tracing dropped TCP packets",
+      .look_up = look_up,
+  };
+}
