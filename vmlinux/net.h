@@ -140,8 +140,15 @@ enum tcp_ca_state {
 	TCP_CA_Loss = 4,
 };
 
+struct tcp_rack {
+	u64 mstamp;
+	u32 rtt_us;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	struct tcp_rack rack;
+	u32 srtt_us;
 	u64 bytes_acked;
 	u64 bytes_sent;
 	u32 write_seq;

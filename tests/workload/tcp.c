@@ -4,13 +4,14 @@
 #include "loopback.h"
 #include <arpa/inet.h>
 #include <linux/filter.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 static uint64_t sessions = 3, client_bytes = 5000, server_bytes = 70000, lost;
 static const char *family = "4", *closer = "client";
 static uint64_t queued, backlog = 128, give_up_ms, connect_ns;
+static uint64_t delayed_ms, round_trip_ns, smoothed_us, segments_in;
 static bool older, refused, handshake, nonblocking, unbound, late, unreachable, exhausted;
 
 static int ip_family;
@@ -136,6 +137,10 @@ static void serve(int listener)
 			deaf(fd, false);
 		}
 		receive(fd, client_bytes);
+		for (int n = 0; n < 2 && delayed_ms; n++) {
+			await(to_server);
+			send_all(fd, 1);
+		}
 		send_all(fd, server_bytes);
 		if (older) {
 			pass(to_client, 'o');
@@ -224,10 +229,38 @@ static void queue_up(int listener, in_port_t port, in_port_t *ports)
 		connect_to(fd, port);
 		ports[i] = port_of(fd);
 		do
-			if (getsockopt(listener, SOL_TCP, TCP_INFO, &info, &size))
+			if (getsockopt(listener, IPPROTO_TCP, TCP_INFO, &info, &size))
 				wl_die(WL_FAILED, "TCP_INFO: %m");
 		while (info.tcpi_unacked <= i);
 	}
+}
+
+/* What acknowledges the client's segment comes MS later, before it is sent again. */
+static void delay_answer(int fd)
+{
+	uint64_t start = wl_now();
+
+	deaf(fd, true);
+	send_all(fd, client_bytes);
+	wl_nap_ms(delayed_ms);
+	deaf(fd, false);
+	pass(to_server, 'a');
+	receive(fd, 1);
+	round_trip_ns = wl_now() - start;
+	pass(to_server, 'b');
+	receive(fd, 1);
+}
+
+/* What the client's socket has received since it is connected. */
+static void look_at(int fd)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
+		wl_die(WL_FAILED, "TCP_INFO: %m");
+	segments_in += info.tcpi_segs_in - 1; /* but for the answer to SYN */
+	smoothed_us = info.tcpi_rtt;
 }
 
 /* The client's port. */
@@ -240,7 +273,10 @@ static in_port_t talk(int fd, in_port_t port, bool begin)
 		own = port_of(fd);
 		if (lost)
 			await(to_client);
-		send_all(fd, client_bytes);
+		if (delayed_ms)
+			delay_answer(fd);
+		else
+			send_all(fd, client_bytes);
 		if (lost) {
 			uint64_t before = retransmits();
 
@@ -249,6 +285,7 @@ static in_port_t talk(int fd, in_port_t port, bool begin)
 			pass(to_server, 'h');
 		}
 		receive(fd, server_bytes);
+		look_at(fd);
 		if (older) {
 			await(to_client);
 			return own;
@@ -334,6 +371,8 @@ int main(int argc, char **argv)
 		 "lose the answer to one SYN, for a second"},
 		{"late", WL_FLAG, &late, NULL, "the same, and connect with the second answer"},
 		{"give-up", WL_NUM, &give_up_ms, "MS", "the same, and close the socket after MS"},
+		{"delayed", WL_NUM, &delayed_ms, "MS",
+		 "later a segment of each session is acknowledged, less than 150"},
 		{"nonblocking", WL_FLAG, &nonblocking, NULL, "connect without blocking"},
 		{"unbound", WL_FLAG, &unbound, NULL, "the kernel chooses the client's port"},
 		{"queued", WL_NUM, &queued, "N", "sessions that are not accepted, instead"},
@@ -430,6 +469,9 @@ int main(int argc, char **argv)
 	wl_u64("client_bytes", client_bytes);
 	wl_u64("server_bytes", server_bytes);
 	wl_u64("connect_ns", connect_ns);
+	wl_u64("round_trip_ns", round_trip_ns);
+	wl_u64("smoothed_us", smoothed_us);
+	wl_u64("segments_in", segments_in);
 	wl_u64("retransmits", retransmits() - before);
 	wl_finish();
 	return WL_OK;

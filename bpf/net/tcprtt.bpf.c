@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcprtt: TCP round-trip times as a histogram. */
+#include "lib/aggregate.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcprtt.h"
+
+OPT(bool, raw);
+OPT(bool, by_local);
+OPT(bool, by_remote);
+
+/* The kernel keeps eight times the smoothed value. */
+#define SRTT_SHIFT 3
+
+struct connection {
+	struct sock_owner owner;
+	u64 sent; /* when the segment of the newest sample was sent */
+	u32 sample_us;
+	u32 known; /* the two above are those of the socket */
+};
+
+SOCK_SLOT(struct connection);
+HISTOGRAM(times, struct tcprtt_key)
+
+/* The newest sample; 0: there is none since the segment before. */
+inline_ u32 new_sample(struct sock *sk, struct tcp_sock *tp)
+{
+	struct connection *c = sock_slot(sk, true);
+	u64 sent = tp->rack.mstamp;
+	u32 sample = tp->rack.rtt_us;
+	bool is_new;
+
+	if (!c)
+		return 0;
+	is_new = c->known && (c->sent != sent || c->sample_us != sample);
+	c->sent = sent;
+	c->sample_us = sample;
+	c->known = 1;
+	return is_new ? sample : 0;
+}
+
+inline_ bool wanted(struct sock *sk, const struct flow *f)
+{
+	struct connection *c = filter.on ? sock_slot(sk, false) : NULL;
+
+	return (!filter.on || (c && owner_wanted(&c->owner))) && flow_wanted(f);
+}
+
+/* Each segment of an established connection, before the kernel looks at what it acknowledges. */
+SEC("tp_btf/tcp_probe")
+int on_segment(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct tcprtt_key key = {};
+	struct flow f = {};
+	u32 us;
+
+	if (!tp)
+		return 0;
+	us = raw ? new_sample(sk, tp) : tp->srtt_us >> SRTT_SHIFT;
+	if (!us)
+		return 0;
+	if (filter.on || flow_filters_on() || by_local || by_remote)
+		flow_of(tp, &f);
+	if (!wanted(sk, &f)) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (by_local || by_remote)
+		key.ip = f.ip;
+	if (by_local)
+		__builtin_memcpy(key.local, f.local, sizeof(key.local));
+	if (by_remote)
+		__builtin_memcpy(key.remote, f.remote, sizeof(key.remote));
+	times_add(&key, us * 1000ULL);
+	return 0;
+}
+
+/* Whose sockets they are: segments come in whatever they interrupt. */
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	u32 newstate = (u32)ctx[2];
+	struct connection *c;
+
+	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
+		return 0;
+	c = sock_slot(sk, true);
+	if (c && (!c->owner.id.known || newstate == TCP_SYN_SENT))
+		take_owner(&c->owner);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

@@ -1,0 +1,115 @@
+// tcprtt: TCP round-trip times as a histogram.
+#include "net/tcprtt.h"
+
+#include <signal.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "base/parse.hpp"
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tcprtt.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<tcprtt_bpf>;
+using Key = tcprtt_key;
+
+namespace {
+
+std::string local(const Key& k) { return ip_address(k.ip, k.local); }
+std::string remote(const Key& k) { return ip_address(k.ip, k.remote); }
+
+/// Peers have a local port there.
+Option pid() {
+  auto option = shared::pid();
+  option.by_letter = [](std::string_view text) -> Result<void> {
+    auto number = parse_unsigned(text);
+    if (!number || !*number || *number > UINT16_MAX) return {};
+    if (!kill(static_cast<pid_t>(*number), 0) || errno == EPERM) return {};
+    return Error{fmt::format("-p {}: there is no such process", text),
+                 {},
+                 fmt::format("a local port, as -p takes it elsewhere, is -L {} here", text),
+                 kUsage};
+  };
+  return option;
+}
+
+Option also_named(Option option, std::string_view theirs) {
+  option.alias = theirs;
+  return option;
+}
+
+}  // namespace
+
+TOOL(tcprtt) {
+  return {
+      .name = "tcprtt",
+      .summary = "TCP round-trip times as a histogram",
+      .description =
+          "The smoothed round-trip time of a connection, each time that it receives a segment, as "
+          "a log2 histogram. It is what ss -i calls rtt: an average in which a new sample counts "
+          "one eighth. A value is that before the segment, whose own acknowledgement counts with "
+          "the next one.\n\n"
+          "With --raw each sample counts, once: the time from sending a segment until it was "
+          "acknowledged, without any smoothing. The kernel keeps the latest one for connections "
+          "with selective acknowledgements, which nearly all have. Their mean deviation, which ss "
+          "-i prints behind the slash, is not shown: histograms of samples tell more.\n\n"
+          "A segment is received in whatever it interrupts. A filter by task wants the connections "
+          "that the process was seen to open: neither accepted ones nor those that are older than "
+          "the tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
+      .overhead = "one hook per received segment of established connections, no output per event",
+      .examples = {{"tcprtt", "one histogram of all connections until Ctrl-C"},
+                   {"tcprtt -i 1 -d 10 -m", "each second for ten seconds, in milliseconds"},
+                   {"tcprtt -L 80,443 -B", "of a web server, a histogram for each client"},
+                   {"tcprtt --raw -A 192.0.2.0/24", "samples of connections to a network"}},
+      .questions = {{"Is the network slow, and to whom?", "tcprtt -B -e"},
+                    {"Does the round-trip time vary?", "tcprtt --raw -i 1"}},
+      .differs = {{Difference::both,
+                   "-p is a process, as in other tools. There it is the local port, which is -L "
+                   "here. Ports may be lists and ranges, addresses may have prefixes."},
+                  {Difference::both,
+                   "-e prints average, total and count below each histogram, "
+                   "instead of the average above it."}},
+      .object = skeleton<tcprtt_bpf>(),
+      .options = {flag(0, "raw", "samples instead of smoothed values", setting(&Opt::raw)),
+                  flag('b', "byladdr", "one histogram per local address", setting(&Opt::by_local)),
+                  flag('B', "byraddr", "one histogram per remote address",
+                       setting(&Opt::by_remote)),
+                  flag('e', "extension", "print average, total and count below each histogram"),
+                  shared::interval(),
+                  shared::duration('d'),
+                  shared::timestamp(),
+                  shared::milliseconds(),
+                  shared::ipv4(),
+                  shared::ipv6(),
+                  also_named(shared::local_ports('L'), "lport"),
+                  also_named(shared::remote_ports('P'), "rport"),
+                  shared::local_addresses('a'),
+                  shared::remote_addresses('A'),
+                  shared::netns(),
+                  pid(),
+                  shared::tid(),
+                  shared::uid(),
+                  shared::comm(),
+                  shared::cgroup(),
+                  shared::max_keys()},
+      .elsewhere = {{'D', "debug", "use --verbose"}},
+      .hooks = {{"received segments", {{{"on_segment"}}}},
+                {"owners of sockets", {{{"on_state"}}}, "task-filter"},
+                {"end of sockets",
+                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
+                  {{"on_destroy"}}},
+                 "raw|task-filter"}},
+      .report = histogram<Key>(
+          "times", "round-trip times",
+          {derived<Key, local>("local_address", "Local Address", as::address, "local address")
+               .with("byladdr"),
+           derived<Key, remote>("remote_address", "Remote Address", as::address, "remote address")
+               .with("byraddr")},
+          "extension"),
+      .announce = "Tracing TCP round-trip times",
+  };
+}
