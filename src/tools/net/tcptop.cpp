@@ -1,0 +1,103 @@
+// tcptop: bytes sent and received by process and TCP connection.
+#include "net/tcptop.h"
+
+#include <vector>
+
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/sock_io.hpp"
+#include "coretap/tool.hpp"
+#include "tcptop.skel.h"
+
+using namespace coretap;
+using Key = tcptop_key;
+using Sums = tcptop_value;
+using Line = Row<Key, Sums>;
+
+namespace {
+
+std::uint64_t received(const Line& l) { return l.value.rx_bytes; }
+std::uint64_t sent(const Line& l) { return l.value.tx_bytes; }
+std::uint64_t bytes(const Line& l) { return l.value.rx_bytes + l.value.tx_bytes; }
+
+/// Of the endpoints, which have the titles of peers.
+std::vector<Field> parts() {
+  auto fields = net::parts<&Key::flow>();
+  for (auto& field : fields) field.title = {};
+  return fields;
+}
+
+}  // namespace
+
+TOOL(tcptop) {
+  return {
+      .name = "tcptop",
+      .summary = "bytes sent and received by process and TCP connection, as a screen",
+      .description =
+          "What processes sent to TCP connections and received from them in each interval. Bytes "
+          "are those that the calls returned. Sent ones are those that the socket's buffer "
+          "took. Data that is only looked at (MSG_PEEK) does not count before it is taken.\n\n"
+          "The process is the one that makes the call, with the name of its first thread: a "
+          "connection that two processes use has two rows. Over the loopback each connection has "
+          "a row for each end. An IPv6 socket that speaks IPv4 counts as IPv4.\n\n"
+          "Not seen: sockets of MPTCP, and data that is received by mapping (TCP_ZEROCOPY_RECEIVE).",
+      .overhead = "a hook per send and per receive, counted in the kernel",
+      .examples = {{"tcptop", "redrawn every second; q ends"},
+                   {"tcptop -C 5 2", "two reports of five seconds, one after another"},
+                   {"tcptop -s received -r 5", "the five that receive most"},
+                   {"tcptop -L 80,443", "the clients of a web server"},
+                   {"tcptop -p 181", "only connections of process 181"}},
+      .questions = {{"Which process uses the network now?", "tcptop"},
+                    {"Which client takes most of a server's bandwidth?", "tcptop -L 443 -C 10"}},
+      .differs = {{Difference::both,
+                   "TX_KB has what calls returned. Peers add up the sizes that were asked for, "
+                   "also of calls that fail or send less."},
+                  {Difference::both,
+                   "All connections are in one table, IPv6 ones with their addresses in brackets. "
+                   "Peers print IPv6 in a table of its own."},
+                  {Difference::both,
+                   "COMM is the name of the process. Peers name the thread, and have a row for "
+                   "each name."}},
+      .object = skeleton<tcptop_bpf>(),
+      .positionals = shared::interval_count(1),
+      .options = joined(
+          {shared::screen(),
+           {flag('S', "nosummary", "leave out the line with the load average"), shared::wide(),
+            shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::cgroup()},
+           shared::flow_filters(),
+           {shared::max_keys()}}),
+      .hooks = sock_io::hooks(sock_io::both),
+      .report =
+          table<Key, Sums>(
+              "connections",
+              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process that sent or received"),
+               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the process"),
+               of_key<Line, &Key::uid>("uid", "UID", as::wide(as::pid, -6), "user id").with("json"),
+               net::ip_version<&Key::flow>().with("json"),
+               net::titled(net::local_endpoint<&Key::flow>(), "LADDR"),
+               net::titled(net::remote_endpoint<&Key::flow>(), "RADDR"), parts(),
+               derived<Line, received>("rx_bytes", "RX_KB", as::wide(as::kilobytes, 8), "received"),
+               derived<Line, sent>("tx_bytes", "TX_KB", as::wide(as::kilobytes, 8), "sent"),
+               derived<Line, bytes>("total_bytes", "KB", as::wide(as::kilobytes, 8),
+                                    "sent and received together")
+                   .with("json"),
+               rate<Line, received>("rx_bytes_per_second", "RX/s", as::number,
+                                    "received per second")
+                   .with("json"),
+               rate<Line, sent>("tx_bytes_per_second", "TX/s", as::number, "sent per second")
+                   .with("json"),
+               of_value<Line, &Sums::receives>("receives", "RECVS", as::number,
+                                               "calls that received")
+                   .with("json"),
+               of_value<Line, &Sums::sends>("sends", "SENDS", as::number, "calls that sent")
+                   .with("json"),
+               net::namespace_id<&Key::flow>()},
+              "total_bytes", 20)
+              .counted_by(2)
+              .sorted_also_by(
+                  {{"all", "total_bytes"}, {"sent", "tx_bytes"}, {"received", "rx_bytes"}})
+              .timed_with("!nosummary")
+              .on_screen(),
+      .announce = "Tracing bytes of TCP connections",
+  };
+}
