@@ -113,6 +113,10 @@ struct sk_buff {
 
 enum skb_drop_reason {
 	SKB_DROP_REASON_NOT_SPECIFIED = 2,
+	__s64 tstamp; /* ktime_t */
+	char cb[48];
+	unsigned int len;
+	unsigned char *data;
 };
 
 /* include/net/tcp_states.h */
@@ -151,6 +155,8 @@ struct tcp_sock {
 	u32 srtt_us;
 	u64 bytes_acked;
 	u64 bytes_sent;
+	u32 rcv_nxt;
+	u32 copied_seq;
 	u32 write_seq;
 	u32 snd_nxt;
 	u32 snd_una;

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/sendfile.h>
 
-static uint64_t messages = 10, size = 1000, pieces = 1, nap_ms, rest_of;
+static uint64_t messages = 10, size = 1000, pieces = 1, nap_ms, gap_ms, rest_of;
 static const char *family = "4", *way = "send", *take = "recv";
 static bool peek, fail, together;
 
@@ -167,6 +167,7 @@ int main(int argc, char **argv)
 		{"pieces", WL_NUM, &pieces, "N", "sends of a message"},
 		{"together", WL_FLAG, &together, NULL, "send all before the first is received"},
 		{"nap", WL_NUM, &nap_ms, "MS", "that a message waits before it is received"},
+		{"gap", WL_NUM, &gap_ms, "MS", "between two sends of all together"},
 		{"way", WL_STR, &way, "HOW", "send or sendfile"},
 		{"take", WL_STR, &take, "HOW",
 		 "recv, splice, or waitall: with MSG_WAITALL, half is sent when the call waits"},
@@ -231,8 +232,10 @@ int main(int argc, char **argv)
 			}
 			put(fd, file, size / pieces);
 		}
-		if (together)
+		if (together) {
+			wl_nap_ms(gap_ms);
 			continue;
+		}
 		await(to_writer);
 		most_ns += wl_now() - start;
 	}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcppktlat: how long received TCP data waits until a process takes it. */
+#include "lib/aggregate.bpf.h"
+#include "lib/emit.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcppktlat.h"
+
+OPT(__u64, min_ns);
+OPT(bool, distribution);
+OPT(bool, with_softirq);
+OPT(__u64, wall_clock_ns); /* when the monotonic clock was 0 */
+
+#define MOST_IN_SOFTIRQ 10000000000ULL /* more: the wall clock was set */
+
+HISTOGRAM(waits, struct tcppktlat_key)
+
+/* A segment in the socket that no process has taken. */
+struct segment {
+	u64 came;
+	u64 softirq_ns;
+	u32 seq;
+	u32 pad;
+};
+
+#define SEGMENTS 16 /* a power of two */
+
+/* The last one of a full queue stands for those that came after it, too. */
+struct unread {
+	struct segment queue[SEGMENTS];
+	u32 first, behind; /* numbers of segments */
+	u32 end;           /* sequence number behind what has come */
+	u32 pad;
+};
+
+SOCK_SLOT(struct unread);
+
+inline_ struct segment *segment(struct unread *u, u32 number)
+{
+	return &u->queue[number & (SEGMENTS - 1)];
+}
+
+/* Since the network stack stamped the packet, which it does by the wall clock. */
+inline_ u64 in_softirq(const struct sk_buff *skb, u64 now)
+{
+	u64 stamp = skb->tstamp, ns = since(stamp, now + wall_clock_ns);
+
+	return stamp && ns < MOST_IN_SOFTIRQ ? ns : 0;
+}
+
+/*
+ * An established connection has received a packet. The socket is locked until TCP is done with it,
+ * and while a process takes data: one of the programs runs at a time.
+ */
+SEC("tp_btf/tcp_probe")
+int on_segment(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	const struct sk_buff *skb = (void *)ctx[1];
+	const struct tcp_skb_cb *cb = (const void *)skb->cb;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	u32 seq = cb->seq, end, header;
+	struct segment *s;
+	struct unread *u;
+	u8 offset = 0;
+
+	if (!tp || bpf_probe_read_kernel(&offset, 1, skb->data + 12))
+		return 0;
+	header = offset >> 4 << 2;
+	if (skb->len <= header)
+		return 0;
+	end = seq + skb->len - header;
+	/* What the socket has already; what came out of order counts with what fills the gap. */
+	if ((s32)(end - tp->rcv_nxt) <= 0 || (s32)(seq - tp->rcv_nxt) > 0)
+		return 0;
+	u = sock_slot(sk, true);
+	if (!u)
+		return 0;
+	u->end = end;
+	s = segment(u, u->behind - 1);
+	if (u->behind != u->first && (s32)(s->seq - seq) >= 0)
+		u->behind--; /* TCP had no room for it then: it has come again */
+	if (u->behind - u->first >= SEGMENTS)
+		return 0;
+	s = segment(u, u->behind++);
+	s->came = bpf_ktime_get_ns();
+	s->seq = seq;
+	if (with_softirq)
+		s->softirq_ns = in_softirq(skb, s->came);
+	return 0;
+}
+
+inline_ void distribute(u64 latency_ns, u64 softirq_ns)
+{
+	struct tcppktlat_key key = { .part = TCPPKTLAT_READER };
+
+	waits_add(&key, latency_ns);
+	if (!with_softirq)
+		return;
+	key.part = TCPPKTLAT_SOFTIRQ;
+	if (softirq_ns)
+		waits_add(&key, softirq_ns);
+	else
+		count(LEDGER_UNMATCHED);
+}
+
+inline_ int taken(struct tcp_sock *tp, const struct segment *s)
+{
+	u64 now = bpf_ktime_get_ns(), latency_ns = since(s->came, now);
+	bool by_process = in_users_call(tp);
+	struct tcppktlat_event *e;
+	struct flow f = {};
+
+	flow_of(tp, &f);
+	if (latency_ns < min_ns || !flow_wanted(&f) ||
+	    (filter.on && !(by_process && filter_matches(current_task())))) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (distribution) {
+		distribute(latency_ns, s->softirq_ns);
+		return 0;
+	}
+	e = emit_begin(sizeof(*e));
+	if (!e)
+		return 0;
+	e->head.time_ns = now;
+	e->flow = f;
+	e->latency_ns = latency_ns;
+	e->softirq_ns = s->softirq_ns;
+	if (by_process)
+		identify_current(&e->who);
+	emit_end(e);
+	return 0;
+}
+
+/* Its arrival was not seen. */
+inline_ int unseen(void)
+{
+	bool wanted = !filter.on || filter_matches(current_task());
+
+	count(wanted ? LEDGER_UNMATCHED : LEDGER_FILTERED);
+	return 0;
+}
+
+/* Data was copied from a socket, or only looked at. */
+SEC("tp_btf/tcp_rcv_space_adjust")
+int on_taken(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct unread *u = sock_slot(sk, false);
+	struct segment oldest, *s;
+	bool any = false;
+
+	if (!tp)
+		return 0;
+	if (!u)
+		return unseen();
+	for (int i = 0; i < SEGMENTS && u->first != u->behind; i++) {
+		s = segment(u, u->first);
+		if ((s32)(tp->copied_seq - s->seq) <= 0)
+			break;
+		if (!any)
+			oldest = *s;
+		any = true;
+		u->first++;
+	}
+	if (any)
+		return taken(tp, &oldest);
+	if ((s32)(tp->copied_seq - u->end) <= 0)
+		return 0;
+	u->end = tp->copied_seq;
+	return unseen();
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

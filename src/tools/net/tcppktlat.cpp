@@ -1,0 +1,123 @@
+// tcppktlat: how long received TCP data waits until a process takes it.
+#include "net/tcppktlat.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "cli/config.hpp"
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tcppktlat.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<tcppktlat_bpf>;
+using Event = tcppktlat_event;
+using Key = tcppktlat_key;
+
+namespace {
+
+constexpr std::uint64_t kMicrosecond = 1'000;
+constexpr std::string_view kParts[] = {"reader", "softirq"};
+
+Value softirq(const Event& e) {
+  return e.softirq_ns ? Value(std::uint64_t{e.softirq_ns}) : Value();
+}
+
+/// The kernel stamps packets when it receives them as long as a socket wants that.
+Result<void> stamp_packets(Config& c) {
+  static Fd socket_that_wants_it;
+  if (!c.given("softirq")) return {};
+  Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  int yes = 1;
+  if (fd.get() < 0 || setsockopt(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof yes))
+    return Error{"--softirq: cannot turn on time stamps of packets", strerror(errno)};
+  socket_that_wants_it = std::move(fd);
+  auto wall = std::chrono::system_clock::now().time_since_epoch();
+  auto wall_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count();
+  c.set(setting(&Opt::wall_clock_ns), static_cast<std::uint64_t>(wall_ns) - monotonic_ns());
+  return {};
+}
+
+}  // namespace
+
+TOOL(tcppktlat) {
+  return {
+      .name = "tcppktlat",
+      .summary = "how long received TCP data waits until a process takes it",
+      .description =
+          "One line when a process takes data from an established TCP connection: the time from "
+          "the arrival of the oldest segment that it takes, when TCP had it in order, until it is "
+          "copied. Segments that come later do not change that. A long time is that of the "
+          "reader: it was busy, or waited for a CPU.\n\n"
+          "With --softirq also the time before: from where the kernel received the packet until "
+          "TCP had it. That is work on packets in soft interrupts, their queues for each CPU, and "
+          "waiting for a process that uses the socket at that moment. It is empty where the packet "
+          "has no time stamp, and wrong after the wall clock is set.\n\n"
+          "One call of a process may take several buffers: each has a line. Of more than 16 "
+          "segments that wait in a socket the 16th stands for those behind it. Data that comes "
+          "while a connection is being closed from here is not timed. An IPv6 socket that speaks "
+          "IPv4 counts as IPv4.",
+      .overhead =
+          "a hook per received packet and one per buffer that is taken; --softirq makes the "
+          "kernel read the clock for each packet of any protocol",
+      .examples = {{"tcppktlat", "all data"},
+                   {"tcppktlat 1000", "only what waited for a millisecond or more"},
+                   {"tcppktlat -T -l 443", "of a web server, with the time of day"},
+                   {"tcppktlat --softirq 500", "with the time before TCP had it"},
+                   {"tcppktlat -H -i 5", "histograms, every five seconds"}},
+      .questions = {{"Does a process read its data late?", "tcppktlat 1000"},
+                    {"Is it the network stack or the process that is slow?",
+                     "tcppktlat -H --softirq"}},
+      .differs = {{Difference::libbpf_tools,
+                   "The time is that of the oldest segment that was not taken. There each later "
+                   "segment starts the time again."}},
+      .object = skeleton<tcppktlat_bpf>(),
+      .positionals = {shared::threshold("MIN_US", kMicrosecond,
+                                        "only data that waited for at least MIN_US microseconds",
+                                        setting(&Opt::min_ns))},
+      .options = joined(
+          {{flag('H', "histogram", "histograms instead of lines", setting(&Opt::distribution)),
+            flag(0, "softirq",
+                 "also the time from where the kernel received the packet until TCP had it",
+                 setting(&Opt::with_softirq)),
+            shared::timestamp('T'), shared::wide(), shared::pid(), shared::tid(), shared::uid(),
+            shared::comm(), shared::cgroup()},
+           shared::flow_filters('l', 'r'),
+           belonging_to("histogram", {shared::milliseconds(), shared::interval()}),
+           {shared::duration()}}),
+      .hooks = {{"segments that arrive", {{{"on_segment"}}}},
+                {"data that is taken", {{{"on_taken"}}}},
+                {"end of sockets",
+                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
+                  {{"on_destroy"}}}}},
+      .report =
+          events<Event>(
+              {owner<&Event::who>(id::pid, id::tid.with(""), id::comm),
+               net::ip_version<&Event::flow>().with("wide"), net::local_address<&Event::flow>(),
+               net::local_port<&Event::flow>(), net::remote_address<&Event::flow>(),
+               net::remote_port<&Event::flow>(),
+               field<&Event::latency_ns>("latency_ns", "MS", as::precise(as::milliseconds, 3),
+                                         "time from when TCP had the data until it was taken"),
+               derived<Event, softirq>("softirq_ns", "SOFTIRQ(ms)",
+                                       as::wide(as::precise(as::milliseconds, 3), 11),
+                                       "time before that, since the kernel received the packet")
+                   .with("softirq"),
+               owner<&Event::who>(id::uid.with("json"), id::cgroup),
+               net::namespace_id<&Event::flow>()})
+              .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}}),
+      .other_reports = {{"histogram",
+                         histogram<Key>("waits", "times",
+                                        {named<&Key::part, kParts>(
+                                             "part", "part", as::text,
+                                             "reader: until a process took it; softirq: before")
+                                             .with("softirq")})}},
+      .announce = "Tracing how long received data waits",
+      .look_up = stamp_packets,
+  };
+}
