@@ -102,21 +102,20 @@ struct dst_entry {
 struct sk_buff {
 	struct net_device *dev;
 	struct sock *sk;
+	__s64 tstamp; /* ktime_t */
 	char cb[48];
 	unsigned long _skb_refdst;
+	unsigned int len;
 	int skb_iif;
 	__be16 protocol;
 	__u16 network_header;
 	unsigned int tail;
 	unsigned char *head;
+	unsigned char *data;
 };
 
 enum skb_drop_reason {
 	SKB_DROP_REASON_NOT_SPECIFIED = 2,
-	__s64 tstamp; /* ktime_t */
-	char cb[48];
-	unsigned int len;
-	unsigned char *data;
 };
 
 /* include/net/tcp_states.h */

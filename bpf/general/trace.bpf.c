@@ -11,9 +11,31 @@ OPT_OR(__u32, values_at, sizeof(struct trace_event));
 OPT_OR(__u64, record_bytes, sizeof(struct trace_event) + sizeof(struct expression_out));
 OPT(bool, names_code); /* a message has %U */
 
+/* A task's stack is walked: an interrupt on top of it may be traced, too. */
+struct walking {
+	u64 on;
+};
+
+TASK_SLOT(struct walking);
+
+inline_ u64 user_stack_now(void *ctx)
+{
+	struct walking *w = current_slot(true);
+	u64 id;
+
+	if (!w || w->on) {
+		count(LEDGER_STACK_FAILED);
+		return 0;
+	}
+	w->on = 1;
+	id = stack_of_user(ctx, 0);
+	w->on = 0;
+	return id;
+}
+
 inline_ int show(void *ctx, struct expression_in *in)
 {
-	u64 user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
+	u64 user_stack = stack_user ? user_stack_now(ctx) : 0;
 	struct expression_out *out;
 	struct trace_event *e;
 
