@@ -33,7 +33,7 @@ inline_ u64 user_stack_now(void *ctx)
 	return id;
 }
 
-inline_ int show(void *ctx, struct expression_in *in)
+inline_ int show(void *ctx, struct expression_in *in, u64 id)
 {
 	u64 user_stack = stack_user ? user_stack_now(ctx) : 0;
 	struct expression_out *out;
@@ -44,7 +44,7 @@ inline_ int show(void *ctx, struct expression_in *in)
 		return 0;
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->user_stack = user_stack;
-	e->target = in->target;
+	e->target = id;
 	e->cpu = in->cpu;
 	e->values_at = values_at;
 	identify_current(&e->who);
@@ -58,7 +58,7 @@ inline_ int show(void *ctx, struct expression_in *in)
 	}
 	out = (struct expression_out *)((char *)e + values_at);
 	__builtin_memset(out, 0, sizeof(*out));
-	expression_values(in, out);
+	expression_values(in, out, id);
 	if (out->cut)
 		count(LEDGER_TRUNCATED);
 	if (names_code)

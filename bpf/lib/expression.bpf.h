@@ -16,31 +16,46 @@
 OPT(__u64, expression_uses);
 OPT(bool, expression_filters); /* is there one? */
 
-/* What is not used of the room the verifier takes out. */
-#define EXPRESSION_PAD(which, in, out)                                                  \
+/* r6: in, r7: out, r9: number of the target. What is not used of the room the verifier takes out.
+ */
+#define EXPRESSION_PAD(which, in, out, id)                                              \
 	({                                                                              \
 		register u64 in_ asm("r6") = (u64)(in);                                 \
 		register u64 out_ asm("r7") = (u64)(out);                               \
+		register u64 id_ asm("r9") = (id);                                      \
 		register u64 result_ asm("r0");                                         \
                                                                                         \
 		asm volatile("r0 = %[mark]; r0 = %[pad]; .rept %[room]; goto +0; .endr" \
-			     : "=r"(result_), "+r"(in_), "+r"(out_)                     \
+			     : "=r"(result_), "+r"(in_), "+r"(out_), "+r"(id_)          \
 			     : [mark] "i"(EXPRESSION_MARK), [pad] "i"(which),           \
 			       [room] "i"(EXPRESSION_ROOM)                              \
-			     : "r1", "r2", "r3", "r4", "r5", "r8", "r9", "memory");     \
+			     : "r1", "r2", "r3", "r4", "r5", "r8", "memory");           \
 		result_;                                                                \
 	})
 
 /* Functions of their own: the instructions have a stack to themselves. */
 static __attribute__((noinline)) u64 expression_filter(struct expression_in *in, u64 id)
 {
-	return EXPRESSION_PAD(EXPRESSION_FILTER, in, id);
+	return EXPRESSION_PAD(EXPRESSION_FILTER, in, 0, id);
 }
 
 static __attribute__((noinline)) u64 expression_values(struct expression_in *in,
-						       struct expression_out *out)
+						       struct expression_out *out, u64 id)
 {
-	return EXPRESSION_PAD(EXPRESSION_OUTPUT, in, out);
+	return EXPRESSION_PAD(EXPRESSION_OUTPUT, in, out, id);
+}
+
+/*
+ * Verifiers before 6.8 (41f6f64e6999) remember of a number on the stack what a branch has told of
+ * it, but not that another function has branched on it: they take states for the same that are
+ * not, and drop instructions. Of a number that was written in two parts they know nothing.
+ */
+inline_ void expression_forget(struct expression_in *in)
+{
+	volatile u8 *bytes = (void *)in;
+
+	for (u32 i = 7; i < __builtin_offsetof(struct expression_in, comm); i += 8)
+		bytes[i] = bytes[i];
 }
 
 /* An address, as a number with which the instructions may calculate. */
@@ -53,9 +68,8 @@ inline_ u64 expression_address(void *p)
 }
 
 /* What is the same at all places. */
-inline_ void expression_inputs(struct expression_in *in, void *ctx, u64 id)
+inline_ void expression_inputs(struct expression_in *in, void *ctx)
 {
-	in->target = id;
 	in->cpu = bpf_get_smp_processor_id();
 	if (expression_uses & EXPRESSION_USES_CONTEXT)
 		in->context = expression_address(ctx);
@@ -73,16 +87,17 @@ inline_ void expression_inputs(struct expression_in *in, void *ctx, u64 id)
 	}
 	if (expression_uses & EXPRESSION_USES_COMM)
 		bpf_get_current_comm(in->comm, sizeof(in->comm));
+	expression_forget(in);
 }
 
 /* Does the place count? False: it is counted why not. */
-inline_ bool expression_wanted(struct expression_in *in)
+inline_ bool expression_wanted(struct expression_in *in, u64 id)
 {
 	u64 verdict;
 
 	if (!expression_filters)
 		return true;
-	verdict = expression_filter(in, in->target);
+	verdict = expression_filter(in, id);
 	if (verdict == EXPRESSION_YES)
 		return true;
 	count(verdict == EXPRESSION_FAULT ? LEDGER_UNJUDGED : LEDGER_FILTERED);
@@ -91,15 +106,15 @@ inline_ bool expression_wanted(struct expression_in *in)
 
 /*
  * The programs at what the words of the command line name (target.bpf.h); the hook is
- * traced_by_word(). What runs is body(ctx, in).
+ * traced_by_word(). What runs is body(ctx, in, id).
  */
 #define ON_PLACES(body)                                                                          \
 	inline_ int at_place(void *ctx, struct expression_in *in, u64 id)                        \
 	{                                                                                        \
 		if (id >= target_count || tracing_stopped || !keep_current())                    \
 			return 0;                                                                \
-		expression_inputs(in, ctx, id);                                                  \
-		return expression_wanted(in) ? body(ctx, in) : 0;                                \
+		expression_inputs(in, ctx);                                                      \
+		return expression_wanted(in, id) ? body(ctx, in, id) : 0;                        \
 	}                                                                                        \
 	inline_ int at_function(struct pt_regs *ctx, u64 id)                                     \
 	{                                                                                        \

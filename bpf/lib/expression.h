@@ -10,14 +10,12 @@ struct expression_in {
 	__u64 arguments[6]; /* of a function or system call */
 	__u64 result;       /* of one that returns */
 	__u64 context;      /* address of the tracepoint's record, or of the registers */
-	__u64 target;
-	__u64 pid; /* of the process */
+	__u64 pid;          /* of the process */
 	__u64 tid;
 	__u64 uid;
 	__u64 gid;
 	__u64 cpu;
 	__u64 task;
-	__u64 latency;
 	char comm[COMM_LEN];
 };
 
@@ -35,6 +33,7 @@ enum expression_use {
 
 /* The values of one record; text follows, at places that the loader has chosen. */
 struct expression_out {
+	__u64 word;   /* number of the command line's word; the loader has its use */
 	__u64 faults; /* a bit for each value: what it reads is not there */
 	__u64 cut;    /* text that is longer than its room */
 	__u64 values[EXPRESSION_VALUES];

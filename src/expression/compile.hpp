@@ -1,6 +1,6 @@
 // From expressions to instructions. The generated code has r6 = struct expression_in, r7 = what the
-// pad says (bpf/lib/expression.bpf.h), r8 = has a read failed?, and its stack to itself; it never
-// ends the program, and all its jumps lead forward.
+// pad says (bpf/lib/expression.bpf.h), r8 = has a read failed?, and its stack to itself; r9 is the
+// number of the target and stays. The code never ends the program, and all its jumps lead forward.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -280,17 +280,29 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
       break;
     }
   }
+  if (auto why = scope.missing.find("retval"); why != scope.missing.end())
+    scope.missing["$retval"] = why->second;
   return scope;
 }
 
-Result<std::vector<bpf_insn>> PadCode::finish(std::int32_t otherwise) const {
+Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
+                            const expression::Types& types,
+                            const std::vector<expression::Parameter>* signature) {
+  std::vector<const TargetPoint*> places;
+  for (auto& p : targets.points)
+    if (targets.words.at(p.id) == word) places.push_back(&p);
+  return scope_at(places, types, signature);
+}
+
+Result<void> PadCode::put(std::vector<bpf_insn>& pad, std::int32_t otherwise) const {
+  pad.clear();
+  if (codes_.empty()) return {};
   std::map<std::uint32_t, const TargetPoint*> probes;  // of USDT, whose places differ
   for (auto& p : targets_.points)
     if (p.kind == TargetPoint::usdt) probes[p.id] = &p;
   Code all;
   std::vector<Code::Label> ends;
   all.set(BPF_REG_0, otherwise);
-  all.load(8, BPF_REG_1, BPF_REG_6, offsetof(expression_in, target));
   for (std::uint32_t id = 0; id < targets_.names.size();) {
     auto word = targets_.words[id];
     auto code =
@@ -300,8 +312,8 @@ Result<std::vector<bpf_insn>> PadCode::finish(std::int32_t otherwise) const {
       while (last + 1 < targets_.names.size() && targets_.words[last + 1] == word) last++;
     if (code != codes_.end()) {
       // Targets come in their order: those below went elsewhere.
-      auto other = all.jump_if_value(BPF_JGT, BPF_REG_1, static_cast<std::int32_t>(last));
-      auto below = all.jump_if_value(BPF_JLT, BPF_REG_1, static_cast<std::int32_t>(id));
+      auto other = all.jump_if_value(BPF_JGT, BPF_REG_9, static_cast<std::int32_t>(last));
+      auto below = all.jump_if_value(BPF_JLT, BPF_REG_9, static_cast<std::int32_t>(id));
       if (auto probe = probes.find(id); probe != probes.end())
         all.append(usdt_arguments(*probe->second));
       all.append(code->second);
@@ -314,7 +326,8 @@ Result<std::vector<bpf_insn>> PadCode::finish(std::int32_t otherwise) const {
   for (auto label : ends) all.here(label);
   if (!all.well_formed())
     return Error{"the expressions are too long", {}, "name fewer probes", kUsage};
-  return all.instructions();
+  pad = all.instructions();
+  return {};
 }
 
 }  // namespace coretap

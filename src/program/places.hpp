@@ -21,17 +21,21 @@ Result<expression::Scope> scope_at(const std::vector<const TargetPoint*>& places
                                    const expression::Types& types,
                                    const std::vector<expression::Parameter>* signature);
 
+/// The same of a word by its number.
+Result<expression::Scope> scope_of_word(const Targets& targets, std::size_t word,
+                                        const expression::Types& types,
+                                        const std::vector<expression::Parameter>* signature);
+
 /// The instructions of a pad: for each target its own.
 class PadCode {
  public:
-  /// `arguments`: does the code read arguments of a USDT probe?
   explicit PadCode(const Targets& targets) : targets_(targets) {}
 
   /// For all targets of this word.
   void add(std::size_t word, expression::Code code) { codes_.emplace_back(word, std::move(code)); }
   bool empty() const { return codes_.empty(); }
-  /// Of targets without code: `otherwise` in r0.
-  Result<std::vector<bpf_insn>> finish(std::int32_t otherwise) const;
+  /// Of targets without code: `otherwise` in r0. Where no target has any, the pad stays empty.
+  Result<void> put(std::vector<bpf_insn>& pad, std::int32_t otherwise) const;
 
  private:
   const Targets& targets_;

@@ -127,7 +127,7 @@ std::string histogram_title(const AggregateReport& report, Session& s, const std
     format.width = 0;
     auto value = coretap::show(format, k.read(row.data(), s.names.context), s.names);
     // As the peers write it: "pid = 123 comm"; a field without a title follows the one before.
-    title += k.title.empty() ? ' ' + value
+    title += k.title.empty() ? (title.empty() ? "" : " ") + value
                              : fmt::format("{}{} = {}", title.empty() ? "" : ", ", k.title, value);
   }
   return title;

@@ -159,7 +159,9 @@ class AggregateReporter : public Reporter {
       auto interval = interval_++;
       if (!report_.largest.empty()) set_live(s, "extreme_interval", &interval_, sizeof interval_);
       each_entry(map, [&, cpus = values_of(map)](const char* key, const char* value) {
-        std::string name(key, report_.key_size);
+        // The map's keys may be shorter: what they lack is zeros.
+        std::string name(key, std::min<std::size_t>(report_.key_size, bpf_map__key_size(map)));
+        name.resize(report_.key_size);
         if (!report_.largest.empty()) largest.emplace(name, rows_.largest(value, cpus, interval));
         all.emplace(std::move(name), rows_.counters(value, cpus));
       });

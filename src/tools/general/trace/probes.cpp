@@ -21,19 +21,6 @@ namespace {
 using expression::Code;
 using expression::Output;
 
-/// The names at the places of a word, with the parameters that it declares.
-Result<expression::Scope> scope_of(const Session& s, std::size_t word, const Probe& probe,
-                                   const expression::Types& types) {
-  std::vector<const TargetPoint*> places;
-  for (auto& p : s.plan.targets.points)
-    if (s.plan.targets.words.at(p.id) == word) places.push_back(&p);
-  if (!probe.parameters) return scope_at(places, types, nullptr);
-  std::vector<expression::Parameter> parameters;
-  for (auto& declaration : *probe.parameters)
-    parameters.push_back(expression::parse_declaration(declaration, types));
-  return scope_at(places, types, &parameters);
-}
-
 struct Made {
   PadCode filter, output;
   std::uint64_t uses = 0;
@@ -98,23 +85,20 @@ Result<void> compile_probes(Session& s) {
   Made made{PadCode(s.plan.targets), PadCode(s.plan.targets)};
   for (std::size_t word = 0; word < probes.all.size(); word++) {
     auto& probe = *probes.all[word];
-    auto scope = scope_of(s, word, probe, types);
+    std::vector<expression::Parameter> parameters;
+    if (probe.parameters)
+      for (auto& declaration : *probe.parameters)
+        parameters.push_back(expression::parse_declaration(declaration, types));
+    auto scope =
+        scope_of_word(s.plan.targets, word, types, probe.parameters ? &parameters : nullptr);
     if (!scope) return scope.error();
     if (auto r = compile(probe, word, *scope, probes.text_bytes, made); !r) return r;
   }
   probes.words = s.plan.targets.words;
   probes.names = &s.names;
   if (made.names_kernel) s.names.learn(as::symbol, s.kernel);
-  if (!made.filter.empty()) {
-    auto code = made.filter.finish(EXPRESSION_YES);
-    if (!code) return code.error();
-    s.pads.filter = std::move(*code);
-  }
-  if (!made.output.empty()) {
-    auto code = made.output.finish(0);
-    if (!code) return code.error();
-    s.pads.output = std::move(*code);
-  }
+  if (auto r = made.filter.put(s.pads.filter, EXPRESSION_YES); !r) return r;
+  if (auto r = made.output.put(s.pads.output, 0); !r) return r;
   const auto values_at = sizeof(trace_event) + (s.config.given("kernel-stack") ? sizeof(stack) : 0);
   set_variable(s, "expression_uses", made.uses);
   set_variable(s, "expression_filters", !made.filter.empty());

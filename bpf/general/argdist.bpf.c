@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* argdist: how often arguments, results and other values of calls and tracepoints occur. */
+#include "lib/aggregate.bpf.h"
+#include "lib/expression.bpf.h"
+#include "general/argdist.h"
+
+OPT(bool, distribution);
+OPT(__u64, signed_words); /* a bit for each word whose value has a sign */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, 0);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct argdist_key));
+	__uint(value_size, sizeof(struct argdist_count));
+} counts SEC(".maps");
+
+HISTOGRAM(ranges, struct argdist_range)
+
+/* An interrupt on top of a program may be traced, too. */
+struct building {
+	u64 busy;
+	struct argdist_key key;
+};
+
+TASK_SLOT(struct building);
+
+inline_ void add_value(const struct expression_out *out)
+{
+	struct argdist_range range = { .word = out->word };
+	s64 value = out->values[0];
+
+	if (out->faults) {
+		count(LEDGER_UNJUDGED);
+		return;
+	}
+	if (signed_words >> (out->word & 63) & 1 && value < 0) {
+		range.negative = 1;
+		value = -value;
+	}
+	ranges_add(&range, value);
+}
+
+inline_ void add_key(struct argdist_key *key)
+{
+	static const struct argdist_count none;
+	struct argdist_count *c = bpf_map_lookup_elem(&counts, key);
+
+	if (!c) {
+		bpf_map_update_elem(&counts, key, &none, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&counts, key);
+	}
+	if (c)
+		__sync_fetch_and_add(&c->count, 1);
+	else
+		count(LEDGER_UNTRACKED);
+	if (key->values.cut)
+		count(LEDGER_TRUNCATED);
+}
+
+inline_ int add(void *ctx, struct expression_in *in, u64 id)
+{
+	struct building *b = current_slot(true);
+
+	if (!b || b->busy) {
+		count(LEDGER_UNTRACKED);
+		return 0;
+	}
+	b->busy = 1;
+	barrier();
+	__builtin_memset(&b->key, 0, sizeof(b->key));
+	expression_values(in, &b->key.values, id);
+	if (distribution)
+		add_value(&b->key.values);
+	else
+		add_key(&b->key);
+	barrier();
+	b->busy = 0;
+	return 0;
+}
+
+ON_PLACES(add)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_ARGDIST_H
+#define CORETAP_ARGDIST_H
+
+#include "lib/expression.h"
+
+#define ARGDIST_TEXT 256 /* bytes of all texts of a key */
+
+/* The loader makes keys as short as the command line's values need. */
+struct argdist_key {
+	struct expression_out values;
+	char text[ARGDIST_TEXT];
+};
+
+struct argdist_count {
+	__u64 count;
+};
+
+struct argdist_range {
+	__u32 word;
+	__u32 negative; /* values below 0, by what they are without their sign */
+};
+
+#endif

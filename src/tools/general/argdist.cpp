@@ -1,0 +1,160 @@
+// argdist: how often arguments, results and other values of calls and tracepoints occur.
+#include "general/argdist.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "argdist.skel.h"
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tools/general/argdist/specs.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<argdist_bpf>;
+using Line = Row<argdist_key, argdist_count>;
+using distribution::Held;
+
+namespace {
+
+constexpr std::string_view kDefault = "r::sys_read():int:$retval#result of read(2)";
+
+const distribution::Specs& specs(const FieldContext& context) {
+  static const distribution::Specs none;
+  return context.config ? *context.config->own<Held>().specs : none;
+}
+
+std::string title(std::uint64_t word, const FieldContext& context) {
+  auto* spec = specs(context).of(word);
+  return spec ? spec->title() : "";
+}
+std::string probe(const Line& l, const FieldContext& context) {
+  return title(l.key.values.word, context);
+}
+TextList values(const Line& l, const FieldContext& context) {
+  TextList all{specs(context).values(l.key)};
+  all.line = fmt::format("{}", fmt::join(all.each, ", "));
+  return all;
+}
+/// With several specifications it says of which it is.
+std::string event(const Line& l, const FieldContext& context) {
+  auto all = values(l, context).line;
+  if (all.empty()) all = "total calls";
+  return specs(context).all.size() > 1 ? fmt::format("{}: {}", probe(l, context), all) : all;
+}
+
+std::string range(const argdist_range& r, const FieldContext& context) {
+  return title(r.word, context) + (r.negative ? " (below 0, without the sign)" : "");
+}
+bool negative(const argdist_range& r) { return r.negative; }
+
+Option specification(char letter, std::string_view name, std::string_view theirs,
+                     std::string_view doc, Setting target) {
+  auto option = value(letter, name, "SPEC", doc, [target](Config& c, std::string_view text) {
+    c.targets.emplace_back(text);
+    if (target.size) c.set(target, 1);
+    return Result<void>();
+  });
+  option.adds_up = true;
+  option.alias = theirs;
+  return option;
+}
+
+Positional more() {
+  return {.metavar = "SPEC",
+          .doc = fmt::format("more of them; without any -C '{}'", kDefault),
+          .repeat = Positional::any_number,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            if (text != kDefault || c.targets.empty()) c.targets.emplace_back(text);
+            return {};
+          },
+          .otherwise = std::string(kDefault)};
+}
+
+}  // namespace
+
+TOOL(argdist) {
+  return {
+      .name = "argdist",
+      .summary = "how often values of arguments and results occur",
+      .description =
+          "Counts how often each value, or each set of values, occurs where a SPEC says (-C), or "
+          "shows values as a log2 histogram (-H): of functions of the kernel, of libraries and "
+          "programs, of system calls, tracepoints and USDT probes. The language is that of bcc's "
+          "tool of this name.\n\n"
+          "A SPEC is KIND:LIBRARY:FUNCTION(PARAMETERS):TYPES:VALUES:FILTER#LABEL. KIND is p for "
+          "the entry of a function, r for its return, t for a tracepoint (t:CATEGORY:EVENT), u for "
+          "a USDT probe. LIBRARY is empty for the kernel. PARAMETERS may stay empty for kernel "
+          "functions and system calls, whose parameters are known by name. TYPES has a type of C "
+          "for each value; char* means text. VALUES are expressions of C, as in trace(8): "
+          "parameters, arg1 to arg6, $retval at returns, args->FIELD of tracepoints, $PID, $COMM, "
+          "$task. Without types and values calls are counted, or what a function returns. FILTER "
+          "is an expression; LABEL is a title.\n\n"
+          "A value that is read from memory which is not there counts as (fault) with -C, and as "
+          "not judged with -H; so does an event whose filter reads such memory. Values below zero "
+          "have a histogram of their own, of what they are without the sign.",
+      .overhead =
+          "one program per event, which runs the expressions as native code and adds up in the "
+          "kernel: about a quarter of a microsecond; a trap for each call of a user function",
+      .examples = {{"argdist -C 'p::sys_read(int fd):int:fd'", "reads by descriptor"},
+                   {"argdist -H 'r::sys_read():int:$retval'", "results of reads, as a histogram"},
+                   {"argdist -H 'p:c:malloc(size_t size):size_t:size' -p 181 -i 5",
+                    "sizes that a process allocates, each five seconds"},
+                   {"argdist -C 'p:c:getenv(char *name):char*:name#variables'",
+                    "variables of the environment that are asked for"},
+                   {"argdist -C 't:block:block_rq_issue():u32,int:args->bytes,$PID'",
+                    "sizes of block requests by process"},
+                   {"argdist -C 'p::vfs_write():u64:count:count > 4096' -T 10",
+                    "the ten most frequent sizes of large writes"}},
+      .questions = {{"With which values is a function called?",
+                     "argdist -C 'p:c:getenv(char *name):char*:name'"},
+                    {"How large are the allocations of a process?",
+                     "argdist -p 1234 -H 'p:c:malloc(size_t size):size_t:size'"}},
+      .differs = {{Difference::bcc,
+                   "There is one report at the end; -i has more. Either counts or histograms are "
+                   "shown by one command. $latency and $entry are not there: funclatency shows "
+                   "times of calls, and funcslower arguments with results."}},
+      .object = skeleton<argdist_bpf>(),
+      .positionals = {more()},
+      .options = {specification('C', "count-of", "count", "count values of SPEC", {}),
+                  specification('H', "histogram-of", "histogram",
+                                "show values of SPEC as a histogram", setting(&Opt::distribution)),
+                  number('z', "string-size", "BYTES", "read no more of a text (default: 80)",
+                         Range{1, ARGDIST_TEXT - 8}, {}),
+                  value('I', "include", "HEADER",
+                        "is accepted as in bcc, and not needed: types come from the kernel itself",
+                        [](Config&, std::string_view) -> Result<void> { return {}; }),
+                  shared::interval(), shared::duration('d'), shared::timestamp(0), shared::top('T'),
+                  shared::sort(0), shared::regular_expressions('r'), shared::max_probes(),
+                  shared::debug(0), shared::max_keys(), shared::pid(), shared::tid(), shared::uid(),
+                  shared::comm(), shared::cgroup(0)},
+      .elsewhere = {{'n', "number", "give an interval and a duration: -i 1 -d 5"},
+                    {'c', "cumulative", "without -i the one report has all"}},
+      .hooks = {traced_by_word("places", distribution::places)},
+      .report =
+          table<argdist_key, argdist_count>(
+              "counts",
+              {of_value<Line, &argdist_count::count>("count", "COUNT", as::wide(as::number, -10),
+                                                     "how often"),
+               derived<Line, event>("event", "EVENT", as::rest, "values, by their names").in_text(),
+               derived<Line, probe>("probe", "PROBE", as::text, "the SPEC, or its label")
+                   .with("json"),
+               derived<Line, values>("values", "VALUES", as::text, "values, by their names")
+                   .with("json")},
+              "count")
+              .ascending(),
+      .other_reports = {{"histogram-of",
+                         histogram<argdist_range>(
+                             "ranges", "values",
+                             {derived<argdist_range, range>("probe", "", as::text,
+                                                            "the SPEC, or its label"),
+                              derived<argdist_range, negative>(
+                                  "negative", "", as::text, "values below zero, without their sign")
+                                  .with("json|csv")})
+                             .scaled({unit::plain, 1})}},
+      .announce = "Counting values",
+      .exclusive = {{"count-of", "histogram-of"}},
+      .look_up = distribution::parse_specs,
+      .compile = distribution::compile_specs,
+  };
+}
