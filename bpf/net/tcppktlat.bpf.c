@@ -10,7 +10,8 @@ OPT(bool, distribution);
 OPT(bool, with_softirq);
 OPT(__u64, wall_clock_ns); /* when the monotonic clock was 0 */
 
-#define MOST_IN_SOFTIRQ 10000000000ULL /* more: the wall clock was set */
+#define MOST_IN_SOFTIRQ 10000000000ULL /* ns; more: the wall clock was set */
+#define CLOCKS_DIFFER 100000           /* ns, at most */
 
 HISTOGRAM(waits, struct tcppktlat_key)
 
@@ -39,12 +40,17 @@ inline_ struct segment *segment(struct unread *u, u32 number)
 	return &u->queue[number & (SEGMENTS - 1)];
 }
 
-/* Since the network stack stamped the packet, which it does by the wall clock. */
+/*
+ * Since the network stack stamped the packet, which it does by the wall clock. How the two clocks
+ * lie to each other is known to a fraction of a microsecond: never 0, which is for "not known".
+ */
 inline_ u64 in_softirq(const struct sk_buff *skb, u64 now)
 {
-	u64 stamp = skb->tstamp, ns = since(stamp, now + wall_clock_ns);
+	u64 stamp = skb->tstamp, ns = now + wall_clock_ns + CLOCKS_DIFFER - stamp;
 
-	return stamp && ns < MOST_IN_SOFTIRQ ? ns : 0;
+	if (!stamp || ns > MOST_IN_SOFTIRQ)
+		return 0;
+	return ns > CLOCKS_DIFFER ? ns - CLOCKS_DIFFER : 1;
 }
 
 /*

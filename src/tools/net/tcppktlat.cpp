@@ -29,6 +29,25 @@ Value softirq(const Event& e) {
   return e.softirq_ns ? Value(std::uint64_t{e.softirq_ns}) : Value();
 }
 
+std::uint64_t wall_ns() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+/// The wall clock when the monotonic one was 0. The process may be interrupted between two looks at
+/// clocks: of several looks the shortest counts.
+std::uint64_t wall_clock_at_0() {
+  std::uint64_t best = 0, shortest = UINT64_MAX;
+  for (int i = 0; i < 100; i++) {
+    auto before = monotonic_ns(), wall = wall_ns(), after = monotonic_ns();
+    if (after - before >= shortest) continue;
+    shortest = after - before;
+    best = wall - before - shortest / 2;
+  }
+  return best;
+}
+
 /// The kernel stamps packets when it receives them as long as a socket wants that.
 Result<void> stamp_packets(Config& c) {
   static Fd socket_that_wants_it;
@@ -38,9 +57,7 @@ Result<void> stamp_packets(Config& c) {
   if (fd.get() < 0 || setsockopt(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof yes))
     return Error{"--softirq: cannot turn on time stamps of packets", strerror(errno)};
   socket_that_wants_it = std::move(fd);
-  auto wall = std::chrono::system_clock::now().time_since_epoch();
-  auto wall_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count();
-  c.set(setting(&Opt::wall_clock_ns), static_cast<std::uint64_t>(wall_ns) - monotonic_ns());
+  c.set(setting(&Opt::wall_clock_ns), wall_clock_at_0());
   return {};
 }
 
