@@ -9,12 +9,23 @@
 #define RECEIVE_ERRORS 0x2000 /* what is received is the queue of errors */
 
 /*
- * ON_SOCK_IO(counted): where a call has sent or received, counted(tp, bytes, sent). The tracepoints
- * came with 6.3 (6e6eda44b939); before, the functions below them, one for IPv4 and one for IPv6.
- * sendfile(2) used a function for pages until 6.5 (2dc334f1a63a); splice(2) from a socket has a
- * function of its own.
+ * ON_SOCK_IO(counted): where a call has sent or received, counted(tp, bytes, sent); ON_SOCK_SENDS
+ * only where it has sent. The tracepoints came with 6.3 (6e6eda44b939); before, the functions below
+ * them, one for IPv4 and one for IPv6. sendfile(2) used a function for pages until 6.5
+ * (2dc334f1a63a); splice(2) from a socket has a function of its own.
  */
-#define ON_SOCK_IO(counted)                                                    \
+#define ON_SOCK_IO(counted)                                                   \
+	ON_SOCK_SENDS(counted)                                                \
+	SEC("tp_btf/sock_recv_length")                                        \
+	int on_receive(u64 *ctx)                                              \
+	{                                                                     \
+		return sock_io((struct sock *)ctx[0], ctx[1], ctx[2], false); \
+	}                                                                     \
+	SOCK_IO_RETURN(on_receive_ipv4, inet_recvmsg, ctx[4], ctx[3], false)  \
+	SOCK_IO_RETURN(on_receive_ipv6, inet6_recvmsg, ctx[4], ctx[3], false) \
+	SOCK_IO_RETURN(on_splice, tcp_splice_read, ctx[5], 0, false)
+
+#define ON_SOCK_SENDS(counted)                                                 \
 	inline_ int sock_io(struct sock *sk, u64 result, u64 flags, bool sent) \
 	{                                                                      \
 		s32 bytes = (s32)result;                                       \
@@ -30,17 +41,9 @@
 	{                                                                      \
 		return sock_io((struct sock *)ctx[0], ctx[1], 0, true);        \
 	}                                                                      \
-	SEC("tp_btf/sock_recv_length")                                         \
-	int on_receive(u64 *ctx)                                               \
-	{                                                                      \
-		return sock_io((struct sock *)ctx[0], ctx[1], ctx[2], false);  \
-	}                                                                      \
 	SOCK_IO_RETURN(on_send_ipv4, inet_sendmsg, ctx[3], 0, true)            \
 	SOCK_IO_RETURN(on_send_ipv6, inet6_sendmsg, ctx[3], 0, true)           \
-	SOCK_IO_RETURN(on_send_page, inet_sendpage, ctx[5], 0, true)           \
-	SOCK_IO_RETURN(on_receive_ipv4, inet_recvmsg, ctx[4], ctx[3], false)   \
-	SOCK_IO_RETURN(on_receive_ipv6, inet6_recvmsg, ctx[4], ctx[3], false)  \
-	SOCK_IO_RETURN(on_splice, tcp_splice_read, ctx[5], 0, false)
+	SOCK_IO_RETURN(on_send_page, inet_sendpage, ctx[5], 0, true)
 
 /* The function's first argument is the socket. */
 #define SOCK_IO_RETURN(name, function, result, flags, sent)                         \

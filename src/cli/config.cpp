@@ -51,4 +51,8 @@ void Config::set(Setting target, std::uint64_t value) {
   if (target.size) edits_.push_back({target, value});
 }
 
+void Config::put(std::string_view map, std::string key, std::string value) {
+  entries_[std::string(map)].push_back({std::move(key), std::move(value)});
+}
+
 }  // namespace coretap

@@ -44,6 +44,14 @@ class Config {
   };
   const std::vector<Edit>& edits() const { return edits_; }
 
+  /// Puts an entry into a map of the kernel program, before it is attached.
+  void put(std::string_view map, std::string key, std::string value);
+  struct Entry {
+    std::string key, value;
+  };
+  using Entries = std::map<std::string, std::vector<Entry>, std::less<>>;  ///< by map
+  const Entries& entries() const { return entries_; }
+
   /// What the options of a single tool say, as one value of its type.
   template <class Settings>
   Settings& own() {
@@ -100,10 +108,12 @@ class Config {
   std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
   std::string heatmap;                     ///< file for a heat map; empty: lines of text, if any
   std::string svg;                         ///< file for a flame graph; "-": standard output
+  std::vector<std::string> notes;          ///< what to say before tracing begins
 
  private:
   std::map<std::string, std::string, std::less<>> given_;
   std::vector<Edit> edits_;
+  Entries entries_;
   std::any own_;
 };
 

@@ -133,6 +133,8 @@ std::optional<ino_t> own_pid_namespace() {
 Result<void> configure_filters(Session& s, pid_t command) {
   auto& c = s.config;
   configure_flow_filter(s);
+  for (auto& [name, entries] : c.entries())
+    if (auto* map = s.map(name)) bpf_map__set_max_entries(map, static_cast<__u32>(entries.size()));
   if (auto r = configure_zone_filter(s); !r) return r;
   task_filter filter{};
   filter.not_tgid = !c.not_pids.empty();
@@ -179,6 +181,11 @@ Result<void> fill_filters(Session& s, pid_t command) {
       if (auto r = add(name, &id); !r) return r;
     return {};
   };
+  for (auto& [name, entries] : s.config.entries())
+    for (auto& e : entries)
+      if (auto* map = s.map(name);
+          map && bpf_map_update_elem(bpf_map__fd(map), e.key.data(), e.value.data(), BPF_ANY))
+        return Error{fmt::format("cannot fill the map {}", name), strerror(errno)};
   for (auto* comms : {&s.config.comms, &s.config.not_comms})
     for (auto& comm : *comms) {
       auto key = comm.substr(0, COMM_LEN - 1);

@@ -546,6 +546,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   if (auto r = check_rights(s.kernel); !r) return fail(r.error());
   if (tool.look_up)
     if (auto r = tool.look_up(parsed->config); !r) return fail(r.error());
+  for (auto& note : s.config.notes) s.say("note: " + note);
 
   Command command;
   bool explain_plan = s.config.given("explain");

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpsubnet: bytes sent over TCP by the subnet that they go to. */
+#include "lib/aggregate.bpf.h"
+#include "lib/sock_io.bpf.h"
+#include "net/tcpsubnet.h"
+
+SUMS(amounts, struct tcpsubnet_slot)
+
+/* The values are numbers of subnets. IPv4 addresses are mapped ones, too. */
+FILTER_PREFIXES(subnets_ipv4);
+FILTER_PREFIXES(subnets_ipv6);
+
+inline_ u8 *subnet_of(const struct flow *f)
+{
+	struct address_prefix key = { .bits = 128 };
+	u32 *to = (u32 *)key.address;
+
+	if (f->ip == 4) {
+		to[2] = __builtin_bswap32(0xffff);
+		to[3] = *(const u32 *)f->remote;
+		return bpf_map_lookup_elem(&subnets_ipv4, &key);
+	}
+	__builtin_memcpy(key.address, f->remote, sizeof(key.address));
+	return bpf_map_lookup_elem(&subnets_ipv6, &key);
+}
+
+inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
+{
+	struct tcpsubnet_slot *slot = amounts_slot();
+	struct flow f = {};
+	u32 number;
+	u8 *subnet;
+
+	if (!slot || !keep_current())
+		return 0;
+	flow_of(tp, &f);
+	subnet = flow_wanted(&f) ? subnet_of(&f) : NULL;
+	if (!subnet) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	number = *subnet;
+	barrier_var(number);
+	number &= TCPSUBNET_MOST - 1;
+	__sync_fetch_and_add(&slot->of[number].sends, 1);
+	__sync_fetch_and_add(&slot->of[number].bytes, bytes);
+	return 0;
+}
+
+ON_SOCK_SENDS(counted)
