@@ -173,8 +173,10 @@ const std::vector<ExitStatus>& exit_statuses() {
 }
 
 std::string help_text(const Tool& tool) {
-  auto text = fmt::format("{}: {}\n\nUsage: {} {}\n\n", tool.name, tool.summary,
-                          command_of(tool.name), synopsis(tool));
+  auto usage = fmt::format("Usage: {} {}", command_of(tool.name), synopsis(tool));
+  if (auto last = usage.rfind(" [--"); usage.size() > kColumns && last != usage.npos)
+    usage.insert(last, "\n      ");
+  auto text = fmt::format("{}: {}\n\n{}\n\n", tool.name, tool.summary, usage);
   text += wrap(tool.description, 0, kColumns);
   if (!tool.other_names.empty()) text += '\n' + titled("Other names", other_names_of(tool));
   text += "\nExamples:\n" + examples(tool);

@@ -105,7 +105,8 @@ Result<void> take(Config& c, std::string_view text) {
 std::vector<Positional> words() {
   auto times = shared::interval_count(1);
   times.insert(times.begin(), {.metavar = "SUBNET,...",
-                               .doc = fmt::format("subnets, as {}", kUsual),
+                               .doc = "subnets; without any those of private networks, "
+                                      "loopback and all others",
                                .apply = take,
                                .otherwise = std::string(kUsual)});
   return times;
