@@ -212,7 +212,7 @@ TOOL_TEST(Trace, ErrorsShowTheirPlace) {
 const DeclareTests declared{{
     .name = "trace",
     .reports = {{ReportKind::events}},
-    .events = {{"sys_getppid"}, {"probes", "--calls", "5"}},
+    .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
     .stress = {.workload = "probes",
                .arguments = [](std::uint64_t n) -> Strings {
                  return {"--calls", std::to_string(n)};
