@@ -99,10 +99,21 @@ struct dst_entry {
 };
 
 /* include/linux/skbuff.h, include/net/dropreason-core.h */
+/* include/linux/netdevice.h */
+struct net_device {
+	char name[16];
+	int ifindex;
+	possible_net_t nd_net;
+	unsigned int real_num_rx_queues;
+	unsigned int real_num_tx_queues;
+};
+
+/* include/linux/skbuff.h */
 struct sk_buff {
 	struct net_device *dev;
 	struct sock *sk;
 	__s64 tstamp; /* ktime_t */
+	struct net_device *dev;
 	char cb[48];
 	unsigned long _skb_refdst;
 	unsigned int len;
@@ -110,6 +121,8 @@ struct sk_buff {
 	__be16 protocol;
 	__u16 network_header;
 	unsigned int tail;
+	__u16 queue_mapping;
+	__u16 mac_header;
 	unsigned char *head;
 	unsigned char *data;
 };

@@ -60,6 +60,13 @@ struct FieldContext {
     return found == texts->end() ? nullptr : &found->second;
   }
 
+  /// Of rows of the report that belong together (AggregateReport::grouped_by): their first
+  /// counters.
+  struct Group {
+    std::uint64_t sum = 0, most = 0;
+  };
+  std::map<std::uint64_t, Group> groups = {};
+
   /// The frames of the stack with this key in the map `stacks`: of the kernel, or of a process'
   /// user stack; not there in documentation (use frames_of).
   std::function<Frames(std::uint64_t id, std::optional<std::uint32_t> process)> stack_of = {};

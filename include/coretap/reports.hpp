@@ -105,6 +105,9 @@ struct AggregateReport {
   /// Rows of which this is the same are one, with the key of the first. nullptr: each is a row.
   Value (*one_row_for)(const void* row, const FieldContext& context) = nullptr;
 
+  /// Rows of which this is the same belong together: FieldContext::groups. nullptr: none do.
+  std::uint64_t (*group_of)(const void* row) = nullptr;
+
   /// A line of text below the rows, about the counters of all of them.
   std::string (*total)(const void* counters) = nullptr;
 
@@ -212,6 +215,11 @@ struct AggregateReport {
     one_row_for = [](const void* row, const FieldContext& context) {
       return What(*static_cast<const Line*>(row), context);
     };
+    return std::move(*this);
+  }
+  template <class Line, std::uint64_t (*Group)(const Line&)>
+  AggregateReport grouped_by() && {
+    group_of = [](const void* row) { return Group(*static_cast<const Line*>(row)); };
     return std::move(*this);
   }
   /// In text the first field is the number, whose order the rows have, the second one the bar (of

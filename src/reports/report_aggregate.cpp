@@ -115,6 +115,7 @@ class AggregateReporter : public Reporter {
     }
     std::vector<std::uint64_t> totals(report_.totals_size / 8);
     totals_.sum(totals.data(), totals.size());
+    group(rows, s.names.context);
     AggregateReading reading{rows, rows_, totals, iso_time(now)};
     layout_->show(s, reading);
     if (has_stacks()) names_.next_report();
@@ -189,6 +190,19 @@ class AggregateReporter : public Reporter {
       events += counter;
     }
     return events;
+  }
+
+  void group(std::vector<std::string>& rows, FieldContext& context) const {
+    if (!report_.group_of) return;
+    context.groups.clear();
+    for (auto& row : rows) {
+      std::uint64_t counter = 0;
+      memcpy(&counter, row.data() + report_.value_at, sizeof counter);
+      auto& of = context.groups[report_.group_of(row.data())];
+      of.sum += counter;
+      of.most = std::max(of.most, counter);
+    }
+    rows_.sort(rows, context);  // may be by what is known of groups
   }
 
   void end_interval(Session& s) {
