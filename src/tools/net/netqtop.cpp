@@ -95,8 +95,9 @@ TOOL(netqtop) {
       .description =
           "Packets that drivers got to send (TX) and handed over (RX) in each interval, by the "
           "queue of the interface, in classes of sizes. SHARE is the queue's part of the "
-          "interface's packets in that direction; MAX/MEAN is the imbalance, the largest queue against the mean "
-          "of all queues: 100 % where all have the same, 400 % where one of four has all.\n\n"
+          "interface's packets in that direction; MAX/MEAN is the imbalance, the largest queue "
+          "against the mean of all queues: 100 % where all have the same, 400 % where one of four "
+          "has all.\n\n"
           "Sizes include the header of the link. A packet counts as the driver has it: what the "
           "interface cuts into segments by itself is one packet to send, what was merged when it "
           "came (GRO) is one that is received. Packets whose driver does not say by which queue "

@@ -103,13 +103,12 @@ Result<void> take(Config& c, std::string_view text) {
 }
 
 std::vector<Positional> words() {
-  auto times = shared::interval_count(1);
-  times.insert(times.begin(), {.metavar = "SUBNET,...",
-                               .doc = "subnets; without any those of private networks, "
-                                      "loopback and all others",
-                               .apply = take,
-                               .otherwise = std::string(kUsual)});
-  return times;
+  return {{.metavar = "SUBNETS",
+           .doc = "subnets, separated by commas; without it those of this machine and of private "
+                  "networks, and all others",
+           .apply = take,
+           .otherwise = std::string(kUsual)},
+          shared::interval_count(1).front()};
 }
 
 Option unit_of_amounts() {
@@ -141,6 +140,8 @@ TOOL(tcpsubnet) {
           "the other end is in. Bytes are those that the calls returned. An address that is in "
           "several subnets counts for the smallest of them; what is in none counts as excluded by "
           "filters. An IPv6 socket that speaks IPv4 counts as IPv4.\n\n"
+          "Without SUBNETS there are 127.0.0.1/32, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, "
+          "0.0.0.0/0, ::1/128, fc00::/7 and ::/0.\n\n"
           "Not seen: sockets of MPTCP.",
       .overhead = "a hook per send, counted in the kernel",
       .examples = {{"tcpsubnet", "private networks and the rest, every second"},

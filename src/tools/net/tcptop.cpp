@@ -40,7 +40,8 @@ TOOL(tcptop) {
           "The process is the one that makes the call, with the name of its first thread: a "
           "connection that two processes use has two rows. Over the loopback each connection has "
           "a row for each end. An IPv6 socket that speaks IPv4 counts as IPv4.\n\n"
-          "Not seen: sockets of MPTCP, and data that is received by mapping (TCP_ZEROCOPY_RECEIVE).",
+          "Not seen: sockets of MPTCP, and data that is received by mapping "
+          "(TCP_ZEROCOPY_RECEIVE).",
       .overhead = "a hook per send and per receive, counted in the kernel",
       .examples = {{"tcptop", "redrawn every second; q ends"},
                    {"tcptop -C 5 2", "two reports of five seconds, one after another"},
