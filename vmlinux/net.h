@@ -91,16 +91,6 @@ struct inet_connection_sock {
 
 /* include/linux/netdevice.h, include/net/dst.h */
 struct net_device {
-	possible_net_t nd_net;
-};
-
-struct dst_entry {
-	struct net_device *dev;
-};
-
-/* include/linux/skbuff.h, include/net/dropreason-core.h */
-/* include/linux/netdevice.h */
-struct net_device {
 	char name[16];
 	int ifindex;
 	possible_net_t nd_net;
@@ -108,21 +98,24 @@ struct net_device {
 	unsigned int real_num_tx_queues;
 };
 
-/* include/linux/skbuff.h */
+struct dst_entry {
+	struct net_device *dev;
+};
+
+/* include/linux/skbuff.h, include/net/dropreason-core.h */
 struct sk_buff {
 	struct net_device *dev;
 	struct sock *sk;
 	__s64 tstamp; /* ktime_t */
-	struct net_device *dev;
 	char cb[48];
 	unsigned long _skb_refdst;
 	unsigned int len;
 	int skb_iif;
 	__be16 protocol;
-	__u16 network_header;
-	unsigned int tail;
 	__u16 queue_mapping;
+	__u16 network_header;
 	__u16 mac_header;
+	unsigned int tail;
 	unsigned char *head;
 	unsigned char *data;
 };
