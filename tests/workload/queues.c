@@ -67,7 +67,8 @@ int main(int argc, char **argv)
 	if (size < 28 || size > 60000 || packets % 4)
 		wl_die(WL_USAGE, "--size: 28 to 60000; --packets: a multiple of 4");
 	lo_up();
-	open_queues(fd);
+	if (packets)
+		open_queues(fd);
 	udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	check(udp >= 0, "socket");
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

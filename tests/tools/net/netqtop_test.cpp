@@ -86,7 +86,7 @@ TOOL_TEST(Netqtop, Sizes) {
 }
 
 TOOL_TEST(Netqtop, AsTheKernelCounts) {
-  auto seen = see({"--datagrams", "50"});
+  auto seen = see({"--packets", "0", "--datagrams", "50"});
   auto sent = seen.truth["lo_sent"].u64(), received = seen.truth["lo_received"].u64();
   ASSERT_GE(received, 50u);
   EXPECT_EQ(number(seen, "lo TX 0", "packets"), sent);
@@ -141,7 +141,7 @@ TOOL_TEST(Netqtop, Text) {
 const DeclareTests declared{{
     .name = "netqtop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"queues"}},
+    .events = {{}, {"tcpio"}},
     .stress = {.workload = "queues",
                .arguments = [](std::uint64_t n) -> Strings {
                  return {"--packets", std::to_string((n + 3) / 4 * 4), "--datagrams", "0"};
