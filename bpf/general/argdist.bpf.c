@@ -17,13 +17,7 @@ struct {
 
 HISTOGRAM(ranges, struct argdist_range)
 
-/* An interrupt on top of a program may be traced, too. */
-struct building {
-	u64 busy;
-	struct argdist_key key;
-};
-
-TASK_SLOT(struct building);
+PLACE_CALLS(struct argdist_key key;)
 
 inline_ void add_value(const struct expression_out *out)
 {
@@ -60,13 +54,14 @@ inline_ void add_key(struct argdist_key *key)
 
 inline_ int add(void *ctx, struct expression_in *in, u64 id)
 {
-	struct building *b = current_slot(true);
+	struct traced_calls *b = current_slot(true);
 
-	if (!b || b->busy) {
+	/* An interrupt on top of the program may be traced, too. */
+	if (!b || b->walking) {
 		count(LEDGER_UNTRACKED);
 		return 0;
 	}
-	b->busy = 1;
+	b->walking = 1;
 	barrier();
 	__builtin_memset(&b->key, 0, sizeof(b->key));
 	expression_values(in, &b->key.values, id);
@@ -75,7 +70,7 @@ inline_ int add(void *ctx, struct expression_in *in, u64 id)
 	else
 		add_key(&b->key);
 	barrier();
-	b->busy = 0;
+	b->walking = 0;
 	return 0;
 }
 

@@ -11,25 +11,21 @@ OPT_OR(__u32, values_at, sizeof(struct trace_event));
 OPT_OR(__u64, record_bytes, sizeof(struct trace_event) + sizeof(struct expression_out));
 OPT(bool, names_code); /* a message has %U */
 
-/* A task's stack is walked: an interrupt on top of it may be traced, too. */
-struct walking {
-	u64 on;
-};
+PLACE_CALLS()
 
-TASK_SLOT(struct walking);
-
+/* An interrupt on top of the walk may be traced, too. */
 inline_ u64 user_stack_now(void *ctx)
 {
-	struct walking *w = current_slot(true);
+	struct traced_calls *all = current_slot(true);
 	u64 id;
 
-	if (!w || w->on) {
+	if (!all || all->walking) {
 		count(LEDGER_STACK_FAILED);
 		return 0;
 	}
-	w->on = 1;
+	all->walking = 1;
 	id = stack_of_user(ctx, 0);
-	w->on = 0;
+	all->walking = 0;
 	return id;
 }
 

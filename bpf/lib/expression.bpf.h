@@ -12,9 +12,13 @@
 #include "lib/stopped.bpf.h"
 #include "lib/syscall.bpf.h"
 #include "lib/target.bpf.h"
+#include "lib/traced_calls.bpf.h"
 
 OPT(__u64, expression_uses);
 OPT(bool, expression_filters); /* is there one? */
+OPT(bool, expression_pairs);
+/* Of which targets are entries remembered, by their numbers? */
+const volatile __u8 expression_paired[EXPRESSION_PAIRED] = {};
 
 /* r6: in, r7: out, r9: number of the target. What is not used of the room the verifier takes out.
  */
@@ -104,9 +108,54 @@ inline_ bool expression_wanted(struct expression_in *in, u64 id)
 	return false;
 }
 
+inline_ bool is_paired(u64 id)
+{
+	if (!expression_pairs || id >= EXPRESSION_PAIRED)
+		return false;
+	barrier_var(id);
+	return expression_paired[id & (EXPRESSION_PAIRED - 1)];
+}
+
+struct entered_call {
+	u64 arguments[6];
+};
+
+/* Calls whose entries are remembered, in the task's record; `more`: other members of it. */
+#define PLACE_CALLS(more)                                                                 \
+	TRACED_CALLS_WITH(struct entered_call, more)                                      \
+                                                                                          \
+	inline_ int pair_entered(const struct call_place *at, const u64 *arguments)       \
+	{                                                                                 \
+		struct traced_call *c;                                                    \
+                                                                                          \
+		if (at->id >= target_count || tracing_stopped || !keep_current())         \
+			return 0;                                                         \
+		c = call_enters(at);                                                      \
+		if (!c)                                                                   \
+			return 0;                                                         \
+		__builtin_memcpy(c->own.arguments, arguments, sizeof(c->own.arguments));  \
+		c->start = bpf_ktime_get_ns();                                            \
+		return 0;                                                                 \
+	}                                                                                 \
+	/* False: its entry was filtered or not seen. */                                  \
+	inline_ bool pair_returned(const struct call_place *at, struct expression_in *in) \
+	{                                                                                 \
+		u64 now = bpf_ktime_get_ns(), *depth, left;                               \
+		struct traced_call *c = call_returns(at, &depth, &left);                  \
+                                                                                          \
+		if (!c)                                                                   \
+			return false;                                                     \
+		in->latency = since(c->start, now);                                       \
+		__builtin_memcpy(in->entry, c->own.arguments, sizeof(in->entry));         \
+		barrier();                                                                \
+		*depth = left;                                                            \
+		return true;                                                              \
+	}
+
 /*
- * The programs at what the words of the command line name (target.bpf.h); the hook is
- * traced_by_word(). What runs is body(ctx, in, id).
+ * The programs at what the words of the command line name (target.bpf.h), returns first, as the
+ * first to be attached; the hook is traced_by_word(). What runs is body(ctx, in, id). PLACE_CALLS
+ * comes before.
  */
 #define ON_PLACES(body)                                                                          \
 	inline_ int at_place(void *ctx, struct expression_in *in, u64 id)                        \
@@ -120,8 +169,15 @@ inline_ bool expression_wanted(struct expression_in *in, u64 id)
 	{                                                                                        \
 		struct expression_in in = {};                                                    \
                                                                                                  \
-		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                                 \
+		if (expression_pairs || expression_uses & EXPRESSION_USES_ARGUMENTS)             \
 			call_registers(ctx, in.arguments);                                       \
+		if (is_paired(id)) {                                                             \
+			struct call_place at = {                                                 \
+				.ctx = ctx, .regs = ctx, .id = id, .sp = sp_after_return(ctx)    \
+			};                                                                       \
+                                                                                                 \
+			return pair_entered(&at, in.arguments);                                  \
+		}                                                                                \
 		return at_place(ctx, &in, id);                                                   \
 	}                                                                                        \
 	inline_ int at_return(struct pt_regs *ctx, u64 id)                                       \
@@ -129,6 +185,14 @@ inline_ bool expression_wanted(struct expression_in *in, u64 id)
 		struct expression_in in = {};                                                    \
                                                                                                  \
 		in.result = PT_REGS_RC(ctx);                                                     \
+		if (is_paired(id)) {                                                             \
+			struct call_place at = {                                                 \
+				.ctx = ctx, .regs = ctx, .id = id, .sp = PT_REGS_SP(ctx)         \
+			};                                                                       \
+                                                                                                 \
+			if (!pair_returned(&at, &in))                                            \
+				return 0;                                                        \
+		}                                                                                \
 		return at_place(ctx, &in, id);                                                   \
 	}                                                                                        \
 	inline_ int at_event(void *ctx, u64 id)                                                  \
@@ -137,40 +201,57 @@ inline_ bool expression_wanted(struct expression_in *in, u64 id)
                                                                                                  \
 		return at_place(ctx, &in, id);                                                   \
 	}                                                                                        \
-	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                              \
-	{                                                                                        \
-		return at_function(ctx, target_id(ctx, TARGET_KERNEL));                          \
-	}                                                                                        \
 	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)                \
 	{                                                                                        \
 		return at_return(ctx, target_id(ctx, TARGET_KERNEL));                            \
 	}                                                                                        \
-	ON_USER_FUNCTION("target/user", target_user,                                             \
-			 at_function(ctx, target_id(ctx, TARGET_USER)))                          \
+	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                              \
+	{                                                                                        \
+		return at_function(ctx, target_id(ctx, TARGET_KERNEL));                          \
+	}                                                                                        \
 	ON_USER_FUNCTION("target/user.return", target_user_return,                               \
 			 at_return(ctx, target_id(ctx, TARGET_USER)))                            \
+	ON_USER_FUNCTION("target/user", target_user,                                             \
+			 at_function(ctx, target_id(ctx, TARGET_USER)))                          \
 	ON_USER_FUNCTION("target/usdt", target_usdt, at_event(ctx, target_id(ctx, TARGET_USER))) \
 	SEC("target/event") int target_event(void *ctx)                                          \
 	{                                                                                        \
 		return at_event(ctx, target_id(ctx, TARGET_EVENT));                              \
 	}                                                                                        \
-	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                                   \
-	{                                                                                        \
-		struct pt_regs *regs = (void *)ctx[0];                                           \
-		struct expression_in in = {};                                                    \
-                                                                                                 \
-		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                                 \
-			call_arguments(regs, false, in.arguments);                               \
-		return at_place(ctx, &in, target_call(target_entries, (s32)ctx[1], regs));       \
-	}                                                                                        \
 	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                                     \
 	{                                                                                        \
 		struct pt_regs *regs = (void *)ctx[0];                                           \
 		struct expression_in in = { .result = ctx[1] };                                  \
+		u64 id = target_call(target_ends, call_number(regs), regs);                      \
                                                                                                  \
 		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                                 \
 			call_arguments(regs, false, in.arguments);                               \
-		return at_place(ctx, &in, target_call(target_ends, call_number(regs), regs));    \
+		if (is_paired(id)) {                                                             \
+			struct call_place at = {                                                 \
+				.ctx = ctx, .regs = regs, .id = id, .sp = SYSTEM_CALL            \
+			};                                                                       \
+                                                                                                 \
+			if (!pair_returned(&at, &in))                                            \
+				return 0;                                                        \
+		}                                                                                \
+		return at_place(ctx, &in, id);                                                   \
+	}                                                                                        \
+	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                                   \
+	{                                                                                        \
+		struct pt_regs *regs = (void *)ctx[0];                                           \
+		struct expression_in in = {};                                                    \
+		u64 id = target_call(target_entries, (s32)ctx[1], regs);                         \
+                                                                                                 \
+		if (expression_pairs || expression_uses & EXPRESSION_USES_ARGUMENTS)             \
+			call_arguments(regs, false, in.arguments);                               \
+		if (is_paired(id)) {                                                             \
+			struct call_place at = {                                                 \
+				.ctx = ctx, .regs = regs, .id = id, .sp = SYSTEM_CALL            \
+			};                                                                       \
+                                                                                                 \
+			return pair_entered(&at, in.arguments);                                  \
+		}                                                                                \
+		return at_place(ctx, &in, id);                                                   \
 	}
 
 #endif

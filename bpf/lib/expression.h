@@ -16,6 +16,8 @@ struct expression_in {
 	__u64 gid;
 	__u64 cpu;
 	__u64 task;
+	__u64 latency;  /* of a call that returns, in ns, and */
+	__u64 entry[6]; /* its arguments as it was entered: where the word asks for them */
 	char comm[COMM_LEN];
 };
 
@@ -30,6 +32,9 @@ enum expression_use {
 };
 
 #define EXPRESSION_VALUES 12
+
+/* Targets whose entry and return belong together are below that. */
+#define EXPRESSION_PAIRED 4096
 
 /* The values of one record; text follows, at places that the loader has chosen. */
 struct expression_out {

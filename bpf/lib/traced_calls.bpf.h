@@ -49,7 +49,9 @@ inline_ bool has_left(u64 sp, u64 now)
  * calls of its own at any time, and has taken them off when the program goes on: so a call is
  * written after `depth` has counted it, and read before `depth` has dropped it.
  */
-#define TRACED_CALLS(own_type)                                                                   \
+#define TRACED_CALLS(own_type) TRACED_CALLS_WITH(own_type, )
+/* The same with more members in the task's record: declarations, each with its semicolon. */
+#define TRACED_CALLS_WITH(own_type, more)                                                        \
 	struct traced_call {                                                                     \
 		u64 start;                                                                       \
 		u64 sp;                                                                          \
@@ -59,7 +61,7 @@ inline_ bool has_left(u64 sp, u64 now)
 	struct traced_calls {                                                                    \
 		u64 depth;                                                                       \
 		u64 walking; /* of the tool: its stack is walked */                              \
-		struct traced_call calls[CALL_LEVELS];                                           \
+		more struct traced_call calls[CALL_LEVELS];                                      \
 	};                                                                                       \
 	TASK_SLOT(struct traced_calls)                                                           \
                                                                                                  \

@@ -74,6 +74,8 @@ struct Hook {
   /// For programs of ON_PLACES (bpf/lib/expression.bpf.h): what two words name are two targets, and
   /// so are two places of a USDT probe; the record of a tracepoint can be read.
   bool by_word = false;
+  /// Of such words: which ask at returns for what was so at the entry.
+  std::vector<bool> (*paired)(const Config&) = nullptr;
 };
 
 /// The tool's positional words (shared::target_arguments).
@@ -84,7 +86,8 @@ Hook traced(std::string_view name, TargetWords words = words_of_command_line);
 Hook traced_calls(std::string_view name, TargetWords words = words_of_command_line);
 
 /// The hook of ON_PLACES.
-Hook traced_by_word(std::string_view name, TargetWords words);
+Hook traced_by_word(std::string_view name, TargetWords words,
+                    std::vector<bool> (*paired)(const Config&));
 
 /// The hooks of bpf/lib/run_delay.bpf.h; the tool has shared::affinity().
 std::vector<Hook> run_delay_hooks();

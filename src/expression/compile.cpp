@@ -670,9 +670,27 @@ Result<TypePtr> Compiler::compare_text(const Node& node, const Node& what, const
   return int_type();
 }
 
+/// $entry(NAME): what it was as the function was entered.
+Result<TypePtr> Compiler::entry(const Node& node) {
+  if (node.operands.size() != 1 || node.operands[0]->kind != Node::name)
+    return wrong(node, "$entry takes the name of a parameter", "$entry(count)");
+  auto& word = *node.operands[0];
+  if (scope_.entries.empty())
+    return wrong(node, "$entry is known at returns of functions and system calls only");
+  auto found = scope_.entries.find(word.text);
+  if (found == scope_.entries.end()) {
+    std::vector<std::string> known;
+    for (auto& [name, variable] : scope_.entries) known.push_back(name);
+    return wrong(word, fmt::format("there is no parameter {}", word.text), near(word.text, known));
+  }
+  Place place{found->second.type, true, found->second.at};
+  return take(word, place);
+}
+
 Result<TypePtr> Compiler::call(const Node& node) {
   auto& name = node.text;
   auto operands = node.operands.size();
+  if (name == "$entry") return entry(node);
   if (name == "STRCMP" || name == "STREQ" || name == "STRNCMP") {
     const bool counted = name == "STRNCMP";
     if (operands != (counted ? 3U : 2U) || node.operands[0]->kind != Node::literal)

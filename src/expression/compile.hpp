@@ -28,6 +28,7 @@ struct Scope {
   const Types* types = nullptr;
   std::map<std::string, Variable, std::less<>> names = {};
   std::map<std::string, std::string, std::less<>> missing = {};  ///< why there is none here
+  std::map<std::string, Variable, std::less<>> entries = {};     ///< for $entry(NAME), at returns
   bool user = false;  ///< addresses without a type are of the process
 };
 
@@ -90,6 +91,7 @@ class Compiler {
   Result<TypePtr> cast(const Node& node);
   Result<TypePtr> size_of(const Node& node);
   Result<TypePtr> call(const Node& node);
+  Result<TypePtr> entry(const Node& node);
   Result<TypePtr> compare_text(const Node& node, const Node& value, const std::string& text,
                                bool whole);
   Result<TypePtr> type_of(const Node& node);

@@ -203,6 +203,11 @@ std::pair<std::string_view, std::string_view> split_event(std::string_view name)
 
 }  // namespace
 
+bool asks_for_entry(std::string_view word) {
+  return word.starts_with("r:") &&
+         (word.find("$latency") != word.npos || word.find("$entry") != word.npos);
+}
+
 Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
                        const expression::Types& types,
                        const std::vector<expression::Parameter>* signature) {
@@ -288,10 +293,38 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
 Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
                             const expression::Types& types,
                             const std::vector<expression::Parameter>* signature) {
-  std::vector<const TargetPoint*> places;
-  for (auto& p : targets.points)
-    if (targets.words.at(p.id) == word) places.push_back(&p);
-  return scope_at(places, types, signature);
+  constexpr std::string_view kCalls =
+      "times of calls are known at their returns: r:LIBRARY:FUNCTION";
+  std::vector<const TargetPoint*> places, entries;
+  bool paired = false;
+  for (auto& p : targets.points) {
+    if (targets.words.at(p.id) != word) continue;
+    paired = paired || targets.paired.at(p.id);
+    const bool entry = p.kind == TargetPoint::kernel || p.kind == TargetPoint::user ||
+                       p.kind == TargetPoint::call_entry;
+    (entry ? entries : places).push_back(&p);
+  }
+  if (places.empty()) {
+    std::swap(places, entries);
+    paired = false;
+  }
+  auto scope = scope_at(places, types, signature);
+  if (!scope) return scope;
+  if (!paired || entries.empty()) {
+    scope->missing["$latency"] = kCalls;
+    return scope;
+  }
+  scope->names["$latency"] = {expression::integer_type(8, false),
+                              static_cast<std::uint32_t>(offsetof(expression_in, latency))};
+  auto before = scope_at(entries, types, signature);
+  if (!before) return before;
+  for (auto& [name, variable] : before->names) {
+    constexpr std::uint32_t kFirst = offsetof(expression_in, arguments);
+    if (variable.at >= kFirst + sizeof(expression_in::arguments)) continue;
+    scope->entries[name] = variable;
+    scope->entries[name].at += offsetof(expression_in, entry) - kFirst;
+  }
+  return scope;
 }
 
 Result<void> PadCode::put(std::vector<bpf_insn>& pad, std::int32_t otherwise) const {

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coretap/result.hpp"
@@ -14,6 +16,9 @@
 namespace coretap {
 
 class Kernel;
+
+/// Does the text of a word that traces returns ask for $latency or $entry?
+bool asks_for_entry(std::string_view word);
 
 /// The names at the places of a word. `signature`: what the user says of the parameters; nullptr:
 /// what the kernel's types say, where all places are one function or system call.

@@ -26,6 +26,7 @@
 #include "kernel/bpf_links.hpp"
 #include "kernel/capabilities.hpp"
 #include "kernel/kernel.hpp"
+#include "lib/expression.h"
 #include "program/load.hpp"
 #include "program/plan.hpp"
 #include "program/probe.hpp"
@@ -353,6 +354,13 @@ void configure_targets(Session& s) {
   }
   set_variable(s, "target_entries", entries.data(), sizeof entries);
   set_variable(s, "target_ends", ends.data(), sizeof ends);
+  std::array<std::uint8_t, EXPRESSION_PAIRED> paired{};
+  for (std::size_t id = 0; id < targets.paired.size() && id < paired.size(); id++)
+    paired.at(id) = targets.paired[id];
+  if (std::find(paired.begin(), paired.end(), 1) != paired.end()) {
+    set_variable(s, "expression_pairs", 1);
+    set_variable(s, "expression_paired", paired.data(), paired.size());
+  }
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, s.object.get()) {  // TARGET_SLOTS
     if (bpf_map__is_internal(map) || bpf_map__btf_value_type_id(map) ||

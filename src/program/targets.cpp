@@ -18,6 +18,7 @@
 #include "coretap/hooks.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
+#include "lib/expression.h"
 #include "program/kernel_functions.hpp"
 #include "program/probe.hpp"
 #include "program/probe_target.hpp"
@@ -140,6 +141,7 @@ class Search {
   Search(const Hook& hook, const Config& config, Kernel& kernel, ProbeFinder& finder)
       : calls_(hook.calls),
         by_word_(hook.by_word),
+        paired_(hook.paired ? hook.paired(config) : std::vector<bool>()),
         config_(config),
         kernel_(kernel),
         finder_(finder) {}
@@ -176,6 +178,10 @@ class Search {
                                  printable(found_.names.at(p.id))),
                      "they can be traced by one word only", "join them, or run two tools", kUsage};
     }
+    for (std::size_t id = EXPRESSION_PAIRED; id < found_.paired.size(); id++)
+      if (found_.paired[id])
+        return Error{"too many functions with $latency or $entry",
+                     fmt::format("there is room for {}", EXPRESSION_PAIRED), "name fewer", kUsage};
     for (auto& [reason, n] : left_out_) found_.left_out.push_back(fmt::format("{} {}", n, reason));
     return std::move(found_);
   }
@@ -188,6 +194,7 @@ class Search {
     if (fresh) {
       found_.names.push_back(name);
       found_.words.push_back(number_ - 1);
+      found_.paired.push_back(number_ <= paired_.size() && paired_[number_ - 1]);
     }
     return known->second;
   }
@@ -220,12 +227,31 @@ class Search {
     if (!places_.insert(key).second) return;
     const bool alone = by_word_ && point.kind == TargetPoint::usdt;
     point.id = id_of(name, alone ? key : name);
+    if (auto begin = entry_of(point.kind); begin != point.kind && found_.paired[point.id]) {
+      auto entry = point;
+      entry.kind = begin;
+      found_.points.push_back(std::move(entry));
+    }
     if (calls_) {
       auto end = point;
       end.kind = end_of(point.kind);
       found_.points.push_back(std::move(end));
     }
     found_.points.push_back(std::move(point));
+  }
+
+  /// Of a return; of anything else the kind itself.
+  static TargetPoint::Kind entry_of(TargetPoint::Kind kind) {
+    switch (kind) {
+      case TargetPoint::kernel_return:
+        return TargetPoint::kernel;
+      case TargetPoint::user_return:
+        return TargetPoint::user;
+      case TargetPoint::call_end:
+        return TargetPoint::call_entry;
+      default:
+        return kind;
+    }
   }
 
   static TargetPoint::Kind end_of(TargetPoint::Kind kind) {
@@ -487,6 +513,7 @@ class Search {
   }
 
   const bool calls_, by_word_;
+  const std::vector<bool> paired_;  ///< by word
   const Config& config_;
   Kernel& kernel_;
   ProbeFinder& finder_;
@@ -520,10 +547,12 @@ Hook traced_calls(std::string_view name, TargetWords words) {
   return hook;
 }
 
-Hook traced_by_word(std::string_view name, TargetWords words) {
+Hook traced_by_word(std::string_view name, TargetWords words,
+                    std::vector<bool> (*paired)(const Config&)) {
   auto hook = traced(name, words);
   std::erase(hook.candidates.front().programs, "target_tracepoint");
   hook.by_word = true;
+  hook.paired = paired;
   return hook;
 }
 

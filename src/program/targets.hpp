@@ -51,6 +51,7 @@ std::optional<TargetPoint::Kind> kind_of(std::string_view section);
 struct Targets {
   std::vector<std::string> names;  ///< by id
   std::vector<std::size_t> words;  ///< by id: the number of the word that named it first
+  std::vector<bool> paired;        ///< by id: its entry is traced for its return's sake
   std::vector<TargetPoint> points;
   std::vector<std::string> left_out;  ///< "12 functions left out (notrace)"
 

@@ -87,7 +87,8 @@ TOOL(argdist) {
           "a USDT probe. LIBRARY is empty for the kernel. PARAMETERS may stay empty for kernel "
           "functions and system calls, whose parameters are known by name. TYPES has a type of C "
           "for each value; char* means text. VALUES are expressions of C, as in trace(8): "
-          "parameters, arg1 to arg6, $retval at returns, args->FIELD of tracepoints, $PID, $COMM, "
+          "parameters, arg1 to arg6; at returns $retval, $latency (the call's time in nanoseconds) and "
+          "$entry(NAME), what a parameter was at the entry; args->FIELD of tracepoints, $PID, $COMM, "
           "$task. Without types and values calls are counted, or what a function returns. FILTER "
           "is an expression; LABEL is a title.\n\n"
           "A value that is read from memory which is not there counts as (fault) with -C, and as "
@@ -102,6 +103,8 @@ TOOL(argdist) {
                     "sizes that a process allocates, each five seconds"},
                    {"argdist -C 'p:c:getenv(char *name):char*:name#variables'",
                     "variables of the environment that are asked for"},
+                   {"argdist -H 'r::sys_read():u64:$latency/1000:$entry(count) > 4096#us'",
+                    "times of large reads in microseconds"},
                    {"argdist -C 't:block:block_rq_issue():u32,int:args->bytes,$PID'",
                     "sizes of block requests by process"},
                    {"argdist -C 'p::vfs_write():u64:count:count > 4096' -T 10",
@@ -112,8 +115,8 @@ TOOL(argdist) {
                      "argdist -p 1234 -H 'p:c:malloc(size_t size):size_t:size'"}},
       .differs = {{Difference::bcc,
                    "There is one report at the end; -i has more. Either counts or histograms are "
-                   "shown by one command. $latency and $entry are not there: funclatency shows "
-                   "times of calls, and funcslower arguments with results."}},
+                   "shown by one command. Recursion and nested calls do not confuse $latency and "
+                   "$entry."}},
       .object = skeleton<argdist_bpf>(),
       .positionals = {more()},
       .options = {specification('C', "count-of", "count", "count values of SPEC", {}),
@@ -130,7 +133,7 @@ TOOL(argdist) {
                   shared::comm(), shared::cgroup(0)},
       .elsewhere = {{'n', "number", "give an interval and a duration: -i 1 -d 5"},
                     {'c', "cumulative", "without -i the one report has all"}},
-      .hooks = {traced_by_word("places", distribution::places)},
+      .hooks = {traced_by_word("places", distribution::places, distribution::ask_for_entries)},
       .report =
           table<argdist_key, argdist_count>(
               "counts",

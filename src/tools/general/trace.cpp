@@ -87,7 +87,8 @@ TOOL(trace) {
           "known: 'c:open(char *path, int flags) \"%s\", path'.\n\n"
           "Filters and values are expressions of C, without assignments. Names are arg1 to arg6 "
           "and, of kernel functions and system calls, the parameters' own names; retval at "
-          "returns; args->FIELD of tracepoints; $pid (the thread), $tgid (the process), $uid, "
+          "returns, with $latency, the call's time in nanoseconds, and $entry(NAME), what a parameter "
+          "was at the entry; args->FIELD of tracepoints; $pid (the thread), $tgid (the process), $uid, "
           "$gid, $cpu, $comm, $task. Types come from the kernel: members of structs (file->"
           "f_path.dentry->d_name.name), elements, bit fields, casts ((struct sock *)arg1), sizeof "
           "and enumerators. Text is compared by == with a text in quotes, or by STRCMP(\"TEXT\", "
@@ -104,18 +105,21 @@ TOOL(trace) {
           "one program per event, which runs the expressions as native code: about a tenth of a "
           "microsecond for what a filter leaves out, a microsecond or more for what is printed; a "
           "trap for each call of a user function",
-      .examples = {{"trace 'sys_openat \"%s\", filename'", "files that are opened"},
-                   {"trace 'sys_read (count > 20000) \"read %d bytes\", count'",
-                    "reads of more than 20,000 bytes"},
-                   {"trace 'r::sys_read (retval < 0) \"%E\", retval'", "reads that fail, and why"},
-                   {"trace 'vfs_read \"%s\", file->f_path.dentry->d_name.name'",
-                    "names of files by a function of the kernel"},
-                   {"trace 't:block:block_rq_complete (args->nr_sector > 64) \"%d sectors\", "
-                    "args->nr_sector'",
-                    "large block requests"},
-                   {"trace 'r:bash:readline \"%s\", retval'", "commands that are typed into bash"},
-                   {"trace -U -M 10 'c:malloc (arg1 > 100000) \"%d bytes\", arg1'",
-                    "ten large allocations, with their stacks"}},
+      .examples =
+          {{"trace 'sys_openat \"%s\", filename'", "files that are opened"},
+           {"trace 'sys_read (count > 20000) \"read %d bytes\", count'",
+            "reads of more than 20,000 bytes"},
+           {"trace 'r::sys_read (retval < 0) \"%E\", retval'", "reads that fail, and why"},
+           {"trace 'r::sys_read ($latency > 1000000) \"%d bytes in %lu ns\", $entry(count), $latency'",
+            "reads that take longer than a millisecond"},
+           {"trace 'vfs_read \"%s\", file->f_path.dentry->d_name.name'",
+            "names of files by a function of the kernel"},
+           {"trace 't:block:block_rq_complete (args->nr_sector > 64) \"%d sectors\", "
+            "args->nr_sector'",
+            "large block requests"},
+           {"trace 'r:bash:readline \"%s\", retval'", "commands that are typed into bash"},
+           {"trace -U -M 10 'c:malloc (arg1 > 100000) \"%d bytes\", arg1'",
+            "ten large allocations, with their stacks"}},
       .questions = {{"Which files does a process open?",
                      "trace -p 1234 'sys_openat \"%s\", filename'"},
                     {"With which arguments is a function called?",
@@ -138,7 +142,7 @@ TOOL(trace) {
                     {'s', "sym_file_list", "functions of all programs have their names"},
                     {'a', "address", "use %p for addresses"},
                     {'A', "aggregate", "funccount and stackcount count events"}},
-      .hooks = {traced_by_word("places", tracing::specs)},
+      .hooks = {traced_by_word("places", tracing::specs, tracing::ask_for_entries)},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid, id::tid.with(""), id::comm),

@@ -83,6 +83,18 @@ TOOL_TEST(Argdist, Histograms) {
                            {"down (below 0, without the sign) -16", 4}}));
 }
 
+TOOL_TEST(Argdist, CallsFromEntryToReturn) {
+  require_tool("argdist");
+  Workload workload("calls", {"--calls", "5", "--sleep-us", "2000"}, {.linger = true});
+  Tracer tracer("argdist", {"--json", "--strict", "-p", workload.id(), "-C",
+                            "r:" + workload_path("calls") +
+                                ":timed_call(int n):int,bool:$entry(n) / 3,$latency > 2000000#x"});
+  workload.release();
+  workload.truth();
+  EXPECT_EQ(counts(tracer.stop()), (Counts{{"x: $entry(n) / 3 = 0, $latency > 2000000 = 1", 3},
+                                           {"x: $entry(n) / 3 = 1, $latency > 2000000 = 1", 2}}));
+}
+
 TOOL_TEST(Argdist, MemoryThatIsNotThere) {
   auto seen = observe({"-C", "p:" + probes() + ":counted_each(u64 n):int:*(int *)n#x"}, 3);
   EXPECT_EQ(counts(seen.report), (Counts{{"x: *(int *)n = (fault)", 3}}));

@@ -108,6 +108,21 @@ TOOL_TEST(Trace, SystemCallsAndTheirResults) {
   for (auto& text : messages(seen.report)) EXPECT_EQ(text, std::to_string(getpid()));
 }
 
+TOOL_TEST(Trace, CallsFromEntryToReturn) {
+  require_tool("trace");
+  Workload workload("calls", {"--calls", "5", "--sleep-us", "2000"}, {.linger = true});
+  Tracer tracer("trace", {"--json", "--strict", "-p", workload.id(),
+                          "r:" + workload_path("calls") +
+                              ":timed_call \"%d %d %d %d\", $entry(arg1), $entry(arg2), retval, "
+                              "$latency >= 2000000 && $latency < 1000000000",
+                          "r::sys_clock_nanosleep ($latency < 2000000) \"fast\""});
+  workload.release();
+  workload.truth();
+  auto report = tracer.stop();
+  EXPECT_EQ(messages(report),
+            (Strings{"0 2000 0 1", "1 2000 2 1", "2 2000 4 1", "3 2000 6 1", "4 2000 8 1"}));
+}
+
 TOOL_TEST(Trace, TextOfTheProcess) {
   auto report = of_command(
       {"sys_faccessat (mode == 4) \"%s\", filename", "sys_faccessat2 (mode == 4) \"%s\", filename"},
@@ -198,6 +213,8 @@ TOOL_TEST(Trace, ErrorsShowTheirPlace) {
            {probes() + ":counted_each (arg7 == 1)", "arg7"},
            {probes() + ":counted_each (retval == 1)", "retval is not known here"},
            {"r:" + probes() + ":counted_each \"%d\", arg1", "arg1 is not known here"},
+           {probes() + ":counted_each \"%d\", $latency", "$latency is not known here"},
+           {"r:" + probes() + ":counted_each \"%d\", $entry(n)", "no parameter n"},
            {probes() + ":counted_each \"%q\", arg1", "conversion"},
            {probes() + ":counted_each \"%s\", (int)arg1", "this is a number"},
            {"t:sched:sched_switch \"%d\", args->prev_pdi", "prev_pid"},

@@ -216,6 +216,12 @@ std::vector<std::string> places(const Config& config) {
   return all;
 }
 
+std::vector<bool> ask_for_entries(const Config& config) {
+  std::vector<bool> all;
+  for (auto& word : config.targets) all.push_back(asks_for_entry(word));
+  return all;
+}
+
 Result<void> parse_specs(Config& config) {
   auto& specs = *config.own<Held>().specs;
   Btf btf;

@@ -64,6 +64,12 @@ std::vector<std::string> specs(const Config& config) {
   return all;
 }
 
+std::vector<bool> ask_for_entries(const Config& config) {
+  std::vector<bool> all;
+  for (auto& word : config.targets) all.push_back(asks_for_entry(word));
+  return all;
+}
+
 Result<void> parse_probes(Config& config) {
   auto& probes = *config.own<Held>().probes;
   Btf btf;
