@@ -124,7 +124,7 @@ CandidatePlan judge(const Candidate& way, Kernel& kernel, bpf_object* object,
 Result<void> plan_targets(Plan& plan, HookPlan& h, const Config& config, Kernel& kernel,
                           const Refused& refused, ProbeFinder& finder) {
   auto words = config.known.empty() ? h.hook->targets(config) : config.known;
-  if (words.empty() && h.hook->targets != words_of_command_line)
+  if (words.empty() && h.hook->targets != words_of_command_line && !h.hook->by_word)
     return Error{
         fmt::format("there is nothing to trace: {}", h.hook->name),
         fmt::format("tried {}: none has them, or no symbols",

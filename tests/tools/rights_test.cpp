@@ -152,6 +152,9 @@ EVERY_TOOL(AreEnough) {
   command.insert(command.begin(), tool_path(tool));
   auto result = run(command, as_nobody(asked_numbers(tool)));
   require_giving(result);
+  // Tools that ask for tracepoints only where nothing better is there.
+  if (result.status == 3 && contains(result.err, "tracefs is not mounted"))
+    throw Skip("tracefs is not mounted here");
   ASSERT_EQ(result.status, 0) << result.err;
   auto report = parse_report(result.out, result.err);
   EXPECT_FALSE(report.header["hooks"].items().empty());
