@@ -19,7 +19,7 @@ const volatile bool wanted_reasons[TCPDROP_REASONS] = {};
 #define IPV6_HEADER 40
 #define TCP_FLAGS_END 14 /* bytes of the TCP header up to its flags */
 
-/* 5.17 came with reasons (c504e5c2f964), 6.11 with the receiving socket (c53795d48ee8). */
+/* Reasons came with 5.17 (c504e5c2f964); 6.12 has the receiving socket, too, 6.1 has not. */
 TP_ARGS(kfree_skb);
 
 TABLE(drops, struct tcpdrop_key, struct tcpdrop_count)

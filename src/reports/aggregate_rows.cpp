@@ -17,7 +17,8 @@ void AggregateRows::order(std::string_view sort) {
   }
 }
 
-AggregateRows::Counters AggregateRows::counters(const char* value, std::size_t cpus) const {
+AggregateRows::Counters AggregateRows::counters(const char* value, std::size_t cpus,
+                                                std::uint64_t now_ns) const {
   Counters sum(report_.value_size / 8);
   for (std::size_t cpu = 0; cpu < cpus; cpu++, value += report_.value_size) {
     Counters one(sum.size());
@@ -25,6 +26,7 @@ AggregateRows::Counters AggregateRows::counters(const char* value, std::size_t c
     for (std::size_t i = 0; i < sum.size(); i++) sum[i] += one[i];
   }
   for (auto at : report_.largest) memset(sum.data() + at / 8, 0, sizeof(extreme));
+  if (running_) running_(sum.data(), now_ns);
   return sum;
 }
 

@@ -42,18 +42,19 @@ class HistogramLayout : public AggregateLayout {
       hist h;
       memcpy(&h, row.data() + report_.value_at, sizeof h);
       if (s.config.format == OutputFormat::json)
-        json(s, r, &row, h);
+        json(s, r, row, h);
       else if (s.config.format == OutputFormat::csv)
         csv(s, r, row, h);
       else
         text(s, row, h);
     }
-    // Of an interval in which nothing happened too, where there is one histogram.
-    if (!r.rows.empty() || !keys_.empty()) return;
+    // Of an interval in which nothing happened too, where there is one histogram, or totals.
+    if (!r.rows.empty() || (!keys_.empty() && report_.totals.empty())) return;
+    std::string no_keys(report_.value_at + report_.value_size, '\0');
     if (s.config.format == OutputFormat::json)
-      json(s, r, nullptr, hist{});
+      json(s, r, no_keys, hist{});
     else if (s.config.format == OutputFormat::csv)
-      csv(s, r, {}, hist{});
+      csv(s, r, no_keys, hist{});
   }
 
  private:
@@ -69,11 +70,10 @@ class HistogramLayout : public AggregateLayout {
     return fmt::format("{}: {}", report_.totals_title, values);
   }
 
-  void json(Session& s, const AggregateReading& r, const std::string* row, const hist& h) const {
+  void json(Session& s, const AggregateReading& r, const std::string& row, const hist& h) const {
     JsonLine line("histogram", s.tool.name);
     line.text("time", r.stamp);
-    if (row)
-      for (auto* k : keys_) json_field(line, *k, row->data(), s.names);
+    for (auto* k : keys_) json_field(line, *k, row.data(), s.names);
     for (auto& t : report_.totals) json_field(line, t, r.totals.data(), s.names);
     json_histogram(line, h, scale_);
     s.out.line(line.finish());

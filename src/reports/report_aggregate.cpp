@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
+#include "coretap/live_report.hpp"
 #include "program/each_cpu.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
@@ -43,8 +44,11 @@ bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
 
 class AggregateReporter : public Reporter {
  public:
-  explicit AggregateReporter(const AggregateReport& report)
-      : report_(report), rows_(report), layout_(make_layout(report)) {}
+  explicit AggregateReporter(const LiveReport& live)
+      : live_(live),
+        report_(live.aggregate),
+        rows_(report_, live.running),
+        layout_(make_layout(report_)) {}
 
   void configure(Session& s) override {
     keyed_ = keyed(s.config);
@@ -68,7 +72,9 @@ class AggregateReporter : public Reporter {
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
     if (auto opened = layout_->open(s); !opened) return opened;
-    if (report_.totals_size)
+    if (live_.read_totals)
+      first_totals_ = totals();
+    else if (report_.totals_size)
       if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
     if (keyed_) return {};
     return slots_.open(s.map(fmt::format("{}_cpus", report_.map)));
@@ -100,23 +106,22 @@ class AggregateReporter : public Reporter {
       rows.push_back(one_row());
     } else {
       AggregateRows::Reading largest;
-      auto all = read(s, largest);
+      auto all = read(s, largest, now);
       rows = rows_.since_last(std::move(all), largest, s.names.context);
       auto refused = refuse(rows, s.names.context);
       s.ledger.count[LEDGER_FILTERED] += refused;
       before += refused;
       if (auto* map = s.map(report_.map); map && keyed_)
-        forget_idle(map, rows_.deltas(), [this, cpus = values_of(map)](const char* value) {
-          return rows_.counters(value, cpus);
+        forget_idle(map, rows_.deltas(), [=, this, cpus = values_of(map)](const char* value) {
+          return rows_.counters(value, cpus, now);
         });
       s.ledger.shown += rows_.events() - before;
       rows_.merge(rows, s.names.context);
       for (auto& row : rows) look_at_stacks(s, row);
     }
-    std::vector<std::uint64_t> totals(report_.totals_size / 8);
-    totals_.sum(totals.data(), totals.size());
+    auto all_totals = totals();
     group(rows, s.names.context);
-    AggregateReading reading{rows, rows_, totals, iso_time(now)};
+    AggregateReading reading{rows, rows_, all_totals, iso_time(now)};
     layout_->show(s, reading);
     if (has_stacks()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
@@ -153,7 +158,7 @@ class AggregateReporter : public Reporter {
                        [&](auto& key) { return config.holds(key.shown_with); });
   }
 
-  AggregateRows::Reading read(Session& s, AggregateRows::Reading& largest) {
+  AggregateRows::Reading read(Session& s, AggregateRows::Reading& largest, std::uint64_t now) {
     AggregateRows::Reading all;
     std::size_t counters = report_.value_size / 8;
     if (auto* map = s.map(report_.map); map && keyed_) {
@@ -164,7 +169,7 @@ class AggregateReporter : public Reporter {
         std::string name(key, std::min<std::size_t>(report_.key_size, bpf_map__key_size(map)));
         name.resize(report_.key_size);
         if (!report_.largest.empty()) largest.emplace(name, rows_.largest(value, cpus, interval));
-        all.emplace(std::move(name), rows_.counters(value, cpus));
+        all.emplace(std::move(name), rows_.counters(value, cpus, now));
       });
       return all;
     }
@@ -223,6 +228,17 @@ class AggregateReporter : public Reporter {
       return true;
     });
     return events;
+  }
+
+  Counters totals() const {
+    Counters all(report_.totals_size / 8);
+    if (!live_.read_totals) {
+      totals_.sum(all.data(), all.size());
+      return all;
+    }
+    live_.read_totals(all.data());
+    for (std::size_t i = 0; i < first_totals_.size(); i++) all[i] -= first_totals_[i];
+    return all;
   }
 
   bool has_stacks() const { return !stacks_.empty() || report_.callers; }
@@ -290,12 +306,13 @@ class AggregateReporter : public Reporter {
     return row;
   }
 
+  const LiveReport& live_;
   const AggregateReport& report_;
   AggregateRows rows_;
   OwnActivity own_;
   std::unique_ptr<AggregateLayout> layout_;
   CpuSlots slots_, totals_;
-  Counters before_;
+  Counters before_, first_totals_;
   RowTexts texts_;
   std::vector<const Field*> stacks_;  ///< those that are shown
   StackNames names_;
@@ -315,14 +332,14 @@ std::string in_turn(std::string_view list) {
 
 class AggregateKind : public ReportKind {
  public:
-  explicit AggregateKind(AggregateReport report) : report_(std::move(report)) {}
+  explicit AggregateKind(LiveReport live) : live_(std::move(live)), report_(live_.aggregate) {}
 
   std::string_view name() const override { return "aggregate"; }
   bool kernel_symbols() const override {
     return std::any_of(report_.fields.begin(), report_.fields.end(), is_stack);
   }
   std::unique_ptr<Reporter> reporter() const override {
-    return std::make_unique<AggregateReporter>(report_);
+    return std::make_unique<AggregateReporter>(live_);
   }
   std::vector<Field> fields() const override { return report_.fields; }
   bool has_histograms() const override { return report_.layout == AggregateReport::histograms; }
@@ -529,12 +546,16 @@ class AggregateKind : public ReportKind {
     m.fields(report_.fields);
   }
 
-  AggregateReport report_;
+  LiveReport live_;
+  const AggregateReport& report_;
 };
 
 }  // namespace
 
 std::shared_ptr<const ReportKind> make_kind(AggregateReport report) {
+  return make_kind(LiveReport{std::move(report)});
+}
+std::shared_ptr<const ReportKind> make_kind(LiveReport report) {
   return std::make_shared<AggregateKind>(std::move(report));
 }
 

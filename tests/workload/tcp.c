@@ -10,9 +10,11 @@
 
 static uint64_t sessions = 3, client_bytes = 5000, server_bytes = 70000, lost;
 static const char *family = "4", *closer = "client";
-static uint64_t queued, backlog = 128, give_up_ms, connect_ns;
-static uint64_t delayed_ms, round_trip_ns, smoothed_us, segments_in;
-static bool older, refused, handshake, nonblocking, unbound, late, unreachable, exhausted;
+static uint64_t queued, overflow, listen_overflows, listen_drops, backlog = 128, give_up_ms,
+								  connect_ns;
+static uint64_t delayed_ms, round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns;
+static bool older, listens_late, refused, handshake, nonblocking, unbound, late, unreachable,
+	exhausted;
 
 static int ip_family;
 static pid_t server;
@@ -173,6 +175,22 @@ static uint64_t retransmits(void)
 	return values[11]; /* RetransSegs */
 }
 
+/* The column ListenOverflows, and ListenDrops behind it. */
+static void count_refused(void)
+{
+	char text[16384], *title, *value;
+
+	if (wl_slurp("/proc/thread-self/net/netstat", text, sizeof(text)) < 0 ||
+	    !(title = strstr(text, "TcpExt: ")) || !(value = strstr(title + 1, "TcpExt: ")))
+		wl_die(WL_FAILED, "no /proc/net/netstat");
+	while (strncmp(title, "ListenOverflows ", 16)) {
+		title = strchr(title, ' ') + 1;
+		value = strchr(value, ' ') + 1;
+	}
+	listen_overflows = strtoull(value, &value, 10);
+	listen_drops = strtoull(value, NULL, 10);
+}
+
 /* Until the attempt has its outcome: 0, or what it failed with. */
 static int outcome(int fd)
 {
@@ -223,6 +241,8 @@ static void queue_up(int listener, in_port_t port, in_port_t *ports)
 	struct tcp_info info;
 	socklen_t size = sizeof(info);
 
+	if (listens_late && listen(listener, backlog))
+		wl_die(WL_FAILED, "listen: %m");
 	for (uint64_t i = 0; i < queued; i++) {
 		int fd = client();
 
@@ -233,6 +253,18 @@ static void queue_up(int listener, in_port_t port, in_port_t *ports)
 				wl_die(WL_FAILED, "TCP_INFO: %m");
 		while (info.tcpi_unacked <= i);
 	}
+	/* Their SYN are dropped. */
+	for (uint64_t i = 0; i < overflow; i++) {
+		struct sockaddr_storage address;
+		socklen_t length = loopback(&address, port);
+		int fd = client();
+
+		if (fcntl(fd, F_SETFL, O_NONBLOCK) ||
+		    !connect(fd, (struct sockaddr *)&address, length) || errno != EINPROGRESS)
+			wl_die(WL_FAILED, "connect: %m");
+		close(fd);
+	}
+	count_refused();
 }
 
 /* What acknowledges the client's segment comes MS later, before it is sent again. */
@@ -267,6 +299,7 @@ static void look_at(int fd)
 static in_port_t talk(int fd, in_port_t port, bool begin)
 {
 	in_port_t own = 0;
+	uint64_t hole = 0;
 
 	if (begin) {
 		connect_to(fd, port);
@@ -282,9 +315,12 @@ static in_port_t talk(int fd, in_port_t port, bool begin)
 
 			while (retransmits() < before + lost)
 				wl_nap_ms(5);
+			hole = wl_now();
 			pass(to_server, 'h');
 		}
 		receive(fd, server_bytes);
+		if (lost)
+			hole_ns += wl_now() - hole;
 		look_at(fd);
 		if (older) {
 			await(to_client);
@@ -376,13 +412,16 @@ int main(int argc, char **argv)
 		{"nonblocking", WL_FLAG, &nonblocking, NULL, "connect without blocking"},
 		{"unbound", WL_FLAG, &unbound, NULL, "the kernel chooses the client's port"},
 		{"queued", WL_NUM, &queued, "N", "sessions that are not accepted, instead"},
+		{"overflow", WL_NUM, &overflow, "N", "attempts after these, which nobody answers"},
+		{"listens-late", WL_FLAG, &listens_late, NULL,
+		 "listen after the ready line, with --queued"},
 		{"backlog", WL_NUM, &backlog, "N", "of listen(2)"},
 		{"lost", WL_NUM, &lost, "N", "of each session's segments are sent again, at least"},
 		{0},
 	};
 	in_port_t port, *ports;
 	int listener, fd = -1;
-	uint64_t before;
+	uint64_t before, start;
 
 	wl_start(argc, argv, "tcp", "Makes known TCP sessions over the loopback.", opts);
 	if (strcmp(family, "4") && strcmp(family, "6") && strcmp(family, "mapped"))
@@ -403,7 +442,7 @@ int main(int argc, char **argv)
 	ports = calloc(sessions, sizeof(*ports));
 	lo_up();
 	listener = bound();
-	if (!refused && listen(listener, backlog))
+	if (!refused && !listens_late && listen(listener, backlog))
 		wl_die(WL_FAILED, "listen: %m");
 	port = port_of(listener);
 	if (pipe2(to_server, O_CLOEXEC) || pipe2(to_client, O_CLOEXEC))
@@ -453,7 +492,9 @@ int main(int argc, char **argv)
 			close(fd);
 			continue;
 		}
+		start = wl_now();
 		ports[i] = talk(fd, port, true);
+		session_ns += wl_now() - start;
 	}
 	if (server)
 		wl_reap(server);
@@ -469,6 +510,10 @@ int main(int argc, char **argv)
 	wl_u64("client_bytes", client_bytes);
 	wl_u64("server_bytes", server_bytes);
 	wl_u64("connect_ns", connect_ns);
+	wl_u64("listen_overflows", listen_overflows);
+	wl_u64("listen_drops", listen_drops);
+	wl_u64("session_ns", session_ns);
+	wl_u64("hole_ns", hole_ns);
 	wl_u64("round_trip_ns", round_trip_ns);
 	wl_u64("smoothed_us", smoothed_us);
 	wl_u64("segments_in", segments_in);

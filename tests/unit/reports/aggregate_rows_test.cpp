@@ -100,9 +100,9 @@ TEST(Table, LargestIsOfAllCpusAndOfItsInterval) {
   EXPECT_EQ(rows.largest(value, 3, interval), (AggregateRows::Counters{40}));
   EXPECT_EQ(rows.largest(value, 3, interval + 1), (AggregateRows::Counters{900}));
   EXPECT_EQ(rows.largest(value, 3, interval + 2), (AggregateRows::Counters{0}));
-  EXPECT_EQ(rows.counters(value, 3), (AggregateRows::Counters{8, 0, 0}));
+  EXPECT_EQ(rows.counters(value, 3, 0), (AggregateRows::Counters{8, 0, 0}));
 
-  auto all = rows.since_last({{key(1), rows.counters(value, 3)}},
+  auto all = rows.since_last({{key(1), rows.counters(value, 3, 0)}},
                              {{key(1), rows.largest(value, 3, interval)}}, {});
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(r.fields[0].read(all[0].data(), {}), coretap::Value(std::uint64_t{40}));

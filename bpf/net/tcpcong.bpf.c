@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpcong: time of TCP connections in each state of congestion control. */
+#include "lib/aggregate.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcpcong.h"
+
+OPT(bool, distributed);
+
+TABLE(flows, struct flow, struct tcpcong_times)
+HISTOGRAM(durations, struct tcpcong_key)
+
+struct connection {
+	struct sock_owner owner;
+	u64 since; /* it is in the state; 0: longer than the tracer runs */
+	u32 state;
+	u32 known; /* the state is */
+};
+
+SOCK_SLOT(struct connection);
+
+/* When all was attached. */
+volatile u64 traced_since;
+
+SEC("run/each_cpu")
+int on_start(void *ctx)
+{
+	if (!traced_since)
+		traced_since = bpf_ktime_get_ns();
+	return 0;
+}
+
+inline_ u32 congestion_of(struct tcp_sock *tp)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(&tp->inet_conn, icsk_ca_state);
+}
+
+/* The whole value at once: who reads it meanwhile has the one before. */
+inline_ void add_to_row(struct flow *f, u32 old, u64 ns, const struct connection *c, bool ends)
+{
+	struct tcpcong_times *row, next;
+
+	row = ends ? bpf_map_lookup_elem(&flows, f) : flows_row(f);
+	if (!row)
+		return;
+	next = *row;
+	next.changes += !ends;
+	for (u32 i = 0; i < TCPCONG_STATES; i++)
+		if (i == old)
+			next.ns[i] += ns;
+	next.since = c->since;
+	next.state = ends ? 0 : c->state + 1;
+	bpf_map_update_elem(&flows, f, &next, BPF_EXIST);
+}
+
+/* The connection leaves this state, for another one or as it ends. */
+inline_ void leaves(struct tcp_sock *tp, struct connection *c, u32 old, u32 state, bool ends)
+{
+	struct tcpcong_key key = { .state = old };
+	u64 now = bpf_ktime_get_ns(), start = c->since ?: traced_since;
+	u64 ns = start ? since(start, now) : 0;
+	struct flow f = {};
+
+	c->since = now;
+	c->state = state;
+	c->known = !ends;
+	flow_of(tp, &f);
+	if (!owner_wanted(&c->owner) || !flow_wanted(&f)) {
+		if (!ends)
+			count(LEDGER_FILTERED);
+		return;
+	}
+	if (distributed)
+		durations_add(&key, ns);
+	else
+		add_to_row(&f, old, ns, c, ends);
+}
+
+/* Just before the kernel sets it; not in 5.10. */
+SEC("tp_btf/tcp_cong_state_set")
+int on_set(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	u32 old, state = (u8)ctx[1];
+	struct connection *c;
+
+	if (!tp)
+		return 0;
+	old = congestion_of(tp);
+	if (old == state)
+		return 0;
+	c = sock_slot(sk, true);
+	if (c)
+		leaves(tp, c, old, state, false);
+	return 0;
+}
+
+/* Elsewhere: is it another one than before? Of what is older than the tracer that is not known. */
+inline_ int look(struct sock *sk)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct connection *c = tp ? sock_slot(sk, true) : NULL;
+	u32 state;
+
+	if (!c)
+		return 0;
+	state = congestion_of(tp);
+	if (c->known && c->state == state)
+		return 0;
+	if (c->known) {
+		leaves(tp, c, c->state, state, false);
+		return 0;
+	}
+	c->since = bpf_ktime_get_ns();
+	c->state = state;
+	c->known = 1;
+	return 0;
+}
+
+SEC("fexit/tcp_fastretrans_alert")
+int after_alert(u64 *ctx)
+{
+	return look((struct sock *)ctx[0]);
+}
+
+SEC("fexit/tcp_enter_loss")
+int after_loss(u64 *ctx)
+{
+	return look((struct sock *)ctx[0]);
+}
+
+SEC("fexit/tcp_enter_cwr")
+int after_cwr(u64 *ctx)
+{
+	return look((struct sock *)ctx[0]);
+}
+
+SEC("fexit/tcp_process_tlp_ack")
+int after_probe(u64 *ctx)
+{
+	return look((struct sock *)ctx[0]);
+}
+
+SEC("tp_btf/tcp_probe")
+int on_segment(u64 *ctx)
+{
+	return look((struct sock *)ctx[0]);
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int on_retransmit(u64 *ctx)
+{
+	return look((struct sock *)ctx[0]);
+}
+
+/* A connection's first state is that of its first SYN, and lasts from then. */
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	u32 newstate = (u32)ctx[2];
+	struct connection *c;
+
+	if (!tp)
+		return 0;
+	if (newstate == TCP_CLOSE) {
+		c = sock_slot(sk, false);
+		if (c && c->known)
+			leaves(tp, c, c->state, TCP_CA_Open, true);
+		return 0;
+	}
+	if (newstate == TCP_LISTEN)
+		return 0;
+	c = sock_slot(sk, newstate == TCP_SYN_SENT || newstate == TCP_ESTABLISHED);
+	if (!c)
+		return 0;
+	if (!c->known && (newstate == TCP_SYN_SENT || newstate == TCP_ESTABLISHED)) {
+		c->since = bpf_ktime_get_ns();
+		c->state = TCP_CA_Open;
+		c->known = 1;
+	}
+	if (users_transition(tp, newstate) && (!c->owner.id.known || newstate == TCP_SYN_SENT))
+		take_owner(&c->owner);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *ctx)
+{
+	sock_slot_forget((struct sock *)ctx[0]);
+	return 0;
+}

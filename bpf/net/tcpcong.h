@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_TCPCONG_H
+#define CORETAP_TCPCONG_H
+
+#include "lib/flow.h"
+
+#define TCPCONG_STATES 5 /* enum tcp_ca_state; the same since 2.6.12 */
+
+struct tcpcong_times {
+	__u64 changes;
+	__u64 ns[TCPCONG_STATES]; /* without the state that it is in */
+	__u64 since;              /* it is in that */
+	__u64 state;              /* its number plus 1; 0: the connection has ended */
+};
+
+struct tcpcong_key {
+	__u32 state;
+};
+
+#endif

@@ -1,0 +1,40 @@
+// Aggregates whose readings are not complete without the loader.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coretap/report_kind.hpp"
+#include "coretap/reports.hpp"
+
+namespace coretap {
+
+struct LiveReport {
+  AggregateReport aggregate;
+  /// Adds to the counters of a key what is under way when they are read, and clears those that only
+  /// say since when. Every counter that grew then makes a row.
+  void (*running)(std::uint64_t* counters, std::uint64_t now_ns) = nullptr;
+  /// Where AggregateReport::totals come from no map; what they are when tracing begins is taken
+  /// off. A report without values has them, too.
+  void (*read_totals)(std::uint64_t* counters) = nullptr;
+};
+
+template <class Value, void (*Add)(Value&, std::uint64_t now_ns)>
+LiveReport with_running(AggregateReport report) {
+  return {std::move(report), [](std::uint64_t* counters, std::uint64_t now_ns) {
+            Add(*reinterpret_cast<Value*>(counters), now_ns);
+          }};
+}
+
+template <class Record, void (*Read)(Record&)>
+LiveReport with_totals_by(AggregateReport report, std::string_view title,
+                          std::vector<Field> counters) {
+  return {std::move(report).template with_totals<Record>({}, title, std::move(counters)), nullptr,
+          [](std::uint64_t* to) { Read(*reinterpret_cast<Record*>(to)); }};
+}
+
+std::shared_ptr<const ReportKind> make_kind(LiveReport report);
+
+}  // namespace coretap

@@ -1,0 +1,128 @@
+// tcpcong: time of TCP connections in each state of congestion control.
+#include "net/tcpcong.h"
+
+#include "coretap/live_report.hpp"
+#include "coretap/net.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "tcpcong.skel.h"
+
+using namespace coretap;
+using Opt = rodata_of<tcpcong_bpf>;
+using Times = tcpcong_times;
+using Key = tcpcong_key;
+using Line = Row<flow, Times>;
+
+namespace {
+
+enum State { open, disorder, cwr, recovery, loss };  // the kernel's numbers
+
+template <State Of>
+std::uint64_t time_in(const Line& l) {
+  return l.value.ns[Of];
+}
+
+/// In milliseconds, or with --microseconds in those.
+template <State Of>
+std::vector<Field> state(std::string_view key, std::string_view title, std::string_view key_us,
+                         std::string_view title_us, std::string_view doc) {
+  return {derived<Line, time_in<Of>>(key, title, as::milliseconds, doc).with("!microseconds"),
+          derived<Line, time_in<Of>>(key_us, title_us, as::whole_microseconds, doc)
+              .with("microseconds")
+              .in_text()};
+}
+
+void add_running(Times& t, std::uint64_t now_ns) {
+  if (t.state && t.state <= TCPCONG_STATES && now_ns > t.since)
+    t.ns[t.state - 1] += now_ns - t.since;
+  t.since = t.state = 0;
+}
+
+Option microseconds() {
+  auto option = shared::microseconds();
+  option.doc = "times in microseconds";
+  return option;
+}
+
+}  // namespace
+
+TOOL(tcpcong) {
+  return {
+      .name = "tcpcong",
+      .summary = "time of TCP connections in each state of congestion control",
+      .description =
+          "For each connection whose congestion control changes its state, the time in each state, "
+          "and how often it changed. Open is the normal state; Dod (disorder): acknowledgements "
+          "repeat, which may mean a loss; Rcov (recovery): what was lost is sent again; Cwr: the "
+          "window is reduced because a router marked packets (ECN) or a queue of this host was "
+          "full; Los (loss): a timeout, all is sent again.\n\n"
+          "A connection appears with its first change, and from then on in each report until it is "
+          "closed. Its first state lasts from its first SYN, or from the start of the tracer if it is older "
+          "than that. The state that it is in at the end of an interval counts until then, and the "
+          "rest in the next one. With --dist histograms of how long states last, each when it "
+          "ends.\n\n"
+          "States change in whatever a timer or a packet interrupts. A filter by task wants the "
+          "connections that the process was seen to open: neither accepted ones nor those that are "
+          "older than the tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
+      .overhead =
+          "one hook per change of congestion control's state and one per change of a "
+          "connection's state; where the first is missing, hooks per received segment",
+      .examples = {{"tcpcong", "all connections until Ctrl-C"},
+                   {"tcpcong -T 1 10", "ten reports of one second, with the time"},
+                   {"tcpcong -R 443 -u", "connections to port 443, in microseconds"},
+                   {"tcpcong -d", "how long each state lasts"}},
+      .questions = {{"Are connections slowed down by congestion control?", "tcpcong 1"},
+                    {"How long does TCP need to recover from losses?", "tcpcong -d 60 1"}},
+      .differs = {{Difference::bcc,
+                   "Ends are ADDRESS:PORT instead of ADDRESS/PORT, in one table for IPv4 and IPv6, "
+                   "those with the most changes first. The state that a connection is in counts "
+                   "until the end of the interval. There it counts when it ends."}},
+      .object = skeleton<tcpcong_bpf>(),
+      .positionals = shared::interval_count(),
+      .options = joined({{flag('d', "dist", "histograms of how long each state lasts",
+                               setting(&Opt::distributed)),
+                          microseconds(), shared::timestamp(), shared::wide()},
+                         shared::flow_filters('L', 'R'),
+                         {shared::pid(), shared::tid(), shared::uid(0), shared::comm(),
+                          shared::cgroup(), shared::max_keys()}}),
+      .hooks = {{"changes of congestion control's state",
+                 {{{"on_set"}},
+                  {.programs = {"after_alert", "after_loss", "after_cwr", "after_probe"},
+                   .caveat =
+                       "connections that are older than the tracer count from when congestion "
+                       "control first looks at them"},
+                  {.programs = {"on_segment", "on_retransmit"},
+                   .caveat = "a change is seen with the next segment that is received or sent "
+                             "again; older connections count from then"}}},
+                {"states of connections", {{{"on_state"}}}},
+                {"start of tracing", {{{"on_start"}}}},
+                {"end of sockets",
+                 {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
+                  {{"on_destroy"}}}}},
+      .report = with_running<Times, add_running>(
+          table<flow, Times>(
+              "flows",
+              {net::titled(net::local_endpoint<&Line::key>(), "LAddrPort"),
+               net::titled(net::remote_endpoint<&Line::key>(), "RAddrPort"),
+               state<open>("open_ns", "Open_ms", "open_us", "Open_us", "nothing is wrong"),
+               state<disorder>("disorder_ns", "Dod_ms", "disorder_us", "Dod_us",
+                               "acknowledgements repeat"),
+               state<recovery>("recovery_ns", "Rcov_ms", "recovery_us", "Rcov_us",
+                               "what was lost is sent again"),
+               state<cwr>("cwr_ns", "Cwr_ms", "cwr_us", "Cwr_us", "the window is reduced"),
+               state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
+               derived<Line, [](const Line& l) { return l.value.changes; }>(
+                   "changes", "Chgs", as::small, "changes of the state"),
+               net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
+               net::parts<&Line::key>()},
+              "changes")
+              .timed_with("timestamp")),
+      .other_reports = {{"dist", histogram<Key>("durations", "times in one state",
+                                                {field<&Key::state>(
+                                                    "congestion_state", "state",
+                                                    as::enumerator("tcp_ca_state", "TCP_CA_", -10),
+                                                    "state of congestion control")})
+                                     .in_milliseconds()}},
+      .announce = "Tracing the states of congestion control",
+  };
+}
