@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* tcpsynbl: accept queue of listening sockets when a handshake completes. */
+#include "lib/aggregate.bpf.h"
+#include "lib/sock.bpf.h"
+#include "net/tcpsynbl.h"
+
+OPT(bool, by_port);
+
+HISTOGRAM(backlogs, struct tcpsynbl_key)
+
+/*
+ * Who listens, by the local end: a new connection does not know its listener. The least recently
+ * used one goes.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct flow);
+	__type(value, struct sock_owner);
+} owners SEC(".maps");
+
+/* The local end alone; that of all addresses is the same for IPv4 and IPv6. */
+inline_ void listening_end(const struct tcp_sock *tp, struct flow *f)
+{
+	u32 *local = (u32 *)f->local;
+
+	flow_of(tp, f);
+	f->rport = 0;
+	__builtin_memset(f->remote, 0, sizeof(f->remote));
+	if (f->ip == 6 && mapped((const struct in6_addr *)f->local)) {
+		f->ip = 4;
+		local[0] = local[3];
+		local[2] = local[3] = 0;
+	}
+}
+
+inline_ bool any_address(const struct flow *f)
+{
+	const u32 *local = (const u32 *)f->local;
+
+	return !(local[0] | local[1] | local[2] | local[3]);
+}
+
+/*
+ * A connection has the local end of its listener still, or its own already, by kernel: the address
+ * that the listener is bound to, or one of all.
+ */
+inline_ bool listener_wanted(const struct flow *f)
+{
+	struct flow all = { .lport = f->lport, .netns = f->netns };
+	struct sock_owner *owner = NULL;
+
+	if (!filter.on)
+		return true;
+	if (!any_address(f))
+		owner = bpf_map_lookup_elem(&owners, f);
+	if (!owner)
+		owner = bpf_map_lookup_elem(&owners, &all);
+	return owner && owner_wanted(owner);
+}
+
+/* A copy of the listener, whose queue it has still; it will be in that. */
+inline_ void completes(const struct sock *sk, const struct flow *f)
+{
+	struct tcpsynbl_key key = {};
+
+	if (!listener_wanted(f) || !flow_wanted(f)) {
+		count(LEDGER_FILTERED);
+		return;
+	}
+	key.backlog_max_1 = sk->sk_max_ack_backlog + 1ULL;
+	if (by_port)
+		key.port = f->lport;
+	backlogs_add(&key, sk->sk_ack_backlog);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	u32 oldstate = (u32)ctx[1], newstate = (u32)ctx[2];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct sock_owner owner = {};
+	struct flow f = {};
+
+	if (!tp || (oldstate != TCP_LISTEN && newstate != TCP_LISTEN))
+		return 0;
+	listening_end(tp, &f);
+	if (oldstate == TCP_LISTEN && newstate == TCP_SYN_RECV) {
+		completes(sk, &f);
+		return 0;
+	}
+	if (!filter.on)
+		return 0;
+	if (any_address(&f))
+		f.ip = 0;
+	if (newstate == TCP_CLOSE) {
+		bpf_map_delete_elem(&owners, &f);
+	} else if (newstate == TCP_LISTEN && in_users_call(tp)) {
+		take_owner(&owner);
+		bpf_map_update_elem(&owners, &f, &owner, BPF_ANY);
+	}
+	return 0;
+}
