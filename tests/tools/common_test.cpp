@@ -792,8 +792,9 @@ TOOL_TEST(Common, List) {
 
 TOOL_TEST(Common, Doctor) {
   auto text = start("coretap", {"doctor"}), json = start("coretap", {"doctor", "--json"});
-  EXPECT_EQ(text->wait(), 0) << text->err();
-  EXPECT_EQ(json->wait(), 0) << json->err();
+  // It loads the programs of all tools, which takes long on an emulated processor.
+  EXPECT_EQ(text->wait(3 * kPatience), 0) << text->err();
+  EXPECT_EQ(json->wait(3 * kPatience), 0) << json->err();
   EXPECT_TRUE(safe_for_terminals(text->out()));
   std::map<std::string, std::string> states;
   std::size_t checks = 0;
