@@ -100,7 +100,7 @@ void Compiler::normalise(int reg, const Type& type) {
   code_.calculate_by(type.is_signed ? BPF_ARSH : BPF_RSH, reg, rest);
 }
 
-void Compiler::read(std::uint32_t bytes, bool user) {
+void Compiler::fetch(std::uint32_t bytes, bool user) {
   code_.move(BPF_REG_3, BPF_REG_0);
   code_.move(BPF_REG_1, BPF_REG_10);
   code_.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
@@ -109,6 +109,10 @@ void Compiler::read(std::uint32_t bytes, bool user) {
   auto fine = code_.jump_if_value(BPF_JEQ, BPF_REG_0, 0);
   set_fault();
   code_.here(fine);
+}
+
+void Compiler::read(std::uint32_t bytes, bool user) {
+  fetch(bytes, user);
   code_.load(bytes, BPF_REG_0, BPF_REG_10, kReadAt);
 }
 
@@ -304,14 +308,7 @@ Result<TypePtr> Compiler::take(const Node& node, const Place& place) {
   const auto bytes = (place.bit + place.bits + 7) / 8;
   if (bytes > 8) return wrong(node, "this bit field lies across more than 8 bytes");
   code_.store_zero(BPF_REG_10, kReadAt);
-  code_.move(BPF_REG_3, BPF_REG_0);
-  code_.move(BPF_REG_1, BPF_REG_10);
-  code_.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
-  code_.set(BPF_REG_2, bytes);
-  code_.call(place.user ? kReadUser : kReadKernel);
-  auto fine = code_.jump_if_value(BPF_JEQ, BPF_REG_0, 0);
-  set_fault();
-  code_.here(fine);
+  fetch(bytes, place.user);
   code_.load(8, BPF_REG_0, BPF_REG_10, kReadAt);
   const auto left = static_cast<std::int32_t>(64 - place.bit - place.bits);
   if (left) code_.calculate_by(BPF_LSH, BPF_REG_0, left);

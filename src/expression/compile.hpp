@@ -100,6 +100,8 @@ class Compiler {
   Result<TypePtr> pointers(const Node& node, const TypePtr& left, const TypePtr& right);
   void divide(bool is_signed, bool rest);
   void compare(const std::string& word, bool is_signed);
+  /// Copies memory at r0 to where it can be loaded from; a failure is a fault.
+  void fetch(std::uint32_t bytes, bool user);
   /// Reads memory at r0 into r0.
   void read(std::uint32_t bytes, bool user);
   /// The register holds a value of `type`, as far as its bits go.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -129,6 +129,20 @@ Result<MessageFormat> parse_format(const std::string& format, std::string_view t
   }
   all.rest = std::move(before);
   return all;
+}
+
+Shown value_of(const expression_out& out, std::size_t index, const Output& output,
+               std::uint32_t text_bytes) {
+  auto* text = reinterpret_cast<const char*>(&out) + output.at;
+  Shown value{out.values[index]};
+  value.fault = out.faults >> index & 1;
+  if (output.form == Output::text) {
+    value.cut = out.cut >> index & 1;
+    value.text.assign(text, strnlen(text, text_bytes));
+  } else if (output.form == Output::bytes) {
+    value.text.assign(text, output.room);
+  }
+  return value;
 }
 
 std::string show(const Conversion& c, const Output& output, const Shown& value,

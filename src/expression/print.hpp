@@ -10,6 +10,7 @@
 
 #include "coretap/result.hpp"
 #include "expression/compile.hpp"
+#include "lib/expression.h"
 
 namespace coretap::expression {
 
@@ -41,6 +42,11 @@ struct Shown {
   bool fault = false;     ///< "(fault)"
   bool cut = false;       ///< "..." follows
 };
+
+/// Value number `index` of `out`, which `output` describes; its text follows there, of which
+/// `text_bytes` are shown at most.
+Shown value_of(const expression_out& out, std::size_t index, const Output& output,
+               std::uint32_t text_bytes);
 
 /// Names of addresses.
 using NameAddress = std::function<std::string(std::uint64_t address)>;

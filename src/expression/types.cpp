@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/parse.hpp"
+#include "kernel/tracepoint_format.hpp"
 
 namespace coretap::expression {
 
@@ -209,14 +210,6 @@ class FormatMembers final : public Members {
 
   std::vector<std::pair<std::string, Member>> all;
 };
-
-std::uint32_t number_behind(std::string_view line, std::string_view word) {
-  auto at = line.find(word);
-  if (at == line.npos) return 0;
-  line.remove_prefix(at + word.size());
-  auto number = parse_unsigned(take_until(line, ';'));
-  return number && *number < (1U << 16) ? static_cast<std::uint32_t>(*number) : 0;
-}
 
 }  // namespace
 
@@ -447,43 +440,36 @@ Parameter parse_declaration(std::string_view text, const Types& types) {
 
 std::shared_ptr<const Members> format_members(std::string_view format, const Types& types,
                                               std::optional<std::uint32_t> inputs) {
-  constexpr std::string_view kField = "field:";
   auto members = std::make_shared<FormatMembers>();
   std::uint32_t number = 0;
-  while (!format.empty()) {
-    auto line = take_until(format, '\n');
-    if (line.starts_with("print fmt:")) break;
-    auto start = line.find(kField);
-    if (start == line.npos) continue;
-    auto rest = line.substr(start + kField.size());
-    auto declaration = take_until(rest, ';');
+  each_tracepoint_field(format, [&](const TracepointField& field) {
+    auto declaration = field.declaration;
     Member member;
-    if (declaration.starts_with("__data_loc ")) {
-      member.place = Member::behind;
-      declaration.remove_prefix(std::string_view("__data_loc ").size());
-    } else if (declaration.starts_with("__rel_loc ")) {
-      member.place = Member::beyond;
-      declaration.remove_prefix(std::string_view("__rel_loc ").size());
-    }
+    for (auto [word, place] :
+         {std::pair<std::string_view, Member::Place>{"__data_loc ", Member::behind},
+          {"__rel_loc ", Member::beyond}})
+      if (declaration.starts_with(word)) {
+        member.place = place;
+        declaration.remove_prefix(word.size());
+      }
     auto [name, type] = parse_declaration(declaration, types);
-    auto at = number_behind(rest, "offset:"), bytes = number_behind(rest, "size:");
-    const bool is_signed = number_behind(rest, "signed:") != 0;
+    if (name.empty()) return;
     if (member.place == Member::memory && type->kind == Type::integer) {
       // The file says what an enum or an unknown type is.
       auto exact = *type;
-      exact.bytes = bytes == 1 || bytes == 2 || bytes == 4 ? bytes : 8;
-      exact.is_signed = is_signed;
+      exact.bytes = field.size == 1 || field.size == 2 || field.size == 4 ? field.size : 8;
+      exact.is_signed = field.is_signed;
       type = std::make_shared<const Type>(std::move(exact));
     }
     member.type = type;
-    member.bit = at * 8;
+    member.bit = field.at * 8;
     if (inputs && !name.starts_with("common_") && name != "__syscall_nr") {
       member.place = Member::input;
       member.bit = *inputs + 8 * number++;
       if (type->kind == Type::pointer) member.type = in_user_memory(type);
     }
-    if (!name.empty()) members->all.emplace_back(name, std::move(member));
-  }
+    members->all.emplace_back(name, std::move(member));
+  });
   return members;
 }
 

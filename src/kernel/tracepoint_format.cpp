@@ -20,22 +20,30 @@ std::uint32_t number_behind(std::string_view line, std::string_view word) {
 
 }  // namespace
 
-TracepointFormat parse_tracepoint_format(std::string_view text) {
+void each_tracepoint_field(std::string_view text,
+                           const std::function<void(const TracepointField&)>& visit) {
   constexpr std::string_view kField = "field:";
-  TracepointFormat format;
   while (!text.empty()) {
     auto line = take_until(text, '\n');
     auto start = line.find(kField);
     if (line.starts_with("print fmt:")) break;
     if (start == line.npos) continue;
     auto rest = line.substr(start + kField.size());
-    auto declaration = take_until(rest, ';');
-    // "char disk[32]", "unsigned int opcode", "__data_loc unsigned char[] cmnd"
-    auto name = declaration.substr(declaration.rfind(' ') + 1);
-    name = name.substr(0, name.find('['));
-    format.emplace(name,
-                   TracepointMember{number_behind(rest, "offset:"), number_behind(rest, "size:")});
+    TracepointField field{take_until(rest, ';')};
+    field.at = number_behind(rest, "offset:");
+    field.size = number_behind(rest, "size:");
+    field.is_signed = number_behind(rest, "signed:") != 0;
+    visit(field);
   }
+}
+
+TracepointFormat parse_tracepoint_format(std::string_view text) {
+  TracepointFormat format;
+  each_tracepoint_field(text, [&](const TracepointField& field) {
+    auto name = field.declaration.substr(field.declaration.rfind(' ') + 1);
+    name = name.substr(0, name.find('['));
+    format.emplace(name, TracepointMember{field.at, field.size});
+  });
   return format;
 }
 

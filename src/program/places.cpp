@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +13,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/config.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/expression.h"
+#include "program/session.hpp"
+#include "program/variables.hpp"
 #include "symbols/usdt.hpp"
 #include "text/sanitize.hpp"
 
@@ -137,15 +141,16 @@ bool read_argument(Code& code, const symbols::UsdtArgument& a) {
       code.calculate_by(BPF_MUL, BPF_REG_0, a.scale);
     }
     code.store(BPF_REG_10, kSumAt, BPF_REG_0);
-    if (!a.base.empty() && !read_register(code, a.base)) return false;
-    if (a.base.empty()) code.set(BPF_REG_0, 0);
+    if (a.base.empty())
+      code.set(BPF_REG_0, 0);
+    else if (!read_register(code, a.base))
+      return false;
     code.load(8, BPF_REG_3, BPF_REG_10, kSumAt);
     code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
     code.set(BPF_REG_0, a.value);
     code.calculate(BPF_ADD, BPF_REG_3, BPF_REG_0);
     code.move(BPF_REG_1, BPF_REG_10);
     code.calculate_by(BPF_ADD, BPF_REG_1, kReadAt);
-    code.set(BPF_REG_2, 8);
     code.store_zero(BPF_REG_10, kReadAt);
     code.set(BPF_REG_2, a.size);
     code.call(BPF_FUNC_probe_read_user);
@@ -203,9 +208,44 @@ std::pair<std::string_view, std::string_view> split_event(std::string_view name)
 
 }  // namespace
 
-bool asks_for_entry(std::string_view word) {
-  return word.starts_with("r:") &&
-         (word.find("$latency") != word.npos || word.find("$entry") != word.npos);
+std::vector<bool> words_that_ask_for_entries(const Config& config) {
+  std::vector<bool> all;
+  for (auto& word : config.targets)
+    all.push_back(word.starts_with("r:") &&
+                  (word.find("$latency") != word.npos || word.find("$entry") != word.npos));
+  return all;
+}
+
+expression::IsType names_of_types() {
+  struct Known {
+    Btf btf;
+    expression::Types types{&btf};  // without the kernel's only C's own are known
+    bool tried = false;
+  };
+  return [known = std::make_shared<Known>()](std::string_view word) {
+    if (known->types.starts_type(word)) return true;
+    if (std::exchange(known->tried, true)) return false;
+    return known->btf.open() && known->types.starts_type(word);
+  };
+}
+
+Result<void> WordsCode::add_filter(std::size_t word, std::string_view text,
+                                   const expression::Scope& scope, const expression::Node* filter) {
+  if (!filter) return {};
+  Code code;
+  expression::Compiler compiler(text, scope, code);
+  if (auto r = compiler.filter(*filter); !r) return r;
+  uses |= compiler.uses();
+  filters.add(word, std::move(code));
+  return {};
+}
+
+Result<void> WordsCode::put(Session& s) const {
+  if (auto r = filters.put(s.pads.filter, EXPRESSION_YES); !r) return r;
+  if (auto r = outputs.put(s.pads.output, 0); !r) return r;
+  set_variable(s, "expression_uses", uses);
+  set_variable(s, "expression_filters", !filters.empty());
+  return {};
 }
 
 Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,

@@ -15,10 +15,15 @@
 
 namespace coretap {
 
-class Kernel;
+class Config;
+struct Session;
 
-/// Does the text of a word that traces returns ask for $latency or $entry?
-bool asks_for_entry(std::string_view word);
+/// Of the command line's words: does it trace returns, and ask for $latency or $entry? For
+/// Hook::paired.
+std::vector<bool> words_that_ask_for_entries(const Config& config);
+
+/// C's types and the kernel's, which are read when first asked for.
+expression::IsType names_of_types();
 
 /// The names at the places of a word. `signature`: what the user says of the parameters; nullptr:
 /// what the kernel's types say, where all places are one function or system call.
@@ -45,6 +50,20 @@ class PadCode {
  private:
   const Targets& targets_;
   std::vector<std::pair<std::size_t, expression::Code>> codes_;
+};
+
+/// What the words of a command line come to.
+struct WordsCode {
+  PadCode filters, outputs;
+  std::uint64_t uses = 0;  ///< enum expression_use
+
+  explicit WordsCode(const Targets& targets) : filters(targets), outputs(targets) {}
+
+  /// `filter`: null where the word has none. `text`: the whole word.
+  Result<void> add_filter(std::size_t word, std::string_view text, const expression::Scope& scope,
+                          const expression::Node* filter);
+  /// Into the session's pads, and what the program has to know of them.
+  Result<void> put(Session& s) const;
 };
 
 }  // namespace coretap

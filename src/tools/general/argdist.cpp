@@ -8,6 +8,7 @@
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "program/places.hpp"
 #include "tools/general/argdist/specs.hpp"
 
 using namespace coretap;
@@ -133,7 +134,7 @@ TOOL(argdist) {
                   shared::comm(), shared::cgroup(0)},
       .elsewhere = {{'n', "number", "give an interval and a duration: -i 1 -d 5"},
                     {'c', "cumulative", "without -i the one report has all"}},
-      .hooks = {traced_by_word("places", distribution::places, distribution::ask_for_entries)},
+      .hooks = {traced_by_word("places", distribution::places, words_that_ask_for_entries)},
       .report =
           table<argdist_key, argdist_count>(
               "counts",

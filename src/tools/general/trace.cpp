@@ -6,6 +6,7 @@
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
+#include "program/places.hpp"
 #include "tools/general/trace/probes.hpp"
 #include "trace.skel.h"
 
@@ -142,7 +143,7 @@ TOOL(trace) {
                     {'s', "sym_file_list", "functions of all programs have their names"},
                     {'a', "address", "use %p for addresses"},
                     {'A', "aggregate", "funccount and stackcount count events"}},
-      .hooks = {traced_by_word("places", tracing::specs, tracing::ask_for_entries)},
+      .hooks = {traced_by_word("places", tracing::specs, words_that_ask_for_entries)},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid, id::tid.with(""), id::comm),

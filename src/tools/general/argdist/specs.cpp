@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/parse.hpp"
 #include "cli/config.hpp"
 #include "expression/types.hpp"
 #include "kernel/kernel.hpp"
@@ -216,23 +215,13 @@ std::vector<std::string> places(const Config& config) {
   return all;
 }
 
-std::vector<bool> ask_for_entries(const Config& config) {
-  std::vector<bool> all;
-  for (auto& word : config.targets) all.push_back(asks_for_entry(word));
-  return all;
-}
-
 Result<void> parse_specs(Config& config) {
   auto& specs = *config.own<Held>().specs;
-  Btf btf;
-  btf.open();  // without it only C's own types are known
-  const expression::Types types(&btf);
+  auto is_type = names_of_types();
   specs.text_bytes = static_cast<std::uint32_t>(config.number("string-size", 80));
   specs.all.clear();
   for (auto& word : config.targets) {
-    auto spec = parse_spec(
-        word, [&](std::string_view w) { return types.starts_type(w); },
-        config.given("histogram-of"));
+    auto spec = parse_spec(word, is_type, config.given("histogram-of"));
     if (!spec) return spec.error();
     specs.all.push_back(std::move(*spec));
   }
@@ -244,20 +233,14 @@ Result<void> parse_specs(Config& config) {
 namespace {
 
 struct Made {
-  PadCode filter, output;
-  std::uint64_t uses = 0, signed_words = 0;
+  WordsCode code;
+  std::uint64_t signed_words = 0;
   std::uint32_t text_at = 0, bytes = 0;
 };
 
 Result<void> compile(Spec& spec, std::size_t word, const expression::Scope& scope,
                      std::uint32_t text_bytes, Made& made) {
-  if (spec.filter) {
-    Code code;
-    expression::Compiler compiler(spec.text, scope, code);
-    if (auto r = compiler.filter(*spec.filter); !r) return r;
-    made.uses |= compiler.uses();
-    made.filter.add(word, std::move(code));
-  }
+  if (auto r = made.code.add_filter(word, spec.text, scope, spec.filter.get()); !r) return r;
   Code code;
   code.set(BPF_REG_0, static_cast<std::int64_t>(word));
   code.store(BPF_REG_7, offsetof(expression_out, word), BPF_REG_0);
@@ -278,9 +261,9 @@ Result<void> compile(Spec& spec, std::size_t word, const expression::Scope& scop
     if (i == 0 && type.is_signed) made.signed_words |= std::uint64_t{1} << word;
     spec.outputs.push_back(*output);
   }
-  made.uses |= compiler.uses();
+  made.code.uses |= compiler.uses();
   made.bytes = std::max(made.bytes, next);
-  made.output.add(word, std::move(code));
+  made.code.outputs.add(word, std::move(code));
   return {};
 }
 
@@ -289,7 +272,7 @@ Result<void> compile(Spec& spec, std::size_t word, const expression::Scope& scop
 Result<void> compile_specs(Session& s) {
   auto& specs = *s.config.own<Held>().specs;
   const expression::Types types(&s.kernel.all_types());
-  Made made{PadCode(s.plan.targets), PadCode(s.plan.targets)};
+  Made made{WordsCode(s.plan.targets)};
   std::size_t most = 0;
   for (auto& spec : specs.all) most = std::max(most, spec->values.size());
   made.text_at = made.bytes =
@@ -306,10 +289,7 @@ Result<void> compile_specs(Session& s) {
       scope->names[theirs] = scope->names[ours];
     if (auto r = compile(spec, word, *scope, specs.text_bytes, made); !r) return r;
   }
-  if (auto r = made.filter.put(s.pads.filter, EXPRESSION_YES); !r) return r;
-  if (auto r = made.output.put(s.pads.output, 0); !r) return r;
-  set_variable(s, "expression_uses", made.uses);
-  set_variable(s, "expression_filters", !made.filter.empty());
+  if (auto r = made.code.put(s); !r) return r;
   set_variable(s, "signed_words", made.signed_words);
   if (auto* counts = s.map("counts")) bpf_map__set_key_size(counts, (made.bytes + 7) / 8 * 8);
   return {};
@@ -318,18 +298,11 @@ Result<void> compile_specs(Session& s) {
 std::vector<std::string> Specs::values(const argdist_key& key) const {
   std::vector<std::string> words;
   auto* spec = of(key.values.word);
-  auto* bytes = reinterpret_cast<const char*>(&key);
   for (std::size_t i = 0; spec && i < spec->outputs.size(); i++) {
-    auto& output = spec->outputs[i];
-    expression::Shown value{key.values.values[i]};
-    value.fault = key.values.faults >> i & 1;
-    if (output.form == expression::Output::text) {
-      value.cut = key.values.cut >> i & 1;
-      value.text.assign(bytes + output.at, strnlen(bytes + output.at, text_bytes));
-    }
-    words.push_back(
-        fmt::format("{} = {}", spec->names[i],
-                    expression::show(spec->conversions[i], output, value, expression::Namers())));
+    auto value = value_of(key.values, i, spec->outputs[i], text_bytes);
+    words.push_back(fmt::format(
+        "{} = {}", spec->names[i],
+        expression::show(spec->conversions[i], spec->outputs[i], value, expression::Namers())));
   }
   return words;
 }

@@ -56,8 +56,6 @@ struct Held {
 };
 
 std::vector<std::string> places(const Config& config);
-/// Which of them ask for $latency or $entry.
-std::vector<bool> ask_for_entries(const Config& config);
 /// For Tool::look_up and Tool::compile.
 Result<void> parse_specs(Config& config);
 Result<void> compile_specs(Session& s);

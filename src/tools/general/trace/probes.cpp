@@ -19,24 +19,16 @@ namespace coretap::tracing {
 namespace {
 
 using expression::Code;
-using expression::Output;
 
 struct Made {
-  PadCode filter, output;
-  std::uint64_t uses = 0;
+  WordsCode code;
   std::uint32_t bytes = sizeof(expression_out);  ///< of the largest record's values
   bool names_kernel = false, names_user = false;
 };
 
 Result<void> compile(Probe& probe, std::size_t word, const expression::Scope& scope,
                      std::uint32_t text_bytes, Made& made) {
-  if (probe.filter) {
-    Code code;
-    expression::Compiler compiler(probe.text, scope, code);
-    if (auto r = compiler.filter(*probe.filter); !r) return r;
-    made.uses |= compiler.uses();
-    made.filter.add(word, std::move(code));
-  }
+  if (auto r = made.code.add_filter(word, probe.text, scope, probe.filter.get()); !r) return r;
   Code code;
   expression::Compiler compiler(probe.text, scope, code);
   std::uint32_t next = sizeof(expression_out);
@@ -50,9 +42,9 @@ Result<void> compile(Probe& probe, std::size_t word, const expression::Scope& sc
     if (!output) return output.error();
     probe.outputs.push_back(*output);
   }
-  made.uses |= compiler.uses();
+  made.code.uses |= compiler.uses();
   made.bytes = std::max(made.bytes, next);
-  if (!probe.values.empty()) made.output.add(word, std::move(code));
+  if (!probe.values.empty()) made.code.outputs.add(word, std::move(code));
   return {};
 }
 
@@ -64,21 +56,13 @@ std::vector<std::string> specs(const Config& config) {
   return all;
 }
 
-std::vector<bool> ask_for_entries(const Config& config) {
-  std::vector<bool> all;
-  for (auto& word : config.targets) all.push_back(asks_for_entry(word));
-  return all;
-}
-
 Result<void> parse_probes(Config& config) {
   auto& probes = *config.own<Held>().probes;
-  Btf btf;
-  btf.open();  // without it only C's own types are known
-  const expression::Types types(&btf);
+  auto is_type = names_of_types();
   probes.text_bytes = static_cast<std::uint32_t>(config.number("string-size", 80));
   probes.all.clear();
   for (auto& word : config.targets) {
-    auto probe = parse_probe(word, [&](std::string_view w) { return types.starts_type(w); });
+    auto probe = parse_probe(word, is_type);
     if (!probe) return probe.error();
     probes.all.push_back(std::move(*probe));
   }
@@ -88,7 +72,7 @@ Result<void> parse_probes(Config& config) {
 Result<void> compile_probes(Session& s) {
   auto& probes = *s.config.own<Held>().probes;
   const expression::Types types(&s.kernel.all_types());
-  Made made{PadCode(s.plan.targets), PadCode(s.plan.targets)};
+  Made made{WordsCode(s.plan.targets)};
   for (std::size_t word = 0; word < probes.all.size(); word++) {
     auto& probe = *probes.all[word];
     std::vector<expression::Parameter> parameters;
@@ -103,11 +87,8 @@ Result<void> compile_probes(Session& s) {
   probes.words = s.plan.targets.words;
   probes.names = &s.names;
   if (made.names_kernel) s.names.learn(as::symbol, s.kernel);
-  if (auto r = made.filter.put(s.pads.filter, EXPRESSION_YES); !r) return r;
-  if (auto r = made.output.put(s.pads.output, 0); !r) return r;
+  if (auto r = made.code.put(s); !r) return r;
   const auto values_at = sizeof(trace_event) + (s.config.given("kernel-stack") ? sizeof(stack) : 0);
-  set_variable(s, "expression_uses", made.uses);
-  set_variable(s, "expression_filters", !made.filter.empty());
   set_variable(s, "names_code", made.names_user);
   set_variable(s, "values_at", values_at);
   set_variable(s, "record_bytes", values_at + made.bytes);
@@ -118,22 +99,10 @@ Probes::Shown Probes::shown(const trace_event& e, const FieldContext& context) c
   Shown all;
   if (e.target >= words.size() || words[e.target] >= this->all.size()) return all;
   all.probe = this->all[words[e.target]].get();
-  auto* record = reinterpret_cast<const char*>(&e);
-  expression_out out{};
-  memcpy(&out, record + e.values_at, sizeof out);
-  for (std::size_t i = 0; i < all.probe->outputs.size(); i++) {
-    auto& output = all.probe->outputs[i];
-    auto* text = record + e.values_at + output.at;
-    expression::Shown value{out.values[i]};
-    value.fault = out.faults >> i & 1;
-    if (output.form == Output::text) {
-      value.cut = out.cut >> i & 1;
-      value.text.assign(text, strnlen(text, std::min(output.room - 2, text_bytes)));
-    } else if (output.form == Output::bytes) {
-      value.text.assign(text, output.room);
-    }
-    all.values.push_back(std::move(value));
-  }
+  auto& out =
+      *reinterpret_cast<const expression_out*>(reinterpret_cast<const char*>(&e) + e.values_at);
+  for (std::size_t i = 0; i < all.probe->outputs.size(); i++)
+    all.values.push_back(value_of(out, i, all.probe->outputs[i], text_bytes));
   all.namers.kernel = [this](std::uint64_t address) {
     return names ? coretap::show(as::wide(as::symbol, 0), Value(address), *names) : std::string();
   };

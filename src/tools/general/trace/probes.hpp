@@ -48,8 +48,6 @@ struct Held {
 
 /// What of the words says what to trace.
 std::vector<std::string> specs(const Config& config);
-/// Which of them ask for $latency or $entry.
-std::vector<bool> ask_for_entries(const Config& config);
 /// For Tool::look_up and Tool::compile.
 Result<void> parse_probes(Config& config);
 Result<void> compile_probes(Session& s);
