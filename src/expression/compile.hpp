@@ -74,8 +74,8 @@ class Compiler {
     std::uint32_t bit = 0, bits = 0;  ///< of a bit field, from the address on
   };
 
-  Error wrong(const Node& node, std::string what, std::string hint = {}) const {
-    return error_at(text_, node.at, std::move(what), std::move(hint));
+  Error wrong(const Node& node, std::string_view what, std::string_view hint = {}) const {
+    return error_at(text_, node.at, what, hint);
   }
   Result<Place> place(const Node& node);
   Result<Place> name(const Node& node);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "text/sanitize.hpp"
+
 namespace coretap::expression {
 
 namespace {
@@ -30,12 +32,13 @@ bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 
 }  // namespace
 
-Error error_at(std::string_view text, std::size_t at, std::string what, std::string hint) {
+Error error_at(std::string_view text, std::size_t at, std::string_view what,
+               std::string_view hint) {
   // The caret stands under the place: so each byte has to take one column.
   std::string shown;
   for (char c : text) shown += c >= ' ' && c < 0x7f ? c : '?';
-  return {std::move(what), fmt::format("\n  {}\n  {}^", shown, std::string(at, ' ')),
-          std::move(hint), kUsage};
+  return {printable(what), fmt::format("\n  {}\n  {}^", shown, std::string(at, ' ')),
+          printable(hint), kUsage};
 }
 
 char Parser::peek() {

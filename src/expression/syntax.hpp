@@ -42,7 +42,8 @@ struct Node {
 };
 
 /// An error at a place of the text, which is shown with a caret under it.
-Error error_at(std::string_view text, std::size_t at, std::string what, std::string hint = {});
+Error error_at(std::string_view text, std::size_t at, std::string_view what,
+               std::string_view hint = {});
 
 /// Could a type's name start with this word?
 using IsType = std::function<bool(std::string_view word)>;
@@ -62,8 +63,8 @@ class Parser {
   /// A text in double quotes, with C's escapes undone.
   Result<std::string> quoted();
   std::size_t at() const { return at_; }
-  Error wrong(std::size_t at, std::string what, std::string hint = {}) const {
-    return error_at(text_, at, std::move(what), std::move(hint));
+  Error wrong(std::size_t at, std::string_view what, std::string_view hint = {}) const {
+    return error_at(text_, at, what, hint);
   }
 
  private:

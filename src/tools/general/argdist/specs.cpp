@@ -75,8 +75,8 @@ struct Reading {
   const expression::IsType& is_type;
   bool histogram;
 
-  Error wrong(const Part& part, std::string what, std::string hint = {}) const {
-    return expression::error_at(spec.text, part.at, std::move(what), std::move(hint));
+  Error wrong(const Part& part, std::string_view what, std::string_view hint = {}) const {
+    return expression::error_at(spec.text, part.at, what, hint);
   }
 
   Result<expression::NodePtr> expression(const Part& part) const {
