@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import time
+from pathlib import Path
 
 # Some kernels leave out all tracepoints of a CPU for a millisecond now and then (seen on 6.18: one task's next is not
 # the next one's previous, for every program alike), and emulated guests stall. So a test that traces is run up to three
@@ -17,6 +20,16 @@ ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "*CommonTool.HelpAndV
                        "Common.CoretapOnAFullDisk"])
 # One quick test per tool: it attaches, and shows data.
 QUICK = "*CommonTool.ShowsData/*"
+
+
+def turn():
+    """A number that is another one with each commit, or each day where the checkout does not know its commits."""
+    def git(*words):
+        command = ["git", "-C", Path(__file__).resolve().parent, *words]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+    if git("rev-parse", "--is-shallow-repository") == "false" and (commits := git("rev-list", "--count", "HEAD")):
+        return int(commits)
+    return int(time.time() // 86400)
 
 
 def tests(report):
