@@ -70,7 +70,7 @@ def merge(report, again):
             test["attempts"] = test.get("attempts", 1) + 1
             if not later[name].get("failures") and later[name]["result"] == "COMPLETED":
                 test.pop("failures", None)
-                test["result"] = "COMPLETED"  # it may have been skipped for want of what it waits for
+                test["result"] = "COMPLETED"  # it may have been skipped, as its events did not come
                 passed.add(name)
     report.write_text(json.dumps(content))
     return passed

@@ -5,7 +5,7 @@
 #include "lib/shared.h"
 
 enum sigsnoop_call {
-	SIGSNOOP_NONE, /* a signal, whoever sent it */
+	SIGSNOOP_NONE, /* a signal of any origin, not a call */
 	SIGSNOOP_KILL,
 	SIGSNOOP_TKILL,
 	SIGSNOOP_TGKILL,

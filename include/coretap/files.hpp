@@ -1,4 +1,4 @@
-// Files in records and rows: what stands in a struct file_id `file`, and in `mode` beside it, of a
+// Files in records and rows: the values of a struct file_id `file`, and in `mode` beside it, of a
 // record or of a row's key.
 #pragma once
 #include <cstdint>

@@ -40,7 +40,7 @@ class Line {
 
   std::optional<std::size_t> command_at;  ///< the first word after --
   const Option* value_of = nullptr;       ///< the last word is a value, or ends in one
-  std::string kept;                       ///< what stands before that value in the same word
+  std::string kept;                       ///< the part of the same word before that value
   std::string typed;                      ///< the value as far as it is typed; else the word
   std::size_t words = 0;                  ///< complete ones that are no options
   Config given;                           ///< knows which options there are, not their values

@@ -37,7 +37,7 @@ std::string ledger_doc(std::string_view name) {
       {"filtered", "events excluded by filters"},
       {"lost", "events lost because the ring buffer was full"},
       {"untracked", "events not tracked because a map was full"},
-      {"unmatched", "events whose start or end was not seen"},
+      {"unmatched", "start or end not seen"},
       {"truncated", "shown, but shortened"},
       {"stacks_failed", "shown, but without their stack"},
       {"stacks_truncated", "shown with a user stack that ends too early, and is marked"},

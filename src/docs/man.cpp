@@ -105,6 +105,16 @@ std::string need_words(const Need& need) {
   return {};
 }
 
+/// A list of tracepoints may go on in the next line after each comma.
+std::string breakable(std::string_view section) {
+  std::string out;
+  for (char c : section) {
+    out += c;
+    if (c == ',') out += "\\:";
+  }
+  return out;
+}
+
 void attach_section(Page& p, const Tool& tool) {
   auto parts = kernel_parts(tool);
   p.section("ATTACH POINTS");
@@ -122,7 +132,7 @@ void attach_section(Page& p, const Tool& tool) {
       p.item("");
       for (auto program : candidate.programs) {
         bool last = program == candidate.programs.back();
-        p.macro(fmt::format("Ql {}{}", parts.section(program),
+        p.macro(fmt::format("Ql {}{}", breakable(parts.section(program)),
                             !last                                                 ? " ,"
                             : candidate.needs.empty() && candidate.caveat.empty() ? ""
                                                                                   : " :"));
@@ -144,7 +154,7 @@ void attach_section(Page& p, const Tool& tool) {
     p.prose(fmt::format("Only {}.", program.when));
     p.begin("-enum -compact");
     p.item("");
-    p.macro(fmt::format("Ql {}", section));
+    p.macro(fmt::format("Ql {}", breakable(section)));
     p.end();
   }
   p.end();

@@ -61,12 +61,14 @@ std::string near(std::string_view word, const std::vector<std::string>& known) {
   return did_you_mean(word, {known.begin(), known.end()});
 }
 
-std::string_view noun(const Type& type) {
+std::string noun(const Type& type) {
   switch (type.kind) {
     case Type::record:
       return "a struct or union";
     case Type::nothing:
-      return "no value (void or a type that is not known)";
+      return type.name.empty() || type.name == "void"
+                 ? "no value (void or a type that is not known)"
+                 : "of type " + type.name;
     case Type::pointer:
       return "a pointer";
     case Type::array:
@@ -75,6 +77,19 @@ std::string_view noun(const Type& type) {
       break;
   }
   return "an integer";
+}
+
+std::optional<std::int64_t> enumerator_of(const Scope& scope, std::string_view name) {
+  if (scope.program)
+    if (auto own = scope.program->enumerator(name)) return own;
+  return scope.types ? scope.types->enumerator(name) : std::nullopt;
+}
+
+std::vector<std::string> records_of(const Scope& scope) {
+  auto all = scope.types ? scope.types->records() : std::vector<std::string>();
+  if (scope.program)
+    for (auto& name : scope.program->records()) all.push_back(name);
+  return all;
 }
 
 }  // namespace
@@ -133,10 +148,12 @@ Result<Compiler::Place> Compiler::name(const Node& node) {
   auto hint = near(node.text, known);
   if (hint.empty()) {
     for (auto& word : known) hint += (hint.empty() ? "known here: " : ", ") + word;
+    if (!scope_.no_program.empty()) hint += "; " + scope_.no_program;
   }
   return wrong(node,
-               fmt::format("{} is neither a value here nor an enumerator of the kernel", node.text),
-               std::move(hint));
+               fmt::format("{} is neither a value here nor an enumerator of the {}", node.text,
+                           scope_.program ? "program or the kernel" : "kernel"),
+               hint);
 }
 
 Result<Compiler::Place> Compiler::member_at(const Node& node, const Type& record, bool user) {
@@ -196,14 +213,14 @@ Result<Compiler::Place> Compiler::member(const Node& node) {
     auto type = value(base);
     if (!type) return type.error();
     if (!is_pointer(**type))
-      return wrong(node, fmt::format("-> stands behind a pointer, this is {}", noun(**type)),
+      return wrong(node, fmt::format("-> follows a pointer, this is {}", noun(**type)),
                    (*type)->kind == Type::record ? "use a dot" : "cast it: ((struct NAME *)VALUE)");
     return member_at(node, *(*type)->to, (*type)->user || base.user);
   }
   auto outer = place(base);
   if (!outer) return outer;
   if (outer->type->kind == Type::pointer)
-    return wrong(node, "a dot stands behind a struct or union, this is a pointer", "use ->");
+    return wrong(node, "a dot follows a struct or union, this is a pointer", "use ->");
   if (outer->input) return wrong(node, fmt::format("this is {}", noun(*outer->type)));
   return member_at(node, *outer->type, outer->user);
 }
@@ -212,8 +229,7 @@ Result<Compiler::Place> Compiler::element(const Node& node) {
   auto type = value(*node.operands[0]);
   if (!type) return type.error();
   if (!is_pointer(**type) || !(*type)->to)
-    return wrong(node,
-                 fmt::format("[] stands behind an array or a pointer, this is {}", noun(**type)));
+    return wrong(node, fmt::format("[] follows an array or a pointer, this is {}", noun(**type)));
   auto to = (*type)->to;
   if (to->kind == Type::nothing)
     return wrong(node, "it is not known what is in this array", "cast it: ((TYPE *)VALUE)[N]");
@@ -256,10 +272,9 @@ Result<Compiler::Place> Compiler::place(const Node& node) {
         auto type = value(*node.operands.front());
         if (!type) return type.error();
         if (!is_pointer(**type) || !(*type)->to || (*type)->to->kind == Type::nothing)
-          return wrong(node,
-                       fmt::format("* stands before a pointer whose type is known, this is {}",
-                                   noun(**type)),
-                       "cast it: *(TYPE *)VALUE");
+          return wrong(
+              node, fmt::format("* takes a pointer whose type is known, this is {}", noun(**type)),
+              "cast it: *(TYPE *)VALUE");
         Place place{(*type)->to};
         place.user = (*type)->user || node.operands.front()->user;
         return place;
@@ -331,8 +346,8 @@ Result<TypePtr> Compiler::any(const Node& node) {
     case Node::literal:
       return wrong(node, "a text can only be compared, by == or STRCMP");
     case Node::name:
-      if (!scope_.names.contains(node.text) && !scope_.missing.contains(node.text) && scope_.types)
-        if (auto enumerator = scope_.types->enumerator(node.text)) {
+      if (!scope_.names.contains(node.text) && !scope_.missing.contains(node.text))
+        if (auto enumerator = enumerator_of(scope_, node.text)) {
           code_.set(BPF_REG_0, *enumerator);
           return long_type(true);
         }
@@ -396,7 +411,7 @@ Result<TypePtr> Compiler::unary(const Node& node) {
     return int_type();
   }
   if ((*type)->kind != Type::integer)
-    return wrong(node, fmt::format("{} stands before an integer, this is {}", c, noun(**type)));
+    return wrong(node, fmt::format("{} takes an integer, this is {}", c, noun(**type)));
   auto result = promoted(*type);
   if (c == '-') code_.negate(BPF_REG_0);
   if (c == '~') code_.calculate_by(BPF_XOR, BPF_REG_0, -1);
@@ -448,11 +463,12 @@ Result<TypePtr> Compiler::choice(const Node& node) {
 }
 
 Result<TypePtr> Compiler::named_type(const Node& node) const {
-  auto type = scope_.types ? scope_.types->named(node.text) : nullptr;
+  auto type = scope_.program ? scope_.program->named(node.text) : nullptr;
+  if (!type && scope_.types) type = scope_.types->named(node.text);
   if (!type) {
     const bool record = node.text.starts_with("struct ") || node.text.starts_with("union ");
     return wrong(node, fmt::format("{} is no type that is known here", node.text),
-                 record && scope_.types ? near(node.text, scope_.types->records()) : "");
+                 record ? near(node.text, records_of(scope_)) : "");
   }
   for (int i = 0; i < node.stars; i++) type = pointer_to(type, scope_.user);
   return type;
@@ -750,7 +766,9 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
   Output out{Output::number, *type};
   if (wanted != Wanted::address && t.kind == Type::record)
     return wrong(node, fmt::format("this is {}", noun(t)), "name one of its members");
-  if (t.kind == Type::nothing) return wrong(node, fmt::format("this is {}", noun(t)), "cast it");
+  if (t.kind == Type::nothing)
+    return wrong(node, fmt::format("this is {}", noun(t)),
+                 t.name == "void" ? "cast it" : "integers, pointers and text can be read");
   if (wanted == Wanted::text && t.kind == Type::integer && t.bytes < 8)
     return wrong(node, "%s shows text, this is a number", "%d and %x show numbers");
   const bool user = node.user || (is_pointer(t) ? t.user : t.kind == Type::integer && scope_.user);

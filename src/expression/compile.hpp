@@ -29,7 +29,9 @@ struct Scope {
   std::map<std::string, Variable, std::less<>> names = {};
   std::map<std::string, std::string, std::less<>> missing = {};  ///< why there is none here
   std::map<std::string, Variable, std::less<>> entries = {};     ///< for $entry(NAME), at returns
-  bool user = false;  ///< addresses without a type are of the process
+  bool user = false;                               ///< addresses without a type are of the process
+  std::shared_ptr<const NamedTypes> program = {};  ///< types of the user program, which go first
+  std::string no_program = {};                     ///< why its names are not known
 };
 
 /// One value of a record.

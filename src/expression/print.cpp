@@ -20,7 +20,8 @@ int width_of(const Conversion& c, const Output& output) {
   if (c.bytes) return c.bytes;
   auto& type = *output.type;
   if (type.kind != Type::integer) return 8;
-  // A register of which no type is known: as in bcc an int unless the conversion says more.
+  // A register of which no type is known: as in bcc an int unless the conversion gives another
+  // type.
   if (type.name == "u64" || type.name == "s64") return 4;
   return std::max<int>(4, static_cast<int>(type.bytes));
 }

@@ -30,7 +30,7 @@ struct Node {
     size_of,      ///< of operands[0], or of the type text with `stars`
     call,         ///< text(operands...)
   } kind = number;
-  std::size_t at = 0;  ///< where it stands in the whole text
+  std::size_t at = 0;  ///< its offset in the whole text
   std::string text = {};
   std::uint64_t value = 0;
   bool is_unsigned = false;  ///< of a number

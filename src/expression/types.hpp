@@ -78,6 +78,18 @@ struct Prototype {
   TypePtr result;
 };
 
+/// Types of a user program by their names, and its enumerators.
+class NamedTypes {
+ public:
+  NamedTypes() = default;
+  NamedTypes(const NamedTypes&) = delete;
+  NamedTypes& operator=(const NamedTypes&) = delete;
+  virtual ~NamedTypes() = default;
+  virtual TypePtr named(std::string_view name) const = 0;  ///< nullptr: there is no such type
+  virtual std::optional<std::int64_t> enumerator(std::string_view name) const = 0;
+  virtual std::vector<std::string> records() const = 0;  ///< for "did you mean"
+};
+
 /// Types by their names in C, and functions. Types that the kernel's type information has are made
 /// when they are asked for.
 class Types {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "cli/config.hpp"
+#include "expression/dwarf.hpp"
 #include "kernel/kernel.hpp"
 #include "lib/expression.h"
 #include "program/session.hpp"
@@ -175,6 +176,49 @@ Code usdt_arguments(const TargetPoint& place) {
   return code;
 }
 
+/// What the program's debug information says of the function; none: nothing, or not of all places.
+std::optional<expression::UserFunction> declared(Scope& scope,
+                                                 const std::vector<const TargetPoint*>& places) {
+  auto& first = *places.front();
+  const bool same = std::all_of(places.begin(), places.end(), [&](auto* p) {
+    return p->symbol == first.symbol && p->file == first.file;
+  });
+  if (!same || !first.file) {
+    scope.no_program = "several functions or files have no names in common";
+    return {};
+  }
+  auto function = expression::user_function(first.file->get(), first.offset);
+  if (!function) {
+    scope.no_program = function.error().what;
+    return {};
+  }
+  scope.program = function->types;
+  return std::move(*function);
+}
+
+void user_scope(Scope& scope, const std::vector<const TargetPoint*>& places, bool at_return,
+                const std::vector<expression::Parameter>* signature) {
+  scope.user = true;
+  std::vector<expression::Parameter> parameters;
+  auto function = declared(scope, places);
+  if (signature)
+    parameters = *signature;
+  else if (function)
+    parameters = function->parameters;
+  for (auto& p : parameters) p.type = in_user_memory(p.type);
+  if (at_return) {
+    add_result(scope, function ? in_user_memory(function->result) : nullptr);
+    no_arguments(scope, kAtReturn);
+    for (auto& p : parameters)
+      if (!p.name.empty()) scope.missing[p.name] = kAtReturn;
+    return;
+  }
+  add_arguments(scope, parameters);
+  scope.missing["retval"] = kAtEntry;
+  if (function && !signature)
+    for (auto& [name, why] : function->elsewhere) scope.missing[name] = why;
+}
+
 Result<void> usdt_scope(Scope& scope, const std::vector<const TargetPoint*>& places) {
   std::vector<expression::Parameter> parameters(6);
   std::size_t most = 0;
@@ -278,15 +322,8 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
       break;
     }
     case TargetPoint::user:
-      scope.user = true;
-      for (auto& p : parameters) p.type = in_user_memory(p.type);
-      add_arguments(scope, parameters);
-      scope.missing["retval"] = kAtEntry;
-      break;
     case TargetPoint::user_return:
-      scope.user = true;
-      add_result(scope, nullptr);
-      no_arguments(scope, kAtReturn);
+      user_scope(scope, places, first.kind == TargetPoint::user_return, signature);
       break;
     case TargetPoint::usdt:
       scope.user = true;

@@ -20,13 +20,18 @@ Error wrong(std::string_view word, std::string why, std::string hint) {
 constexpr std::string_view kForms =
     "give FUNCTION, LIBRARY:FUNCTION, t:CATEGORY:EVENT or u:LIBRARY:PROBE";
 
-/// The last colon that is no part of a bracket expression, such as [[:alpha:]].
+/// The last colon that is no part of a bracket expression, such as [[:alpha:]], nor of a name such
+/// as app::run, which follows the place and its colon.
 std::size_t last_colon(std::string_view text) {
   std::size_t found = text.npos, depth = 0;
   for (std::size_t i = 0; i < text.size(); i++) {
     if (text[i] == '[') depth++;
     if (text[i] == ']' && depth) depth--;
-    if (text[i] == ':' && !depth) found = i;
+    if (text[i] != ':' || depth) continue;
+    if (i > 0 && text.substr(i, 2) == "::" && found != text.npos)
+      i++;
+    else
+      found = i;
   }
   return found == text.npos ? text.rfind(':') : found;
 }

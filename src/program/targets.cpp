@@ -24,6 +24,7 @@
 #include "program/probe_target.hpp"
 #include "program/section.hpp"
 #include "program/target.hpp"
+#include "symbols/demangle.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/usdt.hpp"
 #include "text/sanitize.hpp"
@@ -428,6 +429,12 @@ class Search {
                  path ? finder_.files(word.place).error().hint : "give its path", kUsage};
   }
 
+  /// "app::Request::handle" is written for each of its overloads, or with its parameters for one.
+  static bool matches_written(const NamePattern& pattern, const std::string& written) {
+    return pattern.matches(written) ||
+           pattern.matches(written.substr(0, symbols::parameters_at(written)));
+  }
+
   Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
     if (auto why = uprobe_refusal(); !why.empty())
       return Error{fmt::format("cannot trace {}", quoted(word_)), why, {}, kUnsupported};
@@ -438,11 +445,24 @@ class Search {
     for (auto& file : (*files)->files) {
       auto functions = symbols::find_functions(
           file.fd->get(), [&](const char* name) { return pattern.matches(name); }, kMost);
-      for (auto& f : functions.functions)
-        place(f.name, {.kind = word.at_return ? TargetPoint::user_return : TargetPoint::user,
-                       .symbol = f.name,
-                       .file = file.fd,
-                       .offset = f.offset});
+      bool written = false;  // as in the source, which symbols of C++ and Rust only encode
+      if (functions.functions.empty() && !functions.indirect) {
+        auto as_written = [&](const char* name) {
+          return *name == '_' && matches_written(pattern, symbols::demangle(name));
+        };
+        auto found = symbols::find_functions(file.fd->get(), as_written, kMost);
+        written = !found.functions.empty();
+        if (written) functions = std::move(found);
+      }
+      for (auto& f : functions.functions) {
+        auto name = written ? symbols::demangle(f.name) : f.name;
+        // Parameters tell overloads apart, and are long.
+        if (written && functions.functions.size() == 1) name.resize(symbols::parameters_at(name));
+        place(name, {.kind = word.at_return ? TargetPoint::user_return : TargetPoint::user,
+                     .symbol = f.name,
+                     .file = file.fd,
+                     .offset = f.offset});
+      }
       indirect += functions.indirect;
       stripped += functions.state == symbols::FunctionPlace::stripped;
       foreign += functions.state == symbols::FunctionPlace::foreign;

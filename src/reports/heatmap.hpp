@@ -19,7 +19,7 @@ class HeatMap {
 
   /// What follows was counted up to this moment ("13:05:59.123").
   void begin_column(std::string time);
-  /// `name`: of the histogram's keys, from anybody; empty where there is one histogram.
+  /// `name`: of the histogram's keys, untrusted; empty where there is one histogram.
   void add(std::string_view name, const hist& h);
 
   /// The whole file, one interactive picture.

@@ -50,4 +50,30 @@ std::string demangle(std::string_view name) {
   return mangled;
 }
 
+std::size_t parameters_at(std::string_view demangled) {
+  constexpr std::string_view kUnnamed = "(anonymous namespace)", kCall = "operator()";
+  std::size_t depth = 0;  // of template arguments
+  for (std::size_t at = 0; at < demangled.size(); at++) {
+    auto rest = demangled.substr(at);
+    if (rest.starts_with(kUnnamed)) {
+      at += kUnnamed.size() - 1;
+    } else if (rest.starts_with(kCall)) {
+      at += kCall.size() - 1;
+    } else if (rest.starts_with("operator") && rest.size() > 9 &&
+               (rest[8] == '<' || rest[8] == '>')) {
+      at += 8;
+      while (at + 1 < demangled.size() &&
+             (demangled[at + 1] == '<' || demangled[at + 1] == '>' || demangled[at + 1] == '='))
+        at++;
+    } else if (rest[0] == '<') {
+      depth++;
+    } else if (rest[0] == '>' && depth) {
+      depth--;
+    } else if (rest[0] == '(' && !depth) {
+      return at;
+    }
+  }
+  return demangled.size();
+}
+
 }  // namespace coretap::symbols

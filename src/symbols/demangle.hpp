@@ -9,4 +9,7 @@ namespace coretap::symbols {
 /// that would become longer than 16 KiB are returned as they are.
 std::string demangle(std::string_view name);
 
+/// Where the parameters of a function begin in its demangled name: at their '(', or at the end.
+std::size_t parameters_at(std::string_view demangled);
+
 }  // namespace coretap::symbols

@@ -450,6 +450,11 @@ class ElfReader {
   std::vector<Candidate> candidates_;
 };
 
+std::string build_id(int fd) {
+  const ElfHandle elf = open_elf(fd);
+  return elf ? build_id_of(elf.get()) : std::string();
+}
+
 std::shared_ptr<ElfSymbols> ElfSymbols::read(int fd, const FindDebugFile& find_debug_file) {
   ElfHandle elf = open_elf(fd);
   if (!elf) return {};

@@ -27,6 +27,9 @@ struct DebugFileKey {
 using FindDebugFile =
     std::function<void(const DebugFileKey&, const std::function<bool(int fd)>& accept)>;
 
+/// Of an ELF file, in lower-case hexadecimal; empty: it has none.
+std::string build_id(int fd);
+
 class ElfSymbols {
  public:
   struct Function {

@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 		{"nonblocking", WL_FLAG, &nonblocking, NULL, "connect without blocking"},
 		{"unbound", WL_FLAG, &unbound, NULL, "the kernel chooses the client's port"},
 		{"queued", WL_NUM, &queued, "N", "sessions that are not accepted, instead"},
-		{"overflow", WL_NUM, &overflow, "N", "attempts after these, which nobody answers"},
+		{"overflow", WL_NUM, &overflow, "N", "attempts after these, which are not answered"},
 		{"listens-late", WL_FLAG, &listens_late, NULL,
 		 "listen after the ready line, with --queued"},
 		{"backlog", WL_NUM, &backlog, "N", "of listen(2)"},

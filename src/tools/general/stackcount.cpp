@@ -37,7 +37,7 @@ TOOL(stackcount) {
       .overhead =
           "a walk of both stacks per call: about a microsecond for a function of the kernel or a "
           "tracepoint, more per user function; functions that are called often slow the machine",
-      .examples = {{"stackcount submit_bio", "who submits block I/O"},
+      .examples = {{"stackcount submit_bio", "the stacks that submit block I/O"},
                    {"stackcount -K 't:sched:sched_switch' -D 10",
                     "kernel stacks that leave the CPU, for ten seconds"},
                    {"stackcount -p 181 c:malloc", "who allocates in process 181"},

@@ -84,13 +84,16 @@ TOOL(trace) {
           "for a library or program (c:malloc, bash:readline, /usr/bin/bash:readline), r: before "
           "it for returns (r::vfs_read, r:c:malloc), t:CATEGORY:EVENT for a tracepoint, "
           "u:LIBRARY:PROBE for a USDT probe, sys_NAME for a system call; * stands for any text. "
+          "C++ and Rust functions may have their names as in the source (app:Class::run). "
           "Parameters may follow at once, in parentheses and without a blank, where they are not "
           "known: 'c:open(char *path, int flags) \"%s\", path'.\n\n"
           "Filters and values are expressions of C, without assignments. Names are arg1 to arg6 "
-          "and, of kernel functions and system calls, the parameters' own names; retval at "
+          "and the parameters' own names: of kernel functions, of system calls, and of user "
+          "functions whose file has debug information (DWARF) or a debug file of the same build "
+          "id below /usr/lib/debug; retval at "
           "returns, with $latency, the call's time in nanoseconds, and $entry(NAME), what a parameter "
           "was at the entry; args->FIELD of tracepoints; $pid (the thread), $tgid (the process), $uid, "
-          "$gid, $cpu, $comm, $task. Types come from the kernel: members of structs (file->"
+          "$gid, $cpu, $comm, $task. Types come from the kernel and from the program: members of structs (file->"
           "f_path.dentry->d_name.name), elements, bit fields, casts ((struct sock *)arg1), sizeof "
           "and enumerators. Text is compared by == with a text in quotes, or by STRCMP(\"TEXT\", "
           "VALUE), which as in bcc asks only whether VALUE starts with TEXT; STREQ asks for all "
@@ -119,6 +122,8 @@ TOOL(trace) {
             "args->nr_sector'",
             "large block requests"},
            {"trace 'r:bash:readline \"%s\", retval'", "commands that are typed into bash"},
+           {"trace '/usr/bin/app:handle (req->size > 4096) \"%s\", req->path'",
+            "large requests of a program that was built with -g"},
            {"trace -U -M 10 'c:malloc (arg1 > 100000) \"%d bytes\", arg1'",
             "ten large allocations, with their stacks"}},
       .questions = {{"Which files does a process open?",

@@ -58,7 +58,7 @@ TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {
   }
   auto kernel = observe({"-K", "sys_clock_nanosleep"}), user = observe({"-U", "sys_getppid"});
   EXPECT_EQ(count(kernel.report), 3 * n);
-  EXPECT_EQ(kernel.report.body.size(), 1u) << "whoever calls, the kernel's stack is the same";
+  EXPECT_EQ(kernel.report.body.size(), 1u) << "the kernel's stack is the same for each caller";
   EXPECT_EQ(count(user.report), n);
   for (auto& line : user.report.body)
     EXPECT_TRUE(is_called_by(line, {"main"}) && line["kernel_stack"].strings().empty());

@@ -226,6 +226,101 @@ TOOL_TEST(Trace, ErrorsShowTheirPlace) {
   }
 }
 
+template <class... Values>
+std::string text(const char* format, Values... values) {
+  char line[128];
+  snprintf(line, sizeof line, format, values...);
+  return line;
+}
+
+std::string declarations() { return workload_path("declared"); }
+
+/// What the workload `declared` passes, call by call: two probes hold one against the other.
+Report of_declared(const std::string& probe) {
+  return of_command({probe}, {declarations(), "--calls", "6"});
+}
+
+TOOL_TEST(Trace, NamesAndTypesOfDebugInformation) {
+  auto report = of_declared(
+      declarations() +
+      ":handle_request (count >= 2 && r->next->number == 100 + count) \"%d %s %d %d %d %d %s %d %d\", "
+      "count, r->path, r->at.y, r->flags, r->rest, r->state == BUSY, r->text, r->sizes[1][1], "
+      "r->next->small");
+  Strings expected;
+  for (int n = 2; n < 6; n++)
+    expected.push_back(text("%d first %d %d %d %d inside %d %d", n, -n, n, n, n % 2, 10 * n, -n));
+  EXPECT_EQ(messages(report), expected);
+  EXPECT_EQ(report.lost("filtered"), 2U);
+}
+
+TOOL_TEST(Trace, ResultsOfDebugInformation) {
+  auto numbers = of_declared("r:" + declarations() + ":handle_request \"%d\", retval");
+  auto records =
+      of_declared("r:" + declarations() + ":next_of \"%d %s\", retval->number, $retval->path");
+  Strings first, second;
+  for (int n = 0; n < 6; n++) {
+    first.push_back(std::to_string(-n));
+    second.push_back(text("%d last", 100 + n));
+  }
+  EXPECT_EQ(messages(numbers), first);
+  EXPECT_EQ(messages(records), second);
+}
+
+// The place of a large result is passed first, in a register of its own.
+TOOL_TEST(Trace, LargeResultsTakeARegister) {
+  auto report = of_declared(declarations() + ":large_result \"%d\", seed");
+  EXPECT_EQ(messages(report), (Strings{"0", "1", "2", "3", "4", "5"}));
+}
+
+TOOL_TEST(Trace, ParametersThatAreInNoRegister) {
+  require_tool("trace");
+  struct Case {
+    std::string function, name, why;
+  };
+  for (auto& [function, name, why] : {Case{"by_value", "p", "passed by value"},
+                                      Case{"by_value", "after", "its register is not known"},
+                                      Case{"handle_request", "ratio", "no integer and no pointer"},
+                                      Case{"handle_request", "cuont", "did you mean"},
+                                      Case{"handle_request", "r->pth", "path"}}) {
+    auto result = refused(declarations() + ":" + function + " \"%d\", " + name);
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_TRUE(contains(result.err, why)) << result.err;
+  }
+  auto before = of_declared(declarations() + ":by_value \"%d\", before");
+  EXPECT_EQ(before.body.size(), 6U);
+}
+
+TOOL_TEST(Trace, CastsToTypesOfTheProgram) {
+  auto report = of_declared(
+      declarations() + ":next_of \"%d %d\", ((struct request *)arg1)->rest, sizeof(struct large)");
+  Strings expected;
+  for (int n = 0; n < 6; n++) expected.push_back(text("%d 32", n));
+  EXPECT_EQ(messages(report), expected);
+}
+
+TOOL_TEST(Trace, NamesOfCxx) {
+  auto overloads = workload_path("overloads");
+  auto of = [&](const std::string& probe) {
+    return of_command({overloads + ":" + probe}, {overloads, "4"});
+  };
+  EXPECT_EQ(of("app::Request::handle").body.size(), 8U) << "both overloads";
+  auto hidden = of("app::*::hidden");
+  ASSERT_EQ(hidden.body.size(), 4U);
+  EXPECT_EQ(hidden.body[0]["target"].str(), "app::(anonymous namespace)::hidden");
+  auto mangled = of("_ZN3app7Request6handleEl \"%d %d %d\", only, this->number, this->fast");
+  EXPECT_EQ(messages(mangled), (Strings{"1000 0 0", "1001 10 1", "1002 20 0", "1003 30 1"}));
+}
+
+TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
+  require_tool("trace");
+  TemporaryDirectory scratch;
+  auto bare = scratch.path() + "/bare";
+  ASSERT_EQ(run({"strip", "--strip-debug", "-o", bare, declarations()}).status, 0);
+  auto result = refused(bare + ":handle_request \"%d\", count");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_TRUE(contains(result.err, "no debug information")) << result.err;
+}
+
 const DeclareTests declared{{
     .name = "trace",
     .reports = {{ReportKind::events}},

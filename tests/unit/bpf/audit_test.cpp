@@ -252,7 +252,7 @@ class RecordAudit {
       forget_record(s);
       reserved_.insert(at);
       auto& size = r[BPF_REG_2];
-      // As long as the loader says: what lies behind the part that is known here is written by
+      // As long as the loader says: what follows the part that is known here is written by
       // instructions that the loader makes (tests/unit/expression).
       s.open = size.kind == Held::option;
       if (s.open) {

@@ -27,6 +27,12 @@ void expect_word(std::string_view word, TargetWord::Kind kind, bool at_return,
   EXPECT_EQ(t.name, name);
 }
 
+TEST(TargetWords, NamesOfCxxHaveColonsOfTheirOwn) {
+  expect_word("/bin/app:ns::Class::run", TargetWord::function, false, "/bin/app", "ns::Class::run");
+  expect_word("r:app:ns::run", TargetWord::function, true, "app", "ns::run");
+  expect_word("p::vfs_read", TargetWord::function, false, "", "vfs_read");
+}
+
 TEST(TargetWords, AreAsBccSpellsThem) {
   using enum TargetWord::Kind;
   expect_word("vfs_*", function, false, "", "vfs_*");

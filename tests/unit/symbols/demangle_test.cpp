@@ -64,5 +64,14 @@ TEST(Demangle, BoundsTheResult) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
+TEST(Demangle, KnowsWhereParametersBegin) {
+  for (std::string_view name : {"run", "ns::run", "(anonymous namespace)::run", "Class::operator()",
+                                "std::map<int (*)(char), long>::find", "operator<<",
+                                "ns::operator>", "Class::operator<=<int>"}) {
+    EXPECT_EQ(parameters_at(name), name.size()) << name;
+    EXPECT_EQ(parameters_at(std::string(name) + "(int (*)(char)) const"), name.size()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace coretap::symbols

@@ -23,7 +23,7 @@ using expression::Code;
 using expression::Conversion;
 using expression::Node;
 
-/// A part of a spec, and where it stands in the whole.
+/// A part of a specification, and its offset in the whole.
 struct Part {
   std::string_view text;
   std::size_t at = 0;

@@ -1,0 +1,97 @@
+/* Calls functions whose debug information says what they take, with values that follow from the
+ * number of the call. */
+#include "workload.h"
+
+enum state { IDLE = 1, BUSY = 7 };
+
+struct point {
+	int x, y;
+};
+
+struct request {
+	const char *path;
+	struct point at;
+	unsigned int flags : 3, kind : 5, rest : 24;
+	enum state state;
+	struct request *next;
+	union {
+		long number;
+		char text[16];
+	};
+	short sizes[2][3];
+	double weight;
+	signed char small;
+};
+
+struct large {
+	long values[4];
+};
+
+typedef struct request request_t;
+
+static uint64_t calls = 5;
+static volatile uint64_t sink;
+
+/* As they are declared: nothing is left out, joined or called another way. */
+#define EXACT __attribute__((noipa))
+
+EXACT long handle_request(request_t *r, double ratio, const int count, char tail)
+{
+	sink += (uint64_t)(ratio * count) + (uint64_t)tail + (uint64_t)r->number;
+	return -count;
+}
+
+EXACT int by_value(int before, struct point p, int after)
+{
+	sink += (uint64_t)(before + p.x + after);
+	return before;
+}
+
+EXACT struct large large_result(int seed)
+{
+	struct large all = {{seed, 2, 3, 4}};
+
+	sink += (uint64_t)seed;
+	return all;
+}
+
+EXACT request_t *next_of(request_t *r)
+{
+	sink++;
+	return r->next;
+}
+
+int main(int argc, char **argv)
+{
+	const struct wl_opt opts[] = {
+		{"calls", WL_NUM, &calls, "N", "calls of each function"},
+		{0},
+	};
+
+	wl_start(argc, argv, "declared",
+		 "Calls functions whose debug information says what they take.", opts);
+	wl_ready();
+	for (uint64_t i = 0; i < calls; i++) {
+		const int n = (int)i;
+		request_t last = {.path = "last", .number = 100 + n, .small = (signed char)-n};
+		request_t first = {.path = "first",
+				   .at = {n, -n},
+				   .flags = i % 8,
+				   .kind = i % 32,
+				   .rest = i,
+				   .state = i % 2 ? BUSY : IDLE,
+				   .next = &last,
+				   .text = "inside",
+				   .sizes = {{0, 1, 2}, {3, (short)(10 * n), 5}},
+				   .weight = 1.5};
+
+		handle_request(&first, 0.5, n, 't');
+		by_value(n, (struct point){n, n}, n);
+		sink += (uint64_t)large_result(n).values[0];
+		sink += (uint64_t)next_of(&first)->number;
+	}
+	wl_line_begin();
+	wl_u64("calls", calls);
+	wl_finish();
+	return WL_OK;
+}
