@@ -50,14 +50,20 @@ inline_ u64 function_arg(u64 *ctx, u32 n)
 	return address;
 }
 
-/* One slot per possible CPU; the loader sets the size. */
+/*
+ * One slot per possible CPU; the loader sets the number. Whole cache lines: a slot that shares one
+ * with another CPU's costs more than all else that a program does.
+ */
 #define CPU_SLOTS(name, slot)                      \
+	struct name##_line {                       \
+		slot of_cpu;                       \
+	} __attribute__((aligned(64)));            \
 	struct {                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);  \
 		__uint(map_flags, BPF_F_MMAPABLE); \
 		__uint(max_entries, 1);            \
 		__type(key, u32);                  \
-		__type(value, slot);               \
+		__type(value, struct name##_line); \
 	} name SEC(".maps")
 
 inline_ void *cpu_slot(void *map)

@@ -172,8 +172,9 @@ void fill_nodes(Session& s) {
   if (!map) return;
   auto nodes = nodes_of_cpus(possible_cpus());
   for (std::uint32_t cpu = 0; cpu < nodes.size(); cpu++) {
-    auto node = static_cast<std::uint64_t>(nodes[cpu]) + 1;  // of -1: 0
-    bpf_map_update_elem(bpf_map__fd(map), &cpu, &node, BPF_ANY);
+    std::vector<std::uint64_t> slot((bpf_map__value_size(map) + 7) / 8);
+    slot[0] = static_cast<std::uint64_t>(nodes[cpu]) + 1;  // of -1: 0
+    bpf_map_update_elem(bpf_map__fd(map), &cpu, slot.data(), BPF_ANY);
   }
 }
 
