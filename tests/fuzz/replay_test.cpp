@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "fuzz.hpp"
 #include "places.hpp"
@@ -37,9 +35,7 @@ TEST_P(Fuzzers, HoldOnKeptInputs) {
   EXPECT_NO_THROW(GetParam().run({}));
   for (auto& path : inputs) {
     SCOPED_TRACE(path.string());
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_NO_THROW(GetParam().run(bytes));
+    EXPECT_NO_THROW(GetParam().run(places::file_text(path)));
   }
 }
 

@@ -418,7 +418,7 @@ void record(const Outcome& o) {
 
 // Where the kernel leaves tracepoints out now and then a cell may be tried again; guests never do.
 Outcome tried(const Row& row, const Trouble& trouble) {
-  const int most = in_guest() ? 1 : 3;
+  const int most = in_guest() ? 1 : 5;
   const auto began = now_ns();
   for (int attempt = 1;; attempt++) {
     try {

@@ -48,24 +48,25 @@ TOOL_TEST(Smpcalls, EachFunctionAsInTheTrace) {
   inside.stop();
   auto report = tracer.stop();
   outside.stop();
-  auto functions = [](const Trace& trace) {
+  auto functions = [](const Trace& trace, bool queued_too) {
     std::map<std::string, std::uint64_t> queued, all;
     for (auto& e : trace.events()) {
       auto csd = e.value("csd");
       if (e.name == "csd_queue_cpu")
         queued[csd] = 1;
-      else if (queued.erase(csd))
+      else if (queued.erase(csd) || !queued_too)
         all[e.value("func")]++;
     }
     // Wake-ups of tasks elsewhere, which go the same way.
     all.erase("sched_ttwu_pending");
     return all;
   };
-  auto least = functions(inside), most = functions(outside);
+  // At one instant on two CPUs the trace may have the end of a call before its queueing.
+  auto least = functions(inside, true), most = functions(outside, false);
   if (most.empty()) throw Skip("this kernel has no trace of calls (before 6.4)");
-  EXPECT_GE(least[kFunction], 300u);
   std::map<std::string, std::uint64_t> counts;
   for (auto& line : report.body) counts[line["function"].str()] = line["count"].u64();
+  EXPECT_GE(counts[kFunction], 300u);
   for (auto& [function, n] : least) EXPECT_GE(counts[function], n) << function;
   for (auto& [function, n] : counts) EXPECT_LE(n, most[function]) << function;
 }
@@ -120,7 +121,7 @@ const DeclareTests declared{{
                .arguments = [](std::uint64_t n) -> Strings {
                  return {"--calls", std::to_string(n)};
                },
-               .events = 3000,
+               .events = 500,
                .options = {"-P"},
                .shown = stress::counted,
                .truth = stress::says("calls"),

@@ -11,8 +11,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -252,10 +250,7 @@ TEST(Complete, CgroupsByTheirPaths) {
 
 TEST(Complete, ScriptsAreThoseOfTheTree) {
   for (auto& shell : completion_shells()) {
-    std::ifstream in(
-        std::filesystem::path(places::source_dir()) / "completion" / ("coretap." + shell.word),
-        std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
+    auto text = places::file_text(places::source_dir() + "/completion/coretap." + shell.word);
     EXPECT_FALSE(text.empty());
     EXPECT_EQ(completion_script(shell.word), text);
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -32,13 +31,6 @@ namespace coretap {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> lines(const std::string& text) {
   std::vector<std::string> all;
@@ -97,7 +89,7 @@ TEST(Golden, DocumentsAreAsRecorded) {
   for (auto& [path, text] : all) {
     EXPECT_TRUE(fs::exists(golden / path)) << path << " is new: run scripts/golden";
     if (fs::exists(golden / path)) {
-      EXPECT_EQ(first_difference(content(golden / path), text), "")
+      EXPECT_EQ(first_difference(places::file_text(golden / path), text), "")
           << path << ": run scripts/golden";
     }
   }
@@ -111,8 +103,9 @@ TEST(Golden, DocumentsAreAsRecorded) {
 TEST(Golden, ReadmeHasTheTable) {
   fs::path readme = fs::path(places::source_dir()) / "README.md";
   if (!fs::exists(readme)) GTEST_SKIP() << "there is no README.md";
-  EXPECT_NE(content(readme).find("<!-- tools -->\n" + readme_tool_table() + "<!-- /tools -->"),
-            std::string::npos)
+  EXPECT_NE(
+      places::file_text(readme).find("<!-- tools -->\n" + readme_tool_table() + "<!-- /tools -->"),
+      std::string::npos)
       << "run scripts/golden";
 }
 
@@ -216,7 +209,7 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
   std::size_t samples = 0;
   for (auto& entry : registry()) {
     auto tool = build(entry);
-    auto sample = content(fmt::format("{}/{}.txt", directory, tool.name));
+    auto sample = places::file_text(fmt::format("{}/{}.txt", directory, tool.name));
     if (sample.empty()) continue;  // scripts/samples adds it where the tool can run
     samples++;
     ASSERT_TRUE(sample.starts_with(fmt::format("coretap {}", tool.name))) << tool.name;

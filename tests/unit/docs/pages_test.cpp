@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,11 +14,6 @@ namespace coretap {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// A page without its fenced blocks: those are commands and code, which other tests run.
 std::string prose(const std::string& page) {
@@ -95,14 +88,14 @@ TEST_F(Pages, NameWhatIsThere) {
   int paths = 0, names = 0;
   for (auto& page : pages) {
     SCOPED_TRACE(page.filename());
-    for (auto& words : quoted(prose(content(page)))) {
+    for (auto& words : quoted(prose(places::file_text(page)))) {
       auto found = mention(words, root);
       if (!found) continue;
       paths++;
       EXPECT_TRUE(fs::exists(found->path)) << words;
       if (found->name.empty()) continue;
       names++;
-      EXPECT_TRUE(has_word(content(found->path), found->name)) << words;
+      EXPECT_TRUE(has_word(places::file_text(found->path), found->name)) << words;
     }
   }
   EXPECT_GT(paths, 100);
@@ -113,7 +106,7 @@ TEST_F(Pages, LinkToWhatIsThere) {
   pages.push_back(root / "README.md");
   for (auto& page : pages) {
     SCOPED_TRACE(page.filename());
-    auto text = prose(content(page));
+    auto text = prose(places::file_text(page));
     for (std::size_t at = 0; (at = text.find("](", at)) != text.npos;) {
       at += 2;
       auto link = text.substr(at, text.find_first_of(")#", at) - at);
@@ -124,13 +117,13 @@ TEST_F(Pages, LinkToWhatIsThere) {
 }
 
 TEST_F(Pages, AreFound) {
-  auto start = content(root / "docs/README.md");
+  auto start = places::file_text(root / "docs/README.md");
   for (auto& page : pages) {
     auto name = page.filename().string();
     if (name == "README.md") continue;
     EXPECT_NE(start.find("(" + name + ")"), start.npos) << "docs/README.md does not link " << name;
   }
-  EXPECT_NE(content(root / "README.md").find("(docs/README.md)"), std::string::npos);
+  EXPECT_NE(places::file_text(root / "README.md").find("(docs/README.md)"), std::string::npos);
 }
 
 TEST(PagesChecker, KnowsWhatItReads) {

@@ -19,6 +19,7 @@
 
 #include "base/loop.hpp"
 #include "kernel/kernel.hpp"
+#include "places.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 
@@ -53,11 +54,6 @@ class Scratch {
  private:
   std::string path_;
 };
-
-std::string contents(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 TEST(Command, WaitsUntilItIsLetGo) {
   Scratch scratch;
@@ -108,7 +104,7 @@ TEST(Command, ArgumentsArriveUnchanged) {
   EXPECT_EQ(run({"sh", "-c", "printf '%s|' \"$@\" >" + scratch.file("words"), "sh", "", "a b",
                  "$HOME", "*", "-m", "--", "\n", "\xff"}),
             0);
-  EXPECT_EQ(contents(scratch.file("words")), "|a b|$HOME|*|-m|--|\n|\xff|");
+  EXPECT_EQ(places::file_text(scratch.file("words")), "|a b|$HOME|*|-m|--|\n|\xff|");
 }
 
 TEST(Command, WhatCannotRunIsRefusedAtOnce) {
@@ -257,7 +253,7 @@ TEST(Command, InheritsNoDescriptorOfOurs) {
   Command another;
   ASSERT_TRUE(another.prepare({"true"}));
   ASSERT_EQ(run({"sh", "-c", list("fds")}), 0);
-  EXPECT_EQ(contents(scratch.file("fds")), contents(scratch.file("expected")));
+  EXPECT_EQ(places::file_text(scratch.file("fds")), places::file_text(scratch.file("expected")));
 }
 
 TEST(Command, DescriptorsAreGivenBack) {

@@ -24,11 +24,10 @@ namespace {
 
 using symbols::find_function;
 using symbols::FunctionPlace;
-using symbols::test::contents;
 using symbols::test::open_file;
 using symbols::test::ScratchDirectory;
 
-std::string own_image() { return contents("/proc/self/exe"); }
+std::string own_image() { return places::file_text("/proc/self/exe"); }
 
 /// Without section headers, as sstrip leaves it.
 std::string stripped(std::string image) {

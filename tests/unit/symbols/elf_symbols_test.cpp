@@ -14,7 +14,6 @@ __attribute__((noinline, used)) static int function_of_elf_test(int n) { return 
 namespace coretap::symbols {
 namespace {
 
-using test::contents;
 using test::open_file;
 using test::run;
 using test::ScratchDirectory;
@@ -85,7 +84,7 @@ TEST(ElfSymbols, EntriesOfTheCLibrary) {
 
 // Each would be read again, of bytes that cost nothing in a sparse file.
 TEST(ElfSymbols, OfTablesOfOneKindTheFirstCounts) {
-  auto file = contents("/proc/self/exe");
+  auto file = places::file_text("/proc/self/exe");
   Elf64_Ehdr header;
   ASSERT_GE(file.size(), sizeof header);
   ::memcpy(&header, file.data(), sizeof header);
@@ -160,7 +159,7 @@ TEST(ElfSymbols, ReadsMiniDebuginfo) {
   if (!files.made || !run("strip --strip-debug " + files.full))
     GTEST_SKIP() << "needs objcopy and strip";
   // The whole file serves as its own mini debug file, if small enough.
-  const std::string plain = contents(files.full);
+  const std::string plain = places::file_text(files.full);
   if (plain.size() > (60 << 20)) GTEST_SKIP() << "this test is too large";
   const std::string packed = files.scratch.write("debugdata.xz", xz(plain));
   const std::string mini = files.scratch.path() + "/mini";
@@ -193,11 +192,11 @@ TEST(ElfSymbols, RefusesWhatIsNotElf) {
 
 // Sections without number in the header: libelf would allocate for what a sparse file can claim.
 TEST(ElfSymbols, RefusesExtendedCounts) {
-  std::string image = contents("/bin/true");
+  std::string image = places::file_text("/bin/true");
   auto header = reinterpret_cast<Elf64_Ehdr*>(image.data());
   header->e_shnum = 0;
   EXPECT_FALSE(ElfSymbols::read(image));
-  image = contents("/bin/true");
+  image = places::file_text("/bin/true");
   header = reinterpret_cast<Elf64_Ehdr*>(image.data());
   header->e_phnum = PN_XNUM;
   EXPECT_FALSE(ElfSymbols::read(image));
@@ -212,7 +211,7 @@ TEST(ElfSymbols, SurvivesTruncationAndDamage) {
       path_of_whole = path;
       break;
     }
-  const std::string whole = contents(path_of_whole);
+  const std::string whole = places::file_text(path_of_whole);
   ASSERT_GT(whole.size(), 1000u);
   const auto exercise = [&](const std::string& bytes, bool by_file) {
     const auto table = by_file ? ElfSymbols::read(open_file(scratch.write("damaged", bytes)).get(),

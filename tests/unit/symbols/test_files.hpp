@@ -48,9 +48,4 @@ inline bool run(const std::string& command) {
   return ::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-inline std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace coretap::symbols::test

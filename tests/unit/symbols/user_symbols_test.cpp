@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include <fstream>
 #include <thread>
 
 #include "coretap/symbols.hpp"
@@ -559,7 +558,7 @@ TEST(Images, ARealProcessAndItsFiles) {
 }
 
 TEST(FakeProcess, SurvivesDamagedMaps) {
-  FakeProcess process(symbols::test::contents(symbols::test::sample("maps_damaged.txt")));
+  FakeProcess process(places::file_text(symbols::test::sample("maps_damaged.txt")));
   UserSymbols user = process.symbols();
   EXPECT_EQ(user.find(42, 0x5800, true).module, "/good");
   EXPECT_FALSE(user.find(42, 0x1800, true).known());
