@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -173,6 +174,18 @@ const std::string& Kernel::kprobe_multi_refusal() {
     kprobe_multi_ =
         fmt::format("the kernel refuses one link to many functions ({})", reason(errno));
   return *kprobe_multi_;
+}
+
+bool Kernel::has_exchange() {
+  if (exchange_) return *exchange_;
+  const bpf_insn program[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                              {BPF_STX | BPF_DW | BPF_MEM, BPF_REG_10, 0, -8, 0},
+                              {BPF_STX | BPF_DW | BPF_ATOMIC, BPF_REG_10, 0, -8, BPF_XCHG},
+                              {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                              {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, std::size(program),
+                      nullptr));
+  return *(exchange_ = fd.get() >= 0);
 }
 
 std::string lockdown() {

@@ -36,6 +36,9 @@ class Kernel {
   const std::string& kprobe_refusal(std::string_view function);
   /// The same of one link to many functions; found out by making one.
   const std::string& kprobe_multi_refusal();
+  /// Does it have the instruction that writes memory and returns what was there? Found out by
+  /// loading one.
+  bool has_exchange();
 
   /// The same of the unnamed enum that has this enumerator.
   std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
@@ -52,6 +55,7 @@ class Kernel {
   Btf btf_;
   bool tried_ = false;
   std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
+  std::optional<bool> exchange_;
   std::string kprobe_function_;
 };
 

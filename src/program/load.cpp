@@ -22,6 +22,7 @@
 
 #include "kernel/bpf_links.hpp"
 #include "kernel/min_core_btf.hpp"
+#include "program/exchange.hpp"
 #include "program/maps.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
@@ -62,6 +63,12 @@ void print_libbpf_words() {
 /// load such a program passes for one that needs no ids.
 std::map<const bpf_program*, std::uint32_t> tracing_ids;
 const Pads* pads = nullptr;
+bool no_exchange = false;
+
+void change_instructions(bpf_program* program) {
+  if (pads) fill_pads(program, *pads);
+  if (no_exchange) take_out_exchanges(program);
+}
 
 int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
   auto id = tracing_ids.find(program);
@@ -69,7 +76,7 @@ int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_
   options->attach_btf_id = id->second;
   options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
   bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
-  if (pads) fill_pads(program, *pads);
+  change_instructions(program);
   return 0;
 }
 
@@ -82,7 +89,7 @@ int keep_functions(bpf_program* program, bpf_prog_load_opts* options, long) {
     info.records.assign(bytes,
                         bytes + std::size_t{options->func_info_cnt} * options->func_info_rec_size);
   function_infos[program] = std::move(info);
-  if (pads) fill_pads(program, *pads);
+  change_instructions(program);
   return 0;
 }
 
@@ -231,6 +238,7 @@ FunctionInfo functions_of(const bpf_program* program) {
 
 Result<void> load(Session& s) {
   set_attach_types(s);
+  no_exchange = !exchange_fits(s);
   s.kernel.release();
   pads = &s.pads;
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_FUNCINTERVAL_H
+#define CORETAP_FUNCINTERVAL_H
+
+#include "lib/shared.h"
+
+/* With --per-thread each thread has the last calls of this many targets. */
+#define FUNCINTERVAL_TARGETS 64
+
+struct funcinterval_key {
+	__u32 target;
+};
+
+#endif

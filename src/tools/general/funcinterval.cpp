@@ -1,0 +1,104 @@
+// funcinterval: time between consecutive calls, as histograms.
+#include "general/funcinterval.h"
+
+#include <fmt/format.h>
+
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "funcinterval.skel.h"
+#include "program/session.hpp"
+
+using namespace coretap;
+using Opt = rodata_of<funcinterval_bpf>;
+using Key = funcinterval_key;
+
+namespace {
+
+std::uint64_t target(const Key& key) { return key.target; }
+
+/// What the targets that were found and this kernel do not allow.
+Result<void> limits(Session& s) {
+  const auto targets = s.plan.targets.names.size();
+  if (s.config.given("per-thread") && targets > FUNCINTERVAL_TARGETS)
+    return Error{fmt::format("--per-thread with {} targets", targets),
+                 fmt::format("each thread has room for {}", FUNCINTERVAL_TARGETS),
+                 "name fewer, or leave out --per-thread", kUsage};
+  if (!s.kernel.has_exchange() && !s.config.given("per-thread") && !s.config.given("per-cpu"))
+    s.plan.limits.emplace_back(
+        "this kernel has no atomic exchange: when two CPUs call at the same moment, both may count "
+        "the time since the same call");
+  return {};
+}
+
+}  // namespace
+
+TOOL(funcinterval) {
+  return {
+      .name = "funcinterval",
+      .summary = "time between consecutive calls, as histograms",
+      .description =
+          "A log2 histogram of the times from one call to the next, for each of the functions of "
+          "the kernel, of libraries and programs, the tracepoints and the USDT probes that the "
+          "patterns name. Times are from entry to entry, whichever process or CPU makes the "
+          "calls, or with --per-thread and --per-cpu between the calls of one thread or on one "
+          "CPU; these times too are added up in the histogram of the target. Without a pattern "
+          "the time between system calls is shown.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
+          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), t:CATEGORY:EVENT for "
+          "tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT probes; * stands for any "
+          "text. r: before the library takes returns (r::vfs_read). sys_NAME is a system call "
+          "where the kernel has no such function. Functions and files of one name are one "
+          "target.\n\n"
+          "The first call ends no interval: N calls make N - 1 of them, with --per-thread one less "
+          "for each thread. A report has the intervals that ended since the one before. A call "
+          "that is filtered neither starts nor ends an interval; filters by task ask the task that "
+          "runs. Calls that the kernel does not hand to the program, as one made while the program "
+          "runs, count as missed; the interval then lasts to the next call.\n\n"
+          "CPUs exchange the time of the last call atomically. Where the kernel cannot (before "
+          "5.12, on arm64 before 5.18), two CPUs that call at the same moment may both count the "
+          "time since the same call; this is said at the start. With --per-thread or --per-cpu "
+          "only an interrupt that makes the same call can do so.",
+      .overhead =
+          "a few tens of nanoseconds per tracepoint or system call, more per kernel function, and "
+          "a microsecond or more per user function; CPUs that call at a high rate wait for each "
+          "other to write the time of the last call, unless --per-cpu or --per-thread is given",
+      .examples = {{"funcinterval t:block:block_rq_issue",
+                    "time between I/O requests, until Ctrl-C"},
+                   {"funcinterval -u -i 1 -d 10 vfs_fsync",
+                    "a function of the kernel, in microseconds, each second for ten seconds"},
+                   {"funcinterval -p 181 c:malloc", "a function of the C library in one process"},
+                   {"funcinterval --per-thread sys_clock_nanosleep",
+                    "between the calls of each thread"},
+                   {"funcinterval --per-cpu -u t:timer:hrtimer_expire_entry",
+                    "between timers that expire on one CPU"}},
+      .questions = {{"How much time is between two calls of this function?",
+                     "funcinterval vfs_fsync"},
+                    {"Is this function called at regular intervals?",
+                     "funcinterval -u -p 1234 sys_epoll_wait"}},
+      .differs = {{Difference::bcc,
+                   "Several functions and patterns can be given; each target has a histogram with "
+                   "its name, the average and the number of intervals. Without a pattern system "
+                   "calls are traced."},
+                  {Difference::bcc,
+                   "No interval is counted twice when CPUs call at the same moment."}},
+      .object = skeleton<funcinterval_bpf>(),
+      .positionals = {shared::target_arguments("t:raw_syscalls:sys_enter")},
+      .options = {shared::pid(), shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(0),
+                  shared::cpu('c'), shared::interval(), shared::duration('d'),
+                  shared::timestamp('T'), shared::microseconds(), shared::milliseconds(),
+                  flag(0, "per-thread", "time between the calls of one thread",
+                       setting(&Opt::per_thread)),
+                  flag(0, "per-cpu", "time between the calls on one CPU", setting(&Opt::per_cpu)),
+                  shared::regular_expressions('r'), shared::debug(), shared::max_probes()},
+      .hooks = {traced("calls")},
+      .report = histogram<Key>("intervals", "interval",
+                               {derived<Key, target>("target", "Function", as::target,
+                                                     "function, tracepoint or probe")})
+                    .by_slots()
+                    .scaled({unit::ns, 1})
+                    .with_averages(),
+      .announce = "Timing intervals between calls",
+      .exclusive = {{"per-thread", "per-cpu"}},
+      .compile = limits,
+  };
+}
