@@ -20,11 +20,12 @@ int main(int argc, char** argv) {
   name.erase(0, name.rfind('/') + 1);
 
   auto call = tool_called(name);
-  if (!arguments.empty() && arguments.front() == kCompleteCommand)
-    return run_complete(call.tool, {arguments.begin() + 1, arguments.end()});
-  if (call.tool) {
-    started_by_link(name, call.name);
-  } else {
+  const bool completes = !arguments.empty() && arguments.front() == kCompleteCommand;
+  if (!call.name.empty() && !call.tool)  // a command: as its first word
+    arguments.emplace(arguments.begin() + completes, call.name);
+  if (completes) return run_complete(call.tool, {arguments.begin() + 1, arguments.end()});
+  if (!call.name.empty()) started_by_link(name, call.name);
+  if (!call.tool) {
     if (arguments.empty()) {
       fputs(overview().c_str(), stderr);
       return kUsage;

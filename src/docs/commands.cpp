@@ -13,6 +13,7 @@
 #include "coretap/version.hpp"
 #include "docs/completion_scripts.hpp"
 #include "docs/man.hpp"
+#include "lists/lists.hpp"
 #include "run/commands.hpp"
 #include "run/run.hpp"
 #include "run/tool_links.hpp"
@@ -72,14 +73,14 @@ int run_completion(const Config&, const Words& words) {
 
 Option json() { return flag(0, "json", "one JSON object per line"); }
 
-int failed(const Command& command, Error error) {
+int failed(const OwnCommand& command, Error error) {
   error.what = fmt::format("{}: {}", command.name, error.what);
   print_error("coretap", error);
   return error.status;
 }
 
-int run(const Command& command, const Words& arguments) {
-  auto name = fmt::format("coretap {}", command.name);
+int run(const OwnCommand& command, const Words& arguments) {
+  auto name = command_of(command.name);
   auto see = fmt::format("see {} --help", name);
   Invocation invocation;
   auto words = take_options(invocation, name, options_of(command), arguments);
@@ -103,8 +104,8 @@ int run(const Command& command, const Words& arguments) {
 
 }  // namespace
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> all = {
+const std::vector<OwnCommand>& commands() {
+  static const std::vector<OwnCommand> all = {
       {.name = "list",
        .summary = "list all tools",
        .description = "By subsystem, each with one line about what it shows.",
@@ -127,6 +128,74 @@ const std::vector<Command>& commands() {
            "them, and prints what is missing.",
        .options = {json()},
        .run = run_doctor},
+      {.name = kTplist.name,
+       .arguments = "[PATTERN]",
+       .most = 1,
+       .summary = kTplist.summary,
+       .description =
+           "Tracepoints of the kernel that match PATTERN, with -l or -p the USDT probes of a file "
+           "or of processes, with -f functions. In PATTERN * stands for any text, ? for one "
+           "character and [...] for one of several; it needs quotes, or the shell takes it for "
+           "names of files. It is matched with CATEGORY:EVENT, PROVIDER:PROBE or the name alone, "
+           "with -f also with MODULE:FUNCTION. Nothing is attached. Exit status 1: nothing "
+           "matches.",
+       .options = tplist_options(),
+       .examples = {{"tplist -v 'block:*'", "tracepoints of block devices and their fields"},
+                    {"tplist -b sched_switch",
+                     "its arguments as programs of type tracing get them"},
+                    {"tplist -v -l c", "USDT probes of the C library"},
+                    {"tplist -p 1234", "USDT probes of the files that a process has mapped"},
+                    {"tplist -f -v 'tcp_send*'",
+                     "such functions of the kernel, which can be traced, and their prototypes"}},
+       .rights =
+           "The kernel's tracepoints and functions: root, or CAP_DAC_READ_SEARCH for tracefs (and "
+           "CAP_SYS_ADMIN where tracefs is not mounted). Processes: the right to trace them. Files: "
+           "the right to read them.",
+       .output =
+           "A line for each: CATEGORY:EVENT, PATH PROVIDER:PROBE, or the function and in brackets "
+           "its module. With -v a tracepoint is followed by the fields of its record, without those "
+           "that all tracepoints have, a probe by how many places and arguments it has, a function "
+           "of the kernel by its prototype, if the kernel's own type information has it. With -vv "
+           "fields have their offsets and sizes, and probes their offsets in the file and their "
+           "arguments as the compiler placed them. A function that cannot be traced is marked with "
+           "the reason. Words for trace, funccount and others are t:CATEGORY:EVENT, "
+           "u:PATH:PROVIDER:PROBE, MODULE:FUNCTION and PATH:FUNCTION.",
+       .json =
+           "Each line has type: tracepoint (category, name, fields: declaration, offset_bytes, "
+           "size_bytes, signed), raw_tracepoint (name, prototype), usdt (path, provider, name, "
+           "locations: offset_bytes, semaphore_offset_bytes, arguments), function (name, module, "
+           "traceable, which is null where the kernel does not tell, why, prototype) or "
+           "user_function (path, name, offset_bytes).",
+       .complete = Complete::tracepoint,
+       .run = run_tplist},
+      {.name = kBpflist.name,
+       .summary = kBpflist.summary,
+       .description =
+           "How many BPF programs, maps and links each process has descriptors of. The process - "
+           "stands for what no process has a descriptor of: what is pinned or attached permanently, "
+           "and what other objects hold, such as the maps of a program. With -l each object. Exit "
+           "status 1: there is none.",
+       .options = bpflist_options(),
+       .examples = {{"bpflist", "who uses BPF"},
+                    {"bpflist -vv", "with the probes of each process"},
+                    {"bpflist -l", "what is loaded, where it is attached, what its runs cost"}},
+       .rights =
+           "Root, or CAP_SYS_ADMIN and CAP_SYS_PTRACE. Without them it counts what this user's own "
+           "processes have.",
+       .output =
+           "PID COMM TYPE COUNT: each object counts once for a process, where bcc counts descriptors. With -v also programs that "
+           "processes attached to perf events: kprobe, uprobe, tracepoint and others; -vv prints "
+           "where. With -l a line for each object and process that has it: NAME is the program's, "
+           "also of a link. MEMORY is in bytes. RUNS and NS/RUN, the mean nanoseconds of a run, are "
+           "those since the kernel began to count (kernel.bpf_stats_enabled). ATTACH: where a link, "
+           "or without one a program, is attached, as far as this kernel tells.",
+       .json =
+           "Each line has type, pid and comm, which are null where no process has the object. "
+           "Without -l the type is count (kind, count). With -l it is prog (id, kind, name, "
+           "memory_bytes, attach_point, runs, run_time_ns, average_ns, recursion_misses), map (id, "
+           "kind, name, memory_bytes, key_bytes, value_bytes, max_entries) or link (id, kind, name, "
+           "attach_point, prog_id). What was never counted is null.",
+       .run = run_bpflist},
       {.name = "link",
        .arguments = "[DIRECTORY]",
        .most = 1,
@@ -171,13 +240,13 @@ const std::vector<Command>& commands() {
   return all;
 }
 
-const Command* find_command(std::string_view name) {
+const OwnCommand* find_command(std::string_view name) {
   for (auto& command : commands())
     if (command.name == name) return &command;
   return nullptr;
 }
 
-std::vector<Option> options_of(const Command& command) {
+std::vector<Option> options_of(const OwnCommand& command) {
   auto all = command.options;
   all.push_back(flag('h', "help", "print this help"));
   return all;
@@ -194,14 +263,18 @@ std::string overview() {
   return text + "\nMore: coretap COMMAND --help; man coretap\n";
 }
 
-std::string help_text(const Command& command) {
-  auto text = fmt::format("coretap {}: {}\n\nUsage: coretap {} [OPTIONS]{}{}\n", command.name,
-                          command.summary, command.name, command.arguments.empty() ? "" : " ",
-                          command.arguments);
+std::string help_text(const OwnCommand& command) {
+  auto typed = command_of(command.name);
+  auto text = fmt::format("{}: {}\n\nUsage: {} [OPTIONS]{}{}\n", typed, command.summary, typed,
+                          command.arguments.empty() ? "" : " ", command.arguments);
   if (!command.description.empty()) text += '\n' + wrap(command.description, 0);
   text += "\nOptions:\n";
   for (auto& o : options_of(command)) text += help_row(option_words(o), o.doc);
-  return text + "\nMore: man coretap\n";
+  if (!command.examples.empty()) text += "\nExamples:\n";
+  for (auto& e : command.examples)
+    text += fmt::format("  {}\n{}", as_typed(command.name, e.command), wrap(e.meaning, 6));
+  return text + fmt::format("\nMore: man {}\n",
+                            command.output.empty() ? "coretap" : page_of(command.name));
 }
 
 std::optional<int> run_command(const Words& arguments) {

@@ -217,7 +217,7 @@ void complete_tool(Completions& to, const Tool& tool, const Words& words, std::s
   }
 }
 
-void complete_command(Completions& to, const Command& command, const Words& words,
+void complete_command(Completions& to, const OwnCommand& command, const Words& words,
                       std::size_t first) {
   Line line(options_of(command), words, first);
   if (line.command_at) return;

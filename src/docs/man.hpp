@@ -11,9 +11,13 @@
 
 namespace coretap {
 
+struct OwnCommand;
+
 /// `sample`: a command line, and below it what that printed; empty: there is none.
 std::string man_page(const Tool& tool, std::string_view sample = {});
 std::string coretap_man_page();
+/// Of a command that has a page of its own.
+std::string command_man_page(const OwnCommand& command);
 /// coretap-output(7): what all tools have in common.
 std::string output_man_page();
 /// coretap-migrate(7): what differs from bcc and libbpf-tools.

@@ -16,6 +16,7 @@
 #include "base/fd.hpp"
 #include "base/files.hpp"
 #include "cli/naming.hpp"
+#include "docs/commands.hpp"
 #include "docs/man.hpp"
 #include "text/errors.hpp"
 #include "text/sanitize.hpp"
@@ -103,6 +104,9 @@ std::map<std::string, std::string> man_pages(const std::string& samples) {
                        samples.empty()
                            ? ""
                            : read_file(fmt::format("{}/{}.txt", samples, call.name)).value_or("")));
+  for (auto& command : commands())
+    if (!command.output.empty())
+      all.emplace(fmt::format("man8/{}.8", page_of(command.name)), command_man_page(command));
   return all;
 }
 
@@ -125,6 +129,9 @@ std::vector<Completion> man_topics() {
   std::vector<Completion> all;
   for (auto& topic : kTopics) all.push_back({std::string(topic.name), std::string(topic.about)});
   for (auto& call : all_names()) all.push_back({std::string(call.name), meaning_of(call)});
+  for (auto& command : commands())
+    if (!command.output.empty())
+      all.push_back({std::string(command.name), std::string(command.summary)});
   return all;
 }
 
@@ -140,6 +147,8 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
   for (auto& topic : kTopics)
     if (name == topic.name) return show(topic.page());
   if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)));
+  if (auto* command = find_command(name); command && !command->output.empty())
+    return show(command_man_page(*command));
   print_error("coretap", {fmt::format("man: there is no page '{}'", words[0]),
                           {},
                           "name a tool, migrate or output; coretap list shows all tools"});

@@ -27,10 +27,10 @@ void each_by_subsystem(Page& p, Write write) {
   if (!subsystem.empty()) p.end();
 }
 
-std::string synopsis(const Command& command) {
+std::string synopsis(const OwnCommand& command) {
   auto line = fmt::format("Cm {}", command.name);
   for (auto& o : command.options)
-    line += o.metavar.empty() ? fmt::format(" Op Fl -{}", o.name)
+    line += o.metavar.empty() ? fmt::format(" Oo Fl -{} Oc", o.name)
                               : fmt::format(" Oo Fl -{} Ar {} Oc", o.name, o.metavar);
   std::string_view words = command.arguments;
   bool optional = words.starts_with('[');
@@ -50,6 +50,7 @@ void commands_section(Page& p) {
     p.item(synopsis(c));
     p.prose(sentence(c.summary));
     p.prose(c.description);
+    if (!c.output.empty()) p.prose(fmt::format("See {}(8).", page_of(c.name)));
     if (c.options.empty()) continue;
     p.begin("-tag -width Ds -compact");
     for (auto& o : c.options) {
@@ -63,6 +64,41 @@ void commands_section(Page& p) {
 }
 
 }  // namespace
+
+std::string command_man_page(const OwnCommand& command) {
+  Page p(page_of(command.name), 8, command.summary);
+  p.section("SYNOPSIS");
+  p.macro("Nm coretap");
+  p.macro(synopsis(command));
+  p.section("DESCRIPTION");
+  p.prose(command.description);
+  p.section("OPTIONS");
+  p.begin("-tag -width Ds");
+  for (auto& o : options_of(command)) {
+    p.item(option_item(o));
+    p.prose(sentence(o.doc));
+  }
+  p.end();
+  p.section("OUTPUT");
+  p.prose(command.output);
+  p.macro("Ss JSON");
+  p.prose(command.json);
+  p.section("RIGHTS");
+  p.prose(command.rights);
+  p.section("EXIT STATUS");
+  p.prose("As described in coretap-output(7).");
+  p.section("EXAMPLES");
+  for (auto& e : command.examples) {
+    if (&e != &command.examples.front()) p.macro("Pp");
+    p.prose(fmt::format("{}:", sentence(e.meaning).substr(0, sentence(e.meaning).size() - 1)));
+    p.macro("Pp");
+    p.example(as_typed(command.name, e.command));
+  }
+  p.section("SEE ALSO");
+  p.macro("Xr coretap-output 7 ,");
+  p.macro("Xr coretap 8");
+  return p.finish();
+}
 
 std::string coretap_man_page() {
   Page p("coretap", 8, "CO-RE BPF tracers for Linux in one executable");

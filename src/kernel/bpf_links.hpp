@@ -39,7 +39,8 @@ struct RawTracepoint {
   std::uint64_t cookie;
 };
 
-/// bpf_link_info, as far as it says what was missed (dd8657894c11 and 3acf8ace6823 in 6.7).
+/// bpf_link_info, as far as it says where a link is attached (of perf events 1b715e1b0ec5 in 6.6)
+/// and what was missed (dd8657894c11 and 3acf8ace6823 in 6.7).
 struct LinkInfo {
   std::uint32_t type, id, program, unused;
   union {
@@ -54,10 +55,28 @@ struct LinkInfo {
       std::uint32_t function_bytes, offset;
       std::uint64_t address, missed;
     } perf_event;
+    struct {
+      std::uint64_t text;  ///< the caller's buffer
+      std::uint32_t bytes;
+    } name;  ///< of a raw tracepoint, of what an iterator visits
+    struct {
+      std::uint32_t attach_type, object, type;
+    } tracing;
+    struct {
+      std::uint64_t id;
+      std::uint32_t attach_type;
+    } cgroup;
+    std::uint32_t number;  ///< network device or namespace, map of struct_ops
+    struct {
+      std::uint64_t path, offsets, counters, cookies;
+      std::uint32_t path_bytes, count, flags, pid;
+    } uprobe_multi;
     std::uint64_t room[16];
   } of;
 };
-inline constexpr std::uint32_t kLinkPerfEvent = 7, kLinkKprobeMulti = 8;  // enum bpf_link_type
+// enum bpf_link_type
+inline constexpr std::uint32_t kLinkPerfEvent = 7, kLinkKprobeMulti = 8, kLinkTcx = 11,
+                               kLinkUprobeMulti = 12, kLinkNetkit = 13;
 inline constexpr std::uint32_t kPerfKprobe = 3, kPerfKretprobe = 4;  // enum bpf_perf_event_type
 
 }  // namespace coretap

@@ -258,6 +258,23 @@ Result<int> tracefs() {
                "mount -t tracefs tracefs /sys/kernel/tracing (needs CAP_SYS_ADMIN)", kUnsupported};
 }
 
+Result<std::vector<std::string>> tracepoint_names() {
+  auto directory = tracefs();
+  if (!directory) return directory.error();
+  auto text = read_file_at(*directory, "available_events", 16 << 20);
+  if (!text)
+    return Error{"cannot read the kernel's tracepoints",
+                 "tracefs has no readable available_events (it asks for CAP_DAC_READ_SEARCH)",
+                 "run as root", kUnsupported};
+  std::vector<std::string> events;
+  for (std::string_view rest = *text; !rest.empty();) {
+    auto line = take_until(rest, '\n');
+    if (line.find(':') != line.npos) events.emplace_back(line);
+  }
+  std::sort(events.begin(), events.end());
+  return events;
+}
+
 Result<std::string> tracepoint_file(std::string_view category, std::string_view name,
                                     std::string_view file) {
   auto dir = tracefs();

@@ -69,6 +69,8 @@ std::uint64_t max_tasks();  ///< how many threads there can be
 
 /// A directory with tracefs, mounted for this process alone if it is mounted nowhere.
 Result<int> tracefs();
+/// Those that tracefs offers to tracers, "category:name", in alphabetical order.
+Result<std::vector<std::string>> tracepoint_names();
 /// What tracefs says of a tracepoint in one of its files, such as "id" or "format".
 Result<std::string> tracepoint_file(std::string_view category, std::string_view name,
                                     std::string_view file);

@@ -86,7 +86,8 @@ FunctionLists FunctionLists::of_this_kernel() {
 }
 
 KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view module,
-                                 const WantFunction& wanted) {
+                                 const WantFunction& wanted,
+                                 std::vector<LeftOutFunction>* left_out) {
   KernelFunctions found;
   std::string buffer;
   auto wants = [&](const Named& n) {
@@ -94,7 +95,10 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     buffer = n.name;
     return wanted(buffer.c_str());
   };
-  auto leave_out = [&](std::string_view reason) { found.left_out[reason]++; };
+  auto leave_out = [&](const Named& n, std::string_view reason) {
+    found.left_out[reason]++;
+    if (left_out) left_out->push_back({std::string(n.name), std::string(n.module), reason});
+  };
 
   std::vector<std::uint64_t> patched;
   each_line(lists.addresses, [&](std::string_view line) {
@@ -127,13 +131,13 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     Named n;
     if (!parse_symbol(line, address, n) || !wants(n)) return;
     if (is_no_function(n.name))
-      leave_out("padding or a cold part of a function");
+      found.left_out["padding or a cold part of a function"]++;
     else if (blacklist.contains(std::string(n.name)))
-      leave_out("on the kernel's list of what must not be probed");
+      leave_out(n, "on the kernel's list of what must not be probed");
     else if (is_unsafe(n.name))
-      leave_out("used by tracing itself");
+      leave_out(n, "used by tracing itself");
     else if (!can_trace(n, address))
-      leave_out("notrace, or not built for tracing");
+      leave_out(n, "notrace, or not built for tracing");
     else
       found.functions.push_back({std::string(n.name), std::string(n.module), address});
   });

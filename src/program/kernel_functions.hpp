@@ -32,9 +32,16 @@ struct FunctionLists {
 
 using WantFunction = std::function<bool(const char* name)>;
 
-/// `module`: only functions of that one; empty: of the kernel and all modules.
+struct LeftOutFunction {
+  std::string name, module;
+  std::string_view why;
+};
+
+/// `module`: only functions of that one; empty: of the kernel and all modules. `left_out`: gets
+/// functions that cannot be traced, in the order of kallsyms.
 KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view module,
-                                 const WantFunction& wanted);
+                                 const WantFunction& wanted,
+                                 std::vector<LeftOutFunction>* left_out = nullptr);
 
 /// Names of all functions, for suggestions.
 std::vector<std::string> function_names(const FunctionLists& lists);

@@ -66,22 +66,7 @@ std::string suggest(std::string_view word, const std::vector<std::string>& known
 
 /// Names of the kernel's events, "category:name".
 const Result<std::vector<std::string>>& all_events() {
-  static const auto all = []() -> Result<std::vector<std::string>> {
-    auto directory = tracefs();
-    if (!directory) return directory.error();
-    auto text = read_file(fmt::format("/proc/self/fd/{}/available_events", *directory), 16 << 20);
-    if (!text)
-      return Error{"cannot read the kernel's tracepoints",
-                   "tracefs has no readable available_events (it asks for CAP_DAC_READ_SEARCH)",
-                   "run as root", kUnsupported};
-    std::vector<std::string> events;
-    for (std::string_view rest = *text; !rest.empty();) {
-      auto line = take_until(rest, '\n');
-      if (line.find(':') != line.npos) events.emplace_back(line);
-    }
-    std::sort(events.begin(), events.end());
-    return events;
-  }();
+  static const auto all = tracepoint_names();
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "lists/lists.hpp"
 #include "text/errors.hpp"
 #include "text/json.hpp"
 
@@ -38,6 +39,10 @@ int run_list(const Config& config, const std::vector<std::string>&) {
     for (auto& other : tool.other_names)
       out.line(fmt::format("  {:<16} {} {}", other.name, tool.name, other.option));
   }
+  if (json) return end_of(out);
+  out.line("\ncommands that list:");
+  for (auto* command : kListCommands)
+    out.line(fmt::format("  {:<16} {}", command->name, command->summary));
   return end_of(out);
 }
 

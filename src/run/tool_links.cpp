@@ -18,6 +18,7 @@
 #include "text/errors.hpp"
 
 #include "base/fd.hpp"
+#include "lists/lists.hpp"
 #include "program/session.hpp"
 #include "text/sanitize.hpp"
 #include "text/sink.hpp"
@@ -111,10 +112,20 @@ Called tool_called(std::string_view name) {
   if (name == "coretap") return {};  // most starts: looking for other names builds all tools
   auto dash = name.rfind('-');
   auto behind = dash == name.npos || dash == 0 ? std::string_view() : name.substr(dash + 1);
-  for (auto own : {name, behind})
+  for (auto own : {name, behind}) {
     if (auto* entry = find_tool(own)) return {entry, entry->name, {}};
+    for (auto* command : kListCommands)
+      if (command->name == own) return {nullptr, command->name, {}};
+  }
   auto whole = called(name);
   return whole.tool || behind.empty() ? whole : called(behind);
+}
+
+std::vector<std::string_view> link_names() {
+  std::vector<std::string_view> names;
+  for (auto& call : all_names()) names.push_back(call.name);
+  for (auto* command : kListCommands) names.push_back(command->name);
+  return names;
 }
 
 Result<LinkCounts> make_links(const fs::path& executable, const fs::path& directory,
@@ -129,8 +140,8 @@ Result<LinkCounts> make_links(const fs::path& executable, const fs::path& direct
   LinkCounts counts;
   std::vector<fs::path> wanted;
   std::vector<std::string> taken;
-  for (auto& call : all_names()) {
-    auto name = home / fmt::format("{}{}", prefix, call.name);
+  for (auto own : link_names()) {
+    auto name = home / fmt::format("{}{}", prefix, own);
     if (leads_to(name, target))
       counts.there++;
     else if (fs::symlink_status(name, error).type() != fs::file_type::not_found)
@@ -168,7 +179,7 @@ Result<std::size_t> remove_links(const fs::path& executable, const fs::path& dir
     auto name = at->path().filename().native();
     auto call = tool_called(name);
     std::error_code ignored;
-    if (call.tool && (!prefix || name == fmt::format("{}{}", *prefix, call.name)) &&
+    if (!call.name.empty() && (!prefix || name == fmt::format("{}{}", *prefix, call.name)) &&
         at->is_symlink(ignored) && leads_to(at->path(), executable))
       ours.push_back(at->path());
   }
@@ -227,7 +238,7 @@ std::vector<fs::path> links_on_path(const fs::path& executable, std::string_view
     for (fs::directory_iterator at(directory, error), end; !error && at != end;
          at.increment(error)) {
       std::error_code ignored;
-      if (at->is_symlink(ignored) && tool_called(at->path().filename().native()).tool &&
+      if (at->is_symlink(ignored) && !tool_called(at->path().filename().native()).name.empty() &&
           leads_to(at->path(), executable))
         links.push_back(at->path());
     }

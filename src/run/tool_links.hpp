@@ -15,12 +15,16 @@
 namespace coretap {
 
 /// The tool that a program of this name is: by the whole name, else by what follows its last '-'.
+/// A command that has links (lists/lists.hpp) is a name without a tool.
 Called tool_called(std::string_view name);
+
+/// All names that have links: of tools, and of those commands.
+std::vector<std::string_view> link_names();
 
 struct LinkCounts {
   std::size_t made = 0, there = 0;  ///< there: were before, and lead to the executable
 };
-/// Makes a relative link for each name of a tool. Where one of the names is anything else, none is
+/// Makes a relative link for each of link_names(). Where one of the names is anything else, none is
 /// made.
 Result<LinkCounts> make_links(const std::filesystem::path& executable,
                               const std::filesystem::path& directory, std::string_view prefix);

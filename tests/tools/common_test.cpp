@@ -849,7 +849,8 @@ TOOL_TEST(Common, CommandsOfCoretap) {
     EXPECT_TRUE(contains(result.err, command ? "coretap " + wrong[0] + " --help" : "coretap list"))
         << result.err;
   }
-  for (auto* command : {"list", "find", "doctor", "link", "help", "man", "completion", "version"}) {
+  for (auto* command : {"list", "find", "doctor", "tplist", "bpflist", "link", "help", "man",
+                        "completion", "version"}) {
     auto help = run_tool("coretap", {command, "--help"});
     EXPECT_EQ(help.status, 0);
     EXPECT_EQ(help.err, "");

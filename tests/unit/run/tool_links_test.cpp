@@ -35,7 +35,7 @@ class Link : public testing::Test {
     return all;
   }
 
-  std::size_t tools_ = all_names().size();
+  std::size_t tools_ = link_names().size();
   fs::path root_, executable_;
 };
 
@@ -53,6 +53,14 @@ TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
     EXPECT_EQ(tool_called(name).tool, nullptr) << name;
 }
 
+TEST(ToolCalled, CommandsWithLinksAreNamesWithoutATool) {
+  for (auto name : {"tplist", "ct-tplist"}) {
+    EXPECT_EQ(tool_called(name).tool, nullptr) << name;
+    EXPECT_EQ(tool_called(name).name, "tplist") << name;
+  }
+  for (auto name : {"list", "ct-doctor", "tplist-"}) EXPECT_EQ(tool_called(name).name, "") << name;
+}
+
 TEST_F(Link, MakesANameForEachTool) {
   auto made = make_links(executable_, root_ / "usr/sbin", "");
   ASSERT_TRUE(made) << made.error().what;
@@ -60,6 +68,7 @@ TEST_F(Link, MakesANameForEachTool) {
   EXPECT_EQ(made->there, 0u);
   EXPECT_EQ(names(root_ / "usr/sbin").size(), tools_ + 1);
   EXPECT_EQ(fs::read_symlink(root_ / "usr/sbin/runqlat"), "coretap");
+  EXPECT_EQ(fs::read_symlink(root_ / "usr/sbin/bpflist"), "coretap");
 }
 
 TEST_F(Link, LeadsThereFromAnyDirectoryWhereverTheTreeIs) {

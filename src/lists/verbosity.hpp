@@ -1,0 +1,31 @@
+// What both commands have in common.
+#pragma once
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/config.hpp"
+#include "text/errors.hpp"
+
+namespace coretap {
+
+struct Verbosity {
+  int level = 0;
+};
+
+/// -v, -vv
+inline Option verbosity(std::string_view doc) {
+  return {'v', "verbose", {}, doc, [](Config& c, std::string_view) -> Result<void> {
+            c.own<Verbosity>().level++;
+            return {};
+          }};
+}
+
+/// The exit status.
+inline int list_failed(std::string_view command, Error error) {
+  error.what = fmt::format("{}: {}", command, error.what);
+  print_error("coretap", error);
+  return error.status;
+}
+
+}  // namespace coretap
