@@ -163,11 +163,18 @@ class Objects {
     return true;
   }
 
+  static std::string link_type(std::uint32_t type) {
+    // libbpf 1.1 has no names for these.
+    if (type == kLinkTcx) return "tcx";
+    if (type == kLinkUprobeMulti) return "uprobe_multi";
+    if (type == kLinkNetkit) return "netkit";
+    return type_name([](auto t) { return libbpf_bpf_link_type_str(bpf_link_type(t)); }, type);
+  }
+
   bool describe_link(int fd, Details& d) {
     LinkInfo info{};
     if (!get(fd, info)) return false;
-    d.type =
-        type_name([](auto t) { return libbpf_bpf_link_type_str(bpf_link_type(t)); }, info.type);
+    d.type = link_type(info.type);
     d.prog = info.program;
     Details prog;
     if (!describe({BpfKind::prog, d.prog}, prog)) prog = {};
@@ -247,6 +254,7 @@ class Objects {
   }
 
   static std::string functions(std::uint32_t count) {
+    if (count == 1) return "1 function";
     return count ? fmt::format("{} functions", count) : "functions";
   }
 

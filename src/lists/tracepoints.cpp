@@ -48,7 +48,7 @@ class List {
 
   /// How many were found.
   Result<std::size_t> print(Sink& out) {
-    const bool files = !config_.pids.empty() || !config_.library.empty();
+    const bool files = !config_.pids.empty() || !config_.own<Verbosity>().library.empty();
     const bool functions = config_.given("functions"), types = config_.given("btf");
     if (types && (files || functions))
       return usage("--btf cannot be used together with --pid, --library or --functions",
@@ -182,7 +182,7 @@ class List {
                             : "run as root, or as the user of the process",
             errno == ENOENT ? kUsage : kUnsupported};
     }
-    std::string library(config_.library);
+    auto& library = config_.own<Verbosity>().library;
     std::vector<std::string> tries;
     if (library.empty())
       tries = {std::string(kAnyFile)};
@@ -203,10 +203,7 @@ class List {
   }
 
   Result<std::size_t> print_files(Sink& out, bool functions) {
-    // The finder would take the file of --library for whatever it is asked.
-    Config config = config_;
-    config.library.clear();
-    finder_.emplace(config);
+    finder_.emplace(config_);
     auto all = files();
     if (!all) return all.error();
     std::size_t found = 0;
@@ -215,7 +212,6 @@ class List {
     for (auto& words : (*all)->left_out) note("not listed: " + words);
     auto refusal = uprobe_refusal();
     if (found && !refusal.empty()) note("none of them can be traced: " + refusal);
-    finder_.reset();
     return found;
   }
 
@@ -280,7 +276,7 @@ class List {
     if (notes.outside)
       note(fmt::format("{}: {} USDT probes not listed: not in the file's code", file.path,
                        notes.outside));
-    if (!notes.readable && !config_.library.empty())
+    if (!notes.readable && !config_.own<Verbosity>().library.empty())
       note(file.path + " is no program or library of this machine");
     return all.size();
   }
@@ -352,6 +348,12 @@ std::string usdt_lines(std::string_view path, const std::vector<symbols::UsdtPro
 std::vector<Option> tplist_options() {
   auto library = shared::library('l', "lib");
   library.doc = "USDT probes of this library or program: a path, or a name such as c or python3";
+  // Not Config::library, which the finder would take for whatever file it is asked.
+  library.apply = [](Config& c, std::string_view text) -> Result<void> {
+    if (text.empty()) return usage("--library: needs a path or a name");
+    c.own<Verbosity>().library = text;
+    return {};
+  };
   return {shared::pid(),
           library,
           flag('f', "functions", "functions instead: of the kernel, or with -l or -p of files"),

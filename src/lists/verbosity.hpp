@@ -1,5 +1,6 @@
 // What both commands have in common.
 #pragma once
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -10,7 +11,8 @@
 namespace coretap {
 
 struct Verbosity {
-  int level = 0;
+  int level = 0;        ///< of -v
+  std::string library;  ///< of tplist: a path or name
 };
 
 /// -v, -vv
