@@ -1,4 +1,5 @@
-/* empty HOOK...: attaches a BPF program that does nothing to each of them and waits: NAME is tp_btf, GROUP/NAME a
+/* empty HOOK...: attaches a BPF program that does nothing to each of them and waits: NAME or tp_btf/NAME is a tracepoint
+ * by its BTF type, fentry/NAME, fexit/NAME, kprobe/NAME and kretprobe/NAME are a function's, any other GROUP/NAME is a
  * classic tracepoint, a number samples per second on each CPU.
  * What that costs is the floor: no tool on the same hooks can cost less. */
 #include <bpf/bpf.h>
@@ -31,10 +32,10 @@ static int attach_event(int prog, struct perf_event_attr *attr, int cpu)
 	return ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-static int attach_btf(const char *name)
+static int attach_btf(const char *name, enum bpf_attach_type type)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_RAW_TP);
-	int id = libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP), prog;
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
+	int id = libbpf_find_vmlinux_btf_id(name, type), prog;
 
 	if (id < 0)
 		return -1;
@@ -43,20 +44,41 @@ static int attach_btf(const char *name)
 	return prog < 0 ? -1 : bpf_raw_tracepoint_open(NULL, prog);
 }
 
+static long long number_in(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	long long number;
+
+	if (!file || fscanf(file, "%lld", &number) != 1)
+		number = -1;
+	if (file)
+		fclose(file);
+	return number;
+}
+
 static int attach_classic(const char *name)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .sample_period = 1 };
-	unsigned long long id;
+	long long id;
 	char path[256];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
-	file = fopen(path, "r");
-	if (!file || fscanf(file, "%llu", &id) != 1)
+	id = number_in(path);
+	if (id < 0)
 		return -1;
-	fclose(file);
 	attr.config = id;
 	return attach_event(load(BPF_PROG_TYPE_TRACEPOINT, NULL), &attr, 0);
+}
+
+static int attach_kprobe(const char *function, int at_return)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .config = at_return, .kprobe_func = (unsigned long)function };
+	long long type = number_in("/sys/bus/event_source/devices/kprobe/type");
+
+	if (type < 0)
+		return -1;
+	attr.type = type;
+	return attach_event(load(BPF_PROG_TYPE_KPROBE, NULL), &attr, 0);
 }
 
 static int attach_samples(unsigned int hz)
@@ -71,12 +93,31 @@ static int attach_samples(unsigned int hz)
 	return 0;
 }
 
+static int is(const char *hook, const char *kind)
+{
+	return !strncmp(hook, kind, strlen(kind));
+}
+
+static int attach(const char *hook)
+{
+	unsigned int hz = (unsigned int)strtoul(hook, NULL, 10);
+	const char *slash = strchr(hook, '/'), *name = slash ? slash + 1 : hook;
+
+	if (hz)
+		return attach_samples(hz);
+	if (!slash || is(hook, "tp_btf/"))
+		return attach_btf(name, BPF_TRACE_RAW_TP);
+	if (is(hook, "fentry/") || is(hook, "fexit/"))
+		return attach_btf(name, is(hook, "fexit/") ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY);
+	if (is(hook, "kprobe/") || is(hook, "kretprobe/"))
+		return attach_kprobe(name, is(hook, "kretprobe/"));
+	return attach_classic(hook);
+}
+
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
-		unsigned int hz = (unsigned int)strtoul(argv[i], NULL, 10);
-
-		if ((hz ? attach_samples(hz) : strchr(argv[i], '/') ? attach_classic(argv[i]) : attach_btf(argv[i])) < 0) {
+		if (attach(argv[i]) < 0) {
 			fprintf(stderr, "cannot attach to %s: %m\n", argv[i]);
 			return 1;
 		}

@@ -1,6 +1,7 @@
 """The figures: which commands are compared, under what, and what must come out.
 Subjects take turns within a round, in an order that rotates, so that no one always has the quiet moment."""
 
+import json
 import os
 import re
 import shutil
@@ -15,12 +16,26 @@ from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Interrupts, Kills, Opens, Reads,
-                               Rounds, Switches, Waits, Writes, cgroup, program)
+from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Interrupts, Kills, Lives, Opens,
+                               Reads, Rounds, Switches, Waits, Web, Writes, cgroup, program)
 
 MB = 1e6
 WORKLOADS = Path(__file__).resolve().parents[2] / "tests/workload"
 QUIET = 0.8  # the workload must make this part of all operations, or the round is taken again
+
+
+def _hooks_of(argv):
+    said = (json.loads(line) for line in output_of([*argv, "--explain", "--json"]).splitlines() if line.startswith("{"))
+    used = (way for hook in said if hook["type"] == "hook" for way in hook["candidates"] if way["used"])
+    for point in (point for way in used for point in way["attach_points"]):
+        kind, _, names = point.partition("/")
+        if kind != "tracepoint":
+            yield point
+            continue
+        group, _, events = names.partition("/")
+        for event in events.split(","):  # a kernel may lack the newest calls
+            if Path("/sys/kernel/tracing/events", group, event).is_dir():
+                yield f"{group}/{event}"
 
 
 class Bench:
@@ -53,6 +68,13 @@ class Bench:
 
     def floor(self, *hooks):
         return Subject("floor", [self.helper("empty", "-lbpf"), *hooks])
+
+    def floor_of(self, *subjects):
+        """The floor on the hooks that coretap's tools say they use on this kernel."""
+        hooks = [hook for subject in subjects for hook in _hooks_of(subject.argv)]
+        if not hooks:
+            raise Unusable("floor: coretap has no hooks here")
+        return self.floor(*hooks)
 
     def available(self, *makers):
         """Those of the subjects that are here, and what became of the others."""
@@ -139,16 +161,27 @@ def _slowdown_row(figure, workload, felt, ours="coretap", theirs="peer", bar=Non
     return row
 
 
-def _beside_peer(bench, tool, workload, hooks, bar, *args, peer=None, unit=None, slowdown=None):
+def _floor(bench, hooks, tool, *args):
+    return bench.floor(*hooks) if hooks else bench.floor_of(bench.coretap(tool, *args))
+
+
+def _beside_peer(bench, tool, workload, hooks, bar, *args, peer=None, unit=None, slowdown=None, above=None):
     """What most tools are measured by: in the kernel beside the peer and the floor; the workload beside nothing."""
     figure = " ".join((tool, *args))
     with closing(workload):
         subjects, notes = bench.available(lambda: bench.coretap(tool, *args), peer or (lambda: bench.peer(tool, *args)),
-                                          lambda: bench.floor(*hooks))
+                                          lambda: _floor(bench, hooks, tool, *args))
         inside, felt = _cost(bench, figure, workload, subjects, notes)
-    yield make_row(f"{figure}: in kernel", f"ns/{unit or workload.unit}", inside, bar=bar, note="; ".join(notes))
+    yield make_row(f"{figure}: in kernel", f"ns/{unit or workload.unit}", inside, bar=bar, note="; ".join(notes), above=above)
     if felt:
         yield _slowdown_row(figure, workload, felt, bar=slowdown)
+
+
+CHEAP = {"bar": 0.6, "above": 60}  # a part of the peer's, or ns above the floor: what most tools must keep
+
+
+def _cheap(bench, tool, workload, *args):
+    return _beside_peer(bench, tool, workload, None, CHEAP["bar"], *args, above=CHEAP["above"])
 
 
 def runqlat(bench):
@@ -231,6 +264,78 @@ def bindsnoop(bench):
     return _beside_peer(bench, "bindsnoop", Rounds(bench.workload("sockets"), "bind_calls", "call", 2000), hooks, 0.6)
 
 
+def biopattern(bench):
+    return _cheap(bench, "biopattern", Writes(bench.options.io_dir))
+
+
+def biostacks(bench):
+    return _cheap(bench, "biostacks", Writes(bench.options.io_dir))
+
+
+def bitesize(bench):
+    return _cheap(bench, "bitesize", Writes(bench.options.io_dir))
+
+
+def biotop(bench):
+    return _cheap(bench, "biotop", Writes(bench.options.io_dir))
+
+
+def filelife(bench):
+    return _cheap(bench, "filelife", Lives(bench.scratch))
+
+
+def filetop(bench):
+    return _cheap(bench, "filetop", Reads(bench.options.io_dir))
+
+
+def fsslower(bench):
+    """None of the reads is slow: what is left out must be cheap."""
+    workload = Reads(bench.options.io_dir)
+    return _cheap(bench, "fsslower", workload, "-t", workload.file_system)
+
+
+def vfsstat(bench):
+    """dd writes each byte that it reads, which counts too."""
+    return _cheap(bench, "vfsstat", Reads(bench.options.io_dir))
+
+
+def mountsnoop(bench):
+    return _cheap(bench, "mountsnoop", Rounds(bench.workload("mounts"), "unmounts", "call", 50_000, "--unmounts"))
+
+
+def _sessions(bench):
+    """The kernel chooses the clients' ports, as for most programs."""
+    more = ["--unbound", "--client-bytes", "100", "--server-bytes", "1000"]
+    return Rounds(bench.workload("tcp"), "client_ports", "session", 5_000, "--sessions", more)
+
+
+def tcpconnect(bench):
+    return _cheap(bench, "tcpconnect", _sessions(bench))
+
+
+def tcpaccept(bench):
+    return _cheap(bench, "tcpaccept", _sessions(bench))
+
+
+def tcpconnlat(bench):
+    return _cheap(bench, "tcpconnlat", _sessions(bench))
+
+
+def tcpstates(bench):
+    """A session is about ten changes of state, both ends together."""
+    return _cheap(bench, "tcpstates", _sessions(bench))
+
+
+def tcprtt(bench):
+    """A message is a segment, and its acknowledgement another one."""
+    return _cheap(bench, "tcprtt", Rounds(bench.workload("tcpio"), "messages", "message", 50_000, "--messages"))
+
+
+def tcptop(bench):
+    """Calls that send or receive."""
+    return _cheap(bench, "tcptop", Rounds(bench.workload("tcpio"), "calls", "call", 25_000, "--messages"))
+
+
 def profile(bench):
     return _beside_peer(bench, "profile", Busy(), ["99"], 1.0, "-F", "99", unit="sample", slowdown=1.01)
 
@@ -296,11 +401,11 @@ def _delivered(bench, workload):
     return measure
 
 
-def _events(bench, tool, workload, hooks, bar, slowdown=None):
+def _events(bench, tool, workload, hooks, bar, slowdown=None, above=None):
     """A tool that prints a line for each event: its cost, and whether all lines come when it writes to a file."""
-    subjects, notes = bench.available(lambda: bench.coretap(tool), lambda: bench.peer(tool), lambda: bench.floor(*hooks))
+    subjects, notes = bench.available(lambda: bench.coretap(tool), lambda: bench.peer(tool), lambda: _floor(bench, hooks, tool))
     inside, felt = _cost(bench, tool, workload, subjects, notes, _delivered)
-    yield make_row(f"{tool}: in kernel", f"ns/{workload.unit}", inside, bar=bar, note="; ".join(notes))
+    yield make_row(f"{tool}: in kernel", f"ns/{workload.unit}", inside, bar=bar, note="; ".join(notes), above=above)
     if not felt:
         return
     ns, lacking, told = ({label: [run[i] for run in runs] for label, runs in felt.items()} for i in range(3))
@@ -321,6 +426,44 @@ def execsnoop(bench):
 
 def exitsnoop(bench):
     return _events(bench, "exitsnoop", Execs(bench.scratch), ["sched_process_exit"], 0.6)
+
+
+def statsnoop(bench):
+    workload = Rounds(bench.workload("filecalls"), "stats", "look", 300_000, "--stats", shown=r"\bfilecalls\b.*/proc/self/comm$")
+    return _events(bench, "statsnoop", workload, None, **CHEAP)
+
+
+def dcsnoop(bench):
+    """Each name is another one, so that none is in the cache. libbpf-tools has no such tool."""
+    workload = Rounds(bench.workload("lookups"), "absent", "look-up", 300_000, "--absent", shown=r"\blookups\b.*\babsent-\d+$")
+    return _events(bench, "dcsnoop", workload, None, None)
+
+
+# --- tools at work together: what a server feels ----------------------------------------------
+
+def web(bench):
+    """Three tools of TCP at once."""
+
+    def together(make):
+        first, *others = (make(tool) for tool in ("tcptop", "tcplife", "tcpstates"))
+        return Subject(first.label, first.argv, beside=[other.argv for other in others])
+
+    def measure(subject):
+        if subject.label == "nothing":
+            ran = workload.run()
+        else:
+            with running(subject, bench.scratch):
+                workload.run(0.02)
+                ran = workload.run()
+        return ran.own / ran.seconds
+
+    for figure, keep in (("web", True), ("web, a connection each", False)):
+        with closing(Web(bench.scratch, keep)) as workload:
+            subjects, notes = bench.available(
+                lambda: together(bench.coretap), lambda: together(bench.peer),
+                lambda: bench.floor_of(*map(bench.coretap, ("tcptop", "tcplife", "tcpstates"))))
+            runs = bench.take_turns(figure, [Subject("nothing", []), *subjects], notes, measure)
+        yield make_row(f"{figure}: requests", "requests/s", runs, against="nothing", bar=0.97, least=True, note="; ".join(notes))
 
 
 # --- the recorder: beside the tracers that see every call ------------------------------------
@@ -522,9 +665,27 @@ FIGURES = {
     "capable": (capable, "ns per check of a capability, and the slowdown"),
     "solisten": (solisten, "ns per call of listen, and the slowdown"),
     "bindsnoop": (bindsnoop, "ns per call of bind, and the slowdown"),
+    "biopattern": (biopattern, "ns per request, and the slowdown"),
+    "biostacks": (biostacks, "the same"),
+    "bitesize": (bitesize, "the same"),
+    "biotop": (biotop, "the same"),
+    "filelife": (filelife, "ns per file that is made and removed, and the slowdown"),
+    "filetop": (filetop, "ns per read of a byte, and the slowdown"),
+    "fsslower": (fsslower, "the same"),
+    "vfsstat": (vfsstat, "the same"),
+    "mountsnoop": (mountsnoop, "ns per call of umount, and the slowdown"),
+    "tcpconnect": (tcpconnect, "ns per TCP session, and the slowdown"),
+    "tcpaccept": (tcpaccept, "the same"),
+    "tcpconnlat": (tcpconnlat, "the same"),
+    "tcpstates": (tcpstates, "the same"),
+    "tcprtt": (tcprtt, "ns per message over TCP, and the slowdown"),
+    "tcptop": (tcptop, "ns per call that sends or receives, and the slowdown"),
     "opensnoop": (opensnoop, "ns per open; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "execsnoop": (execsnoop, "the same for a storm of programs that are run"),
     "exitsnoop": (exitsnoop, "the same, of their ends"),
+    "statsnoop": (statsnoop, "ns per call of stat; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
+    "dcsnoop": (dcsnoop, "the same for look-ups of names that are not there"),
+    "web": (web, "a web server under tcptop, tcplife and tcpstates at once: requests per second"),
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
     "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
     "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),

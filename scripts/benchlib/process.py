@@ -100,7 +100,7 @@ def _wait_attached(process, log):
     seen, since, begin = 0, 0, time.monotonic()
     while True:
         if process.poll() is not None:
-            raise Unusable(_last_words(log))
+            raise Unusable(f"cannot run here: {_last_words(log)}")
         found, now = kernel.attachments(process.pid), time.monotonic()
         if found != seen:
             seen, since = found, now

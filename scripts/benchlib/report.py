@@ -20,15 +20,16 @@ class Row:
     ratio: float = None
     bar: float = None
     least: bool = False  # the bar is the least that it may be, not the most
+    above: float = None  # or, instead of the bar: at most that much above the floor
     verdict: str = INFO
     note: str = ""
 
 
-def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", least=False):
+def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", least=False, above=None):
     """A row from each subject's runs. A bar against a subject that did not run counts as not measured."""
     runs = {label: values for label, values in runs.items() if values}
     medians = {label: statistics.median(values) for label, values in runs.items()}
-    row = Row(figure, unit, medians, runs, against, beyond, bar=bar, least=least, note=note)
+    row = Row(figure, unit, medians, runs, against, beyond, bar=bar, least=least, above=above, note=note)
     value = ours = medians.get("coretap")
     if against:
         base, theirs = medians.get(beyond) if beyond else 0, medians.get(against)
@@ -36,6 +37,8 @@ def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", l
         value = row.ratio = (ours - base) / (theirs - base) if known else None
     if bar is not None:
         row.verdict = UNKNOWN if value is None else OK if (value >= bar if least else value <= bar) else MISSED
+    if above is not None and ours is not None and "floor" in medians and ours - medians["floor"] <= above:
+        row.verdict = OK
     return row
 
 
@@ -59,6 +62,7 @@ def as_text(rows):
     for row in rows:
         ratio = f"{row.ratio:.2f} x {row.against}{f' beyond {row.beyond}' if row.beyond else ''}" if row.ratio is not None else ""
         bar = "" if row.bar is None else f"{'>=' if row.least else '<='} {row.bar:g} {'x' if row.against else row.unit}"
+        bar += "" if row.above is None else f", or floor + {row.above:g}"
         table.append((row.figure, row.unit, *(_number(row.medians.get(c)) for c in columns), ratio, bar, row.verdict))
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     lines = []

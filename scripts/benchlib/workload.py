@@ -147,15 +147,34 @@ class Opens(Workload):
 
 
 class Rounds(Workload):
-    """Rounds of calls that a workload of the tests makes, and says how many of them: `key`."""
+    """Rounds of calls that a workload of the tests makes, and says how many of them: `key`, a number or a list.
+    `shown`: a tracer's line about one of them."""
 
-    def __init__(self, program, key, unit, count):
-        self._program, self._key, self.unit, self._count = program, key, unit, count
+    def __init__(self, program, key, unit, count, option="--rounds", more=(), shown=None):
+        self._argv, self._key, self.unit, self._count, self.shown = [program, *more, option], key, unit, count, shown
 
     def run(self, share=1.0):
         start = time.monotonic()
-        told = json.loads(run_program([self._program, "--rounds", str(max(1, int(self._count * share)))]).splitlines()[-1])
-        return Ran(time.monotonic() - start, told[self._key], told[self._key])
+        told = json.loads(run_program([*self._argv, str(max(1, int(self._count * share)))]).splitlines()[-1])[self._key]
+        made = told if isinstance(told, int) else len(told)
+        return Ran(time.monotonic() - start, made, made)
+
+
+class Lives(Workload):
+    """Files that are made and removed, one after another."""
+
+    unit = "file"
+
+    def __init__(self, directory, count=50_000):
+        self._path, self._count = str(Path(directory, "short-lived")), count
+
+    def run(self, share=1.0):
+        count = max(1, int(self._count * share))
+        start = time.monotonic()
+        for _ in range(count):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.unlink(self._path)
+        return Ran(time.monotonic() - start, count, count)
 
 
 class Waits(Workload):
@@ -389,3 +408,55 @@ class Kills(Workload):
         start = time.monotonic()
         told = json.loads(run_program([self._reclaim, "--memcg", "--kills", str(count)]).splitlines()[-1])
         return Ran(time.monotonic() - start, told["memcg"]["oom_kill"], count)
+
+
+class Web(Workload):
+    """A web server with one process at work, and eight clients that ask it for a small file over the loopback.
+    `keep`: a connection serves many requests; else each has its own."""
+
+    unit = "request"
+
+    def __init__(self, scratch, keep, count=40_000):
+        self._directory = tempfile.mkdtemp(prefix="web.", dir=scratch)
+        nginx, ab = program("nginx", "nginx"), program("ab", "apache2-utils")
+        with socket.socket() as any_port:
+            any_port.bind(("127.0.0.1", 0))
+            self._at = any_port.getsockname()
+        Path(self._directory, "file").write_text("x" * 1000)
+        settings = Path(self._directory, "nginx.conf")
+        settings.write_text(f"""
+            user root; daemon off; worker_processes 1; pid {self._directory}/pid; error_log {self._directory}/errors;
+            events {{ worker_connections 512; }}
+            http {{
+                access_log off; sendfile on; server {{ listen {self._at[0]}:{self._at[1]}; root {self._directory}; }}
+            }}""")
+        self._ask = [ab, "-q", "-c", "8", *(["-k"] if keep else []), f"http://{self._at[0]}:{self._at[1]}/file"]
+        self._count = count
+        self._server = subprocess.Popen([nginx, "-c", settings], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, preexec_fn=kernel.die_with_parent)
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self):
+        for _ in range(100):
+            with suppress(OSError):
+                socket.create_connection(self._at).close()
+                return
+            time.sleep(0.1)
+        raise Unusable("nginx does not answer")
+
+    def run(self, share=1.0):
+        text = run_program([*self._ask[:1], "-n", str(max(8, int(self._count * share))), *self._ask[1:]])
+        said = {words: re.search(rf"^{words}:\s+([\d.]+)", text, re.M)
+                for words in ("Complete requests", "Failed requests", "Time taken for tests")}
+        if not all(said.values()) or said["Failed requests"].group(1) != "0":
+            raise Unusable("ab: some requests failed")
+        asked = int(said["Complete requests"].group(1))
+        return Ran(float(said["Time taken for tests"].group(1)), asked, asked)
+
+    def close(self):
+        self._server.terminate()
+        self._server.wait()
