@@ -411,12 +411,12 @@ class Kills(Workload):
 
 
 class Web(Workload):
-    """A web server with one process at work, and eight clients that ask it for a small file over the loopback.
-    `keep`: a connection serves many requests; else each has its own."""
+    """A web server with one process at work, and eight clients of one process that ask it for a small file over the
+    loopback. `keep`: a connection serves many requests; else each has its own."""
 
     unit = "request"
 
-    def __init__(self, scratch, keep, count=40_000):
+    def __init__(self, scratch, keep, count=20_000):
         self._directory = tempfile.mkdtemp(prefix="web.", dir=scratch)
         nginx, ab = program("nginx", "nginx"), program("ab", "apache2-utils")
         with socket.socket() as any_port:
@@ -430,7 +430,7 @@ class Web(Workload):
             http {{
                 access_log off; sendfile on; server {{ listen {self._at[0]}:{self._at[1]}; root {self._directory}; }}
             }}""")
-        self._ask = [ab, "-q", "-c", "8", *(["-k"] if keep else []), f"http://{self._at[0]}:{self._at[1]}/file"]
+        self._ask = [ab, "-q", "-c", "8", *(["-k"] if keep else []), "-n"]
         self._count = count
         self._server = subprocess.Popen([nginx, "-c", settings], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, preexec_fn=kernel.die_with_parent)
@@ -449,7 +449,8 @@ class Web(Workload):
         raise Unusable("nginx does not answer")
 
     def run(self, share=1.0):
-        text = run_program([*self._ask[:1], "-n", str(max(8, int(self._count * share))), *self._ask[1:]])
+        where = f"http://{self._at[0]}:{self._at[1]}/file"
+        text = run_program([*self._ask, str(max(8, int(self._count * share))), where])
         said = {words: re.search(rf"^{words}:\s+([\d.]+)", text, re.M)
                 for words in ("Complete requests", "Failed requests", "Time taken for tests")}
         if not all(said.values()) or said["Failed requests"].group(1) != "0":
