@@ -460,7 +460,8 @@ def web(bench):
                 lambda: together(bench.coretap), lambda: together(bench.peer),
                 lambda: bench.floor_of(*map(bench.coretap, ("tcptop", "tcplife", "tcpstates"))))
             runs = bench.take_turns(figure, [Subject("nothing", []), *subjects], notes, measure, 3 * bench.rounds)
-        yield make_row(f"{figure}: requests", "requests/s", runs, against="nothing", bar=0.97, least=True, note="; ".join(notes))
+        yield make_row(f"{figure}: requests", "requests/s", runs, against="nothing", bar=0.97, least=True,
+                       note="; ".join(notes))
 
 
 # --- the recorder: beside the tracers that see every call ------------------------------------
