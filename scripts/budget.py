@@ -5,6 +5,6 @@ KB, MB = 1000, 1000 * 1000
 
 def static_executable(tools):
     """Most bytes of the static executable, stripped, with so many tools: libraries, the loader and the kernel objects of
-    32 tools, 20 kB for each tool more (its object, 16 kB at most on average, and its declaration), and the compiler of
-    expressions, with what reads the words of trace and argdist."""
-    return min(4500 * KB + 250 * KB + 20 * KB * max(0, tools - 32), 8 * MB)
+    32 tools, 20 kB for each tool more (its object, 16 kB at most on average, and its declaration), the compiler of
+    expressions with what reads the words of trace and argdist, and the commands tplist and bpflist."""
+    return min(4500 * KB + 250 * KB + 80 * KB + 20 * KB * max(0, tools - 32), 8 * MB)
