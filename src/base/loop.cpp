@@ -14,15 +14,13 @@ namespace coretap {
 
 namespace {
 
-/// A signal that was ignored at start stays ignored, as SIGHUP under nohup. Not SIGINT: a script's
-/// shell ignores it for what it starts in the background, and scripts end tracers by it.
+/// A signal that was ignored at start stays ignored: SIGHUP under nohup, SIGINT in the background.
 sigset_t handled() {
   sigset_t set;
   sigemptyset(&set);
   for (int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction action {};
-    if (sigaction(s, nullptr, &action) == 0 && action.sa_handler == SIG_IGN && s != SIGINT)
-      continue;
+    if (sigaction(s, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
     sigaddset(&set, s);
   }
   return set;
@@ -49,14 +47,12 @@ void block_signal(int number) {
 }
 
 void let_signals_kill() {
-  ::signal(SIGINT, SIG_DFL);  // it may have been ignored at start
   auto set = handled();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 void unblock_signals() {
-  auto set = handled();
-  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  let_signals_kill();
   ::signal(SIGPIPE, SIG_DFL);
 }
 

@@ -141,6 +141,16 @@ void user_stacks(Page& p) {
       "the old one are used for up to 50 ms; a stack of that time may have a wrong frame.");
 }
 
+void signals(Page& p) {
+  p.section("SIGNALS");
+  p.prose(
+      "SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end tracing: what was counted is printed, and "
+      "the exit status is 0. Where that takes long, a second one ends the tool at once. A signal "
+      "that was ignored when the tool started stays ignored: SIGHUP under nohup, and SIGINT in what "
+      "a script starts in the background, which SIGTERM ends:");
+  p.example("coretap biosnoop > requests & sleep 10; kill $!");
+}
+
 void exit_status(Page& p) {
   p.section("EXIT STATUS");
   p.begin("-tag -width Ds -compact");
@@ -165,6 +175,7 @@ std::string output_man_page() {
   formats(p);
   attach_points(p);
   user_stacks(p);
+  signals(p);
   exit_status(p);
   p.section("SEE ALSO");
   p.macro("Xr coretap 8");

@@ -247,7 +247,7 @@ TEST(Signals, EachThatAsksToEndEndsTheLoop) {
 }
 
 TEST(Signals, OneThatWasIgnoredAtStartStaysIgnored) {
-  for (int signal : {SIGTERM, SIGHUP, SIGQUIT})
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
     EXPECT_EQ(in_child([signal] {
                 ::signal(signal, SIG_IGN);
                 block_signals();
@@ -262,21 +262,6 @@ TEST(Signals, OneThatWasIgnoredAtStartStaysIgnored) {
               }),
               0)
         << signal;
-}
-
-// As for what a script's shell starts in the background; scripts end tracers by it.
-TEST(Signals, AnInterruptIsNeverIgnored) {
-  EXPECT_EQ(in_child([] {
-              ::signal(SIGINT, SIG_IGN);
-              block_signals();
-              Loop loop;
-              if (!loop.open()) return 1;
-              loop.once(0.01, [] { raise(SIGINT); });
-              loop.once(10, [&] { loop.stop(); });
-              loop.run();
-              return loop.signal() == SIGINT ? 0 : 2;
-            }),
-            0);
 }
 
 TEST(Signals, BeforeTheLoopIsThereIsNotForgotten) {
