@@ -9,7 +9,7 @@ OPT(bool, by_cpu);
 OPT(bool, distributed);
 OPT(bool, counts_only); /* starts are not seen */
 
-CPU_TABLE(handlers, struct hardirqs_key, struct hardirqs_value)
+CPU_TABLE_KEPT(handlers, struct hardirqs_key, struct hardirqs_value)
 HISTOGRAM(durations, struct hardirqs_key)
 CPU_SPAN(interrupt)
 
@@ -25,21 +25,31 @@ inline_ int start(void)
 	return !counts_only && wanted() ? interrupt_start() : 0;
 }
 
-inline_ int end(struct hardirqs_key *key, const char *name, bool spurious)
+inline_ void complete(struct hardirqs_key *key, const char *name)
 {
+	bpf_probe_read_kernel_str(key->name, sizeof(key->name), name);
+	if (by_cpu)
+		key->cpu = bpf_get_smp_processor_id();
+}
+
+inline_ int end(u32 irq, const char *name, bool spurious)
+{
+	struct hardirqs_key key = { .irq = irq };
 	struct hardirqs_value *v;
 	u64 ns = 0;
 
 	if (counts_only ? !wanted() : !interrupt_ended(&ns))
 		return 0;
-	bpf_probe_read_kernel_str(key->name, sizeof(key->name), name);
-	if (by_cpu)
-		key->cpu = bpf_get_smp_processor_id();
 	if (distributed) {
-		durations_add(key, ns);
+		complete(&key, name);
+		durations_add(&key, ns);
 		return 0;
 	}
-	v = handlers_row(key);
+	v = handlers_kept(irq, name);
+	if (!v) {
+		complete(&key, name);
+		v = handlers_keep(irq, name, &key);
+	}
 	if (!v)
 		return 0;
 	v->count++;
@@ -52,10 +62,9 @@ inline_ int end(struct hardirqs_key *key, const char *name, bool spurious)
 SEC("tp_btf/irq_handler_exit")
 int on_exit(u64 *ctx)
 {
-	struct hardirqs_key key = { .irq = ctx[0] };
 	struct irqaction *action = (void *)ctx[1];
 
-	return end(&key, action->name, (u32)ctx[2] == IRQ_NONE);
+	return end(ctx[0], action->name, (u32)ctx[2] == IRQ_NONE);
 }
 
 SEC("tp_btf/irq_handler_entry")
@@ -65,18 +74,16 @@ int on_entry(u64 *ctx)
 }
 
 /* Interrupts of the processor itself, which have no handlers (x86). */
-#define VECTOR(vector)                                       \
-	SEC("tp_btf/" #vector "_exit")                       \
-	int on_##vector##_exit(u64 *ctx)                     \
-	{                                                    \
-		struct hardirqs_key key = { .irq = ctx[0] }; \
-                                                             \
-		return end(&key, #vector, false);            \
-	}                                                    \
-	SEC("tp_btf/" #vector "_entry")                      \
-	int on_##vector##_entry(u64 *ctx)                    \
-	{                                                    \
-		return start();                              \
+#define VECTOR(vector)                              \
+	SEC("tp_btf/" #vector "_exit")              \
+	int on_##vector##_exit(u64 *ctx)            \
+	{                                           \
+		return end(ctx[0], #vector, false); \
+	}                                           \
+	SEC("tp_btf/" #vector "_entry")             \
+	int on_##vector##_entry(u64 *ctx)           \
+	{                                           \
+		return start();                     \
 	}
 
 IRQ_VECTORS(VECTOR)

@@ -9,7 +9,7 @@ OPT(bool, by_cpu);
 OPT(bool, distributed);
 OPT(bool, counts_only); /* starts are not seen */
 
-CPU_TABLE(vectors, struct softirqs_key, struct softirqs_value)
+CPU_TABLE_KEPT(vectors, struct softirqs_key, struct softirqs_value)
 HISTOGRAM(durations, struct softirqs_key)
 
 /* On PREEMPT_RT a softirq can run while another one of the CPU is preempted. */
@@ -61,7 +61,9 @@ int on_exit(u64 *ctx)
 		durations_add(&key, ns);
 		return 0;
 	}
-	v = vectors_row(&key);
+	v = vectors_kept(key.vector, NULL);
+	if (!v)
+		v = vectors_keep(key.vector, NULL, &key);
 	if (!v)
 		return 0;
 	v->count++;

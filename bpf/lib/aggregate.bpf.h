@@ -103,6 +103,56 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 	}
 
 /*
+ * A CPU_TABLE of which each CPU keeps the rows of a few keys at hand, in cache lines of its own. A
+ * key is told by a number and a pointer (a NULL, where the number does): name_kept(number, pointer)
+ * is its value, or NULL. Then the key is made, and name_keep(number, pointer, &key) keeps its row,
+ * or finds it in the table. The loader sets name_keeps where --max-keys does not bound the keys.
+ */
+#define KEPT_ROWS 16
+#define CPU_TABLE_KEPT(name, key_type, value_type)                                      \
+	CPU_TABLE(name, key_type, value_type)                                           \
+	OPT(bool, name##_keeps);                                                        \
+	struct name##_kept_row {                                                        \
+		value_type value;                                                       \
+		u64 number; /* plus one; 0: there is none */                            \
+		u64 pointer;                                                            \
+		key_type key;                                                           \
+	} __attribute__((aligned(64)));                                                 \
+	struct name##_kept_rows {                                                       \
+		struct name##_kept_row at[KEPT_ROWS];                                   \
+	};                                                                              \
+	CPU_SLOTS(name##_rows, struct name##_kept_rows);                                \
+	inline_ struct name##_kept_row *name##_place(u64 number)                        \
+	{                                                                               \
+		struct name##_kept_rows *rows;                                          \
+                                                                                        \
+		if (!name##_keeps)                                                      \
+			return NULL;                                                    \
+		rows = cpu_slot(&name##_rows);                                          \
+		barrier_var(number);                                                    \
+		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;               \
+	}                                                                               \
+	inline_ value_type *name##_kept(u64 number, const void *pointer)                \
+	{                                                                               \
+		struct name##_kept_row *row = name##_place(number);                     \
+                                                                                        \
+		if (!row || row->number != number + 1 || row->pointer != (u64)pointer)  \
+			return NULL;                                                    \
+		return &row->value;                                                     \
+	}                                                                               \
+	inline_ value_type *name##_keep(u64 number, const void *pointer, key_type *key) \
+	{                                                                               \
+		struct name##_kept_row *row = name##_place(number);                     \
+                                                                                        \
+		if (!row || row->number) /* another one is there, and stays */          \
+			return name##_row(key);                                         \
+		row->key = *key;                                                        \
+		row->pointer = (u64)pointer;                                            \
+		*(volatile u64 *)&row->number = number + 1;                             \
+		return &row->value;                                                     \
+	}
+
+/*
  * Histograms by key, or one per CPU where no part of the key is asked for (name_keyed is then a
  * constant 0, and the verifier drops the rest). name_step is the loader's: what bounds of slots are
  * multiples of.

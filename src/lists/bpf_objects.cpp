@@ -76,7 +76,7 @@ std::vector<Attachment> attachments(const BpfHolders& all) {
                             &bytes, &prog, &type, &offset, &address) != 0 ||
           type >= std::size(kTypes))
         continue;
-      Attachment a{holder.pid, prog, kTypes[type], text.c_str()};
+      Attachment a{holder.pid, prog, kTypes[type], text.substr(0, text.find('\0'))};
       if (a.place.empty()) a.place = fmt::format("{:#x}", address);
       if (offset) a.place += fmt::format("+{:#x}", offset);
       found.push_back(std::move(a));
@@ -211,7 +211,7 @@ class Objects {
     if (type == kLinkPerfEvent) place.of.perf_event.type = perf;
     pointer = reinterpret_cast<std::uint64_t>(text.data());
     bytes = kMostPath;
-    return get(fd, place) ? text.c_str() : std::string();
+    return get(fd, place) ? text.substr(0, text.find('\0')) : std::string();
   }
 
   std::string place_of(int fd, const LinkInfo& info, const Details& prog) {

@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 3> kBpfKinds = {"link", "map", "pr
 struct BpfId {
   BpfKind kind = BpfKind::prog;
   std::uint32_t id = 0;
-  auto operator<=>(const BpfId&) const = default;
+  auto operator<=>(const BpfId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct BpfHolder {

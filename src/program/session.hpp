@@ -36,6 +36,10 @@ class CpuSlots {
   /// Adds all CPUs' slots, as arrays of 64-bit counters, into `sum`.
   void sum(std::uint64_t* sum, std::size_t counters) const;
   std::size_t size() const { return slot_; }  ///< bytes of one slot
+  std::uint32_t cpus() const { return cpus_; }
+  const char* of_cpu(std::uint32_t cpu) const {
+    return static_cast<const char*>(data_) + slot_ * cpu;
+  }
 
  private:
   void* data_ = nullptr;

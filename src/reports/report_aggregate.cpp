@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,7 @@
 #include "reports/aggregate_layout.hpp"
 #include "reports/aggregate_rows.hpp"
 #include "reports/histogram.hpp"
+#include "reports/kept_rows.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
 #include "stacks/stack_layout.hpp"
@@ -54,6 +56,7 @@ class AggregateReporter : public Reporter {
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
+    KeptRows::configure(s, report_.map);
     own_.configure(s, report_.fields);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
@@ -76,7 +79,7 @@ class AggregateReporter : public Reporter {
       first_totals_ = totals();
     else if (report_.totals_size)
       if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
-    if (keyed_) return {};
+    if (keyed_) return kept_.open(s, report_.map, report_.key_size, report_.value_size);
     return slots_.open(s.map(fmt::format("{}_cpus", report_.map)));
   }
 
@@ -111,7 +114,7 @@ class AggregateReporter : public Reporter {
       auto refused = refuse(rows, s.names.context);
       s.ledger.count[LEDGER_FILTERED] += refused;
       before += refused;
-      if (auto* map = s.map(report_.map); map && keyed_)
+      if (auto* map = s.map(report_.map); map && keyed_ && !kept_.is_open())
         forget_idle(map, rows_.deltas(), [=, this, cpus = values_of(map)](const char* value) {
           return rows_.counters(value, cpus, now);
         });
@@ -171,6 +174,7 @@ class AggregateReporter : public Reporter {
         if (!report_.largest.empty()) largest.emplace(name, rows_.largest(value, cpus, interval));
         all.emplace(std::move(name), rows_.counters(value, cpus, now));
       });
+      if (kept_.is_open()) add_kept(all, largest, interval, now);
       return all;
     }
     Counters sum(slots_.size() / 8);
@@ -185,6 +189,20 @@ class AggregateReporter : public Reporter {
       all.emplace(std::move(key), Counters(first, last));
     }
     return all;
+  }
+
+  void add_kept(AggregateRows::Reading& all, AggregateRows::Reading& largest,
+                std::uint32_t interval, std::uint64_t now) {
+    auto join = [](AggregateRows::Reading& to, const std::string& key, const Counters& from,
+                   auto operation) {
+      auto& counters = to.try_emplace(key, from.size()).first->second;
+      std::transform(from.begin(), from.end(), counters.begin(), counters.begin(), operation);
+    };
+    kept_.each([&](const std::string& key, const char* value) {
+      join(all, key, rows_.counters(value, 1, now), std::plus<>());
+      join(largest, key, rows_.largest(value, 1, interval),
+           [](auto a, auto b) { return std::max(a, b); });
+    });
   }
 
   std::uint64_t events_of(const std::string& row) const {
@@ -312,6 +330,7 @@ class AggregateReporter : public Reporter {
   OwnActivity own_;
   std::unique_ptr<AggregateLayout> layout_;
   CpuSlots slots_, totals_;
+  KeptRows kept_;
   Counters before_, first_totals_;
   RowTexts texts_;
   std::vector<const Field*> stacks_;  ///< those that are shown

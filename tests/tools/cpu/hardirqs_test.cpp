@@ -76,7 +76,8 @@ class HardirqsCounts : public testing::TestWithParam<Strings> {};
 TEST_P(HardirqsCounts, AsTheKernel){TOOL_TEST_BODY(as_the_kernel(GetParam()))}
 
 INSTANTIATE_TEST_SUITE_P(Ways, HardirqsCounts,
-                         testing::Values(Strings{}, Strings{"--count"}, Strings{"-C"}));
+                         testing::Values(Strings{}, Strings{"--count"}, Strings{"-C"},
+                                         Strings{"--max-keys", "1000"}));
 
 TOOL_TEST(Hardirqs, LongestIsOfItsInterval) {
   require_tool("hardirqs");

@@ -33,6 +33,7 @@ Counts counted(const Report& report) {
   return all;
 }
 
+// Each CPU keeps its rows at hand, but with --max-keys.
 /// Of each softirq no more than ran while the tool was started and ended, and no less than ran
 /// while it certainly traced.
 void as_the_kernel(const Strings& more) {
@@ -64,7 +65,8 @@ TEST_P(SoftirqsCounts, AsTheKernel){TOOL_TEST_BODY(as_the_kernel(GetParam()))}
 
 INSTANTIATE_TEST_SUITE_P(Ways, SoftirqsCounts,
                          testing::Values(Strings{}, Strings{"--events"}, Strings{"--per-cpu"},
-                                         Strings{"-d"}, Strings{"--include-irqs"}));
+                                         Strings{"-d"}, Strings{"--include-irqs"},
+                                         Strings{"--max-keys", "1000"}));
 
 // Those that interrupted one process, by the kernel's trace of their ends.
 TOOL_TEST(Softirqs, OfOneProcess) {

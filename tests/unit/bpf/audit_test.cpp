@@ -457,6 +457,19 @@ std::string holes(const btf* types, __u32 id, std::size_t size) {
   return all;
 }
 
+/// Of a CPU_TABLE_KEPT a row, up to the end of its key.
+std::pair<__u32, std::size_t> row_of(const btf* types, __u32 id) {
+  auto* t = btf__type_by_id(types, id);
+  auto size = static_cast<std::size_t>(btf__resolve_size(types, id));
+  if (!btf_is_struct(t) ||
+      !std::string_view(btf__name_by_offset(types, t->name_off)).ends_with("_kept_rows"))
+    return {id, size};
+  id = btf_array(btf__type_by_id(types, btf_members(t)->type))->type;
+  auto* row = btf__type_by_id(types, id);
+  auto* key = btf_members(row) + btf_vlen(row) - 1;
+  return {id, key->offset / 8 + static_cast<std::size_t>(btf__resolve_size(types, key->type))};
+}
+
 /// The value of a map; of CPU_SLOTS without what makes it whole cache lines, which programs do not
 /// touch.
 std::pair<__u32, std::size_t> value_of(const btf* types, const bpf_map* map) {
@@ -465,8 +478,7 @@ std::pair<__u32, std::size_t> value_of(const btf* types, const bpf_map* map) {
   if (!t || !(bpf_map__map_flags(map) & BPF_F_MMAPABLE) || !btf_is_struct(t) || btf_vlen(t) != 1 ||
       std::string_view(btf__name_by_offset(types, btf_members(t)->name_off)) != "of_cpu")
     return {id, bpf_map__value_size(map)};
-  id = btf_members(t)->type;
-  return {id, static_cast<std::size_t>(btf__resolve_size(types, id))};
+  return row_of(types, btf_members(t)->type);
 }
 
 // Keys and values without padding are copied whole. That those which programs keep on their stack
