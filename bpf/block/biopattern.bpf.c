@@ -6,7 +6,7 @@
 #include "lib/seek.bpf.h"
 #include "block/biopattern.h"
 
-TABLE(disks, struct biopattern_key, struct biopattern_value)
+TABLE_KEPT(disks, struct biopattern_key, struct biopattern_value)
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)
@@ -26,7 +26,9 @@ int on_issue(u64 *ctx)
 	if (!bytes)
 		return 0;
 	key.disk = rq_disk(rq);
-	v = disks_row(&key);
+	v = disks_kept(key.disk, 0);
+	if (!v)
+		v = disks_keep(key.disk, 0, &key);
 	if (!v)
 		return 0;
 	__sync_fetch_and_add(&v->ios, 1);

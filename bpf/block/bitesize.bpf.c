@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bitesize: sizes of block I/O by the command that submits it. */
 #define BLOCK_IO_NEVER_ENDS
+#define BLOCK_IO_COMMS
 #include "lib/block_io.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "block/bitesize.h"
@@ -8,7 +9,7 @@
 OPT(bool, by_disk);
 OPT(bool, by_operation);
 
-HISTOGRAM(sizes, struct bitesize_key)
+COMM_HISTOGRAM(sizes, struct bitesize_key)
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)
@@ -27,6 +28,9 @@ int on_issue(u64 *ctx)
 		key.disk = rq_disk(rq);
 	if (by_operation)
 		key.flags = rq->cmd_flags & 0xff;
-	sizes_add(&key, s->bytes);
+	if (by_disk || by_operation)
+		sizes_add(&key, s->bytes);
+	else
+		sizes_add_comm(&key, s->bytes);
 	return 0;
 }

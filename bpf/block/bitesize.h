@@ -5,9 +5,9 @@
 #include "lib/shared.h"
 
 struct bitesize_key {
-	char comm[COMM_LEN]; /* of the submitter; empty: not known */
-	__u32 disk;          /* 0: not asked for */
-	__u32 flags;         /* operation; 0: not asked for, or a read */
+	char comm[COMM_LEN] __attribute__((aligned(8))); /* of the submitter; empty: not known */
+	__u32 disk;                                      /* 0: not asked for */
+	__u32 flags; /* operation; 0: not asked for, or a read */
 };
 
 #endif

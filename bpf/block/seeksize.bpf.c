@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* seeksize: how far disks move from one request to the next, by the command that submits it. */
 #define BLOCK_IO_NEVER_ENDS
+#define BLOCK_IO_COMMS
 #include "lib/block_io.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "lib/seek.bpf.h"
@@ -9,7 +10,7 @@
 OPT(bool, by_disk);
 OPT(bool, by_direction);
 
-HISTOGRAM(distances, struct seeksize_key)
+COMM_HISTOGRAM(distances, struct seeksize_key)
 
 SEC("tp_btf/block_rq_issue")
 int on_issue(u64 *ctx)
@@ -32,6 +33,10 @@ int on_issue(u64 *ctx)
 		key.disk = rq_disk(rq);
 	if (by_direction)
 		key.backwards = distance < 0;
-	distances_add(&key, distance < 0 ? -distance : distance);
+	distance = distance < 0 ? -distance : distance;
+	if (by_disk || by_direction)
+		distances_add(&key, distance);
+	else
+		distances_add_comm(&key, distance);
 	return 0;
 }

@@ -45,10 +45,10 @@ inline_ int end(u32 irq, const char *name, bool spurious)
 		durations_add(&key, ns);
 		return 0;
 	}
-	v = handlers_kept(irq, name);
+	v = handlers_kept(irq, (u64)name);
 	if (!v) {
 		complete(&key, name);
-		v = handlers_keep(irq, name, &key);
+		v = handlers_keep(irq, (u64)name, &key);
 	}
 	if (!v)
 		return 0;

@@ -61,9 +61,9 @@ int on_exit(u64 *ctx)
 		durations_add(&key, ns);
 		return 0;
 	}
-	v = vectors_kept(key.vector, NULL);
+	v = vectors_kept(key.vector, 0);
 	if (!v)
-		v = vectors_keep(key.vector, NULL, &key);
+		v = vectors_keep(key.vector, 0, &key);
 	if (!v)
 		return 0;
 	v->count++;

@@ -103,53 +103,59 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 	}
 
 /*
- * A CPU_TABLE of which each CPU keeps the rows of a few keys at hand, in cache lines of its own. A
- * key is told by a number and a pointer (a NULL, where the number does): name_kept(number, pointer)
- * is its value, or NULL. Then the key is made, and name_keep(number, pointer, &key) keeps its row,
- * or finds it in the table. The loader sets name_keeps where --max-keys does not bound the keys.
+ * A table of which each CPU keeps the rows of a few keys at hand, in cache lines of its own. A key
+ * is told by a number and another one, or a pointer (0 where the first does): name_kept(number,
+ * other) is its value, or NULL. Then the key is made, and name_keep(number, other, &key) keeps its
+ * row, or finds it in the table. The loader sets name_keeps where --max-keys does not bound the
+ * keys. Programs that interrupt each other must not keep rows of the same table.
  */
 #define KEPT_ROWS 16
-#define CPU_TABLE_KEPT(name, key_type, value_type)                                      \
-	CPU_TABLE(name, key_type, value_type)                                           \
-	OPT(bool, name##_keeps);                                                        \
-	struct name##_kept_row {                                                        \
-		value_type value;                                                       \
-		u64 number; /* plus one; 0: there is none */                            \
-		u64 pointer;                                                            \
-		key_type key;                                                           \
-	} __attribute__((aligned(64)));                                                 \
-	struct name##_kept_rows {                                                       \
-		struct name##_kept_row at[KEPT_ROWS];                                   \
-	};                                                                              \
-	CPU_SLOTS(name##_rows, struct name##_kept_rows);                                \
-	inline_ struct name##_kept_row *name##_place(u64 number)                        \
-	{                                                                               \
-		struct name##_kept_rows *rows;                                          \
-                                                                                        \
-		if (!name##_keeps)                                                      \
-			return NULL;                                                    \
-		rows = cpu_slot(&name##_rows);                                          \
-		barrier_var(number);                                                    \
-		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;               \
-	}                                                                               \
-	inline_ value_type *name##_kept(u64 number, const void *pointer)                \
-	{                                                                               \
-		struct name##_kept_row *row = name##_place(number);                     \
-                                                                                        \
-		if (!row || row->number != number + 1 || row->pointer != (u64)pointer)  \
-			return NULL;                                                    \
-		return &row->value;                                                     \
-	}                                                                               \
-	inline_ value_type *name##_keep(u64 number, const void *pointer, key_type *key) \
-	{                                                                               \
-		struct name##_kept_row *row = name##_place(number);                     \
-                                                                                        \
-		if (!row || row->number) /* another one is there, and stays */          \
-			return name##_row(key);                                         \
-		row->key = *key;                                                        \
-		row->pointer = (u64)pointer;                                            \
-		*(volatile u64 *)&row->number = number + 1;                             \
-		return &row->value;                                                     \
+#define CPU_TABLE_KEPT(name, key_type, value_type) \
+	CPU_TABLE(name, key_type, value_type)      \
+	KEPT(name, key_type, value_type)
+#define TABLE_KEPT(name, key_type, value_type) \
+	TABLE(name, key_type, value_type)      \
+	KEPT(name, key_type, value_type)
+#define KEPT(name, key_type, value_type)                                       \
+	OPT(bool, name##_keeps);                                               \
+	struct name##_kept_row {                                               \
+		value_type value;                                              \
+		u64 number; /* plus one; 0: there is none */                   \
+		u64 other;                                                     \
+		key_type key;                                                  \
+	} __attribute__((aligned(64)));                                        \
+	struct name##_kept_rows {                                              \
+		struct name##_kept_row at[KEPT_ROWS];                          \
+	};                                                                     \
+	CPU_SLOTS(name##_rows, struct name##_kept_rows);                       \
+	inline_ struct name##_kept_row *name##_place(u64 number)               \
+	{                                                                      \
+		struct name##_kept_rows *rows;                                 \
+                                                                               \
+		if (!name##_keeps)                                             \
+			return NULL;                                           \
+		rows = cpu_slot(&name##_rows);                                 \
+		barrier_var(number);                                           \
+		return rows ? &rows->at[number & (KEPT_ROWS - 1)] : NULL;      \
+	}                                                                      \
+	inline_ value_type *name##_kept(u64 number, u64 other)                 \
+	{                                                                      \
+		struct name##_kept_row *row = name##_place(number);            \
+                                                                               \
+		if (!row || row->number != number + 1 || row->other != other)  \
+			return NULL;                                           \
+		return &row->value;                                            \
+	}                                                                      \
+	inline_ value_type *name##_keep(u64 number, u64 other, key_type *key)  \
+	{                                                                      \
+		struct name##_kept_row *row = name##_place(number);            \
+                                                                               \
+		if (!row || row->number) /* another one is there, and stays */ \
+			return name##_row(key);                                \
+		row->key = *key;                                               \
+		row->other = other;                                            \
+		*(volatile u64 *)&row->number = number + 1;                    \
+		return &row->value;                                            \
 	}
 
 /*
@@ -170,6 +176,23 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
                                                                                  \
 		if (h)                                                           \
 			add(h, value, 1, name##_step);                           \
+	}
+
+/* Keys of a histogram that mostly are a command name alone: these are kept (KEPT). */
+#define COMM_HISTOGRAM(name, key_type)                                               \
+	HISTOGRAM(name, key_type)                                                    \
+	KEPT(name, key_type, struct hist)                                            \
+	inline_ void name##_add_comm(key_type *key, u64 value)                       \
+	{                                                                            \
+		u64 *comm = (u64 *)key->comm, number = comm[0] * 0x9e3779b97f4a7c15; \
+		struct hist *h;                                                      \
+                                                                                     \
+		number = number >> 32 | number << 32; /* one to one */               \
+		h = name##_kept(number, comm[1]);                                    \
+		if (!h)                                                              \
+			h = name##_keep(number, comm[1], key);                       \
+		if (h)                                                               \
+			hist_log2(h, value, 1, name##_step);                         \
 	}
 
 /* One histogram, never a key; n values that are the same. */

@@ -3,7 +3,8 @@
  * The life of each block request that the filters want: who submitted it, when it was inserted and
  * issued. A tool with it has hooks for on_io_start or on_getrq, calls io_inserted() and io_issued()
  * at the tracepoints of these names, and io_completed() and io_ended() at block_rq_complete. One
- * that does not look at completions defines BLOCK_IO_NEVER_ENDS first.
+ * that does not look at completions defines BLOCK_IO_NEVER_ENDS first, one that asks for nothing of
+ * submitters but their names BLOCK_IO_COMMS.
  */
 #ifndef CORETAP_BLOCK_IO_BPF_H
 #define CORETAP_BLOCK_IO_BPF_H
@@ -38,7 +39,12 @@ BIO_SLOTS(struct block_owner);
 
 inline_ void identify_owner(void *ctx, struct block_owner *owner)
 {
+#ifdef BLOCK_IO_COMMS
+	owner->who.known = 1;
+	current_comm(owner->who.comm);
+#else
 	identify_current(&owner->who);
+#endif
 #ifdef BLOCK_IO_STACKS
 	owner->kernel_stack = stack_kernel ? stack_of_kernel(ctx, 0) : 0;
 	owner->user_stack = stack_user ? stack_of_user(ctx, 0) : 0;
@@ -61,7 +67,8 @@ int on_io_start(u64 *ctx)
 			s->wanted = s->issued = s->owner.who.known = 0;
 		return 0;
 	}
-	s = rq_slot_make(rq);
+	if (!s)
+		s = rq_slot_new(rq);
 	if (!s)
 		return 0;
 	s->inserted = s->issued = 0;
@@ -175,7 +182,11 @@ inline_ struct block_io *io_issued(struct request *rq, u32 tag, bool *first)
 		s->bytes = bytes;
 		s->tag = tag;
 	}
+#ifdef BLOCK_IO_NEVER_ENDS
+	s->issued = 1;
+#else
 	s->issued = bpf_ktime_get_ns();
+#endif
 	return s;
 }
 

@@ -5,13 +5,50 @@
 
 #include "lib/block.bpf.h"
 
-/* Where the previous I/O on a disk ended. */
+/*
+ * Where the previous I/O on a disk ended. A place in an array is found without a call; the first
+ * disk that comes has it, under a claim in the map. Those that come later are in the map.
+ */
+#define SEEK_PLACES 64
+
+struct seek_place {
+	u64 disk; /* plus one; 0: free */
+	u64 next;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SEEK_PLACES);
+	__type(key, u32);
+	__type(value, struct seek_place);
+} seek_places SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, u32);
+	__type(key, u32); /* a disk, or ~place */
 	__type(value, u64);
 } next_sectors SEC(".maps");
+
+inline_ u64 *next_sector(u32 disk, struct seek_place *p)
+{
+	if (p && p->disk == disk + 1ULL)
+		return &p->next;
+	return bpf_map_lookup_elem(&next_sectors, &disk);
+}
+
+inline_ void remember_disk(u32 disk, u32 place, struct seek_place *p, u64 next)
+{
+	u32 claim = ~place;
+
+	if (p && !p->disk && !bpf_map_update_elem(&next_sectors, &claim, &next, BPF_NOEXIST)) {
+		p->next = next;
+		*(volatile u64 *)&p->disk = disk + 1ULL;
+		return;
+	}
+	if (bpf_map_update_elem(&next_sectors, &disk, &next, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+}
 
 /*
  * Of a request with data: sectors from the end of the disk's previous one to its start, below 0
@@ -20,12 +57,12 @@ struct {
 inline_ bool disk_seek(struct request *rq, s64 *distance)
 {
 	u64 next = rq->__sector + (rq->__data_len >> 9);
-	u32 disk = rq_disk(rq);
-	u64 *known = bpf_map_lookup_elem(&next_sectors, &disk);
+	u32 disk = rq_disk(rq), place = disk * 0x9e3779b9U >> 26;
+	struct seek_place *p = bpf_map_lookup_elem(&seek_places, &place);
+	u64 *known = next_sector(disk, p);
 
 	if (!known) {
-		if (bpf_map_update_elem(&next_sectors, &disk, &next, BPF_ANY))
-			count(LEDGER_UNTRACKED);
+		remember_disk(disk, place, p, next);
 		return false;
 	}
 	*distance = rq->__sector - *known;

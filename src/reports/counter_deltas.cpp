@@ -68,11 +68,13 @@ void CounterDeltas::gone(const std::string& key, const Counters& last) {
   if (any_events(delta)) late_.emplace(key, std::move(delta));
 }
 
-void forget_idle(const bpf_map* map, CounterDeltas& deltas, const CountersOf& counters) {
+void forget_idle(const bpf_map* map, CounterDeltas& deltas, const IsElsewhere& elsewhere,
+                 const CountersOf& counters) {
   if (!map || deltas.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
   std::string last(value_bytes(map), '\0');
   for (auto& key : deltas.idle())
-    if (take_out(bpf_map__fd(map), key, last)) deltas.gone(key, counters(last.data()));
+    if (!elsewhere(key) && take_out(bpf_map__fd(map), key, last))
+      deltas.gone(key, counters(last.data()));
 }
 
 }  // namespace coretap

@@ -38,10 +38,12 @@ class CounterDeltas {
 
 /// Counters of a value as the kernel copies it (value_bytes() in program/maps.hpp).
 using CountersOf = std::function<CounterDeltas::Counters(const char* value)>;
+using IsElsewhere = std::function<bool(const std::string& key)>;
 
 /// Keys of ended processes and the like would fill a map, and memory, in the course of time: where
 /// there are many, the idle ones are taken out. A program that adds to one of them in the same
-/// microsecond loses that.
-void forget_idle(const bpf_map* map, CounterDeltas& deltas, const CountersOf& counters);
+/// microsecond loses that. Keys that are counted elsewhere too stay.
+void forget_idle(const bpf_map* map, CounterDeltas& deltas, const IsElsewhere& elsewhere,
+                 const CountersOf& counters);
 
 }  // namespace coretap

@@ -61,7 +61,7 @@ void KeptRows::each(const std::function<void(const std::string& key, const char*
       auto counter = word(at + n);
       memcpy(value.data() + n, &counter, sizeof counter);
     }
-    visit(std::string(at + value_size_ + kTold, key_size_), value.data());
+    visit(*keys_.emplace(at + value_size_ + kTold, key_size_).first, value.data());
   }
 }
 

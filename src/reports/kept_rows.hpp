@@ -1,7 +1,8 @@
-// Rows of a table that each CPU keeps at hand: CPU_TABLE_KEPT of bpf/lib/aggregate.bpf.h.
+// Rows of a table that each CPU keeps at hand: KEPT() of bpf/lib/aggregate.bpf.h.
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class KeptRows {
   void each(const std::function<void(const std::string& key, const char* value)>& visit);
 
   bool is_open() const { return slots_.is_open(); }
+  /// A CPU keeps a row of this key, as far as has been seen.
+  bool has(const std::string& key) const { return keys_.contains(key); }
 
  private:
   const char* row(std::size_t number) const;
@@ -30,6 +33,7 @@ class KeptRows {
   CpuSlots slots_;
   std::size_t key_size_ = 0, value_size_ = 0, stride_ = 0, per_cpu_ = 0;
   std::vector<bool> known_;  ///< rows whose key has been seen
+  std::set<std::string> keys_;
 };
 
 }  // namespace coretap

@@ -114,10 +114,12 @@ class AggregateReporter : public Reporter {
       auto refused = refuse(rows, s.names.context);
       s.ledger.count[LEDGER_FILTERED] += refused;
       before += refused;
-      if (auto* map = s.map(report_.map); map && keyed_ && !kept_.is_open())
-        forget_idle(map, rows_.deltas(), [=, this, cpus = values_of(map)](const char* value) {
-          return rows_.counters(value, cpus, now);
-        });
+      if (auto* map = s.map(report_.map); map && keyed_)
+        forget_idle(
+            map, rows_.deltas(), [this](const std::string& key) { return kept_.has(key); },
+            [=, this, cpus = values_of(map)](const char* value) {
+              return rows_.counters(value, cpus, now);
+            });
       s.ledger.shown += rows_.events() - before;
       rows_.merge(rows, s.names.context);
       for (auto& row : rows) look_at_stacks(s, row);
