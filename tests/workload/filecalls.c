@@ -1,5 +1,5 @@
 /* Makes a known number of calls on files: whole lives of files, looks at them, and flushes. */
-#include "blockdev.h"
+#include "own_fs.h"
 
 #include <sys/sendfile.h>
 #include <sys/statfs.h>
@@ -182,39 +182,6 @@ static void operate(void)
 	must(write(memory, bytes, 10), "write to memory");
 }
 
-/* A file system of our own on a loop device, in the place of the directory. */
-static void mount_own(void)
-{
-	static const struct {
-		const char *type, *force;
-		uint64_t mib;
-	} known[] = {
-		{"ext4", "-Fq", 8}, {"xfs", "-fq", 320}, {"btrfs", "-fq", 128}, {"f2fs", "-f", 64}};
-	char node[64], mkfs[32];
-	pid_t pid;
-
-	for (size_t i = 0; i < WL_COUNT(known); i++) {
-		if (strcmp(own_fs, known[i].type))
-			continue;
-		make_loop(NULL, known[i].mib * WL_MIB, node, sizeof(node));
-		snprintf(mkfs, sizeof(mkfs), "mkfs.%s", own_fs);
-		pid = wl_fork();
-		if (pid == 0) {
-			dup2(open("/dev/null", O_WRONLY), 1);
-			execlp(mkfs, mkfs, known[i].force, node, (char *)NULL);
-			_exit(127);
-		}
-		if (wl_reap(pid))
-			wl_die(WL_CANNOT, "%s failed", mkfs);
-		wl_modprobe(own_fs, NULL);
-		wl_undo(WL_UNDO_UMOUNT, 0, dir, NULL);
-		if (mount(node, dir, own_fs, 0, NULL))
-			wl_die(WL_CANNOT, "mount %s: %m", own_fs);
-		return;
-	}
-	wl_die(WL_USAGE, "--mkfs: ext4, xfs, btrfs or f2fs");
-}
-
 /*
  * A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
  * inode is read again, each time, to see that.
@@ -264,23 +231,25 @@ int main(int argc, char **argv)
 		 "not"},
 		{"scene", WL_FLAG, &scene_wanted, NULL,
 		 "also a look, a flush or an operation of each sort"},
-		{"mkfs", WL_STR, &own_fs, "TYPE", "in a new file system on a loop device"},
+		{"mkfs", WL_STR, &own_fs, "TYPE",
+		 "in a new file system: ext4, xfs, btrfs, f2fs, fuse or nfs"},
 		{0},
 	};
 	char st[256], backing_path[WL_PATH], disk_path[WL_PATH];
 	struct handle there, gone;
+	const char *parent;
 	int fd, backing, on_disk = -1, removed;
 
 	wl_start(argc, argv, "filecalls", "Makes, looks at and flushes files.", opts);
 	/* Below a path without symbolic links, in memory. */
-	snprintf(dir, sizeof(dir), "%s/filecalls-%d",
-		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", getpid());
+	parent = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+	snprintf(dir, sizeof(dir), "%s/filecalls-%d", parent, getpid());
 	snprintf(file_path, sizeof(file_path), "%s/file", dir);
 	snprintf(sub_path, sizeof(sub_path), "%s/other", dir);
 	must(mkdir(dir, 0700), dir);
 	wl_undo(WL_UNDO_RMDIR, 0, dir, NULL);
 	if (own_fs)
-		mount_own();
+		mount_own(own_fs, dir);
 	if (rounds) {
 		wl_undo(WL_UNDO_UNLINK, 0, file_path, NULL);
 		wl_undo(WL_UNDO_UNLINK, 0, sub_path, NULL);
@@ -290,7 +259,7 @@ int main(int argc, char **argv)
 		fd = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		must(fd, file_path);
 	}
-	backing = wl_temp_file(dir, 0, backing_path, sizeof(backing_path));
+	backing = wl_temp_file(parent, 0, backing_path, sizeof(backing_path));
 	must(write(backing, "/no/where", 10), backing_path);
 	late = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, backing, 0);
 	if (late == MAP_FAILED)

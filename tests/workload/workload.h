@@ -69,6 +69,7 @@ enum wl_undo_kind {
 	WL_UNDO_WRITE,
 	WL_UNDO_KILL,
 	WL_UNDO_CLOSE,
+	WL_UNDO_CLOSE_ON, /* all files on a device */
 	WL_UNDO_LOOP,
 	WL_UNDO_UMOUNT,
 	WL_UNDO_RMMOD,
@@ -93,6 +94,7 @@ static inline void wl_undo_all(void)
 		struct wl_undo *u = &wl_undos[--wl_undo_count];
 		struct timespec pause = {.tv_nsec = 20000000};
 		struct sched_param normal = {0};
+		struct stat status;
 		int fd;
 
 		switch (u->kind) {
@@ -123,6 +125,11 @@ static inline void wl_undo_all(void)
 			break;
 		case WL_UNDO_CLOSE:
 			close(u->number);
+			break;
+		case WL_UNDO_CLOSE_ON:
+			for (fd = 3; fd < 256; fd++)
+				if (!fstat(fd, &status) && status.st_dev == (dev_t)u->number)
+					close(fd);
 			break;
 		case WL_UNDO_LOOP:
 			ioctl(u->number, LOOP_CLR_FD, 0);

@@ -27,24 +27,30 @@ void expect_rounds(Report& report, const std::string& type, std::uint64_t rounds
     EXPECT_EQ(counts[operation], count * rounds) << operation << " of " << type;
 }
 
-TOOL_TEST(Fsdist, OperationsOfEachFileSystem) {
+void operations_beside_memory(const std::string& type) {
   require_tool("fsdist");
-  Workload disk("filecalls", {"--rounds", "20", "--mkfs", "ext4"}, {.linger = true}),
+  Workload disk("filecalls", {"--rounds", "20", "--mkfs", type}, {.linger = true}),
       memory("filecalls", {"--rounds", "30"}, {.linger = true});
   auto both = disk.id() + "," + memory.id();
   Tracer all("fsdist", {"--json", "--strict", "-p", both}),
-      one("fsdist", {"--json", "--strict", "-t", "ext4", "-p", both});
+      one("fsdist", {"--json", "--strict", "-t", type, "-p", both});
   disk.release();
   memory.release();
   auto on_disk = disk.truth()["rounds"].u64(), in_memory = memory.truth()["rounds"].u64();
   auto apart = all.stop();
-  expect_rounds(apart, "ext4", on_disk);
+  expect_rounds(apart, type, on_disk);
   expect_rounds(apart, "tmpfs", in_memory);
   EXPECT_EQ(apart.body.size(), 2 * kPerRound.size());
-  auto ext4 = one.stop();
-  expect_rounds(ext4, "", on_disk);
-  EXPECT_EQ(ext4.body.size(), kPerRound.size());
+  auto of_type = one.stop();
+  expect_rounds(of_type, "", on_disk);
+  EXPECT_EQ(of_type.body.size(), kPerRound.size());
 }
+
+class FsdistOn : public testing::TestWithParam<const char*> {};
+TEST_P(FsdistOn, OperationsOfEach){TOOL_TEST_BODY(operations_beside_memory(
+    GetParam()))} INSTANTIATE_TEST_SUITE_P(Types, FsdistOn,
+                                           testing::Values("ext4", "xfs", "btrfs", "f2fs", "fuse"),
+                                           [](auto& type) { return std::string(type.param); });
 
 TOOL_TEST(Fsdist, TextHasTheKnownTitles) {
   require_tool("fsdist");

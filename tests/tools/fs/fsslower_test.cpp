@@ -6,12 +6,12 @@
 namespace coretap::tooltest {
 namespace {
 
-TOOL_TEST(Fsslower, EveryOperationWithItsFile) {
+void every_operation_with_its_file(const std::string& type) {
   require_tool("fsslower");
-  Workload workload("filecalls", {"--rounds", "1", "--scene", "--mkfs", "ext4"}),
+  Workload workload("filecalls", {"--rounds", "1", "--scene", "--mkfs", type}),
       other("filecalls", {"--rounds", "5"});
   auto both = workload.id() + "," + other.id();
-  Tracer tracer("fsslower", {"--json", "--strict", "0", "-t", "ext4", "-p", both});
+  Tracer tracer("fsslower", {"--json", "--strict", "0", "-t", type, "-p", both});
   workload.release();
   other.release();
   other.truth();
@@ -25,7 +25,7 @@ TOOL_TEST(Fsslower, EveryOperationWithItsFile) {
     auto &event = report.body[kRound + i], &call = calls[i];
     auto ret = call["ret"].i64();
     bool moves = call["offset"].i64() >= 0;
-    EXPECT_EQ(event["fs_type"].str(), "ext4");
+    EXPECT_EQ(event["fs_type"].str(), type);
     EXPECT_EQ(event["comm"].str(), "filecalls");
     EXPECT_EQ(event["operation"].str(), call["operation"].str());
     EXPECT_EQ(event["file"].str(), call["path"].str());
@@ -42,6 +42,12 @@ TOOL_TEST(Fsslower, EveryOperationWithItsFile) {
     EXPECT_GT(event["latency_ns"].u64(), 0u);
   }
 }
+
+class FsslowerOn : public testing::TestWithParam<const char*> {};
+TEST_P(FsslowerOn, EveryOperationWithItsFile){TOOL_TEST_BODY(every_operation_with_its_file(
+    GetParam()))} INSTANTIATE_TEST_SUITE_P(Types, FsslowerOn,
+                                           testing::Values("ext4", "xfs", "btrfs", "f2fs", "fuse"),
+                                           [](auto& type) { return std::string(type.param); });
 
 TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
   require_tool("fsslower");
