@@ -17,15 +17,18 @@ Result<UserFunction> user_function(int, std::uint64_t, const std::string&) {
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
+#include <limits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "base/fd.hpp"
+#include "expression/debug_sections.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/process_files.hpp"
 
@@ -35,9 +38,27 @@ namespace {
 
 constexpr int kDeepest = 32;                   // modifiers of one type, entries within entries
 constexpr std::size_t kMostInside = 64;        // unnamed members and base classes of one record
+constexpr std::size_t kMostMembers = 1 << 16;  // of one record, with those
 constexpr std::size_t kMostEntries = 1 << 22;  // of one search
 constexpr std::size_t kMostNames = 4096;       // for "did you mean"
+constexpr std::size_t kMostNameBytes = 4096;
+constexpr std::size_t kMostParameters = 256;
+constexpr std::uint64_t kMostOffset = 1U << 27;  // of a member, in bytes
+// libdw keeps a kilobyte for each unit, and for each unit all of its abbreviations: units may share
+// theirs, so that a small file could take all memory. Each entry costs as many steps as its
+// abbreviation has attributes.
+constexpr std::size_t kMostUnits = 1 << 18;
+constexpr std::uint64_t kMostAbbreviations = 128 << 20;  // bytes, of all units
+constexpr std::size_t kMostAttributes = 128;
+constexpr std::int64_t kMostSeconds = 10;  // of this thread's time, for the searches of one file
+
 constexpr std::size_t kInRegisters = 6;
+#if defined(__x86_64__)
+/// DWARF's numbers of the registers of the calling convention.
+constexpr std::array<std::uint64_t, kInRegisters> kRegisters = {5, 4, 1, 2, 8, 9};
+#else
+constexpr std::array<std::uint64_t, kInRegisters> kRegisters = {0, 1, 2, 3, 4, 5};
+#endif
 
 /// A function of a library by its address.
 struct Symbol {
@@ -53,16 +74,23 @@ struct Library {
   void* handle = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   bool complete = handle != nullptr;
 
-  decltype(&::dwarf_begin) dwarf_begin = find("dwarf_begin");
+  decltype(&::dwarf_begin_elf) dwarf_begin_elf = find("dwarf_begin_elf");
   decltype(&::dwarf_end) dwarf_end = find("dwarf_end");
-  decltype(&::dwarf_nextcu) dwarf_nextcu = find("dwarf_nextcu");
+  decltype(&::dwarf_setalt) dwarf_setalt = find("dwarf_setalt");
+  decltype(&::dwarf_next_unit) dwarf_next_unit = find("dwarf_next_unit");
+  decltype(&::dwarf_cu_info) dwarf_cu_info = find("dwarf_cu_info");
   decltype(&::dwarf_offdie) dwarf_offdie = find("dwarf_offdie");
+  decltype(&::dwarf_offdie_types) dwarf_offdie_types = find("dwarf_offdie_types");
   decltype(&::dwarf_addrdie) dwarf_addrdie = find("dwarf_addrdie");
   decltype(&::dwarf_child) dwarf_child = find("dwarf_child");
   decltype(&::dwarf_siblingof) dwarf_siblingof = find("dwarf_siblingof");
   decltype(&::dwarf_tag) dwarf_tag = find("dwarf_tag");
   decltype(&::dwarf_diename) dwarf_diename = find("dwarf_diename");
   decltype(&::dwarf_attr) dwarf_attr = find("dwarf_attr");
+  decltype(&::dwarf_whatform) dwarf_whatform = find("dwarf_whatform");
+  decltype(&::dwarf_formblock) dwarf_formblock = find("dwarf_formblock");
+  decltype(&::dwarf_ranges) dwarf_ranges = find("dwarf_ranges");
+  decltype(&::dwarf_lowpc) dwarf_lowpc = find("dwarf_lowpc");
   decltype(&::dwarf_attr_integrate) dwarf_attr_integrate = find("dwarf_attr_integrate");
   decltype(&::dwarf_formudata) dwarf_formudata = find("dwarf_formudata");
   decltype(&::dwarf_formsdata) dwarf_formsdata = find("dwarf_formsdata");
@@ -87,15 +115,34 @@ const Library& libdw() {
   return library;
 }
 
+struct DwarfCloser {
+  void operator()(Dwarf* dwarf) const { libdw().dwarf_end(dwarf); }
+};
+
+/// What libdw reads, and its handle.
+struct Opened {
+  DebugSections sections;
+  std::unique_ptr<Dwarf, DwarfCloser> dwarf = {};
+};
+
+std::int64_t thread_time_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
 /// Debug information that is open. Entries (DIEs) point into it.
 class File final : public NamedTypes, public std::enable_shared_from_this<File> {
  public:
-  File(Fd fd, Dwarf* dwarf) : fd_(std::move(fd)), dwarf_(dwarf) {}
+  File(Opened own, std::optional<Opened> alternate)
+      : alternate_(std::move(alternate)), own_(std::move(own)), dwarf_(own_.dwarf.get()) {
+    if (alternate_) libdw().dwarf_setalt(dwarf_, alternate_->dwarf.get());
+  }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
-  ~File() override { libdw().dwarf_end(dwarf_); }
 
   Dwarf* get() const { return dwarf_; }
+  std::string_view section(std::string_view name) const { return own_.sections.section(name); }
 
   TypePtr named(std::string_view name) const override {
     auto die = find_type(name);
@@ -108,6 +155,8 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
   /// The type that an entry names; void where it names none.
   TypePtr type_of(Dwarf_Die& die, int depth = 0) const;
   std::optional<Dwarf_Die> function_at(std::uint64_t address) const;
+  /// Is the unit that has this code only a reference to a file of its own (-gsplit-dwarf)?
+  bool is_split(std::uint64_t address) const;
   /// The definition of a struct or union that is only declared here.
   std::optional<Dwarf_Die> definition(Dwarf_Die die) const;
 
@@ -115,17 +164,37 @@ class File final : public NamedTypes, public std::enable_shared_from_this<File> 
   /// Calls `visit` with the entries of all units, those of namespaces too, until it returns true.
   template <class Visit>
   void each(Visit visit) const;
+  /// Calls `visit` with the entry of each unit until it returns true.
+  template <class Visit>
+  void each_unit(Visit visit) const;
   template <class Visit>
   bool each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& visit) const;
   std::optional<Dwarf_Die> find_type(std::string_view name) const;
+  std::optional<Dwarf_Die> search_type(std::string_view name) const;
+  /// The time of all searches of the file counts.
+  struct Search {
+    explicit Search(const File& searched) : file(searched) {
+      file.started_ns_ = thread_time_ns() - file.used_ns_;
+    }
+    Search(const Search&) = delete;
+    Search& operator=(const Search&) = delete;
+    ~Search() { file.used_ns_ = thread_time_ns() - file.started_ns_; }
+    const File& file;
+  };
+  /// May a search go on? Hostile files can make each one long, and ask for many.
+  bool is_time_left() const;
 
-  Fd fd_;
+  std::optional<Opened> alternate_;  // outlives what refers to it
+  Opened own_;
   Dwarf* dwarf_;
+  mutable std::size_t steps_ = 0;
+  mutable std::int64_t started_ns_ = 0, used_ns_ = 0;
+  mutable std::map<std::string, std::optional<Dwarf_Die>, std::less<>> found_;
 };
 
 std::string_view name_of(Dwarf_Die& die) {
   auto* name = libdw().dwarf_diename(&die);
-  return name ? name : "";
+  return name ? std::string_view(name, ::strnlen(name, kMostNameBytes)) : "";
 }
 
 std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
@@ -153,6 +222,13 @@ std::optional<Dwarf_Die> reference(Dwarf_Die& die, unsigned name) {
   return target;
 }
 
+/// What stands for a type that is in a unit of its own (-fdebug-types-section) leads there.
+Dwarf_Die type_itself(Dwarf_Die die) {
+  return libdw().dwarf_hasattr(&die, DW_AT_signature)
+             ? reference(die, DW_AT_signature).value_or(die)
+             : die;
+}
+
 /// Calls `visit` with each entry directly below until it returns true.
 template <class Visit>
 bool children(Dwarf_Die& parent, Visit visit) {
@@ -165,6 +241,63 @@ bool children(Dwarf_Die& parent, Visit visit) {
     die = next;
   }
   return false;
+}
+
+/// Numbers of a bounded part of a section; zeros behind its end.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view rest) : rest_(rest) {}
+  bool empty() const { return rest_.empty(); }
+  template <class T>
+  T number() {
+    T value{};
+    if (rest_.size() >= sizeof value) std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(std::min(rest_.size(), sizeof value));
+    return value;
+  }
+  /// LEB128, of ten bytes at most, as libdw takes them.
+  std::uint64_t leb() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70 && !rest_.empty(); shift += 7) {
+      const auto byte = number<std::uint8_t>();
+      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (!(byte & 0x80)) break;
+    }
+    return value;
+  }
+  std::string_view take(std::uint64_t size) {
+    auto part = rest_.substr(0, size);
+    rest_.remove_prefix(part.size());
+    return part;
+  }
+  std::size_t left() const { return rest_.size(); }
+
+ private:
+  std::string_view rest_;
+};
+
+/// The expression that an attribute is; empty: it is none.
+std::string_view block(Dwarf_Attribute& attribute) {
+  Dwarf_Block bytes;
+  if (libdw().dwarf_formblock(&attribute, &bytes) != 0) return {};
+  return {reinterpret_cast<const char*>(bytes.data), bytes.length};
+}
+
+/// How many bytes from the record's begin; none: it is not known before the program runs (virtual
+/// base classes), or too many.
+std::optional<std::uint32_t> member_offset(Dwarf_Die& die) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (!libdw().dwarf_attr_integrate(&die, DW_AT_data_member_location, &attribute)) return 0;
+  if (libdw().dwarf_formudata(&attribute, &value) != 0) {
+    // Up to DWARF 3 an expression: add a number.
+    Bytes bytes(block(attribute));
+    if (bytes.number<std::uint8_t>() != DW_OP_plus_uconst) return {};
+    value = bytes.leb();
+    if (!bytes.empty()) return {};
+  }
+  if (value > kMostOffset) return {};
+  return static_cast<std::uint32_t>(value);
 }
 
 bool is_record(int tag) {
@@ -210,20 +343,21 @@ class DwarfMembers final : public Members {
       std::uint32_t bit;
     };
     std::vector<Inside> inside{{die_, 0}};
+    std::size_t left = kMostMembers;
     for (std::size_t at = 0; at < inside.size(); at++) {
       Dwarf_Die record = inside[at].die;
       const auto bit = inside[at].bit;
       if (auto whole = file_->definition(record)) record = *whole;
       const bool ended = children(record, [&](Dwarf_Die& die) {
+        if (left-- == 0) return true;
         const int tag = libdw().dwarf_tag(&die);
         if (tag != DW_TAG_member && tag != DW_TAG_inheritance) return false;
         if (flag(die, DW_AT_external)) return false;  // a static member before DWARF 5
         if (tag == DW_TAG_member && !name_of(die).empty()) return visit(die, bit);
         auto type = reference(die, DW_AT_type);
-        auto offset = number(die, DW_AT_data_member_location);
-        const bool in_union = libdw().dwarf_tag(&record) == DW_TAG_union_type;
-        if (type && (offset || in_union) && inside.size() < kMostInside)
-          inside.push_back({*type, bit + static_cast<std::uint32_t>(offset.value_or(0) * 8)});
+        auto offset = member_offset(die);
+        if (type && offset && bit + *offset * 8 <= kMostOffset * 8 && inside.size() < kMostInside)
+          inside.push_back({*type, bit + *offset * 8});
         return false;
       });
       if (ended) return;
@@ -233,22 +367,25 @@ class DwarfMembers final : public Members {
   std::optional<Member> member(Dwarf_Die& die, std::uint32_t bit) const {
     Member m;
     m.type = file_->type_of(die);
-    const auto bits = number(die, DW_AT_bit_size);
-    const auto offset = number(die, DW_AT_data_member_location);
+    const auto bits = number(die, DW_AT_bit_size).value_or(0);
+    const auto offset = member_offset(die);
+    if (!offset || bits > 64) return {};
     auto at = std::uint64_t{bit};
     if (auto whole = number(die, DW_AT_data_bit_offset)) {
+      if (*whole > kMostOffset * 8) return {};
       at += *whole;
     } else {
-      at += offset.value_or(0) * 8;
+      at += std::uint64_t{*offset} * 8;
       // Up to DWARF 3 counted from the highest bit of what holds it.
       if (auto from_top = number(die, DW_AT_bit_offset); from_top && bits) {
-        const auto holds = number(die, DW_AT_byte_size).value_or(m.type->bytes) * 8;
-        if (*from_top + *bits <= holds) at += holds - *from_top - *bits;
+        const auto holds = number(die, DW_AT_byte_size).value_or(m.type->bytes);
+        if (holds > 16 || *from_top > 128 || *from_top + bits > holds * 8) return {};
+        at += holds * 8 - *from_top - bits;
       }
     }
-    if (at > (1U << 30) || bits.value_or(0) > 64) return {};
+    if (at > kMostOffset * 8) return {};
     m.bit = static_cast<std::uint32_t>(at);
-    m.bits = static_cast<std::uint32_t>(bits.value_or(0));
+    m.bits = static_cast<std::uint32_t>(bits);
     return m;
   }
 
@@ -270,6 +407,7 @@ TypePtr File::type_of(Dwarf_Die& die, int depth) const {
 
 TypePtr File::of(Dwarf_Die die, int depth) const {
   if (depth > kDeepest) return nothing();
+  die = type_itself(die);
   const auto name = std::string(name_of(die));
   const auto size = libdw().dwarf_bytesize(&die);
   switch (libdw().dwarf_tag(&die)) {
@@ -336,10 +474,21 @@ TypePtr File::of(Dwarf_Die die, int depth) const {
   }
 }
 
+bool File::is_time_left() const {
+  constexpr std::size_t kBetween = 256;  // steps that go by before the clock is asked
+  if (steps_++ % kBetween == 0) used_ns_ = thread_time_ns() - started_ns_;
+  return used_ns_ < kMostSeconds * 1'000'000'000;
+}
+
 template <class Visit>
 bool File::each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& visit) const {
   return children(parent, [&](Dwarf_Die& die) {
-    if (left-- == 0 || visit(die)) return true;
+    if (left == 0 || !is_time_left()) {
+      left = 0;
+      return true;
+    }
+    left--;
+    if (visit(die)) return true;
     const int tag = libdw().dwarf_tag(&die);
     return depth < kDeepest && (tag == DW_TAG_namespace || is_record(tag)) &&
            each_below(die, depth + 1, left, visit);
@@ -348,18 +497,38 @@ bool File::each_below(Dwarf_Die& parent, int depth, std::size_t& left, Visit& vi
 
 template <class Visit>
 void File::each(Visit visit) const {
-  std::size_t left = kMostEntries, header = 0;
-  Dwarf_Off at = 0, next = 0;
-  while (left && libdw().dwarf_nextcu(dwarf_, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    Dwarf_Die unit;
-    if (libdw().dwarf_offdie(dwarf_, at + header, &unit) && each_below(unit, 0, left, visit))
-      return;
-    at = next;
+  std::size_t left = kMostEntries;
+  each_unit([&](Dwarf_Die& unit) { return each_below(unit, 0, left, visit) || left == 0; });
+}
+
+template <class Visit>
+void File::each_unit(Visit visit) const {
+  const Search search(*this);
+  for (bool types : {false, true}) {
+    Dwarf_Off at = 0, next = 0, type = 0;
+    std::size_t header = 0;
+    std::uint64_t signature = 0;
+    while (is_time_left() &&
+           libdw().dwarf_next_unit(dwarf_, at, &next, &header, nullptr, nullptr, nullptr, nullptr,
+                                   types ? &signature : nullptr, types ? &type : nullptr) == 0) {
+      Dwarf_Die unit;
+      auto* known = types ? libdw().dwarf_offdie_types(dwarf_, at + header, &unit)
+                          : libdw().dwarf_offdie(dwarf_, at + header, &unit);
+      if (known && visit(unit)) return;
+      at = next;
+    }
   }
 }
 
-/// "struct request", "enum state", or the name of a typedef or of a C++ class.
 std::optional<Dwarf_Die> File::find_type(std::string_view name) const {
+  if (auto known = found_.find(name); known != found_.end()) return known->second;
+  auto found = search_type(name);
+  if (found_.size() < kMostNames) found_.emplace(name, found);
+  return found;
+}
+
+/// "struct request", "enum state", or the name of a typedef or of a C++ class.
+std::optional<Dwarf_Die> File::search_type(std::string_view name) const {
   auto word = name.substr(name.rfind(' ') + 1);
   const auto kind = word.size() < name.size() ? name.substr(0, name.find(' ')) : "";
   std::optional<Dwarf_Die> found;
@@ -379,6 +548,7 @@ std::optional<Dwarf_Die> File::find_type(std::string_view name) const {
 
 std::optional<Dwarf_Die> File::definition(Dwarf_Die die) const {
   for (int i = 0; i < kDeepest; i++) {
+    die = type_itself(die);
     const int tag = libdw().dwarf_tag(&die);
     if (is_record(tag)) {
       if (!flag(die, DW_AT_declaration)) return die;
@@ -423,55 +593,165 @@ std::vector<std::string> File::records() const {
   return all;
 }
 
+/// Does the code of a function start at this address?
+bool starts_at(Dwarf_Die& die, std::uint64_t address) {
+  Dwarf_Addr start = 0, base = 0, end = 0;
+  if (libdw().dwarf_entrypc(&die, &start) == 0) return start == address;
+  // In several parts: what is unlikely to run may lie elsewhere, behind the first part.
+  return libdw().dwarf_hasattr(&die, DW_AT_ranges) &&
+         libdw().dwarf_ranges(&die, 0, &base, &start, &end) > 0 && start == address;
+}
+
 std::optional<Dwarf_Die> File::function_at(std::uint64_t address) const {
   std::optional<Dwarf_Die> found;
   auto visit = [&](Dwarf_Die& die) {
-    Dwarf_Addr start = 0;
-    if (libdw().dwarf_tag(&die) != DW_TAG_subprogram || libdw().dwarf_entrypc(&die, &start) != 0 ||
-        start != address)
-      return false;
+    if (libdw().dwarf_tag(&die) != DW_TAG_subprogram || !starts_at(die, address)) return false;
     found = die;
     return true;
   };
-  std::size_t left = kMostEntries, header = 0;
+  std::size_t left = kMostEntries;
   Dwarf_Die unit;
-  if (libdw().dwarf_addrdie(dwarf_, address, &unit)) {
-    each_below(unit, 0, left, visit);
+  if (const Search search(*this);
+      libdw().dwarf_addrdie(dwarf_, address, &unit) && each_below(unit, 0, left, visit) && found)
     return found;
-  }
   // Clang writes no table of addresses.
-  Dwarf_Off at = 0, next = 0;
-  while (!found && left &&
-         libdw().dwarf_nextcu(dwarf_, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    if (libdw().dwarf_offdie(dwarf_, at + header, &unit) && libdw().dwarf_haspc(&unit, address) > 0)
-      each_below(unit, 0, left, visit);
-    at = next;
-  }
+  each_unit([&](Dwarf_Die& one) {
+    return libdw().dwarf_haspc(&one, address) > 0 && each_below(one, 0, left, visit);
+  });
   return found;
 }
 
-bool has_functions(Dwarf* dwarf) {
-  Dwarf_Off next = 0;
-  std::size_t header = 0;
-  return libdw().dwarf_nextcu(dwarf, 0, &next, &header, nullptr, nullptr, nullptr) == 0;
+bool File::is_split(std::uint64_t address) const {
+  bool split = false;
+  each_unit([&](Dwarf_Die& unit) {
+    split = (libdw().dwarf_hasattr(&unit, DW_AT_dwo_name) ||
+             libdw().dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) &&
+            libdw().dwarf_haspc(&unit, address) > 0;
+    return split;
+  });
+  return split;
 }
 
-std::shared_ptr<const File> open_file(Fd fd) {
-  auto* dwarf = fd ? libdw().dwarf_begin(fd.get(), DWARF_C_READ) : nullptr;
-  if (!dwarf) return nullptr;
-  auto file = std::make_shared<const File>(std::move(fd), dwarf);
-  return has_functions(dwarf) ? file : nullptr;
+/// Bytes of the table of abbreviations at the front; none: one has too many attributes.
+std::optional<std::uint64_t> table_size(std::string_view section, std::uint64_t most) {
+  Bytes bytes(section.substr(0, most));
+  const auto all = bytes.left();
+  while (bytes.leb() != 0) {
+    bytes.leb();
+    bytes.number<std::uint8_t>();
+    for (std::size_t n = 0; !bytes.empty(); n++) {
+      const auto name = bytes.leb(), form = bytes.leb();
+      if (form == DW_FORM_implicit_const) bytes.leb();
+      if (!name && !form) break;
+      if (n >= kMostAttributes) return {};
+    }
+  }
+  return all - bytes.left();
 }
 
-/// Of the file itself, or of the separate file with the same build id.
-std::shared_ptr<const File> open_debug_information(int fd, const std::string& debug_root) {
-  if (auto own = open_file(Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)))) return own;
+/// Does it have units, and no more than libdw can keep?
+Result<void> bounded(const Opened& file) {
+  const auto abbreviations = file.sections.section(".debug_abbrev");
+  const Error beyond{"the file's debug information has more than any compiler writes"};
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  std::size_t units = 0;
+  std::uint64_t bytes = 0;
+  for (bool types : {false, true}) {
+    Dwarf_Off at = 0, next = 0, table = 0, type = 0;
+    std::size_t header = 0;
+    std::uint64_t signature = 0;
+    while (libdw().dwarf_next_unit(file.dwarf.get(), at, &next, &header, nullptr, &table, nullptr,
+                                   nullptr, types ? &signature : nullptr,
+                                   types ? &type : nullptr) == 0) {
+      if (++units > kMostUnits || next <= at) return beyond;
+      at = next;
+      if (table >= abbreviations.size()) continue;
+      auto known = sizes.find(table);
+      if (known == sizes.end()) {
+        const auto size = table_size(abbreviations.substr(table), kMostAbbreviations);
+        if (!size) return beyond;
+        known = sizes.emplace(table, *size).first;
+      }
+      if ((bytes += known->second) > kMostAbbreviations) return beyond;
+    }
+  }
+  if (!units) return Error{"the file has no debug information"};
+  return {};
+}
+
+Result<Opened> open_sections(int fd) {
+  auto sections = DebugSections::read(fd);
+  if (!sections) return sections.error();
+  Opened file{std::move(*sections)};
+  file.dwarf.reset(libdw().dwarf_begin_elf(file.sections.elf(), DWARF_C_READ, nullptr));
+  if (!file.dwarf) return Error{"the file has no debug information"};
+  if (auto r = bounded(file); !r) return r.error();
+  return file;
+}
+
+std::string build_id_path(const std::string& debug_root, const std::string& id) {
+  if (id.size() < 4) return {};
+  return fmt::format("{}/.build-id/{}/{}.debug", debug_root, id.substr(0, 2), id.substr(2));
+}
+
+Fd open_debug_file(const std::string& path) {
+  return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
+}
+
+/// What several files have in common (dwz) may be in another one.
+Result<std::optional<Opened>> open_alternate(const DebugSections& sections,
+                                             const std::string& directory,
+                                             const std::string& debug_root) {
+  auto name = sections.alternate();
+  if (name.empty()) return std::optional<Opened>();
+  const auto& id = sections.alternate_id();
+  if (!name.starts_with('/')) name = directory + "/" + name;
+  for (auto& path : {build_id_path(debug_root, id), name}) {
+    const auto file = path.empty() ? Fd() : open_debug_file(path);
+    if (!file || id.empty() || symbols::build_id(file.get()) != id) continue;
+    auto opened = open_sections(file.get());
+    if (opened && opened->sections.alternate().empty())
+      return std::optional<Opened>(std::move(*opened));
+  }
+  return Error{fmt::format("the file's debug information needs {}, which is not here", name)};
+}
+
+std::string directory_of(int fd) {
+  char path[PATH_MAX];
+  const auto length = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), path, sizeof path);
+  const std::string_view whole(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return std::string(whole.substr(0, whole.rfind('/') == whole.npos ? 0 : whole.rfind('/')));
+}
+
+Result<std::shared_ptr<const File>> open_file(int fd, const std::string& debug_root) {
+  auto own = open_sections(fd);
+  if (!own) return own.error();
+  auto alternate = open_alternate(own->sections, directory_of(fd), debug_root);
+  if (!alternate) return alternate.error();
+  return std::make_shared<const File>(std::move(*own), std::move(*alternate));
+}
+
+/// Of the file itself, or of the separate file that has its build id or that it names.
+Result<std::shared_ptr<const File>> open_debug_information(int fd, const std::string& debug_root) {
+  auto own = open_file(fd, debug_root);
+  if (own) return own;
   const auto id = symbols::build_id(fd);
-  if (id.size() < 4) return nullptr;
-  auto path = fmt::format("{}/.build-id/{}/{}.debug", debug_root, id.substr(0, 2), id.substr(2));
-  Fd separate = symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
-  if (!separate || symbols::build_id(separate.get()) != id) return nullptr;
-  return open_file(std::move(separate));
+  const auto link = debug_link(fd);
+  std::vector<std::string> paths{build_id_path(debug_root, id)};
+  if (const auto directory = directory_of(fd); !link.name.empty() && directory.starts_with('/'))
+    for (auto& place : {debug_root + directory, directory + "/.debug", directory})
+      paths.push_back(place + "/" + link.name);
+  for (auto& path : paths) {
+    const auto file = path.empty() ? Fd() : open_debug_file(path);
+    if (!file || symbols::identity_of(file.get()) == symbols::identity_of(fd)) continue;
+    if (!(id.empty() ? has_checksum(file.get(), link.checksum)
+                     : symbols::build_id(file.get()) == id))
+      continue;
+    auto separate = open_file(file.get(), debug_root);
+    if (separate) return separate;
+    own = separate.error();
+  }
+  return own;
 }
 
 /// How many integer registers come before the first parameter: one for the place of a large result.
@@ -489,6 +769,232 @@ std::size_t registers_of_result(const File& file, Dwarf_Die& function) {
 #endif
 }
 
+/// How a value of a type is passed.
+enum class Passed {
+  integer,   ///< in one register, or on the stack once there is none left
+  floating,  ///< not in such a register
+  unknown,   ///< in any number of them
+};
+
+Passed passed(Dwarf_Die die) {
+  for (int i = 0; i < kDeepest; i++) {
+    die = type_itself(die);
+    switch (libdw().dwarf_tag(&die)) {
+      case DW_TAG_base_type: {
+        const auto encoding = number(die, DW_AT_encoding).value_or(0);
+        if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
+            encoding == DW_ATE_decimal_float)
+          return Passed::floating;
+        return libdw().dwarf_bytesize(&die) <= 8 ? Passed::integer : Passed::unknown;
+      }
+      case DW_TAG_array_type:  // a vector
+        return Passed::floating;
+      case DW_TAG_pointer_type:
+      case DW_TAG_reference_type:
+      case DW_TAG_rvalue_reference_type:
+      case DW_TAG_enumeration_type:
+      case DW_TAG_unspecified_type:  // nullptr_t
+        return Passed::integer;
+      case DW_TAG_typedef:
+      case DW_TAG_const_type:
+      case DW_TAG_volatile_type:
+      case DW_TAG_restrict_type:
+      case DW_TAG_atomic_type:
+        break;
+      default:
+        return Passed::unknown;
+    }
+    auto next = reference(die, DW_AT_type);
+    if (!next) return Passed::unknown;
+    die = *next;
+  }
+  return Passed::unknown;
+}
+
+/// Where a parameter is as its function is entered.
+struct AtEntry {
+  enum Place {
+    nowhere,      ///< the compiler has left it out
+    constant,     ///< it always has one value
+    in_register,  ///< known in optimised code
+    memory,       ///< as declared: the function's first instructions put it there
+    stack,
+  } place = nowhere;
+  std::uint64_t number = 0;  ///< of the register
+};
+
+AtEntry at_entry_by(std::string_view expression, bool frame_is_cfa) {
+  Bytes bytes(expression);
+  const auto operation = bytes.number<std::uint8_t>();
+  if (operation >= DW_OP_reg0 && operation <= DW_OP_reg31 && bytes.empty())
+    return {AtEntry::in_register, static_cast<std::uint64_t>(operation - DW_OP_reg0)};
+  if (operation == DW_OP_regx) return {AtEntry::in_register, bytes.leb()};
+  if (expression.empty() || expression.back() == static_cast<char>(DW_OP_stack_value)) return {};
+  if (operation == DW_OP_fbreg) {
+    std::int64_t offset = 0;
+    unsigned shift = 0;
+    for (std::uint8_t byte = 0x80; byte & 0x80 && shift < 63; shift += 7) {
+      byte = bytes.number<std::uint8_t>();
+      offset |= std::int64_t{byte & 0x7f} << shift;
+      if (!(byte & 0x80) && byte & 0x40) offset = -1;  // below the frame
+    }
+    return {frame_is_cfa && offset >= 0 ? AtEntry::stack : AtEntry::memory};
+  }
+  if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31) return {AtEntry::memory};
+  return {};
+}
+
+/// The expression, of the list of them that an attribute names, that counts at this address.
+std::string_view listed(const File& file, Dwarf_Die& die, Dwarf_Attribute& attribute,
+                        std::uint64_t address) {
+  Dwarf_Half version = 0;
+  std::uint8_t offset_size = 4;
+  Dwarf_Die unit;
+  if (!die.cu || libdw().dwarf_cu_info(die.cu, &version, nullptr, &unit, nullptr, nullptr, nullptr,
+                                       &offset_size) != 0)
+    return {};
+  Dwarf_Addr base = 0;
+  if (libdw().dwarf_lowpc(&unit, &base) != 0) base = 0;
+  const auto section = file.section(version < 5 ? ".debug_loc" : ".debug_loclists");
+  Dwarf_Word offset = 0;
+  if (libdw().dwarf_whatform(&attribute) == DW_FORM_loclistx) {
+    // Zeros follow the section that this is in.
+    const auto index = Bytes({reinterpret_cast<const char*>(attribute.valp), 10}).leb();
+    const auto lists = number(unit, DW_AT_loclists_base).value_or(offset_size == 8 ? 20 : 12);
+    if (lists > section.size() || index >= (section.size() - lists) / offset_size) return {};
+    Bytes at(section.substr(lists + index * offset_size));
+    offset = lists + (offset_size == 8 ? at.number<std::uint64_t>() : at.number<std::uint32_t>());
+  } else if (libdw().dwarf_formudata(&attribute, &offset) != 0) {
+    return {};
+  }
+  if (offset >= section.size()) return {};
+  Bytes bytes(section.substr(offset));
+  if (version < 5) {
+    while (!bytes.empty()) {
+      const auto start = bytes.number<std::uint64_t>(), end = bytes.number<std::uint64_t>();
+      if (!start && !end) break;
+      if (start == UINT64_MAX) {
+        base = end;
+        continue;
+      }
+      const auto expression = bytes.take(bytes.number<std::uint16_t>());
+      if (address >= base + start && address < base + end) return expression;
+    }
+    return {};
+  }
+  const auto addresses = file.section(".debug_addr");
+  const auto first = number(unit, DW_AT_addr_base).value_or(8);
+  auto indexed = [&](std::uint64_t index) -> std::uint64_t {
+    if (first > addresses.size() || index >= (addresses.size() - first) / 8) return 0;
+    return Bytes(addresses.substr(first + index * 8)).number<std::uint64_t>();
+  };
+  while (!bytes.empty()) {
+    std::uint64_t start = 0, end = UINT64_MAX;
+    switch (bytes.number<std::uint8_t>()) {
+      case DW_LLE_base_addressx:
+        base = indexed(bytes.leb());
+        continue;
+      case DW_LLE_base_address:
+        base = bytes.number<std::uint64_t>();
+        continue;
+      case DW_LLE_GNU_view_pair:
+        bytes.leb();
+        bytes.leb();
+        continue;
+      case DW_LLE_startx_endx:
+        start = indexed(bytes.leb());
+        end = indexed(bytes.leb());
+        break;
+      case DW_LLE_startx_length:
+        start = indexed(bytes.leb());
+        end = start + bytes.leb();
+        break;
+      case DW_LLE_offset_pair:
+        start = base + bytes.leb();
+        end = base + bytes.leb();
+        break;
+      case DW_LLE_default_location:
+        break;
+      case DW_LLE_start_end:
+        start = bytes.number<std::uint64_t>();
+        end = bytes.number<std::uint64_t>();
+        break;
+      case DW_LLE_start_length:
+        start = bytes.number<std::uint64_t>();
+        end = start + bytes.leb();
+        break;
+      default:
+        return {};
+    }
+    const auto expression = bytes.take(bytes.leb());
+    if (address >= start && address < end) return expression;
+  }
+  return {};
+}
+
+AtEntry at_entry(const File& file, Dwarf_Die& function, Dwarf_Die& die, std::uint64_t address) {
+  Dwarf_Attribute attribute;
+  if (!libdw().dwarf_attr(&die, DW_AT_location, &attribute))
+    return {libdw().dwarf_hasattr(&die, DW_AT_const_value) ? AtEntry::constant : AtEntry::nowhere};
+  auto expression = block(attribute);
+  if (expression.empty()) expression = listed(file, die, attribute, address);
+  Dwarf_Attribute frame;
+  const bool is_cfa = libdw().dwarf_attr_integrate(&function, DW_AT_frame_base, &frame) &&
+                      block(frame) == std::string_view("\x9c");  // DW_OP_call_frame_cfa
+  return at_entry_by(expression, is_cfa);
+}
+
+struct Declared {
+  std::string name;
+  TypePtr type;
+  Passed passed;
+  AtEntry at;
+};
+
+/// Optimised code says which register each parameter is in: the compiler may have left some out,
+/// and changed their order. Other code keeps to the calling convention.
+void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t next) {
+  const bool optimised =
+      std::ranges::any_of(declared, [](auto& p) { return p.at.place == AtEntry::in_register; });
+  bool lost = false;
+  f.parameters.resize(next);
+  auto put = [&](const Declared& p, std::size_t at) {
+    if (f.parameters.size() <= at) f.parameters.resize(at + 1);
+    f.parameters[at] = {p.name, p.type};
+    if (p.type->kind == Type::nothing) f.parameters[at].type = integer_type(8, false);
+  };
+  for (auto& p : declared) {
+    std::string why;
+    const auto known = std::ranges::find(kRegisters, p.at.number);
+    if (p.type->kind == Type::record) {
+      why = "it is a struct that is passed by value";
+    } else if (p.passed != Passed::integer) {
+      why = "it is no integer and no pointer";
+    } else if (p.at.place == AtEntry::constant) {
+      why = "the compiler has put a constant in its place";
+    } else if (p.at.place == AtEntry::nowhere) {
+      why = "the compiler has left it out";
+    } else if (p.at.place == AtEntry::in_register) {
+      if (known == kRegisters.end())
+        why = "it is in no register that C passes parameters in";
+      else
+        put(p, static_cast<std::size_t>(known - kRegisters.begin()));
+    } else if (p.at.place == AtEntry::stack || optimised || (!lost && next >= kInRegisters)) {
+      why = "it is passed on the stack";
+    } else if (lost) {
+      why = "a parameter before it takes several registers, or none: its register is not known";
+    } else {
+      put(p, next++);
+    }
+    lost = lost || p.passed == Passed::unknown;
+    if (!why.empty() && !p.name.empty()) f.elsewhere[p.name] = why;
+  }
+  for (auto& p : f.parameters) {
+    if (!p.type) p.type = integer_type(8, false);
+    f.elsewhere.erase(p.name);  // damaged information may have a name twice
+  }
+}
+
 }  // namespace
 
 Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::string& debug_root) {
@@ -496,9 +1002,15 @@ Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::stri
     return Error{"no debug information is read, as libdw is not installed (package libdw1)"};
   auto elf = symbols::ElfSymbols::read(fd);
   auto address = elf ? elf->address_of_offset(offset) : std::nullopt;
-  auto file = open_debug_information(fd, debug_root);
-  if (!file || !address) return Error{"the file has no debug information"};
+  if (!address) return Error{"the file has no debug information"};
+  auto opened = open_debug_information(fd, debug_root);
+  if (!opened) return opened.error();
+  auto& file = *opened;
   auto function = file->function_at(*address);
+  if (!function && file->is_split(*address))
+    return Error{
+        "the function's debug information is in a .dwo file, which is not read "
+        "(-gsplit-dwarf)"};
   if (!function) return Error{"the file's debug information does not have this function"};
   if (number(*function, DW_AT_calling_convention) == DW_CC_nocall)
     return Error{"the compiler has changed the parameters of this function"};
@@ -506,28 +1018,16 @@ Result<UserFunction> user_function(int fd, std::uint64_t offset, const std::stri
   UserFunction f;
   f.types = file;
   f.result = file->type_of(*function);
-  f.parameters.resize(registers_of_result(*file, *function));
-  bool lost = false;
+  std::vector<Declared> declared;
   children(*function, [&](Dwarf_Die& die) {
     if (libdw().dwarf_tag(&die) != DW_TAG_formal_parameter) return false;
-    auto name = std::string(name_of(die));
-    auto type = file->type_of(die);
-    if (lost) {
-      f.elsewhere[name] = "a parameter before it is a struct: its register is not known";
-    } else if (type->kind == Type::record) {
-      f.elsewhere[name] = "it is a struct that is passed by value";
-      lost = true;
-    } else if (type->kind == Type::nothing) {
-      f.elsewhere[name] = "it is no integer and no pointer";
-    } else if (f.parameters.size() >= kInRegisters) {
-      f.elsewhere[name] = "it is passed on the stack";
-    } else {
-      f.parameters.push_back({name, type});
-    }
-    return false;
+    auto type = reference(die, DW_AT_type);
+    declared.push_back({std::string(name_of(die)), file->type_of(die),
+                        type ? passed(*type) : Passed::unknown,
+                        at_entry(*file, *function, die, *address)});
+    return declared.size() >= kMostParameters;
   });
-  for (auto& p : f.parameters)
-    if (!p.type) p.type = integer_type(8, false);
+  place(f, declared, registers_of_result(*file, *function));
   return f;
 }
 

@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 				   .weight = 1.5};
 
 		handle_request(&first, 0.5, n, 't');
-		by_value(n, (struct point){n, n}, n);
+		by_value(n, (struct point){n, n}, n + 50);
 		sink += (uint64_t)large_result(n).values[0];
 		sink += (uint64_t)next_of(&first)->number;
 	}

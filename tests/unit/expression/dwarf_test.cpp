@@ -1,0 +1,669 @@
+// What debug information says of functions and types, against the compiled program itself: it
+// prints offsetof and sizeof, and its registers are looked at where a function begins.
+#include "expression/dwarf.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "../symbols/test_files.hpp"
+#include "symbols/elf_symbols.hpp"
+
+namespace coretap::expression {
+namespace {
+
+using symbols::test::open_file;
+using symbols::test::run;
+using symbols::test::ScratchDirectory;
+
+constexpr const char* kNoDebugRoot = "/nonexistent";
+
+/// With "facts" it prints members: name, first bit, bits of a bit field, bytes. Else it calls.
+constexpr std::string_view kC = R"(
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __clang__
+#define EXACT __attribute__((noinline, optnone))
+#define LOCAL __attribute__((noinline)) static
+#else
+#define EXACT __attribute__((noipa))
+#define LOCAL __attribute__((noinline)) static
+#endif
+enum state { IDLE = 1, BUSY = 7, BELOW = -3 };
+typedef unsigned long word;
+typedef word word2;
+typedef const volatile word2 chain;
+struct request;
+typedef int (*callback)(struct request *, int);
+struct point { int x, y; };
+typedef struct { short lone; char pad; } nameless;
+struct request {
+  const char *path;
+  struct point at;
+  unsigned flags : 3, kind : 5;
+  int level : 4;
+  unsigned long long far : 40;
+  _Bool on : 1;
+  enum state state;
+  struct request *next;
+  union {
+    long number;
+    char text[16];
+    struct { char in; struct { short innermost; }; };
+  };
+  short sizes[2][3];
+  double weight;
+  signed char small;
+  callback call;
+  int (*plain)(int);
+  nameless named;
+  chain value;
+  struct point *points[4];
+  struct hidden *hidden;
+  __int128 big;
+  char tail[];
+};
+typedef struct request request_t;
+struct large { long values[4]; };
+volatile long sink;
+extern int cold_path(int, const char *);
+
+EXACT long plain(request_t *r, double ratio, const int count, char letter) {
+  return r->state + (long)ratio + count + letter;
+}
+EXACT int by_value(int before, struct point p, int after) { return before + p.x + after; }
+EXACT struct large large_result(int seed) { struct large l = {{seed}}; return l; }
+EXACT int many(int a, long b, short c, unsigned char d, word e, int f, int seventh, int eighth) {
+  return a + b + c + d + e + f + seventh + eighth;
+}
+EXACT long wide(__int128 huge, int behind) { return (long)huge + behind; }
+EXACT int floats(float f, int one, long double l, int two, double d, int three) {
+  return f + one + l + two + d + three;
+}
+EXACT enum state result_of_enum(_Bool yes, callback call) { return yes && call ? BUSY : IDLE; }
+EXACT void nothing(void) { sink++; }
+LOCAL int changed(struct point *q, int unused, int factor) { return q->x * factor + rand(); }
+LOCAL int dropped(int unused, int used) { return used * 3 + rand(); }
+__attribute__((noinline)) int in_parts(int number, const char *text) {
+  if (__builtin_expect(number == 77, 0)) { puts(text); puts(text); abort(); }
+  return number + (int)strlen(text);
+}
+static int called(struct request *r, int n) { return r != 0 && n; }
+
+#define PLACE(m) printf(#m " %zu 0 %zu\n", 8 * offsetof(struct request, m), sizeof ((struct request *)0)->m)
+#define FIELD(m) do { \
+    static struct request r; \
+    unsigned char *bytes = (unsigned char *)&r; \
+    int first = -1, bits = 0; \
+    memset(&r, 0, sizeof r); \
+    r.m = -1; \
+    for (int i = 0; i < 8 * (int)sizeof r; i++) \
+      if (bytes[i / 8] >> i % 8 & 1) { if (first < 0) first = i; bits++; } \
+    printf(#m " %d %d 0\n", first, bits); \
+  } while (0)
+
+int main(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "facts")) {
+    PLACE(path); PLACE(at); FIELD(flags); FIELD(kind); FIELD(level); FIELD(far); FIELD(on);
+    PLACE(state); PLACE(next); PLACE(number); PLACE(text); PLACE(in); PLACE(innermost);
+    PLACE(sizes); PLACE(small); PLACE(call); PLACE(plain); PLACE(named); PLACE(value);
+    PLACE(points); PLACE(hidden);
+    printf("tail %zu 0 0\n", 8 * offsetof(struct request, tail));
+    printf("= %zu\n", sizeof(struct request));
+    return 0;
+  }
+  struct request r = {.state = BUSY};
+  struct point p = {argc, 2};
+  volatile int k = 4711, part = 1018;
+  sink += plain(&r, 0.5, 1001, 't') + by_value(1002, p, 1003) + large_result(1004).values[0];
+  sink += many(1005, 1006, 1007, 108, 1009, 1010, 1011, 1012) + wide(1013, 1014);
+  sink += floats(1, 1015, 2, 1016, 3, 1017) + result_of_enum(1, called);
+  nothing();
+  sink += changed(&p, 7, k) + dropped(3, k) + in_parts(part, argv[0]);
+  return 0;
+}
+)";
+
+struct Variant {
+  const char *compiler, *flags;
+};
+void PrintTo(const Variant& v, std::ostream* out) { *out << v.compiler << " " << v.flags; }
+
+bool has(const std::string& command) { return run("command -v " + command); }
+
+std::string output_of(const std::string& command) {
+  std::string all;
+  auto* pipe = ::popen(command.c_str(), "r");
+  char part[4096];
+  for (std::size_t n; pipe && (n = ::fread(part, 1, sizeof part, pipe)) > 0;) all.append(part, n);
+  if (pipe) ::pclose(pipe);
+  return all;
+}
+
+/// A program in a directory of its own.
+struct Program {
+  ScratchDirectory directory;
+  std::string path = directory.path() + "/program";
+
+  bool build(std::string_view source, const std::string& compiler, const std::string& flags) {
+    const bool cxx = compiler.find("++") != compiler.npos;
+    auto file = directory.write(cxx ? "program.cc" : "program.c", std::string(source));
+    // Not moved when it is loaded: an address in the file is one in the process.
+    return run(fmt::format("cd {} && {} -w -no-pie {} {} -o {}", directory.path(), compiler, flags,
+                           file, path));
+  }
+  struct Symbol {
+    std::uint64_t address = 0, offset = 0;
+  };
+  /// The function of this name, or the compiler's own copy of it (NAME.constprop.0).
+  Symbol symbol(const std::string& name) const {
+    const auto fd = open_file(path);
+    const auto all = symbols::find_functions(
+        fd.get(),
+        [&](const char* known) {
+          const std::string_view word(known);
+          return word == name || (word.starts_with(name + ".") && !word.ends_with(".cold"));
+        },
+        8);
+    if (all.functions.empty()) return {};
+    const auto offset = all.functions.front().offset;
+    const auto elf = symbols::ElfSymbols::read(fd.get());
+    return {elf->address_of_offset(offset).value_or(0), offset};
+  }
+  Result<UserFunction> ask(const std::string& name,
+                           const std::string& debug_root = kNoDebugRoot) const {
+    const auto fd = open_file(path);
+    return user_function(fd.get(), symbol(name).offset, debug_root);
+  }
+};
+
+/// The first six integer registers of a program's process as it comes to these addresses.
+std::map<std::uint64_t, std::vector<std::uint64_t>> registers_at(
+    const std::string& path, const std::vector<std::uint64_t>& addresses) {
+  std::map<std::uint64_t, std::vector<std::uint64_t>> seen;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_RDWR);
+    ::dup2(null, 1);
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::execl(path.c_str(), path.c_str(), nullptr);
+    ::_exit(127);
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return seen;
+#if defined(__x86_64__)
+  constexpr long kTrapMask = 0xff, kTrap = 0xcc;
+  constexpr std::uint64_t kBack = 1;
+#else
+  constexpr long kTrapMask = 0xffffffff, kTrap = 0xd4200000;
+  constexpr std::uint64_t kBack = 0;
+#endif
+  std::map<std::uint64_t, long> before;
+  auto patch = [&](std::uint64_t address, long to) {
+    const long now = ::ptrace(PTRACE_PEEKTEXT, child, address, nullptr);
+    ::ptrace(PTRACE_POKETEXT, child, address, (now & ~kTrapMask) | (to & kTrapMask));
+    return now;
+  };
+  for (auto address : addresses)
+    if (address && !before.contains(address)) before[address] = patch(address, kTrap);
+  while (::ptrace(PTRACE_CONT, child, nullptr, nullptr) == 0 &&
+         ::waitpid(child, &status, 0) == child && WIFSTOPPED(status) &&
+         WSTOPSIG(status) == SIGTRAP) {
+    user_regs_struct regs{};
+    iovec part{&regs, sizeof regs};
+    ::ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &part);
+#if defined(__x86_64__)
+    auto& at = regs.rip;
+    std::vector<std::uint64_t> values{regs.rdi, regs.rsi, regs.rdx, regs.rcx, regs.r8, regs.r9};
+#else
+    auto& at = regs.pc;
+    std::vector<std::uint64_t> values(regs.regs, regs.regs + 6);
+#endif
+    at -= kBack;
+    if (!before.contains(at)) break;
+    seen[at] = values;
+    patch(at, before[at]);
+    ::ptrace(PTRACE_SETREGSET, child, NT_PRSTATUS, &part);
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  return seen;
+}
+
+std::optional<std::size_t> position(const UserFunction& f, const std::string& name) {
+  for (std::size_t i = 0; i < f.parameters.size(); i++)
+    if (f.parameters[i].name == name) return i;
+  return {};
+}
+
+/// Compares a record with lines of "NAME BIT BITS BYTES" and "= BYTES".
+void expect_facts(const Type& record, const std::string& facts) {
+  ASSERT_EQ(record.kind, Type::record);
+  std::istringstream lines(facts);
+  std::size_t members = 0;
+  for (std::string name; lines >> name;) {
+    SCOPED_TRACE(name);
+    std::uint32_t bit = 0, bits = 0, bytes = 0;
+    if (name == "=") {
+      lines >> bytes;
+      EXPECT_EQ(record.bytes, bytes);
+      continue;
+    }
+    lines >> bit >> bits >> bytes;
+    auto member = record.members->find(name);
+    ASSERT_TRUE(member);
+    members++;
+    EXPECT_EQ(member->bit, bit);
+    EXPECT_EQ(member->bits, bits);
+    if (!bits) {
+      EXPECT_EQ(member->type->bytes, bytes);
+    }
+    const auto names = record.members->names();
+    EXPECT_TRUE(std::ranges::find(names, name) != names.end());
+  }
+  EXPECT_GT(members, 3U) << facts;
+}
+
+class Dwarf : public testing::TestWithParam<Variant> {
+ protected:
+  void SetUp() override {
+#ifdef CORETAP_STATIC
+    GTEST_SKIP() << "the static executable reads no debug information";
+#endif
+    if (!has(GetParam().compiler)) GTEST_SKIP() << "there is no " << GetParam().compiler;
+  }
+  void build(std::string_view source) {
+    if (!program.build(source, GetParam().compiler, GetParam().flags))
+      GTEST_SKIP() << "this compiler does not know " << GetParam().flags;
+  }
+  bool is(const char* part) const {
+    return std::string_view(GetParam().flags).find(part) != std::string_view::npos;
+  }
+  Program program;
+};
+class DwarfOfC : public Dwarf {};
+class DwarfOfCxx : public Dwarf {};
+
+TEST_P(DwarfOfC, MembersAreWhereTheProgramHasThem) {
+  build(kC);
+  if (IsSkipped()) return;
+  auto f = program.ask("plain");
+  ASSERT_TRUE(f) << f.error().what;
+  ASSERT_FALSE(f->parameters.empty());
+  auto& r = *f->parameters[0].type;
+  ASSERT_EQ(r.kind, Type::pointer);
+  EXPECT_TRUE(r.user);
+  expect_facts(*r.to, output_of(program.path + " facts"));
+}
+
+TEST_P(DwarfOfC, TypesAreThoseOfTheSource) {
+  build(kC);
+  if (IsSkipped()) return;
+  auto f = program.ask("plain");
+  ASSERT_TRUE(f) << f.error().what;
+  auto record = f->types->named("struct request");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->name, "struct request");
+  auto of = [&](const char* name) { return record->members->find(name)->type; };
+  EXPECT_TRUE(of("path")->is_text());
+  EXPECT_TRUE(of("text")->is_text());
+  EXPECT_EQ(of("text")->count, 16U);
+  EXPECT_EQ(of("tail")->kind, Type::array);
+  EXPECT_EQ(of("tail")->count, 0U);
+  EXPECT_EQ(of("sizes")->count, 2U);
+  EXPECT_EQ(of("sizes")->to->count, 3U);
+  EXPECT_EQ(of("sizes")->to->to->bytes, 2U);
+  EXPECT_EQ(of("state")->name, "enum state");
+  EXPECT_TRUE(of("state")->is_signed);
+  EXPECT_TRUE(of("on")->truth);
+  EXPECT_TRUE(of("level")->is_signed);
+  EXPECT_FALSE(of("far")->is_signed);
+  EXPECT_EQ(of("call")->kind, Type::pointer);
+  EXPECT_EQ(of("call")->to->kind, Type::nothing);
+  EXPECT_EQ(of("value")->kind, Type::integer) << "behind typedefs and qualifiers";
+  EXPECT_NE(of("value")->name.find("unsigned"), std::string::npos) << of("value")->name;
+  EXPECT_EQ(of("weight")->kind, Type::nothing);
+  EXPECT_EQ(of("big")->kind, Type::nothing) << "wider than a value of an expression";
+  EXPECT_EQ(of("named")->members->find("lone")->type->bytes, 2U);
+  EXPECT_EQ(of("points")->to->to->name, "struct point");
+  EXPECT_EQ(of("hidden")->to->bytes, 0U) << "only declared";
+  EXPECT_TRUE(of("hidden")->to->members->names().empty());
+  EXPECT_EQ(of("next")->to->members->find("next")->bit, record->members->find("next")->bit);
+  EXPECT_EQ(f->types->enumerator("BUSY"), 7);
+  EXPECT_EQ(f->types->enumerator("BELOW"), -3);
+  EXPECT_FALSE(f->types->enumerator("NONE"));
+  EXPECT_EQ(f->types->named("request_t")->name, "struct request");
+  EXPECT_EQ(f->types->named("chain")->bytes, 8U);
+  EXPECT_FALSE(f->types->named("struct nowhere"));
+  EXPECT_FALSE(f->types->named("union request"));
+}
+
+TEST_P(DwarfOfC, ResultsHaveTheirTypes) {
+  build(kC);
+  if (IsSkipped()) return;
+  EXPECT_EQ(program.ask("plain")->result->bytes, 8U);
+  EXPECT_EQ(program.ask("by_value")->result->name, "int");
+  EXPECT_EQ(program.ask("large_result")->result->kind, Type::record);
+  EXPECT_EQ(program.ask("large_result")->result->bytes, 32U);
+  EXPECT_EQ(program.ask("result_of_enum")->result->name, "enum state");
+  EXPECT_EQ(program.ask("nothing")->result->kind, Type::nothing);
+  EXPECT_TRUE(program.ask("nothing")->parameters.empty());
+}
+
+/// Each parameter is in the register that it is said to be in, or is said not to be in one.
+TEST_P(DwarfOfC, ParametersAreInTheirRegisters) {
+  build(kC);
+  if (IsSkipped()) return;
+  struct Case {
+    std::string function, name;
+    std::uint64_t value;
+    std::string why;  ///< if it is in no register; "?": it may be or not, as the compiler has it
+  };
+  const std::vector<Case> cases = {
+      {"plain", "count", 1001, ""},
+      {"plain", "letter", 't', ""},
+      {"plain", "ratio", 0, "it is no integer and no pointer"},
+      {"by_value", "before", 1002, ""},
+      {"by_value", "p", 0, "it is a struct that is passed by value"},
+      {"by_value", "after", 1003, "?"},
+      {"large_result", "seed", 1004, ""},
+      {"many", "a", 1005, ""},
+      {"many", "b", 1006, ""},
+      {"many", "c", 1007, ""},
+      {"many", "d", 108, ""},
+      {"many", "e", 1009, ""},
+      {"many", "f", 1010, ""},
+      {"many", "seventh", 0, "it is passed on the stack"},
+      {"many", "eighth", 0, "it is passed on the stack"},
+      {"wide", "huge", 0, "it is no integer and no pointer"},
+      {"wide", "behind", 1014, "?"},
+      {"floats", "one", 1015, ""},
+      {"floats", "two", 1016, ""},
+      {"floats", "three", 1017, ""},
+      {"result_of_enum", "yes", 1, ""},
+      {"changed", "unused", 7, "?"},
+      {"changed", "factor", 4711, ""},
+      {"dropped", "unused", 3, "?"},
+      {"dropped", "used", 4711, ""},
+      {"in_parts", "number", 1018, ""},
+  };
+  std::vector<std::uint64_t> addresses;
+  for (auto& c : cases) addresses.push_back(program.symbol(c.function).address);
+  auto seen = registers_at(program.path, addresses);
+  if (seen.empty()) GTEST_SKIP() << "no process can be traced here";
+  for (auto& c : cases) {
+    SCOPED_TRACE(c.function + " " + c.name);
+#if !defined(__x86_64__)
+    if (c.why == "it is passed on the stack") continue;
+#endif
+    auto f = program.ask(c.function);
+    ASSERT_TRUE(f) << f.error().what;
+    const auto at = position(*f, c.name);
+    const auto why = f->elsewhere.contains(c.name) ? f->elsewhere[c.name] : "";
+    EXPECT_NE(at.has_value(), !why.empty()) << why;
+    if (c.why != "?") {
+      EXPECT_EQ(why, c.why);
+    }
+    if (!at) continue;
+    auto& type = *f->parameters[*at].type;
+    const auto mask = type.bytes < 8 ? (std::uint64_t{1} << 8 * type.bytes) - 1 : UINT64_MAX;
+    const auto& values = seen[program.symbol(c.function).address];
+    ASSERT_GT(values.size(), *at);
+    EXPECT_EQ(values[*at] & mask, c.value);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DwarfOfC,
+    testing::Values(Variant{"gcc", "-g -O0"}, Variant{"gcc", "-g -O2"}, Variant{"gcc", "-g -Og"},
+                    Variant{"gcc", "-gdwarf-2 -gstrict-dwarf -O1"}, Variant{"gcc", "-gdwarf-3 -O0"},
+                    Variant{"gcc", "-gdwarf-4 -O2"},
+                    Variant{"gcc", "-gdwarf-5 -O2 -ffunction-sections"},
+                    Variant{"gcc", "-gdwarf-4 -O1 -fdebug-types-section"},
+                    Variant{"gcc", "-gdwarf-5 -O1 -fdebug-types-section"},
+                    Variant{"gcc", "-g -O2 -gz"}, Variant{"gcc", "-gdwarf-4 -O2 -gz=zlib-gnu"},
+                    Variant{"gcc", "-g -O2 -flto"}, Variant{"clang", "-g -O0"},
+                    Variant{"clang", "-g -O2"}, Variant{"clang", "-gdwarf-4 -O2"},
+                    Variant{"clang", "-gdwarf-5 -O2 -ffunction-sections"},
+                    Variant{"clang", "-gdwarf-3 -O1"}, Variant{"clang", "-g -O1 -gz"}));
+
+constexpr std::string_view kCxx = R"(
+#include <cstddef>
+#include <cstdio>
+#ifdef __clang__
+#define EXACT __attribute__((noinline, optnone))
+#else
+#define EXACT __attribute__((noipa))
+#endif
+typedef unsigned long word;
+namespace app {
+struct Base { int id; char mark; };
+struct Second { long weight; virtual ~Second() = default; };
+enum class Mode : unsigned char { off, on = 9 };
+template <class T> struct Box { T inner; Box<T> *next; T twice() const { return inner * 2; } };
+class Request : public Base, public Second {
+ public:
+  EXACT int handle(int first) { return first + only; }
+  EXACT int handle(const char *text, long second) { return *text + (int)second; }
+  EXACT static int shared(unsigned short alone) { return alone; }
+  EXACT virtual int run(Mode mode) { return (int)mode; }
+  static int all;
+  int only = 3;
+  bool fast : 1;
+  int &back = only;
+  Box<word> box{};
+};
+int Request::all = 1;
+namespace { EXACT int hidden(Request &r, Box<int> &&box, decltype(nullptr) none, int behind) { return r.id + box.inner + behind; } }
+template <class T> EXACT T twice(T value, const T &other) { return value + other; }
+EXACT int to_member(int Request::*place, int (Request::*function)(int), int behind) { return behind + (place != nullptr) + (function != nullptr); }
+}
+int main(int argc, char **argv) {
+  using app::Request;
+  alignas(Request) static unsigned char room[sizeof(Request)];
+  if (argc > 1) {
+    auto *r = reinterpret_cast<Request *>(room);
+    auto at = [&](const void *member) { return 8 * (std::size_t)(static_cast<const unsigned char *>(member) - room); };
+    printf("id %zu 0 %zu\n", at(&r->id), sizeof r->id);
+    printf("mark %zu 0 %zu\n", at(&r->mark), sizeof r->mark);
+    printf("weight %zu 0 %zu\n", at(&r->weight), sizeof r->weight);
+    printf("only %zu 0 %zu\n", at(&r->only), sizeof r->only);
+    printf("box %zu 0 %zu\n", at(&r->box), sizeof r->box);
+    printf("= %zu\n", sizeof *r);
+    return 0;
+  }
+  Request r;
+  r.id = 1;
+  long sum = r.handle(2001) + r.handle("x", 2002) + Request::shared(2003) + r.run(app::Mode::on);
+  int (*volatile hidden)(Request &, app::Box<int> &&, decltype(nullptr), int) = app::hidden;
+  sum += hidden(r, app::Box<int>{1, nullptr}, nullptr, 2004) + app::twice<word>(2005, 5);
+  sum += app::to_member(&Request::only, static_cast<int (Request::*)(int)>(&Request::handle), 2006);
+  return sum == 0;
+}
+)";
+
+TEST_P(DwarfOfCxx, MembersOfBaseClassesAndTemplates) {
+  build(kCxx);
+  if (IsSkipped()) return;
+  auto f = program.ask("_ZN3app7Request6handleEi");
+  ASSERT_TRUE(f) << f.error().what;
+  ASSERT_FALSE(f->parameters.empty());
+  EXPECT_EQ(f->parameters[0].name, "this");
+  auto& record = *f->parameters[0].type->to;
+  expect_facts(record, output_of(program.path + " facts"));
+  EXPECT_FALSE(record.members->find("all")) << "a static member has no place";
+  EXPECT_EQ(record.members->find("fast")->bits, 1U);
+  EXPECT_EQ(record.members->find("back")->type->kind, Type::pointer) << "a reference is one";
+  auto box = record.members->find("box")->type;
+  EXPECT_EQ(box->members->find("inner")->type->bytes, 8U);
+  EXPECT_EQ(box->members->find("next")->type->to->members->find("inner")->bit, 0U);
+}
+
+TEST_P(DwarfOfCxx, OverloadsMethodsAndReferences) {
+  build(kCxx);
+  if (IsSkipped()) return;
+  struct Case {
+    std::string function, name;
+    std::uint64_t value;
+    std::string why = {};
+  };
+  const std::vector<Case> cases = {
+      {"_ZN3app7Request6handleEi", "first", 2001},
+      {"_ZN3app7Request6handleEPKcl", "second", 2002},
+      {"_ZN3app7Request6sharedEt", "alone", 2003},
+      {"_ZN3app7Request3runENS_4ModeE", "mode", 9},
+      {"_ZN3app12_GLOBAL__N_16hiddenERNS_7RequestEONS_3BoxIiEEDni", "none", 0},
+      {"_ZN3app12_GLOBAL__N_16hiddenERNS_7RequestEONS_3BoxIiEEDni", "behind", 2004},
+      {"_ZN3app5twiceImEET_S1_RKS1_", "value", 2005},
+      {"_ZN3app9to_memberEMNS_7RequestEiMS0_FiiEi", "place", 0, "it is no integer and no pointer"},
+      {"_ZN3app9to_memberEMNS_7RequestEiMS0_FiiEi", "behind", 2006, "?"},
+  };
+  std::vector<std::uint64_t> addresses;
+  for (auto& c : cases) addresses.push_back(program.symbol(c.function).address);
+  auto seen = registers_at(program.path, addresses);
+  if (seen.empty()) GTEST_SKIP() << "no process can be traced here";
+  for (auto& c : cases) {
+    SCOPED_TRACE(c.function + " " + c.name);
+    auto f = program.ask(c.function);
+    ASSERT_TRUE(f) << f.error().what;
+    const auto at = position(*f, c.name);
+    if (c.why != "?") {
+      EXPECT_EQ(f->elsewhere.contains(c.name) ? f->elsewhere[c.name] : "", c.why);
+    }
+    if (!at) continue;
+    auto& type = *f->parameters[*at].type;
+    const auto mask = type.bytes < 8 ? (std::uint64_t{1} << 8 * type.bytes) - 1 : UINT64_MAX;
+    EXPECT_EQ(seen[program.symbol(c.function).address].at(*at) & mask, c.value);
+  }
+  auto reference = program.ask("_ZN3app5twiceImEET_S1_RKS1_");
+  EXPECT_EQ(reference->parameters.at(1).type->kind, Type::pointer);
+  EXPECT_EQ(reference->parameters.at(1).type->to->bytes, 8U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DwarfOfCxx,
+                         testing::Values(Variant{"g++", "-g -O0"}, Variant{"g++", "-g -O2"},
+                                         Variant{"g++", "-gdwarf-4 -O1"},
+                                         Variant{"clang++", "-g -O0"},
+                                         Variant{"clang++", "-gdwarf-4 -O2"}));
+
+// ---- files ----
+
+class DwarfFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef CORETAP_STATIC
+    GTEST_SKIP() << "the static executable reads no debug information";
+#endif
+    for (auto* tool : {"gcc", "objcopy", "strip"})
+      if (!has(tool)) GTEST_SKIP() << "there is no " << tool;
+  }
+  void build(const std::string& flags) { ASSERT_TRUE(program.build(kC, "gcc", flags)); }
+  std::string in(const std::string& name) const { return program.directory.path() + "/" + name; }
+  /// The debug information in a file of its own, and none in the program. It keeps its symbols: the
+  /// tests name functions.
+  void separate(const std::string& file, bool link) {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    ASSERT_TRUE(run(fmt::format("objcopy --only-keep-debug {} {}", program.path, file)));
+    ASSERT_TRUE(run("strip --strip-debug " + program.path));
+    if (link) {
+      ASSERT_TRUE(run(fmt::format("objcopy --add-gnu-debuglink={} {}", file, program.path)));
+    }
+  }
+  std::string said(const std::string& function = "plain", const std::string& root = kNoDebugRoot) {
+    auto f = program.ask(function, root);
+    if (!f) return f.error().what;
+    return f->parameters.size() == 3 && f->parameters[1].name == "count" ? "known" : "other";
+  }
+  Program program;
+};
+
+TEST_F(DwarfFiles, StrippedAndWithoutDebugInformation) {
+  build("-O1");
+  EXPECT_EQ(said(), "the file has no debug information");
+  ASSERT_TRUE(program.build(kC, "gcc", "-g -O1"));
+  EXPECT_EQ(said(), "known");
+  const auto fd = open_file(program.path);
+  auto other = user_function(fd.get(), program.symbol("_start").offset, kNoDebugRoot);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().what, "the file's debug information does not have this function");
+  ASSERT_TRUE(run("strip --strip-debug " + program.path));
+  EXPECT_EQ(said(), "the file has no debug information");
+}
+
+TEST_F(DwarfFiles, FoundByBuildId) {
+  build("-g -O1 -Wl,--build-id");
+  const auto id = symbols::build_id(open_file(program.path).get());
+  ASSERT_GT(id.size(), 8U);
+  const auto root = in("root");
+  separate(fmt::format("{}/.build-id/{}/{}.debug", root, id.substr(0, 2), id.substr(2)), false);
+  EXPECT_EQ(said("plain", root), "known");
+  EXPECT_EQ(said("plain", in("elsewhere")), "the file has no debug information");
+}
+
+TEST_F(DwarfFiles, FoundByDebugLink) {
+  for (bool with_id : {true, false})
+    for (std::string place : {"", ".debug/", "root"}) {
+      SCOPED_TRACE(place + (with_id ? " with build id" : ""));
+      build(with_id ? "-g -O1 -Wl,--build-id" : "-g -O1 -Wl,--build-id=none");
+      const auto root = in("root");
+      const auto file = place == "root" ? root + program.directory.path() + "/program.debug"
+                                        : in(place + "program.debug");
+      separate(file, true);
+      EXPECT_EQ(said("plain", root), "known");
+      if (with_id) {
+        std::filesystem::remove(file);
+        continue;
+      }
+      std::ofstream(file, std::ios::app) << "other";
+      EXPECT_EQ(said("plain", root), "the file has no debug information") << "another checksum";
+      std::filesystem::remove(file);
+    }
+}
+
+TEST_F(DwarfFiles, SplitIntoAFileOfItsOwn) {
+  for (auto* version : {"-gdwarf-4", "-gdwarf-5"}) {
+    build(fmt::format("{} -gsplit-dwarf -O1", version));
+    EXPECT_NE(said().find("-gsplit-dwarf"), std::string::npos) << said();
+  }
+}
+
+/// Nothing may wait for whom a file names.
+TEST_F(DwarfFiles, AnAlternateFileThatIsAPipe) {
+  build("-g -O1");
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  program.directory.write("link", in("pipe") + std::string(1, '\0') + std::string(20, 'i'));
+  ASSERT_TRUE(
+      run(fmt::format("objcopy --add-section .gnu_debugaltlink={} {}", in("link"), program.path)));
+  EXPECT_EQ(said(),
+            fmt::format("the file's debug information needs {}, which is not here", in("pipe")));
+}
+
+TEST_F(DwarfFiles, CutShort) {
+  build("-g -O1");
+  const auto offset = program.symbol("plain").offset;
+  const auto whole = places::file_text(program.path);
+  for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 64) {
+    const auto part = program.directory.write("part", whole.substr(0, size));
+    EXPECT_FALSE(user_function(open_file(part).get(), offset, kNoDebugRoot)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::expression
