@@ -493,6 +493,8 @@ Result<TypePtr> Compiler::cast(const Node& node) {
 
 Result<TypePtr> Compiler::size_of(const Node& node) {
   auto type = node.operands.empty() ? named_type(node) : type_of(*node.operands.front());
+  if (!type && scope_.program && node.operands.front()->kind == Node::name)
+    if (auto own = scope_.program->named(node.operands.front()->text)) type = own;
   if (!type) return type;
   code_.set(BPF_REG_0, (*type)->kind == Type::pointer ? 8 : (*type)->bytes);
   return long_type(false);

@@ -148,6 +148,22 @@ bool Parser::type_is_next() {
   return !found.empty() && found.front() != '$' && is_type_ && is_type_(found);
 }
 
+bool Parser::other_type_is_next() {
+  const auto start = at_;
+  const auto first = look_at_word();
+  std::string words;
+  int stars = 0;
+  type_name(words, stars);
+  bool is = !first.empty() && first.front() != '$' && take(')');
+  if (is && stars == 0) {
+    // No operator between two operands: the first one is none.
+    const char c = peek();
+    is = words == first && (in_word(c) || c == '$' || c == '(' || c == '~');
+  }
+  at_ = start;
+  return is;
+}
+
 void Parser::type_name(std::string& words, int& stars) {
   for (;;) {
     auto found = look_at_word();
@@ -172,7 +188,7 @@ Result<NodePtr> Parser::unary() {
   }
   if (c == '(') {
     at_++;
-    if (type_is_next()) {
+    if (type_is_next() || other_type_is_next()) {
       auto node = std::make_unique<Node>(Node{Node::cast, start});
       type_name(node->text, node->stars);
       if (!take(')')) return wrong(at_, "expected ')' behind the type");
@@ -198,7 +214,7 @@ Result<NodePtr> Parser::unary() {
 Result<NodePtr> Parser::size_of(std::size_t start) {
   auto node = std::make_unique<Node>(Node{Node::size_of, start});
   const auto open = at_;
-  if (take('(') && type_is_next()) {
+  if (take('(') && (type_is_next() || other_type_is_next())) {
     type_name(node->text, node->stars);
     if (!take(')')) return wrong(at_, "expected ')' behind the type");
     return Result<NodePtr>(std::move(node));

@@ -78,6 +78,9 @@ class Parser {
   Result<NodePtr> size_of(std::size_t start);
   Result<NodePtr> call(std::string name, std::size_t start);
   bool type_is_next();
+  /// A type that is not known yet, such as one of the program: "NAME *)", or "NAME)" and an
+  /// operand.
+  bool other_type_is_next();
   /// "struct file **": the words and the stars.
   void type_name(std::string& words, int& stars);
   std::string_view word();

@@ -295,6 +295,12 @@ TOOL_TEST(Trace, CastsToTypesOfTheProgram) {
   Strings expected;
   for (int n = 0; n < 6; n++) expected.push_back(text("%d 32", n));
   EXPECT_EQ(messages(report), expected);
+  auto by_typedef = of_declared(
+      declarations() +
+      ":next_of \"%d %d\", ((request_t *)arg1)->rest, sizeof(request_t) == sizeof(struct request)");
+  expected.clear();
+  for (int n = 0; n < 6; n++) expected.push_back(text("%d 1", n));
+  EXPECT_EQ(messages(by_typedef), expected);
 }
 
 TOOL_TEST(Trace, NamesOfCxx) {

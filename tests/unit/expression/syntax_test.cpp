@@ -61,6 +61,22 @@ TEST(ExpressionSyntax, PrecedenceIsThatOfC) {
 TEST(ExpressionSyntax, TypesInParenthesesAreCasts) {
   EXPECT_EQ(read("(int)a + 1"), "(+ (cast:int a) 1)");
   EXPECT_EQ(read("((struct sock *)arg1)->x"), "(->x (cast:struct sock* arg1))");
+  // Types of the program, which are not known yet.
+  EXPECT_EQ(read("((request_t *)arg1)->x"), "(->x (cast:request_t* arg1))");
+  EXPECT_EQ(read("*(const word **)arg1"), "(* (cast:const word** arg1))");
+  EXPECT_EQ(read("(word)arg1 + 1"), "(+ (cast:word arg1) 1)");
+  EXPECT_EQ(read("(word)(a + b)"), "(cast:word (+ a b))");
+  EXPECT_EQ(read("(word)$pid"), "(cast:word $pid)");
+  EXPECT_EQ(read("sizeof(request_t *)"), "(sizeof:request_t)");
+  // What is none.
+  EXPECT_EQ(read("(a) * b"), "(* a b)");
+  EXPECT_EQ(read("(a) - 1"), "(- a 1)");
+  EXPECT_EQ(read("(a) & b"), "(& a b)");
+  EXPECT_EQ(read("(a)->b"), "(->b a)");
+  EXPECT_EQ(read("(a * b)"), "(* a b)");
+  EXPECT_EQ(read("sizeof(a)"), "(sizeof a)");
+  EXPECT_EQ(read("(a) \"text\""), "rest at 4");
+  EXPECT_EQ(read("($pid)1"), "rest at 6");
   EXPECT_EQ(read("(a) + 1"), "(+ a 1)");
   EXPECT_EQ(read("sizeof(struct x)"), "(sizeof:struct x)");
   EXPECT_EQ(read("sizeof(a) * 2"), "(* (sizeof a) 2)");
