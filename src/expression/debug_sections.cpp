@@ -114,16 +114,23 @@ void each_section(Elf* elf, Visit visit) {
   }
 }
 
+std::string hexadecimal(std::string_view bytes) {
+  std::string all;
+  for (unsigned char c : bytes)
+    for (auto digit : {c >> 4, c & 15}) all += "0123456789abcdef"[digit];
+  return all;
+}
+
 std::string small_section(int fd, const GElf_Shdr& header) {
   return symbols::read_at(fd, header.sh_offset, std::min<std::uint64_t>(header.sh_size, kMostLink));
 }
 
 }  // namespace
 
-Result<DebugSections> DebugSections::read(int fd) {
+Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
   static_assert(kNames.size() == kSections);
   const auto file = symbols::identity_of(fd);
-  const auto elf = symbols::open_elf(fd);
+  const auto elf = symbols::open_elf(fd, relocatable);
   if (!file || !elf || !symbols::is_native(elf.get()))
     return Error{"the file has no debug information"};
 
@@ -136,9 +143,17 @@ Result<DebugSections> DebugSections::read(int fd) {
       const auto end = text.find('\0');
       if (end == 0 || end == text.npos) return;
       all.alternate_ = text.substr(0, end);
-      all.alternate_id_.clear();
-      for (unsigned char c : text.substr(end + 1))
-        for (auto digit : {c >> 4, c & 15}) all.alternate_id_ += "0123456789abcdef"[digit];
+      all.alternate_id_ = hexadecimal(text.substr(end + 1));
+    }
+    if (name == ".note.gnu.build-id") {
+      const auto text = small_section(fd, header);
+      Elf64_Nhdr note;
+      constexpr std::string_view kOwner("GNU", 4);
+      if (text.size() < sizeof note + kOwner.size()) return;
+      std::memcpy(&note, text.data(), sizeof note);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == kOwner.size() &&
+          text.compare(sizeof note, kOwner.size(), kOwner) == 0)
+        all.build_id_ = hexadecimal(text.substr(sizeof note + kOwner.size(), note.n_descsz));
     }
     const bool with_z = name.starts_with(".zdebug_");
     const auto plain = with_z ? "." + std::string(name.substr(2)) : std::string(name);

@@ -24,7 +24,8 @@ namespace coretap::expression {
 class DebugSections {
  public:
   /// Of an open file, which is not needed afterwards. An error says in `what` why there are none.
-  static Result<DebugSections> read(int fd);
+  /// What several files have in common (dwz) is in a `relocatable` one.
+  static Result<DebugSections> read(int fd, bool relocatable = false);
 
   /// It reads from this object, which stays where it is from then on.
   Elf* elf();
@@ -34,6 +35,8 @@ class DebugSections {
   /// hexadecimal; empty: none.
   const std::string& alternate() const { return alternate_; }
   const std::string& alternate_id() const { return alternate_id_; }
+  /// The file's own.
+  const std::string& build_id() const { return build_id_; }
 
  private:
   static constexpr std::size_t kSections = 12;
@@ -44,7 +47,7 @@ class DebugSections {
   std::vector<std::uint64_t> image_;
   std::size_t size_ = 0;
   std::array<Place, kSections> places_{};
-  std::string alternate_, alternate_id_;
+  std::string alternate_, alternate_id_, build_id_;
   symbols::ElfHandle elf_;
 };
 

@@ -679,8 +679,8 @@ Result<void> bounded(const Opened& file) {
   return {};
 }
 
-Result<Opened> open_sections(int fd) {
-  auto sections = DebugSections::read(fd);
+Result<Opened> open_sections(int fd, bool relocatable = false) {
+  auto sections = DebugSections::read(fd, relocatable);
   if (!sections) return sections.error();
   Opened file{std::move(*sections)};
   file.dwarf.reset(libdw().dwarf_begin_elf(file.sections.elf(), DWARF_C_READ, nullptr));
@@ -708,9 +708,9 @@ Result<std::optional<Opened>> open_alternate(const DebugSections& sections,
   if (!name.starts_with('/')) name = directory + "/" + name;
   for (auto& path : {build_id_path(debug_root, id), name}) {
     const auto file = path.empty() ? Fd() : open_debug_file(path);
-    if (!file || id.empty() || symbols::build_id(file.get()) != id) continue;
-    auto opened = open_sections(file.get());
-    if (opened && opened->sections.alternate().empty())
+    if (!file || id.empty()) continue;
+    auto opened = open_sections(file.get(), true);
+    if (opened && opened->sections.build_id() == id && opened->sections.alternate().empty())
       return std::optional<Opened>(std::move(*opened));
   }
   return Error{fmt::format("the file's debug information needs {}, which is not here", name)};

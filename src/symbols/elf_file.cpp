@@ -13,13 +13,14 @@ namespace {
 
 // libelf trusts section and program header counts of the extended form up to the file's size and
 // allocates for them. Executables and shared objects never need that form.
-bool plausible_header(std::span<const char> head) {
+bool plausible_header(std::span<const char> head, bool relocatable = false) {
   if (head.size() < EI_NIDENT || ::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
-  const auto check = [](const auto& header) {
+  const auto check = [&](const auto& header) {
     const bool extended =
         header.e_shoff != 0 && (header.e_shnum == 0 || header.e_shnum >= SHN_LORESERVE);
     return !extended && header.e_phnum != PN_XNUM && header.e_phnum <= kMaxSegments &&
-           (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+           (header.e_type == ET_EXEC || header.e_type == ET_DYN ||
+            (relocatable && header.e_type == ET_REL));
   };
   constexpr char kOwnOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
   if (head[EI_DATA] != kOwnOrder) return false;
@@ -54,11 +55,11 @@ std::optional<std::uint64_t> file_offset(Elf* elf, std::uint64_t size, std::uint
 
 }  // namespace
 
-ElfHandle open_elf(int fd) {
+ElfHandle open_elf(int fd, bool relocatable) {
   ::elf_version(EV_CURRENT);
   char head[sizeof(Elf64_Ehdr)];
   const ssize_t got = ::pread(fd, head, sizeof head, 0);
-  if (got <= 0 || !plausible_header({head, static_cast<std::size_t>(got)})) return {};
+  if (got <= 0 || !plausible_header({head, static_cast<std::size_t>(got)}, relocatable)) return {};
   ElfHandle elf(::elf_begin(fd, ELF_C_READ, nullptr));
   if (elf && ::elf_kind(elf.get()) != ELF_K_ELF) elf.reset();
   return elf;

@@ -18,9 +18,10 @@ struct ElfCloser {
 };
 using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 
-/// Null unless it is an ELF executable or shared object of this machine's byte order. By plain
-/// reads: a mapping of somebody else's file may vanish under us.
-ElfHandle open_elf(int fd);
+/// Null unless it is an ELF executable or shared object of this machine's byte order, or an object
+/// file where those are `relocatable` too. By plain reads: a mapping of somebody else's file may
+/// vanish under us.
+ElfHandle open_elf(int fd, bool relocatable = false);
 ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size);
 
 /// The bytes of a section of bounded size; null: it has none.

@@ -644,6 +644,20 @@ TEST_F(DwarfFiles, SplitIntoAFileOfItsOwn) {
   }
 }
 
+TEST_F(DwarfFiles, WhatSeveralFilesHaveInCommon) {
+  if (!has("dwz")) GTEST_SKIP() << "there is no dwz";
+  build("-gdwarf-4 -O1");
+  std::filesystem::copy_file(program.path, in("second"));
+  ASSERT_TRUE(
+      run(fmt::format("cd {} && dwz -m common.debug -r program second", program.directory.path())));
+  EXPECT_EQ(said(), "known");
+  expect_facts(*program.ask("plain")->parameters.at(0).type->to,
+               output_of(program.path + " facts"));
+  std::filesystem::remove(in("common.debug"));
+  EXPECT_EQ(said(), fmt::format("the file's debug information needs {}, which is not here",
+                                in("common.debug")));
+}
+
 /// Nothing may wait for whom a file names.
 TEST_F(DwarfFiles, AnAlternateFileThatIsAPipe) {
   build("-g -O1");
