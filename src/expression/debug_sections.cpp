@@ -28,7 +28,8 @@ constexpr std::uint64_t kMostNameBytes = 16 << 20;
 constexpr std::uint64_t kMostLink = 8192;
 constexpr std::uint64_t kMostChecked = 1ULL << 30;
 constexpr std::uint64_t kZlibRatio = 1032;  // it packs no better
-constexpr std::uint64_t kRoom = 16;         // zeros behind a section, at least
+constexpr char kNoteOwner[] = ELF_NOTE_GNU;
+constexpr std::uint64_t kRoom = 16;  // zeros behind a section, at least
 
 struct Source {
   enum Packing { plain, zlib, zstd } packing = plain;
@@ -148,12 +149,12 @@ Result<DebugSections> DebugSections::read(int fd, bool relocatable) {
     if (name == ".note.gnu.build-id") {
       const auto text = small_section(fd, header);
       Elf64_Nhdr note;
-      constexpr std::string_view kOwner("GNU", 4);
-      if (text.size() < sizeof note + kOwner.size()) return;
+      const std::string_view owner(kNoteOwner, sizeof kNoteOwner);
+      if (text.size() < sizeof note + owner.size()) return;
       std::memcpy(&note, text.data(), sizeof note);
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == kOwner.size() &&
-          text.compare(sizeof note, kOwner.size(), kOwner) == 0)
-        all.build_id_ = hexadecimal(text.substr(sizeof note + kOwner.size(), note.n_descsz));
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == owner.size() &&
+          text.compare(sizeof note, owner.size(), owner) == 0)
+        all.build_id_ = hexadecimal(text.substr(sizeof note + owner.size(), note.n_descsz));
     }
     const bool with_z = name.starts_with(".zdebug_");
     const auto plain = with_z ? "." + std::string(name.substr(2)) : std::string(name);
