@@ -13,6 +13,8 @@ OPT(__u64, target_count);
  * came with 5.15 (82e6b1eee6a8), for raw tracepoints with 6.10 (68ca5d4eebb8).
  */
 const volatile __u8 target_copied[TARGET_KINDS] = {};
+/* By kind: the number that all its targets have, plus one; 0: they have several. */
+const volatile __u32 target_only[TARGET_KINDS] = {};
 
 /* The number of each system call's entry and end, plus one; 0: it is not traced. */
 const volatile __u32 target_entries[CALLS_COMPAT] = {};
@@ -39,6 +41,8 @@ inline_ u64 target_id(void *ctx, enum target_kind kind)
 {
 	u64 id;
 
+	if (target_only[kind])
+		return target_only[kind] - 1;
 	if (!target_copied[kind])
 		return bpf_get_attach_cookie(ctx);
 	asm volatile("%0 = %1" : "=r"(id) : "i"(TARGET_MARK));
@@ -50,12 +54,15 @@ inline_ u64 target_id(void *ctx, enum target_kind kind)
 inline_ u64 target_call(const volatile __u32 *ids, s32 number, struct pt_regs *regs)
 {
 	u32 index = number;
+	u64 id;
 
 	index &= ~CALL_X32;
-	if (index >= CALLS_COMPAT || call_is_compat(regs))
+	if (index >= CALLS_COMPAT)
 		return -1;
 	barrier_var(index);
-	return (u64)ids[index & (CALLS_COMPAT - 1)] - 1;
+	id = ids[index & (CALLS_COMPAT - 1)];
+	return id && !call_is_compat(regs) ? id - 1 :
+					     -1; /* asked last: it costs more than all else */
 }
 
 /*

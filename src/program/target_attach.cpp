@@ -102,6 +102,22 @@ Result<Fd> copy_of(const bpf_program* program, std::uint32_t id) {
   return fd;
 }
 
+/// By kind: the number that all its targets have, plus one; 0: they have several, or copies.
+std::array<std::uint32_t, TARGET_KINDS> only_numbers(const Targets& targets,
+                                                     const TargetMeans& means) {
+  std::array<std::uint32_t, TARGET_KINDS> only{};
+  auto several = means.copied;
+  for (auto& p : targets.points) {
+    if (p.kind == TargetPoint::call_entry || p.kind == TargetPoint::call_end) continue;
+    auto kind = kind_of_point(p.kind);
+    several.at(kind) |= only.at(kind) && only.at(kind) != p.id + 1;
+    only.at(kind) = p.id + 1;
+  }
+  for (std::size_t kind = 0; kind < only.size(); kind++)
+    if (several.at(kind)) only.at(kind) = 0;
+  return only;
+}
+
 class Attacher {
  public:
   Attacher(Session& s, bpf_program* program, TargetPoint::Kind kind)
@@ -346,6 +362,8 @@ void configure_targets(Session& s) {
   std::array<std::uint8_t, TARGET_KINDS> copied{};
   std::copy(s.plan.means.copied.begin(), s.plan.means.copied.end(), copied.begin());
   set_variable(s, "target_copied", copied.data(), copied.size());
+  auto only = only_numbers(targets, s.plan.means);
+  set_variable(s, "target_only", only.data(), sizeof only);
   std::array<std::uint32_t, CALLS_COMPAT> entries{}, ends{};
   for (auto& p : targets.points) {
     if (p.kind != TargetPoint::call_entry && p.kind != TargetPoint::call_end) continue;
