@@ -17,7 +17,7 @@ CPU_SPAN(interrupt)
 
 inline_ bool wanted(void)
 {
-	return keep_cpu(bpf_get_smp_processor_id()) && keep_current();
+	return keep_this_cpu() && keep_current();
 }
 
 inline_ int start(void)

@@ -19,7 +19,7 @@ inline_ int start(u64 *ctx)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	if (!keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+	if (!keep_this_cpu() || !keep_current())
 		return 0;
 	return interrupt_start();
 }

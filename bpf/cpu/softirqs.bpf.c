@@ -27,7 +27,7 @@ CPU_SLOTS(cpus, struct softirq_cpu);
 
 inline_ bool wanted(void)
 {
-	return keep_cpu(bpf_get_smp_processor_id()) && keep_current();
+	return keep_this_cpu() && keep_current();
 }
 
 inline_ bool ended(u32 vector, u64 *ns, u64 *irq_ns)

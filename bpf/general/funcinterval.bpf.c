@@ -45,7 +45,7 @@ inline_ int on_call(void *ctx, u64 id)
 	u64 *last, before, now;
 	struct hist *h;
 
-	if (id >= target_count || !keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+	if (id >= target_count || !keep_this_cpu() || !keep_current())
 		return 0;
 	last = last_call(id);
 	if (!last)

@@ -21,7 +21,7 @@ inline_ int count_stack(void *ctx, u64 id, bool kernel)
 	struct stack_party *p = &entry.party[0];
 	struct walking *w;
 
-	if (id >= target_count || !keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+	if (id >= target_count || !keep_this_cpu() || !keep_current())
 		return 0;
 	if (by_process) {
 		p->tgid = p->tid = current_tgid();

@@ -14,7 +14,7 @@ inline_ int count_call(void *ctx, u64 id)
 {
 	struct count_calls_counts *c;
 
-	if (id >= target_count || !keep_cpu(bpf_get_smp_processor_id()) || !keep_current())
+	if (id >= target_count || !keep_this_cpu() || !keep_current())
 		return 0;
 	c = calls_of(id);
 	if (c)

@@ -16,6 +16,11 @@ inline_ bool keep_cpu(u32 cpu)
 	return false;
 }
 
+inline_ bool keep_this_cpu(void)
+{
+	return !filter_cpu_on || keep_cpu(bpf_get_smp_processor_id());
+}
+
 /*
  * Spans that do not lie within each other, such as those of interrupts: when the one under way
  * started; 0: there is none, or it is filtered.
