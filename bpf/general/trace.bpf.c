@@ -41,7 +41,7 @@ inline_ int show(void *ctx, struct expression_in *in, u64 id)
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->user_stack = user_stack;
 	e->target = id;
-	e->cpu = in->cpu;
+	e->cpu = bpf_get_smp_processor_id();
 	e->values_at = values_at;
 	identify_current(&e->who);
 	if (names_code)

@@ -16,48 +16,55 @@
 
 OPT(__u64, expression_uses);
 OPT(bool, expression_filters); /* is there one? */
+OPT(bool, expression_short);   /* is it EXPRESSION_SHORT? */
 OPT(bool, expression_pairs);
 /* Of which targets are entries remembered, by their numbers? */
 const volatile __u8 expression_paired[EXPRESSION_PAIRED] = {};
 
 /* r6: in, r7: out, r9: number of the target. What is not used of the room the verifier takes out.
  */
-#define EXPRESSION_PAD(which, in, out, id)                                              \
-	({                                                                              \
-		register u64 in_ asm("r6") = (u64)(in);                                 \
-		register u64 out_ asm("r7") = (u64)(out);                               \
-		register u64 id_ asm("r9") = (id);                                      \
-		register u64 result_ asm("r0");                                         \
-                                                                                        \
-		asm volatile("r0 = %[mark]; r0 = %[pad]; .rept %[room]; goto +0; .endr" \
-			     : "=r"(result_), "+r"(in_), "+r"(out_), "+r"(id_)          \
-			     : [mark] "i"(EXPRESSION_MARK), [pad] "i"(which),           \
-			       [room] "i"(EXPRESSION_ROOM)                              \
-			     : "r1", "r2", "r3", "r4", "r5", "r8", "memory");           \
-		result_;                                                                \
+#define EXPRESSION_PAD(which, size, in, out, id)                                               \
+	({                                                                                     \
+		register u64 in_ asm("r6") = (u64)(in);                                        \
+		register u64 out_ asm("r7") = (u64)(out);                                      \
+		register u64 id_ asm("r9") = (id);                                             \
+		register u64 result_ asm("r0");                                                \
+                                                                                               \
+		asm volatile("r0 = %[mark]; r0 = %[pad]; .rept %[room]; goto +0; .endr"        \
+			     : "=r"(result_), "+r"(in_), "+r"(out_), "+r"(id_)                 \
+			     : [mark] "i"(EXPRESSION_MARK), [pad] "i"(which), [room] "i"(size) \
+			     : "r1", "r2", "r3", "r4", "r5", "r8", "memory");                  \
+		result_;                                                                       \
 	})
 
 /* Functions of their own: the instructions have a stack to themselves. */
 static __attribute__((noinline)) u64 expression_filter(struct expression_in *in, u64 id)
 {
-	return EXPRESSION_PAD(EXPRESSION_FILTER, in, 0, id);
+	return EXPRESSION_PAD(EXPRESSION_FILTER, EXPRESSION_ROOM, in, 0, id);
 }
 
 static __attribute__((noinline)) u64 expression_values(struct expression_in *in,
 						       struct expression_out *out, u64 id)
 {
-	return EXPRESSION_PAD(EXPRESSION_OUTPUT, in, out, id);
+	return EXPRESSION_PAD(EXPRESSION_OUTPUT, EXPRESSION_ROOM, in, out, id);
 }
 
+/* Since 6.8 (41f6f64e6999). */
+struct bpf_jmp_history_entry {
+	u32 idx;
+};
+
 /*
- * Verifiers before 6.8 (41f6f64e6999) remember of a number on the stack what a branch has told of
- * it, but not that another function has branched on it: they take states for the same that are
- * not, and drop instructions. Of a number that was written in two parts they know nothing.
+ * Verifiers before that remember of a number on the stack what a branch has told of it, but not
+ * that another function has branched on it: they take states for the same that are not, and drop
+ * instructions. Of a number that was written in two parts they know nothing.
  */
 inline_ void expression_forget(struct expression_in *in)
 {
 	volatile u8 *bytes = (void *)in;
 
+	if (bpf_core_type_exists(struct bpf_jmp_history_entry))
+		return;
 	for (u32 i = 7; i < __builtin_offsetof(struct expression_in, comm); i += 8)
 		bytes[i] = bytes[i];
 }
@@ -67,14 +74,16 @@ inline_ u64 expression_address(void *p)
 {
 	u64 address = (u64)p;
 
-	bpf_probe_read_kernel(&address, sizeof(address), &address);
+	/* What is negated is no pointer to the verifier any more. */
+	asm volatile("%0 = -%0; %0 = -%0" : "+r"(address));
 	return address;
 }
 
 /* What is the same at all places. */
 inline_ void expression_inputs(struct expression_in *in, void *ctx)
 {
-	in->cpu = bpf_get_smp_processor_id();
+	if (expression_uses & EXPRESSION_USES_CPU)
+		in->cpu = bpf_get_smp_processor_id();
 	if (expression_uses & EXPRESSION_USES_CONTEXT)
 		in->context = expression_address(ctx);
 	if (expression_uses & EXPRESSION_USES_TASK)
@@ -101,7 +110,9 @@ inline_ bool expression_wanted(struct expression_in *in, u64 id)
 
 	if (!expression_filters)
 		return true;
-	verdict = expression_filter(in, id);
+	verdict = expression_short ?
+			  EXPRESSION_PAD(EXPRESSION_SHORT, EXPRESSION_SHORT_ROOM, in, 0, id) :
+			  expression_filter(in, id);
 	if (verdict == EXPRESSION_YES)
 		return true;
 	count(verdict == EXPRESSION_FAULT ? LEDGER_UNJUDGED : LEDGER_FILTERED);

@@ -29,6 +29,7 @@ enum expression_use {
 	EXPRESSION_USES_COMM = 8,
 	EXPRESSION_USES_CONTEXT = 16,
 	EXPRESSION_USES_TASK = 32,
+	EXPRESSION_USES_CPU = 64,
 };
 
 #define EXPRESSION_VALUES 12
@@ -56,5 +57,8 @@ enum expression_verdict {
 #define EXPRESSION_ROOM 1024
 #define EXPRESSION_FILTER 1
 #define EXPRESSION_OUTPUT 2
+/* A filter that needs no stack, within the program itself: its room is in each of them. */
+#define EXPRESSION_SHORT 3
+#define EXPRESSION_SHORT_ROOM 128
 
 #endif

@@ -827,7 +827,7 @@ void add_common_names(Scope& scope) {
   number("$tgid", offsetof(expression_in, pid), u32, EXPRESSION_USES_IDS);
   number("$uid", offsetof(expression_in, uid), u32, EXPRESSION_USES_USER);
   number("$gid", offsetof(expression_in, gid), u32, EXPRESSION_USES_USER);
-  number("$cpu", offsetof(expression_in, cpu), u32, 0);
+  number("$cpu", offsetof(expression_in, cpu), u32, EXPRESSION_USES_CPU);
   auto task = scope.types ? scope.types->named("struct task_struct") : nullptr;
   if (task) number("$task", offsetof(expression_in, task), pointer_to(task), EXPRESSION_USES_TASK);
   Type comm{Type::array, "char []"};

@@ -18,7 +18,28 @@ bool sets_result(const bpf_insn& insn, std::int32_t value) {
          insn.imm == value;
 }
 
+struct Room {
+  const std::vector<bpf_insn>* pad = nullptr;  ///< what belongs there; none: nothing
+  std::size_t size = 0;
+};
+
+Room room_at(const bpf_insn& which, const Pads& pads) {
+  const bool is_short = pads.filter_is_short();
+  if (sets_result(which, EXPRESSION_SHORT))
+    return {is_short ? &pads.filter : nullptr, EXPRESSION_SHORT_ROOM};
+  if (sets_result(which, EXPRESSION_FILTER))
+    return {is_short ? nullptr : &pads.filter, EXPRESSION_ROOM};
+  return {&pads.output, EXPRESSION_ROOM};
+}
+
 }  // namespace
+
+bool Pads::filter_is_short() const {
+  return filter.size() <= EXPRESSION_SHORT_ROOM &&
+         std::none_of(filter.begin(), filter.end(), [](auto& insn) {
+           return insn.src_reg == BPF_REG_10 || insn.dst_reg == BPF_REG_10;
+         });
+}
 
 Result<void> check_pads(const Pads& pads) {
   const auto most = std::max(pads.filter.size(), pads.output.size());
@@ -33,11 +54,13 @@ void fill_pads(bpf_program* program, const Pads& pads) {
   if (pads.empty()) return;
   auto* first = bpf_program__insns(program);
   std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
-  for (std::size_t at = 0; at + 2 + EXPRESSION_ROOM <= code.size(); at++) {
+  for (std::size_t at = 0; at + 2 < code.size(); at++) {
     if (!sets_result(code[at], EXPRESSION_MARK)) continue;
-    auto& pad = sets_result(code[at + 1], EXPRESSION_FILTER) ? pads.filter : pads.output;
+    auto room = room_at(code[at + 1], pads);
+    if (!room.pad || at + 2 + room.size > code.size()) continue;
     // What is left of the room stays; the verifier takes it out.
-    std::copy(pad.begin(), pad.end(), code.begin() + static_cast<std::ptrdiff_t>(at) + 2);
+    std::copy(room.pad->begin(), room.pad->end(),
+              code.begin() + static_cast<std::ptrdiff_t>(at) + 2);
   }
   bpf_program__set_insns(program, code.data(), code.size());
 }

@@ -15,6 +15,9 @@ struct Pads {
   std::vector<bpf_insn> filter, output;
 
   bool empty() const { return filter.empty() && output.empty(); }
+  /// It needs no stack and little room: no function is called for it, whose return costs more than
+  /// most filters.
+  bool filter_is_short() const;
 };
 
 /// Fails where there are more instructions than have room.

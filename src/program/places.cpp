@@ -289,6 +289,7 @@ Result<void> WordsCode::put(Session& s) const {
   if (auto r = outputs.put(s.pads.output, 0); !r) return r;
   set_variable(s, "expression_uses", uses);
   set_variable(s, "expression_filters", !filters.empty());
+  set_variable(s, "expression_short", s.pads.filter_is_short());
   return {};
 }
 
