@@ -164,6 +164,7 @@ TOOL(trace) {
               .timed({{TimeColumn::wall, "TIME", 12, "time"},
                       {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}})
               .with_user_functions()
+              .high_rate()
               .only(has_text),
       .announce = "Tracing",
       .look_up = tracing::parse_probes,
