@@ -44,8 +44,9 @@ namespace coretap {
 
 namespace {
 
-constexpr double kCpuSeconds = 0.2;    // how soon a CPU that has come is noticed
-constexpr double kDrainSeconds = 0.1;  // the latest an event waits before it is shown
+constexpr double kCpuSeconds = 0.2;               // how soon a CPU that has come is noticed
+constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
+constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
 
 Result<void> check_rights(Kernel& kernel) {
   if (auto missing = missing_capabilities(); !missing.empty())
@@ -364,6 +365,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   };
   if (ring) {
     loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
+    for (auto seconds : kEarlySeconds) loop.once(seconds, drain);
   }
   if (double poll = reporter.poll_seconds(); ring || poll > 0)
     loop.every(poll > 0 ? poll : kDrainSeconds, drain);
