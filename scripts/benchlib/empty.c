@@ -1,6 +1,7 @@
 /* empty HOOK...: attaches a BPF program that does nothing to each of them and waits: NAME or tp_btf/NAME is a tracepoint
- * by its BTF type, fentry/NAME, fexit/NAME, kprobe/NAME and kretprobe/NAME are a function's, any other GROUP/NAME is a
- * classic tracepoint, a number samples per second on each CPU.
+ * by its BTF type, raw_tp/NAME a raw one, fentry/NAME, fexit/NAME, kprobe/NAME, kretprobe/NAME, kprobe.multi/NAME and
+ * kretprobe.multi/NAME are a function's, uprobe/FILE+OFFSET and uretprobe/FILE+OFFSET a user function's, any other
+ * GROUP/NAME is a classic tracepoint, a number samples per second on each CPU.
  * What that costs is the floor: no tool on the same hooks can cost less. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -81,6 +82,83 @@ static int attach_kprobe(const char *function, int at_return)
 	return attach_event(load(BPF_PROG_TYPE_KPROBE, NULL), &attr, 0);
 }
 
+/* Links that older headers do not have. */
+enum { KPROBE_MULTI = 42, UPROBE_MULTI = 48 };
+
+static int create_link(void *attr, size_t size)
+{
+	return (int)syscall(SYS_bpf, BPF_LINK_CREATE, attr, size);
+}
+
+static int load_multi(enum bpf_attach_type type)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
+
+	return load(BPF_PROG_TYPE_KPROBE, &opts);
+}
+
+/* Lines of a file, which stay. */
+static const char **lines_of(const char *path, __u32 *count)
+{
+	FILE *file = fopen(path, "r");
+	const char **lines = NULL;
+	char *line = NULL;
+	size_t room = 0;
+
+	for (*count = 0; file && getline(&line, &room, file) > 0; (*count)++) {
+		if (!(*count & (*count + 1)))
+			lines = realloc(lines, sizeof(*lines) * 2 * (*count + 1));
+		lines[*count] = strndup(line, strcspn(line, "\n"));
+	}
+	return lines;
+}
+
+/* A function, or @FILE: all that it names, a line each. */
+static int attach_kprobe_multi(const char *function, int at_return)
+{
+	struct {
+		__u32 prog, target, type, link_flags, flags, count;
+		__u64 symbols, addresses, cookies;
+	} attr = { .type = KPROBE_MULTI, .flags = at_return, .count = 1, .symbols = (unsigned long)&function };
+
+	attr.prog = load_multi(attr.type);
+	if (*function == '@')
+		attr.symbols = (unsigned long)lines_of(function + 1, &attr.count);
+	return create_link(&attr, sizeof(attr));
+}
+
+/* FILE+OFFSET; by the link of many places where the kernel has it. */
+static int attach_uprobe(const char *place, int at_return)
+{
+	const char *plus = strrchr(place, '+');
+	__u64 offset = plus ? strtoull(plus, NULL, 0) : 0;
+	char *path = strndup(place, plus ? (size_t)(plus - place) : 0);
+	struct {
+		__u32 prog, target, type, link_flags;
+		__u64 path, offsets, counters, cookies;
+		__u32 count, flags, pid, unused;
+	} attr = { .type = UPROBE_MULTI, .path = (unsigned long)path, .offsets = (unsigned long)&offset,
+		   .count = 1, .flags = at_return };
+	struct perf_event_attr event = { .size = sizeof(event), .config = at_return,
+					 .uprobe_path = (unsigned long)path, .probe_offset = offset };
+	long long type = number_in("/sys/bus/event_source/devices/uprobe/type");
+
+	attr.prog = load_multi(attr.type);
+	if ((int)attr.prog >= 0 && create_link(&attr, sizeof(attr)) >= 0)
+		return 0;
+	if (type < 0)
+		return -1;
+	event.type = type;
+	return attach_event(load(BPF_PROG_TYPE_KPROBE, NULL), &event, 0);
+}
+
+static int attach_raw(const char *name)
+{
+	int prog = load(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL);
+
+	return prog < 0 ? -1 : bpf_raw_tracepoint_open(name, prog);
+}
+
 static int attach_samples(unsigned int hz)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
@@ -109,6 +187,12 @@ static int attach(const char *hook)
 		return attach_btf(name, BPF_TRACE_RAW_TP);
 	if (is(hook, "fentry/") || is(hook, "fexit/"))
 		return attach_btf(name, is(hook, "fexit/") ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY);
+	if (is(hook, "raw_tp/"))
+		return attach_raw(name);
+	if (is(hook, "kprobe.multi/") || is(hook, "kretprobe.multi/"))
+		return attach_kprobe_multi(name, is(hook, "kretprobe.multi/"));
+	if (is(hook, "uprobe/") || is(hook, "uretprobe/"))
+		return attach_uprobe(name, is(hook, "uretprobe/"));
 	if (is(hook, "kprobe/") || is(hook, "kretprobe/"))
 		return attach_kprobe(name, is(hook, "kretprobe/"));
 	return attach_classic(hook);

@@ -9,14 +9,16 @@ import struct
 import subprocess
 import time
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import budget
 from benchlib import kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
-                              time_to_attach_ns)
+                              time_to_attach_ns, time_to_say_ns)
 from benchlib.report import make_row, missing
-from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Interrupts, Kills, Lives, Opens,
+from benchlib.traced import started
+from benchlib.workload import (Busy, Bytes, Calls, Contention, Datagrams, Execs, Files, Hits, Interrupts, Kills, Lives, Opens,
                                Reads, Rounds, Switches, Waits, Web, Writes, cgroup, program)
 
 MB = 1e6
@@ -439,6 +441,137 @@ def dcsnoop(bench):
     return _events(bench, "dcsnoop", workload, None, None)
 
 
+# --- any function: what the command line names ------------------------------------------------------
+
+@dataclass
+class _Target:
+    """What is traced, in the words of coretap and of bpftrace, and the hooks that a floor takes."""
+
+    name: str
+    word: str
+    probe: str
+    hooks: list  # at the entry, and at the return
+    reads: bool = True  # the workload reads for each hit
+    filtered: tuple = ()  # a filter that rejects all, and two fields: for coretap, for bpftrace
+
+    def workload(self, bench, count=100_000, shown=None):
+        return Hits(bench.workload("hits"), count, ["--reads"] if self.reads else [], shown)
+
+
+def _user_function(bench):
+    hits = bench.workload("hits")
+    offset = json.loads(output_of([hits, "--where"]).splitlines()[-1])["offset"]
+    return _Target("user function", f"{hits}:hit", f"uprobe:{hits}:hit",
+                   [f"{kind}/{hits}+{offset}" for kind in ("uprobe", "uretprobe")], False,
+                   ('(arg2 > 100000000) "%d %d", arg1, arg2', '/arg1 > 100000000/ { printf("%d %d\\n", arg0, arg1); }'))
+
+
+def _kernel_function():
+    """By the link of many functions, where the kernel has it."""
+    multi = ".multi" if "kprobe_multi" in Path("/proc/kallsyms").read_text() else ""
+    return _Target("kernel function", "vfs_read", "kprobe:vfs_read",
+                   [f"{kind}{multi}/vfs_read" for kind in ("kprobe", "kretprobe")],
+                   filtered=('(count > 100000000) "%d %d", count, pos', '/arg2 > 100000000/ { printf("%d %d\\n", arg2, arg3); }'))
+
+
+def _system_call():
+    word = "t:syscalls:sys_enter_read"
+    return _Target("system call", word, word.replace("t:", "tracepoint:", 1), ["tp_btf/sys_enter"],
+                   filtered=('(args->count > 100000000) "%d %d", args->fd, args->count',
+                             '/args->count > 100000000/ { printf("%d %d\\n", args->fd, args->count); }'))
+
+
+def _tracepoint(hook):
+    """It has fields of its own, and is met at each system call."""
+    word = "t:raw_syscalls:sys_enter"
+    return _Target("tracepoint", word, word.replace("t:", "tracepoint:", 1), [hook],
+                   filtered=('(args->id > 100000) "%d %d", args->id, args->args[0]',
+                             '/args->id > 100000/ { printf("%d %d\\n", args->id, args->args[0]); }'))
+
+
+def _bpftrace_of(*words):
+    path = find_program("bpftrace")
+    if not path:
+        raise Unusable("bpftrace is missing (package bpftrace)")
+    return Subject("bpftrace", [path, *words])
+
+
+def _bcc_trace(*words):
+    path = find_program("trace-bpfcc") or shutil.which("/usr/share/bcc/tools/trace")
+    if not path:
+        raise Unusable("bcc's trace is missing (package bpfcc-tools)")
+    return Subject("bcc", ["env", "PYTHONUNBUFFERED=1", path, *words])
+
+
+def _on(bench, tool, target, makers, hooks, unit="hit", **bars):
+    """In the kernel beside the floor and others; the workload too."""
+    figure, workload = f"{tool} of a {target.name}", target.workload(bench)
+    subjects, notes = bench.available(*makers, lambda: bench.floor(*hooks))
+    inside, felt = _cost(bench, figure, workload, subjects, notes)
+    yield make_row(f"{figure}: in kernel", f"ns/{unit}", inside, note="; ".join(notes), **bars)
+    if felt.get("coretap"):
+        yield make_row(f"{figure}: workload", f"ns/{unit}", felt, against="floor")
+
+
+def funccount(bench):
+    for target in (_user_function(bench), _kernel_function(), _tracepoint("raw_tp/sys_enter")):
+        makers = [lambda: bench.coretap("funccount", target.word), lambda: _bpftrace_of("-e", target.probe + " { @ = count(); }")]
+        yield from _on(bench, "funccount", target, makers, target.hooks[:1], against="floor", bar=1.1)
+
+
+def funclatency(bench):
+    """libbpf-tools take FILE:FUNCTION for a user function, too."""
+    for target in (_user_function(bench), _kernel_function()):
+        makers = [lambda: bench.coretap("funclatency", target.word), lambda: bench.peer("funclatency", target.word)]
+        yield from _on(bench, "funclatency", target, makers, target.hooks, unit="call", bar=0.7)
+
+
+def trace(bench):
+    yield from _rejected(bench)
+    yield from _first_line(bench)
+    yield from _all_lines(bench)
+
+
+def _rejected(bench):
+    """Two fields and a filter, which no hit passes."""
+    for target in (_user_function(bench), _kernel_function(), _system_call(), _tracepoint("raw_syscalls/sys_enter")):
+        ours, theirs = target.filtered
+        makers = [lambda: bench.coretap("trace", f"{target.word} {ours}"), lambda: _bpftrace_of("-e", f"{target.probe} {theirs}")]
+        yield from _on(bench, "trace", target, makers, target.hooks[:1], against="bpftrace", above=30)
+
+
+def _first_line(bench):
+    """From exec to the first line about one of the calls that a program makes every millisecond."""
+    target = _user_function(bench)
+    command = [bench.workload("hits"), "--sleep-us", "1000", "--count", str(10**9)]
+    makers = [lambda: bench.coretap("trace", f'{target.word} "seen %d", arg1'),
+              lambda: _bpftrace_of("-B", "line", "-e", target.probe + ' { printf("seen %d\\n", arg0); }'),
+              lambda: _bcc_trace(f'p:{target.word} "seen %d", arg1')]
+    subjects, notes = bench.available(*makers)
+    with started(command):
+        for subject in list(subjects):  # the first start reads files from the disk
+            try:
+                time_to_say_ns(subject, rb"seen \d+\n", bench.scratch)
+            except Unusable as reason:
+                subjects.remove(subject)
+                notes.append(f"{subject.label}: {reason}")
+        measure = lambda subject: time_to_say_ns(subject, rb"seen \d+\n", bench.scratch) / 1e6
+        runs = bench.take_turns("trace: exec to first line", subjects, notes, measure, rounds=bench.rounds + 2)
+    yield make_row("trace: exec to first line", "ms", runs, against="", bar=60, note="; ".join(notes))
+
+
+def _all_lines(bench):
+    """300,000 calls in a row, a line each, to a file. The program's start reads more than a byte at once."""
+    for target, value, only in ((_user_function(bench), "arg1", ""), (_kernel_function(), "count", "count == 1 && "),
+                                (_system_call(), "args->count", "args->count == 1 && ")):
+        workload = target.workload(bench, 300_000, r"\bhits\b.*\bthis: \d+$")
+        subjects, notes = bench.available(
+            lambda: bench.coretap("trace", f'{target.word} ({only}STREQ("hits", $comm)) "this: %d", {value}'))
+        runs = bench.take_turns(f"trace of a {target.name}: lost", subjects, notes, _delivered(bench, workload))
+        lost = {label: [max(run[1:]) for run in all_runs] for label, all_runs in runs.items()}
+        yield make_row(f"trace of a {target.name}: lost", "hits", lost, against="", bar=0, note="; ".join(notes))
+
+
 # --- tools at work together: what a server feels ----------------------------------------------
 
 def web(bench):
@@ -616,6 +749,23 @@ def startup(bench):
             yield make_row(f"{tool}: the same", "ms", {k: v for k, v in runs.items() if k != "peer"}, against="bpftrace", bar=0.15)
 
 
+def functions(bench):
+    """All functions of the kernel that coretap attaches to. The floor resolves their names and does nothing else."""
+    helper, ours = bench.helper("attached"), bench.coretap("funccount", "*")
+    said = subprocess.run([*ours.argv, "--debug", "-d", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    names = set(re.findall(r"^ +(\w[\w.]*) \(kernel\)$", said.stdout + said.stderr, re.M))
+    if not names:
+        raise Unusable(f"all functions: {said.stderr.strip().splitlines()[-1] if said.stderr.strip() else 'there are none'}")
+    chosen = Path(bench.scratch, "functions")
+    chosen.write_text("".join(f"{name}\n" for name in sorted(names)))
+    notes = [f"{len(names)} functions"]
+    measure = lambda subject: time_to_attach_ns(helper, subject, bench.scratch) / 1e9
+    subjects = [ours, bench.floor(f"kprobe.multi/@{chosen}"), _bpftrace_of("-e", "kprobe:* { @ = count(); }")]
+    subjects[-1].argv[:0] = ["env", "BPFTRACE_MAX_PROBES=1000000"]
+    runs = bench.take_turns("all functions: exec to attached", subjects, notes, measure)
+    yield make_row("all functions: exec to attached", "s", runs, against="", bar=3, note="; ".join(notes))
+
+
 # --- size ------------------------------------------------------------------------------------------
 
 def _is_static(path):
@@ -683,6 +833,9 @@ FIGURES = {
     "exitsnoop": (exitsnoop, "the same, of their ends"),
     "statsnoop": (statsnoop, "ns per call of stat; 300,000 in a row: the slowdown, and what is lost on the way to a file"),
     "dcsnoop": (dcsnoop, "the same for look-ups of names that are not there"),
+    "funccount": (funccount, "ns per hit of a user function, a kernel function, a tracepoint, and the slowdown"),
+    "funclatency": (funclatency, "ns per call of a user function, a kernel function, and the slowdown"),
+    "trace": (trace, "the same of trace, where a filter rejects all; ms until the first line; what is lost of 300,000 lines"),
     "web": (web, "a web server under tcptop, tcplife and tcpstates at once: requests per second"),
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
     "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
@@ -692,5 +845,6 @@ FIGURES = {
     "at-work": (unwinding.cost, "the same: share of a CPU and memory of profile"),
     "memory": (memory, "at rest, at its peak, and in the kernel's maps"),
     "startup": (startup, "exec to attached"),
+    "functions": (functions, "exec until attached to all functions of the kernel"),
     "size": (size, "the static executable"),
 }

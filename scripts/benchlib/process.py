@@ -1,6 +1,8 @@
 """Starting a tracer, knowing when it is attached, and ending it whatever happens."""
 
 import os
+import re
+import select
 import shutil
 import signal
 import subprocess
@@ -13,7 +15,7 @@ from pathlib import Path
 from benchlib import kernel
 
 SETTLE = 0.25  # attached: no further attachment for so long
-TIMEOUT = 20
+TIMEOUT = 60  # all functions of a kernel that is emulated take long
 
 
 class Unusable(Exception):
@@ -125,6 +127,28 @@ def time_to_attach_ns(helper, subject, scratch):
     if done.returncode or "could not attach" in said:
         raise Unusable(_last_words(log) if said.strip() else done.stderr.strip())
     return int(done.stdout)
+
+
+def time_to_say_ns(subject, words, scratch):
+    """From exec until its output has these words, a pattern of bytes."""
+    log, said = log_of(scratch), b""
+    start = time.monotonic_ns()
+    with log.open("wb") as errors:
+        process = subprocess.Popen(subject.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                                   preexec_fn=kernel.die_with_parent, start_new_session=True)
+    try:
+        while time.monotonic_ns() - start < TIMEOUT * 1e9:
+            if select.select([process.stdout], [], [], 1)[0]:
+                part = os.read(process.stdout.fileno(), 4096)
+                said += part
+                if re.search(words, said):
+                    return time.monotonic_ns() - start
+                if not part:
+                    break
+        raise Unusable(f"cannot run here: {_last_words(log)}")
+    finally:
+        _end(process)
+        process.stdout.close()
 
 
 def compile_helper(source, target, *libraries):

@@ -20,7 +20,7 @@ class Row:
     ratio: float = None
     bar: float = None
     least: bool = False  # the bar is the least that it may be, not the most
-    above: float = None  # or, instead of the bar: at most that much above the floor
+    above: float = None  # or, instead of the bar or where there is none: at most that much above the floor
     verdict: str = INFO
     note: str = ""
 
@@ -37,8 +37,12 @@ def make_row(figure, unit, runs, against="peer", bar=None, note="", beyond="", l
         value = row.ratio = (ours - base) / (theirs - base) if known else None
     if bar is not None:
         row.verdict = UNKNOWN if value is None else OK if (value >= bar if least else value <= bar) else MISSED
-    if above is not None and ours is not None and "floor" in medians and ours - medians["floor"] <= above:
-        row.verdict = OK
+    if above is not None:
+        known = ours is not None and "floor" in medians
+        if known and ours - medians["floor"] <= above:
+            row.verdict = OK
+        elif bar is None:
+            row.verdict = MISSED if known else UNKNOWN
     return row
 
 
@@ -46,7 +50,7 @@ def missing(figure, unit, why, against="peer", bar=None, least=False):
     return Row(figure, unit, against=against, bar=bar, least=least, verdict=UNKNOWN, note=why)
 
 
-_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "ustack", "strace", "perf trace", "floor", "nothing")
+_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "bcc", "ustack", "strace", "perf trace", "floor", "nothing")
 
 
 def _number(value):
@@ -62,7 +66,7 @@ def as_text(rows):
     for row in rows:
         ratio = f"{row.ratio:.2f} x {row.against}{f' beyond {row.beyond}' if row.beyond else ''}" if row.ratio is not None else ""
         bar = "" if row.bar is None else f"{'>=' if row.least else '<='} {row.bar:g} {'x' if row.against else row.unit}"
-        bar += "" if row.above is None else f", or floor + {row.above:g}"
+        bar += "" if row.above is None else f"{', or' if bar else '<='} floor + {row.above:g}"
         table.append((row.figure, row.unit, *(_number(row.medians.get(c)) for c in columns), ratio, bar, row.verdict))
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     lines = []

@@ -160,6 +160,18 @@ class Rounds(Workload):
         return Ran(time.monotonic() - start, made, made)
 
 
+class Hits(Rounds):
+    """One function that is called over and over by a workload of the tests: its own, or, by reads, one of the kernel's.
+    It tells how long that took."""
+
+    def __init__(self, program, count=100_000, more=(), shown=None):
+        super().__init__(program, "hits", "hit", count, "--count", more, shown)
+
+    def run(self, share=1.0):
+        told = json.loads(run_program([*self._argv, str(max(1, int(self._count * share)))]).splitlines()[-1])
+        return Ran(told["ns"] / 1e9, told["hits"], told["hits"])
+
+
 class Lives(Workload):
     """Files that are made and removed, one after another."""
 
