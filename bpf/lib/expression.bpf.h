@@ -210,6 +210,8 @@ struct entered_call {
 	{                                                                                        \
 		struct expression_in in = {};                                                    \
                                                                                                  \
+		if (expression_uses & EXPRESSION_USES_RECORD)                                    \
+			in.record = (u64)ctx;                                                    \
 		return at_place(ctx, &in, id);                                                   \
 	}                                                                                        \
 	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)                \

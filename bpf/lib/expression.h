@@ -19,6 +19,8 @@ struct expression_in {
 	__u64 latency;  /* of a call that returns, in ns, and */
 	__u64 entry[6]; /* its arguments as it was entered: where the word asks for them */
 	char comm[COMM_LEN];
+	__u64 record; /* the program's own pointer to the tracepoint's record: it can be read
+			 through */
 };
 
 /* Members that cost something to find out. */
@@ -30,6 +32,7 @@ enum expression_use {
 	EXPRESSION_USES_CONTEXT = 16,
 	EXPRESSION_USES_TASK = 32,
 	EXPRESSION_USES_CPU = 64,
+	EXPRESSION_USES_RECORD = 128,
 };
 
 #define EXPRESSION_VALUES 12

@@ -1,6 +1,7 @@
 #include "expression/compile.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -225,6 +226,30 @@ Result<Compiler::Place> Compiler::member(const Node& node) {
   return member_at(node, *outer->type, outer->user);
 }
 
+TypePtr Compiler::field_at_hand(const Node& node) {
+  if (!scope_.record_at_hand || node.kind != Node::member || !node.through) return nullptr;
+  auto& base = *node.operands.front();
+  if (base.kind != Node::name) return nullptr;
+  auto found = scope_.names.find(base.text);
+  if (found == scope_.names.end() || found->second.at != offsetof(expression_in, context))
+    return nullptr;
+  auto& record = *found->second.type->to;
+  auto field = record.members ? record.members->find(node.text) : std::nullopt;
+  if (!field || field->place != Member::memory || field->bits) return nullptr;
+  auto& type = field->type;
+  const std::uint32_t bytes = type->kind == Type::pointer   ? 8
+                              : type->kind == Type::integer ? type->bytes
+                                                            : 0;
+  // The first 8 bytes are the kernel's own, and it refuses loads that are not aligned.
+  if (std::popcount(bytes) != 1 || bytes > 8 || field->bit < 64 || field->bit % (8 * bytes))
+    return nullptr;
+  uses_ |= EXPRESSION_USES_RECORD;
+  code_.load(8, BPF_REG_0, BPF_REG_6, in(offsetof(expression_in, record)));
+  code_.load(bytes, BPF_REG_0, BPF_REG_0, static_cast<int>(field->bit / 8));
+  if (type->is_signed || type->truth) normalise(BPF_REG_0, *type);
+  return type;
+}
+
 Result<Compiler::Place> Compiler::element(const Node& node) {
   auto type = value(*node.operands[0]);
   if (!type) return type.error();
@@ -354,6 +379,7 @@ Result<TypePtr> Compiler::any(const Node& node) {
       [[fallthrough]];
     case Node::member:
     case Node::element: {
+      if (auto type = field_at_hand(node)) return type;
       auto found = place(node);
       if (!found) return found.error();
       return take(node, *found);

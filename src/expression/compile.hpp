@@ -29,7 +29,8 @@ struct Scope {
   std::map<std::string, Variable, std::less<>> names = {};
   std::map<std::string, std::string, std::less<>> missing = {};  ///< why there is none here
   std::map<std::string, Variable, std::less<>> entries = {};     ///< for $entry(NAME), at returns
-  bool user = false;                               ///< addresses without a type are of the process
+  bool record_at_hand = false;  ///< args can be read by plain loads: its program has no other place
+  bool user = false;            ///< addresses without a type are of the process
   std::shared_ptr<const NamedTypes> program = {};  ///< types of the user program, which go first
   std::string no_program = {};                     ///< why its names are not known
 };
@@ -82,6 +83,9 @@ class Compiler {
   Result<Place> place(const Node& node);
   Result<Place> name(const Node& node);
   Result<Place> member(const Node& node);
+  /// A field of the tracepoint's record, if a plain load can have it; else null, and nothing is
+  /// done.
+  TypePtr field_at_hand(const Node& node);
   Result<Place> member_at(const Node& node, const Type& record, bool user);
   Result<Place> element(const Node& node);
   Result<TypePtr> take(const Node& node, const Place& place);

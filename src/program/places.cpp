@@ -388,6 +388,9 @@ Result<Scope> scope_of_word(const Targets& targets, std::size_t word,
   }
   auto scope = scope_at(places, types, signature);
   if (!scope) return scope;
+  // The kernel refuses a program at a record that is shorter than what the program may load.
+  scope->record_at_hand =
+      targets.points.size() == 1 && targets.points.front().kind == TargetPoint::event;
   if (!paired || entries.empty()) {
     scope->missing["$latency"] = kCalls;
     return scope;

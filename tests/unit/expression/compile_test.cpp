@@ -474,5 +474,38 @@ TEST(Expressions, ReadRecordsOfTracepoints) {
   EXPECT_NE(std::find(names.begin(), names.end(), "path"), names.end());
 }
 
+// Where the program is at one tracepoint alone, which the tool's own tests run.
+TEST(Expressions, LoadFieldsOfARecordAtHand) {
+  constexpr std::string_view kFormat =
+      "name: test\nID: 1\nformat:\n"
+      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+      "\n"
+      "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n"
+      "\tfield:char name[8];\toffset:12;\tsize:8;\tsigned:0;\n"
+      "\tfield:__data_loc char[] path;\toffset:20;\tsize:4;\tsigned:0;\n"
+      "\tfield:int beside;\toffset:26;\tsize:4;\tsigned:1;\n"
+      "\nprint fmt: \"%d\", REC->number\n";
+  Type type{Type::record, "record"};
+  type.members = format_members(kFormat, types());
+  auto scope = usual_scope();
+  scope.names["args"] = {pointer_to(std::make_shared<const Type>(type), true),
+                         static_cast<std::uint32_t>(offsetof(expression_in, context)), false,
+                         EXPRESSION_USES_CONTEXT};
+  auto uses = [&](const std::string& text) {
+    Parser parser(text, 0, [&](std::string_view word) { return types().starts_type(word); });
+    auto node = parser.expression();
+    EXPECT_TRUE(node) << text;
+    Code code;
+    Compiler compiler(text, scope, code);
+    EXPECT_TRUE(compiler.value(**node)) << text;
+    return compiler.uses();
+  };
+  EXPECT_EQ(uses("args->number == 3"), EXPRESSION_USES_CONTEXT);
+  scope.record_at_hand = true;
+  EXPECT_EQ(uses("args->number == 3"), EXPRESSION_USES_RECORD);
+  for (auto* text : {"args->common_type", "args->beside", "args->name[0]", "*args->path"})
+    EXPECT_EQ(uses(text), EXPRESSION_USES_CONTEXT) << text;
+}
+
 }  // namespace
 }  // namespace coretap::expression
