@@ -106,13 +106,13 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     if (symbols::take_hex(line, address) && address) patched.push_back(address);
   });
   std::sort(patched.begin(), patched.end());
+  // Of a function with several names, one of them: the others are told by its address.
   std::unordered_set<std::string> traceable;  // "name module"
   bool by_name = false;
+  auto whole = [](const Named& n) { return std::string(n.name).append(1, ' ').append(n.module); };
   if (patched.empty())
-    by_name = each_line(lists.names, [&](std::string_view line) {
-      auto n = split_module(line);
-      if (wants(n)) traceable.insert(fmt::format("{} {}", n.name, n.module));
-    });
+    by_name = each_line(
+        lists.names, [&](std::string_view line) { traceable.insert(whole(split_module(line))); });
   std::unordered_set<std::string> blacklist;
   each_line(lists.blacklist, [&](std::string_view line) {
     auto tab = line.find('\t');
@@ -124,23 +124,48 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
       auto place = std::lower_bound(patched.begin(), patched.end(), address);
       return place != patched.end() && *place - address <= kPatchWithin;
     }
-    return !by_name || traceable.contains(fmt::format("{} {}", n.name, n.module));
+    return !by_name || traceable.contains(whole(n));
+  };
+  constexpr std::string_view kNotBuilt = "notrace, or not built for tracing";
+  std::uint64_t here = 0;
+  bool listed = false;
+  std::vector<KernelFunction> waiting;  // of this address: it may be listed by a name that follows
+  auto settle = [&] {
+    for (auto& f : waiting) {
+      if (listed)
+        found.functions.push_back(std::move(f));
+      else
+        leave_out({f.name, f.module}, kNotBuilt);
+    }
+    waiting.clear();
   };
   each_line(lists.kallsyms, [&](std::string_view line) {
     std::uint64_t address = 0;
     Named n;
-    if (!parse_symbol(line, address, n) || !wants(n)) return;
+    if (!parse_symbol(line, address, n)) return;
+    if (by_name && address) {
+      if (address != here) {
+        settle();
+        listed = false;
+      }
+      here = address;
+      listed = listed || traceable.contains(whole(n));
+    }
+    if (!wants(n)) return;
     if (is_no_function(n.name))
       found.left_out["padding or a cold part of a function"]++;
     else if (blacklist.contains(std::string(n.name)))
       leave_out(n, "on the kernel's list of what must not be probed");
     else if (is_unsafe(n.name))
       leave_out(n, "used by tracing itself");
+    else if (by_name && address)
+      waiting.push_back({std::string(n.name), std::string(n.module), address});
     else if (!can_trace(n, address))
-      leave_out(n, "notrace, or not built for tracing");
+      leave_out(n, kNotBuilt);
     else
       found.functions.push_back({std::string(n.name), std::string(n.module), address});
   });
+  settle();
 
   auto& all = found.functions;
   // One function with several names is traced once, by the first of them.

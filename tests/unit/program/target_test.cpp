@@ -91,6 +91,7 @@ struct Files {
   FunctionLists lists;
   explicit Files(bool addresses) {
     lists.kallsyms = scratch.write("kallsyms",
+                                   "ffffffff81000000 T __x64_call\n"
                                    "ffffffff81000000 T vfs_read\n"
                                    "ffffffff81000100 t vfs_inline\n"
                                    "ffffffff81000200 t __pfx_vfs_read\n"
@@ -139,6 +140,8 @@ TEST(KernelFunctions, AreThoseThatCanBeTraced) {
     auto aliases = matching(files.lists, "*read*");
     EXPECT_EQ(aliases.functions.size(), 1u);
     EXPECT_EQ(aliases.left_out["another name of one that is traced"], 1u);
+    EXPECT_EQ(matching(files.lists, "__x64_call").functions.size(), 1u)
+        << "the list has one name of each function";
   }
 }
 
@@ -154,8 +157,8 @@ TEST(KernelFunctions, WithoutLists) {
 TEST(KernelFunctions, Names) {
   Files files(false);
   EXPECT_EQ(function_names(files.lists),
-            (std::vector<std::string>{"vfs_read", "vfs_inline", "vfs_probe", "same", "same",
-                                      "ksys_read_alias", "vfs_in_module"}));
+            (std::vector<std::string>{"__x64_call", "vfs_read", "vfs_inline", "vfs_probe", "same",
+                                      "same", "ksys_read_alias", "vfs_in_module"}));
 }
 
 TEST(TargetKinds, SectionsAreTold) {
