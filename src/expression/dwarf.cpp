@@ -976,7 +976,8 @@ void place(UserFunction& f, const std::vector<Declared>& declared, std::size_t n
       why = "the compiler has left it out";
     } else if (p.at.place == AtEntry::in_register) {
       if (known == kRegisters.end())
-        why = "it is in no register that C passes parameters in";
+        why =
+            "its register is none of the first six that the calling convention has for parameters";
       else
         put(p, static_cast<std::size_t>(known - kRegisters.begin()));
     } else if (p.at.place == AtEntry::stack || optimised || (!lost && next >= kInRegisters)) {

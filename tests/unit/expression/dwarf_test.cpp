@@ -439,6 +439,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Variant{"gcc", "-gdwarf-4 -O1 -fdebug-types-section"},
                     Variant{"gcc", "-gdwarf-5 -O1 -fdebug-types-section"},
                     Variant{"gcc", "-g -O2 -gz"}, Variant{"gcc", "-gdwarf-4 -O2 -gz=zlib-gnu"},
+                    Variant{"gcc", "-g -O3 -fpatchable-function-entry=4"},
+#if defined(__x86_64__)
+                    Variant{"gcc", "-g -Os -fcf-protection=full -pg"},
+#endif
                     Variant{"gcc", "-g -O2 -flto"}, Variant{"clang", "-g -O0"},
                     Variant{"clang", "-g -O2"}, Variant{"clang", "-gdwarf-4 -O2"},
                     Variant{"clang", "-gdwarf-5 -O2 -ffunction-sections"},
@@ -667,6 +671,47 @@ TEST_F(DwarfFiles, AnAlternateFileThatIsAPipe) {
       run(fmt::format("objcopy --add-section .gnu_debugaltlink={} {}", in("link"), program.path)));
   EXPECT_EQ(said(),
             fmt::format("the file's debug information needs {}, which is not here", in("pipe")));
+}
+
+/// libdw would take memory or time for these without a bound.
+TEST_F(DwarfFiles, WhatNoCompilerWrites) {
+  struct Case {
+    std::string name, abbreviations, units, said;
+  };
+  const std::string unit = ".long 8; .short 4; .long 0; .byte 8, 0;";
+  const std::string one = ".byte 1, 0x11, 0, 0, 0;";
+  const std::string beyond = "the file's debug information has more than any compiler writes";
+  for (auto& c :
+       {Case{"nothing much", one, unit, "the file's debug information does not have this function"},
+        Case{"attributes", ".byte 1, 0x11, 0; .rept 200; .byte 3, 0x19; .endr; .byte 0, 0;", unit,
+             beyond},
+        Case{"units", one, ".rept 300000;" + unit + ".endr;", beyond},
+        Case{"abbreviations that units share", ".rept 1000000;" + one + ".endr;",
+             ".rept 100;" + unit + ".endr;", beyond}}) {
+    SCOPED_TRACE(c.name);
+    const auto text = fmt::format(
+        "{}\n__asm__(\".pushsection .debug_abbrev,\\\"\\\",@progbits; {} .byte 0;\"\n"
+        "\".section .debug_info,\\\"\\\",@progbits; {} .popsection\");\n",
+        kC, c.abbreviations, c.units);
+    ASSERT_TRUE(program.build(text, "gcc", "-O1"));
+    EXPECT_EQ(said(), c.said);
+  }
+}
+
+/// By the older way: the name says that it is packed, its head what it unpacks to.
+TEST_F(DwarfFiles, UnpacksToMoreThanItCan) {
+  build("-O1");
+  program.directory.write("packed",
+                          std::string("ZLIB\0\0\0\1\0\0\0\0", 12) + std::string(4096, 'x'));
+  ASSERT_TRUE(
+      run(fmt::format("objcopy --add-section .hdebug_info={0} --add-section .debug_abbrev={0} {1}",
+                      in("packed"), program.path)));
+  auto bytes = places::file_text(program.path);
+  const auto name = bytes.find(".hdebug_info");
+  ASSERT_NE(name, bytes.npos);
+  bytes[name + 1] = 'z';
+  program.directory.write("program", bytes);
+  EXPECT_EQ(said(), "the file has no debug information");
 }
 
 TEST_F(DwarfFiles, CutShort) {
