@@ -441,7 +441,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Variant{"gcc", "-g -O2 -gz"}, Variant{"gcc", "-gdwarf-4 -O2 -gz=zlib-gnu"},
                     Variant{"gcc", "-g -O3 -fpatchable-function-entry=4"},
 #if defined(__x86_64__)
-                    Variant{"gcc", "-g -Os -fcf-protection=full -pg"},
+                    Variant{"gcc", "-g -Os -fcf-protection=full"},
 #endif
                     Variant{"gcc", "-g -O2 -flto"}, Variant{"clang", "-g -O0"},
                     Variant{"clang", "-g -O2"}, Variant{"clang", "-gdwarf-4 -O2"},
