@@ -89,6 +89,9 @@ Hook traced_calls(std::string_view name, TargetWords words = words_of_command_li
 Hook traced_by_word(std::string_view name, TargetWords words,
                     std::vector<bool> (*paired)(const Config&));
 
+/// The hook of ON_WHOLE_CALLS (bpf/lib/call_values.bpf.h).
+Hook traced_whole(std::string_view name, TargetWords words);
+
 /// The hooks of bpf/lib/run_delay.bpf.h; the tool has shared::affinity().
 std::vector<Hook> run_delay_hooks();
 /// The hook of bpf/lib/still_waiting.bpf.h.

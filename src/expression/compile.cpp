@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ constexpr int kReadAt = -8;
 constexpr int kSpills = 16;
 constexpr int kSpillsAt = kReadAt - 8 * kSpills;
 constexpr int kMostText = 64;
+constexpr std::uint32_t kWholeText = 80;  // bytes of a text beside structs
 constexpr int kTextAt = kSpillsAt - kMostText - 8;
 
 enum Helper {
@@ -792,7 +794,9 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
   if (!type) return type.error();
   auto& t = **type;
   Output out{Output::number, *type};
-  if (wanted != Wanted::address && t.kind == Type::record)
+  const bool whole = wanted == Wanted::whole;
+  bool cut = false;
+  if (wanted != Wanted::address && !whole && t.kind == Type::record)
     return wrong(node, fmt::format("this is {}", noun(t)), "name one of its members");
   if (t.kind == Type::nothing)
     return wrong(node, fmt::format("this is {}", noun(t)),
@@ -807,14 +811,27 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
     out.room = to.bytes;
     if (out.room != 4 && out.room != 16)
       return wrong(node, fmt::format("%I shows addresses of 4 or 16 bytes, this has {}", out.room));
+  } else if (whole) {
+    auto* lies = t.kind == Type::pointer ? t.to.get() : t.kind == Type::integer ? nullptr : &t;
+    if (t.is_text() && (t.kind == Type::pointer || !t.bytes)) {
+      out.form = Output::text;
+      out.room = std::min(text_bytes, kWholeText) + 2;
+    } else if (lies && lies->bytes && (lies == &t || lies->kind == Type::record)) {
+      out.form = Output::bytes;
+      out.room = std::min(text_bytes, lies->bytes);
+      cut = out.room < lies->bytes;
+    }
   } else if (wanted == Wanted::text) {
     out.form = Output::text;
     out.room = text_bytes + 2;  // one more byte tells that there are more
   }
-  if (out.form == Output::number) {
+  std::optional<Code::Label> none;  // a pointer to nothing
+  const bool leads = whole && t.kind == Type::pointer;
+  if (out.form == Output::number || leads)
     code_.store(BPF_REG_7, in(offsetof(expression_out, values)) + static_cast<int>(8 * index),
                 BPF_REG_0);
-  } else {
+  if (out.form != Output::number) {
+    if (leads) none = code_.jump_if_value(BPF_JEQ, BPF_REG_0, 0);
     out.at = next;
     next += (out.room + 7) / 8 * 8;
     code_.move(BPF_REG_3, BPF_REG_0);
@@ -826,13 +843,15 @@ Result<Output> Compiler::output(const Node& node, Wanted wanted, std::uint32_t i
     auto fine = code_.jump_if_value(BPF_JSGE, BPF_REG_0, 0);
     set_fault();
     code_.here(fine);
-    if (text) {
-      auto whole = code_.jump_if_value(BPF_JNE, BPF_REG_0, static_cast<std::int32_t>(out.room));
+    if (text || cut) {
+      std::optional<Code::Label> fits;
+      if (text) fits = code_.jump_if_value(BPF_JNE, BPF_REG_0, static_cast<std::int32_t>(out.room));
       code_.load(8, BPF_REG_1, BPF_REG_7, in(offsetof(expression_out, cut)));
       code_.calculate_by(BPF_OR, BPF_REG_1, 1 << index);
       code_.store(BPF_REG_7, in(offsetof(expression_out, cut)), BPF_REG_1);
-      code_.here(whole);
+      if (fits) code_.here(*fits);
     }
+    if (none) code_.here(*none);
   }
   auto fine = code_.jump_if_value(BPF_JEQ, BPF_REG_8, 0);
   code_.load(8, BPF_REG_1, BPF_REG_7, in(offsetof(expression_out, faults)));

@@ -40,15 +40,16 @@ struct Output {
   enum Form {
     number,  ///< in values[]
     text,    ///< with a terminator, at `at`
-    bytes,   ///< `room` of them, at `at`
+    bytes,   ///< `room` of them, at `at`; with Wanted::whole a pointer is a number, too
   } form = number;
   TypePtr type;
   std::uint32_t at = 0;    ///< from struct expression_out on
   std::uint32_t room = 0;  ///< of text: what is read at most
 };
 
-/// How the value is wanted.
-enum class Wanted { number, text, address };
+/// How the value is wanted. `whole`: a number, or of a pointer also the text, struct or union that
+/// it leads to.
+enum class Wanted { number, text, address, whole };
 
 class Compiler {
  public:

@@ -283,14 +283,17 @@ TypePtr Types::make(std::uint32_t id, int depth) const {
                 static_cast<bool>(BTF_INT_ENCODING(info) & BTF_INT_SIGNED),
                 static_cast<bool>(BTF_INT_ENCODING(info) & BTF_INT_BOOL)};
       type.character = name == "char";
+      type.id = id;
       if (t->size > 8) return nothing();
       return std::make_shared<const Type>(std::move(type));
     }
     case BTF_KIND_ENUM:
-    case BTF_KIND_ENUM64:
-      return std::make_shared<const Type>(
-          Type{Type::integer, "enum " + name, t->size,
-               BTF_INFO_KIND(t->info) == BTF_KIND_ENUM ? true : bool(BTF_INFO_KFLAG(t->info))});
+    case BTF_KIND_ENUM64: {
+      Type type{Type::integer, "enum " + name, t->size,
+                BTF_INFO_KIND(t->info) == BTF_KIND_ENUM ? true : bool(BTF_INFO_KFLAG(t->info))};
+      type.id = id;
+      return std::make_shared<const Type>(std::move(type));
+    }
     case BTF_KIND_PTR: {
       // What a pointer leads to may be a record that leads back: its members are looked up later.
       auto* to = btf_->type(t->type);
@@ -302,6 +305,7 @@ TypePtr Types::make(std::uint32_t id, int depth) const {
       auto* array = behind<btf_array>(t);
       auto element = make(array->type, depth + 1);
       Type type{Type::array, element->name + " []"};
+      type.id = id;
       type.count = array->nelems;
       type.bytes = static_cast<std::uint32_t>(
           std::min<std::uint64_t>(std::uint64_t{element->bytes} * array->nelems, 1U << 30));
@@ -313,6 +317,7 @@ TypePtr Types::make(std::uint32_t id, int depth) const {
       Type type{Type::record,
                 (BTF_INFO_KIND(t->info) == BTF_KIND_UNION ? "union " : "struct ") + name, t->size};
       type.members = std::make_shared<const BtfMembers>(btf_, this, id);
+      type.id = id;
       return std::make_shared<const Type>(std::move(type));
     }
     case BTF_KIND_TYPEDEF:

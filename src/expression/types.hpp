@@ -58,6 +58,7 @@ struct Type {
   TypePtr to = {};                              ///< of a pointer; of an array the element
   std::uint32_t count = 0;                      ///< of an array's elements; 0: not known
   std::shared_ptr<const Members> members = {};  ///< of a record
+  std::uint32_t id = 0;  ///< in the kernel's type information; 0: it is not from there
 
   bool is_text() const {
     return (kind == pointer || kind == array) && to && to->kind == integer && to->character;

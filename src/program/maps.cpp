@@ -239,7 +239,8 @@ void size_maps(Session& s) {
     if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
   }
   // Of threads, while they keep much.
-  if (auto* map = s.map("long_records")) on_demand(s, map, max_tasks(), kPreallocatedCalls);
+  for (auto* name : {"long_records", "call_values"})
+    if (auto* map = s.map(name)) on_demand(s, map, max_tasks(), kPreallocatedCalls);
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     auto bytes = s.config.ring_bytes ? s.config.ring_bytes : s.tool.report->ring_bytes(s.config);

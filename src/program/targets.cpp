@@ -561,6 +561,15 @@ Hook traced_by_word(std::string_view name, TargetWords words,
   return hook;
 }
 
+Hook traced_whole(std::string_view name, TargetWords words) {
+  Hook hook{name,
+            {{{"target_kernel", "target_kernel_return", "target_event", "target_sys_enter",
+               "target_sys_exit"}}}};
+  hook.targets = words;
+  hook.by_word = true;
+  return hook;
+}
+
 std::vector<std::string> words_of_command_line(const Config& config) { return config.targets; }
 
 std::string_view section_of(TargetPoint::Kind kind) { return kShapes.at(kind).section; }

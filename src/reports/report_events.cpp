@@ -114,6 +114,7 @@ class EventReporter : public Reporter {
     std::string line;
     for (auto* t : times_) line += time(s, *t, head.time_ns);
     s.out.line(line + columns_.row(data, s.names));
+    for (auto& below : columns_.below(data, s.names)) s.out.line(below);
     if (frames)
       for (auto& frame : kernel_frames(s, *stacks_, *frames)) s.out.line(frame_line(frame));
     if (with_callers_) {

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Records of calls that grow from the entry to the return: what an argument leads to may be another
+ * thing by then. How long they are the loader knows: it sets the size of the map's values.
+ */
+#ifndef CORETAP_CALL_VALUES_BPF_H
+#define CORETAP_CALL_VALUES_BPF_H
+
+#include "lib/call_values.h"
+#include "lib/emit.bpf.h"
+#include "lib/expression.bpf.h"
+#include "lib/traced_calls.bpf.h"
+
+/* Has the target with this number a return, whose number is the next one? */
+const volatile __u8 call_has_return[CALL_VALUES_TARGETS] = {};
+
+static const char no_call_values[CALL_VALUES_MOST];
+
+/* Key: the address of the call in its task's record. The loader knows the map's name. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, 0);
+	__uint(max_entries, 1);
+	__uint(key_size, 8);
+	__uint(value_size, CALL_VALUES_MOST);
+} call_values SEC(".maps");
+
+inline_ bool waits_for_return(u64 id)
+{
+	barrier_var(id);
+	return id < CALL_VALUES_TARGETS && call_has_return[id & (CALL_VALUES_TARGETS - 1)];
+}
+
+/* The record of a call that is entered; of an older one at this address nothing is left that
+ * counts. NULL: the map is full. */
+inline_ void *call_values_begin(void *call)
+{
+	u64 key = expression_address(call);
+
+	if (bpf_map_update_elem(&call_values, &key, no_call_values, BPF_ANY)) {
+		count(LEDGER_UNTRACKED);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&call_values, &key);
+}
+
+/* NULL: it has none. */
+inline_ void *call_values_of(void *call)
+{
+	u64 key = expression_address(call);
+
+	return bpf_map_lookup_elem(&call_values, &key);
+}
+
+inline_ void call_values_done(void *call)
+{
+	u64 key = expression_address(call);
+
+	bpf_map_delete_elem(&call_values, &key);
+}
+
+/*
+ * The programs at functions, system calls and tracepoints that the command line names, returns
+ * first, as the first to be attached. Before, the tool has
+ *   call_begins(const struct call_place *at, struct expression_in *in)
+ *   call_ends(const struct call_place *at, struct expression_in *in)
+ */
+#define ON_WHOLE_CALLS                                                                     \
+	SEC("target/kernel.return") int target_kernel_return(struct pt_regs *ctx)          \
+	{                                                                                  \
+		struct expression_in in = { .result = PT_REGS_RC(ctx) };                   \
+		struct call_place at = { .ctx = ctx,                                       \
+					 .regs = ctx,                                      \
+					 .id = target_id(ctx, TARGET_KERNEL),              \
+					 .sp = PT_REGS_SP(ctx) };                          \
+                                                                                           \
+		return call_ends(&at, &in);                                                \
+	}                                                                                  \
+	SEC("target/kernel") int target_kernel(struct pt_regs *ctx)                        \
+	{                                                                                  \
+		struct expression_in in = {};                                              \
+		struct call_place at = { .ctx = ctx,                                       \
+					 .regs = ctx,                                      \
+					 .id = target_id(ctx, TARGET_KERNEL),              \
+					 .sp = sp_after_return(ctx) };                     \
+                                                                                           \
+		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                           \
+			call_registers(ctx, in.arguments);                                 \
+		return call_begins(&at, &in);                                              \
+	}                                                                                  \
+	SEC("target/event") int target_event(void *ctx)                                    \
+	{                                                                                  \
+		struct expression_in in = {};                                              \
+		struct call_place at = { .ctx = ctx, .id = target_id(ctx, TARGET_EVENT) }; \
+                                                                                           \
+		return call_begins(&at, &in);                                              \
+	}                                                                                  \
+	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                               \
+	{                                                                                  \
+		struct pt_regs *regs = (void *)ctx[0];                                     \
+		struct expression_in in = { .result = ctx[1] };                            \
+		struct call_place at = { .ctx = ctx, .regs = regs, .sp = SYSTEM_CALL };    \
+                                                                                           \
+		at.id = target_call(target_ends, call_number(regs), regs);                 \
+		return call_ends(&at, &in);                                                \
+	}                                                                                  \
+	SEC("tp_btf/sys_enter") int target_sys_enter(u64 *ctx)                             \
+	{                                                                                  \
+		struct pt_regs *regs = (void *)ctx[0];                                     \
+		struct expression_in in = {};                                              \
+		struct call_place at = { .ctx = ctx, .regs = regs, .sp = SYSTEM_CALL };    \
+                                                                                           \
+		at.id = target_call(target_entries, (s32)ctx[1], regs);                    \
+		if (expression_uses & EXPRESSION_USES_ARGUMENTS)                           \
+			call_arguments(regs, false, in.arguments);                         \
+		return call_begins(&at, &in);                                              \
+	}
+
+#endif

@@ -1,0 +1,299 @@
+#include "expression/typed.hpp"
+
+#include <linux/btf.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "text/sanitize.hpp"
+
+namespace coretap::expression {
+
+namespace {
+
+constexpr int kDeepest = 24;                // modifiers, and records in records
+constexpr std::size_t kMostElements = 32;   // of an array that are shown
+constexpr std::size_t kMostInside = 2'000;  // members of one value, those of members too
+constexpr std::int64_t kLastError = -4095;  // of an address that stands for an errno
+constexpr std::string_view kIndent = "    ";
+
+template <class T>
+const T* behind(const btf_type* type) {
+  return reinterpret_cast<const T*>(type + 1);
+}
+
+class Maker {
+ public:
+  Maker(const Btf& btf, std::uint32_t bits) : btf_(btf), most_(bits) {}
+
+  Layout make(std::uint32_t id, std::uint32_t at, int depth) {
+    Layout made{.at = at};
+    auto* t = btf_.type(id);
+    for (int i = 0; t && is_modifier(*t) && i < kDeepest; i++) t = btf_.type(t->type);
+    if (!id || !t || depth > kDeepest || ++made_ > kMostInside) return made;
+    made.bits = t->size * 8;
+    switch (BTF_INFO_KIND(t->info)) {
+      case BTF_KIND_INT: {
+        auto encoding = BTF_INT_ENCODING(*behind<std::uint32_t>(t));
+        made.kind = t->size > 8 ? Layout::unknown : Layout::number;
+        made.is_signed = encoding & BTF_INT_SIGNED;
+        made.truth = encoding & BTF_INT_BOOL;
+        made.character = btf_.name(t->name_off) == "char";
+        break;
+      }
+      case BTF_KIND_ENUM:
+      case BTF_KIND_ENUM64:
+        made.kind = Layout::number;
+        made.words = btf_.enumerators(t);
+        made.is_signed = std::any_of(made.words.begin(), made.words.end(),
+                                     [](auto& word) { return word.second < 0; });
+        break;
+      case BTF_KIND_PTR:
+        made.kind = Layout::pointer;
+        made.bits = 64;
+        break;
+      case BTF_KIND_ARRAY: {
+        auto* array = behind<btf_array>(t);
+        made.kind = Layout::array;
+        made.count = array->nelems;
+        made.inner.push_back(make(array->type, 0, depth + 1));
+        made.bits = made.inner.front().bits * made.count;
+        break;
+      }
+      case BTF_KIND_STRUCT:
+      case BTF_KIND_UNION: {
+        const bool is_union = BTF_INFO_KIND(t->info) == BTF_KIND_UNION;
+        made.kind = Layout::record;
+        if (t->name_off)
+          made.type = fmt::format("{} {}", is_union ? "union" : "struct", btf_.name(t->name_off));
+        members(*t, 0, at, depth, made.inner);
+        break;
+      }
+      default:
+        break;
+    }
+    return made;
+  }
+
+ private:
+  static bool is_modifier(const btf_type& t) {
+    auto kind = BTF_INFO_KIND(t.info);
+    return kind == BTF_KIND_TYPEDEF || kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE ||
+           kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
+  }
+
+  /// Of unnamed members theirs, as C names them. `before`: bits of the whole value before `type`.
+  void members(const btf_type& type, std::uint32_t base, std::uint32_t before, int depth,
+               std::vector<Layout>& all) {
+    const bool fields = BTF_INFO_KFLAG(type.info);
+    for (unsigned i = 0; i < BTF_INFO_VLEN(type.info) && depth <= kDeepest; i++) {
+      auto& m = behind<btf_member>(&type)[i];
+      auto at = base + (fields ? BTF_MEMBER_BIT_OFFSET(m.offset) : m.offset);
+      auto width = fields ? BTF_MEMBER_BITFIELD_SIZE(m.offset) : 0;
+      if (before + at >= most_) continue;
+      auto name = btf_.name(m.name_off);
+      auto* t = btf_.type(m.type);
+      for (int k = 0; t && is_modifier(*t) && k < kDeepest; k++) t = btf_.type(t->type);
+      auto kind = t ? BTF_INFO_KIND(t->info) : 0U;
+      if (name.empty()) {
+        if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION)
+          members(*t, at, before, depth + 1, all);
+        continue;
+      }
+      all.push_back(make(m.type, before + at, depth + 1));
+      all.back().name = name;
+      all.back().at = at;
+      if (width) all.back().bits = width;
+    }
+  }
+
+  const Btf& btf_;
+  const std::uint32_t most_;
+  std::size_t made_ = 0;
+};
+
+/// Of what is known without type information, such as the fields of a tracepoint's record.
+Layout plain(const Type& type) {
+  Layout made;
+  made.kind = type.kind == Type::integer   ? Layout::number
+              : type.kind == Type::pointer ? Layout::pointer
+              : type.kind == Type::array   ? Layout::array
+                                           : Layout::unknown;
+  made.bits = type.bytes * 8;
+  made.is_signed = type.is_signed;
+  made.truth = type.truth;
+  made.character = type.character;
+  made.count = type.count;
+  if (type.kind == Type::array && type.to) made.inner.push_back(plain(*type.to));
+  return made;
+}
+
+class Writer {
+ public:
+  Writer(std::string_view bytes, bool one_line) : bytes_(bytes), one_line_(one_line) {}
+
+  /// The value whose first bit is `at`.
+  void write(const Layout& l, std::size_t at, int depth) {
+    switch (l.kind) {
+      case Layout::number:
+        return number(l, bits(at, l.bits));
+      case Layout::pointer: {
+        auto address = bits(at, 64);
+        out_ += address ? fmt::format("{:#x}", address) : "NULL";
+        return;
+      }
+      case Layout::array:
+        return array(l, at, depth);
+      case Layout::record:
+        return record(l, at, depth);
+      case Layout::unknown:
+        break;
+    }
+    out_ += "?";
+  }
+
+  void number(const Layout& l, std::uint64_t value) {
+    if (l.bits < 64) value &= (std::uint64_t{1} << l.bits) - 1;
+    auto number = static_cast<std::int64_t>(value);
+    if (l.is_signed && l.bits && l.bits < 64)
+      number = static_cast<std::int64_t>(value << (64 - l.bits)) >> (64 - l.bits);
+    for (auto& [word, known] : l.words)
+      if (known == number) {
+        out_ += word;
+        return;
+      }
+    if (l.truth)
+      out_ += value ? "true" : "false";
+    else if (l.character && std::isprint(static_cast<int>(value)))
+      out_ += fmt::format("'{}'", static_cast<char>(value));
+    else
+      out_ += l.is_signed ? fmt::format("{}", number) : fmt::format("{}", value);
+  }
+
+  /// Among several lines text makes none of its own.
+  void quote(std::string_view text) {
+    out_ += '"';
+    out_ += one_line_ ? std::string(text) : printable(text);
+    out_ += '"';
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  bool has(std::size_t at, std::size_t width) const { return at + width <= bytes_.size() * 8; }
+
+  std::uint64_t bits(std::size_t at, std::size_t width) const {
+    const auto shift = at % 8;
+    if (!width || width > 64 || shift + width > 64 || !has(at, width)) return 0;
+    std::uint64_t value = 0;
+    for (std::size_t i = (shift + width + 7) / 8; i-- > 0;)
+      value = value << 8 | static_cast<unsigned char>(bytes_[at / 8 + i]);
+    value >>= shift;
+    return width < 64 ? value & ((std::uint64_t{1} << width) - 1) : value;
+  }
+
+  bool is_zero(const Layout& l, std::size_t at) const {
+    for (std::size_t n = 0; n < l.bits;) {
+      auto step = std::min<std::size_t>(l.bits - n, at % 8 ? 8 - at % 8 : 8);
+      if (bits(at, step)) return false;
+      at += step;
+      n += step;
+    }
+    return true;
+  }
+
+  /// Up to its terminator, in quotes; false: there is nothing before it.
+  bool text(std::size_t at, std::size_t count) {
+    auto all = bytes_.substr(std::min(bytes_.size(), at / 8), count);
+    all = all.substr(0, all.find('\0'));
+    if (all.empty()) return false;
+    quote(all);
+    return true;
+  }
+
+  void array(const Layout& l, std::size_t at, int depth) {
+    auto& element = l.inner.front();
+    if (element.character && text(at, l.count)) return;
+    std::size_t n = l.count, most = 0;
+    while (n && (!has(at + (n - 1) * element.bits, element.bits) ||
+                 is_zero(element, at + (n - 1) * element.bits)))
+      n--;
+    out_ += '{';
+    for (; most < n && most < kMostElements; most++) {
+      if (most) out_ += ", ";
+      write(element, at + most * element.bits, depth);
+    }
+    if (most < n) out_ += ", ...";
+    out_ += '}';
+  }
+
+  void record(const Layout& l, std::size_t at, int depth) {
+    bool any = false;
+    auto next = [&] {
+      if (any) out_ += one_line_ ? ", " : ",";
+      any = true;
+      if (one_line_) return;
+      out_ += '\n';
+      for (int i = 0; i <= depth; i++) out_ += kIndent;
+    };
+    out_ += '{';
+    for (auto& m : l.inner) {
+      if (m.kind != Layout::record && m.kind != Layout::array && !has(at + m.at, m.bits)) continue;
+      if (is_zero(m, at + m.at)) continue;
+      next();
+      out_ += fmt::format(".{} = ", m.name);
+      write(m, at + m.at, depth + 1);
+    }
+    if (!has(at, l.bits)) {
+      next();
+      out_ += "...";
+    }
+    if (any && !one_line_) {
+      out_ += ",\n";
+      for (int i = 0; i < depth; i++) out_ += kIndent;
+    }
+    out_ += '}';
+  }
+
+  const std::string_view bytes_;
+  const bool one_line_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Layout> layout_of(const Btf& btf, const Output& output, std::uint32_t bytes) {
+  auto* type = output.type.get();
+  if (output.form == Output::bytes && type->kind == Type::pointer && type->to)
+    type = type->to.get();
+  return std::make_shared<const Layout>(type->id ? Maker(btf, bytes * 8).make(type->id, 0, 0)
+                                                 : plain(*type));
+}
+
+std::string typed(const Layout& layout, const Output& output, const Shown& value, bool one_line) {
+  const bool leads = output.type->kind == Type::pointer;
+  const auto error = static_cast<std::int64_t>(value.number);
+  if (leads && !output.type->user && error < 0 && error >= kLastError)
+    return fmt::format("ERR_PTR({})", error);
+  if (value.fault) return "(fault)";
+  if (leads && !value.number) return "NULL";
+  if (output.form == Output::text) {
+    Writer writer({}, one_line);
+    writer.quote(value.text);
+    return writer.take() + (value.cut ? "..." : "");
+  }
+  if (output.form == Output::number) {
+    if (leads) return fmt::format("{:#x}", value.number);
+    Writer writer({}, one_line);
+    writer.number(layout, value.number);
+    return writer.take();
+  }
+  Writer writer(value.text, one_line);
+  writer.write(layout, 0, 0);
+  auto text = writer.take();
+  return layout.type.empty() ? text : fmt::format("({}){}", layout.type, text);
+}
+
+}  // namespace coretap::expression

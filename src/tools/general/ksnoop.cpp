@@ -1,0 +1,135 @@
+// ksnoop: arguments and results of kernel functions, with all members.
+#include "general/ksnoop.h"
+
+#include "cli/config.hpp"
+#include "coretap/skeleton.hpp"
+#include "coretap/tool.hpp"
+#include "ksnoop.skel.h"
+#include "tools/general/ksnoop/calls.hpp"
+
+using namespace coretap;
+using Event = ksnoop_event;
+using calls::Held;
+
+namespace {
+
+constexpr std::string_view kDefault = "sys_execve";
+
+std::vector<std::string> shown(const Event& e, const FieldContext& context, bool one_line) {
+  if (!context.config) return {};
+  return context.config->own<Held>().calls->values(e, one_line);
+}
+
+TextList values(const Event& e, const FieldContext& context) {
+  TextList all{shown(e, context, true), {}};
+  for (auto& each : all.each) all.line += (all.line.empty() ? "" : "; ") + each;
+  return all;
+}
+
+Frames lines(const Event& e, const FieldContext& context) {
+  Frames all;
+  for (auto& value : shown(e, context, false))
+    for (std::string_view rest = value; !rest.empty();) {
+      all.emplace_back(rest.substr(0, rest.find('\n')));
+      rest.remove_prefix(std::min(rest.size(), all.back().size() + 1));
+    }
+  return all;
+}
+
+Value latency(const Event& e) { return e.returned ? Value(std::uint64_t{e.latency_ns}) : Value(); }
+
+Positional functions() {
+  return {.metavar = "FUNCTION",
+          .doc = "FUNCTION, FUNCTION(ARGUMENT, ...) or t:CATEGORY:EVENT; before them trace or info",
+          .repeat = Positional::any_number,
+          .apply = [](Config& c, std::string_view text) -> Result<void> {
+            const bool first = c.targets.empty() && !c.given("list");
+            if (first && text == "info")
+              c.give("list", "");
+            else if (!(first && text == "trace"))
+              c.targets.emplace_back(text);
+            return {};
+          },
+          .complete = Complete::function,
+          .otherwise = std::string(kDefault)};
+}
+
+}  // namespace
+
+TOOL(ksnoop) {
+  return {
+      .name = "ksnoop",
+      .summary = "arguments and results of kernel functions, with all members",
+      .description =
+          "One entry per call of each FUNCTION, when it returns: when it began, the CPU, the "
+          "process, and below the arguments as they were at the entry and the result. A pointer to "
+          "a struct is shown by the struct's members, as C initialises them, without those that "
+          "are zero; enumerators and truth values have their names, what a char * leads to is text. All "
+          "types come from the kernel (BTF). `ksnoop info FUNCTION` prints the declaration of a function.\n\n"
+          "FUNCTION is a function of the kernel or of a module (MODULE:FUNCTION), a system call "
+          "(sys_NAME), or a tracepoint (t:CATEGORY:EVENT), which kernels without kprobes have, "
+          "too. Without parentheses all arguments and the result are shown. In parentheses are "
+          "those that are wanted: names of parameters, arg1 to arg6, return, args->FIELD of a "
+          "tracepoint, and members of any depth (file->f_inode->i_ino). Where return is not among "
+          "them, a call is shown at its entry. Any expression of trace(8) will do.\n\n"
+          "Behind an argument may be a comparison: == != < <= > >= and a value. A call is "
+          "shown if all of them hold. Comparisons follow C's types: return < 0 holds for errors.\n\n"
+          "What is read from memory that is not there is shown as (fault), and so is memory of the "
+          "process that is swapped out; of an error in a pointer ERR_PTR(-2) is shown. Of a struct "
+          "beyond --value-size, and of a text beyond 80 bytes, the first part is shown, then "
+          "three dots; such calls count as shortened. A call that never returns, or is under way "
+          "at the end, is not shown where its result is wanted.",
+      .overhead =
+          "one or two programs per call, which copy the values: about a microsecond for each call "
+          "and some kilobytes of memory; comparisons of arguments are made first",
+      .examples = {{"ksnoop vfs_read", "all arguments and the result of each call"},
+                   {"ksnoop info vfs_read", "how the function is declared"},
+                   {"ksnoop trace 'vfs_read(count > 65536, return)'", "large reads"},
+                   {"ksnoop 'vfs_open((char *)path->dentry->d_name.name, return < 0)'",
+                    "files that cannot be opened"},
+                   {"ksnoop 'tcp_sendmsg(sk->__sk_common, size)'", "a struct within a struct"},
+                   {"ksnoop -p 1234 sys_read 'sys_write(count)'", "system calls of a process"},
+                   {"ksnoop t:sched:sched_process_exec", "the fields of a tracepoint"}},
+      .questions = {{"What does a function of the kernel get, and what does it return?",
+                     "ksnoop vfs_fsync"},
+                    {"What is in the struct that a function gets?", "ksnoop 'vfs_open(file)'"}},
+      .differs =
+          {{Difference::libbpf_tools,
+            "Arguments and result of a call are one record, printed when it returns; structs have "
+            "no types before their members. -p is the process, not the thread. return < 0 "
+            "holds for errors. Members may lie at any depth, and arguments be expressions. -s "
+            "is not there: trace -K shows in which calls a function is called. Of modules, "
+            "functions have registers (arg1), without names and types of their own."}},
+      .object = skeleton<ksnoop_bpf>(),
+      .positionals = {functions()},
+      .options = {flag('l', "list",
+                       "print how the functions are declared, then exit, as info does"),
+                  number('Z', "value-size", "BYTES",
+                         "copy no more of a struct (default: 1024), and of a text 80",
+                         Range{8, calls::kMostBytes}, {}),
+                  shared::max_events(), shared::max_probes(), shared::debug(), shared::pid(),
+                  shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
+      .elsewhere = {{'P', "pages", "use --ring-size BYTES"},
+                    {'s', "stack", "trace -K shows the kernel stack of each call"}},
+      .hooks = {traced_whole("calls", calls::specs)},
+      .report =
+          events<Event>(
+              {field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 4), "CPU"),
+               who<&Event::who>(id::pid),
+               field<&Event::target>("target", "FUNCTION/ARGS", as::wide(as::target, 0),
+                                     "function, system call or tracepoint"),
+               derived<Event, lines>("lines", "", as::stack, "arguments and result").in_text(),
+               with("json", {derived<Event, latency>("latency_ns", "LAT", as::number,
+                                                     "from entry to return; null: at an entry"),
+                             derived<Event, values>("values", "VALUES", as::text,
+                                                    "arguments and result, by their names")}),
+               who<&Event::who>(id::comm.with("json"), id::tid.with("json"), id::uid.with("json"),
+                                id::cgroup)})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}})
+              .high_rate(),
+      .announce = "Tracing",
+      .look_up = calls::parse_calls,
+      .compile = calls::compile_calls,
+      .list = calls::declarations,
+  };
+}
