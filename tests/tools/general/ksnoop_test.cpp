@@ -292,7 +292,7 @@ TOOL_TEST(Ksnoop, PointersThatAreErrors) {
 TOOL_TEST(Ksnoop, CallsWithinCalls) {
   NEEDS_KPROBES;
   auto report = of_command({opener() + "(arg1, return)", "vfs_open(file->f_flags, return)"},
-                           {"cat", "/etc/hostname"});
+                           {"sh", "-c", "cat /etc/hostname >/dev/null"});
   std::size_t inner = 0, outer = 0;
   for (auto& event : report.body) {
     auto values = event["values"].strings();
@@ -304,8 +304,8 @@ TOOL_TEST(Ksnoop, CallsWithinCalls) {
       outer += values[1].starts_with("return = (struct file){");
     }
   }
-  EXPECT_GE(inner, 1U);
-  EXPECT_EQ(inner, outer);
+  EXPECT_GE(outer, 1U);
+  EXPECT_GE(inner, outer) << "overlay file systems open twice";
 }
 
 TOOL_TEST(Ksnoop, WrongNamesInKernelFunctions) {
