@@ -243,7 +243,8 @@ TypePtr Compiler::field_at_hand(const Node& node) {
                               : type->kind == Type::integer ? type->bytes
                                                             : 0;
   // The first 8 bytes are the kernel's own, and it refuses loads that are not aligned.
-  if (std::popcount(bytes) != 1 || bytes > 8 || field->bit < 64 || field->bit % (8 * bytes))
+  if (bytes == 0 || bytes > 8 || !std::has_single_bit(bytes) || field->bit < 64 ||
+      field->bit % (8 * bytes))
     return nullptr;
   uses_ |= EXPRESSION_USES_RECORD;
   code_.load(8, BPF_REG_0, BPF_REG_6, in(offsetof(expression_in, record)));
