@@ -19,7 +19,7 @@ struct Layout {
   enum Kind { number, pointer, array, record, unknown } kind = unknown;
   std::string name = {};  ///< of a member
   std::string type = {};  ///< of a record: "struct path"; empty: it has no name
-  std::uint32_t at = 0;   ///< bits, from the begin of the record or array that it is in
+  std::uint32_t at = 0;   ///< bits, from the start of the record or array that it is in
   std::uint32_t bits = 0;
   bool is_signed = false, truth = false, character = false;
   Btf::Enumerators words = {};
@@ -27,7 +27,7 @@ struct Layout {
   std::vector<Layout> inner = {};  ///< members; of an array its first element
 };
 
-/// Of a value, or of what it leads to; `bytes`: what lies behind them does not matter.
+/// Of a value, or of what it leads to; `bytes`: what follows them does not matter.
 std::shared_ptr<const Layout> layout_of(const Btf& btf, const Output& output, std::uint32_t bytes);
 
 /// One value, in one line; or in several, of which the first has no indentation.

@@ -106,7 +106,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     if (symbols::take_hex(line, address) && address) patched.push_back(address);
   });
   std::sort(patched.begin(), patched.end());
-  // Of a function with several names, one of them: the others are told by its address.
+  // Of a function with several names, one of them: the others have its address.
   std::unordered_set<std::string> traceable;  // "name module"
   bool by_name = false;
   auto whole = [](const Named& n) { return std::string(n.name).append(1, ' ').append(n.module); };
