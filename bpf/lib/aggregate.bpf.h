@@ -105,9 +105,9 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 /*
  * A table of which each CPU keeps the rows of a few keys at hand, in cache lines of its own. A
  * number and another one, or a pointer, stand for a key (0 where the first does alone):
- * name_kept(number, other) is its value, or NULL. Then the key is made, and name_keep(number, other,
- * &key) keeps its row, or finds it in the table. The loader sets name_keeps where --max-keys does
- * not bound the keys. Programs that interrupt each other must not keep rows of the same table.
+ * name_kept(number, other) is its value, or NULL. Then the key is made, and name_keep(number,
+ * other, &key) keeps its row, or finds it in the table. The loader sets name_keeps where --max-keys
+ * does not bound the keys. Programs that interrupt each other must not keep rows of the same table.
  */
 #define KEPT_ROWS 16
 #define CPU_TABLE_KEPT(name, key_type, value_type) \
