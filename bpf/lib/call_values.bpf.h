@@ -93,6 +93,8 @@ inline_ void call_values_done(void *call)
 		struct expression_in in = {};                                              \
 		struct call_place at = { .ctx = ctx, .id = target_id(ctx, TARGET_EVENT) }; \
                                                                                            \
+		if (expression_uses & EXPRESSION_USES_RECORD)                              \
+			in.record = (u64)ctx;                                              \
 		return call_begins(&at, &in);                                              \
 	}                                                                                  \
 	SEC("tp_btf/sys_exit") int target_sys_exit(u64 *ctx)                               \

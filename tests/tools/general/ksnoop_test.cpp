@@ -165,6 +165,18 @@ TOOL_TEST(Ksnoop, Tracepoints) {
   EXPECT_EQ(found, 1U) << report.err;
 }
 
+// Fields of its record are plain loads then.
+TOOL_TEST(Ksnoop, OneTracepointAlone) {
+  for (std::string list : {"", "(args->pid, args->prio > 0)"}) {
+    auto report = of_command({"t:sched:sched_process_exit" + list}, {"true"});
+    ASSERT_GE(report.body.size(), 1U) << report.err;
+    auto values = report.body[0]["values"].strings();
+    auto pid =
+        (list.empty() ? "pid = " : "args->pid = ") + std::to_string(report.body[0]["pid"].u64());
+    EXPECT_EQ(std::count(values.begin(), values.end(), pid), 1) << report.err;
+  }
+}
+
 TOOL_TEST(Ksnoop, SeveralFunctions) {
   auto report = of_command({"trace", "sys_getppid(return)", of_sleep("(arg1)")},
                            {workload_path("calls"), "--calls", "1", "--sleep-us", "1000"});
