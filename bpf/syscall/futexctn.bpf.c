@@ -138,6 +138,13 @@ int on_restart(struct enter_ctx *ctx)
 	return w && w->may_restart ? begin(w->lock, w->op) : 0;
 }
 
+/* How many were woken is above 0; a wait returns 0, or an error. */
+SEC("tracepoint/syscalls/sys_exit_futex")
+int on_futex_end(struct exit_ctx *ctx)
+{
+	return ctx->ret > 0 ? 0 : end(ctx);
+}
+
 #define ENDS(call)                                 \
 	SEC("tracepoint/syscalls/sys_exit_" #call) \
 	int on_##call##_end(struct exit_ctx *ctx)  \
@@ -145,7 +152,6 @@ int on_restart(struct enter_ctx *ctx)
 		return end(ctx);                   \
 	}
 
-ENDS(futex)
 ENDS(futex_waitv)
 ENDS(futex_wait)
 ENDS(restart_syscall)

@@ -234,8 +234,11 @@ def fsdist(bench):
 
 
 def futexctn(bench):
+    """The peer's stacks are by frame pointers alone."""
     hooks = ["syscalls/sys_enter_futex", "syscalls/sys_exit_futex"]
-    return _beside_peer(bench, "futexctn", Waits(bench.workload("waiter")), hooks, 0.6)
+    peer = lambda: bench.peer("futexctn")
+    for args in ((), ("--unwind", "fp")):
+        yield from _beside_peer(bench, "futexctn", Waits(bench.workload("waiter")), hooks, 0.6, *args, peer=peer)
 
 
 def klockstat(bench):

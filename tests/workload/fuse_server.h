@@ -33,7 +33,7 @@ static inline void fuse_reply(int fd, uint64_t unique, int error, const void *da
 		.len = sizeof(head) + size, .error = -error, .unique = unique};
 	struct iovec parts[] = {{&head, sizeof(head)}, {(void *)data, size}};
 
-	if (writev(fd, parts, 2) < 0 && errno != ENOENT) /* whoever asked was interrupted */
+	if (writev(fd, parts, 2) < 0 && errno != ENOENT) /* the caller was interrupted */
 		_exit(WL_FAILED);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -231,6 +232,30 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
   EXPECT_NE(page.find("\n.Bd -literal\n\\&.Sh X\n"), page.npos) << page;
   EXPECT_EQ(page.find("\n.Sh X"), page.npos);
   EXPECT_EQ(page.find("\n'br"), page.npos);
+}
+
+TEST(Documents, TheTopLevelHoldsNothingElse) {
+  const std::set<std::string> known = {"CHANGELOG.md",
+                                       "CMakeLists.txt",
+                                       "CONTRIBUTING.md",
+                                       "LICENSE",
+                                       "README.md",
+                                       "SECURITY.md",
+                                       "bpf",
+                                       "cmake",
+                                       "completion",
+                                       "docs",
+                                       "include",
+                                       "packaging",
+                                       "scripts",
+                                       "src",
+                                       "tests",
+                                       "vmlinux"};
+  for (auto& entry : fs::directory_iterator(places::source_dir())) {
+    auto name = entry.path().filename().string();
+    if (name.starts_with('.') || name.starts_with("build")) continue;
+    EXPECT_TRUE(known.contains(name)) << name;
+  }
 }
 
 TEST(Documents, DifferencesAreInBothPages) {

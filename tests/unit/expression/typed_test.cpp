@@ -25,7 +25,7 @@ const Types& types() {
   return all;
 }
 
-/// A value that lies in memory, of a type by its name; `bytes` of it were copied.
+/// A value in memory, of a type by its name; `bytes` of it were copied.
 std::string shown(std::string_view type, const void* data, std::size_t bytes,
                   bool one_line = true) {
   Output output{Output::bytes, types().named(type), 0, static_cast<std::uint32_t>(bytes)};
