@@ -71,6 +71,9 @@ struct inode {
 	unsigned int i_rdev;
 	struct inode_state_flags i_state;
 	unsigned int __i_nlink;
+	loff_t i_size;
+	s64 i_mtime_sec;
+	u32 i_mtime_nsec;
 	unsigned int i_generation;
 };
 

@@ -7,7 +7,47 @@ struct percpu_counter {
 	s64 count;
 };
 
+/* include/linux/rbtree_types.h, include/linux/maple_tree.h: the mappings up to 6.0, and since */
+struct rb_node {
+	unsigned long __rb_parent_color;
+	struct rb_node *rb_right;
+	struct rb_node *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+enum maple_type {
+	maple_dense,
+	maple_leaf_64,
+	maple_range_64,
+	maple_arange_64,
+};
+
+struct maple_range_64 {
+	void *parent;
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	void *parent;
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+struct maple_tree {
+	void *ma_root;
+};
+
+/* arch/x86/include/asm/mmu.h, arch/arm64/include/asm/mmu.h */
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
+	struct maple_tree mm_mt;
 	struct percpu_counter rss_stat[4];
 	unsigned long start_brk;
 	unsigned long brk;
@@ -15,6 +55,7 @@ struct mm_struct {
 	struct task_struct *owner;
 	unsigned long arg_start;
 	unsigned long arg_end;
+	mm_context_t context;
 };
 
 struct vm_operations_struct;
@@ -25,6 +66,7 @@ struct vm_area_struct {
 	struct mm_struct *vm_mm;
 	unsigned long vm_flags;
 	const struct vm_operations_struct *vm_ops;
+	unsigned long vm_pgoff;
 	struct file *vm_file;
 };
 

@@ -160,6 +160,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 	int exit_code;
+	unsigned in_execve : 1;
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *real_parent;

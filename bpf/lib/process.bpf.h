@@ -6,17 +6,6 @@
 #include "lib/emit.bpf.h"
 #include "lib/walk.bpf.h"
 
-/*
- * Address spaces whose process the loader has been told of. Addresses are used again: the value
- * tells by whom.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u64);
-	__type(value, u64);
-} stack_known_mms SEC(".maps");
-
 inline_ void tell_process(struct walk *w, enum stack_process_news news)
 {
 	struct task_struct *current;
@@ -45,9 +34,7 @@ inline_ void tell_process(struct walk *w, enum stack_process_news news)
 /* The loader hears of each process once, while its maps are there to be read. */
 inline_ void meet_process(struct walk *w)
 {
-	u64 *known = bpf_map_lookup_elem(&stack_known_mms, &w->mm);
-
-	if (!known || *known != w->program)
+	if (!is_known_mm(w))
 		tell_process(w, STACK_PROCESS_MET);
 	else if (w->unknown_map && unwind_ask(w))
 		tell_process(w, STACK_PROCESS_CHANGED);
@@ -110,6 +97,33 @@ int unwind_exit(u64 *ctx)
 	if (last_thread_exits(ctx))
 		unwind_forget(program_of(t->tgid, t->self_exec_id));
 	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct unwind_answer);
+} unwind_answer SEC(".maps");
+
+/* The loader asks what file it has mapped at an address. */
+SEC("run/asked")
+int unwind_ask_key(u64 *ctx)
+{
+	struct walk *w = current_walk();
+	struct unwind_answer *answer;
+	u32 zero = 0;
+
+	answer = bpf_map_lookup_elem(&unwind_answer, &zero);
+	if (!w || !answer)
+		return 0;
+	answer->start = 0;
+	w->mm = (u64)BPF_CORE_READ(current_task(), mm);
+	if (!mapping_find(ctx[0]))
+		return 0;
+	answer->key = w->search.key;
+	answer->start = w->search.start;
+	return 1;
 }
 
 #endif

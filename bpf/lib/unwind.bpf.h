@@ -42,6 +42,13 @@ struct {
 	__type(value, struct unwind_process);
 } unwind_processes SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct unwind_file_key);
+	__type(value, struct unwind_file);
+} unwind_files SEC(".maps");
+
 /* What is known of a program, or of the process that was named to the loader. */
 inline_ struct unwind_process *unwind_process_of(u64 program)
 {
@@ -53,26 +60,26 @@ inline_ struct unwind_process *unwind_process_of(u64 program)
 	return bpf_map_lookup_elem(&unwind_processes, &program);
 }
 
-/* False: there are no tables for this process yet. */
-inline_ bool unwind_begin(struct walk *w)
+/* Without a list of its mappings they are all found in the kernel's tree. */
+inline_ void unwind_begin(struct walk *w)
 {
-	struct unwind_process *p;
+	struct unwind_process *p = unwind_process_of(w->program);
 
-	if (!unwind_tables)
-		return false;
-	p = unwind_process_of(w->program);
-	if (!p)
-		return false;
-	w->stack.image = STACK_IMAGE(w->program, p->generation);
-	w->looked = p->looked;
-	w->first_mapping = p->first;
-	w->mappings = p->count;
+	w->looked = 0;
+	w->first_mapping = 0;
+	w->mappings = 0;
+	if (p) {
+		w->stack.image = STACK_IMAGE(w->program, p->generation);
+		w->looked = p->looked;
+		w->first_mapping = p->first;
+		w->mappings = p->count;
+	}
 	w->found.length = 0;
 	w->bx_at = 0;
 	w->exact = 1;
 	w->only_signal = 0;
 	w->guessed = 0;
-	return true;
+	w->not_ready = 0;
 }
 
 #define NOWHERE 1 /* no word is read from there */
@@ -128,17 +135,14 @@ inline_ bool unwind_read(struct walk *w, u64 address, u64 *word)
 	return true;
 }
 
-/* The mapping that holds an address, into w->found. */
-__noinline int unwind_find_mapping(u64 pc)
+/* The mapping that holds an address, into w->found, from the process' list. */
+inline_ bool unwind_find_listed(struct walk *w, u64 pc)
 {
-	struct walk *w = current_walk();
+	u32 at = w->first_mapping, n = w->mappings;
 	struct unwind_mapping *m;
-	u32 at, n;
 
-	if (!unwind_tables || !w)
-		return 0;
-	at = w->first_mapping;
-	n = w->mappings;
+	if (!n)
+		return false;
 	for (int i = 0; i < 16; i++) {
 		u32 half = n / 2, middle = at + half;
 
@@ -146,18 +150,68 @@ __noinline int unwind_find_mapping(u64 pc)
 			break;
 		m = bpf_map_lookup_elem(&unwind_mappings, &middle);
 		if (!m)
-			return 0;
+			return false;
 		if (m->start <= pc)
 			at = middle;
 		n -= half;
 	}
 	m = bpf_map_lookup_elem(&unwind_mappings, &at);
 	if (!m || pc - m->start >= (u64)m->length << 12)
-		return 0;
+		return false;
 	if (!m->used) /* all CPUs read it: written once */
 		m->used = 1;
 	w->found = *m;
+	return true;
+}
+
+/*
+ * From the kernel's tree. The kernel writes start and offset of a mapping one after the other: only
+ * a whole segment of its file is believed.
+ */
+__noinline int unwind_find_in_file(u64 pc)
+{
+	struct walk *w = current_walk();
+	struct mapping_search *s;
+	struct unwind_file *f;
+	u64 length;
+
+	if (!unwind_tables || !w || !mapping_find(pc))
+		return 0;
+	s = &w->search;
+	length = (s->end - s->start) >> 12;
+	w->found.start = s->start;
+	w->found.length = (u32)length;
+	w->found.pages = 0;
+	w->found.page = UNWIND_LACK_CFI;
+	if (!s->file && s->start != s->vdso)
+		return 1;
+	w->found.page = UNWIND_LACK_FILE;
+	f = bpf_map_lookup_elem(&unwind_files, &s->key);
+	if (!f)
+		return 1;
+	for (u32 i = 0; i < UNWIND_EXTENTS; i++) {
+		if (f->extents[i].length != length || f->extents[i].first != s->page)
+			continue;
+		w->found.page = f->page;
+		w->found.pages = f->pages;
+		w->found.bias = s->start - f->extents[i].bias;
+		break;
+	}
 	return 1;
+}
+
+__noinline int unwind_find_mapping(u64 pc)
+{
+	struct walk *w = current_walk();
+
+	if (!unwind_tables || !w)
+		return 0;
+	if (unwind_find_listed(w, pc))
+		return 1;
+	if (w->guessed && w->mappings)
+		return 0; /* a wrong one */
+	w->unknown_map = 1;
+	return !w->looked && unwind_find_in_file(pc);
 }
 
 /* The rule that holds at an address of w->found; 0: none. */
@@ -286,7 +340,6 @@ __noinline int unwind_step(void)
 			return 1; /* a wrong one */
 		if (!(w->ip >> USER_BITS))
 			walk_found(w, w->ip);
-		w->unknown_map = 1;
 		return unwind_end(w, w->looked ? STACK_END_NO_MAPPING : STACK_END_NOT_READY);
 	}
 	w->stack.guessed += w->guessed;
@@ -304,6 +357,10 @@ __noinline int unwind_step(void)
 	}
 	if (!index && !w->found.pages && w->found.page == UNWIND_LACK_MEMORY)
 		return unwind_end(w, STACK_END_NO_MEMORY);
+	if (!index && !w->found.pages && w->found.page == UNWIND_LACK_FILE) {
+		w->not_ready = 1;
+		return unwind_guess(w);
+	}
 	rule = bpf_map_lookup_elem(&unwind_rules, &index);
 	if (!rule)
 		return 1;

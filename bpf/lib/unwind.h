@@ -59,6 +59,7 @@ struct unwind_rule {
 enum unwind_lack {
 	UNWIND_LACK_CFI,    /* not from a file, or the file has none: frame pointers are tried */
 	UNWIND_LACK_MEMORY, /* more than --unwind-memory allows */
+	UNWIND_LACK_FILE,   /* the loader has not read it yet */
 };
 
 /* Executable memory of a process; those of one process lie together, sorted. */
@@ -84,6 +85,40 @@ struct unwind_process {
 	__u8 asked;       /* the loader has been told that code is missing */
 	__u8 looked;      /* it has looked then: what is missing still is nowhere */
 	__u32 pad;
+};
+
+/*
+ * Which file a mapping is of, as the kernel's inode tells. Other than stat() tells on overlayfs and
+ * btrfs: the loader maps what it has opened and asks the kernel. An inode's number is used again:
+ * generation, size and time of modification tell. All 0: the vdso.
+ */
+struct unwind_file_key {
+	__u64 inode;
+	__u64 size;
+	__u64 modified_ns;
+	__u32 device;
+	__u32 generation;
+};
+
+/* Executable segments as they are mapped whole, in 4096 bytes of the file. */
+#define UNWIND_EXTENTS 3
+struct unwind_extent {
+	__u32 first;
+	__u32 length; /* 0: none */
+	__u64 bias;   /* a mapping's is its start less this */
+};
+
+/* A file that the loader has read, for processes whose mappings it has not. */
+struct unwind_file {
+	__u32 page; /* as in struct unwind_mapping */
+	__u32 pages;
+	struct unwind_extent extents[UNWIND_EXTENTS];
+};
+
+/* What the loader's question about an address of its own is answered with. */
+struct unwind_answer {
+	struct unwind_file_key key;
+	__u64 start; /* of the mapping; 0: not found */
 };
 
 #define UNWIND_RULES 16384

@@ -11,6 +11,18 @@ OPT(bool, unwind_tables); /* by tables (lib/unwind.bpf.h) wherever there are som
 
 #define WALK_BLOCK 1024 /* of a user stack, read at once: a read costs as much as two frames */
 
+#define MAPPING_WORDS 32
+
+/* A search for a mapping (lib/mapping.bpf.h). */
+struct mapping_search {
+	u64 address;
+	u64 at; /* a node, in the end the mapping; 0: none */
+	u64 start, end, page, file;
+	u64 vdso; /* where the address space has it */
+	struct unwind_file_key key;
+	u64 words[MAPPING_WORDS], again[MAPPING_WORDS];
+};
+
 /* A walk under way; in the end what it has found. */
 struct walk {
 	struct stack stack;
@@ -22,13 +34,16 @@ struct walk {
 	struct unwind_mapping found; /* the last frame's */
 	u32 first_mapping, mappings;
 	u32 exact;       /* ip is no return address */
+	u32 not_ready;   /* has passed a file that the loader has not read yet */
 	u32 guessed;     /* the last frame was reached by a guess */
 	u32 only_signal; /* ip - 1 is tried, for a signal handler's return */
 	u32 looked;      /* of the process' struct unwind_process */
-	u32 unknown_map; /* ended where the loader knows of no mapping */
+	u32 unknown_map; /* has come where the loader knows of no mapping */
 	u32 block_bytes; /* of what was read last */
+	u32 pad;
 	u64 block_at;
 	u64 block[WALK_BLOCK / 8];
+	struct mapping_search search;
 };
 
 /* For programs that nothing of their kind can interrupt, such as sched_switch. */
@@ -84,15 +99,39 @@ inline_ void walk_found(struct walk *w, u64 ip)
 	w->hash = walk_hash(w->hash, ip);
 }
 
+/*
+ * Address spaces whose process the loader has been told of. Addresses are used again: the value
+ * tells by whom.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, u64);
+} stack_known_mms SEC(".maps");
+
+inline_ bool is_known_mm(struct walk *w)
+{
+	u64 *known = bpf_map_lookup_elem(&stack_known_mms, &w->mm);
+
+	return known && *known == w->program;
+}
+
+#include "lib/mapping.bpf.h"
 #include "lib/unwind.bpf.h"
 
 /* 5.15 brought the helper for registers (dd6e10fbd9fb), 5.11 that for the task (3ca1032ab7ab). */
 #define has_task_regs() bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
 
-/* Whose stack it is; false: a kernel thread's, perhaps with a borrowed address space. */
+/*
+ * Whose stack it is; false: there is none. A kernel thread may have borrowed an address space. In
+ * execve the registers are the caller's, and so is its address space at first, if it has
+ * been met before: the new one has no stack until execve ends.
+ */
 inline_ bool walk_owner(struct walk *w)
 {
 	struct task_struct *t;
+	bool executes;
 	u32 flags;
 
 	if (has_task_regs()) {
@@ -100,14 +139,16 @@ inline_ bool walk_owner(struct walk *w)
 		w->program = program_of(t->tgid, t->self_exec_id);
 		w->mm = (u64)t->mm;
 		flags = t->flags;
+		executes = BPF_CORE_READ_BITFIELD(t, in_execve);
 	} else {
 		t = current_task();
 		w->program = program_of(bpf_get_current_pid_tgid() >> 32,
 					BPF_CORE_READ(t, self_exec_id));
 		w->mm = (u64)BPF_CORE_READ(t, mm);
 		flags = BPF_CORE_READ(t, flags);
+		executes = BPF_CORE_READ_BITFIELD_PROBED(t, in_execve);
 	}
-	return !(flags & PF_KTHREAD);
+	return !(flags & PF_KTHREAD) && (!executes || is_known_mm(w));
 }
 
 #ifdef __TARGET_ARCH_x86
@@ -172,7 +213,7 @@ __noinline long walk_user(void)
 {
 	struct walk *w = current_walk();
 #ifdef __TARGET_ARCH_x86
-	bool by_tables, ended = false;
+	bool ended = false;
 	u32 cs;
 #endif
 
@@ -198,16 +239,17 @@ __noinline long walk_user(void)
 		w->stack.end = STACK_END_EXITING;
 	} else {
 		w->block_bytes = 0;
-		by_tables = unwind_begin(w);
-		if (unwind_tables && !by_tables)
-			w->stack.end = STACK_END_NOT_READY;
+		if (unwind_tables)
+			unwind_begin(w);
 		/* One more: a step may find that it has to be taken again. */
 		for (u32 i = 0; i < STACK_DEPTH + 1 && !ended; i++) {
 			if (w->stack.depth >= stack_depth)
 				break;
-			ended = by_tables ? unwind_step() : walk_frame_pointer();
+			ended = unwind_tables ? unwind_step() : walk_frame_pointer();
 		}
-		if (!ended)
+		if (unwind_tables && w->not_ready)
+			w->stack.end = STACK_END_NOT_READY;
+		else if (!ended)
 			w->stack.end = STACK_END_DEPTH;
 	}
 	return w->stack.depth;

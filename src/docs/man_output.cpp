@@ -100,7 +100,7 @@ void attach_points(Page& p) {
       {"uretprobe", "the return of a user function"},
       {"perf_event", "a sample of a hardware or software counter"},
       {"iter", "an iterator over kernel objects"},
-      {"run", "run by the tool itself, on each CPU"},
+      {"run", "run by the tool itself: at the start on each CPU, or when it needs an answer"},
   };
   p.section("ATTACH POINTS");
   p.prose(

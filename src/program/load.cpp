@@ -118,7 +118,8 @@ void take_over_tracing() {
            {"target/usdt", BPF_PROG_TYPE_KPROBE},
            {"target/tracepoint", BPF_PROG_TYPE_RAW_TRACEPOINT},
            {"target/event", BPF_PROG_TYPE_TRACEPOINT},
-           {"run/each_cpu", BPF_PROG_TYPE_RAW_TRACEPOINT}})
+           {"run/each_cpu", BPF_PROG_TYPE_RAW_TRACEPOINT},
+           {"run/asked", BPF_PROG_TYPE_RAW_TRACEPOINT}})
     libbpf_register_prog_handler(section, type, bpf_attach_type{}, &with_functions);
   // libbpf has no target behind it; users shall read which clock it is.
   libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);

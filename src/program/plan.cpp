@@ -239,6 +239,7 @@ const std::vector<LibraryProgram>& library_programs() {
       {kUnwindPrograms[0], "processes that fork", "with user stacks, unless --unwind is fp or off"},
       {kUnwindPrograms[1], "processes that execute a program", "likewise"},
       {kUnwindPrograms[2], "processes that end", "likewise"},
+      {kUnwindPrograms[3], "identities of mapped files", "likewise"},
   };
   return all;
 }

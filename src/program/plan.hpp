@@ -63,9 +63,10 @@ void select_programs(const Plan& plan, bpf_object* object, const std::set<std::s
 /// Programs that bpf/lib brings along; the library turns them on by itself, without a tool's hook.
 inline constexpr std::string_view kFollowProgram = "filter_follow";
 inline constexpr std::string_view kTaskFreeProgram = "task_slot_free";
-/// They keep the tables of processes that fork, execute another program or end.
-inline constexpr std::array<std::string_view, 3> kUnwindPrograms = {"unwind_fork", "unwind_exec",
-                                                                    "unwind_exit"};
+/// They keep the tables of processes that fork, execute another program or end; the last one says
+/// who a file is.
+inline constexpr std::array<std::string_view, 4> kUnwindPrograms = {
+    "unwind_fork", "unwind_exec", "unwind_exit", "unwind_ask_key"};
 struct LibraryProgram {
   std::string_view name, purpose, when;
 };

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -79,16 +80,21 @@ std::shared_ptr<File> Processes::file_of(pid_t tgid, const symbols::Mapping& m) 
   auto handle = symbols::open_mapped(
       proc_root_, tgid, m.start, m.end,
       {m.path, ::makedev(m.device_major, m.device_minor), m.inode, m.path_cut}, {});
+  return file_by(handle, m.path);
+}
+
+std::shared_ptr<File> Processes::file_by(const Fd& handle, const std::string& path) {
   auto id = symbols::identity_of(handle.get());
   if (!id) return nullptr;
   auto file = tables_.known(*id);
   if (!file || file->state == File::no_memory) {
-    if (reading) reading(m.path);
+    if (reading) reading(path);
     auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
     if (!fd) return nullptr;
     file = tables_.of_file(fd.get(), *id);
+    if (has_read) has_read(fd.get(), file);
   }
-  if (file->state == File::no_memory && no_room && told_.insert(m.path).second) no_room(m.path);
+  if (file->state == File::no_memory && no_room && told_.insert(path).second) no_room(path);
   return file;
 }
 
@@ -97,7 +103,10 @@ std::shared_ptr<File> Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) 
   auto fd = symbols::open_regular(
       symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/mem", false), UINT64_MAX);
   auto image = symbols::read_at(fd.get(), m.start, m.end - m.start);
-  return image.empty() ? nullptr : tables_.of_image(image);
+  if (image.empty()) return nullptr;
+  auto file = tables_.of_image(image);
+  if (has_read_vdso && tgid == getpid()) has_read_vdso(file);
+  return file;
 }
 
 std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
@@ -280,6 +289,22 @@ void Processes::name(pid_t tgid) {
 }
 
 void Processes::expect(pid_t tgid) { read(tgid, nullptr); }
+
+void Processes::know(const std::string& path) { file_by(symbols::open_handle(path, true), path); }
+
+void Processes::know_own() {
+  auto fd = symbols::open_regular(symbols::open_handle("/proc/self/maps", false), UINT64_MAX);
+  if (!fd) return;
+  for (auto& m : symbols::read_mappings(fd.get()).executable)
+    if (m.path == "[vdso]") file_of(getpid(), m);
+}
+
+void Processes::glance(pid_t tgid) {
+  auto handle =
+      symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/exe", true);
+  auto id = symbols::identity_of(handle.get());
+  if (id && !tables_.known(*id)) read(tgid, nullptr);
+}
 
 void Processes::forget_ended() {
   std::set<std::uint64_t> programs;

@@ -54,11 +54,23 @@ class Processes {
   /// The same; and the kernel program has them at once. Only where process ids are those of the
   /// first pid namespace.
   void name(pid_t tgid);
+  /// Reads the table of a file that a process has mapped; of what is its own, the vdso too.
+  void know(pid_t tgid, const symbols::Mapping& mapping) { file_of(tgid, mapping); }
+  void know_own();
+  /// The same of a file by its path.
+  void know(const std::string& path);
+  /// Reads the tables of the program that a process runs, if they are not known, and of what else
+  /// it has mapped.
+  void glance(pid_t tgid);
   /// From time to time: what has ended is forgotten, what had no room is tried again.
   void tend(Clock::time_point now);
 
   /// Told of each file that has no room, once.
   std::function<void(const std::string& path)> no_room;
+  /// Told of each file whose table is there, or known to be none; open for reading.
+  std::function<void(int fd, const std::shared_ptr<File>&)> has_read;
+  /// Of our own vdso, which all have; others may have changed theirs.
+  std::function<void(const std::shared_ptr<File>&)> has_read_vdso;
   /// Told before each file that is read.
   std::function<void(const std::string& path)> reading;
 
@@ -97,6 +109,7 @@ class Processes {
   using Seen = std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>,
                         std::shared_ptr<File>>;  // by device and inode
   std::shared_ptr<File> file_of(pid_t tgid, const symbols::Mapping& mapping);
+  std::shared_ptr<File> file_by(const Fd& handle, const std::string& path);
   std::shared_ptr<File> vdso_of(pid_t tgid, const symbols::Mapping& mapping);
   std::shared_ptr<Run> run_of(const std::vector<Part>& parts);
   static void choose_generation(Process& process);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "unwind/cfi.hpp"
 
@@ -54,6 +55,33 @@ class Builder {
   bool full_ = false;
 };
 
+/// Where a program starts there is no caller. Assembler mostly, of which no unwind information
+/// tells: up to the next code of which it does.
+class EntryRow {
+ public:
+  EntryRow(Builder& builder, const ElfCode& elf, Rules& rules) : builder_(builder) {
+    if (!elf.entry || !elf.offset_of_address(elf.entry)) return;
+    unwind_rule end{};
+    end.cfa = UNWIND_END;
+    end_ = rules.index_of(end);
+    at_ = elf.entry;
+  }
+  /// Before each row: what it is to be instead.
+  std::uint16_t pass(std::uint64_t address, std::uint16_t rule) {
+    auto before = std::exchange(last_, rule);
+    if (address < at_) return rule;
+    auto entry = std::exchange(at_, UINT64_MAX);
+    if (address == entry) return rule == Rules::kNone ? end_ : rule;
+    if (before == Rules::kNone) builder_.add(entry, end_);
+    return rule;
+  }
+
+ private:
+  Builder& builder_;
+  std::uint64_t at_ = UINT64_MAX;
+  std::uint16_t end_ = Rules::kNone, last_ = Rules::kNone;
+};
+
 }  // namespace
 
 Rules::Rules() {
@@ -87,6 +115,7 @@ Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
   Table table;
   if (elf.state != ElfCode::usable) return table;
   Builder builder(table);
+  EntryRow entry(builder, elf, rules);
   // Neighbours mostly share a few rules.
   unwind_rule last{};
   std::uint16_t last_index = Rules::kNone;
@@ -95,7 +124,7 @@ Table make_table(const Image& image, const ElfCode& elf, Rules& rules) {
       last = rule;
       last_index = rules.index_of(rule);
     }
-    builder.add(address, last_index);
+    builder.add(address, entry.pass(address, last_index));
   });
   if (!complete || builder.full()) table = {};
   return table;

@@ -14,9 +14,13 @@
 #include "base/files.hpp"
 #include "program/filters.hpp"
 #include "program/maps.hpp"
+#include "program/plan.hpp"
 #include "program/variables.hpp"
+#include "unwind/command_files.hpp"
+#include "unwind/known_files.hpp"
 #include "unwind/mapping_watch.hpp"
 #include "unwind/processes.hpp"
+#include "unwind/running_files.hpp"
 #include "unwind/tables.hpp"
 
 namespace coretap::unwind {
@@ -29,6 +33,8 @@ constexpr std::chrono::seconds kPatience{2};  // until a wait is explained
 constexpr double kPoll = 0.05;                // the longest that tables of unmapped code are used
 constexpr std::uint64_t kMostProcesses = 1 << 16;
 constexpr std::uint64_t kReadyProcesses = 1 << 13;
+constexpr std::uint64_t kMostFiles = 1 << 14;
+constexpr std::uint64_t kReadyFiles = 1 << 13;
 
 /// Each chunk of tables is a map of its own, with a descriptor.
 void allow_descriptors(std::size_t chunks) {
@@ -62,7 +68,10 @@ class TableWalker : public StackWalker {
           fmt::format("note: libraries that processes load while they are traced are found late ({}"
                       ": {})",
                       r.error().what, r.error().why));
+    know_files(s);
     began_ = Clock::now();
+    if (!s.config.command.empty())
+      for (auto& file : files_of_command(s.config.command.front())) processes_->know(file);
     for (auto pid : s.config.pids) name(static_cast<pid_t>(pid));
     for (auto tid : s.config.tids)
       if (auto pid = read_keyed(fmt::format("/proc/{}/status", tid), "Tgid"))
@@ -79,6 +88,7 @@ class TableWalker : public StackWalker {
       processes_->changed(tgid, true);
       look_at_changed();
     } else {
+      processes_->glance(tgid);
       met_.emplace_back(tgid, process.program);
     }
   }
@@ -89,11 +99,12 @@ class TableWalker : public StackWalker {
 
   double poll_seconds() const override { return kPoll; }
 
-  void poll(Session&) override {
+  void poll(Session& s) override {
     if (!watch_.drain([&](pid_t tgid) { processes_->changed(tgid, false); }))
       for (auto tgid : processes_->known()) processes_->changed(tgid, false);
     look_at_met();
     look_at_changed();
+    look_at_running(s);
     processes_->tend(Clock::now());
     if (tables_->bytes() != trimmed_at_) {
       // What reading files took is not needed while there is nothing to read.
@@ -111,6 +122,34 @@ class TableWalker : public StackWalker {
       processes_->expect(tgid);
     else
       processes_->name(tgid);
+  }
+
+  /// Files by their inodes, for stacks of processes of which there is no list yet.
+  void know_files(Session& s) {
+    auto* ask = bpf_object__find_program_by_name(s.object.get(), kUnwindPrograms[3].data());
+    known_.emplace(KnownFiles::Maps{bpf_map__fd(s.map("unwind_files")),
+                                    ask ? bpf_program__fd(ask) : -1,
+                                    bpf_map__fd(s.map("unwind_answer"))});
+    processes_->has_read = [this](int fd, const std::shared_ptr<File>& file) {
+      known_->tell(fd, file);
+    };
+    processes_->has_read_vdso = [this](const std::shared_ptr<File>& file) {
+      known_->tell_vdso(file);
+    };
+    tables_->dropped = [this](const File& file) { known_->changed(file); };
+    tables_->forgotten = [this](const File& file) { known_->forget(file); };
+    processes_->know_own();
+    if (s.config.pids.empty() && s.config.tids.empty()) running_.emplace();
+  }
+
+  /// Half of the memory stays for what is met.
+  void look_at_running(Session& s) {
+    if (!running_) return;
+    bool more = running_->go_on(Clock::now() + kAtOnce, [&](pid_t tgid, auto& mapping) {
+      processes_->know(tgid, mapping);
+      return tables_->bytes() < s.config.unwind_memory / 2;
+    });
+    if (!more) running_.reset();
   }
 
   /// Not too many at once: of others that end soon the names must be read.
@@ -150,7 +189,9 @@ class TableWalker : public StackWalker {
   }
 
   std::optional<Tables> tables_;
+  std::optional<KnownFiles> known_;
   std::optional<Processes> processes_;
+  std::optional<RunningFiles> running_;  // until their tables are read
   MappingWatch watch_;
   std::deque<std::pair<pid_t, std::uint64_t>> met_;  // to be looked at: process, program
   Clock::time_point began_{};                        // to read what there is to be read
@@ -164,12 +205,14 @@ std::unique_ptr<StackWalker> make_table_walker() { return std::make_unique<Table
 
 void size_maps(Session& s) {
   for (auto* name :
-       {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes"})
+       {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes",
+        "unwind_files", "unwind_answer"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map("unwind_rows"))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.unwind_memory));
   if (auto* processes = s.map("unwind_processes"))
     on_demand(s, processes, kMostProcesses, kReadyProcesses);
+  if (auto* files = s.map("unwind_files")) on_demand(s, files, kMostFiles, kReadyFiles);
 }
 
 }  // namespace coretap::unwind

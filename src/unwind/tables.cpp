@@ -256,8 +256,11 @@ void Tables::forget_idle() {
   auto idle = this->idle();
   std::set<const File*> gone(idle.begin(),
                              idle.begin() + static_cast<std::ptrdiff_t>(idle.size() / 2));
-  for (auto* file : idle)
-    if (gone.contains(file)) drop(*file);
+  for (auto* file : idle) {
+    if (!gone.contains(file)) continue;
+    drop(*file);
+    if (forgotten) forgotten(*file);
+  }
   std::erase_if(by_identity_, [&](auto& entry) { return gone.contains(entry.second.get()); });
 }
 
@@ -269,6 +272,7 @@ void Tables::drop(File& file) {
   file.lacking = std::exchange(file.bytes, 0);
   file.wanted = false;
   file.state = File::no_memory;
+  if (dropped) dropped(file);
 }
 
 bool Tables::settle(Clock::time_point now) {

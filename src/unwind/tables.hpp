@@ -70,6 +70,9 @@ class Tables {
   /// Gives back what has been dropped for long enough. True: there was something.
   bool settle(Clock::time_point now);
 
+  /// Told before the room of a file's table is given back, and when the file is forgotten.
+  std::function<void(const File&)> dropped, forgotten;
+
   std::size_t bytes() const { return bytes_; }
   std::size_t most_bytes() const { return budget_; }
   const Rules& rules() const { return rules_; }

@@ -36,6 +36,7 @@ struct task_struct {
   void* mm;
   u32 tgid, flags;
   u64 self_exec_id, parent_exec_id;
+  bool in_execve;
   task_struct* real_parent;
 };
 
@@ -63,6 +64,7 @@ long bpf_map_update_elem(void*, const void* key, const void* value, u64) {
 }
 long bpf_probe_read_user(void*, u32, const void*) { return -14; }
 task_struct* bpf_get_current_task_btf() { return nullptr; }
+int mapping_find(u64) { return 0; }
 long bpf_get_stack(void*, void*, u32, u64) { return 0; }
 long bpf_get_task_stack(struct task_struct*, void*, u32, u64) { return 0; }
 

@@ -561,7 +561,7 @@ TEST_F(Walk, WhoHasNoStackToBeWalked) {
   }
 }
 
-TEST_F(Walk, FramePointersUntilThereAreTables) {
+TEST_F(Walk, NeitherAListNorATree) {
   auto a = function(rule(UNWIND_SP, 8));
   map_code();
   tables_.install();
@@ -573,8 +573,144 @@ TEST_F(Walk, FramePointersUntilThereAreTables) {
   put(64, base() + 32);  // callers' frames lie above
   put(72, 0x2222);
   host_walk_user(&task_, &found_);
-  expect({a, 0x1111, 0x2222}, STACK_END_NOT_READY);
+  expect({a}, STACK_END_NOT_READY);
   EXPECT_FALSE(host_ask());
+}
+
+/// What no list holds is found in the kernel's tree, by its file.
+class InTree : public Walk {
+ protected:
+  static constexpr std::uint64_t kStart = kCode + 0x1000000;
+
+  /// The code once more, in a file with this segment.
+  void map_file(std::uint64_t inode) {
+    map_code();
+    host_file f{};
+    f.key.inode = inode;
+    f.file.page = tables_.mappings[0].page;
+    f.file.pages = 1;
+    f.file.extents[1] = {3, 16, 0};
+    files_.push_back(f);
+    tree_.push_back({kStart, kStart + 16 * kPage, 3, inode});
+  }
+  void walk_tree(std::uint64_t ip, bool listed = false) {
+    map_code();
+    tables_.install();
+    if (!listed) host_maps.process = nullptr;
+    host_maps.tree = tree_.data();
+    host_maps.tree_count = static_cast<__u32>(tree_.size());
+    host_maps.files = files_.data();
+    host_maps.file_count = static_cast<__u32>(files_.size());
+    host_maps.vdso = vdso_;
+    regs().ip = ip;
+    host_walk_user(&task_, &found_);
+  }
+
+  std::vector<host_mapping> tree_;
+  std::vector<host_file> files_;
+  std::uint64_t vdso_ = 0;
+};
+
+TEST_F(InTree, WithoutAList) {
+  auto a = function(rule(UNWIND_SP, 8)) - kCode + kStart, last = outermost() - kCode + kStart;
+  map_file(77);
+  put(0, last + 4);
+  walk_tree(a);
+  expect({a, last + 4}, STACK_END_WHOLE);
+  EXPECT_FALSE(host_ask()) << "nobody to be asked about";
+}
+
+TEST_F(InTree, WhatTheListLacks) {
+  auto a = function(rule(UNWIND_SP, 8)), last = outermost();
+  map_file(77);
+  put(0, last - kCode + kStart + 4);
+  tables_.process.looked = 0;
+  walk_tree(a, true);
+  expect({a, last - kCode + kStart + 4}, STACK_END_WHOLE);
+  EXPECT_TRUE(found_.unknown_map);
+  EXPECT_TRUE(host_ask()) << "lists are cheaper";
+  tables_.process.looked = 1;
+  walk_tree(a, true);
+  EXPECT_EQ(found_.stack.end, STACK_END_NO_MAPPING);
+}
+
+TEST_F(InTree, FilesThatAreNotRead) {
+  auto a = function(rule(UNWIND_SP, 8)) - kCode + kStart, last = outermost() - kCode + kStart;
+  map_file(77);
+  regs().bp = base() + 32;
+  put(32, 0);
+  put(40, last + 4);
+  files_[0].key.inode = 78;
+  walk_tree(a);
+  expect({a, last + 4}, STACK_END_NOT_READY, 1);
+  files_[0].key.inode = 77;
+  files_[0].key.generation = 1;
+  walk_tree(a);
+  EXPECT_EQ(found_.stack.end, STACK_END_NOT_READY) << "another file with this inode's number";
+}
+
+TEST_F(InTree, OnlyWholeSegments) {
+  auto a = function(rule(UNWIND_END)) - kCode + kStart;
+  map_file(77);
+  walk_tree(a);
+  EXPECT_EQ(found_.stack.end, STACK_END_WHOLE);
+  for (int i = 0; i < 4; i++) {
+    auto& m = tree_[0];
+    m = {kStart, kStart + 16 * kPage, 3, 77};
+    if (i == 0) m.page = 2;
+    if (i == 1) m.end -= kPage;
+    if (i == 2) m.start -= kPage;
+    if (i == 3) m.end += kPage;
+    walk_tree(a);
+    EXPECT_EQ(found_.stack.end, STACK_END_NOT_READY) << i;
+  }
+}
+
+TEST_F(InTree, TheVdsoAndOtherMemoryWithoutAFile) {
+  auto a = function(rule(UNWIND_END)) - kCode + kStart;
+  map_file(0);
+  vdso_ = kStart;
+  walk_tree(a);
+  expect({a}, STACK_END_WHOLE);
+  vdso_ = kStart + kPage;
+  walk_tree(a);
+  expect({a}, STACK_END_NO_CFI);
+}
+
+TEST_F(InTree, NoRoomForTheTable) {
+  auto a = function(rule(UNWIND_END)) - kCode + kStart;
+  map_file(77);
+  files_[0].file.page = UNWIND_LACK_MEMORY;
+  files_[0].file.pages = 0;
+  walk_tree(a);
+  expect({a}, STACK_END_NO_MEMORY);
+}
+
+TEST_F(InTree, AWrongGuessIsNotLookedFor) {
+  auto a = function(rule(UNWIND_NONE));
+  map_file(77);
+  regs().bp = base() + 32;
+  put(32, 0);
+  put(40, kStart + 4);
+  tables_.process.looked = 0;
+  walk_tree(a, true);
+  expect({a}, STACK_END_NO_CFI);
+  EXPECT_FALSE(found_.unknown_map);
+}
+
+// The registers are the caller's until it ends; the memory is, as long as it is the one known.
+TEST_F(Walk, WhileAnotherProgramIsExecuted) {
+  auto a = function(rule(UNWIND_END));
+  host_forget();
+  task_.executes = true;
+  EXPECT_EQ(walk(a).frames, 0);
+  task_.executes = false;
+  walk(a);
+  host_meet(true);
+  task_.executes = true;
+  walk(a);
+  expect({a}, STACK_END_WHOLE);
+  host_forget();
 }
 
 TEST_F(Walk, ImageIsOfTheProcessGeneration) {

@@ -18,12 +18,13 @@ ElfCode read(const std::string& file) { return read_elf_code(MemoryImage(file));
 
 TEST(ElfCode, SegmentsAndEntry) {
   MadeElf made;
+  made.entry = test::kCode + 8;
   made.fde(made.cie(), test::kCode, 16, {});
   const auto file = made.file();
   const auto elf = read(file);
   ASSERT_EQ(elf.state, ElfCode::usable);
   EXPECT_EQ(elf.size, file.size());
-  EXPECT_EQ(elf.entry, test::kCode);
+  EXPECT_EQ(elf.entry, test::kCode + 8);
   EXPECT_EQ(elf.frame_header, test::kHeader);
   ASSERT_EQ(elf.segments.size(), 3u);
   const auto& code = elf.segments[2];

@@ -36,6 +36,7 @@ struct MadeElf {
   std::string notes;
   std::vector<Elf64_Dyn> dynamic;
   std::uint64_t code_at = kCode;
+  std::uint64_t entry = 0;
   std::vector<std::uint64_t> more_code_at;  // the same code again
   int table_encoding = 0x3b;
   std::uint32_t table_count = 0;  // 0: as many as there are
@@ -126,7 +127,7 @@ struct MadeElf {
     elf.e_ident[EI_DATA] = ELFDATA2LSB;
     elf.e_type = ET_DYN;
     elf.e_machine = EM_X86_64;
-    elf.e_entry = kCode;
+    elf.e_entry = entry;
     elf.e_phoff = sizeof elf;
     elf.e_phentsize = sizeof(Elf64_Phdr);
     elf.e_phnum = static_cast<std::uint16_t>(segments.size());

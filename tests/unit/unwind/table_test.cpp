@@ -210,6 +210,29 @@ TEST(MakeTable, ARowAtThePagesFirstByteStandsForWhatIsCarried) {
   made.expect_true();
 }
 
+TEST(MakeTable, ProgramsEndWhereTheyStart) {
+  auto at = [](std::uint64_t entry, std::uint64_t address) {
+    MadeElf elf;
+    elf.entry = entry;
+    auto cie = elf.cie();
+    elf.fde(cie, kCode + 0x100, 0x40, cfa(16));
+    elf.fde(cie, kCode + 0x200, 0x40, cfa(32));
+    return Made(elf.file()).at(address);
+  };
+  EXPECT_EQ(at(kCode + 0x20, kCode + 0x1f), "none");
+  EXPECT_EQ(at(kCode + 0x20, kCode + 0x20), "end");
+  EXPECT_EQ(at(kCode + 0x20, kCode + 0xff), "end");
+  EXPECT_EQ(at(kCode + 0x20, kCode + 0x100), "sp+16");
+  EXPECT_EQ(at(kCode + 0x20, kCode + 0x140), "none");
+  EXPECT_EQ(at(kCode + 0x140, kCode + 0x140), "end") << "the first byte behind a function";
+  EXPECT_EQ(at(kCode + 0x150, kCode + 0x150), "end");
+  EXPECT_EQ(at(kCode + 0x150, kCode + 0x140), "none");
+  EXPECT_EQ(at(kCode + 0x110, kCode + 0x110), "sp+16") << "what is described stays";
+  EXPECT_EQ(at(kCode + 0x110, kCode + 0x140), "none");
+  EXPECT_EQ(at(0, kCode), "none");
+  EXPECT_EQ(at(0x7fffffff, kCode + 0x300), "none") << "outside of the file";
+}
+
 TEST(MakeTable, GapsOverSeveralPages) {
   MadeElf elf;
   elf.code.resize(20 * kPage, '\xcc');

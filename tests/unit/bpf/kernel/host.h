@@ -11,6 +11,7 @@
 #define CORETAP_EMIT_BPF_H
 #define CORETAP_TASK_BPF_H
 #define CORETAP_PROCESS_BPF_H
+#define CORETAP_MAPPING_BPF_H
 
 #define inline_ __attribute__((unused)) static inline
 #define SEC(name)
@@ -23,5 +24,8 @@
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name
 #define __array(name, value) value(*name)[1]
+
+#define BPF_CORE_READ_BITFIELD(from, member) ((from) ? (from)->member : 0)
+#define BPF_CORE_READ_BITFIELD_PROBED BPF_CORE_READ_BITFIELD
 
 #endif

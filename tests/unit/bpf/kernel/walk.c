@@ -29,6 +29,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	u32 tgid, flags;
 	u64 self_exec_id, parent_exec_id;
+	bool in_execve;
 	struct task_struct *real_parent;
 };
 
@@ -90,6 +91,7 @@ static long bpf_probe_read_user(void *to, u32 bytes, const void *from)
 }
 
 static __attribute__((noinline)) void *bpf_map_lookup_elem(void *map, const void *key);
+static int mapping_find(u64 address); /* the kernel's tree */
 
 #define __TARGET_ARCH_x86 /* NOLINT: as the kernel programs are compiled */
 #define READ_1(from, member) ((from)->member)
@@ -98,6 +100,27 @@ static __attribute__((noinline)) void *bpf_map_lookup_elem(void *map, const void
 #define BPF_CORE_READ(from, ...) READ_BY(__VA_ARGS__, READ_2, READ_1)(from, __VA_ARGS__)
 #define bpf_core_enum_value_exists(type, value) (!host_old_kernel)
 #include "lib/walk.bpf.h"
+
+static int mapping_find(u64 address)
+{
+	const struct host_maps *m = &host_maps;
+	struct walk *w = current_walk();
+
+	for (u32 i = 0; i < m->tree_count; i++) {
+		const struct host_mapping *t = &m->tree[i];
+
+		if (address < t->start || address >= t->end)
+			continue;
+		w->search.start = t->start;
+		w->search.end = t->end;
+		w->search.page = t->page;
+		w->search.file = t->inode;
+		w->search.vdso = t->inode ? 0 : m->vdso;
+		w->search.key = (struct unwind_file_key){.inode = t->inode};
+		return 1;
+	}
+	return 0;
+}
 
 static bool last_thread;
 static int events;
@@ -205,6 +228,14 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 		return m->process;
 	if (map == &unwind_processes)
 		return other(*(const u64 *)key);
+	if (map == &unwind_files) {
+		const struct unwind_file_key *of = key;
+
+		for (u32 i = 0; i < m->file_count; i++)
+			if (!memcmp(&m->files[i].key, of, sizeof(*of)))
+				return &m->files[i].file;
+		return NULL;
+	}
 	if (map == &stack_known_mms)
 		return known_mm && *(const u64 *)key == known_mm ? &known_program : NULL;
 	return index == 0 ? map : NULL; /* a chunk */
@@ -230,6 +261,7 @@ void host_walk_user(const struct host_task *task, struct host_walk *found)
 	regs->cs = task->cs;
 	running.stack = running_stack;
 	running.mm = task->has_mm ? &memory : NULL;
+	running.in_execve = task->executes;
 	running.flags = task->is_kernel_thread ? PF_KTHREAD : 0;
 	/* What a walk before has left must make no difference. */
 	memset(w, 0xa5, sizeof(*w));

@@ -19,10 +19,19 @@ struct host_registers {
 struct host_task {
 	struct host_registers registers;
 	__u32 cs;
-	bool has_mm, is_kernel_thread;
+	bool has_mm, is_kernel_thread, executes;
 };
 
 /* Exactly as large as what they point to: one step beyond is an error of memory. */
+struct host_mapping {
+	__u64 start, end, page, inode;
+};
+
+struct host_file {
+	struct unwind_file_key key;
+	struct unwind_file file;
+};
+
 struct host_maps {
 	struct unwind_rule *rules;
 	__u32 rule_count;
@@ -33,6 +42,11 @@ struct host_maps {
 	__u32 **chunks; /* of UNWIND_CHUNK_ROWS; NULL: not there */
 	__u32 chunk_count;
 	struct unwind_process *process; /* NULL: not known */
+	struct host_mapping *tree;      /* as the kernel has it */
+	__u32 tree_count;
+	__u64 vdso;
+	struct host_file *files;
+	__u32 file_count;
 };
 
 struct host_walk {

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The mapping of the running task that holds an address, and its file, from the kernel's own tree:
+ * a tree of maple nodes since 6.1 (d4af56c5c7c6), an rb tree before. It is read without locks, from
+ * any context. So what is found must prove itself: it holds the address, belongs to this address
+ * space, and reads the same twice. Nothing found does not mean that nothing is mapped.
+ */
+#ifndef CORETAP_MAPPING_BPF_H
+#define CORETAP_MAPPING_BPF_H
+
+struct mm_struct___rb {
+	struct rb_root mm_rb;
+} __attribute__((preserve_access_index));
+
+struct vm_area_struct___rb {
+	struct rb_node vm_rb;
+} __attribute__((preserve_access_index));
+
+/* Until 6.6 (12cd44023651), and until 6.10 (3aa63a569c64). */
+struct timespec64___old {
+	s64 tv_sec;
+	long tv_nsec;
+} __attribute__((preserve_access_index));
+
+struct inode___6_6 {
+	struct timespec64___old i_mtime;
+} __attribute__((preserve_access_index));
+
+struct inode___6_10 {
+	struct timespec64___old __i_mtime;
+} __attribute__((preserve_access_index));
+
+#define OFFSET_OF(type, member) bpf_core_field_offset(struct type, member)
+#define HAS_MEMBER(type, member) bpf_core_field_exists(((struct type *)0)->member)
+#define MAPLE_TYPE(name) bpf_core_enum_value(enum maple_type, name)
+#define MAPPING_WORD(words, member) \
+	((words)[OFFSET_OF(vm_area_struct, member) / 8 & (MAPPING_WORDS - 1)])
+/* Up to the last member that is needed: 144 to 168 bytes. */
+#define MAPPING_BYTES (OFFSET_OF(vm_area_struct, vm_file) + 8)
+
+#define PAGE_MASK 4095
+#define NO_POINTER 4096 /* less is none, or a mark of the tree */
+#define MAPLE_LEVELS 12 /* 60,000 mappings take 5 */
+#define RB_LEVELS 40	/* 2 * log2(65,530 + 1) */
+
+/* One node of a maple tree; not 0: it was a leaf, whose entry is at s->at, or the search is over. */
+__noinline int mapping_maple_step(void)
+{
+	struct walk *w = current_walk();
+	struct mapping_search *s;
+	u32 type, slots, i;
+	u64 node;
+
+	/* Up to 6.7 the verifier looks at it where nothing calls it. */
+	if (!unwind_tables || !w || !HAS_MEMBER(mm_struct, mm_mt))
+		return 1;
+	s = &w->search;
+	node = s->at & ~255UL;
+	type = s->at >> 3 & 15;
+	slots = (type == MAPLE_TYPE(maple_arange_64) ? OFFSET_OF(maple_arange_64, slot) :
+						       OFFSET_OF(maple_range_64, slot)) /
+		8;
+	s->at = 0;
+	if (type != MAPLE_TYPE(maple_leaf_64) && type != MAPLE_TYPE(maple_range_64) &&
+	    type != MAPLE_TYPE(maple_arange_64))
+		return 1;
+	if (bpf_probe_read_kernel(s->words, sizeof(s->words), (void *)node) ||
+	    (s->words[0] & ~255UL) == node) /* replaced: it is its own parent */
+		return 1;
+	/* Parent, pivots (the last address of each slot), slots. */
+	for (i = 1; i < 16; i++)
+		if (i >= slots || s->words[i] >= s->address)
+			break;
+	i += slots - 1;
+	barrier_var(i);
+	s->at = s->words[i & (MAPPING_WORDS - 1)];
+	return type == MAPLE_TYPE(maple_leaf_64) || s->at < NO_POINTER;
+}
+
+__noinline int mapping_rb_step(void)
+{
+	struct walk *w = current_walk();
+	struct mapping_search *s;
+	u32 child;
+	u64 at;
+
+	if (!unwind_tables || !w || !HAS_MEMBER(mm_struct___rb, mm_rb))
+		return 1;
+	s = &w->search;
+	if (s->at < NO_POINTER)
+		return 1;
+	at = s->at - OFFSET_OF(vm_area_struct___rb, vm_rb);
+	s->at = 0;
+	/* vm_start, vm_end, vm_rb, vm_mm lie in the first 72 bytes. */
+	if (bpf_probe_read_kernel(s->words, 72, (void *)at) ||
+	    MAPPING_WORD(s->words, vm_mm) != w->mm) /* freed */
+		return 1;
+	if (s->address < MAPPING_WORD(s->words, vm_start)) {
+		child = OFFSET_OF(rb_node, rb_left);
+	} else if (s->address >= MAPPING_WORD(s->words, vm_end)) {
+		child = OFFSET_OF(rb_node, rb_right);
+	} else {
+		s->at = at;
+		return 1;
+	}
+	child = (child + OFFSET_OF(vm_area_struct___rb, vm_rb)) / 8;
+	barrier_var(child);
+	s->at = s->words[child & (MAPPING_WORDS - 1)];
+	return 0;
+}
+
+inline_ bool mapping_read(struct mapping_search *s, u64 *words)
+{
+	return MAPPING_BYTES <= MAPPING_WORDS * 8 &&
+	       !bpf_probe_read_kernel(words, MAPPING_BYTES & (MAPPING_WORDS * 16 - 1),
+				      (void *)s->at);
+}
+
+inline_ u64 inode_modified_ns(struct inode *inode)
+{
+	struct inode___6_6 *old = (void *)inode;
+	struct inode___6_10 *newer = (void *)inode;
+
+	if (bpf_core_field_exists(old->i_mtime))
+		return BPF_CORE_READ(old, i_mtime.tv_sec) * 1000000000ULL +
+		       BPF_CORE_READ(old, i_mtime.tv_nsec);
+	if (bpf_core_field_exists(newer->__i_mtime))
+		return BPF_CORE_READ(newer, __i_mtime.tv_sec) * 1000000000ULL +
+		       BPF_CORE_READ(newer, __i_mtime.tv_nsec);
+	return BPF_CORE_READ(inode, i_mtime_sec) * 1000000000ULL +
+	       BPF_CORE_READ(inode, i_mtime_nsec);
+}
+
+/* Into s->key: the file's identity; all 0 without one, as the vdso's is. */
+__noinline int mapping_key(void)
+{
+	struct walk *w = current_walk();
+	struct mapping_search *s;
+	struct mm_struct *mm;
+	struct inode *inode;
+	struct file *file;
+
+	if (!unwind_tables || !w)
+		return 0;
+	s = &w->search;
+	s->key = (struct unwind_file_key){};
+	/* Of its own, or members of ours would be relocated, too. */
+	file = (struct file *)s->file;
+	mm = (struct mm_struct *)w->mm;
+	if (!file) {
+		s->vdso = (u64)BPF_CORE_READ(mm, context.vdso);
+		return 0;
+	}
+	inode = BPF_CORE_READ(file, f_inode);
+	s->key.inode = BPF_CORE_READ(inode, i_ino);
+	s->key.size = BPF_CORE_READ(inode, i_size);
+	s->key.modified_ns = inode_modified_ns(inode);
+	s->key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+	s->key.generation = BPF_CORE_READ(inode, i_generation);
+	return 1;
+}
+
+/* The node or mapping at the root, into s->at. */
+inline_ bool mapping_root(struct walk *w)
+{
+	struct mapping_search *s = &w->search;
+	u64 root;
+
+	if (HAS_MEMBER(mm_struct___rb, mm_rb))
+		root = w->mm + OFFSET_OF(mm_struct___rb, mm_rb);
+	else
+		root = w->mm + OFFSET_OF(mm_struct, mm_mt) + OFFSET_OF(maple_tree, ma_root);
+	return w->mm && !bpf_probe_read_kernel(&s->at, 8, (void *)root) && s->at >= NO_POINTER;
+}
+
+/* Into w->search; w->mm is known. 0: not found. */
+__noinline int mapping_find(u64 address)
+{
+	struct walk *w = current_walk();
+	struct mapping_search *s;
+
+	if (!unwind_tables || !w)
+		return 0;
+	s = &w->search;
+	s->address = address;
+	if (!mapping_root(w))
+		return 0;
+	if (HAS_MEMBER(mm_struct___rb, mm_rb)) {
+		for (int i = 0; i < RB_LEVELS; i++)
+			if (mapping_rb_step())
+				break;
+	} else {
+		if ((s->at & 3) != 2) /* no node: at most one mapping */
+			return 0;
+		for (int i = 0; i < MAPLE_LEVELS; i++)
+			if (mapping_maple_step())
+				break;
+	}
+	if (s->at < NO_POINTER || (s->at & 7) || !mapping_read(s, s->words))
+		return 0;
+	s->start = MAPPING_WORD(s->words, vm_start);
+	s->end = MAPPING_WORD(s->words, vm_end);
+	s->page = MAPPING_WORD(s->words, vm_pgoff);
+	s->file = MAPPING_WORD(s->words, vm_file);
+	/* In a freed one lie the allocator's words or RCU's over start and end. */
+	if (MAPPING_WORD(s->words, vm_mm) != w->mm || !s->start ||
+	    ((s->start | s->end) & PAGE_MASK) || s->end >> USER_BITS || address < s->start ||
+	    address >= s->end)
+		return 0;
+	mapping_key();
+	return mapping_read(s, s->again) && MAPPING_WORD(s->again, vm_start) == s->start &&
+	       MAPPING_WORD(s->again, vm_end) == s->end &&
+	       MAPPING_WORD(s->again, vm_mm) == w->mm &&
+	       MAPPING_WORD(s->again, vm_pgoff) == s->page &&
+	       MAPPING_WORD(s->again, vm_file) == s->file;
+}
+
+#endif

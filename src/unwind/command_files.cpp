@@ -1,0 +1,144 @@
+#include "unwind/command_files.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "symbols/elf_symbols.hpp"
+#include "symbols/process_files.hpp"
+
+namespace coretap::unwind {
+
+namespace {
+
+constexpr std::size_t kMostPath = 4096, kMostOutput = 1 << 18, kMostHeaders = 512;
+constexpr std::size_t kScriptLine = 256;  // BINPRM_BUF_SIZE
+constexpr int kScripts = 5;               // of scripts as the kernel allows them
+constexpr int kPatienceMs = 2000;
+
+std::string program_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = getenv("PATH");
+  std::istringstream directories(path ? path : "/bin:/usr/bin");
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    auto file = (directory.empty() ? "." : directory) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return {};
+}
+
+Fd open_file(const std::string& path) {
+  return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
+}
+
+/// What it prints, as far as it does so in time; a dynamic linker that does not know --list fails.
+std::string output_of(const std::vector<std::string>& words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return {};
+  Fd from(ends[0]), to(ends[1]);
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, to.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  pid_t pid = 0;
+  int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error) return {};
+  to = Fd();
+  std::string text(kMostOutput, '\0');
+  std::size_t size = 0;
+  pollfd wait{from.get(), POLLIN, 0};
+  while (size < text.size() && poll(&wait, 1, kPatienceMs) > 0) {
+    auto got = read(from.get(), text.data() + size, text.size() - size);
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  text.resize(size);
+  return text;
+}
+
+void add(std::vector<std::string>& files, const std::string& path) {
+  if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
+}
+
+}  // namespace
+
+std::string interpreter_of(const Image& image) {
+  Elf64_Ehdr header;
+  if (!image.read(0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
+    return {};
+  for (std::size_t i = 0; i < std::min<std::size_t>(header.e_phnum, kMostHeaders); i++) {
+    Elf64_Phdr segment;
+    if (!image.read(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return {};
+    if (segment.p_type != PT_INTERP || segment.p_filesz > kMostPath) continue;
+    std::string path(segment.p_filesz, '\0');
+    if (!image.read(segment.p_offset, path.data(), path.size())) return {};
+    path.resize(strlen(path.c_str()));
+    return path.starts_with('/') ? path : std::string();
+  }
+  return {};
+}
+
+std::string interpreter_of_script(const Image& image) {
+  std::string line(std::min<std::uint64_t>(image.size(), kScriptLine), '\0');
+  if (!image.read(0, line.data(), line.size()) || !line.starts_with("#!")) return {};
+  line.resize(std::min(line.find('\n'), line.size()));
+  std::string path;
+  std::istringstream(line.substr(2)) >> path;
+  return path;
+}
+
+std::vector<std::string> listed_libraries(const std::string& output) {
+  std::vector<std::string> paths;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    auto arrow = line.find("=> ");
+    auto from = arrow == std::string::npos ? line.find_first_not_of(" \t") : arrow + 3;
+    auto end = line.rfind(" (0x");
+    if (end == std::string::npos || from >= end || line[from] != '/') continue;
+    add(paths, line.substr(from, end - from));
+  }
+  return paths;
+}
+
+std::vector<std::string> files_of_command(const std::string& name) {
+  std::vector<std::string> files;
+  auto path = program_path(name);
+  for (int i = 0; i <= kScripts && !path.empty(); i++) {
+    auto fd = open_file(path);
+    if (!fd) break;
+    FileImage image(fd.get());
+    if (auto script = interpreter_of_script(image); !script.empty()) {
+      path = script;
+      continue;
+    }
+    add(files, path);
+    auto linker = interpreter_of(image);
+    if (linker.empty()) break;
+    add(files, linker);
+    for (auto& library : listed_libraries(output_of({linker, "--list", path})))
+      add(files, library);
+    break;
+  }
+  return files;
+}
+
+}  // namespace coretap::unwind
