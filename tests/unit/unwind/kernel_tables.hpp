@@ -1,6 +1,7 @@
 // The kernel's maps of unwind tables, as a tool declares them.
 #pragma once
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -21,8 +22,8 @@ namespace coretap::unwind::test {
 
 class KernelTables {
  public:
-  /// Why there are none, or nothing.
-  std::string open(std::uint32_t chunks) {
+  /// Why there are none, or nothing. `asks`: with the program that says who a file is.
+  std::string open(std::uint32_t chunks, bool asks = false) {
     const auto* entry = find_tool("profile");
     if (!entry) return "no tool has unwind tables";
     const auto bytes = build(*entry).object.bytes();
@@ -30,17 +31,27 @@ class KernelTables {
     object_.reset(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
     if (!object_) return std::string("cannot open a kernel program: ") + strerror(errno);
     bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, object_.get()) bpf_program__set_autoload(program, false);
-    bpf_map* map = nullptr;
-    bpf_object__for_each_map(map, object_.get())
-        bpf_map__set_autocreate(map, std::string(bpf_map__name(map)).starts_with("unwind_"));
-    bpf_map__set_max_entries(this->map("unwind_rows"), chunks);
+    bpf_object__for_each_program(program, object_.get()) {
+      bool load = asks && std::string(bpf_program__name(program)) == "unwind_ask_key";
+      if (load) bpf_program__set_type(program, BPF_PROG_TYPE_RAW_TRACEPOINT);
+      bpf_program__set_autoload(program, load);
+    }
+    bpf_map* each = nullptr;
+    bpf_object__for_each_map(each, object_.get())
+        bpf_map__set_autocreate(each, asks || std::string(bpf_map__name(each)).starts_with("unwind_"));
+    if (asks && !turn_on_tables()) return "no constant unwind_tables";
+    bpf_map__set_max_entries(map("unwind_rows"), chunks);
     bpf_map__set_max_entries(processes(), 1024);
+    bpf_map__set_max_entries(map("unwind_files"), 64);
+    bpf_map__set_max_entries(map("walk_scratch"), static_cast<__u32>(libbpf_num_possible_cpus()));
     if (int error = bpf_object__load(object_.get()))
       return std::string("cannot make the kernel's maps: ") + strerror(-error);
     return {};
   }
   bpf_map* map(const char* name) const { return bpf_object__find_map_by_name(object_.get(), name); }
+  int program() const {
+    return bpf_program__fd(bpf_object__find_program_by_name(object_.get(), "unwind_ask_key"));
+  }
   int fd(const char* name) const { return bpf_map__fd(map(name)); }
   bpf_map* processes() const { return map("unwind_processes"); }
   Tables::Maps maps() const { return {fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows")}; }
@@ -77,6 +88,24 @@ class KernelTables {
   }
 
  private:
+  bool turn_on_tables() {
+    const auto* btf = bpf_object__btf(object_.get());
+    auto section = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
+    if (section < 0) return false;
+    const auto* type = btf__type_by_id(btf, static_cast<__u32>(section));
+    const auto* members = btf_var_secinfos(type);
+    std::size_t size = 0;
+    const auto* initial = static_cast<const char*>(bpf_map__initial_value(map(".rodata"), &size));
+    if (!initial) return false;
+    std::string bytes(initial, size);
+    for (int i = 0; i < btf_vlen(type); i++) {
+      auto name = btf__name_by_offset(btf, btf__type_by_id(btf, members[i].type)->name_off);
+      if (std::string(name) != "unwind_tables") continue;
+      bytes[members[i].offset] = 1;
+      return bpf_map__set_initial_value(map(".rodata"), bytes.data(), size) == 0;
+    }
+    return false;
+  }
   struct Closer {
     void operator()(bpf_object* object) const { bpf_object__close(object); }
   };

@@ -1,0 +1,110 @@
+#include "unwind/command_files.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "symbols/proc_maps.hpp"
+#include "symbols/test_files.hpp"
+
+namespace coretap::unwind {
+namespace {
+
+std::string interpreter(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return interpreter_of(FileImage(fd.get()));
+}
+
+/// Inodes, as paths may lead through links.
+std::set<ino_t> inodes(const std::vector<std::string>& paths) {
+  std::set<ino_t> all;
+  struct stat status;
+  for (auto& path : paths)
+    if (::stat(path.c_str(), &status) == 0) all.insert(status.st_ino);
+  return all;
+}
+
+TEST(CommandFiles, InterpreterOfAProgram) {
+  auto path = interpreter("/bin/sh");
+  EXPECT_TRUE(path.starts_with("/lib")) << path;
+  EXPECT_EQ(::access(path.c_str(), X_OK), 0);
+  EXPECT_EQ(interpreter(path), "") << "it needs none itself";
+  EXPECT_EQ(interpreter("/etc/passwd"), "");
+  EXPECT_EQ(interpreter_of(MemoryImage({})), "");
+}
+
+TEST(CommandFiles, InterpreterOfAScript) {
+  auto of = [](std::string text) {
+    return interpreter_of_script(MemoryImage({text.data(), text.size()}));
+  };
+  EXPECT_EQ(of("#!/bin/sh\necho\n"), "/bin/sh");
+  EXPECT_EQ(of("#! /usr/bin/env python3\n"), "/usr/bin/env");
+  EXPECT_EQ(of("#!/bin/sh"), "/bin/sh");
+  EXPECT_EQ(of("#!\n/bin/sh"), "");
+  EXPECT_EQ(of("#"), "");
+  EXPECT_EQ(of(""), "");
+  EXPECT_EQ(of("\x7f" "ELF"), "");
+}
+
+TEST(CommandFiles, ListedLibraries) {
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(listed_libraries("\tlinux-vdso.so.1 (0x00007ffd)\n"
+                             "\tlibc.so.6 => /lib/libc.so.6 (0x00007f00)\n"
+                             "\tlibgone.so => not found\n"
+                             "\t/lib64/ld-linux-x86-64.so.2 (0x00007f11)\n"
+                             "\tliba.so => /a b (c)/liba.so (0x00007f22)\n"),
+            (Paths{"/lib/libc.so.6", "/lib64/ld-linux-x86-64.so.2", "/a b (c)/liba.so"}));
+  EXPECT_EQ(listed_libraries("=> (0x1)\n => \n(0x\n\n=> /x"), Paths());
+}
+
+// What it has mapped when it runs is the truth.
+TEST(CommandFiles, AllThatItMaps) {
+  auto files = inodes(files_of_command("sleep"));
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    ::execlp("sleep", "sleep", "60", nullptr);
+    ::_exit(127);
+  }
+  std::vector<symbols::Mapping> code;
+  for (int i = 0; i < 500; i++) {
+    ::usleep(10000);
+    Fd maps(::open(("/proc/" + std::to_string(pid) + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+    code = symbols::read_mappings(maps.get()).executable;
+    auto has = [&](const char* name) {
+      return std::ranges::any_of(code, [&](auto& m) { return m.path.find(name) != m.path.npos; });
+    };
+    if (has("/sleep") && has("libc")) break;
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  std::size_t mapped = 0;
+  for (auto& m : code) {
+    if (!m.has_file()) continue;
+    mapped++;
+    EXPECT_TRUE(files.contains(m.inode)) << m.path;
+  }
+  EXPECT_GE(mapped, 3u);
+}
+
+TEST(CommandFiles, ScriptsLeadToTheirInterpreters) {
+  symbols::test::ScratchDirectory directory;
+  auto script = directory.write("script", "#!/bin/sh\n");
+  auto outer = directory.write("outer", "#!" + script + "\n");
+  EXPECT_EQ(inodes(files_of_command(outer)), inodes(files_of_command("/bin/sh")));
+  directory.write("script", "#!" + script + "\n");
+  EXPECT_TRUE(files_of_command(script).empty()) << "a circle";
+  EXPECT_TRUE(files_of_command(directory.path() + "/none").empty());
+  EXPECT_TRUE(files_of_command("no-such-command-anywhere").empty());
+}
+
+}  // namespace
+}  // namespace coretap::unwind
