@@ -41,9 +41,10 @@ struct inode___6_10 {
 #define PAGE_MASK 4095
 #define NO_POINTER 4096 /* less is none, or a mark of the tree */
 #define MAPLE_LEVELS 12 /* 60,000 mappings take 5 */
-#define RB_LEVELS 40	/* 2 * log2(65,530 + 1) */
+#define RB_LEVELS 40    /* 2 * log2(65,530 + 1) */
 
-/* One node of a maple tree; not 0: it was a leaf, whose entry is at s->at, or the search is over. */
+/* One node of a maple tree; not 0: it was a leaf, whose entry is at s->at, or the search is over.
+ */
 __noinline int mapping_maple_step(void)
 {
 	struct walk *w = current_walk();
@@ -209,8 +210,7 @@ __noinline int mapping_find(u64 address)
 		return 0;
 	mapping_key();
 	return mapping_read(s, s->again) && MAPPING_WORD(s->again, vm_start) == s->start &&
-	       MAPPING_WORD(s->again, vm_end) == s->end &&
-	       MAPPING_WORD(s->again, vm_mm) == w->mm &&
+	       MAPPING_WORD(s->again, vm_end) == s->end && MAPPING_WORD(s->again, vm_mm) == w->mm &&
 	       MAPPING_WORD(s->again, vm_pgoff) == s->page &&
 	       MAPPING_WORD(s->again, vm_file) == s->file;
 }

@@ -134,8 +134,7 @@ std::vector<std::string> files_of_command(const std::string& name) {
     auto linker = interpreter_of(image);
     if (linker.empty()) break;
     add(files, linker);
-    for (auto& library : listed_libraries(output_of({linker, "--list", path})))
-      add(files, library);
+    for (auto& library : listed_libraries(output_of({linker, "--list", path}))) add(files, library);
     break;
   }
   return files;

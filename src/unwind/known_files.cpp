@@ -36,8 +36,7 @@ unwind_file file_entry(const File& file) {
     if (!s.executable || count == UNWIND_EXTENTS) continue;
     auto first = s.offset / kPageBytes;
     auto end = (s.offset + s.size + kPageBytes - 1) / kPageBytes;
-    auto address =
-        file.elf.address_of_mapping(first * kPageBytes, (end - first) * kPageBytes);
+    auto address = file.elf.address_of_mapping(first * kPageBytes, (end - first) * kPageBytes);
     if (!address || end > UINT32_MAX) continue;
     entry.extents[count++] = {static_cast<__u32>(first), static_cast<__u32>(end - first),
                               *address - file.base};

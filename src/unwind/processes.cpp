@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "lib/shared.h"
 #include "program/maps.hpp"
@@ -299,11 +301,16 @@ void Processes::know_own() {
     if (m.path == "[vdso]") file_of(getpid(), m);
 }
 
-void Processes::glance(pid_t tgid) {
-  auto handle =
-      symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/exe", true);
+void Processes::know(const Fd& handle) {
+  std::error_code error;
+  auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(handle.get()), error);
+  file_by(handle, path.string());
+}
+
+Fd Processes::unread_program(pid_t tgid) {
+  auto handle = symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/exe", true);
   auto id = symbols::identity_of(handle.get());
-  if (id && !tables_.known(*id)) read(tgid, nullptr);
+  return id && !tables_.known(*id) ? std::move(handle) : Fd();
 }
 
 void Processes::forget_ended() {

@@ -57,11 +57,12 @@ class Processes {
   /// Reads the table of a file that a process has mapped; of what is its own, the vdso too.
   void know(pid_t tgid, const symbols::Mapping& mapping) { file_of(tgid, mapping); }
   void know_own();
-  /// The same of a file by its path.
+  /// The same of a file by its path, or by a handle of it.
   void know(const std::string& path);
-  /// Reads the tables of the program that a process runs, if they are not known, and of what else
-  /// it has mapped.
-  void glance(pid_t tgid);
+  void know(const Fd& handle);
+  /// A handle of the program that a process runs, if its table has not been read; without reading
+  /// it, as others that end soon are waiting.
+  Fd unread_program(pid_t tgid);
   /// From time to time: what has ended is forgotten, what had no room is tried again.
   void tend(Clock::time_point now);
 

@@ -29,8 +29,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kAtOnce{20};
-constexpr std::chrono::seconds kPatience{2};  // until a wait is explained
-constexpr double kPoll = 0.05;                // the longest that tables of unmapped code are used
+constexpr std::chrono::seconds kPatience{2};    // until a wait is explained
+constexpr std::chrono::milliseconds kAside{5};  // for what nobody waits for
+constexpr std::size_t kMostUnread = 64;
+constexpr double kPoll = 0.05;  // the longest that tables of unmapped code are used
 constexpr std::uint64_t kMostProcesses = 1 << 16;
 constexpr std::uint64_t kReadyProcesses = 1 << 13;
 constexpr std::uint64_t kMostFiles = 1 << 14;
@@ -88,7 +90,8 @@ class TableWalker : public StackWalker {
       processes_->changed(tgid, true);
       look_at_changed();
     } else {
-      processes_->glance(tgid);
+      if (auto program = processes_->unread_program(tgid); program && unread_.size() < kMostUnread)
+        unread_.push_back(std::move(program));
       met_.emplace_back(tgid, process.program);
     }
   }
@@ -102,9 +105,10 @@ class TableWalker : public StackWalker {
   void poll(Session& s) override {
     if (!watch_.drain([&](pid_t tgid) { processes_->changed(tgid, false); }))
       for (auto tgid : processes_->known()) processes_->changed(tgid, false);
+    read_programs();
     look_at_met();
     look_at_changed();
-    look_at_running(s);
+    if (met_.empty()) look_at_running(s);
     processes_->tend(Clock::now());
     if (tables_->bytes() != trimmed_at_) {
       // What reading files took is not needed while there is nothing to read.
@@ -142,10 +146,19 @@ class TableWalker : public StackWalker {
     if (s.config.pids.empty() && s.config.tids.empty()) running_.emplace();
   }
 
+  /// Programs that may have ended by now; the next ones that run them find their tables.
+  void read_programs() {
+    auto until = Clock::now() + kAtOnce;
+    while (!unread_.empty() && Clock::now() < until) {
+      processes_->know(unread_.front());
+      unread_.pop_front();
+    }
+  }
+
   /// Half of the memory stays for what is met.
   void look_at_running(Session& s) {
     if (!running_) return;
-    bool more = running_->go_on(Clock::now() + kAtOnce, [&](pid_t tgid, auto& mapping) {
+    bool more = running_->go_on(Clock::now() + kAside, [&](pid_t tgid, auto& mapping) {
       processes_->know(tgid, mapping);
       return tables_->bytes() < s.config.unwind_memory / 2;
     });
@@ -193,6 +206,7 @@ class TableWalker : public StackWalker {
   std::optional<Processes> processes_;
   std::optional<RunningFiles> running_;  // until their tables are read
   MappingWatch watch_;
+  std::deque<Fd> unread_;
   std::deque<std::pair<pid_t, std::uint64_t>> met_;  // to be looked at: process, program
   Clock::time_point began_{};                        // to read what there is to be read
   std::size_t files_ = 0, trimmed_at_ = 0;
@@ -204,9 +218,8 @@ class TableWalker : public StackWalker {
 std::unique_ptr<StackWalker> make_table_walker() { return std::make_unique<TableWalker>(); }
 
 void size_maps(Session& s) {
-  for (auto* name :
-       {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes",
-        "unwind_files", "unwind_answer"})
+  for (auto* name : {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows",
+                     "unwind_processes", "unwind_files", "unwind_answer"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map("unwind_rows"))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.unwind_memory));

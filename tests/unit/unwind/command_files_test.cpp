@@ -52,7 +52,9 @@ TEST(CommandFiles, InterpreterOfAScript) {
   EXPECT_EQ(of("#!\n/bin/sh"), "");
   EXPECT_EQ(of("#"), "");
   EXPECT_EQ(of(""), "");
-  EXPECT_EQ(of("\x7f" "ELF"), "");
+  EXPECT_EQ(of("\x7f"
+               "ELF"),
+            "");
 }
 
 TEST(CommandFiles, ListedLibraries) {

@@ -37,8 +37,8 @@ class KernelTables {
       bpf_program__set_autoload(program, load);
     }
     bpf_map* each = nullptr;
-    bpf_object__for_each_map(each, object_.get())
-        bpf_map__set_autocreate(each, asks || std::string(bpf_map__name(each)).starts_with("unwind_"));
+    bpf_object__for_each_map(each, object_.get()) bpf_map__set_autocreate(
+        each, asks || std::string(bpf_map__name(each)).starts_with("unwind_"));
     if (asks && !turn_on_tables()) return "no constant unwind_tables";
     bpf_map__set_max_entries(map("unwind_rows"), chunks);
     bpf_map__set_max_entries(processes(), 1024);

@@ -30,9 +30,8 @@ std::shared_ptr<File> file_with(std::vector<ElfCode::Segment> segments) {
 }
 
 TEST(FileEntry, ExecutableSegmentsAsTheyAreMapped) {
-  auto entry = file_entry(*file_with({{0, 0, 0x800, false},
-                                      {0x1234, 0x401234, 0x2000, true},
-                                      {0x6000, 0x506000, 0x1000, true}}));
+  auto entry = file_entry(*file_with(
+      {{0, 0, 0x800, false}, {0x1234, 0x401234, 0x2000, true}, {0x6000, 0x506000, 0x1000, true}}));
   EXPECT_EQ(entry.page, 7u);
   EXPECT_EQ(entry.pages, 2u);
   EXPECT_EQ(entry.extents[0].first, 1u);

@@ -42,7 +42,7 @@ struct host_maps {
 	__u32 **chunks; /* of UNWIND_CHUNK_ROWS; NULL: not there */
 	__u32 chunk_count;
 	struct unwind_process *process; /* NULL: not known */
-	struct host_mapping *tree;      /* as the kernel has it */
+	struct host_mapping *tree;	/* as the kernel has it */
 	__u32 tree_count;
 	__u64 vdso;
 	struct host_file *files;
