@@ -41,6 +41,7 @@ Counts check(const Report& report, std::uint64_t pid) {
   for (auto& line : report.body) {
     if (pid ? line["pid"].u64() != pid : line["comm"].str() != "mapper") continue;
     auto frames = line["user_stack"].strings();
+    if (frames.empty()) continue;  // while it executes another program it has no stack
     auto n = line["count"].u64();
     auto cut = line["user_stack_truncated"].is_null() ? "" : line["user_stack_truncated"].str();
     counts.all += n;
