@@ -11,3 +11,9 @@ struct trace_event_raw_mm_page_alloc_extfrag {
 	int fallback_migratetype;
 	int change_ownership;
 };
+
+/* include/trace/events/writeback.h */
+struct trace_event_raw_balance_dirty_pages {
+	char bdi[32];
+	long pause;
+};

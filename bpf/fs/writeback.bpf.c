@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* writeback: when dirty pages are written back, why, how many and for how long. */
 #include "lib/emit.bpf.h"
+#include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"
 #include "fs/writeback.h"
 
@@ -156,4 +157,77 @@ SEC("tp_btf/writeback_pages_written")
 int on_done(u64 *ctx)
 {
 	return end_run();
+}
+
+#define NSEC_PER_MSEC 1000000ULL
+
+CPU_TABLE(throttled, struct throttle_key, struct throttle_sums)
+
+inline_ bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* The number of a disk from its name "MAJOR:MINOR"; 0: it is no disk's. */
+inline_ u32 disk_of_name(const char *name)
+{
+	u32 major = 0, number = 0;
+	bool colon = false;
+
+	if (name[0] == '0') /* of a file system that is on no disk */
+		return 0;
+#pragma unroll
+	for (int i = 0; i < 12; i++) {
+		char c = name[i];
+
+		if (!c)
+			break;
+		if (c == ':') {
+			colon = true;
+			major = number;
+			number = 0;
+		} else if (c >= '0' && c <= '9') {
+			number = number * 10 + c - '0';
+		} else {
+			return 0;
+		}
+	}
+	return colon ? major << 20 | number : 0;
+}
+
+/*
+ * The kernel makes a task that dirties pages too fast sleep. The tracepoint's argument for the time
+ * is in jiffies, whose length is in no type; its record has milliseconds. The record also has these
+ * fields in all kernels, while 6.18 has 8 arguments where 6.12 has 12.
+ */
+SEC("tracepoint/writeback/balance_dirty_pages")
+int on_throttle(struct trace_event_raw_balance_dirty_pages *ctx)
+{
+	struct throttle_key key = {};
+	struct throttle_sums *sums;
+	s64 ms = ctx->pause;
+	u64 ns;
+
+	if (tracing_stopped || ms <= 0) /* it may go on at once */
+		return 0;
+	bpf_core_read_str(key.device, sizeof(key.device), &ctx->bdi);
+	key.disk = disk_of_name(key.device);
+	if (key.disk)
+		__builtin_memset(key.device, 0, sizeof(key.device));
+	if (filter_disk_on && key.disk != filter_disk) {
+		count(LEDGER_FILTERED);
+		return 0;
+	}
+	if (!keep_current())
+		return 0;
+	key.pid = current_tgid();
+	process_comm(key.comm);
+	sums = throttled_row(&key);
+	if (!sums)
+		return 0;
+	ns = ms * NSEC_PER_MSEC;
+	sums->sleeps++;
+	sums->total_ns += ns;
+	extreme_add(&sums->longest, ns);
+	return 0;
 }

@@ -29,4 +29,18 @@ struct writeback_event {
 	char device[64];
 };
 
+/* A process that was told to sleep, and the device for which. */
+struct throttle_key {
+	__u32 pid;
+	__u32 disk;      /* 0: none */
+	char device[32]; /* its name; zeros where it is a disk */
+	char comm[COMM_LEN];
+};
+
+struct throttle_sums {
+	__u64 sleeps;
+	__u64 total_ns;
+	struct extreme longest;
+};
+
 #endif

@@ -11,6 +11,9 @@
 using namespace coretap;
 using Opt = rodata_of<writeback_bpf>;
 using Event = writeback_event;
+using Key = throttle_key;
+using Sums = throttle_sums;
+using Line = Row<Key, Sums>;
 
 namespace {
 
@@ -41,10 +44,16 @@ Option reason() {
 }
 
 /// File systems without a disk of their own have a name only.
-Value device(const Event& e) {
-  if (e.disk) return std::uint64_t{e.disk};
-  return std::string(e.device, strnlen(e.device, sizeof e.device));
+template <class Record>
+Value device_of(const Record& r) {
+  if (r.disk) return std::uint64_t{r.disk};
+  return std::string(r.device, strnlen(r.device, sizeof r.device));
 }
+Value device(const Event& e) { return device_of(e); }
+Value slow_device(const Line& l) { return device_of(l.key); }
+
+constexpr auto kDevice = as::wide(as::disk, -12);
+constexpr std::string_view kDeviceDoc = "disk, or the kernel's name of the device";
 
 }  // namespace
 
@@ -62,28 +71,44 @@ TOOL(writeback) {
           "did it by itself, or sync(2) only woke the flusher. Filters by task ask about that task.\n\n"
           "DEVICE is the disk, or what the kernel calls a file system that is on none or on "
           "several. A work may write nothing. Not seen: what fsync, msync and direct I/O write, as "
-          "the calling task does that itself (syncsnoop), and work that goes on when tracing ends.",
-      .overhead = "a few hooks per work of a flusher, which is rare; none per page",
+          "the calling task does that itself (syncsnoop), and work that goes on when tracing ends.\n\n"
+          "With --throttle one table at the end: which processes dirtied pages of a device faster "
+          "than it can take them, so that the kernel put them to sleep in their writes "
+          "(balance_dirty_pages). TOTAL(ms) is what the kernel told them to sleep, in steps of its "
+          "tick; a task can run a little before that, or later where no CPU is free. io_uring first "
+          "tries a write without sleeping: where the kernel asks for a sleep then, that is "
+          "counted, and the sleep of the thread that writes in its place is, too. Tasks that wait "
+          "for the disk otherwise (fsync, reads) are not in the table.",
+      .overhead =
+          "a few hooks per work of a flusher, which is rare; none per page; with --throttle one "
+          "hook each time that the kernel looks whether a writer has to sleep",
       .examples = {{"writeback", "all writeback until Ctrl-C"},
                    {"writeback -d sda -m 100 60", "on sda, what takes 100 ms or more, a minute"},
                    {"writeback -r background -r vmscan", "for these two reasons"},
+                   {"writeback --throttle 10", "which writers the kernel slows down, 10 seconds"},
                    {"writeback -- sync -f /home", "what a command asks for"}},
       .questions = {{"When and why does the kernel write dirty pages to the disk?", "writeback"},
-                    {"Does writeback take long?", "writeback -m 100"}},
+                    {"Does writeback take long?", "writeback -m 100"},
+                    {"Are writers slowed down because the disk does not keep up?",
+                     "writeback --throttle 10"}},
       .object = skeleton<writeback_bpf>(),
       .positionals = {shared::duration_argument()},
-      .options = joined({{shared::disk(), reason(),
-                          number('m', "min", "MS", "only what took at least this many milliseconds",
-                                 setting(&Opt::min_ns), kMillisecond),
-                          shared::name('n')},
-                         shared::task_filters()}),
-      .hooks = {{"works", {{{"on_start", "on_written"}}}},
-                {"ends of works", {{{"on_exec", "on_done"}}}},
-                {"who asks", {{{"on_queue"}}}}},
+      .options = joined(
+          {{flag(0, "throttle", "the tasks that the kernel slows down as they write, in a table")},
+           belonging_to(
+               "!throttle",
+               {reason(), number('m', "min", "MS", "only what took at least this many milliseconds",
+                                 setting(&Opt::min_ns), kMillisecond)}),
+           {shared::disk(), shared::name('n')},
+           shared::task_filters(),
+           belonging_to("throttle", {shared::top(), shared::sort('s'), shared::max_keys()})}),
+      .hooks = {{"works", {{{"on_start", "on_written"}}}, "!throttle"},
+                {"ends of works", {{{"on_exec", "on_done"}}}, "!throttle"},
+                {"who asks", {{{"on_queue"}}}, "!throttle"},
+                {"sleeps of writers", {{{"on_throttle"}}}, "throttle"}},
       .report =
           events<Event>(
-              {derived<Event, device>("device", "DEVICE", as::wide(as::disk, -12),
-                                      "disk, or the kernel's name of the device"),
+              {derived<Event, device>("device", "DEVICE", kDevice, kDeviceDoc),
                field<&Event::pages>("written_pages", "PAGES", as::wide(as::number, -8),
                                     "pages written"),
                field<&Event::reason>("reason", "REASON",
@@ -92,6 +117,21 @@ TOOL(writeback) {
                                          "time of it"),
                owner<&Event::who>(id::comm, id::pid, id::tid, id::uid.with("json"), id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .other_reports =
+          {{"throttle",
+            table<Key, Sums>(
+                "throttled",
+                {derived<Line, slow_device>("device", "DEVICE", kDevice, kDeviceDoc),
+                 of_value<Line, &Sums::sleeps>("sleeps", "SLEEPS", as::wide(as::number, 8),
+                                               "times that it was told to sleep"),
+                 of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
+                                                 "for how long, all sleeps together"),
+                 of_value<Line, &Sums::longest>("max_ns", "MAX(ms)", as::milliseconds,
+                                                "the longest of the sleeps"),
+                 of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the process"),
+                 of_key<Line, &Key::pid>("pid", "PID", as::pid, "process")},
+                "total_ns")
+                .with_largest<&Sums::longest>()}},
       .announce = "Tracing writeback",
   };
 }

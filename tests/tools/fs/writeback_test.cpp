@@ -1,6 +1,7 @@
 // writeback against the kernel's own trace of its flusher threads.
 #include <filesystem>
 #include <map>
+#include <regex>
 
 #include "../harness.hpp"
 
@@ -79,16 +80,73 @@ TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
   EXPECT_GE(tool[bdi_of(report.body[0]["device"].str()) + " sync"], pages);
 }
 
+TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
+  require_tool("writeback");
+  if (!in_guest()) throw Skip("few dirty pages for the whole machine: a guest's only");
+  Workload workload("throttled", {}, {.linger = true});
+  Trace trace("writeback/balance_dirty_pages");
+  Tracer mine("writeback", {"--throttle", "--json", "--strict", "-p", workload.id()});
+  Tracer all("writeback", {"--throttle", "--json", "--strict"});
+  Tracer other("writeback", {"--throttle", "--json", "-p", "1"});
+  Tracer text("writeback", {"--throttle", "-p", workload.id()});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = mine.stop(), everybody = all.stop(), none = other.stop();
+  auto table = text.stop_text();
+  trace.stop();
+  workload.end_lingering();
+
+  std::uint64_t sleeps = 0, total_ms = 0, longest_ms = 0;
+  std::string bdi;
+  for (auto& e : trace.events(workload.pid())) {
+    auto ms = std::stoll(e.value(" pause"));  // not paused, dirtied_pause
+    if (ms <= 0) continue;
+    sleeps++;
+    total_ms += static_cast<std::uint64_t>(ms);
+    longest_ms = std::max(longest_ms, static_cast<std::uint64_t>(ms));
+    bdi = e.words.substr(std::string("bdi ").size());
+    bdi.resize(bdi.find(": "));
+  }
+  std::printf("%ju sleeps of %ju ms, in %ju writes, %ju ms off the CPU\n", sleeps, total_ms,
+              truth["writes"].u64(), truth["off_cpu_ns"].u64() / 1'000'000);
+  ASSERT_GE(sleeps, 5u) << "the writer was not slowed down";
+  ASSERT_EQ(report.body.size(), 1u);
+  auto& row = report.body[0];
+  EXPECT_EQ(row["sleeps"].u64(), sleeps);
+  EXPECT_EQ(row["total_ns"].u64(), total_ms * 1'000'000);
+  EXPECT_EQ(row["max_ns"].u64(), longest_ms * 1'000'000);
+  EXPECT_EQ(row["comm"].str(), "throttled");
+  EXPECT_EQ(row["pid"].u64(), static_cast<std::uint64_t>(workload.pid()));
+  EXPECT_EQ(bdi_of(row["device"].str()), bdi);
+  EXPECT_TRUE(std::regex_search(
+      table, std::regex("DEVICE +SLEEPS +TOTAL\\(ms\\) +MAX\\(ms\\) COMM +PID *\n" +
+                        row["device"].str() + " +" + std::to_string(sleeps) + " ")))
+      << table;
+
+  // By the writer's own clocks it was off the CPU for it; a sleep may end a tick (10 ms at most)
+  // early, and the writer waits for other things, too.
+  auto off_cpu = truth["off_cpu_ns"].u64();
+  EXPECT_LE(row["total_ns"].u64(), off_cpu + sleeps * 10'000'000);
+  EXPECT_GE(row["total_ns"].u64(), off_cpu / 4);
+
+  bool found = false;
+  for (auto& line : everybody.body) found |= line["pid"].u64() == row["pid"].u64();
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(none.body.empty());
+  EXPECT_GE(none.lost("filtered"), sleeps);
+}
+
 TOOL_TEST(Writeback, Text) {
   require_tool("writeback");
   EXPECT_EQ(header_of("writeback", {}),
             (Strings{"TIME", "DEVICE", "PAGES", "REASON", "ms", "COMM", "PID"}));
   EXPECT_EQ(run({tool_path("writeback"), "-r", "nothing"}).status, 2);
+  EXPECT_EQ(run({tool_path("writeback"), "--throttle", "-r", "sync"}).status, 2);
 }
 
 const DeclareTests declared{{
     .name = "writeback",
-    .reports = {{ReportKind::events}},
+    .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
     .events = {{}, {"filecalls", "--syncfs", "3"}},
     .stress = {.workload = "filecalls",
                .arguments = [](std::uint64_t n) -> Strings {
@@ -99,7 +157,7 @@ const DeclareTests declared{{
                .truth = nullptr,
                .tiny = {"--ring-size", "4096"},
                .kernel_event = "writeback/writeback_queue"},
-    .long_run = {{}},
+    .long_run = {{}, {.arguments = {"--throttle"}, .of = "throttle"}},
 }};
 
 }  // namespace
