@@ -2,6 +2,7 @@
 /* bioerr: block I/O that failed. */
 #include "lib/block.bpf.h"
 #include "lib/emit.bpf.h"
+#include "lib/stack.bpf.h"
 #include "block/bioerr.h"
 
 OPT(bool, all);
@@ -13,6 +14,7 @@ OPT(bool, all);
 struct submission {
 	u64 began; /* the kernel's own stamp of the request, which tells its lives apart */
 	u64 wanted;
+	u64 stack; /* its key in `stacks`; 0: none */
 	struct task_id who;
 };
 
@@ -20,10 +22,11 @@ RQ_SLOTS(struct submission);
 BIO_SLOTS(struct submission);
 
 /* Of what the filters exclude, too: only that it fails is of interest, and is counted then. */
-inline_ void submitted(struct submission *s, struct bio *bio)
+inline_ void submitted(void *ctx, struct submission *s, struct bio *bio)
 {
 	s->wanted = wanted_submission(bio);
 	identify_current(&s->who);
+	s->stack = stack_on && s->wanted ? stack_of_kernel(ctx, 0) : 0;
 }
 
 SEC("tp_btf/block_io_start")
@@ -36,7 +39,7 @@ int on_io_start(u64 *ctx)
 		return 0;
 	s = rq_slot_make(rq);
 	if (s)
-		submitted(s, rq->bio);
+		submitted(ctx, s, rq->bio);
 	return 0;
 }
 
@@ -47,7 +50,7 @@ int on_getrq(u64 *ctx)
 	u64 bio = getrq_bio(ctx);
 	struct submission s = {};
 
-	submitted(&s, (struct bio *)bio);
+	submitted(ctx, &s, (struct bio *)bio);
 	bio_slot_put(bio, &s);
 	return 0;
 }
@@ -64,7 +67,7 @@ int on_issue(u64 *ctx)
 	if (!s || (s->began && s->began == rq->start_time_ns)) /* issued again */
 		return 0;
 	if (!bio_slot_take(rq, s))
-		s->who.known = s->wanted = 0;
+		s->who.known = s->wanted = s->stack = 0;
 	s->began = rq->start_time_ns;
 	return 0;
 }
@@ -79,17 +82,31 @@ inline_ bool of_interest(u32 flags, s32 status)
 	return false;
 }
 
+/* The completion runs in a stack that says nothing: what follows the record is the submitter's. */
+inline_ void add_stack(struct stack *to, struct submission *s)
+{
+	u64 id = s ? s->stack : 0;
+	struct stack *kept = id ? bpf_map_lookup_elem(&stacks, &id) : NULL;
+
+	/* Of no address the helper reads zeros: a stack without frames. */
+	bpf_probe_read_kernel(to, sizeof(*to), kept);
+	if (!kept && s && s->who.known)
+		count(LEDGER_STACK_FAILED);
+}
+
 inline_ void show(struct bioerr_event *from, struct submission *s)
 {
 	struct bioerr_event *e;
 
-	e = emit_begin(sizeof(*e));
+	e = emit_begin_stack(sizeof(*e));
 	if (!e)
 		return;
 	*e = *from;
 	e->head.time_ns = bpf_ktime_get_ns();
 	if (s && s->who.known)
 		e->owner = s->who;
+	if (stack_on)
+		add_stack((struct stack *)(e + 1), s);
 	emit_end(e);
 }
 

@@ -32,31 +32,40 @@ TOOL(bioerr) {
           "send to the device themselves.\n\n"
           "The process is the one that made the request. What the kernel writes back later on its "
           "own was submitted by a kernel thread. Columns of an I/O whose submission was not seen "
-          "show a dash.",
+          "show a dash.\n\n"
+          "With --kernel-stack each line is followed by the kernel stack in which the request was "
+          "made, that of the process shown: the path from the system call, or from the kernel "
+          "thread, through the file system. It is not the stack in which the error was found. "
+          "Lines without a process have none.",
       .overhead =
           "one hook per I/O to know the processes, none with --no-process; before Linux 5.18 and "
-          "with --all one more",
+          "with --all one more; with --kernel-stack a walk of the kernel stack for each I/O, also "
+          "those that succeed",
       .examples = {{"bioerr", "all errors until Ctrl-C"},
                    {"bioerr -d sda --no-process", "of one disk, at no cost for I/O that succeeds"},
+                   {"bioerr -K", "with the code of the kernel that submitted what failed"},
                    {"bioerr -a -- fstrim /", "what fails of a command's I/O, in all"}},
       .questions = {{"Does a disk report errors?", "bioerr"},
-                    {"Which process gets I/O errors, and where on the disk?", "bioerr -d sda"}},
+                    {"Which process gets I/O errors, and where on the disk?", "bioerr -d sda"},
+                    {"Which code of the kernel submitted I/O that failed?", "bioerr -K"}},
       .object = skeleton<bioerr_bpf>(),
       .positionals = {shared::duration_argument()},
-      .options =
-          joined({{flag('a', "all",
-                        "also read-ahead, what is not supported, and what the kernel does not "
-                        "write to its log",
-                        setting(&rodata_of<bioerr_bpf>::all)),
-                   shared::disk(), shared::name('n')},
-                  {flag(0, "no-process", "do not look for the processes")},
-                  belonging_to("!no-process", shared::task_filters())}),
+      .options = joined(
+          {{flag('a', "all",
+                 "also read-ahead, what is not supported, and what the kernel does not "
+                 "write to its log",
+                 setting(&rodata_of<bioerr_bpf>::all)),
+            shared::disk(), shared::name('n')},
+           {flag(0, "no-process", "do not look for the processes")},
+           belonging_to("!no-process", joined({{shared::kernel_stack()}, shared::task_filters()})),
+           belonging_to("kernel-stack", {shared::stack_depth(), shared::stack_storage()})}),
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq", "on_issue"}}}, "!no-process"},
                 {"errors of requests", {{{"on_error"}}, {{"on_complete"}}}, "!all"},
                 {"ends of requests", {{{"on_complete"}}}, "all"},
                 {"errors of devices without requests", {{{"on_bio"}}}}},
       .maps = {{"requests", MapSize::block_requests, "!no-process"},
-               {"bios", MapSize::block_bios, "!no-process"}},
+               {"bios", MapSize::block_bios, "!no-process"},
+               {"stacks", MapSize::stacks, "kernel-stack"}},
       .report =
           events<Event>(
               {field<&Event::disk>("disk", "DISK", as::disk, "the disk"),
@@ -68,7 +77,8 @@ TOOL(bioerr) {
                                      "what it failed with"),
                owner<&Event::owner>(id::comm, id::pid, id::tid, id::uid.with("json"), id::cgroup),
                field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
-                   .with("json")})
+                   .with("json")},
+              "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, {}}}),
       .announce = "Tracing block I/O errors",
   };

@@ -1,4 +1,6 @@
 // bioerr against a process whose reads of the end of a device fail, as it says.
+#include <algorithm>
+
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -42,6 +44,34 @@ TOOL_TEST(Bioerr, EachReadThatFails) {
   auto none = others.stop();
   EXPECT_TRUE(none.body.empty());
   EXPECT_EQ(none.lost("filtered"), failed) << "only what fails is counted";
+}
+
+/// Is a function of this name among the frames?
+bool has_frame(const Strings& frames, std::string_view function) {
+  return std::any_of(frames.begin(), frames.end(), [&](auto& f) {
+    return f == function || f.starts_with(std::string(function) + "+");
+  });
+}
+
+TOOL_TEST(Bioerr, StackOfTheSubmitter) {
+  require_tool("bioerr");
+  Workload workload("blockio", kReads, {.linger = true});
+  Tracer tracer("bioerr", {"--json", "--strict", "-K", "-p", workload.id()}),
+      text("bioerr", {"-K", "-p", workload.id()});
+  workload.release();
+  auto failed = workload.truth()["failed"].u64();
+  auto report = tracer.stop();
+  auto lines = text.stop_text();
+  ASSERT_EQ(report.body.size(), failed);
+  // The failing part is a read of the process; the error is found by a worker of the loop device.
+  for (auto& event : report.body) {
+    auto frames = event["kernel_stack"].strings();
+    EXPECT_TRUE(has_frame(frames, "vfs_read") || has_frame(frames, "ksys_pread64")) << lines;
+    EXPECT_FALSE(has_frame(frames, "worker_thread")) << lines;
+    EXPECT_FALSE(has_frame(frames, "kthread")) << lines;
+  }
+  EXPECT_EQ(report.lost("stacks_failed"), 0u);
+  EXPECT_EQ(run({tool_path("bioerr"), "-K", "--no-process"}).status, 2);
 }
 
 TOOL_TEST(Bioerr, Text) {
