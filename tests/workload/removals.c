@@ -110,7 +110,9 @@ int main(int argc, char **argv)
 	at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(here, ".");
 	must(at, dir);
-	wl_ready();
+	wl_ready_begin();
+	wl_str("dir", dir);
+	wl_ready_end();
 
 	wl_line_begin();
 	wl_str("dir", dir);

@@ -1,8 +1,14 @@
 // filegone: files and directories that are removed or renamed, and by whom.
 #include "fs/filegone.h"
 
-#include <string_view>
+#include <fnmatch.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/config.hpp"
 #include "coretap/given_path.hpp"
 #include "coretap/removal.hpp"
 #include "coretap/skeleton.hpp"
@@ -33,6 +39,46 @@ std::string shown(const Event& e) {
 }
 
 Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
+struct Patterns {
+  std::vector<std::string> each;
+};
+
+Result<void> want_file(Config& c, std::string_view text) {
+  if (text.empty()) return Error{"--file: the pattern is empty", {}, "a name, or '*.log'", kUsage};
+  c.own<Patterns>().each.emplace_back(text);
+  return {};
+}
+
+/// As find(1) has -name and -path: without a slash the pattern is of the last component.
+bool matches(const std::string& pattern, const Value& path) {
+  auto* text = std::get_if<std::string>(&path);
+  if (!text) return false;
+  auto name = *text;
+  if (pattern.find('/') == pattern.npos) {
+    name.resize(name.find_last_not_of('/') + 1);
+    name.erase(0, name.rfind('/') + 1);
+  }
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+bool wanted(const Config& config, const void* record) {
+  auto& patterns = config.own<Patterns>().each;
+  if (patterns.empty()) return true;
+  auto& e = *static_cast<const Event*>(record);
+  auto from = path(e), to = new_path(e);
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](auto& p) { return matches(p, from) || matches(p, to); });
+}
+
+Option files() {
+  auto option = value('f', "file", "GLOB",
+                      "only files whose name, or path where GLOB has a slash, matches; any of "
+                      "several",
+                      want_file);
+  option.adds_up = true;
+  return option;
+}
+
 bool cut(const Event& e) { return incomplete(e.path) || (renames(e) && incomplete(e.to)); }
 
 }  // namespace
@@ -47,6 +93,10 @@ TOOL(filegone) {
           "files take each other's name. FILE is the path that the call was given, of renames with "
           "the new one ('old > new'): '-' where its memory could not be read, with '...' where it "
           "is longer than 4095 bytes. A file that has the new name already is gone, too.\n\n"
+          "With --file GLOB, a pattern as of a shell (* ? [...]), only what has a matching name: the "
+          "last component of FILE, of renames that of the old or of the new one. A pattern with a "
+          "slash is compared with all of FILE, which is the whole path with --full-path; * stands "
+          "for slashes, too.\n\n"
           "A file that is open, or has another hard link, remains when its name is removed.\n\n"
           "Not seen: what io_uring, the kernel itself (NFS server, overlays) and 32-bit programs on "
           "a 64-bit kernel remove or rename.",
@@ -56,15 +106,17 @@ TOOL(filegone) {
       .examples = {{"filegone", "all files that are removed or renamed"},
                    {"filegone -F -n rsync", "full paths, by programs with this in their name"},
                    {"filegone -x", "attempts that failed"},
+                   {"filegone -F -f '/etc/*' -f '*.conf'", "below /etc, and what ends in .conf"},
                    {"filegone -- make clean", "those of a command"}},
-      .questions = {{"Where has that file gone: who removes or renames it?", "filegone -F"},
+      .questions = {{"Where has that file gone: who removes or renames it?",
+                     "filegone -F -f '*.log'"},
                     {"Why can a program not remove a file?", "filegone -x -p 1234"}},
       .differs = {{Difference::bcc,
                    "FILE is the path that the call was given. There it is the last component. "
                    "Renames that exchange two files are EXCHANGE."}},
       .object = skeleton<filegone_bpf>(),
       .options =
-          joined({{shared::full_path<Opt>(), shared::name('n'), shared::duration(),
+          joined({{shared::full_path<Opt>(), files(), shared::name('n'), shared::duration(),
                    flag('x', "failed", "only calls that failed", setting(&Opt::failed_only))},
                   shared::task_filters()}),
       .hooks = removal_hooks({{"results", {{{"on_gone"}}}},
@@ -90,6 +142,7 @@ TOOL(filegone) {
                derived<Event, shown>("shown_file", "FILE", as::rest,
                                      "path of the file; of renames also the new one")
                    .in_text()})
+              .only(wanted)
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing files that are removed or renamed",
   };

@@ -1,4 +1,7 @@
 // filegone against a program that makes, renames and removes files in known ways.
+#include <algorithm>
+#include <memory>
+
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -56,6 +59,62 @@ TOOL_TEST(Filegone, EveryCallWithItsPaths) {
   ASSERT_EQ(errors.body.size(), bad.size());
   for (std::size_t i = 0; i < bad.size(); i++) expect_call(errors.body[i], bad[i], "");
   EXPECT_EQ(errors.lost("truncated"), 1u) << "the path that is too long for the kernel too";
+}
+
+TOOL_TEST(Filegone, FilesByTheirNames) {
+  require_tool("filegone");
+  Workload workload("removals", {"--files", "20", "--scene"});
+  auto directory = workload.ready()["dir"].str();
+  struct Case {
+    Strings options;
+    Strings names;  ///< that match
+  };
+  const Case cases[] = {
+      {{"-f", "f?rst"}, {"first"}},
+      {{"--file", "[no]*e", "-f", "renamed"}, {"one", "none", "renamed"}},
+      {{"-f", "first/"}, {}},
+      {{"-f", "FIRST"}, {}},
+      {{"-F", "-f", directory + "/sec*"}, {"second"}},
+      {{"-F", "-f", "*/removals-*/second"}, {"second"}},
+      {{"-f", directory + "/second"}, {}},
+  };
+  std::vector<std::unique_ptr<Tracer>> tracers;
+  for (auto& c : cases) {
+    Strings options{"--json", "-p", workload.id()};
+    options.insert(options.end(), c.options.begin(), c.options.end());
+    tracers.push_back(std::make_unique<Tracer>("filegone", options));
+  }
+  workload.release();
+  auto truth = workload.truth();
+  std::vector<std::pair<std::string, std::string>> calls;  // from, to
+  for (std::size_t i = 0; i < truth["files"].u64(); i++) {
+    calls.emplace_back("file", "renamed");
+    calls.emplace_back("renamed", "");
+  }
+  for (auto& call : truth["scene"].items())
+    if (call["ret"].i64() >= 0)
+      calls.emplace_back(unhex(call["path_hex"].str()), unhex(call["to_hex"].str()));
+  for (std::size_t i = 0; i < tracers.size(); i++) {
+    SCOPED_TRACE(i);
+    auto& names = cases[i].names;
+    auto has = [&](auto& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    Strings expected, got;
+    for (auto& [from, to] : calls)
+      if (has(from) || has(to)) expected.push_back(from + ">" + to);
+    auto report = tracers[i]->stop();
+    for (auto& event : report.body) {
+      auto name = [&](const char* key) {
+        auto path = event[key].is_null() ? "" : event[key].str();
+        return path.substr(path.rfind('/') + 1);
+      };
+      got.push_back(name("file") + ">" + name("new_file"));
+    }
+    EXPECT_EQ(got, expected);
+    EXPECT_GE(report.lost("filtered"), calls.size() - got.size());
+  }
+  EXPECT_EQ(run({tool_path("filegone"), "-f", ""}).status, 2);
 }
 
 TOOL_TEST(Filegone, Text) {
