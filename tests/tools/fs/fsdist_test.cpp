@@ -1,6 +1,8 @@
 // fsdist against processes that make known numbers of operations, on file systems of their own.
 #include <map>
 
+#include <unistd.h>
+
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -68,6 +70,30 @@ TOOL_TEST(Fsdist, AFileSystemThatIsNotThere) {
   auto result = run({tool_path("fsdist"), "-t", "no-such-fs"});
   EXPECT_EQ(result.status, 3);
   EXPECT_TRUE(contains(result.err, "does not know the file system 'no-such-fs'")) << result.err;
+}
+
+// By the names that peers have, as a link, of file systems that most kernels have no module for.
+TOOL_TEST(Fsdist, NamesOfFileSystemsWhoseModuleIsNotThere) {
+  require_tool("fsdist");
+  TemporaryDirectory links;
+  int absent = 0;
+  for (std::string type : {"zfs", "bcachefs"}) {
+    SCOPED_TRACE(type);
+    if (contains(slurp("/proc/filesystems"), "\t" + type + "\n")) continue;
+    absent++;
+    auto link = links.path() + "/" + type + "dist";
+    ASSERT_EQ(::symlink(tool_path("coretap").c_str(), link.c_str()), 0);
+    for (auto& command : {Strings{link}, Strings{tool_path("coretap"), type + "dist"}}) {
+      auto result = run(command);
+      EXPECT_EQ(result.status, 3);
+      EXPECT_EQ(result.out, "");
+      EXPECT_TRUE(contains(result.err, "does not know the file system '" + type + "'"))
+          << result.err;
+      EXPECT_TRUE(contains(result.err, "hint: load the module (modprobe " + type + ")"))
+          << result.err;
+    }
+  }
+  if (!absent) throw Skip("this kernel knows them all");
 }
 
 const DeclareTests declared{{

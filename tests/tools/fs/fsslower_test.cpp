@@ -1,4 +1,6 @@
 // fsslower against a process that says which operation it made where.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "../harness.hpp"
@@ -72,6 +74,30 @@ TOOL_TEST(Fsslower, TextHasTheKnownColumns) {
   EXPECT_EQ(header_of("fsslower", {}),
             (Strings{"TIME", "COMM", "PID", "FS", "T", "BYTES", "OFF_KB", "LAT(ms)", "FILENAME"}));
   EXPECT_EQ(run({tool_path("fsslower"), "-m", "1", "2"}).status, 2);
+}
+
+// By the names that peers have, as a link, of file systems that most kernels have no module for.
+TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
+  require_tool("fsslower");
+  TemporaryDirectory links;
+  int absent = 0;
+  for (std::string type : {"zfs", "bcachefs"}) {
+    SCOPED_TRACE(type);
+    if (contains(slurp("/proc/filesystems"), "\t" + type + "\n")) continue;
+    absent++;
+    auto link = links.path() + "/" + type + "slower";
+    ASSERT_EQ(::symlink(tool_path("coretap").c_str(), link.c_str()), 0);
+    for (auto& command : {Strings{link}, Strings{tool_path("coretap"), type + "slower"}}) {
+      auto result = run(command);
+      EXPECT_EQ(result.status, 3);
+      EXPECT_EQ(result.out, "");
+      EXPECT_TRUE(contains(result.err, "does not know the file system '" + type + "'"))
+          << result.err;
+      EXPECT_TRUE(contains(result.err, "hint: load the module (modprobe " + type + ")"))
+          << result.err;
+    }
+  }
+  if (!absent) throw Skip("this kernel knows them all");
 }
 
 const DeclareTests declared{{
