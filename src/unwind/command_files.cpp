@@ -48,6 +48,7 @@ std::string output_of(const std::vector<std::string>& words) {
   if (pipe2(ends, O_CLOEXEC)) return {};
   Fd from(ends[0]), to(ends[1]);
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;

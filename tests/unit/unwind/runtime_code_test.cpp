@@ -174,9 +174,10 @@ TEST(RuntimeCode, OfThisProgram) {
   };
   const auto size = [](void (*function)()) {
     const auto* code = reinterpret_cast<const unsigned char*>(function);
+    constexpr unsigned char kEnd[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};  // add $8,%rsp; ret
     std::uint64_t bytes = 0;
-    while (bytes < 64 && code[bytes] != 0xc3) ++bytes;
-    return bytes;
+    while (bytes < 64 && memcmp(code + bytes, kEnd, sizeof kEnd) != 0) ++bytes;
+    return bytes + sizeof kEnd - 1;
   };
   for (auto* function : {&_init, &_fini}) {
     const auto start = address(function), end = start + size(function);
