@@ -93,14 +93,24 @@ enum stack_end {
 	STACK_ENDS
 };
 
-/* Set in an address of a frame that a signal came upon: it is no return address. */
+/* Set in a frame that a signal came upon: it is no return address. */
 #define STACK_EXACT (1ULL << 63)
+
+/*
+ * Set in a frame of a file that the loader knows: the frame is no address then, but the file's
+ * number above a place in its code (struct unwind_mapping: bias). It means the same in all
+ * processes, and after their end.
+ */
+#define STACK_IN_FILE (1ULL << 62)
+#define STACK_PLACE_BITS 46
+#define STACK_PLACE_MASK ((1ULL << STACK_PLACE_BITS) - 1)
+#define STACK_FILES 65536 /* numbers of files; 0 is none */
 
 struct stack {
 	__u16 depth;
 	__u8 end;     /* enum stack_end */
 	__u8 guessed; /* frames that only a frame pointer led to, where tables should have */
-	__u32 image;  /* of a user stack: what its addresses mean, STACK_IMAGE() */
+	__u32 image;  /* of a user stack: what its addresses mean, STACK_IMAGE(); 0: it has none */
 	__u64 ip[STACK_DEPTH];
 };
 

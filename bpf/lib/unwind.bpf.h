@@ -182,6 +182,7 @@ __noinline int unwind_find_in_file(u64 pc)
 	w->found.start = s->start;
 	w->found.length = (u32)length;
 	w->found.pages = 0;
+	w->found.file = 0;
 	w->found.page = UNWIND_LACK_CFI;
 	if (!s->file && s->start != s->vdso)
 		return 1;
@@ -194,6 +195,7 @@ __noinline int unwind_find_in_file(u64 pc)
 			continue;
 		w->found.page = f->page;
 		w->found.pages = f->pages;
+		w->found.file = (u16)f->file;
 		w->found.bias = s->start - f->extents[i].bias;
 		break;
 	}
@@ -212,6 +214,17 @@ __noinline int unwind_find_mapping(u64 pc)
 		return 0; /* a wrong one */
 	w->unknown_map = 1;
 	return !w->looked && unwind_find_in_file(pc);
+}
+
+/* The frame at w->ip, which w->found holds. */
+inline_ u64 unwind_frame(struct walk *w)
+{
+	u64 exact = w->exact && w->stack.depth ? STACK_EXACT : 0;
+	u64 place = w->ip - w->found.bias;
+
+	if (!w->found.file || place > STACK_PLACE_MASK)
+		return w->ip | exact;
+	return place | (u64)w->found.file << STACK_PLACE_BITS | STACK_IN_FILE | exact;
 }
 
 /* The rule that holds at an address of w->found; 0: none. */
@@ -344,13 +357,14 @@ __noinline int unwind_step(void)
 	}
 	w->stack.guessed += w->guessed;
 	w->guessed = 0;
-	walk_found(w, w->exact && w->stack.depth ? w->ip | STACK_EXACT : w->ip);
+	walk_found(w, unwind_frame(w));
 	index = unwind_find_rule(w, pc);
 	/* In sigreturn ip is behind the last instruction that is described: once more, before it.
 	 */
 	if (!index && w->exact && w->stack.depth == 1 && pc != w->found.start) {
 		w->stack.depth = 0;
 		w->hash = 0;
+		w->addresses = 0;
 		w->exact = 0;
 		w->only_signal = 1;
 		return 0;

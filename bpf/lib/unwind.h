@@ -69,7 +69,8 @@ struct unwind_mapping {
 	__u32 page; /* the file's first one; without pages: enum unwind_lack */
 	__u32 pages;
 	__u32 length; /* in 4096 bytes */
-	__u32 used;   /* since the loader has cleared it */
+	__u16 file;   /* number for STACK_IN_FILE; 0: none */
+	__u16 used;   /* since the loader has cleared it */
 };
 
 /*
@@ -112,6 +113,8 @@ struct unwind_extent {
 struct unwind_file {
 	__u32 page; /* as in struct unwind_mapping */
 	__u32 pages;
+	__u32 file;
+	__u32 pad;
 	struct unwind_extent extents[UNWIND_EXTENTS];
 };
 

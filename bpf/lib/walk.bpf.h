@@ -40,7 +40,7 @@ struct walk {
 	u32 looked;      /* of the process' struct unwind_process */
 	u32 unknown_map; /* has come where the loader knows of no mapping */
 	u32 block_bytes; /* of what was read last */
-	u32 pad;
+	u32 addresses;   /* frames that are addresses of the process, in no file that is known */
 	u64 block_at;
 	u64 block[WALK_BLOCK / 8];
 	struct mapping_search search;
@@ -87,16 +87,19 @@ inline_ u64 walk_hash(u64 hash, u64 word)
 	return hash ^ hash >> 32;
 }
 
-inline_ void walk_found(struct walk *w, u64 ip)
+/* A frame: an address, or STACK_IN_FILE. */
+inline_ void walk_found(struct walk *w, u64 frame)
 {
 	u32 depth = w->stack.depth;
 
 	barrier_var(depth);
 	if (depth >= STACK_DEPTH)
 		return;
-	w->stack.ip[depth] = ip;
+	w->stack.ip[depth] = frame;
 	w->stack.depth = depth + 1;
-	w->hash = walk_hash(w->hash, ip);
+	w->hash = walk_hash(w->hash, frame);
+	if (!(frame & STACK_IN_FILE))
+		w->addresses++;
 }
 
 /*
@@ -230,6 +233,7 @@ __noinline long walk_user(void)
 	w->stack.guessed = 0;
 	w->stack.image = STACK_IMAGE(w->program, 1);
 	w->hash = 0;
+	w->addresses = 0;
 	w->unknown_map = 0;
 	if (walk_leaf) {
 		walk_found(w, w->ip);
@@ -252,6 +256,8 @@ __noinline long walk_user(void)
 		else if (!ended)
 			w->stack.end = STACK_END_DEPTH;
 	}
+	if (!w->addresses) /* the same whoever has it */
+		w->stack.image = 0;
 	return w->stack.depth;
 #else
 	return -1;

@@ -16,6 +16,10 @@
 
 namespace coretap {
 
+namespace symbols {
+class NumberedFiles;
+}
+
 /// What is known about one address. All text comes from outside (files, processes): sanitise it
 /// before it reaches a terminal.
 struct Symbol {
@@ -133,6 +137,11 @@ class UserSymbols {
   /// stays empty.
   /// Of an image that was not remembered nothing is found, if another one was.
   Symbol find(pid_t tgid, std::uint64_t address, bool exact_ip, std::uint32_t image = 0);
+
+  /// The function at a place of a file that has a number (src/symbols/numbered_files.hpp): `frame`
+  /// is a frame with STACK_IN_FILE. `tgid`: a process that has had it, alive or not.
+  Symbol find_in_file(const symbols::NumberedFiles& files, std::uint64_t frame, pid_t tgid,
+                      bool exact_ip);
 
   /// Users whose files began to take more than `reading_time` since the last call, so that their
   /// functions have no names; each user once.

@@ -60,7 +60,7 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
     named.frames = kernel_frames(s, *stacks_, found);
   } else {
     Symbol outermost;
-    named.frames = stacks_->user(tgid, found, &outermost);
+    named.frames = stacks_->user(tgid, found, walker_->files(), &outermost);
     for (auto uid : stacks_->take_given_up())
       s.note(fmt::format("functions of user {}'s programs have no names", uid),
              {{}, "reading the files takes too long"});

@@ -63,14 +63,18 @@ std::optional<Error> Stacks::take_kernel_failure() {
   return loaded ? std::nullopt : std::optional(loaded.error());
 }
 
-Frames Stacks::user(pid_t tgid, const stack& s, Symbol* outermost) {
+Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files,
+                    Symbol* outermost) {
   Frames frames;
   // Only the leaf, and what a signal came upon, is where the task stood; the others are return
   // addresses.
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     bool interrupted = s.ip[i] & STACK_EXACT;
     if (interrupted && !frames.empty()) frames.back() = "<signal handler>";
-    auto symbol = user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, i == 0 || interrupted, s.image);
+    bool exact = i == 0 || interrupted;
+    auto symbol = files && (s.ip[i] & STACK_IN_FILE)
+                      ? user_symbols().find_in_file(*files, s.ip[i], tgid, exact)
+                      : user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, exact, s.image);
     frames.push_back(word(symbol, true));
     if (outermost) *outermost = std::move(symbol);
   }

@@ -31,8 +31,10 @@ class Stacks {
   std::vector<uid_t> take_given_up() {
     return user_ ? user_->take_given_up() : std::vector<uid_t>();
   }
+  /// `files`: of frames that are in files by number; null: there are no such frames.
   /// *outermost: what is known of the last frame.
-  Frames user(pid_t tgid, const stack& s, Symbol* outermost = nullptr);
+  Frames user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files = nullptr,
+              Symbol* outermost = nullptr);
 
   /// The process is alive now and may not be when its symbols are asked for.
   void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {

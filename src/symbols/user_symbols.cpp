@@ -16,6 +16,7 @@
 #include "symbols/demangle.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/mapped_file.hpp"
+#include "symbols/numbered_files.hpp"
 #include "symbols/perf_map.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/process_files.hpp"
@@ -174,6 +175,12 @@ struct UserSymbols::Impl {
                                 region.id);
   }
   const ElfSymbols* file_of(pid_t tgid, uid_t owner, Region& region);
+  const ElfSymbols* file_of(const symbols::NumberedFiles& all, const symbols::NumberedFile& file,
+                            pid_t tgid);
+  const ElfSymbols* read_known(const FileIdentity& id, const Fd& fd, uid_t owner, pid_t tgid,
+                               const std::string& path);
+  bool name_place(const ElfSymbols& table, std::uint64_t place, std::uint64_t behind, bool keep,
+                  Symbol& symbol);
   std::shared_ptr<ElfSymbols> read_file(int fd, pid_t tgid, const std::string& path) const;
   void trim_files(const FileIdentity& keep);
   ElfSymbols* vdso_of(pid_t tgid, Process& process, Region& region);
@@ -374,21 +381,57 @@ const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& re
     }
     region.id = id;
     found = files.find(*id);
-    if (found == files.end()) {
-      auto& [spent, told] = reading[owner];
-      if (spent >= options.reading_time + (Clock::now() - began) / 10) {
-        if (!std::exchange(told, true)) given_up.push_back(owner);
-        return nullptr;
-      }
-      const auto before = cpu_time();
-      auto table = read_file(fd.get(), tgid, region.file->path);
-      spent += cpu_time() - before;
-      found = files.emplace(*id, File{std::move(table), 0}).first;
-      trim_files(*id);
-    }
+    if (found == files.end()) return read_known(*id, fd, owner, tgid, region.file->path);
   }
   found->second.used = ++clock;
   return found->second.table.get();
+}
+
+// Null also if its owner's files have taken too long.
+const ElfSymbols* UserSymbols::Impl::read_known(const FileIdentity& id, const Fd& fd, uid_t owner,
+                                                pid_t tgid, const std::string& path) {
+  auto& [spent, told] = reading[owner];
+  if (spent >= options.reading_time + (Clock::now() - began) / 10) {
+    if (!std::exchange(told, true)) given_up.push_back(owner);
+    return nullptr;
+  }
+  const auto before = cpu_time();
+  auto table = read_file(fd.get(), tgid, path);
+  spent += cpu_time() - before;
+  const auto added = files.emplace(id, File{std::move(table), ++clock}).first;
+  trim_files(id);
+  return added->second.table.get();
+}
+
+// The same of a file with a number. One that cannot be reached is not looked for again.
+const ElfSymbols* UserSymbols::Impl::file_of(const symbols::NumberedFiles& all,
+                                             const symbols::NumberedFile& file, pid_t tgid) {
+  if (const auto found = files.find(file.id); found != files.end()) {
+    found->second.used = ++clock;
+    return found->second.table.get();
+  }
+  if (!file.image.empty())
+    return files.emplace(file.id, File{ElfSymbols::read(file.image), ++clock})
+        .first->second.table.get();
+  const Fd fd = all.open(file, tgid);
+  struct stat about;
+  if (!fd || ::fstat(fd.get(), &about) != 0) {
+    files.emplace(file.id, File{nullptr, ++clock});
+    return nullptr;
+  }
+  return read_known(file.id, fd, about.st_uid, tgid, file.path);
+}
+
+// What the table knows of an ELF address; false: no function holds it.
+bool UserSymbols::Impl::name_place(const ElfSymbols& table, std::uint64_t place,
+                                   std::uint64_t behind, bool keep, Symbol& symbol) {
+  symbol.module_offset = place + behind;
+  symbol.entry = table.is_entry(place);
+  const ElfSymbols::Function* function = table.find(place);
+  if (function == nullptr) return false;
+  symbol.offset = place + behind - function->start;
+  symbol.name = text_of(table.name(*function), keep);
+  return true;
 }
 
 ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& region) {
@@ -513,16 +556,9 @@ Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip
       table = file_of(tgid, process->owner, *region);
       symbol.module_offset = file_offset + behind;
     }
-    if (const auto place =
-            table != nullptr ? table->address_of_offset(file_offset) : std::nullopt) {
-      symbol.module_offset = *place + behind;
-      symbol.entry = table->is_entry(*place);
-      if (const ElfSymbols::Function* function = table->find(*place)) {
-        symbol.offset = *place + behind - function->start;
-        symbol.name = text_of(table->name(*function), region->kind == Kind::kFile);
-        return symbol;
-      }
-    }
+    const auto place = table != nullptr ? table->address_of_offset(file_offset) : std::nullopt;
+    if (place && name_place(*table, *place, behind, region->kind == Kind::kFile, symbol))
+      return symbol;
     // Only memory files may hold code that a compiler wrote.
     if (region->kind != Kind::kFile || !symbol.module.starts_with("/memfd:")) return symbol;
   }
@@ -595,6 +631,24 @@ Symbol UserSymbols::find(pid_t tgid, std::uint64_t address, bool exact_ip, std::
   } catch (const std::bad_alloc&) {
     return {};
   }
+}
+
+Symbol UserSymbols::find_in_file(const symbols::NumberedFiles& files, std::uint64_t frame,
+                                 pid_t tgid, bool exact_ip) {
+  Symbol symbol;
+  const auto* file = files.find((frame & ~(STACK_EXACT | STACK_IN_FILE)) >> STACK_PLACE_BITS);
+  if (file == nullptr) return symbol;
+  const std::uint64_t behind = exact_ip ? 0 : 1;
+  const std::uint64_t place = file->base + (frame & STACK_PLACE_MASK) - behind;
+  symbol.module = file->path;
+  symbol.module_offset = place + behind;
+  try {
+    if (const ElfSymbols* table = impl_->file_of(files, *file, tgid))
+      impl_->name_place(*table, place, behind, file->image.empty(), symbol);
+  } catch (const std::bad_alloc&) {
+    symbol.name.clear();
+  }
+  return symbol;
 }
 
 std::vector<uid_t> UserSymbols::take_given_up() { return std::exchange(impl_->given_up, {}); }

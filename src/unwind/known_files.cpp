@@ -24,8 +24,9 @@ bool KnownFiles::Before::operator()(const unwind_file_key& a, const unwind_file_
   return parts(a) < parts(b);
 }
 
-unwind_file file_entry(const File& file) {
+unwind_file file_entry(const File& file, std::uint16_t number) {
   unwind_file entry{};
+  entry.file = number;
   entry.page = file.state == File::no_memory ? UNWIND_LACK_MEMORY : UNWIND_LACK_CFI;
   if (file.state == File::ready) {
     entry.page = file.page;
@@ -70,32 +71,32 @@ std::optional<unwind_file_key> KnownFiles::key_of(int fd) const {
   return first->key;
 }
 
-bool KnownFiles::write(const unwind_file_key& key, const File& file) const {
-  auto entry = file_entry(file);
+bool KnownFiles::write(const unwind_file_key& key, const File& file, std::uint16_t number) const {
+  auto entry = file_entry(file, number);
   return bpf_map_update_elem(maps_.files, &key, &entry, BPF_ANY) == 0;
 }
 
-bool KnownFiles::enter(const unwind_file_key& key, const std::shared_ptr<File>& file) {
-  if (!write(key, *file)) return false;
-  files_[key] = file;
+bool KnownFiles::enter(const unwind_file_key& key, const KnownFile& file) {
+  if (!write(key, *file.table, file.number)) return false;
+  files_[key] = {file.table, file.number};
   return true;
 }
 
-bool KnownFiles::tell(int fd, const std::shared_ptr<File>& file) {
+bool KnownFiles::tell(int fd, const KnownFile& file) {
   auto key = key_of(fd);
   return key && enter(*key, file);
 }
 
-bool KnownFiles::tell_vdso(const std::shared_ptr<File>& file) { return enter({}, file); }
+bool KnownFiles::tell_vdso(const KnownFile& file) { return enter({}, file); }
 
 void KnownFiles::changed(const File& file) {
   for (auto& [key, known] : files_)
-    if (known.lock().get() == &file) write(key, file);
+    if (known.file.lock().get() == &file) write(key, file, known.number);
 }
 
 void KnownFiles::forget(const File& file) {
   std::erase_if(files_, [&](auto& entry) {
-    auto known = entry.second.lock();
+    auto known = entry.second.file.lock();
     if (known && known.get() != &file) return false;
     bpf_map_delete_elem(maps_.files, &entry.first);
     return true;

@@ -19,11 +19,12 @@ class KnownFiles {
   };
   explicit KnownFiles(Maps maps) : maps_(maps) {}
 
-  /// The file open for reading at `fd` has this table, or none for a reason. Known from now on, as
-  /// long as both are the same. False: the kernel does not tell who it is, or there is no room.
-  bool tell(int fd, const std::shared_ptr<File>& file);
+  /// The file open for reading at `fd` has this table, or none for a reason, and this number.
+  /// Known from now on, as long as both are the same. False: the kernel does not tell who it is, or
+  /// there is no room.
+  bool tell(int fd, const KnownFile& file);
   /// The same of the vdso.
-  bool tell_vdso(const std::shared_ptr<File>& file);
+  bool tell_vdso(const KnownFile& file);
   /// The state or place of its table is another one.
   void changed(const File& file);
   /// It is not known any more.
@@ -36,14 +37,18 @@ class KnownFiles {
   };
   std::optional<unwind_file_key> key_of(int fd) const;
   std::optional<unwind_answer> ask(const void* address) const;
-  bool enter(const unwind_file_key& key, const std::shared_ptr<File>& file);
-  bool write(const unwind_file_key& key, const File& file) const;
+  bool enter(const unwind_file_key& key, const KnownFile& file);
+  bool write(const unwind_file_key& key, const File& file, std::uint16_t number) const;
 
+  struct Entry {
+    std::weak_ptr<File> file;
+    std::uint16_t number = 0;
+  };
   Maps maps_;
-  std::map<unwind_file_key, std::weak_ptr<File>, Before> files_;
+  std::map<unwind_file_key, Entry, Before> files_;
 };
 
 /// What the kernel program needs to know of one.
-unwind_file file_entry(const File& file);
+unwind_file file_entry(const File& file, std::uint16_t number);
 
 }  // namespace coretap::unwind

@@ -20,6 +20,7 @@ namespace coretap::unwind {
 namespace {
 
 constexpr std::uint64_t kMostVdso = 1 << 20;
+constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::size_t kMostGenerations = 16;
 // A process that maps code all the time is looked at for a third of the time at most.
 constexpr std::chrono::milliseconds kShort{10};
@@ -44,7 +45,8 @@ bool is_named(std::uint64_t program) {
   return static_cast<std::uint32_t>(program) == UNWIND_ANY_EXEC;
 }
 
-unwind_mapping mapping_of(const symbols::Mapping& m, const File* file) {
+unwind_mapping mapping_of(const symbols::Mapping& m, const KnownFile& known) {
+  auto* file = known.table.get();
   unwind_mapping to{};
   to.start = m.start;
   to.length = static_cast<__u32>((m.end - m.start) >> 12);
@@ -52,8 +54,10 @@ unwind_mapping mapping_of(const symbols::Mapping& m, const File* file) {
   if (!file) return to;
   if (file->state == File::no_memory) to.page = UNWIND_LACK_MEMORY;
   auto address = file->elf.address_of_mapping(m.offset, m.end - m.start);
-  if (file->state != File::ready || !address) return to;
+  if (!address) return to;
   to.bias = m.start - *address + file->base;
+  to.file = known.number;
+  if (file->state != File::ready) return to;
   to.page = file->page;
   to.pages = file->pages;
   return to;
@@ -67,48 +71,57 @@ std::uint64_t hash_of(const std::vector<unwind_mapping>& mappings) {
 bool equal(const std::vector<unwind_mapping>& a, const std::vector<unwind_mapping>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto& x, auto& y) {
     return x.start == y.start && x.bias == y.bias && x.page == y.page && x.pages == y.pages &&
-           x.length == y.length;
+           x.length == y.length && x.file == y.file;
   });
 }
 
 }  // namespace
 
 Processes::Processes(Maps maps, Tables& tables, std::string proc_root)
-    : maps_(maps), tables_(tables), proc_root_(std::move(proc_root)) {}
+    : maps_(maps), tables_(tables), proc_root_(std::move(proc_root)), numbered_(proc_root_) {}
 
-std::shared_ptr<File> Processes::file_of(pid_t tgid, const symbols::Mapping& m) {
+KnownFile Processes::file_of(pid_t tgid, const symbols::Mapping& m) {
   if (m.path == "[vdso]") return vdso_of(tgid, m);
-  if (!m.has_file()) return nullptr;
+  if (!m.has_file()) return {};
   auto handle = symbols::open_mapped(
       proc_root_, tgid, m.start, m.end,
       {m.path, ::makedev(m.device_major, m.device_minor), m.inode, m.path_cut}, {});
-  return file_by(handle, m.path);
+  return file_by(handle, m.path, tgid);
 }
 
-std::shared_ptr<File> Processes::file_by(const Fd& handle, const std::string& path) {
+KnownFile Processes::file_by(const Fd& handle, const std::string& path, pid_t mapped_by) {
   auto id = symbols::identity_of(handle.get());
-  if (!id) return nullptr;
-  auto file = tables_.known(*id);
-  if (!file || file->state == File::no_memory) {
+  if (!id) return {};
+  KnownFile known{tables_.known(*id)};
+  auto number = [&] {
+    if (known.table->elf.state == ElfCode::usable)
+      known.number = numbered_.number(*id, path, known.table->base, handle, mapped_by);
+  };
+  if (!known.table || known.table->state == File::no_memory) {
     if (reading) reading(path);
     auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
-    if (!fd) return nullptr;
-    file = tables_.of_file(fd.get(), *id);
-    if (has_read) has_read(fd.get(), file);
+    if (!fd) return {};
+    known.table = tables_.of_file(fd.get(), *id);
+    number();
+    if (has_read) has_read(fd.get(), known);
+  } else {
+    number();
   }
-  if (file->state == File::no_memory && no_room && told_.insert(path).second) no_room(path);
-  return file;
+  if (known.table->state == File::no_memory && no_room && told_.insert(path).second) no_room(path);
+  return known;
 }
 
-std::shared_ptr<File> Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) {
-  if (m.end - m.start > kMostVdso) return nullptr;
+KnownFile Processes::vdso_of(pid_t tgid, const symbols::Mapping& m) {
+  if (m.end - m.start > kMostVdso) return {};
   auto fd = symbols::open_regular(
       symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/mem", false), UINT64_MAX);
   auto image = symbols::read_at(fd.get(), m.start, m.end - m.start);
-  if (image.empty()) return nullptr;
-  auto file = tables_.of_image(image);
-  if (has_read_vdso && tgid == getpid()) has_read_vdso(file);
-  return file;
+  if (image.empty()) return {};
+  KnownFile known{tables_.of_image(image)};
+  if (known.table->elf.state == ElfCode::usable)
+    known.number = numbered_.number_of_vdso(std::move(image), known.table->base);
+  if (has_read_vdso && tgid == getpid()) has_read_vdso(known);
+  return known;
 }
 
 std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
@@ -126,11 +139,12 @@ std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
   auto old = before->begin();
   for (auto& m : content.executable) {
     while (old != before->end() && old->mapping.start < m.start) ++old;
-    auto known = old != before->end() && same(old->mapping, m) ? old->file : nullptr;
-    if (!known || (known->state == File::no_memory && known->wanted)) {
+    auto known = old != before->end() && same(old->mapping, m) ? old->file : KnownFile();
+    auto& table = known.table;
+    if (!table || (table->state == File::no_memory && table->wanted)) {
       // A program may map pieces of one file thousands of times.
       auto& file = seen[{m.device_major, m.device_minor, m.inode}];
-      if (!file || !m.has_file()) file = file_of(tgid, m);
+      if (!file.table || !m.has_file()) file = file_of(tgid, m);
       known = file;
     }
     parts.push_back({std::move(m), std::move(known)});
@@ -141,7 +155,7 @@ std::optional<std::vector<Processes::Part>> Processes::read(pid_t tgid,
 std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts) {
   std::vector<unwind_mapping> mappings;
   mappings.reserve(parts.size());
-  for (auto& p : parts) mappings.push_back(mapping_of(p.mapping, p.file.get()));
+  for (auto& p : parts) mappings.push_back(mapping_of(p.mapping, p.file));
   auto& alike = runs_[hash_of(mappings)];
   for (auto& run : alike)
     if (equal(run->mappings, mappings)) return run;
@@ -156,7 +170,7 @@ std::shared_ptr<Processes::Run> Processes::run_of(const std::vector<Part>& parts
   auto run = std::make_shared<Run>();
   run->first = *first;
   run->mappings = std::move(mappings);
-  for (auto& p : parts) run->files.push_back(p.file);
+  for (auto& p : parts) run->files.push_back(p.file.table);
   alike.push_back(run);
   return run;
 }
@@ -292,7 +306,9 @@ void Processes::name(pid_t tgid) {
 
 void Processes::expect(pid_t tgid) { read(tgid, nullptr); }
 
-void Processes::know(const std::string& path) { file_by(symbols::open_handle(path, true), path); }
+void Processes::know(const std::string& path) {
+  file_by(symbols::open_handle(path, true), path, 0);
+}
 
 void Processes::know_own() {
   auto fd = symbols::open_regular(symbols::open_handle("/proc/self/maps", false), UINT64_MAX);
@@ -303,8 +319,10 @@ void Processes::know_own() {
 
 void Processes::know(const Fd& handle) {
   std::error_code error;
-  auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(handle.get()), error);
-  file_by(handle, path.string());
+  auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(handle.get()), error)
+                  .string();
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  file_by(handle, path, 0);
 }
 
 Fd Processes::unread_program(pid_t tgid) {
@@ -417,9 +435,10 @@ void Processes::tend(Clock::time_point now) {
   bool lacking = false;
   for (auto& [tgid, process] : processes_)
     for (auto& part : *process.parts) {
-      if (!part.file || part.file->state != File::no_memory) continue;
+      auto* table = part.file.table.get();
+      if (!table || table->state != File::no_memory) continue;
       lacking = true;
-      if (!part.file->wanted || !tables_.worth_trying(*part.file)) continue;
+      if (!table->wanted || !tables_.worth_trying(*table)) continue;
       again.push_back(tgid);
       break;
     }

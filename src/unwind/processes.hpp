@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "symbols/numbered_files.hpp"
 #include "symbols/proc_maps.hpp"
 #include "unwind/extents.hpp"
 #include "unwind/tables.hpp"
@@ -47,6 +48,8 @@ class Processes {
   /// The same of one of its programs, which began with the first generation.
   std::uint32_t image(pid_t tgid, std::uint64_t program) const;
   std::vector<pid_t> known() const;
+  /// Those that frames may be in by number.
+  const symbols::NumberedFiles& files() const { return numbered_; }
   /// It has its parent's mappings; the kernel program knows that already.
   void forked(pid_t tgid, std::uint64_t program, pid_t parent);
   /// Reads the tables of a process that will be traced: they are there when it is first met.
@@ -69,16 +72,16 @@ class Processes {
   /// Told of each file that has no room, once.
   std::function<void(const std::string& path)> no_room;
   /// Told of each file whose table is there, or known to be none; open for reading.
-  std::function<void(int fd, const std::shared_ptr<File>&)> has_read;
+  std::function<void(int fd, const KnownFile&)> has_read;
   /// Of our own vdso, which all have; others may have changed theirs.
-  std::function<void(const std::shared_ptr<File>&)> has_read_vdso;
+  std::function<void(const KnownFile&)> has_read_vdso;
   /// Told before each file that is read.
   std::function<void(const std::string& path)> reading;
 
  private:
   struct Part {
     symbols::Mapping mapping;
-    std::shared_ptr<File> file;  // null: not from a file
+    KnownFile file;  // without a table: not from a file
   };
   /// The same for all processes with the same mappings: those of a fork server.
   struct Run {
@@ -108,10 +111,10 @@ class Processes {
   /// `before`: what it had, or null.
   std::optional<std::vector<Part>> read(pid_t tgid, const std::vector<Part>* before);
   using Seen = std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>,
-                        std::shared_ptr<File>>;  // by device and inode
-  std::shared_ptr<File> file_of(pid_t tgid, const symbols::Mapping& mapping);
-  std::shared_ptr<File> file_by(const Fd& handle, const std::string& path);
-  std::shared_ptr<File> vdso_of(pid_t tgid, const symbols::Mapping& mapping);
+                        KnownFile>;  // by device and inode
+  KnownFile file_of(pid_t tgid, const symbols::Mapping& mapping);
+  KnownFile file_by(const Fd& handle, const std::string& path, pid_t mapped_by);
+  KnownFile vdso_of(pid_t tgid, const symbols::Mapping& mapping);
   std::shared_ptr<Run> run_of(const std::vector<Part>& parts);
   static void choose_generation(Process& process);
   bool tell(const Process& process, bool looked);
@@ -122,6 +125,7 @@ class Processes {
   Maps maps_;
   Tables& tables_;
   std::string proc_root_;
+  symbols::NumberedFiles numbered_;
   Extents room_{UNWIND_MAPPINGS};
   std::unordered_map<pid_t, Process> processes_;
   std::map<std::uint64_t, std::vector<std::shared_ptr<Run>>> runs_;  // by a hash of their mappings

@@ -100,6 +100,10 @@ class TableWalker : public StackWalker {
     return processes_->image(static_cast<pid_t>(process.tgid), process.program);
   }
 
+  const symbols::NumberedFiles* files() const override {
+    return processes_ ? &processes_->files() : nullptr;
+  }
+
   double poll_seconds() const override { return kPoll; }
 
   void poll(Session& s) override {
@@ -134,12 +138,8 @@ class TableWalker : public StackWalker {
     known_.emplace(KnownFiles::Maps{bpf_map__fd(s.map("unwind_files")),
                                     ask ? bpf_program__fd(ask) : -1,
                                     bpf_map__fd(s.map("unwind_answer"))});
-    processes_->has_read = [this](int fd, const std::shared_ptr<File>& file) {
-      known_->tell(fd, file);
-    };
-    processes_->has_read_vdso = [this](const std::shared_ptr<File>& file) {
-      known_->tell_vdso(file);
-    };
+    processes_->has_read = [this](int fd, const KnownFile& file) { known_->tell(fd, file); };
+    processes_->has_read_vdso = [this](const KnownFile& file) { known_->tell_vdso(file); };
     tables_->dropped = [this](const File& file) { known_->changed(file); };
     tables_->forgotten = [this](const File& file) { known_->forget(file); };
     processes_->know_own();

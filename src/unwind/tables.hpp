@@ -35,6 +35,12 @@ struct File {
   std::uint64_t used = 0;              ///< when it was asked for last, as a count of askings
 };
 
+/// A file that stacks may pass through.
+struct KnownFile {
+  std::shared_ptr<File> table;  ///< null: not known
+  std::uint16_t number = 0;     ///< symbols::NumberedFiles; 0: none
+};
+
 class Tables {
  public:
   using Clock = std::chrono::steady_clock;

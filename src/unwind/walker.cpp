@@ -11,9 +11,9 @@ const std::array<CutReason, STACK_ENDS>& cut_reasons() {
        "32 bits"},
       {STACK_END_WHOLE, {}, {}},
       {STACK_END_DEPTH, "stack depth", "more frames than --perf-max-stack-depth"},
-      {STACK_END_NOT_READY, "unwind tables not ready",
-       "the first stacks of a program, or of a library that it has just loaded; walked by frame "
-       "pointers as far as they lead"},
+      {STACK_END_NOT_READY, "file not read yet",
+       "the walk passed a program or a library whose unwind information is being read, as nothing "
+       "has passed it before; from there on frame pointers led as far as they could"},
       {STACK_END_NO_MAPPING, "no mapping", "an address that is in no code of the process"},
       {STACK_END_NO_CFI, "no unwind information",
        "code of which no file tells how to leave it (compiled at run time, assembler), and that "

@@ -25,6 +25,8 @@ class StackWalker {
   virtual std::uint32_t image(const stack_process& process) const {
     return STACK_IMAGE(process.program, 1);
   }
+  /// Those that frames may be in by number; null: all frames are addresses.
+  virtual const symbols::NumberedFiles* files() const { return nullptr; }
   /// As Reporter's functions of these names.
   virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}

@@ -13,7 +13,7 @@ namespace {
 
 using Stacks = std::vector<Strings>;
 
-constexpr char kNotReady[] = "unwind tables not ready";
+constexpr char kNotReady[] = "file not read yet";
 constexpr std::size_t kDeepest = 127;
 
 Strings joined(Strings words, const Strings& more) {

@@ -590,6 +590,7 @@ class InTree : public Walk {
     f.file.page = tables_.mappings[0].page;
     f.file.pages = 1;
     f.file.extents[1] = {3, 16, 0};
+    f.file.file = number_;
     files_.push_back(f);
     tree_.push_back({kStart, kStart + 16 * kPage, 3, inode});
   }
@@ -609,6 +610,7 @@ class InTree : public Walk {
   std::vector<host_mapping> tree_;
   std::vector<host_file> files_;
   std::uint64_t vdso_ = 0;
+  __u32 number_ = 0;
 };
 
 TEST_F(InTree, WithoutAList) {
@@ -618,6 +620,57 @@ TEST_F(InTree, WithoutAList) {
   walk_tree(a);
   expect({a, last + 4}, STACK_END_WHOLE);
   EXPECT_FALSE(host_ask()) << "nobody to be asked about";
+}
+
+/// A frame at a place of a file with this number.
+std::uint64_t in_file(std::uint64_t number, std::uint64_t place) {
+  return STACK_IN_FILE | number << STACK_PLACE_BITS | place;
+}
+
+// The same for all processes: neither the addresses nor the image tell whose it is.
+TEST_F(InTree, FramesOfNumberedFiles) {
+  auto a = function(rule(UNWIND_SP, 8)), last = outermost();
+  number_ = 0xffff;
+  map_file(77);
+  put(0, last - kCode + kStart + 4);
+  walk_tree(a - kCode + kStart);
+  expect({in_file(0xffff, 0), in_file(0xffff, last - kCode + 4)}, STACK_END_WHOLE);
+  EXPECT_EQ(found_.stack.image, 0u);
+  tree_[0].inode = 78;
+  walk_tree(a - kCode + kStart);
+  EXPECT_EQ(frames(), Addresses{a - kCode + kStart}) << "a file that is not known has no number";
+  EXPECT_NE(found_.stack.image, 0u);
+}
+
+TEST_F(Walk, FramesOfListedFilesWithNumbers) {
+  auto a = function(rule(UNWIND_SP, 8)), last = outermost();
+  map_code();
+  tables_.mappings[0].file = 9;
+  put(0, last + 4);
+  walk(a);
+  expect({in_file(9, 0), in_file(9, last - kCode + 4)}, STACK_END_WHOLE);
+  EXPECT_EQ(found_.stack.image, 0u);
+  tables_.mappings[0].pages = 0;
+  tables_.mappings[0].page = UNWIND_LACK_CFI;
+  walk(a);
+  EXPECT_EQ(frames(), Addresses{in_file(9, 0)}) << "without unwind information, too";
+  // Before the first page that has a rule, and where no place fits.
+  for (std::uint64_t bias : {kCode + 1, kCode - (std::uint64_t{1} << STACK_PLACE_BITS)}) {
+    tables_.mappings[0].bias = bias;
+    walk(a);
+    EXPECT_EQ(frames(), Addresses{a}) << bias;
+    EXPECT_NE(found_.stack.image, 0u);
+  }
+}
+
+TEST_F(Walk, SignalsInNumberedFiles) {
+  auto handler = function(rule(UNWIND_SIGNAL)), last = outermost();
+  map_code();
+  tables_.mappings[0].file = 9;
+  put(160, base() + 512);
+  put(168, last);
+  walk(handler);
+  EXPECT_EQ(frames(), (Addresses{in_file(9, 0), in_file(9, last - kCode) | STACK_EXACT}));
 }
 
 TEST_F(InTree, WhatTheListLacks) {

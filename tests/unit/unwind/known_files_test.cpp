@@ -30,8 +30,11 @@ std::shared_ptr<File> file_with(std::vector<ElfCode::Segment> segments) {
 }
 
 TEST(FileEntry, ExecutableSegmentsAsTheyAreMapped) {
-  auto entry = file_entry(*file_with(
-      {{0, 0, 0x800, false}, {0x1234, 0x401234, 0x2000, true}, {0x6000, 0x506000, 0x1000, true}}));
+  auto entry = file_entry(*file_with({{0, 0, 0x800, false},
+                                      {0x1234, 0x401234, 0x2000, true},
+                                      {0x6000, 0x506000, 0x1000, true}}),
+                          300);
+  EXPECT_EQ(entry.file, 300u);
   EXPECT_EQ(entry.page, 7u);
   EXPECT_EQ(entry.pages, 2u);
   EXPECT_EQ(entry.extents[0].first, 1u);
@@ -45,11 +48,11 @@ TEST(FileEntry, ExecutableSegmentsAsTheyAreMapped) {
 TEST(FileEntry, WhyThereIsNoTable) {
   auto file = file_with({{0x1000, 0x1000, 0x1000, true}});
   file->state = File::no_memory;
-  EXPECT_EQ(file_entry(*file).page, UNWIND_LACK_MEMORY);
-  EXPECT_EQ(file_entry(*file).pages, 0u);
+  EXPECT_EQ(file_entry(*file, 0).page, UNWIND_LACK_MEMORY);
+  EXPECT_EQ(file_entry(*file, 0).pages, 0u);
   file->state = File::no_cfi;
-  EXPECT_EQ(file_entry(*file).page, UNWIND_LACK_CFI);
-  EXPECT_EQ(file_entry(*file).extents[0].length, 1u) << "it is known nevertheless";
+  EXPECT_EQ(file_entry(*file, 0).page, UNWIND_LACK_CFI);
+  EXPECT_EQ(file_entry(*file, 0).extents[0].length, 1u) << "it is known nevertheless";
 }
 
 /// The kernel is asked, and its map read.
@@ -86,7 +89,7 @@ class KnownFilesTest : public ::testing::Test {
 
 TEST_F(KnownFilesTest, WhoTheyAreAsStatTells) {
   auto fd = memory_file(5000);
-  ASSERT_TRUE(known_->tell(fd.get(), file_));
+  ASSERT_TRUE(known_->tell(fd.get(), {file_, 5}));
   struct stat truth;
   ASSERT_EQ(::fstat(fd.get(), &truth), 0);
   ASSERT_EQ(keys().size(), 1u);
@@ -97,32 +100,33 @@ TEST_F(KnownFilesTest, WhoTheyAreAsStatTells) {
                                  static_cast<__u64>(truth.st_mtim.tv_nsec));
   EXPECT_NE(key.device, 0u);
   EXPECT_EQ(entry(key).page, 7u);
-  ASSERT_TRUE(known_->tell(fd.get(), file_)) << "once more";
+  EXPECT_EQ(entry(key).file, 5u);
+  ASSERT_TRUE(known_->tell(fd.get(), {file_, 5})) << "once more";
   EXPECT_EQ(keys().size(), 1u);
 }
 
 TEST_F(KnownFilesTest, OthersAreOthers) {
   auto one = memory_file(5000), another = memory_file(5000);
-  ASSERT_TRUE(known_->tell(one.get(), file_));
-  ASSERT_TRUE(known_->tell(another.get(), file_));
+  ASSERT_TRUE(known_->tell(one.get(), {file_, 5}));
+  ASSERT_TRUE(known_->tell(another.get(), {file_, 5}));
   EXPECT_EQ(keys().size(), 2u);
   // Written to, it is another one too.
   timespec later[2] = {{.tv_sec = 1000000000, .tv_nsec = 5}, {.tv_sec = 1000000000, .tv_nsec = 7}};
   ASSERT_EQ(::futimens(one.get(), later), 0);
-  ASSERT_TRUE(known_->tell(one.get(), file_));
+  ASSERT_TRUE(known_->tell(one.get(), {file_, 5}));
   EXPECT_EQ(keys().size(), 3u);
 }
 
 TEST_F(KnownFilesTest, WhatBecomesOfItsTable) {
   auto one = memory_file(5000), copy = memory_file(5000), other = memory_file(5000);
   auto elsewhere = file_with({});
-  ASSERT_TRUE(known_->tell(one.get(), file_));
-  ASSERT_TRUE(known_->tell(copy.get(), file_));
-  ASSERT_TRUE(known_->tell(other.get(), elsewhere));
+  ASSERT_TRUE(known_->tell(one.get(), {file_, 5}));
+  ASSERT_TRUE(known_->tell(copy.get(), {file_, 5}));
+  ASSERT_TRUE(known_->tell(other.get(), {elsewhere, 6}));
   file_->state = File::no_memory;
   known_->changed(*file_);
   int lacking = 0;
-  for (auto& key : keys()) lacking += entry(key).page == UNWIND_LACK_MEMORY;
+  for (auto& key : keys()) lacking += entry(key).page == UNWIND_LACK_MEMORY && entry(key).file == 5;
   EXPECT_EQ(lacking, 2);
   known_->forget(*file_);
   ASSERT_EQ(keys().size(), 1u);
@@ -131,7 +135,7 @@ TEST_F(KnownFilesTest, WhatBecomesOfItsTable) {
 }
 
 TEST_F(KnownFilesTest, TheVdsoHasNoFile) {
-  ASSERT_TRUE(known_->tell_vdso(file_));
+  ASSERT_TRUE(known_->tell_vdso({file_, 5}));
   ASSERT_EQ(keys().size(), 1u);
   unwind_file_key none{};
   EXPECT_EQ(memcmp(&keys()[0], &none, sizeof none), 0);
@@ -141,8 +145,8 @@ TEST_F(KnownFilesTest, WhatCannotBeMapped) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   Fd from(ends[0]), to(ends[1]);
-  EXPECT_FALSE(known_->tell(from.get(), file_));
-  EXPECT_FALSE(known_->tell(-1, file_));
+  EXPECT_FALSE(known_->tell(from.get(), {file_, 5}));
+  EXPECT_FALSE(known_->tell(-1, {file_, 5}));
   EXPECT_TRUE(keys().empty());
 }
 
