@@ -122,6 +122,8 @@ int unwind_ask_key(u64 *ctx)
 	if (!mapping_find(ctx[0]))
 		return 0;
 	answer->key = w->search.key;
+	answer->end = w->search.end;
+	answer->page = w->search.page;
 	answer->start = w->search.start;
 	return 1;
 }

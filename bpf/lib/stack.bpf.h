@@ -5,6 +5,7 @@
 
 #include "lib/emit.bpf.h"
 #include "lib/process.bpf.h"
+#include "lib/unread_file.bpf.h"
 #include "lib/walk.bpf.h"
 
 OPT(bool, stack_kernel);
@@ -139,6 +140,8 @@ inline_ u64 stack_of_user(void *ctx, u64 before)
 		return id;
 	stack_store(&w->stack, id);
 	meet_process(w);
+	if (unwind_tables && w->unread)
+		unwind_tell_unread();
 	return id;
 }
 

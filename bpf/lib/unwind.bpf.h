@@ -80,6 +80,7 @@ inline_ void unwind_begin(struct walk *w)
 	w->only_signal = 0;
 	w->guessed = 0;
 	w->not_ready = 0;
+	w->unread = 0;
 }
 
 #define NOWHERE 1 /* no word is read from there */
@@ -188,8 +189,11 @@ __noinline int unwind_find_in_file(u64 pc)
 		return 1;
 	w->found.page = UNWIND_LACK_FILE;
 	f = bpf_map_lookup_elem(&unwind_files, &s->key);
-	if (!f)
+	if (!f) {
+		w->unread = s->file;
+		w->unread_key = s->key;
 		return 1;
+	}
 	for (u32 i = 0; i < UNWIND_EXTENTS; i++) {
 		if (f->extents[i].length != length || f->extents[i].first != s->page)
 			continue;

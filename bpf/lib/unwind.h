@@ -118,10 +118,22 @@ struct unwind_file {
 	struct unwind_extent extents[UNWIND_EXTENTS];
 };
 
+/* A file that a stack has passed and that the loader has not read (bpf/lib/unread_file.bpf.h). */
+#define UNWIND_UNREAD 0xfffffffffffffffeULL /* no record begins with this time */
+
+struct unwind_unread {
+	__u64 mark;
+	__u32 tgid; /* as in struct stack_process */
+	__u32 kind; /* enum path_kind */
+	struct text text;
+};
+
 /* What the loader's question about an address of its own is answered with. */
 struct unwind_answer {
 	struct unwind_file_key key;
 	__u64 start; /* of the mapping; 0: not found */
+	__u64 end;
+	__u64 page; /* of the file, that is mapped at the start */
 };
 
 #define UNWIND_RULES 16384

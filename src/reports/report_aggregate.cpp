@@ -90,9 +90,7 @@ class AggregateReporter : public Reporter {
 
   // Records are processes whose user stack was seen for the first time, and texts of rows.
   void record(Session& s, const void* data, std::size_t size) override {
-    if (size == sizeof(stack_process) && !stacks_.empty())
-      names_.meet(s, *static_cast<const stack_process*>(data));
-    if (size < sizeof(row_text)) return;
+    if ((!stacks_.empty() && names_.take(s, data, size)) || size < sizeof(row_text)) return;
     auto& r = *static_cast<const row_text*>(data);
     if (r.text.at + r.text.bytes > size) return;
     texts_[std::string(r.key, report_.key_size)] = file_path(text_of(r, r.text), r.kind);

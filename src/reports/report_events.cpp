@@ -63,10 +63,7 @@ class EventReporter : public Reporter {
   }
 
   void record(Session& s, const void* data, std::size_t size) override {
-    if (with_callers_ && size == sizeof(stack_process)) {
-      callers_.meet(s, *static_cast<const stack_process*>(data));
-      return;
-    }
+    if (with_callers_ && callers_.take(s, data, size)) return;
     if (size < report_.record_size) return;
     if (own_.is(data, s.names.context) || (report_.wanted && !report_.wanted(s.config, data))) {
       s.ledger.count[LEDGER_FILTERED]++;

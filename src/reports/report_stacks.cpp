@@ -74,8 +74,7 @@ class StackReporter : public Reporter {
 
   // The only records are processes whose user stack was seen for the first time.
   void record(Session& s, const void* data, std::size_t size) override {
-    if (size < sizeof(stack_process)) return;
-    names_.meet(s, *static_cast<const stack_process*>(data));
+    names_.take(s, data, size);
   }
 
   void ends(Session& s) override {

@@ -40,6 +40,14 @@ void StackNames::configure(Session& s, Stacks::Style style, bool user) {
   walker_->configure(s);
 }
 
+bool StackNames::take(Session& s, const void* record, std::size_t size) {
+  if (!walker_) return false;
+  if (size != sizeof(stack_process)) return walker_->take(record, size);
+  meet(s, *static_cast<const stack_process*>(record));
+  return true;
+}
+
+/// The process is alive and may not be when its symbols are asked for.
 void StackNames::meet(Session& s, const stack_process& process) {
   if (process.news == STACK_PROCESS_MET)
     stacks_->remember(static_cast<pid_t>(process.tgid), static_cast<pid_t>(process.forked_from),

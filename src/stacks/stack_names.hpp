@@ -37,8 +37,8 @@ class StackNames {
   }
   std::vector<int> wakes() const { return walker_ ? walker_->wakes() : std::vector<int>(); }
 
-  /// The process is alive and may not be when its symbols are asked for.
-  void meet(Session& s, const stack_process& process);
+  /// Is this record news about user stacks, for us alone?
+  bool take(Session& s, const void* record, std::size_t size);
 
   /// After a report of several: where many stacks have names, those of older reports lose them.
   void next_report();
@@ -48,6 +48,7 @@ class StackNames {
 
  private:
   const Named& find(Session& s, std::uint64_t id, pid_t tgid, bool kernel);
+  void meet(Session& s, const stack_process& process);
 
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<StackWalker> walker_;

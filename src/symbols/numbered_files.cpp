@@ -13,6 +13,13 @@ namespace {
 
 constexpr FileIdentity kVdso{};
 
+/// Packages alone change what is there.
+bool in_system_directory(const std::string& path) {
+  for (const char* directory : {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/"})
+    if (path.starts_with(directory)) return true;
+  return false;
+}
+
 bool is_of(const Fd& handle, const FileIdentity& id) {
   const auto found = identity_of(handle.get());
   return found && *found == id;
@@ -40,7 +47,8 @@ std::uint16_t NumberedFiles::number(const FileIdentity& id, const std::string& p
   file.base = base;
   file.mapped_by = mapped_by;
   const auto number = add(std::move(file));
-  if (number && !is_of(open_handle(path, true), id)) keep(number, handle);
+  if (number && !(in_system_directory(path) && is_of(open_handle(path, true), id)))
+    keep(number, handle);
   return number;
 }
 

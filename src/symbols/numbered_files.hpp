@@ -18,15 +18,15 @@ struct NumberedFile {
   std::uint64_t base = 0;  ///< the ELF address that places in it count from
   std::string image;       ///< of the vdso, which is no file
   pid_t mapped_by = 0;     ///< the last process that is known to have it
-  Fd handle;               ///< without access; kept where our own path does not lead to it
+  Fd handle;               ///< without access; kept where it may soon be gone
 };
 
 class NumberedFiles {
  public:
   /// Later ones have no numbers: their frames stay addresses.
   static constexpr std::size_t kMost = 1 << 14;
-  /// Handles of files that were deleted, or lie in other mount namespaces. Each keeps its file
-  /// system busy, so the oldest ones go.
+  /// Handles of files that may be gone when names are looked for: all but those whose path leads to
+  /// a system directory of ours. Each keeps its file system busy, so the oldest ones go.
   static constexpr std::size_t kMostHandles = 256;
 
   explicit NumberedFiles(std::string proc_root = "/proc") : proc_root_(std::move(proc_root)) {}

@@ -326,7 +326,16 @@ void Processes::know(const Fd& handle) {
 }
 
 Fd Processes::unread_program(pid_t tgid) {
-  auto handle = symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/exe", true);
+  return if_unread(symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/exe", true));
+}
+
+Fd Processes::unread_file(pid_t tgid, const std::string& path) {
+  auto root = symbols::open_handle(proc_root_ + "/" + std::to_string(tgid) + "/root", true);
+  return if_unread(root ? symbols::open_handle_in(root.get(), path, false)
+                        : symbols::open_handle(path, false));
+}
+
+Fd Processes::if_unread(Fd handle) {
   auto id = symbols::identity_of(handle.get());
   return id && !tables_.known(*id) ? std::move(handle) : Fd();
 }

@@ -66,6 +66,8 @@ class Processes {
   /// A handle of the program that a process runs, if its table has not been read; without reading
   /// it, as others that end soon are waiting.
   Fd unread_program(pid_t tgid);
+  /// The same of a file by its path as that process sees it, or saw it.
+  Fd unread_file(pid_t tgid, const std::string& path);
   /// From time to time: what has ended is forgotten, what had no room is tried again.
   void tend(Clock::time_point now);
 
@@ -114,6 +116,7 @@ class Processes {
                         KnownFile>;  // by device and inode
   KnownFile file_of(pid_t tgid, const symbols::Mapping& mapping);
   KnownFile file_by(const Fd& handle, const std::string& path, pid_t mapped_by);
+  Fd if_unread(Fd handle);
   KnownFile vdso_of(pid_t tgid, const symbols::Mapping& mapping);
   std::shared_ptr<Run> run_of(const std::vector<Part>& parts);
   static void choose_generation(Process& process);

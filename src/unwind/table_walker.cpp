@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "coretap/fields.hpp"
 #include "program/filters.hpp"
 #include "program/maps.hpp"
 #include "program/plan.hpp"
@@ -94,6 +95,18 @@ class TableWalker : public StackWalker {
         unread_.push_back(std::move(program));
       met_.emplace_back(tgid, process.program);
     }
+  }
+
+  bool take(const void* record, std::size_t size) override {
+    auto& news = *static_cast<const unwind_unread*>(record);
+    if (size < sizeof news || news.mark != UNWIND_UNREAD) return false;
+    if (news.text.at + news.text.bytes > size || unread_.size() >= kMostUnread) return true;
+    auto path = file_path(text_of(news, news.text), news.kind);
+    auto file = news.kind == PATH_KIND_WHOLE
+                    ? processes_->unread_file(static_cast<pid_t>(news.tgid), path)
+                    : Fd();
+    if (file) unread_.push_back(std::move(file));
+    return true;
   }
 
   std::uint32_t image(const stack_process& process) const override {
@@ -218,8 +231,9 @@ class TableWalker : public StackWalker {
 std::unique_ptr<StackWalker> make_table_walker() { return std::make_unique<TableWalker>(); }
 
 void size_maps(Session& s) {
-  for (auto* name : {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows",
-                     "unwind_processes", "unwind_files", "unwind_answer"})
+  for (auto* name :
+       {"unwind_rules", "unwind_pages", "unwind_mappings", "unwind_rows", "unwind_processes",
+        "unwind_files", "unwind_answer", "unwind_told", "unwind_unread"})
     if (auto* map = s.map(name)) bpf_map__set_autocreate(map, s.unwinds);
   if (auto* rows = s.map("unwind_rows"))
     bpf_map__set_max_entries(rows, Tables::chunks_for(s.config.unwind_memory));

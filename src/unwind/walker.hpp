@@ -21,6 +21,8 @@ class StackWalker {
   virtual Result<void> ready(Session&) { return {}; }
   /// The kernel program reports a process whose stacks it walks.
   virtual void meet(Session&, const stack_process&) {}
+  /// Another record: is it the walker's?
+  virtual bool take(const void*, std::size_t) { return false; }
   /// What its addresses mean, as far as is known.
   virtual std::uint32_t image(const stack_process& process) const {
     return STACK_IMAGE(process.program, 1);

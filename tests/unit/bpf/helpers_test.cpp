@@ -78,6 +78,7 @@ SINGLE_HISTOGRAM(waits)
 #include "lib/walk.bpf.h"
 
 void meet_process(struct walk*) {}
+void unwind_tell_unread() {}
 #include "lib/stack.bpf.h"
 
 TEST(BpfLog2, EveryPowerAndItsNeighbours) {

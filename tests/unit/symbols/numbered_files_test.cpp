@@ -57,14 +57,17 @@ TEST(NumberedFiles, AnotherFileOfTheSameNameIsNotOpened) {
   auto path = made(scratch, "a", "one");
   NumberedFiles files;
   ASSERT_EQ(number_of(files, path), 1u);
-  EXPECT_FALSE(files.find(1)->handle) << "its path leads there";
+  // Without the handle.
+  NumberedFile file;
+  file.id = files.find(1)->id;
+  file.path = path;
+  EXPECT_EQ(content(files.open(file, 0)), "one");
   std::filesystem::rename(path, scratch.path() + "/moved");
   made(scratch, "a", "two");
-  EXPECT_FALSE(files.open(*files.find(1), 0));
+  EXPECT_FALSE(files.open(file, 0));
+  EXPECT_EQ(content(files.open(*files.find(1), 0)), "one");
   EXPECT_EQ(number_of(files, path), 2u);
   EXPECT_EQ(content(files.open(*files.find(2), 0)), "two");
-  std::filesystem::rename(scratch.path() + "/moved", path);
-  EXPECT_EQ(content(files.open(*files.find(1), 0)), "one");
 }
 
 TEST(NumberedFiles, HandlesOfDeletedFilesAreKept) {
@@ -79,6 +82,14 @@ TEST(NumberedFiles, HandlesOfDeletedFilesAreKept) {
   }
   EXPECT_EQ(content(files.open(*files.find(2), 0)), "1");
   EXPECT_FALSE(files.open(*files.find(1), 0)) << "the oldest one went";
+}
+
+TEST(NumberedFiles, SystemFilesAreFoundAgain) {
+  const std::string path = "/usr/bin/env";
+  NumberedFiles files;
+  ASSERT_EQ(number_of(files, path), 1u);
+  EXPECT_FALSE(files.find(1)->handle) << "nothing is kept busy";
+  EXPECT_TRUE(files.open(*files.find(1), 0));
 }
 
 TEST(NumberedFiles, InTheRootOfAProcessThatHasIt) {
@@ -143,7 +154,7 @@ TEST(NumberedFiles, FunctionsByTheirPlaces) {
   EXPECT_TRUE(found.module.empty()) << "no such number";
 }
 
-TEST(NumberedFiles, FilesThatAreGoneHaveNoNames) {
+TEST(NumberedFiles, FilesThatAreGone) {
   ScratchDirectory scratch;
   const auto copy = scratch.path() + "/copy";
   std::filesystem::copy_file("/proc/self/exe", copy);
@@ -154,9 +165,11 @@ TEST(NumberedFiles, FilesThatAreGoneHaveNoNames) {
   ASSERT_EQ(number_of(files, copy), 1u);
   std::filesystem::remove(copy);
   const auto found = user.find_in_file(files, frame(1, known.module_offset), 0, true);
-  EXPECT_FALSE(found.known());
+  EXPECT_EQ(found.name, "numbered_function");
   EXPECT_EQ(found.module, copy);
   EXPECT_EQ(found.module_offset, known.module_offset);
+  ASSERT_EQ(files.number({1, 7, 1, 1}, "/none", 0, Fd(), 0), 2u);
+  EXPECT_FALSE(user.find_in_file(files, frame(2, known.module_offset), 0, true).known());
 }
 
 TEST(NumberedFiles, TheVdso) {

@@ -7,12 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/fd.hpp"
+#include "symbols/proc_maps.hpp"
 #include "unwind/kernel_tables.hpp"
 
 namespace coretap::unwind {
@@ -148,6 +154,128 @@ TEST_F(KnownFilesTest, WhatCannotBeMapped) {
   EXPECT_FALSE(known_->tell(from.get(), {file_, 5}));
   EXPECT_FALSE(known_->tell(-1, {file_, 5}));
   EXPECT_TRUE(keys().empty());
+}
+
+/// The kernel's tree, asked about our own addresses.
+class KernelTree : public KnownFilesTest {
+ protected:
+  std::optional<unwind_answer> ask(std::uint64_t at) const {
+    unwind_answer answer{};
+    __u32 zero = 0;
+    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &at, .ctx_size_in = sizeof at);
+    EXPECT_EQ(bpf_prog_test_run_opts(kernel_.program(), &options), 0);
+    if (options.retval != 1) return {};
+    EXPECT_EQ(bpf_map_lookup_elem(kernel_.fd("unwind_answer"), &zero, &answer), 0);
+    return answer;
+  }
+  static std::uint64_t at(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+};
+
+// Every page of all that is mapped, also between a few thousand mappings more, and holes.
+TEST_F(KernelTree, AgreesWithProcMaps) {
+  constexpr std::size_t kMany = 3000, kPage = 4096;
+  auto* many = static_cast<char*>(
+      ::mmap(nullptr, 2 * kMany * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(many, MAP_FAILED);
+  auto file = memory_file(kMany * kPage);
+  for (std::size_t i = 0; i < kMany; i++)
+    ASSERT_NE(::mmap(many + 2 * i * kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.get(),
+                     static_cast<off_t>(i * kPage)),
+              MAP_FAILED);
+  struct stat about;
+  ASSERT_EQ(::fstat(file.get(), &about), 0);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < kMany; i++) {
+    auto start = at(many + 2 * i * kPage);
+    auto answer = ask(start + i % kPage);
+    ASSERT_TRUE(answer) << i;
+    EXPECT_EQ(answer->start, start);
+    EXPECT_EQ(answer->end, start + kPage);
+    EXPECT_EQ(answer->page, i);
+    EXPECT_EQ(answer->key.inode, about.st_ino);
+    found++;
+  }
+  EXPECT_EQ(found, kMany);
+  for (std::size_t i = 0; i + 1 < kMany; i += 7) {
+    auto between = ask(at(many + (2 * i + 1) * kPage));
+    ASSERT_TRUE(between);
+    EXPECT_EQ(between->key.inode, 0u);
+  }
+  ::munmap(many + kPage, kPage);
+  EXPECT_FALSE(ask(at(many + kPage))) << "a hole";
+  ::munmap(many, 2 * kMany * kPage);
+  EXPECT_FALSE(ask(at(many)));
+  EXPECT_FALSE(ask(0));
+  EXPECT_FALSE(ask(UINT64_MAX));
+
+  Fd maps(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  std::size_t pages = 0;
+  for (auto& m : symbols::read_mappings(maps.get()).executable) {
+    if (m.start >> 56) continue;  // vsyscall is none of the process'
+    for (auto page = m.start; page < m.end; page += kPage, pages++) {
+      auto answer = ask(page);
+      ASSERT_TRUE(answer) << m.path;
+      EXPECT_EQ(answer->start, m.start) << m.path;
+      EXPECT_EQ(answer->end, m.end) << m.path;
+      if (m.has_file()) {
+        EXPECT_EQ(answer->page, m.offset / kPage) << m.path;
+        EXPECT_EQ(answer->key.inode, m.inode) << m.path;
+      }
+    }
+  }
+  EXPECT_GT(pages, 500u);
+}
+
+// A thread replaces, splits and joins mappings all the time: what counts as a whole segment is of
+// the file that was mapped so.
+TEST_F(KernelTree, WholeSegmentsAreNeverMistaken) {
+  constexpr std::size_t kPage = 4096;
+  struct Kind {
+    Fd file;
+    std::uint64_t inode, page, pages;
+  };
+  std::array<Kind, 2> kinds{Kind{memory_file(64 * kPage), 0, 0, 8},
+                            Kind{memory_file(64 * kPage), 0, 32, 16}};
+  for (auto& kind : kinds) {
+    struct stat about;
+    ASSERT_EQ(::fstat(kind.file.get(), &about), 0);
+    kind.inode = about.st_ino;
+  }
+  auto* place = static_cast<char*>(
+      ::mmap(nullptr, 64 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(place, MAP_FAILED);
+  std::atomic<bool> done = false;
+  std::atomic<std::uint64_t> changes = 0;
+  std::thread changer([&] {
+    for (std::uint64_t i = 0; !done; i++, changes++) {
+      auto& kind = kinds[i % 2];
+      auto* to = place + i % 3 * 4 * kPage;
+      ::mmap(to, kind.pages * kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, kind.file.get(),
+             static_cast<off_t>(kind.page * kPage));
+      if (i % 5 == 0) ::mprotect(to + 2 * kPage, 3 * kPage, PROT_READ | PROT_WRITE);
+      if (i % 5 == 0) ::mprotect(to + 2 * kPage, 3 * kPage, PROT_READ);
+      if (i % 7 == 0) ::munmap(to + kPage, 2 * kPage);
+    }
+  });
+  std::uint64_t whole = 0, wrong = 0;
+  auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  for (std::uint64_t i = 0; std::chrono::steady_clock::now() < until; i++) {
+    auto answer = ask(at(place + (1 + i % 24) * kPage));
+    if (!answer || !answer->key.inode) continue;
+    auto pages = (answer->end - answer->start) / kPage;
+    for (auto& kind : kinds) {
+      if (answer->page != kind.page || pages != kind.pages) continue;
+      whole++;
+      bool placed = (answer->start - at(place)) % (4 * kPage) == 0;
+      wrong += answer->key.inode != kind.inode || !placed;
+    }
+  }
+  done = true;
+  changer.join();
+  ::munmap(place, 64 * kPage);
+  EXPECT_EQ(wrong, 0u) << "of " << whole << " while " << changes << " changes were made";
+  EXPECT_GT(whole, 1000u);
+  EXPECT_GT(changes, 1000u);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class DeadlockReporter : public Reporter {
   }
 
   void record(Session& s, const void* data, std::size_t size) override {
-    if (size == sizeof(stack_process)) names_.meet(s, *static_cast<const stack_process*>(data));
+    names_.take(s, data, size);
   }
 
   double poll_seconds() const override {

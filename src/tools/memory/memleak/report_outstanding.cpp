@@ -67,9 +67,8 @@ class OutstandingReporter : public Reporter {
   }
 
   void record(Session& s, const void* data, std::size_t size) override {
-    if (size == sizeof(stack_process)) {
-      names_.meet(s, *static_cast<const stack_process*>(data));
-    } else if (size == sizeof(alloc_note)) {
+    if (names_.take(s, data, size)) return;
+    if (size == sizeof(alloc_note)) {
       auto& note = *static_cast<const alloc_note*>(data);
       tracker_.note(note);
       if (tracker_.crowded()) forget_notes(s);

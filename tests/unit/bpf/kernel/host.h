@@ -12,6 +12,7 @@
 #define CORETAP_TASK_BPF_H
 #define CORETAP_PROCESS_BPF_H
 #define CORETAP_MAPPING_BPF_H
+#define CORETAP_UNREAD_FILE_BPF_H
 
 #define inline_ __attribute__((unused)) static inline
 #define SEC(name)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Files that a user stack has passed and that the loader has not read: their paths, once each. */
+#ifndef CORETAP_UNREAD_FILE_BPF_H
+#define CORETAP_UNREAD_FILE_BPF_H
+
+#include "lib/path.bpf.h"
+#include "lib/text.bpf.h"
+#include "lib/walk.bpf.h"
+
+#define UNREAD_AGAIN_NS 1000000000ULL /* the loader may have had no room for it */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct unwind_file_key);
+	__type(value, u64);
+} unwind_told SEC(".maps");
+
+struct unread_record {
+	struct walked walked;
+	struct unwind_unread head __attribute__((aligned(8)));
+	char text[PATH_ROOM];
+};
+
+SCRATCH(unwind_unread, struct unread_record);
+
+/*
+ * The loader finds the file by its path when the process, which may live for a moment only, is
+ * gone. A function of its own, for the verifier's sake.
+ */
+__noinline int unwind_tell_unread(void)
+{
+	struct walk *w = current_walk();
+	struct unread_record *r;
+	u64 *told, now;
+	u32 used;
+
+	/* Up to 6.7 the verifier looks at it where nothing calls it. */
+	if (!unwind_tables || !w)
+		return 0;
+	now = bpf_ktime_get_ns();
+	told = bpf_map_lookup_elem(&unwind_told, &w->unread_key);
+	if (told && now - *told < UNREAD_AGAIN_NS)
+		return 0;
+	r = scratch(&unwind_unread);
+	if (!r || bpf_map_update_elem(&unwind_told, &w->unread_key, &now, BPF_ANY))
+		return 0;
+	__builtin_memset(&r->head, 0, sizeof(r->head));
+	r->head.mark = UNWIND_UNREAD;
+	r->head.tgid = current_tgid();
+	r->head.kind = file_path(&r->walked, r->text, (struct file *)w->unread);
+	used = walked_bytes(&r->walked);
+	r->head.text.at = sizeof(r->head);
+	r->head.text.bytes = used;
+	bpf_ringbuf_output(&events, &r->head, sizeof(r->head) + used, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+#endif

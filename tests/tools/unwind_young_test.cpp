@@ -1,0 +1,202 @@
+// User stacks of processes that live for moments: whole, and with names after their end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+constexpr std::size_t kChain = 10;  // calls (brief.c)
+const std::array<std::string, 2> kNames{"brief_one", "brief_two"};
+
+void require_brief() {
+  require_tool("profile");
+  if (::access(workload_path(kNames[0]).c_str(), X_OK))
+    throw Skip("unwind tables are for x86-64 only");
+}
+
+std::string milliseconds(double usual) {
+  return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
+}
+
+struct Seen {
+  std::uint64_t whole = 0, in_chain = 0, exiting = 0;
+  std::map<std::string, std::uint64_t> cut;  ///< of the others, by reason
+  std::string others;
+
+  std::uint64_t all() const {
+    auto sum = whole;
+    for (auto& [reason, count] : cut) sum += count;
+    return sum;
+  }
+  std::string text() const {
+    auto words = std::to_string(whole) + " whole, " + std::to_string(exiting) + " exiting";
+    for (auto& [reason, count] : cut) words += ", " + std::to_string(count) + " " + reason;
+    return words + "\n" + others;
+  }
+};
+
+/// Stacks of the program of that name: its own functions alone, and the chain as it is.
+Seen check(const Report& report, const std::string& name) {
+  Seen seen;
+  for (auto& line : report.body) {
+    if (line["comm"].str() != name) continue;
+    auto frames = line["user_stack"].strings();
+    auto n = line["count"].u64();
+    if (frames.empty()) continue;  // while it executes another program it has no stack
+    std::string words = std::to_string(n) + ":";
+    for (auto& frame : frames) words += " " + frame;
+    auto cut = line["user_stack_truncated"];
+    if (!cut.is_null() && cut.str() == "exiting") {
+      seen.exiting += n;  // it has no memory any more, so it has no stack
+      continue;
+    }
+    for (auto& frame : frames)
+      EXPECT_TRUE(!frame.starts_with("brief_") || frame.starts_with(name + "_")) << words;
+    if (!cut.is_null()) {
+      seen.cut[cut.str()] += n;
+      seen.others += cut.str() + " " + words + "\n";
+      continue;
+    }
+    seen.whole += n;
+    auto first = std::ranges::find(frames, name + "_chain");
+    if (first == frames.end()) continue;
+    auto calls = static_cast<std::size_t>(std::ranges::count(frames, name + "_chain"));
+    bool leaf = std::ranges::count(frames, name + "_leaf") == 1;
+    EXPECT_LE(calls, kChain) << words;
+    EXPECT_EQ(frames.back(), "_start") << words;
+    if (!leaf) continue;  // on its way there or back
+    EXPECT_EQ(calls, kChain) << words;
+    auto main = std::ranges::find(first, frames.end(), "main");
+    EXPECT_EQ(main - first, static_cast<std::ptrdiff_t>(kChain)) << words;
+    seen.in_chain += n;
+  }
+  return seen;
+}
+
+/// What runs is read in the background, in the first second.
+void warm_up() {
+  ::usleep(static_cast<useconds_t>(1'000'000 * std::min(slowness(), 4.0)));
+  for (auto& name : kNames) run({workload_path(name), milliseconds(300)});
+}
+
+void expect_nearly_all_whole(const Seen& seen) {
+  EXPECT_GT(seen.in_chain, 0u) << seen.text();
+  EXPECT_GE(seen.whole * 100, seen.all() * 95) << seen.text();
+}
+
+std::string loop(int times, const std::string& body) {
+  return "i=0; while [ $i -lt " + std::to_string(times) + " ]; do " + body + "; i=$((i+1)); done";
+}
+
+// Once their files have been read, whichever process that was for.
+TOOL_TEST(UnwindYoung, ShortProgramsAreWhole) {
+  require_brief();
+  Tracer tracer("profile", {"-F", "499", "--json"});
+  warm_up();
+  std::string both;
+  for (auto& name : kNames) both += workload_path(name) + " 3; ";
+  run({"/bin/sh", "-c", loop(150, both + "/bin/true")});
+  auto report = tracer.stop();
+  for (auto& name : kNames) expect_nearly_all_whole(check(report, name));
+}
+
+TOOL_TEST(UnwindYoung, CommandsAreWholeFromTheirFirstStack) {
+  require_brief();
+  for (auto& [tool, options, way] : std::vector<std::tuple<std::string, Strings, std::string>>{
+           {"profile", {"-F", "999"}, "--work"}, {"offcputime", {}, "--sleep"}}) {
+    Strings words{tool_path(tool)};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--json", "--", workload_path(kNames[0]), milliseconds(50), way});
+    auto both = run(words);
+    ASSERT_EQ(both.status, 0) << both.err;
+    auto seen = check(parse_report(both.out, both.err), kNames[0]);
+    EXPECT_GT(seen.in_chain, 0u) << seen.text();
+    EXPECT_EQ(seen.cut["file not read yet"], 0u) << tool << ": " << seen.text();
+  }
+}
+
+// Files that are deleted and made again, as builds do: equal in size, in tables, often in inode.
+TOOL_TEST(UnwindYoung, FilesThatTakeEachOthersPlace) {
+  require_brief();
+  std::string directory = "/tmp/coretap-young-" + std::to_string(::getpid());
+  std::filesystem::create_directory(directory);
+  auto program = directory + "/program";
+  std::string body;
+  for (auto& name : kNames)
+    body += "cp " + workload_path(name) + " " + program + "; " + program + " " + milliseconds(150) +
+            "; rm " + program + (name == kNames.back() ? "" : "; ");
+  Tracer tracer("profile", {"-F", "999", "--json"});
+  warm_up();
+  run({"/bin/sh", "-c", loop(6, body)});
+  auto report = tracer.stop();
+  std::filesystem::remove_all(directory);
+  for (auto& name : kNames) {
+    auto seen = check(report, name);
+    // A new file has to be read first.
+    EXPECT_GT(seen.whole * 2, seen.all()) << seen.text();
+    EXPECT_GT(seen.in_chain * 2, seen.whole) << seen.text();
+  }
+}
+
+TOOL_TEST(UnwindYoung, ProgramsInMemory) {
+  require_brief();
+  Tracer tracer("profile", {"-F", "999", "--json"});
+  warm_up();
+  run({"/bin/sh", "-c", loop(5, workload_path(kNames[0]) + " " + milliseconds(100) + " --memfd")});
+  auto seen = check(tracer.stop(), kNames[0]);
+  EXPECT_GT(seen.whole * 2, seen.all()) << seen.text();
+  EXPECT_GT(seen.in_chain * 2, seen.whole) << seen.text();
+}
+
+// In a mount namespace that is gone when names are looked for, on an overlay, whose files have
+// another identity than stat() tells.
+TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
+  require_brief();
+  std::string directory = "/tmp/coretap-young-" + std::to_string(::getpid());
+  std::string script = "mkdir -p " + directory + "/t && mount -t tmpfs none " + directory +
+                       "/t && cd " + directory + "/t && mkdir lower upper work all && cp " +
+                       workload_path(kNames[1]) +
+                       " lower/program && mount -t overlay -o "
+                       "lowerdir=lower,upperdir=upper,workdir=work none all || exit 9; ";
+  auto there = run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c", script + "all/program 1"});
+  if (there.status) throw Skip("no overlay file systems here: " + there.err);
+  Tracer tracer("profile", {"-F", "999", "--json"});
+  warm_up();
+  run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c",
+       script + loop(4, "all/program " + milliseconds(100))});
+  auto report = tracer.stop();
+  std::filesystem::remove_all(directory);
+  auto seen = check(report, kNames[1]);
+  EXPECT_GT(seen.whole * 2, seen.all()) << seen.text();
+  EXPECT_GT(seen.in_chain * 2, seen.whole) << seen.text();
+}
+
+// Many at once that fork, execute and exit, beside one that maps code all the time.
+TOOL_TEST(UnwindYoung, Storms) {
+  require_brief();
+  Workload mapper("mapper", {"--ms", milliseconds(5000), "--mappings", "500", "--remap"},
+                  {.linger = true});
+  Tracer tracer("profile", {"-F", "999", "--json"});
+  mapper.release();
+  warm_up();
+  std::string all;
+  for (auto& name : kNames) all += "(" + loop(100, workload_path(name) + " 1 & wait") + ") & ";
+  run({"/bin/sh", "-c", all + "wait"});
+  mapper.truth();
+  auto report = tracer.stop();
+  mapper.end_lingering();
+  for (auto& name : kNames) {
+    auto seen = check(report, name);
+    EXPECT_GT(seen.in_chain, 0u) << seen.text();
+    EXPECT_GE(seen.whole * 100, seen.all() * 80) << seen.text();
+  }
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
