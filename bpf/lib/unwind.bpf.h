@@ -195,7 +195,9 @@ __noinline int unwind_find_in_file(u64 pc)
 		return 1;
 	}
 	for (u32 i = 0; i < UNWIND_EXTENTS; i++) {
-		if (f->extents[i].length != length || f->extents[i].first != s->page)
+		/* The vdso's mapping may be longer than its code. */
+		if ((s->file && f->extents[i].length != length) || !f->extents[i].length ||
+		    f->extents[i].first != s->page)
 			continue;
 		w->found.page = f->page;
 		w->found.pages = f->pages;

@@ -725,6 +725,9 @@ TEST_F(InTree, TheVdsoAndOtherMemoryWithoutAFile) {
   vdso_ = kStart;
   walk_tree(a);
   expect({a}, STACK_END_WHOLE);
+  tree_[0].end += kPage;
+  walk_tree(a);
+  expect({a}, STACK_END_WHOLE);
   vdso_ = kStart + kPage;
   walk_tree(a);
   expect({a}, STACK_END_NO_CFI);
