@@ -842,6 +842,7 @@ FIGURES = {
     "web": (web, "a web server under tcptop, tcplife and tcpstates at once: requests per second"),
     "traceloop": (traceloop, "the slowdown of a cgroup that is recorded, beside strace and perf trace; what the dump lacks"),
     "stacks": (unwinding.stacks, "user stacks by unwind tables: how many are whole, beside frame pointers"),
+    "young": (unwinding.young, "the same of processes that live for moments, and of a command from its first stack on"),
     "edges": (unwinding.edges, "the same: are they right? Beside perf record --call-graph dwarf"),
     "walk": (unwinding.walk, "the same: ns of a walk in the kernel, per frame and whole"),
     "tables": (unwinding.tables, "the same: bytes and ms of the tables"),

@@ -19,7 +19,8 @@ from benchlib.report import make_row, missing
 from benchlib.workload import Ran, Workload, on_one_cpu, program, run_program
 
 MB = 1e6
-NOT_READY = "unwind tables not ready"  # for a moment after a process is met
+NOT_READY = "file not read yet"  # for a moment after a file is met
+NO_STACK = ("exiting", "none at all")  # its memory is gone, or it executes another program
 SECONDS = 3
 FLAGS = ("-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", "-pthread", "-ldl", "-Wl,-z,lazy")
 HERE = Path(__file__).parent
@@ -57,13 +58,15 @@ def _records(bench):
 class Whole:
     """Shares of user stacks: how many are whole, and why others are not."""
 
-    def __init__(self):
+    def __init__(self, young=False):
+        """`young`: those of files that were not read in time count, tasks that have no user stack do not."""
         self.whole, self.waiting, self.guessed, self.frames, self.reasons = 0, 0, 0, 0, Counter()
+        self.apart = NO_STACK if young else (NOT_READY,)
 
     def add(self, stacks):
         for stack in stacks:
             reason, count = stack["user_stack_truncated"] if stack["user_stack"] else "none at all", stack["count"]
-            if reason == NOT_READY:
+            if reason in self.apart:
                 self.waiting += count
                 continue
             self.frames += count * len(stack["user_stack"])
@@ -84,7 +87,8 @@ class Whole:
 
     def text(self):
         cut = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
-        waiting = f"; {self.waiting} more before the tables were there" if self.waiting else ""
+        when = "in execve or after their memory was gone" if self.apart == NO_STACK else "before the tables were there"
+        waiting = f"; {self.waiting} more {when}" if self.waiting else ""
         guessed = f", {self.guessed} guessed" if self.guessed else ""
         return f"{self.all} stacks of {self.frames / max(1, self.all):.1f} frames{guessed}{': ' + cut if cut else ''}{waiting}"
 
@@ -119,6 +123,89 @@ def stacks(bench):
                 continue
             notes = [f"{label}: {seen.text()}" for label, seen in found.items()] + notes
             yield make_row(figure, "%", runs, against="", bar=bar, least=True, note="; ".join(notes))
+
+
+# --- those of processes that live for moments? -------------------------------------------------------
+
+YOUNG_FILES, YOUNG_LINES = 24, 400
+
+
+def _many(times, body):
+    return ["/bin/sh", "-c", f"i=0; while [ $i -lt {times} ]; do {body}; i=$((i+1)); done"]
+
+
+def _make(bench):
+    """A program of some files for make and the C compiler."""
+    folder = Path(bench.scratch, "young")
+    folder.mkdir(exist_ok=True)
+    for i in range(YOUNG_FILES):
+        body = "".join(f"int f{i}_{n}(int a) {{ int s = 0; for (int i = 0; i < a; i++) s += i % {n + 2}; return s; }}\n"
+                       for n in range(YOUNG_LINES))
+        Path(folder, f"f{i}.c").write_text(body)
+    objects = " ".join(f"f{i}.o" for i in range(YOUNG_FILES))
+    Path(folder, "Makefile").write_text(f"all: {objects}\n%.o: %.c\n\tgcc -O2 -c -o $@ $<\n")
+    return ["make", "-s", "-j2", "-B", "-C", str(folder)]
+
+
+def _young_stacks(bench, command, comms):
+    """What profile says of these commands once it has run for a second."""
+    with running(bench.coretap("profile", "-F", "499", "--json"), bench.scratch):
+        time.sleep(1)
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return [stack for stack in _records(bench) if stack["comm"] in comms]
+
+
+def _of_command(bench, tool, *words):
+    """Stacks of a command that the tool itself starts, from the first one on."""
+    done = subprocess.run([*bench.coretap(tool, "--json").argv, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, errors="replace")
+    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [record for record in records if record.get("comm") == Path(words[words.index("--") + 1]).name]
+
+
+def _names(stacks):
+    """Of 100 frames, how many have names."""
+    frames = [(frame, stack["count"]) for stack in stacks for frame in stack["user_stack"]]
+    if not frames:
+        raise Unusable("no user stack was seen")
+    return 100 * sum(count for frame, count in frames if frame != "[unknown]") / sum(count for _, count in frames)
+
+
+def young(bench):
+    _need_tables()
+    brief = bench.helper("brief", "-DNAME=brief", *FLAGS, folder=WORKLOAD)
+    script = "ls /usr; date; sed -n 1p /etc/passwd; grep -c root /etc/passwd"
+    commands = (
+        ("1,000 x true", 95, _many(1000, "/bin/true"), {"true"}),
+        ("make -j2 with gcc", 97, _make(bench), {"make", "gcc", "cc1", "as", "sh"}),
+        ("200 short commands", 97, _many(50, script), {"sh", "ls", "date", "sed", "grep"}),
+        ("300 programs of 3 ms", 95, _many(300, f"{brief} 3"), {"brief"}),
+    )
+    for name, bar, command, comms in commands:
+        figure, found, named = f"profile of {name}: whole user stacks", Whole(young=True), []
+
+        def measure(_):
+            stacks = _young_stacks(bench, command, comms)
+            found.add(stacks)
+            one = Whole(young=True)
+            one.add(stacks)
+            named.append(_names(stacks))
+            return one.percent()
+
+        notes = []
+        runs = bench.take_turns(figure, [Subject("coretap", [])], notes, measure, rounds=min(3, bench.rounds))
+        yield make_row(figure, "%", runs, against="", bar=bar, least=True, note="; ".join([found.text(), *notes]))
+        if comms == {"brief"}:  # all its files have symbols
+            yield make_row("the same: frames with names", "%", {"coretap": named}, against="", bar=99, least=True)
+    for tool, words in (("offcputime", ["--", brief, "200", "--sleep"]), ("profile", ["-F", "999", "--", brief, "300"]),
+                        ("memleak", ["-o", "0", "--", str(Path(bench.options.coretap, "workloads/leaker"))])):
+        figure = f"{tool} -- COMMAND: whole user stacks"
+        try:
+            found = Whole(young=True)
+            found.add({"user_stack_guessed": 0, **stack} for stack in _of_command(bench, tool, *words))
+            yield make_row(figure, "%", {"coretap": [found.percent()]}, against="", bar=100, least=True, note=found.text())
+        except (Unusable, KeyError) as reason:
+            yield missing(figure, "%", str(reason), "", 100, least=True)
 
 
 # --- are they right? ---------------------------------------------------------------------------------
