@@ -119,7 +119,11 @@ void user_stacks(Page& p) {
   p.prose(
       "On x86-64 user stacks are unwound by the tables in .eh_frame that programs and libraries "
       "carry for exceptions, so that code without frame pointers is covered. The tables are read "
-      "when a process is first seen. In code without such tables (of JIT compilers, for example) "
+      "once for each file: those of a command before it starts, those of what runs in the "
+      "background, others when a stack first passes them. Frames are kept as places in files, so "
+      "that they have names when their process has ended; for this up to 256 programs and "
+      "libraries outside system directories are kept open while a tool runs, and their file "
+      "systems cannot be unmounted. In code without such tables (of JIT compilers, for example) "
       "the frame pointer is tried; the number of frames found that way is reported with the stack, "
       "as [guessed frames: 1], and in JSON. They may be wrong where code keeps no frame pointer "
       "either. On arm64 --unwind auto uses frame pointers alone, which distributions keep there. A "
