@@ -117,19 +117,44 @@ inline_ bool mapping_read(struct mapping_search *s, u64 *words)
 				      (void *)s->at);
 }
 
-inline_ u64 inode_modified_ns(struct inode *inode)
-{
-	struct inode___6_6 *old = (void *)inode;
-	struct inode___6_10 *newer = (void *)inode;
+/* What an inode begins with is read at once: on 6.18 all that is needed. */
+#define INODE_BYTES 128
 
-	if (bpf_core_field_exists(old->i_mtime))
-		return BPF_CORE_READ(old, i_mtime.tv_sec) * 1000000000ULL +
-		       BPF_CORE_READ(old, i_mtime.tv_nsec);
-	if (bpf_core_field_exists(newer->__i_mtime))
-		return BPF_CORE_READ(newer, __i_mtime.tv_sec) * 1000000000ULL +
-		       BPF_CORE_READ(newer, __i_mtime.tv_nsec);
-	return BPF_CORE_READ(inode, i_mtime_sec) * 1000000000ULL +
-	       BPF_CORE_READ(inode, i_mtime_nsec);
+/* The eight bytes of the inode that hold this offset. */
+inline_ u64 inode_word(struct mapping_search *s, u64 inode, u32 offset)
+{
+	u64 word = 0;
+
+	offset &= ~7U;
+	if (offset < INODE_BYTES)
+		return s->again[offset / 8 & (MAPPING_WORDS - 1)];
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)(inode + offset));
+	return word;
+}
+
+inline_ u32 inode_half(struct mapping_search *s, u64 inode, u32 offset)
+{
+	return (u32)(inode_word(s, inode, offset) >> (offset & 4) * 8);
+}
+
+#define INODE_OFFSET(type, member) bpf_core_field_offset(((struct type *)0)->member)
+
+inline_ u64 inode_modified_ns(struct mapping_search *s, u64 inode)
+{
+	u64 seconds;
+	u32 ns;
+
+	if (HAS_MEMBER(inode___6_6, i_mtime)) {
+		seconds = inode_word(s, inode, INODE_OFFSET(inode___6_6, i_mtime.tv_sec));
+		ns = inode_half(s, inode, INODE_OFFSET(inode___6_6, i_mtime.tv_nsec));
+	} else if (HAS_MEMBER(inode___6_10, __i_mtime)) {
+		seconds = inode_word(s, inode, INODE_OFFSET(inode___6_10, __i_mtime.tv_sec));
+		ns = inode_half(s, inode, INODE_OFFSET(inode___6_10, __i_mtime.tv_nsec));
+	} else {
+		seconds = inode_word(s, inode, INODE_OFFSET(inode, i_mtime_sec));
+		ns = inode_half(s, inode, INODE_OFFSET(inode, i_mtime_nsec));
+	}
+	return seconds * 1000000000ULL + ns;
 }
 
 /* Into s->key: the file's identity; all 0 without one, as the vdso's is. */
@@ -137,9 +162,10 @@ __noinline int mapping_key(void)
 {
 	struct walk *w = current_walk();
 	struct mapping_search *s;
+	struct super_block *sb;
 	struct mm_struct *mm;
-	struct inode *inode;
 	struct file *file;
+	u64 inode;
 
 	if (!unwind_tables || !w)
 		return 0;
@@ -152,12 +178,15 @@ __noinline int mapping_key(void)
 		s->vdso = (u64)BPF_CORE_READ(mm, context.vdso);
 		return 0;
 	}
-	inode = BPF_CORE_READ(file, f_inode);
-	s->key.inode = BPF_CORE_READ(inode, i_ino);
-	s->key.size = BPF_CORE_READ(inode, i_size);
-	s->key.modified_ns = inode_modified_ns(inode);
-	s->key.device = BPF_CORE_READ(inode, i_sb, s_dev);
-	s->key.generation = BPF_CORE_READ(inode, i_generation);
+	inode = (u64)BPF_CORE_READ(file, f_inode);
+	if (bpf_probe_read_kernel(s->again, INODE_BYTES, (void *)inode))
+		return 0;
+	s->key.inode = inode_word(s, inode, INODE_OFFSET(inode, i_ino));
+	s->key.size = inode_word(s, inode, INODE_OFFSET(inode, i_size));
+	s->key.modified_ns = inode_modified_ns(s, inode);
+	s->key.generation = inode_half(s, inode, INODE_OFFSET(inode, i_generation));
+	sb = (struct super_block *)inode_word(s, inode, INODE_OFFSET(inode, i_sb));
+	s->key.device = BPF_CORE_READ(sb, s_dev);
 	return 1;
 }
 

@@ -119,7 +119,7 @@ int unwind_ask_key(u64 *ctx)
 		return 0;
 	answer->start = 0;
 	w->mm = (u64)BPF_CORE_READ(current_task(), mm);
-	if (!mapping_find(ctx[0]))
+	if (!ctx[0] || !mapping_find(ctx[0]))
 		return 0;
 	answer->key = w->search.key;
 	answer->end = w->search.end;

@@ -206,6 +206,10 @@ def young(bench):
             yield make_row(figure, "%", {"coretap": [found.percent()]}, against="", bar=100, least=True, note=found.text())
         except (Unusable, KeyError) as reason:
             yield missing(figure, "%", str(reason), "", 100, least=True)
+    for mappings, bar in ((50, 250), (8000, None)):
+        figure, notes = f"which file lies at an address, {mappings} mappings", []
+        look = lambda _: json.loads(run_program([_built(bench, "unwind_look_ups"), str(mappings), "20000"]))["ns"]
+        yield make_row(figure, "ns", bench.take_turns(figure, [Subject("coretap", [])], notes, look), against="", bar=bar, note="; ".join(notes))
 
 
 # --- are they right? ---------------------------------------------------------------------------------
@@ -386,11 +390,15 @@ def _libc():
     raise Unusable("this Python runs without glibc")
 
 
+def _built(bench, name):
+    path = Path(bench.options.coretap, name)
+    if not path.exists():
+        raise Unusable(f"{name} is not in {bench.options.coretap} (-DCORETAP_TESTS=ON)")
+    return str(path)
+
+
 def _tables_of(bench, times, files):
-    program = Path(bench.options.coretap, "unwind_tables")
-    if not program.exists():
-        raise Unusable(f"unwind_tables is not in {bench.options.coretap} (-DCORETAP_TESTS=ON)")
-    return [json.loads(line) for line in run_program([str(program), str(times), *files]).splitlines()]
+    return [json.loads(line) for line in run_program([_built(bench, "unwind_tables"), str(times), *files]).splitlines()]
 
 
 def tables(bench):
