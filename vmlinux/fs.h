@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files, directories, mounts. */
+/* Files, directories, mounts, requests of io_uring. */
 #pragma once
 
 /* include/linux/dcache.h */
@@ -93,6 +93,31 @@ struct file {
 	const struct path f_path;
 	long long f_pos;
 	void *private_data;
+};
+
+struct kiocb {
+	loff_t ki_pos;
+	int ki_flags;
+};
+
+/* include/linux/io_uring_types.h */
+struct io_uring_task {
+	struct task_struct *task;
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	u64 flags;
+	struct io_ring_ctx *ctx;
+	struct io_uring_task *tctx;
+};
+
+/* include/uapi/linux/io_uring.h */
+struct io_uring_cqe {
+	__u64 user_data;
+	__s32 res;
+	__u32 flags;
 };
 
 /* include/linux/fdtable.h */

@@ -2,7 +2,7 @@
 /* dirtop: reads and writes of files by their directory. */
 #include "lib/aggregate.bpf.h"
 #include "lib/file_counts.bpf.h"
-#include "lib/row_text.bpf.h"
+#include "lib/file_io_text.bpf.h"
 #include "fs/dirtop.h"
 
 TABLE(directories, struct dirtop_key, struct file_counts)
@@ -23,7 +23,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	file_count(row, io, bytes);
 	/* Of any file in it: the loader takes the name off. */
 	if (!row->named)
-		row->named = send_row_path(&key, sizeof(key), file);
+		row->named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fileslower: reads and writes of files that take long. */
+#define RING_IO_TIMED
 #include "lib/file_io.bpf.h"
 #include "lib/text.bpf.h"
 #include "fs/fileslower.h"
@@ -20,25 +21,75 @@ struct slow_record {
 };
 
 SCRATCH(records, struct slow_record);
+SCRATCH(ring_records, struct slow_record);
+
+inline_ bool slow_enough(u64 latency)
+{
+	if (latency >= min_ns)
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+/* All but whose it is, when it ended, and the path. */
+inline_ void describe(struct fileslower_event *e, const struct file_io *io, u64 latency, s64 result)
+{
+	__builtin_memset(e, 0, sizeof(*e));
+	e->latency_ns = latency;
+	e->result = result;
+	e->write = io->write;
+	e->mode = io->mode & MODE_FORMAT;
+	file_identity(&e->file, io->file);
+}
+
+inline_ void emit_slow(struct slow_record *r)
+{
+	u32 text = walked_bytes(&r->walked);
+
+	r->event.path.at = sizeof(r->event);
+	r->event.path.bytes = text;
+	emit_copy(&r->event, sizeof(r->event) + text);
+}
+
+SEC("tp_btf/io_uring_complete")
+int on_ring_end(u64 *ctx)
+{
+	struct slow_record *r;
+	struct ring_io ended;
+	struct file_io io;
+	u64 now, latency;
+
+	if (!file_ring_io(&io, ctx, &ended))
+		return 0;
+	now = bpf_ktime_get_ns();
+	latency = since(ended.start, now);
+	if (!slow_enough(latency))
+		return 0;
+	r = scratch(&ring_records);
+	if (!r)
+		return 0;
+	describe(&r->event, &io, latency, ended.result);
+	r->event.head.time_ns = now;
+	identify_known(&r->event.who, io.task);
+	r->event.path_kind = file_path_of(&r->walked, r->text, io.file, io.task);
+	emit_slow(r);
+	return 0;
+}
 
 SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {
 	struct slow_call *call = current_slot(false);
 	u64 now = bpf_ktime_get_ns(), start;
-	struct fileslower_event *e;
 	struct slow_record *r;
 	struct file *file;
-	u32 text;
 
 	if (!call || !call->start)
 		return 0;
 	start = call->start;
 	call->start = 0;
-	if (since(start, now) < min_ns) {
-		count(LEDGER_FILTERED);
+	if (!slow_enough(since(start, now)))
 		return 0;
-	}
 	/* Another thread may have closed it, and another file have its descriptor. */
 	file = current_file(call->io.fd);
 	if (file != call->io.file) {
@@ -48,20 +99,11 @@ int on_exit(u64 *ctx)
 	r = scratch(&records);
 	if (!r)
 		return 0;
-	e = &r->event;
-	__builtin_memset(e, 0, sizeof(*e));
-	e->head.time_ns = now;
-	e->latency_ns = since(start, now);
-	e->result = ctx[1];
-	identify_current(&e->who);
-	e->write = call->io.write;
-	e->mode = call->io.mode & MODE_FORMAT;
-	file_identity(&e->file, file);
-	e->path_kind = file_path(&r->walked, r->text, file);
-	e->path.at = sizeof(*e);
-	text = walked_bytes(&r->walked);
-	e->path.bytes = text;
-	emit_copy(e, sizeof(*e) + text);
+	describe(&r->event, &call->io, since(start, now), ctx[1]);
+	r->event.head.time_ns = now;
+	identify_current(&r->event.who);
+	r->event.path_kind = file_path(&r->walked, r->text, file);
+	emit_slow(r);
 	return 0;
 }
 

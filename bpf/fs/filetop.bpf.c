@@ -2,7 +2,7 @@
 /* filetop: reads and writes by file and thread. */
 #include "lib/aggregate.bpf.h"
 #include "lib/file_counts.bpf.h"
-#include "lib/row_text.bpf.h"
+#include "lib/file_io_text.bpf.h"
 #include "fs/filetop.h"
 
 TABLE(files, struct filetop_key, struct file_counts)
@@ -15,16 +15,16 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	if (!io || !io->file)
 		return 0;
 	file_identity(&key.file, io->file);
-	key.pid = current_tgid();
-	key.tid = current_tid();
+	key.pid = file_io_tgid(io);
+	key.tid = file_io_tid(io);
 	key.mode = io->mode & MODE_FORMAT;
-	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	file_io_comm(io, key.comm);
 	row = files_row(&key);
 	if (!row)
 		return 0;
 	file_count(row, io, bytes);
 	if (!row->named)
-		row->named = send_row_path(&key, sizeof(key), io->file);
+		row->named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }
 

@@ -14,9 +14,9 @@ static __noinline int add(struct file_io *io, u64 bytes)
 
 	if (!io || !io->file)
 		return 0;
-	key.pid = current_tgid();
+	key.pid = file_io_tgid(io);
 	key.mode = io->mode & MODE_FORMAT;
-	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	file_io_comm(io, key.comm);
 	row = types_row(&key);
 	if (row)
 		file_count(row, io, bytes);

@@ -6,18 +6,34 @@
 
 HISTOGRAM(latencies, struct fsdist_key)
 
-SEC("tp_btf/sys_exit")
-int on_exit(u64 *ctx)
+inline_ void add(const struct fs_call *call)
 {
-	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
 	struct fsdist_key key = {};
 
-	if (!call)
-		return 0;
 	if (!wanted_types[0].name[0])
 		key.type = call->type;
 	key.operation = call->operation;
 	latencies_add(&key, call->latency);
+}
+
+SEC("tp_btf/io_uring_complete")
+int on_ring_end(u64 *ctx)
+{
+	struct ring_io ended;
+	struct fs_call call;
+
+	if (fs_ring_ended(ctx, &ended, &call))
+		add(&call);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int on_exit(u64 *ctx)
+{
+	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
+
+	if (call)
+		add(call);
 	return 0;
 }
 

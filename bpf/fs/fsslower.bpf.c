@@ -13,23 +13,73 @@ struct slow_record {
 };
 
 SCRATCH(records, struct slow_record);
+SCRATCH(ring_records, struct slow_record);
+
+inline_ bool slow_enough(const struct fs_call *call)
+{
+	if (call->latency >= min_ns)
+		return true;
+	count(LEDGER_FILTERED);
+	return false;
+}
+
+/* All but whose it is, and the path. */
+inline_ void describe(struct fsslower_event *e, const struct fs_call *call, s64 result, u64 offset)
+{
+	struct file *file = call->file;
+
+	__builtin_memset(e, 0, sizeof(*e));
+	e->head.time_ns = call->end;
+	e->latency_ns = call->latency;
+	e->operation = call->operation;
+	e->type = call->type;
+	e->result = result;
+	e->offset = offset;
+	file_identity(&e->file, file);
+	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
+}
+
+inline_ void emit_slow(struct slow_record *r)
+{
+	u32 text = walked_bytes(&r->walked);
+
+	if (r->event.path_kind == PATH_KIND_CUT)
+		count(LEDGER_TRUNCATED);
+	r->event.path.at = sizeof(r->event);
+	r->event.path.bytes = text;
+	emit_copy(&r->event, sizeof(r->event) + text);
+}
+
+SEC("tp_btf/io_uring_complete")
+int on_ring_end(u64 *ctx)
+{
+	struct slow_record *r;
+	struct ring_io ended;
+	struct fs_call call;
+
+	if (!fs_ring_ended(ctx, &ended, &call) || !slow_enough(&call))
+		return 0;
+	r = scratch(&ring_records);
+	if (!r)
+		return 0;
+	describe(&r->event, &call, ended.result, call.operation <= FS_WRITE ? ended.offset : 0);
+	identify_known(&r->event.who, ended.task);
+	r->event.path_kind = file_path_of(&r->walked, r->text, call.file, ended.task);
+	emit_slow(r);
+	return 0;
+}
 
 SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct fs_call *call = fs_call_ended(regs, ctx[1]);
-	struct fsslower_event *e;
 	struct slow_record *r;
 	struct file *file;
-	u32 text;
+	u64 offset = 0;
 
-	if (!call)
+	if (!call || !slow_enough(call))
 		return 0;
-	if (call->latency < min_ns) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
 	/* Another thread may have closed it, and another file have its descriptor. */
 	file = current_file(call->fd);
 	if (file != call->file) {
@@ -39,25 +89,12 @@ int on_exit(u64 *ctx)
 	r = scratch(&records);
 	if (!r)
 		return 0;
-	e = &r->event;
-	__builtin_memset(e, 0, sizeof(*e));
-	e->head.time_ns = call->end;
-	e->latency_ns = call->latency;
-	e->operation = call->operation;
-	e->type = call->type;
-	e->result = ctx[1];
 	if (call->operation <= FS_WRITE)
-		e->offset = fs_offset(call, file, regs, ctx[1]);
-	identify_current(&e->who);
-	file_identity(&e->file, file);
-	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
-	e->path_kind = file_path(&r->walked, r->text, file);
-	if (e->path_kind == PATH_KIND_CUT)
-		count(LEDGER_TRUNCATED);
-	e->path.at = sizeof(*e);
-	text = walked_bytes(&r->walked);
-	e->path.bytes = text;
-	emit_copy(e, sizeof(*e) + text);
+		offset = fs_offset(call, file, regs, ctx[1]);
+	describe(&r->event, call, ctx[1], offset);
+	identify_current(&r->event.who);
+	r->event.path_kind = file_path(&r->walked, r->text, file);
+	emit_slow(r);
 	return 0;
 }
 

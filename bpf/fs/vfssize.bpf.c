@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* vfssize: sizes of reads and writes by process and file. */
 #include "lib/aggregate.bpf.h"
-#include "lib/file_io.bpf.h"
-#include "lib/row_text.bpf.h"
+#include "lib/file_io_text.bpf.h"
 #include "fs/vfssize.h"
 
 OPT(__u64, sizes_step);
@@ -16,9 +15,9 @@ static __noinline int add(struct file_io *io, u64 bytes)
 
 	if (!io || !io->file)
 		return 0;
-	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	file_io_comm(io, key.comm);
 	file_identity(&key.file, io->file);
-	key.pid = current_tgid();
+	key.pid = file_io_tgid(io);
 	key.mode = io->mode & MODE_FORMAT;
 	key.write = io->write;
 	h = sizes_row(&key);
@@ -26,7 +25,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		return 0;
 	hist_log2(h, bytes, 1, sizes_step);
 	if (!h->named)
-		h->named = send_row_path(&key, sizeof(key), io->file);
+		h->named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }
 

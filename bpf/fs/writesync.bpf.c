@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* writesync: writes by process, file and synchrony. */
 #include "lib/aggregate.bpf.h"
-#include "lib/file_io.bpf.h"
-#include "lib/row_text.bpf.h"
+#include "lib/file_io_text.bpf.h"
 #include "fs/writesync.h"
 
 #define FILE_DSYNC 010000  /* O_DSYNC */
@@ -32,9 +31,9 @@ static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 	file = io->file;
 	inode = BPF_CORE_READ(file, f_inode);
 	file_identity(&key.file, file);
-	key.pid = current_tgid();
+	key.pid = file_io_tgid(io);
 	key.mode = io->mode & MODE_FORMAT;
-	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	file_io_comm(io, key.comm);
 	row = files_row(&key);
 	if (!row)
 		return 0;
@@ -51,7 +50,7 @@ static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 		__sync_fetch_and_add(&row->direct, 1);
 	__sync_fetch_and_add(&row->bytes, bytes);
 	if (!row->named)
-		row->named = send_row_path(&key, sizeof(key), file);
+		row->named = send_io_path(&key, sizeof(key), io);
 	return 0;
 }
 
@@ -66,6 +65,17 @@ inline_ u32 flags_of_call(struct pt_regs *regs)
 		return 0;
 	call_arguments(regs, compat, args);
 	return args[5];
+}
+
+SEC("tp_btf/io_uring_complete")
+int on_ring_end(u64 *ctx)
+{
+	struct ring_io ended;
+	struct file_io io;
+
+	if (file_ring_io(&io, ctx, &ended) && ended.result >= 0)
+		add(&io, ended.result, ring_call_flags(&ended));
+	return 0;
 }
 
 SEC("tp_btf/sys_exit")

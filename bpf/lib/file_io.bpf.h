@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads and writes of files, as programs make them by system calls: the file is found from the
- * descriptor. The same on every kernel and file system. Not seen: I/O by mappings, by io_uring and
- * AIO, and the kernel's own.
+ * Reads and writes of files, as programs make them by system calls, where the file is found from
+ * the descriptor, and through io_uring (lib/ring_io.bpf.h). The same on every kernel and file
+ * system. Not seen: I/O by mappings and AIO, and the kernel's own.
  */
 #ifndef CORETAP_FILE_IO_BPF_H
 #define CORETAP_FILE_IO_BPF_H
 
 #include "lib/filter.bpf.h"
 #include "lib/path.bpf.h"
+#include "lib/ring_io.bpf.h"
 #include "lib/syscall.bpf.h"
 
 #ifdef FILE_IO_OF_ALL /* what the tool shows is the kind of file */
@@ -21,10 +22,24 @@ OPT(bool, writes_only);
 
 struct file_io {
 	struct file *file; /* NULL: none that is wanted */
+	struct task_struct
+		*task; /* that submitted it to a ring; NULL: the running one made a call */
 	u32 fd;
 	u16 mode;
 	u16 write;
 };
+
+inline_ bool file_io_wanted(bool write)
+{
+	return !(write ? reads_only : writes_only);
+}
+
+inline_ void file_io_by(struct file_io *io, struct file *file)
+{
+	io->mode = BPF_CORE_READ(file, f_inode, i_mode);
+	if (all_files || (io->mode & MODE_FORMAT) == MODE_REGULAR)
+		io->file = file;
+}
 
 /* A descriptor of the call that the running task is in. */
 inline_ void file_io_of(struct file_io *io, u32 fd, bool write)
@@ -32,14 +47,11 @@ inline_ void file_io_of(struct file_io *io, u32 fd, bool write)
 	struct file *file;
 
 	*io = (struct file_io){ .fd = fd, .write = write };
-	if (write ? reads_only : writes_only)
+	if (!file_io_wanted(write))
 		return;
 	file = current_file(fd);
-	if (!file)
-		return;
-	io->mode = BPF_CORE_READ(file, f_inode, i_mode);
-	if (all_files || (io->mode & MODE_FORMAT) == MODE_REGULAR)
-		io->file = file;
+	if (file)
+		file_io_by(io, file);
 }
 
 /* What a system call reads and writes: one file, or one of each. */
@@ -66,11 +78,54 @@ inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 num
 	return io->first.file || io->second.file;
 }
 
+/* A request of io_uring that has ended. */
+inline_ bool file_ring_io(struct file_io *io, u64 *ctx, struct ring_io *ended)
+{
+	if (!ring_ended(ctx, ended) || ended->operation == RING_FLUSHES)
+		return false;
+	*io = (struct file_io){ .task = ended->task, .write = ended->operation == RING_WRITES };
+	if (file_io_wanted(io->write) && keep_task(io->task))
+		file_io_by(io, ended->file);
+	return io->file;
+}
+
+/* Whose it is. */
+inline_ u32 file_io_tgid(const struct file_io *io)
+{
+	return io->task ? process_of(io->task) : current_tgid();
+}
+
+inline_ u32 file_io_tid(const struct file_io *io)
+{
+	return io->task ? thread_of(io->task) : current_tid();
+}
+
+/* Into zeros. */
+inline_ void file_io_comm(const struct file_io *io, char comm[COMM_LEN])
+{
+	struct task_struct *task = io->task;
+
+	if (task)
+		bpf_core_read_str(comm, COMM_LEN, &task->comm);
+	else
+		bpf_get_current_comm(comm, COMM_LEN);
+}
+
 /*
- * add(struct file_io *, u64 bytes) is called for each file of a system call that succeeded. It is
- * a function of its own, or there would be two copies of it.
+ * add(struct file_io *, u64 bytes) is called for each file of a system call that succeeded, and
+ * of a request of io_uring. It is a function of its own, or there would be two copies of it.
  */
 #define ON_FILE_IO(add)                                                       \
+	SEC("tp_btf/io_uring_complete")                                       \
+	int on_ring_end(u64 *ctx)                                             \
+	{                                                                     \
+		struct ring_io ended;                                         \
+		struct file_io io;                                            \
+                                                                              \
+		if (file_ring_io(&io, ctx, &ended) && ended.result >= 0)      \
+			add(&io, ended.result);                               \
+		return 0;                                                     \
+	}                                                                     \
 	SEC("tp_btf/sys_exit")                                                \
 	int on_exit(u64 *ctx)                                                 \
 	{                                                                     \

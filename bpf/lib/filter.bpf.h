@@ -103,7 +103,7 @@ inline_ bool filter_matches(struct task_struct *t)
 	if (filter.by_tgid && !filter_has_tgid(process_of(t)))
 		return false;
 	if (filter.by_tid) {
-		id = view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
+		id = thread_of(t);
 		if (!bpf_map_lookup_elem(&filter_tids, &id))
 			return false;
 	}

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Operations on files and directories, from a system call's entry to its end. The file is found
- * from the descriptor: the same on every kernel and file system. Not seen: I/O by mappings, by
- * io_uring and AIO, the kernel's own, and stat by path. An open that fails has no file.
+ * Operations on files and directories, from a system call's entry to its end, where the file is
+ * found from the descriptor, and reads, writes and flushes through io_uring (lib/ring_io.bpf.h).
+ * The same on every kernel and file system. Not seen: I/O by mappings and AIO, the kernel's own,
+ * stat by path, opens and stat through io_uring. An open that fails has no file.
  */
 #ifndef CORETAP_FS_CALL_BPF_H
 #define CORETAP_FS_CALL_BPF_H
 
+#define RING_IO_TIMED
 #include "lib/filter.bpf.h"
 #include "lib/fs_call.h"
 #include "lib/path.bpf.h"
+#include "lib/ring_io.bpf.h"
 #include "lib/since.bpf.h"
 #include "lib/syscall.bpf.h"
 
@@ -202,6 +205,36 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 	call->fd = result;
 	call->file = current_file(result);
 	return fs_wants(call, fs_type_of(call->file)) ? call : NULL;
+}
+
+inline_ enum fs_operation fs_operation_of_ring(enum ring_operation operation)
+{
+	switch (operation) {
+	case RING_READS:
+		return FS_READ;
+	case RING_WRITES:
+		return FS_WRITE;
+	default:
+		return FS_FSYNC;
+	}
+}
+
+/* At the completion of a request of io_uring; false: of none that is wanted. */
+inline_ bool fs_ring_ended(u64 *ctx, struct ring_io *ended, struct fs_call *call)
+{
+	struct file_system_type *type;
+
+	*call = (struct fs_call){};
+	if (!ring_ended(ctx, ended))
+		return false;
+	type = fs_type_of(ended->file);
+	if (!type || !keep_task(ended->task) || !fs_wants(call, type))
+		return false;
+	call->file = ended->file;
+	call->operation = fs_operation_of_ring(ended->operation);
+	call->end = bpf_ktime_get_ns();
+	call->latency = since(ended->start, call->end);
+	return true;
 }
 
 /*

@@ -86,21 +86,35 @@ inline_ struct fs_struct *current_fs(void)
 }
 
 /*
- * The path of an open file as the running task sees it (path_walk), or, if it is in no
+ * The path of an open file as a process with this root sees it (path_walk), or, if it is in no
  * directory, its name without a terminator.
  */
-inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
+inline_ enum path_kind file_path_below(struct walked *w, char *to, struct file *file,
+				       const struct path *root)
 {
 	struct dentry *d;
 	long n;
 
-	path_walk(w, to, &file->f_path, &current_fs()->root);
+	path_walk(w, to, &file->f_path, root);
 	if (!w->nameless)
 		return w->cut ? PATH_KIND_CUT : PATH_KIND_WHOLE;
 	d = BPF_CORE_READ(file, f_path.dentry);
 	n = bpf_probe_read_kernel_str(to, PATH_NAME, BPF_CORE_READ(d, d_name.name));
 	w->bytes = n > 0 ? n - 1 : 0;
 	return PATH_KIND_NAME;
+}
+
+/* As the running task sees it. */
+inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
+{
+	return file_path_below(w, to, file, &current_fs()->root);
+}
+
+/* As another task sees it. */
+inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
+				    struct task_struct *task)
+{
+	return file_path_below(w, to, file, &BPF_CORE_READ(task, fs)->root);
 }
 
 /* Which file, beyond the life of its inode's number. */

@@ -18,29 +18,33 @@ struct row_text_record {
 SCRATCH(row_texts, struct row_text_record);
 
 /*
- * Of the row with this key: the path of the file, or, if it is in no directory, its name.
- * False: lost; it should be sent with the next event.
+ * Of the row with this key: the path of the file as `task` sees it, or, if it is in no directory,
+ * its name. False: lost; it should be sent with the next event.
  */
-inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
+inline_ bool send_row_path_by(struct row_text_record *r, const void *key, const u32 bytes,
+			      struct file *file, struct task_struct *task)
 {
-	struct row_text_record *r = scratch(&row_texts);
 	u32 used;
 
 	if (!r || bytes > ROW_TEXT_KEY)
 		return false;
 	__builtin_memset(&r->head, 0, sizeof(r->head));
 	__builtin_memcpy(r->head.key, key, bytes);
-	r->head.kind = file_path(&r->walked, r->text, file);
+	r->head.kind = file_path_of(&r->walked, r->text, file, task);
 	used = walked_bytes(&r->walked);
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used;
 	return emit_copy(&r->head, sizeof(r->head) + used);
 }
 
-/* A name in the kernel's memory, of up to a component's length; the key is an address. */
-inline_ bool send_row_name(const u64 *key, const char *name)
+inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
 {
-	struct row_text_record *r = scratch(&row_texts);
+	return send_row_path_by(scratch(&row_texts), key, bytes, file, current_task());
+}
+
+/* A name in the kernel's memory, of up to a component's length; the key is an address. */
+inline_ bool send_row_name_by(struct row_text_record *r, const u64 *key, const char *name)
+{
 	u32 used;
 
 	if (!r)
@@ -56,6 +60,11 @@ inline_ bool send_row_name(const u64 *key, const char *name)
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used - 1;
 	return emit_copy(&r->head, sizeof(r->head) + used);
+}
+
+inline_ bool send_row_name(const u64 *key, const char *name)
+{
+	return send_row_name_by(scratch(&row_texts), key, name);
 }
 
 #endif

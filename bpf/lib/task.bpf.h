@@ -47,6 +47,11 @@ inline_ u32 process_of(struct task_struct *t)
 			    BPF_CORE_READ(t, tgid);
 }
 
+inline_ u32 thread_of(struct task_struct *t)
+{
+	return view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) : BPF_CORE_READ(t, pid);
+}
+
 /* Bytes behind the terminator may be left of an older name: two equal names have equal bytes. */
 inline_ u64 cut_at_nul(u64 word)
 {
@@ -92,6 +97,17 @@ inline_ void identify_task(struct task_id *id, struct task_struct *t)
 	id->uid = t->cred->uid.val;
 	id->known = 1;
 	task_comm(t, id->comm);
+}
+
+/* The same for any task whose address is known. */
+inline_ void identify_known(struct task_id *id, struct task_struct *t)
+{
+	*id = (struct task_id){ .known = 1 };
+	id->cgroup = BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id);
+	id->pid = process_of(t);
+	id->tid = thread_of(t);
+	id->uid = BPF_CORE_READ(t, cred, uid.val);
+	bpf_core_read_str(id->comm, sizeof(id->comm), &t->comm);
 }
 
 /* bpf_get_current_task_btf came with 5.11 (3ca1032ab7ab). */

@@ -6,6 +6,7 @@
 #include "coretap/hooks.hpp"
 #include "coretap/options.hpp"
 #include "coretap/result.hpp"
+#include "coretap/ring_io.hpp"
 #include "lib/fs_call.h"
 
 namespace coretap {
@@ -20,17 +21,22 @@ inline constexpr std::string_view kFsCalls =
     "for locks, for the disk, and for a CPU. Of a call with two files it is the one that is "
     "read, if that is a regular file. A file counts for the file system that the process sees: "
     "overlay, not the one below it. Pipes, sockets and other files of file systems that cannot be "
-    "mounted are left out.";
+    "mounted are left out.\n\n"
+    "Reads, writes and fsyncs through io_uring count too, for the task that submitted them (with "
+    "IORING_SETUP_SQPOLL that is the ring's own thread), from there until their completion is "
+    "posted; one that is linked to others waits for these first.";
 
 /// As a caveat of the hooks.
 inline constexpr std::string_view kFsNotSeen =
-    "not seen: I/O by mappings (mmap), page faults, io_uring, AIO and the kernel itself, stat by "
-    "path, and opens that fail";
+    "not seen: I/O by mappings (mmap), page faults, AIO and the kernel itself, stat by path, opens "
+    "that fail, opens and stat through io_uring, and its requests that leave no completion or "
+    "several";
 
-/// The two programs.
+/// The programs.
 inline std::vector<Hook> fs_call_hooks() {
   return {{"results", {{{"on_exit"}}}},
-          {"system calls", {{.programs = {"on_enter"}, .caveat = kFsNotSeen}}}};
+          {"system calls", {{.programs = {"on_enter"}, .caveat = kFsNotSeen}}},
+          timed_ring_io_hook()};
 }
 
 std::string fs_type_name(const fs_type& type);

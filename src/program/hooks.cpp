@@ -1,5 +1,6 @@
 // Hooks that several tools have: one place for what their kernel programs share.
 #include "coretap/hooks.hpp"
+#include "coretap/ring_io.hpp"
 
 namespace coretap {
 
@@ -24,6 +25,43 @@ Hook waits_under_way() {
   return {.name = "waits under way at the end",
           .candidates = {{{"on_waiting"}}},
           .optional = "waits that are under way when tracing ends are not shown"};
+}
+
+namespace {
+
+constexpr std::string_view kRingHook = "requests of io_uring";
+constexpr std::string_view kRingUnseen = "reads and writes through io_uring are not seen";
+constexpr std::string_view kRingDoubt =
+    "requests of io_uring are told apart by their user_data: those of a ring that have the same at "
+    "a time are counted as not matched";
+
+/// What these tracepoints hand over has changed: bpf/lib/ring_io.bpf.h.
+Need completions(int arguments) { return has_arguments("io_uring_complete", arguments); }
+Need submissions(int arguments) { return has_arguments("io_uring_submit_sqe", arguments); }
+
+/// Before 5.18; 5.10 has the io_uring of 5.15.
+Candidate by_user_data() {
+  return {{"on_ring_end", "on_ring_sqe"}, {completions(4), submissions(7)}, kRingDoubt};
+}
+
+}  // namespace
+
+Hook ring_io_hook() {
+  return {
+      kRingHook,
+      {{{"on_ring_end"}, {completions(3)}}, {{"on_ring_end"}, {completions(7)}}, by_user_data()},
+      {},
+      kRingUnseen};
+}
+
+Hook timed_ring_io_hook() {
+  return {kRingHook,
+          {{{"on_ring_end", "on_ring_req"}, {completions(3)}},
+           {{"on_ring_end", "on_ring_req"}, {completions(7)}},
+           {{"on_ring_end", "on_ring_sqe"}, {completions(7), submissions(2)}},
+           by_user_data()},
+          {},
+          kRingUnseen};
 }
 
 }  // namespace coretap

@@ -241,6 +241,11 @@ void size_maps(Session& s) {
   // Of threads, while they keep much.
   for (auto* name : {"long_records", "call_values"})
     if (auto* map = s.map(name)) on_demand(s, map, max_tasks(), kPreallocatedCalls);
+  // One for each request of io_uring under way, where its completion needs that (ring_io.bpf.h).
+  if (auto* map = s.map("ring_requests");
+      map && (s.kernel.tracepoint_args("io_uring_complete") == 4 ||
+              bpf_object__find_program_by_name(s.object.get(), "on_ring_req")))
+    on_demand(s, map, 1 << 14, 1 << 13);
   if (auto* map = s.map("events")) {
     auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     auto bytes = s.config.ring_bytes ? s.config.ring_bytes : s.tool.report->ring_bytes(s.config);

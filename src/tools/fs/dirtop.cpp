@@ -12,6 +12,7 @@
 
 #include "cli/config.hpp"
 #include "coretap/file_counts.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "dirtop.skel.h"
@@ -93,22 +94,23 @@ TOOL(dirtop) {
                      "patterns such as '/home/*', separated by commas",
                      take_roots, Complete::directory);
   roots.adds_up = true;
+  static const std::string kDescription =
+      "System calls that read regular files and write to them, by the directory that the files are "
+      "in, with the bytes that they returned: read, write, their p and v forms, sendfile, splice, "
+      "copy_file_range. PATH is the path as the process sees it that was first seen to use the "
+      "directory; - are files in no directory (memfd).\n\n"
+      "With --depth, directories below the given depth count for their parent at that depth. With "
+      "-d, all files below a given directory count for it, and other files do not count; of given "
+      "directories within each other it is the innermost one.\n\n"
+      "Calls that fail do not count.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "dirtop",
       .summary = "reads and writes by directory, as a screen",
-      .description =
-          "System calls that read regular files and write to them, by the directory that the files "
-          "are in, with the bytes that they returned: read, write, their p and v forms, sendfile, "
-          "splice, copy_file_range. PATH is the path as the process sees it that was first seen to "
-          "use the directory; - are files in no directory (memfd).\n\n"
-          "With --depth, directories below the given depth count for their parent at that depth. "
-          "With -d, all files below a given directory count for it, and other files do not count; "
-          "of given directories within each other it is the innermost one.\n\n"
-          "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
-          "what the kernel does itself.",
+      .description = kDescription,
       .overhead =
-          "a hook on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "a hook on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"dirtop", "redrawn every second; q ends"},
                    {"dirtop --depth 1 -C 5 2", "two reports by the directories of the root"},
                    {"dirtop -d '/home/*'", "a row for each home directory"},
@@ -130,7 +132,7 @@ TOOL(dirtop) {
                                         Range{0, 4096}, Setting{})},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
       .report = table<Key, file_counts>("directories",
                                         {counts_of_files<Line>(),
                                          derived<Line, directory>("directory", "PATH", as::rest,

@@ -4,6 +4,7 @@
 #include "cli/config.hpp"
 #include "coretap/files.hpp"
 #include "coretap/identity.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "fileslower.skel.h"
@@ -29,20 +30,23 @@ bool below_directory(const Config& config, const void* record) {
 }  // namespace
 
 TOOL(fileslower) {
+  static const std::string kDescription =
+      "One line per system call that reads a file or writes to it (read, write, their p and v "
+      "forms, sendfile, splice, copy_file_range) and takes at least MIN_MS milliseconds, when it "
+      "returns. LAT is the time that the program waits: in the file system, for locks, for the "
+      "disk, and for a CPU. D is R for a read, W for a write; BYTES is what the call returned. "
+      "FILENAME is the path as the process sees it. Of a call with two files it is the one that is "
+      "read; with --write-only, the other. Of a request of io_uring LAT is the time from its "
+      "submission until its completion is posted; one that is linked to others waits for these "
+      "first.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "fileslower",
       .summary = "slow reads and writes of files, by the system call's time",
-      .description =
-          "One line per system call that reads a file or writes to it (read, write, their p and v "
-          "forms, sendfile, splice, copy_file_range) and takes at least MIN_MS milliseconds, when it "
-          "returns. LAT is the time that the program waits: in the file system, for locks, for the "
-          "disk, and for a CPU. D is R for a read, W for a write; BYTES is what the call returned. "
-          "FILENAME is the path as the process sees it. Of a call with two files it is the one that "
-          "is read; with --write-only, the other.\n\n"
-          "Not seen: I/O by mappings (mmap), by io_uring and AIO, and what the kernel does itself.",
+      .description = kDescription,
       .overhead =
-          "two hooks on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "two hooks on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"fileslower", "what took 10 ms or more"},
                    {"fileslower 1", "what took 1 ms or more"},
                    {"fileslower 0 -p 181", "all reads and writes of files, of process 181"},
@@ -61,7 +65,9 @@ TOOL(fileslower) {
       .options = joined({shared::file_io<Opt>(),
                          {shared::directory('d'), shared::timestamp('T'), shared::duration()},
                          shared::task_filters()}),
-      .hooks = {{"results", {{{"on_exit"}}}}, {"system calls", {{{"on_enter"}}}}},
+      .hooks = {{"results", {{{"on_exit"}}}},
+                {"system calls", {{{"on_enter"}}}},
+                timed_ring_io_hook()},
       .report =
           events<Event>(
               {who<&Event::who>(id::comm, id::pid.with("json"), id::tid.with({})),

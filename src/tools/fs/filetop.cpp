@@ -4,6 +4,7 @@
 #include "cli/config.hpp"
 #include "coretap/file_counts.hpp"
 #include "coretap/files.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "filetop.skel.h"
@@ -24,19 +25,20 @@ bool below_directory(const Line& l, const FieldContext& context) {
 }  // namespace
 
 TOOL(filetop) {
+  static const std::string kDescription =
+      "System calls that read files and write to them, by file and thread, with the bytes that "
+      "they returned: read, write, their p and v forms, sendfile, splice, copy_file_range. T is R "
+      "for a regular file, S for a socket, O for all others. FILE is the path as the process sees "
+      "it. A file that is in no directory has the name that /proc/PID/fd gives it.\n\n"
+      "Calls that fail do not count.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "filetop",
       .summary = "reads and writes by file and thread, as a screen",
-      .description =
-          "System calls that read files and write to them, by file and thread, with the bytes that "
-          "they returned: read, write, their p and v forms, sendfile, splice, copy_file_range. T is "
-          "R for a regular file, S for a socket, O for all others. FILE is the path as the process "
-          "sees it. A file that is in no directory has the name that /proc/PID/fd gives it.\n\n"
-          "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
-          "what the kernel does itself.",
+      .description = kDescription,
       .overhead =
-          "a hook on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "a hook on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"filetop", "redrawn every second; q ends"},
                    {"filetop -C 5 2", "two reports of five seconds, one after another"},
                    {"filetop -s reads -r 5", "the five with the most reads"},
@@ -59,7 +61,7 @@ TOOL(filetop) {
                          {shared::directory('d')},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
       .report =
           table<Key, file_counts>(
               "files",

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "coretap/file_counts.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "filetype.skel.h"
@@ -38,20 +39,21 @@ std::string type(const Line& l) {
 }  // namespace
 
 TOOL(filetype) {
+  static const std::string kDescription =
+      "System calls that read and write what has a descriptor, by process and by the type of the "
+      "file, with the bytes that they returned: read, write, their p and v forms, sendfile, "
+      "splice, copy_file_range. The types are regular, directory, link, block, character, fifo "
+      "(pipes, too), socket, and none: files without a type, such as those of eventfd, timerfd and "
+      "perf events.\n\n"
+      "Calls that fail do not count, nor do calls for sockets alone, such as recvmsg.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "filetype",
       .summary = "reads and writes by process and type of file",
-      .description =
-          "System calls that read and write what has a descriptor, by process and by the type of the "
-          "file, with the bytes that they returned: read, write, their p and v forms, sendfile, "
-          "splice, copy_file_range. The types are regular, directory, link, block, character, fifo "
-          "(pipes, too), socket, and none: files without a type, such as those of eventfd, timerfd "
-          "and perf events.\n\n"
-          "Calls that fail do not count, nor do calls for sockets alone, such as recvmsg. Not seen: "
-          "I/O by mappings (mmap), by io_uring and AIO, and what the kernel does itself.",
+      .description = kDescription,
       .overhead =
-          "a hook on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "a hook on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"filetype", "until Ctrl-C"},
                    {"filetype -T 5 12", "a minute, every five seconds, with the time"},
                    {"filetype -r 5 -s writes", "the five with the most writes"},
@@ -62,7 +64,7 @@ TOOL(filetype) {
       .options = joined({{shared::timestamp(), shared::top('r'), shared::sort()},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
       .report =
           table<Key, file_counts>(
               "types",

@@ -25,8 +25,8 @@ TOOL(fsdist) {
       .summary = "latency of file system operations, as histograms",
       .description = kDescription,
       .overhead =
-          "two hooks on every system call, counted in the kernel; calls that are no such "
-          "operation cost it some tens of nanoseconds",
+          "two hooks on every system call and request of io_uring, counted in the kernel; calls that "
+          "are no such operation cost it some tens of nanoseconds",
       .examples = {{"fsdist", "all file systems, until Ctrl-C"},
                    {"fsdist -t ext4", "ext4 alone"},
                    {"fsdist -t xfs 1 10", "a report per second, ten of them"},

@@ -2,6 +2,7 @@
 #include "fs/fsrwstat.h"
 
 #include "coretap/file_counts.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "fsrwstat.skel.h"
@@ -25,20 +26,21 @@ std::uint64_t write_kb(const Line& l) { return l.value.write_bytes / 1024; }
 }  // namespace
 
 TOOL(fsrwstat) {
+  static const std::string kDescription =
+      "System calls that read and write what has a descriptor, per second of each interval, by the "
+      "type of the file system that the file is on, as in /proc/filesystems: read, write, their p "
+      "and v forms, sendfile, splice, copy_file_range. Pipes are on pipefs, sockets on sockfs, "
+      "eventfd and the like on anon_inodefs. JSON and CSV have the counts and bytes.\n\n"
+      "Calls that fail do not count. A rate is of the time that passed, not of the interval that "
+      "was asked for.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "fsrwstat",
       .summary = "reads and writes per second, by type of file system",
-      .description =
-          "System calls that read and write what has a descriptor, per second of each interval, by "
-          "the type of the file system that the file is on, as in /proc/filesystems: read, write, "
-          "their p and v forms, sendfile, splice, copy_file_range. Pipes are on pipefs, sockets on "
-          "sockfs, eventfd and the like on anon_inodefs. JSON and CSV have the counts and bytes.\n\n"
-          "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
-          "what the kernel does itself. A rate is of the time that passed, not of the interval that "
-          "was asked for.",
+      .description = kDescription,
       .overhead =
-          "a hook on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "a hook on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"fsrwstat", "every second"},
                    {"fsrwstat 5 12", "a minute, every five seconds"},
                    {"fsrwstat -s writes -p 181", "of process 181, the most writes first"}},
@@ -47,7 +49,7 @@ TOOL(fsrwstat) {
       .positionals = shared::interval_count(1),
       .options = joined(
           {{shared::top('r'), shared::sort()}, shared::task_filters(), {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
       .report =
           table<Key, Counts>(
               "types",

@@ -53,8 +53,8 @@ TOOL(fsslower) {
       .summary = "slow operations of file systems, with their files",
       .description = kDescription,
       .overhead =
-          "two hooks on every system call; calls that are no such operation cost it some tens of "
-          "nanoseconds",
+          "two hooks on every system call and request of io_uring; calls that are no such operation "
+          "cost it some tens of nanoseconds",
       .examples = {{"fsslower", "what took 10 ms or more, on all file systems"},
                    {"fsslower -t ext4 1", "what took 1 ms or more on ext4"},
                    {"fsslower -t nfs -p 181", "of process 181 on NFS"},

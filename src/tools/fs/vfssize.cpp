@@ -2,6 +2,7 @@
 #include "fs/vfssize.h"
 
 #include "coretap/files.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "vfssize.skel.h"
@@ -17,20 +18,21 @@ constexpr std::string_view kOperations[] = {"R", "W"};
 }  // namespace
 
 TOOL(vfssize) {
+  static const std::string kDescription =
+      "Bytes that each system call has read from a file or written to it, as one log2 histogram "
+      "for each process, file and operation (R, W): read, write, their p and v forms, sendfile, "
+      "splice, copy_file_range. The first range has the calls that returned 0 bytes, as at the end "
+      "of a file, and 1. The file is named by the path as the process sees it; one that is in no "
+      "directory has the name that /proc/PID/fd gives it.\n\n"
+      "A call with several buffers (readv, writev) is one value. Calls that fail do not count.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "vfssize",
       .summary = "sizes of reads and writes, as histograms by process and file",
-      .description =
-          "Bytes that each system call has read from a file or written to it, as one log2 histogram "
-          "for each process, file and operation (R, W): read, write, their p and v forms, sendfile, "
-          "splice, copy_file_range. The first range has the calls that returned 0 bytes, as at the "
-          "end of a file, and 1. The file is named by the path as the process sees it; one that is "
-          "in no directory has the name that /proc/PID/fd gives it.\n\n"
-          "A call with several buffers (readv, writev) is one value. Calls that fail do not count. "
-          "Not seen: I/O by mappings (mmap), by io_uring and AIO, and what the kernel does itself.",
+      .description = kDescription,
       .overhead =
-          "a hook on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "a hook on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"vfssize", "regular files, until Ctrl-C"},
                    {"vfssize -a -p 181", "sockets and pipes too, of process 181"},
                    {"vfssize --write-only --comm postgres 10 1",
@@ -43,7 +45,7 @@ TOOL(vfssize) {
                          shared::file_io<Opt>(),
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
       .report = histogram<Key>(
                     "sizes", "bytes per call",
                     {field<&Key::comm>("comm", "comm", as::comm, "command name of the thread"),

@@ -2,6 +2,7 @@
 #include "fs/writesync.h"
 
 #include "coretap/files.hpp"
+#include "coretap/ring_io.hpp"
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "writesync.skel.h"
@@ -19,22 +20,23 @@ std::uint64_t writes(const Line& l) { return l.value.sync + l.value.dsync + l.va
 }  // namespace
 
 TOOL(writesync) {
+  static const std::string kDescription =
+      "System calls that write to regular files, by process and file, and by whether they return "
+      "only when the disk has the data. SYNC are those that wait for the data and all of the "
+      "file's metadata: the file was opened with O_SYNC, or the call has RWF_SYNC (pwritev2). "
+      "DSYNC wait for the data and the metadata that is needed to read it: O_DSYNC, RWF_DSYNC, a "
+      "mount with the option sync, or chattr +S. REGULAR are all others. DIRECT are those of all "
+      "three whose file was opened with O_DIRECT.\n\n"
+      "A program that calls fsync after its writes waits as well: syncsnoop shows these calls. "
+      "Calls that fail do not count.\n\n" +
+      std::string(kFileIoSeen);
   return {
       .name = "writesync",
       .summary = "writes by process, file and synchrony",
-      .description =
-          "System calls that write to regular files, by process and file, and by whether they return "
-          "only when the disk has the data. SYNC are those that wait for the data and all of the "
-          "file's metadata: the file was opened with O_SYNC, or the call has RWF_SYNC (pwritev2). "
-          "DSYNC wait for the data and the metadata that is needed to read it: O_DSYNC, RWF_DSYNC, a "
-          "mount with the option sync, or chattr +S. REGULAR are all others. DIRECT are those of all "
-          "three whose file was opened with O_DIRECT.\n\n"
-          "A program that calls fsync after its writes waits as well: syncsnoop shows these calls. "
-          "Calls that fail do not count. Not seen: I/O by mappings (mmap), by io_uring and AIO, and "
-          "what the kernel does itself.",
+      .description = kDescription,
       .overhead =
-          "a hook on every system call; calls that do not read or write files cost it some tens "
-          "of nanoseconds",
+          "a hook on every system call and request of io_uring; calls that do not read or write "
+          "files cost it some tens of nanoseconds",
       .examples = {{"writesync", "until Ctrl-C"},
                    {"writesync 5 12", "a minute, every five seconds"},
                    {"writesync -p 181", "of process 181"},
@@ -46,7 +48,7 @@ TOOL(writesync) {
           joined({{shared::all_files<Opt>(), shared::timestamp(), shared::top('r'), shared::sort()},
                   shared::task_filters(),
                   {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}},
+      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
       .report =
           table<Key, Counts>(
               "files",
