@@ -18,7 +18,36 @@ static inline void nfs_tell(const char *file, const char *text)
 		wl_die(WL_CANNOT, "%s: %m", file);
 }
 
-/* Serves one directory to the other. */
+/* What the server has been told holds the file system that it serves. */
+static inline void nfs_forget_at_the_end(void)
+{
+	static const char *const caches[] = {"/proc/net/rpc/nfsd.fh/flush",
+					     "/proc/net/rpc/nfsd.export/flush",
+					     "/proc/net/rpc/auth.unix.ip/flush"};
+
+	for (size_t i = 0; i < WL_COUNT(caches); i++)
+		wl_undo(WL_UNDO_WRITE, 0, caches[i], "1\n");
+}
+
+/*
+ * Since 6.12 a client opens the files of a server on the same machine by itself (LOCALIO), past the
+ * network.
+ */
+static inline void nfs_over_the_network(void)
+{
+	static const char control[] = "/sys/module/nfs/parameters/localio_enabled";
+	char before[8];
+
+	if (wl_slurp(control, before, sizeof(before)) <= 0 || *before != 'Y')
+		return;
+	wl_undo(WL_UNDO_WRITE, 0, control, before);
+	nfs_tell(control, "N\n");
+}
+
+/*
+ * Serves one directory to the other. At the end the client goes first, then the server's threads:
+ * a client without its server waits for it.
+ */
 static inline void nfs_mount(const char *served, const char *dir)
 {
 	static const char control[] = "/proc/fs/nfsd";
@@ -27,10 +56,12 @@ static inline void nfs_mount(const char *served, const char *dir)
 
 	wl_modprobe("nfsd", NULL);
 	wl_modprobe("nfsv4", NULL);
+	nfs_over_the_network();
 	lo_up();
-	wl_undo(WL_UNDO_UMOUNT, 0, control, NULL);
+	wl_undo(WL_UNDO_UMOUNT_WHOLE, 0, control, NULL);
 	if (mount("nfsd", control, "nfsd", 0, NULL))
 		wl_die(WL_CANNOT, "mount nfsd: %m");
+	nfs_forget_at_the_end();
 	nfs_tell("/proc/net/rpc/auth.unix.ip/channel",
 		 "nfsd 127.0.0.1 " NFS_FOR_EVER " workload\n");
 	snprintf(line, sizeof(line), "workload %s " NFS_FOR_EVER " %d 65534 65534 0\n", served,
@@ -45,9 +76,9 @@ static inline void nfs_mount(const char *served, const char *dir)
 	nfs_tell("/proc/fs/nfsd/portlist", "tcp 2049\n");
 	wl_undo(WL_UNDO_WRITE, 0, "/proc/fs/nfsd/threads", "0\n");
 	nfs_tell("/proc/fs/nfsd/threads", "2\n");
-	wl_undo(WL_UNDO_UMOUNT, 0, dir, NULL);
+	wl_undo(WL_UNDO_UMOUNT_WHOLE, 0, dir, NULL);
 	if (mount("127.0.0.1:/", dir, "nfs4", 0,
-		  "vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,sec=sys"))
+		  "vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1,sec=sys,soft,timeo=100,retrans=1"))
 		wl_die(WL_CANNOT, "mount nfs4: %m");
 	/* A file that is closed when the server has gone is waited for without end. */
 	if (stat(dir, &root))

@@ -72,6 +72,7 @@ enum wl_undo_kind {
 	WL_UNDO_CLOSE_ON, /* all files on a device */
 	WL_UNDO_LOOP,
 	WL_UNDO_UMOUNT,
+	WL_UNDO_UMOUNT_WHOLE, /* while what serves it is there */
 	WL_UNDO_RMMOD,
 	WL_UNDO_IDLE,
 	WL_UNDO_SWAPOFF,
@@ -137,6 +138,12 @@ static inline void wl_undo_all(void)
 			break;
 		case WL_UNDO_UMOUNT:
 			umount2(u->path, MNT_DETACH);
+			break;
+		case WL_UNDO_UMOUNT_WHOLE:
+			for (int i = 0; i < 250 && umount2(u->path, 0) && errno == EBUSY; i++)
+				nanosleep(&pause, NULL);
+			/* Nothing is left where that went well. */
+			umount2(u->path, MNT_FORCE | MNT_DETACH);
 			break;
 		case WL_UNDO_RMMOD:
 			syscall(SYS_delete_module, u->path, O_NONBLOCK);
