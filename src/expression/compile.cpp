@@ -134,6 +134,14 @@ void Compiler::read(std::uint32_t bytes, bool user) {
   code_.load(bytes, BPF_REG_0, BPF_REG_10, kReadAt);
 }
 
+Error Compiler::unknown(const Node& node, std::string_view what, std::string_view hint) const {
+  if (scope_.no_module.empty()) return wrong(node, what, hint);
+  auto error = wrong(
+      node, what, hint.empty() ? scope_.no_module : fmt::format("{}; {}", hint, scope_.no_module));
+  error.status = kUnsupported;
+  return error;
+}
+
 // ---- places ----
 
 Result<Compiler::Place> Compiler::name(const Node& node) {
@@ -153,16 +161,18 @@ Result<Compiler::Place> Compiler::name(const Node& node) {
     for (auto& word : known) hint += (hint.empty() ? "known here: " : ", ") + word;
     if (!scope_.no_program.empty()) hint += "; " + scope_.no_program;
   }
-  return wrong(node,
-               fmt::format("{} is neither a value here nor an enumerator of the {}", node.text,
-                           scope_.program ? "program or the kernel" : "kernel"),
-               hint);
+  return unknown(node,
+                 fmt::format("{} is neither a value here nor an enumerator of the {}", node.text,
+                             scope_.program ? "program or the kernel" : "kernel"),
+                 hint);
 }
 
 Result<Compiler::Place> Compiler::member_at(const Node& node, const Type& record, bool user) {
   if (record.kind != Type::record || !record.members)
-    return wrong(node, fmt::format("{} has no members that are known",
-                                   record.name.empty() ? noun(record) : record.name));
+    return unknown(node,
+                   fmt::format("{} has no members that are known",
+                               record.name.empty() ? noun(record) : record.name),
+                   {});
   auto found = record.members->find(node.text);
   if (!found)
     return wrong(node, fmt::format("{} has no member {}", record.name, node.text),
@@ -496,8 +506,8 @@ Result<TypePtr> Compiler::named_type(const Node& node) const {
   if (!type && scope_.types) type = scope_.types->named(node.text);
   if (!type) {
     const bool record = node.text.starts_with("struct ") || node.text.starts_with("union ");
-    return wrong(node, fmt::format("{} is no type that is known here", node.text),
-                 record ? near(node.text, records_of(scope_)) : "");
+    return unknown(node, fmt::format("{} is no type that is known here", node.text),
+                   record ? near(node.text, records_of(scope_)) : "");
   }
   for (int i = 0; i < node.stars; i++) type = pointer_to(type, scope_.user);
   return type;

@@ -33,6 +33,7 @@ struct Scope {
   bool user = false;            ///< addresses without a type are of the process
   std::shared_ptr<const NamedTypes> program = {};  ///< types of the user program, which go first
   std::string no_program = {};                     ///< why its names are not known
+  std::string no_module = {};                      ///< why those of the kernel module are not
 };
 
 /// One value of a record.
@@ -81,6 +82,8 @@ class Compiler {
   Error wrong(const Node& node, std::string_view what, std::string_view hint = {}) const {
     return error_at(text_, node.at, what, hint);
   }
+  /// A name or type that is not known.
+  Error unknown(const Node& node, std::string_view what, std::string_view hint) const;
   Result<Place> place(const Node& node);
   Result<Place> name(const Node& node);
   Result<Place> member(const Node& node);

@@ -359,7 +359,13 @@ std::optional<Prototype> Types::tracepoint(std::string_view name) const {
 
 std::optional<std::int64_t> Types::enumerator(std::string_view name) const {
   if (!btf_) return {};
-  for (std::uint32_t id = 1; id < btf_->count(); id++) {
+  auto own = enumerator(name, btf_->first(), btf_->count());
+  return own ? own : enumerator(name, 1, btf_->first());
+}
+
+std::optional<std::int64_t> Types::enumerator(std::string_view name, std::uint32_t first,
+                                              std::uint32_t end) const {
+  for (auto id = first; id < end; id++) {
     auto* t = btf_->type(id);
     auto kind = t ? BTF_INFO_KIND(t->info) : 0;
     if (kind == BTF_KIND_ENUM) {

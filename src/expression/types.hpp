@@ -111,8 +111,11 @@ class Types {
   std::optional<std::int64_t> enumerator(std::string_view name) const;
   /// Names that resemble none: for "did you mean". `prefix`: "struct ".
   std::vector<std::string> records() const;
+  const Btf* btf() const { return btf_; }
 
  private:
+  std::optional<std::int64_t> enumerator(std::string_view name, std::uint32_t first,
+                                         std::uint32_t end) const;
   Prototype prototype(const btf_type& type, bool skip_first) const;
   TypePtr make(std::uint32_t id, int depth) const;
 

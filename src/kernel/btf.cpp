@@ -66,11 +66,14 @@ void Btf::close() {
     free(data_);
   data_ = nullptr;
   types_ = nullptr;
+  base_ = nullptr;
+  first_ = first_text_ = 0;
+  strings_ = {};
   mapped_ = false;
   std::vector<std::uint32_t>().swap(offsets_);  // clear() would keep the memory
 }
 
-bool Btf::open(const char* path) {
+bool Btf::open(const char* path, const Btf* base) {
   close();
   int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   struct stat st {};
@@ -93,12 +96,15 @@ bool Btf::open(const char* path) {
     if (have != size_) size_ = 0;
   }
   ::close(fd);
-  return view(data_, size_);
+  return view(data_, size_, base);
 }
 
-bool Btf::view(const void* data, std::size_t size) {
+bool Btf::view(const void* data, std::size_t size, const Btf* base_types) {
   types_ = nullptr;
   offsets_.clear();
+  base_ = base_types;
+  first_ = base_ ? base_->count() : 0;
+  first_text_ = base_ ? base_->end_of_text() : 0;
   btf_header header{};
   if (!data || size < sizeof header) return false;
   memcpy(&header, data, sizeof header);
@@ -106,15 +112,15 @@ bool Btf::view(const void* data, std::size_t size) {
     return header.hdr_len + offset + length <= size;
   };
   if (header.magic != BTF_MAGIC || !inside(header.type_off, header.type_len) ||
-      !inside(header.str_off, header.str_len) || header.str_len == 0)
+      !inside(header.str_off, header.str_len) || (header.str_len == 0 && !base_))
     return false;
   auto* base = static_cast<const char*>(data) + header.hdr_len;
   if (reinterpret_cast<std::uintptr_t>(base + header.type_off) % alignof(btf_type) != 0)
     return false;  // the kernel refuses it too
   strings_ = {base + header.str_off, header.str_len};
-  if (strings_.back() != '\0') return false;
+  if (!strings_.empty() && strings_.back() != '\0') return false;
   offsets_.reserve(header.type_len / 32);
-  offsets_.push_back(0);  // id 0 is void
+  if (!base_) offsets_.push_back(0);  // id 0 is void
   for (std::uint32_t at = 0; at < header.type_len;) {
     if (header.type_len - at < sizeof(btf_type)) return false;
     auto bytes = tail_bytes(*reinterpret_cast<const btf_type*>(base + header.type_off + at));
@@ -127,11 +133,18 @@ bool Btf::view(const void* data, std::size_t size) {
 }
 
 const btf_type* Btf::type(std::uint32_t id) const {
-  if (!types_ || id == 0 || id >= offsets_.size()) return nullptr;
-  return reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
+  if (id < first_) return base_->type(id);
+  if (!types_ || id == 0 || id >= count()) return nullptr;
+  return own_type(id);
+}
+
+const btf_type* Btf::own_type(std::uint32_t id) const {
+  return reinterpret_cast<const btf_type*>(types_ + offsets_[id - first_]);
 }
 
 const char* Btf::text(std::uint32_t offset) const {
+  if (offset < first_text_) return base_->text(offset);
+  offset -= first_text_;
   // The last string is terminated, so each is.
   return offset < strings_.size() ? strings_.data() + offset : "";
 }
@@ -144,20 +157,18 @@ std::uint32_t Btf::name_offset(std::string_view name) const {
   // Each name stands once, and every name has a terminated one before it.
   auto* found =
       static_cast<const char*>(memmem(strings_.data(), strings_.size(), word.data(), word.size()));
-  return found ? static_cast<std::uint32_t>(found - strings_.data()) + 1 : 0;
+  return found ? first_text_ + static_cast<std::uint32_t>(found - strings_.data()) + 1 : 0;
 }
 
 std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
-  if (!types_ || name.empty() || name.size() >= strings_.size()) return 0;
-  auto last = strings_.size() - name.size() - 1;
-  for (std::uint32_t id = 1; id < offsets_.size(); id++) {
-    auto* t = reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
-    if (BTF_INFO_KIND(t->info) != kind || t->name_off > last) continue;
-    auto* word = strings_.data() + t->name_off;
-    if (word[0] == name[0] && word[name.size()] == '\0' && !memcmp(word, name.data(), name.size()))
-      return id;
+  if (!types_ || name.empty()) return 0;
+  for (auto id = first(); id < count(); id++) {
+    auto* t = own_type(id);
+    if (BTF_INFO_KIND(t->info) != kind) continue;
+    auto* word = text(t->name_off);
+    if (word[0] == name[0] && word == name) return id;
   }
-  return 0;
+  return base_ ? base_->find(name, kind) : 0;
 }
 
 bool Btf::has_member(const btf_type* type, std::string_view member) const {
@@ -199,8 +210,8 @@ Btf::Enumerators Btf::enumerators(const btf_type* type) const {
 const btf_type* Btf::enum_with(std::string_view enumerator) const {
   auto offset = types_ ? name_offset(enumerator) : 0;
   if (!offset) return nullptr;
-  for (std::uint32_t id = 1; id < offsets_.size(); id++) {
-    auto* t = reinterpret_cast<const btf_type*>(types_ + offsets_[id]);
+  for (auto id = first(); id < count(); id++) {
+    auto* t = own_type(id);
     if (t->name_off || BTF_INFO_KIND(t->info) != BTF_KIND_ENUM) continue;
     auto* values = tail<btf_enum>(t);
     for (unsigned i = 0; i < BTF_INFO_VLEN(t->info); i++)

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 
@@ -31,6 +32,8 @@
 namespace coretap {
 
 namespace {
+
+constexpr std::string_view kTypes = "/sys/kernel/btf", kOwnTypes = "vmlinux";
 
 std::string reason(int error) {
   constexpr int kNotSupported = 524;  // ENOTSUPP, which only the kernel knows
@@ -56,6 +59,7 @@ std::string unescaped(std::string_view text) {
 }  // namespace
 
 void Kernel::release() {
+  modules_.clear();
   btf_.close();
   tried_ = false;
 }
@@ -71,6 +75,26 @@ bool Kernel::has_btf() { return types(); }
 const Btf& Kernel::all_types() {
   types();
   return btf_;
+}
+
+const Btf& Kernel::types_of(std::string_view module) {
+  auto known = modules_.find(module);
+  if (known != modules_.end()) return known->second;
+  auto& btf = modules_[std::string(module)];
+  if (types() && !module.empty() && module.find('/') == module.npos && module != kOwnTypes)
+    btf.open(fmt::format("{}/{}", kTypes, module).c_str(), &btf_);
+  return btf;
+}
+
+std::vector<std::string> modules_with_types() {
+  std::vector<std::string> all;
+  std::error_code error;
+  for (std::filesystem::directory_iterator i(kTypes, error), end; !error && i != end;
+       i.increment(error))
+    if (auto name = i->path().filename().string(); name != kOwnTypes)
+      all.push_back(std::move(name));
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 std::uint32_t Kernel::tracepoint_type(std::string_view tracepoint) {

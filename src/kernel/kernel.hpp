@@ -1,6 +1,8 @@
 // Questions to the running kernel. Decisions are made by what it says, never by its version.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +47,8 @@ class Kernel {
 
   /// All types; closed if there are none.
   const Btf& all_types();
+  /// Those of a module, with the kernel's as their base; closed if there are none.
+  const Btf& types_of(std::string_view module);
   /// Gives the memory of the type information back.
   void release();
 
@@ -53,11 +57,15 @@ class Kernel {
   const btf_type* tracepoint_prototype(std::string_view tracepoint);
 
   Btf btf_;
+  std::map<std::string, Btf, std::less<>> modules_;  ///< by name, once they are asked for
   bool tried_ = false;
   std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
   std::optional<bool> exchange_;
   std::string kprobe_function_;
 };
+
+/// Modules whose types the kernel has, which it can since 5.11 (36e68442d1af).
+std::vector<std::string> modules_with_types();
 
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r

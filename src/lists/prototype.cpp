@@ -100,7 +100,7 @@ std::string declaration(const Btf& btf, std::uint32_t type, std::string name) {
 }
 
 Prototypes::Prototypes(const Btf& btf) : btf_(btf) {
-  for (std::uint32_t id = 1; id < btf.count(); id++) {
+  for (auto id = btf.first(); id < btf.count(); id++) {
     auto* type = btf.type(id);
     auto name = btf.name(type->name_off);
     if (kind_of(type) == BTF_KIND_FUNC)

@@ -16,7 +16,7 @@ std::string declaration(const Btf& btf, std::uint32_t type, std::string name);
 
 class Prototypes {
  public:
-  /// `btf` stays the caller's.
+  /// `btf` stays the caller's. Of a module's, only what its base does not have.
   explicit Prototypes(const Btf& btf);
 
   /// "int vfs_fsync(struct file *file, int datasync)"; empty: not known.

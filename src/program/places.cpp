@@ -176,6 +176,15 @@ Code usdt_arguments(const TargetPoint& place) {
   return code;
 }
 
+/// Why expressions have no types of the modules that these functions are in.
+std::string no_types_of(const std::vector<const TargetPoint*>& places) {
+  auto& module = places.front()->module;
+  if (std::all_of(places.begin(), places.end(), [&](auto* p) { return p->module == module; }))
+    return fmt::format("the kernel has no type information of module {} (/sys/kernel/btf/{})",
+                       printable(module), printable(module));
+  return "types of a module are known where all functions of a pattern are in that one";
+}
+
 /// What the program's debug information says of the function; none: nothing, or not of all places.
 std::optional<expression::UserFunction> declared(Scope& scope,
                                                  const std::vector<const TargetPoint*>& places) {
@@ -293,6 +302,20 @@ Result<void> WordsCode::put(Session& s) const {
   return {};
 }
 
+const expression::Types& WordTypes::of(std::size_t word) {
+  const TargetPoint* first = nullptr;
+  bool same = true;
+  for (auto& p : targets_.points)
+    if (targets_.words.at(p.id) == word) {
+      same = same && (!first || first->module == p.module);
+      first = first ? first : &p;
+    }
+  auto* btf = &kernel_.all_types();
+  if (first && same && !first->module.empty())
+    if (auto& own = kernel_.types_of(first->module); own.is_open()) btf = &own;
+  return known_.try_emplace(btf, btf).first->second;
+}
+
 Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
                        const expression::Types& types,
                        const std::vector<expression::Parameter>* signature) {
@@ -300,8 +323,10 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
   add_common_names(scope);
   auto& first = *places.front();
   const bool one = std::all_of(places.begin(), places.end(), [&](auto* p) {
-    return p->kind == first.kind && p->symbol == first.symbol;
+    return p->kind == first.kind && p->symbol == first.symbol && p->module == first.module;
   });
+  if (!first.module.empty() && types.btf() && !types.btf()->base())
+    scope.no_module = no_types_of(places);
   std::vector<expression::Parameter> parameters;
   if (signature) parameters = *signature;
   auto known = [&]() -> std::optional<expression::Prototype> {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,7 +16,9 @@
 
 namespace coretap {
 
+class Btf;
 class Config;
+class Kernel;
 struct Session;
 
 /// Of the command line's words: does it trace returns, and ask for $latency or $entry? For
@@ -24,6 +27,19 @@ std::vector<bool> words_that_ask_for_entries(const Config& config);
 
 /// C's types and the kernel's, which are read when first asked for.
 expression::IsType names_of_types();
+
+/// Types that the expressions of each word may name: the kernel's, and those of a module where all
+/// places are in that one.
+class WordTypes {
+ public:
+  WordTypes(const Targets& targets, Kernel& kernel) : targets_(targets), kernel_(kernel) {}
+  const expression::Types& of(std::size_t word);
+
+ private:
+  const Targets& targets_;
+  Kernel& kernel_;
+  std::map<const Btf*, expression::Types> known_;
+};
 
 /// The names at the places of a word. `signature`: what the user says of the parameters; nullptr:
 /// what the kernel's types say, where all places are one function or system call.

@@ -304,6 +304,7 @@ class Search {
     for (auto& f : found.functions)
       place(f.name, {.kind = word.at_return ? TargetPoint::kernel_return : TargetPoint::kernel,
                      .symbol = f.name,
+                     .module = f.module,
                      .address = f.address});
     for (auto& [reason, n] : found.left_out)
       leave_out(fmt::format("matching functions left out ({})", reason), n);

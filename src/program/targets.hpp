@@ -36,6 +36,7 @@ struct TargetPoint {
   } kind = kernel;
   std::uint32_t id = 0;       ///< of its target
   std::string symbol = {};    ///< function; tracepoint; of an event its category, too
+  std::string module = {};    ///< of a kernel function
   std::uint64_t address = 0;  ///< of a kernel function; 0: by name. Of a system call its number
   std::shared_ptr<Fd> file = {};
   std::uint64_t offset = 0;     ///< in the file

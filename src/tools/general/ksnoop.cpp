@@ -65,7 +65,7 @@ TOOL(ksnoop) {
           "process, and below the arguments as they were at the entry and the result. A pointer to "
           "a struct is shown by the struct's members, as C initialises them, without those that "
           "are zero; enumerators and truth values have their names, what a char * leads to is text. All "
-          "types come from the kernel (BTF). `ksnoop info FUNCTION` prints the declaration of a function.\n\n"
+          "types come from the kernel, and from the module that a function is in (BTF). `ksnoop info FUNCTION` prints the declaration of a function.\n\n"
           "FUNCTION is a function of the kernel or of a module (MODULE:FUNCTION), a system call "
           "(sys_NAME), or a tracepoint (t:CATEGORY:EVENT), which kernels without kprobes have, "
           "too. Without parentheses all arguments and the result are shown. In parentheses are "

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "../harness.hpp"
+#include "module_opens.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -54,6 +55,26 @@ TOOL_TEST(Argdist, SeveralValuesAndSpecifications) {
                                          {"b: arg1 > 4 = 1", 15},
                                          {"calls: ", seen.truth["calls"].u64()}}));
   EXPECT_EQ(seen.report.lost("filtered"), 2U);
+}
+
+TOOL_TEST(Argdist, FunctionsOfModulesWithTheirTypes) {
+  require_tool("argdist");
+  const ModuleOpens opens;
+  const auto spec =
+      "p:" + std::string(kOpenOf9p) + "():u64,u32:fid->qid.path,fid->clnt->msize#opens";
+  Strings words{tool_path("argdist"), "--json", "-C", spec, "--"};
+  for (auto& word : opens.command()) words.push_back(word);
+  auto ran = run(words);
+  if (!opens.has_types) {
+    EXPECT_EQ(ran.status, 3);
+    EXPECT_TRUE(contains(ran.err, "no type information of module 9pnet")) << ran.err;
+    return;
+  }
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  auto all = counts(parse_report(ran.out, ran.err));
+  for (auto& [row, n] : all)
+    EXPECT_TRUE(row.ends_with("fid->clnt->msize = " + opens.message_bytes)) << row;
+  EXPECT_EQ(opens.opened(all), 1U) << ran.out;
 }
 
 TOOL_TEST(Argdist, ResultsOfSystemCalls) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "../harness.hpp"
+#include "module_opens.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -96,6 +97,31 @@ TOOL_TEST(Ksnoop, StructsBehindPointers) {
                           "(struct __kernel_timespec *)arg4 = NULL", "return = 0"}),
             report.body.size());
   for (auto& event : report.body) EXPECT_GE(event["latency_ns"].u64(), 2'000'000U);
+}
+
+TOOL_TEST(Ksnoop, FunctionsOfModulesWithTheirTypes) {
+  require_tool("ksnoop");
+  const ModuleOpens opens;
+  const std::string name = kOpenOf9p;
+  if (!opens.has_types) {
+    auto whole = refused(name);
+    EXPECT_EQ(whole.status, 3);
+    EXPECT_TRUE(contains(whole.err, "no type information of module 9pnet")) << whole.err;
+    return;
+  }
+  auto info = run({tool_path("ksnoop"), "info", name});
+  EXPECT_EQ(info.out, "int p9_client_open(struct p9_fid *fid, int mode);\n") << info.err;
+  auto report = of_command({name + "(fid->qid.path, *fid->clnt, return == 0)"}, opens.command());
+  std::map<std::string, std::uint64_t> times;
+  for (auto& event : report.body) {
+    auto values = event["values"].strings();
+    ASSERT_EQ(values.size(), 3U);
+    times[values[0]]++;
+    EXPECT_TRUE(contains(values[1], "(struct p9_client){")) << values[1];
+    EXPECT_TRUE(contains(values[1], ".msize = " + opens.message_bytes)) << values[1];
+    EXPECT_EQ(values[2], "return = 0");
+  }
+  EXPECT_EQ(opens.opened(times), 1U) << report.err;
 }
 
 TOOL_TEST(Ksnoop, MemoryThatIsNotThere) {

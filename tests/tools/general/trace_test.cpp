@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../harness.hpp"
+#include "module_opens.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -179,6 +180,36 @@ TOOL_TEST(Trace, KernelFunctions) {
   auto all = messages(report);
   EXPECT_GE(std::count(all.begin(), all.end(), "hostname 1 1"), 1) << report.err;
   EXPECT_GE(std::count(all.begin(), all.end(), "EISDIR"), 1) << report.err;
+}
+
+TOOL_TEST(Trace, FunctionsOfModulesWithTheirTypes) {
+  require_tool("trace");
+  const ModuleOpens opens;
+  const std::string typed = std::string(kOpenOf9p) + " \"%lu %d\", fid->qid.path, fid->clnt->msize";
+  if (!opens.has_types) {
+    auto result = refused(typed);
+    EXPECT_EQ(result.status, 3);
+    EXPECT_TRUE(contains(result.err, "no type information of module 9pnet")) << result.err;
+    auto plain =
+        of_command({std::string(kOpenOf9p) + " (arg1 != 0) \"%d\", arg2"}, opens.command());
+    EXPECT_GE(plain.body.size(), kOpensOf9p) << plain.err;
+    return;
+  }
+  for (auto& probe :
+       {typed, std::string(kOpenOf9p) +
+                   "(struct p9_fid *f, int mode) (f->clnt->msize > 0) \"%lu %d\", f->qid.path, "
+                   "((struct p9_fid *)arg1)->clnt->msize"}) {
+    auto report = of_command({probe}, opens.command());
+    std::map<std::string, std::uint64_t> times;
+    for (auto& message : messages(report)) {
+      times[message]++;
+      EXPECT_TRUE(message.ends_with(" " + opens.message_bytes)) << message;
+    }
+    EXPECT_EQ(opens.opened(times), 1U) << report.err;
+  }
+  auto wrong = refused(std::string(kOpenOf9p) + " \"%d\", fid->qdi.path");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_TRUE(contains(wrong.err, "struct p9_fid has no member qdi")) << wrong.err;
 }
 
 TOOL_TEST(Trace, EndsAfterSomeEvents) {

@@ -3,50 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include "../made_btf.hpp"
 
 namespace coretap {
 namespace {
-
-/// Type information, type by type.
-class Made {
- public:
-  std::uint32_t add(const char* name, unsigned kind, unsigned count, std::uint32_t type,
-                    std::initializer_list<std::uint32_t> tail = {}) {
-    for (auto word : {text(name), kind << 24 | count, type}) types_.push_back(word);
-    types_.insert(types_.end(), tail);
-    return ++last_;
-  }
-  std::uint32_t text(const char* name) {
-    if (!*name) return 0;
-    auto at = static_cast<std::uint32_t>(strings_.size());
-    strings_.append(name, strlen(name) + 1);
-    return at;
-  }
-  const Btf& open() {
-    auto bytes = static_cast<std::uint32_t>(4 * types_.size());
-    btf_header header{};
-    header.magic = BTF_MAGIC;
-    header.version = BTF_VERSION;
-    header.hdr_len = sizeof header;
-    header.type_len = header.str_off = bytes;
-    header.str_len = static_cast<std::uint32_t>(strings_.size());
-    data_.assign(sizeof header / 4, 0);
-    memcpy(data_.data(), &header, sizeof header);
-    data_.insert(data_.end(), types_.begin(), types_.end());
-    auto at = data_.size();
-    data_.resize(at + strings_.size() / 4 + 1);
-    memcpy(data_.data() + at, strings_.data(), strings_.size());
-    EXPECT_TRUE(btf_.view(data_.data(), 4 * data_.size()));
-    return btf_;
-  }
-
- private:
-  std::vector<std::uint32_t> types_, data_;
-  std::string strings_ = std::string(1, '\0');
-  std::uint32_t last_ = 0;
-  Btf btf_;
-};
 
 TEST(Declaration, AsCWritesIt) {
   Made made;
@@ -114,6 +74,21 @@ TEST(Prototypes, OfFunctionsAndTracepoints) {
   EXPECT_EQ(prototypes.tracepoint("named"), "named(int cpu)");
   EXPECT_EQ(prototypes.tracepoint("none"), "");
   EXPECT_EQ(prototypes.tracepoints().size(), 2u);
+}
+
+TEST(Prototypes, OfModules) {
+  Made kernel;
+  auto whole = kernel.add("int", BTF_KIND_INT, 0, 4, {32});
+  auto common = kernel.add("", BTF_KIND_FUNC_PROTO, 1, whole, {kernel.text("a"), whole});
+  kernel.add("common", BTF_KIND_FUNC, 0, common);
+  Made module(kernel);
+  auto own = module.add("own", BTF_KIND_STRUCT, 1, 4, {module.text("member"), whole, 0});
+  auto pointer = module.add("", BTF_KIND_PTR, 0, own);
+  auto call = module.add("", BTF_KIND_FUNC_PROTO, 1, whole, {module.text("it"), pointer});
+  module.add("call", BTF_KIND_FUNC, 0, call);
+  Prototypes prototypes(module.open());
+  EXPECT_EQ(prototypes.function("call"), "int call(struct own *it)");
+  EXPECT_EQ(prototypes.function("common"), "") << "that is the kernel's";
 }
 
 }  // namespace

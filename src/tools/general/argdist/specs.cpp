@@ -271,7 +271,7 @@ Result<void> compile(Spec& spec, std::size_t word, const expression::Scope& scop
 
 Result<void> compile_specs(Session& s) {
   auto& specs = *s.config.own<Held>().specs;
-  const expression::Types types(&s.kernel.all_types());
+  WordTypes kernel_types(s.plan.targets, s.kernel);
   Made made{WordsCode(s.plan.targets)};
   std::size_t most = 0;
   for (auto& spec : specs.all) most = std::max(most, spec->values.size());
@@ -279,6 +279,7 @@ Result<void> compile_specs(Session& s) {
       static_cast<std::uint32_t>(offsetof(expression_out, values) + 8 * most);
   for (std::size_t word = 0; word < specs.all.size(); word++) {
     auto& spec = *specs.all[word];
+    auto& types = kernel_types.of(word);
     std::vector<expression::Parameter> parameters;
     for (auto& declaration : spec.parameters)
       parameters.push_back(expression::parse_declaration(declaration, types));

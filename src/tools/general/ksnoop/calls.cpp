@@ -156,16 +156,40 @@ Result<void> name_result(expression::Scope& scope, const Call& call, const Targe
   std::optional<expression::Prototype> prototype;
   if (place->kind == TargetPoint::kernel || place->kind == TargetPoint::kernel_return) {
     prototype = types.function(place->symbol);
-    if (!prototype && !call.listed)
-      return expression::error_at(
+    if (!prototype && !call.listed) {
+      auto error = expression::error_at(
           call.text, 0, "the kernel's type information does not have this function",
           fmt::format("name registers and types: {}((struct sock *)arg1, return)", call.spec));
+      if (!scope.no_module.empty()) {
+        error.hint =
+            fmt::format("{}; name registers: {}(arg1, return)", scope.no_module, call.spec);
+        error.status = kUnsupported;
+      }
+      return error;
+    }
   }
   if (prototype && prototype->result->name == "void")
     scope.missing[std::string(kReturn)] = "the function returns nothing (void)";
   else if (auto result = scope.names.find("retval"); result != scope.names.end())
     scope.names[std::string(kReturn)] = result->second;
   return {};
+}
+
+/// As C declares it; empty: the kernel's type information does not have it.
+std::string declaration_of(std::string_view spec, Kernel& kernel) {
+  auto target = parse_target(spec);
+  if (!target) return {};
+  const bool is_event = target->kind == TargetWord::tracepoint;
+  auto declared = [&](const Btf& btf) {
+    const Prototypes prototypes(btf);
+    return is_event ? prototypes.tracepoint(target->name) : prototypes.function(target->name);
+  };
+  const bool in_module = !is_event && !target->place.empty();
+  auto found = in_module ? std::string() : declared(kernel.all_types());
+  auto modules = in_module ? std::vector{target->place} : modules_with_types();
+  for (auto m = modules.begin(); found.empty() && m != modules.end(); ++m)
+    found = declared(kernel.types_of(*m));
+  return found;
 }
 
 }  // namespace
@@ -200,8 +224,7 @@ Result<void> parse_calls(Config& config) {
 
 Result<void> compile_calls(Session& s) {
   auto& calls = *s.config.own<Held>().calls;
-  const Btf& btf = s.kernel.all_types();
-  const expression::Types types(&btf);
+  WordTypes kernel_types(s.plan.targets, s.kernel);
   const auto most = static_cast<std::uint32_t>(s.config.number("value-size", kMostBytes));
   WordsCode made(s.plan.targets);
   std::uint32_t bytes = 0;
@@ -211,6 +234,7 @@ Result<void> compile_calls(Session& s) {
     if (!call->listed) call->shown.clear();
     for (bool at_return : {false, true}) {
       if (at_return && !call->has_return) break;
+      auto& types = kernel_types.of(word);
       auto scope = scope_of_word(s.plan.targets, word, types, nullptr);
       if (!scope) return scope.error();
       if (auto r = name_result(*scope, *call, s.plan.targets, word, types); !r) return r;
@@ -226,7 +250,7 @@ Result<void> compile_calls(Session& s) {
         auto output = compiler.output(*shown.value, expression::Wanted::whole, i, most, next);
         if (!output) return output.error();
         shown.output = *output;
-        shown.layout = layout_of(btf, *output, most);
+        shown.layout = layout_of(*types.btf(), *output, most);
       }
       made.uses |= compiler.uses();
       made.outputs.add(word++, std::move(code));
@@ -265,14 +289,11 @@ std::vector<std::string> Calls::values(const ksnoop_event& e, bool one_line) con
 }
 
 std::string declarations(const Config& config) {
-  Btf btf;
+  Kernel kernel;
   std::string text;
-  if (!btf.open() || config.targets.empty()) return "no function that is known\n";
-  const Prototypes prototypes(btf);
+  if (!kernel.has_btf() || config.targets.empty()) return "no function that is known\n";
   for (auto& word : config.targets) {
-    auto spec = std::string_view(word).substr(0, word.find('('));
-    auto name = spec.substr(spec.rfind(':') + 1);
-    auto found = spec.starts_with("t:") ? prototypes.tracepoint(name) : prototypes.function(name);
+    auto found = declaration_of(trimmed(std::string_view(word).substr(0, word.find('('))), kernel);
     text += found.empty() ? word + " is not in the kernel's type information\n" : found + ";\n";
   }
   return text;

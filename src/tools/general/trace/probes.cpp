@@ -71,10 +71,11 @@ Result<void> parse_probes(Config& config) {
 
 Result<void> compile_probes(Session& s) {
   auto& probes = *s.config.own<Held>().probes;
-  const expression::Types types(&s.kernel.all_types());
+  WordTypes kernel_types(s.plan.targets, s.kernel);
   Made made{WordsCode(s.plan.targets)};
   for (std::size_t word = 0; word < probes.all.size(); word++) {
     auto& probe = *probes.all[word];
+    auto& types = kernel_types.of(word);
     std::vector<expression::Parameter> parameters;
     if (probe.parameters)
       for (auto& declaration : *probe.parameters)
