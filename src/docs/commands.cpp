@@ -155,14 +155,14 @@ const std::vector<OwnCommand>& commands() {
            "A line for each: CATEGORY:EVENT, PATH PROVIDER:PROBE, or the function and in brackets "
            "its module. With -v a tracepoint is followed by the fields of its record, without those "
            "that all tracepoints have, a probe by how many places and arguments it has, a function "
-           "of the kernel by its prototype, if the kernel's own type information has it. With -vv "
+           "of the kernel or of a module by its prototype, if their type information has it. With -vv "
            "fields have their offsets and sizes, and probes their offsets in the file and their "
            "arguments as the compiler placed them. A function that cannot be traced is marked with "
            "the reason. Words for trace, funccount and others are t:CATEGORY:EVENT, "
            "u:PATH:PROVIDER:PROBE, MODULE:FUNCTION and PATH:FUNCTION.",
        .json =
            "Each line has type: tracepoint (category, name, fields: declaration, offset_bytes, "
-           "size_bytes, signed), raw_tracepoint (name, prototype), usdt (path, provider, name, "
+           "size_bytes, signed), raw_tracepoint (name, prototype, module), usdt (path, provider, name, "
            "locations: offset_bytes, semaphore_offset_bytes, arguments), function (name, module, "
            "traceable, which is null where the kernel does not tell, why, prototype) or "
            "user_function (path, name, offset_bytes).",

@@ -102,7 +102,13 @@ class List {
                    "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
                    {},
                    kUnsupported};
-    Prototypes prototypes(kernel_.all_types());
+    auto found = print_prototypes_of({}, out);
+    for (auto& module : modules_with_types()) found += print_prototypes_of(module, out);
+    return found;
+  }
+
+  std::size_t print_prototypes_of(const std::string& module, Sink& out) {
+    auto& prototypes = prototypes_of(module);
     std::size_t found = 0;
     for (auto& [name, id] : prototypes.tracepoints()) {
       if (!is_wanted(pattern_, name)) {
@@ -113,12 +119,23 @@ class List {
       auto text = prototypes.tracepoint(name);
       if (json_) {
         JsonLine line("raw_tracepoint", "tplist");
-        out.line(line.text("name", name).text("prototype", text).finish());
+        line.text("name", name).text("prototype", text).text("module", module);
+        out.line(line.finish());
       } else {
-        out.line(printable(text));
+        out.line(printable(text) + (module.empty() ? "" : fmt::format(" [{}]", module)));
       }
     }
     return found;
+  }
+
+  /// Empty: the kernel's own.
+  const Prototypes& prototypes_of(const std::string& module) {
+    auto known = prototypes_.find(module);
+    if (known == prototypes_.end()) {
+      auto& btf = module.empty() ? kernel_.all_types() : kernel_.types_of(module);
+      known = prototypes_.try_emplace(module, btf).first;
+    }
+    return known->second;
   }
 
   // ---- functions of the kernel ----
@@ -136,11 +153,10 @@ class List {
     if (!refusal.starts_with("this kernel") || kernel_.kprobe_multi_refusal().empty())
       refusal.clear();
     const bool known = access(lists.names.c_str(), R_OK) == 0 && !lists.names.empty();
-    std::optional<Prototypes> prototypes;
-    if ((json_ || level_) && kernel_.has_btf()) prototypes.emplace(kernel_.all_types());
+    const bool with_prototypes = (json_ || level_) && kernel_.has_btf();
 
     auto show = [&](const std::string& name, const std::string& of, std::string_view why) {
-      auto prototype = prototypes && of.empty() ? prototypes->function(name) : "";
+      auto prototype = with_prototypes ? prototypes_of(of).function(name) : "";
       if (json_) {
         JsonLine line("function", "tplist");
         line.text("name", name).text("module", of).key("traceable");
@@ -286,6 +302,7 @@ class List {
   const int level_;
   const bool json_;
   Kernel kernel_;
+  std::map<std::string, Prototypes> prototypes_;  ///< by module
   std::optional<ProbeFinder> finder_;
   std::vector<std::string> known_;  ///< names that did not match, for suggestions
 };

@@ -105,6 +105,27 @@ TOOL_TEST(Tplist, HasFunctionsOfTheKernel) {
   }
 }
 
+TOOL_TEST(Tplist, HasPrototypesOfModules) {
+  if (access("/sys/module/9pnet/coresize", R_OK) != 0)
+    throw Skip("no module 9pnet here: guests have it");
+  const bool known = access("/sys/kernel/btf/9pnet", R_OK) == 0;
+  auto text = list({"tplist", "-f", "-v", "9pnet:p9_client_open"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.starts_with("p9_client_open [9pnet]")) << text.out;
+  EXPECT_EQ(contains(text.out, "\n    int p9_client_open(struct p9_fid *fid, int mode);\n"), known)
+      << text.out;
+  auto event = list({"tplist", "-b", "9p_client_req"});
+  if (known) {
+    EXPECT_TRUE(event.out.starts_with("9p_client_req(struct p9_client *")) << event.out;
+    EXPECT_TRUE(event.out.ends_with(" [9pnet]\n")) << event.out;
+    auto json = objects(list({"tplist", "-b", "--json", "9p_client_req"}));
+    ASSERT_EQ(json.size(), 1u);
+    EXPECT_EQ(json[0]["module"].str(), "9pnet");
+  } else {
+    EXPECT_EQ(event.status, 1) << event.out;
+  }
+}
+
 TOOL_TEST(Tplist, RefusesWhatItCannotList) {
   auto nothing = list({"tplist", "sched:sched_swich"});
   EXPECT_EQ(nothing.status, 1);
