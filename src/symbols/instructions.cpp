@@ -1,0 +1,172 @@
+#include "symbols/instructions.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace coretap::symbols {
+
+#if defined(__x86_64__)
+
+namespace {
+
+constexpr std::size_t kMostBytes = 15;
+
+/// What follows an operation's byte.
+struct Shape {
+  bool known = true;
+  bool operand = false;   ///< a ModRM byte and what that asks for
+  std::size_t bytes = 0;  ///< of a constant
+};
+constexpr Shape kUnknown{false, false, 0};
+
+struct Prefixes {
+  bool short_data = false;  ///< 66
+  bool short_address = false;
+  bool repeat = false;  ///< f2 or f3
+  bool wide = false;    ///< REX.W
+  std::size_t data() const { return short_data && !wide ? 2 : 4; }
+};
+
+bool is_among(std::uint8_t operation, std::string_view all) {
+  return all.find(static_cast<char>(operation)) != all.npos;
+}
+
+/// Of operations of one byte.
+Shape shape(std::uint8_t operation, std::uint8_t operand, const Prefixes& p) {
+  using namespace std::string_view_literals;
+  const unsigned low = operation & 7, reg = operand >> 3 & 7;
+  if (operation < 0x40) {
+    if (low < 4) return {true, true, 0};
+    return low == 4 ? Shape{true, false, 1} : low == 5 ? Shape{true, false, p.data()} : kUnknown;
+  }
+  if (is_among(operation, "\x60\x61\x62\x82\x9a\xc4\xc5\xce\xd4\xd5\xd6\xea"sv)) return kUnknown;
+  if (operation >= 0x70 && operation < 0x80) return {true, false, 1};
+  if (is_among(operation, "\x6a\xa8\xcd\xe0\xe1\xe2\xe3\xe4\xe5\xe6\xe7\xeb"sv))
+    return {true, false, 1};
+  if (operation == 0x68 || operation == 0xa9) return {true, false, p.data()};
+  if (operation == 0x69 || operation == 0x81 || operation == 0xc7) return {true, true, p.data()};
+  if (is_among(operation, "\x6b\x80\x83\xc0\xc1\xc6"sv)) return {true, true, 1};
+  if (operation == 0x8f) return reg == 0 ? Shape{true, true, 0} : kUnknown;  // AMD's XOP
+  if (operation >= 0xa0 && operation < 0xa4)
+    return {true, false, p.short_address ? std::size_t{4} : std::size_t{8}};
+  if (operation >= 0xb0 && operation < 0xb8) return {true, false, 1};
+  if (operation >= 0xb8 && operation < 0xc0)
+    return {true, false, p.wide ? std::size_t{8} : p.data()};
+  if (operation == 0xc2 || operation == 0xca) return {true, false, 2};
+  if (operation == 0xc8) return {true, false, 3};
+  // With 66 processors differ.
+  if (operation == 0xe8 || operation == 0xe9)
+    return p.data() == 4 ? Shape{true, false, 4} : kUnknown;
+  if (operation == 0xf6) return {true, true, reg < 2 ? std::size_t{1} : 0};
+  if (operation == 0xf7) return {true, true, reg < 2 ? p.data() : 0};
+  const bool operand_follows = operation == 0x63 || (operation >= 0x84 && operation < 0x90) ||
+                               (operation >= 0xd0 && operation < 0xe0 && operation != 0xd7) ||
+                               operation >= 0xfe;
+  return {true, operand_follows, 0};
+}
+
+/// Behind 0f; with VEX or EVEX its map 1.
+Shape shape_of_0f(std::uint8_t operation, const Prefixes& p) {
+  using namespace std::string_view_literals;
+  if (is_among(operation, "\x04\x0a\x0c\x24\x25\x26\x27\x36\x39\x3b\x3c\x3d\x3e\x3f\xa6\xa7"sv))
+    return kUnknown;
+  if (operation == 0x78 && (p.short_data || p.repeat)) return kUnknown;  // SSE4a
+  if (operation == 0x0f) return {true, true, 1};                         // 3DNow!
+  if (operation >= 0x80 && operation < 0x90)
+    return p.data() == 4 ? Shape{true, false, 4} : kUnknown;
+  if (is_among(operation, "\x70\x71\x72\x73\xa4\xac\xba\xc2\xc4\xc5\xc6"sv)) return {true, true, 1};
+  const bool alone =
+      is_among(operation, "\x05\x06\x07\x08\x09\x0b\x0e\x77\xa0\xa1\xa2\xa8\xa9\xaa"sv) ||
+      (operation >= 0x30 && operation < 0x38) || (operation >= 0xc8 && operation < 0xd0);
+  return {true, !alone, 0};
+}
+
+/// Of the maps that VEX and EVEX name.
+Shape shape_of_map(unsigned map, std::uint8_t operation) {
+  if (map == 1) return shape_of_0f(operation, {});
+  if (map == 2) return {true, true, 0};
+  return map == 3 ? Shape{true, true, 1} : kUnknown;
+}
+
+/// ModRM, SIB and displacement.
+std::size_t operand_bytes(CodeBytes code, std::size_t at) {
+  const unsigned mode = code[at] >> 6, base = code[at] & 7;
+  if (mode == 3) return 1;
+  if (base == 4) {
+    if (at + 1 >= code.size()) return 2;  // more than there is
+    const bool no_base = mode == 0 && (code[at + 1] & 7) == 5;
+    return 2 + (mode == 1 ? 1 : mode == 2 || no_base ? 4 : 0);
+  }
+  return 1 + (mode == 1 ? 1 : mode == 2 || (mode == 0 && base == 5) ? 4 : 0);
+}
+
+std::size_t read_prefixes(CodeBytes code, Prefixes& p) {
+  using namespace std::string_view_literals;
+  std::size_t at = 0;
+  for (; at < code.size() && is_among(code[at], "\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3"sv);
+       at++) {
+    p.short_data |= code[at] == 0x66;
+    p.short_address |= code[at] == 0x67;
+    p.repeat |= code[at] == 0xf2 || code[at] == 0xf3;
+  }
+  if (at < code.size() && (code[at] & 0xf0) == 0x40) p.wide = code[at++] & 8;
+  return at;
+}
+
+}  // namespace
+
+std::size_t instruction_bytes(CodeBytes code) {
+  code = code.first(std::min(code.size(), kMostBytes));
+  Prefixes p;
+  auto at = read_prefixes(code, p);
+  auto has = [&](std::size_t bytes) { return at + bytes <= code.size(); };
+  if (!has(1)) return 0;
+  const auto operation = code[at++];
+  Shape s;
+  if (operation == 0xc5 && has(2)) {
+    s = shape_of_map(1, code[at + 1]);
+    at += 2;
+  } else if (operation == 0xc4 && has(3)) {
+    s = shape_of_map(code[at] & 31, code[at + 2]);
+    at += 3;
+  } else if (operation == 0x62 && has(4)) {
+    // Map 4 is APX's; those of 16-bit floating point have the shape of map 2.
+    const unsigned map = code[at] & 7;
+    s = shape_of_map(map == 5 || map == 6 ? 2 : map, code[at + 3]);
+    at += 4;
+  } else if (operation == 0x0f && has(1)) {
+    const auto second = code[at++];
+    if (second == 0x38 || second == 0x3a)
+      s = {has(1), true, second == 0x3a ? std::size_t{1} : 0}, at++;
+    else
+      s = shape_of_0f(second, p);
+  } else {
+    s = shape(operation, has(1) ? code[at] : 0, p);
+  }
+  if (!s.known || (s.operand && !has(1))) return 0;
+  if (s.operand) at += operand_bytes(code, at);
+  return has(s.bytes) ? at + s.bytes : 0;
+}
+
+#else
+
+std::size_t instruction_bytes(CodeBytes code) { return code.size() < 4 ? 0 : 4; }
+
+#endif
+
+InstructionAt instruction_at(CodeBytes code, std::size_t place) {
+  InstructionAt found;
+  while (found.begin < code.size()) {
+    auto bytes = instruction_bytes(code.subspan(found.begin));
+    if (!bytes) return found;
+    found.end = found.begin + bytes;
+    if (found.end > place) {
+      found.known = true;
+      return found;
+    }
+    found.begin = found.end;
+  }
+  return found;
+}
+
+}  // namespace coretap::symbols

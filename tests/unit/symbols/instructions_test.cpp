@@ -1,0 +1,96 @@
+// Lengths of instructions against those that objdump shows of the C library.
+#include "symbols/instructions.hpp"
+
+#include <gtest/gtest.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace coretap::symbols {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::string path_of_libc() {
+  std::string path;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        if (strstr(info->dlpi_name, "/libc.")) *static_cast<std::string*>(to) = info->dlpi_name;
+        return 0;
+      },
+      &path);
+  return path;
+}
+
+/// "   23f40:\t48 83 ec 08 \tsub    $0x8,%rsp": its bytes; empty: it is no instruction.
+Bytes bytes_of(const char* line) {
+  Bytes all;
+  const char* at = strchr(line, ':');
+  const char* end = at ? strchr(at, '\t') : nullptr;
+  if (!end || strstr(line, "(bad)")) return all;
+  const char* words = strchr(++end, '\t');
+  if (!words) return all;
+  for (char* next = nullptr; end < words; end = next) {
+    all.push_back(static_cast<std::uint8_t>(strtoul(end, &next, 16)));
+    while (*next == ' ') next++;
+    if (next == end) return {};
+  }
+  return all;
+}
+
+TEST(Instructions, HaveTheLengthsThatObjdumpShows) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "they have one length here";
+#endif
+  auto path = path_of_libc();
+  if (path.empty() || access("/usr/bin/objdump", X_OK))
+    GTEST_SKIP() << "no C library of its own, or no objdump: CI's machines have both";
+  auto* objdump = popen(("/usr/bin/objdump -d -w " + path).c_str(), "r");
+  ASSERT_NE(objdump, nullptr);
+  std::size_t same = 0, other = 0, unknown = 0;
+  std::vector<char> line(4096);
+  while (fgets(line.data(), static_cast<int>(line.size()), objdump)) {
+    auto bytes = bytes_of(line.data());
+    if (bytes.empty()) continue;
+    auto length = bytes.size();
+    bytes.resize(length + 16, 0x90);
+    auto found = instruction_bytes(bytes);
+    same += found == length;
+    unknown += found == 0;
+    if (found && found != length && other++ < 10) ADD_FAILURE() << found << ": " << line.data();
+    if (!found && unknown < 10) printf("not known: %s", line.data());
+  }
+  pclose(objdump);
+  EXPECT_GT(same, 100'000U);
+  EXPECT_LT(unknown, same / 1000);
+}
+
+TEST(Instructions, OfWhichAPlaceIsPart) {
+#if defined(__x86_64__)
+  const Bytes code{0x55, 0x48, 0x89, 0xe5, 0xe8, 1, 2, 3, 4, 0xc3};
+  auto at = [&](std::size_t place) { return instruction_at(code, place); };
+  EXPECT_TRUE(at(0).known);
+  EXPECT_EQ(at(1).begin, 1U);
+  EXPECT_EQ(at(2).begin, 1U);
+  EXPECT_EQ(at(2).end, 4U);
+  EXPECT_EQ(at(9).begin, 9U);
+  EXPECT_FALSE(at(10).known) << "behind the end";
+  EXPECT_EQ(instruction_bytes(Bytes{0xe8, 1, 2}), 0U) << "not whole";
+  EXPECT_EQ(instruction_bytes(Bytes{0x0f}), 0U);
+  EXPECT_EQ(instruction_bytes(Bytes{0x62, 1}), 0U);
+  EXPECT_EQ(instruction_bytes(Bytes{0x06}), 0U) << "not in 64-bit code";
+  EXPECT_EQ(instruction_bytes(Bytes(15, 0x66)), 0U);
+#else
+  const Bytes code(12, 0);
+  EXPECT_EQ(instruction_at(code, 6).begin, 4U);
+  EXPECT_FALSE(instruction_at(code, 12).known);
+#endif
+  EXPECT_EQ(instruction_bytes({}), 0U);
+}
+
+}  // namespace
+}  // namespace coretap::symbols
