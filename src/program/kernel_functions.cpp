@@ -185,6 +185,15 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   return found;
 }
 
+std::uint64_t next_symbol(const FunctionLists& lists, std::uint64_t address) {
+  std::uint64_t next = 0;
+  each_line(lists.kallsyms, [&](std::string_view line) {
+    std::uint64_t other = 0;
+    if (symbols::take_hex(line, other) && other > address && (!next || other < next)) next = other;
+  });
+  return next;
+}
+
 std::vector<std::string> function_names(const FunctionLists& lists) {
   std::vector<std::string> names;
   each_line(lists.kallsyms, [&](std::string_view line) {

@@ -43,6 +43,9 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
                                  const WantFunction& wanted,
                                  std::vector<LeftOutFunction>* left_out = nullptr);
 
+/// Where the code at this address ends at the latest: the next symbol; 0: there is none.
+std::uint64_t next_symbol(const FunctionLists& lists, std::uint64_t address);
+
 /// Names of all functions, for suggestions.
 std::vector<std::string> function_names(const FunctionLists& lists);
 

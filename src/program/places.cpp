@@ -31,10 +31,22 @@ using expression::Scope;
 
 constexpr std::string_view kAtReturn =
     "arguments are known where a function is entered; of a system call at its return, too";
+constexpr std::string_view kWithin = "arguments are known at the entry: leave out the offset";
 constexpr std::string_view kAtEntry = "a result is known at returns: r:LIBRARY:FUNCTION";
 
 void no_arguments(Scope& scope, std::string_view why) {
   for (int i = 1; i <= 6; i++) scope.missing[fmt::format("arg{}", i)] = why;
+}
+
+/// What was a parameter at the entry may lie anywhere by now.
+void forget_arguments(Scope& scope, const std::vector<expression::Parameter>* signature) {
+  constexpr std::uint32_t kFirst = offsetof(expression_in, arguments);
+  for (auto& [name, variable] : scope.names)
+    if (variable.at >= kFirst && variable.at < kFirst + sizeof(expression_in::arguments))
+      scope.missing[name] = kWithin;
+  for (auto& [name, why] : scope.missing) scope.names.erase(name);
+  if (signature)
+    for (auto& p : *signature) scope.missing[p.name] = kWithin;
 }
 
 void add_result(Scope& scope, expression::TypePtr type) {
@@ -388,6 +400,8 @@ Result<Scope> scope_at(const std::vector<const TargetPoint*>& places,
       break;
     }
   }
+  if (std::any_of(places.begin(), places.end(), [](auto* p) { return p->within; }))
+    forget_arguments(scope, signature);
   if (auto why = scope.missing.find("retval"); why != scope.missing.end())
     scope.missing["$retval"] = why->second;
   return scope;

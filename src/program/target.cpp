@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/parse.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -36,9 +37,38 @@ std::size_t last_colon(std::string_view text) {
   return found == text.npos ? text.rfind(':') : found;
 }
 
+/// "12", "0x1c"
+std::optional<std::uint64_t> number(std::string_view text) {
+  if (!text.starts_with("0x")) return parse_unsigned(text);
+  return parse_hexadecimal(text.substr(2));
+}
+
+/// "FUNCTION+0x12" in its parts, "0x1139" as an address.
+Result<TargetWord> with_place(TargetWord t, std::string_view word) {
+  auto refuse = [&](std::string why, std::string hint) {
+    return wrong(word, std::move(why), std::move(hint));
+  };
+  if (t.name.starts_with("0x")) {
+    t.address = number(t.name);
+    if (!t.address) return refuse("what begins with 0x is an address", "such as LIBRARY:0x1139");
+  } else if (auto plus = t.name.rfind('+'); plus != t.name.npos && plus > 0) {
+    // "operator+" has no number there.
+    if (auto within = number(std::string_view(t.name).substr(plus + 1))) {
+      t.within = *within;
+      t.name.resize(plus);
+    }
+  }
+  if (!t.is_place()) return t;
+  if (t.at_return)
+    return refuse("a place within a function has no return", "leave out the r before the colon");
+  if (t.name.find('*') != t.name.npos)
+    return refuse("a pattern has no place that all its functions share", "name one function");
+  return t;
+}
+
 }  // namespace
 
-Result<TargetWord> parse_target(std::string_view word) {
+Result<TargetWord> parse_target(std::string_view word, bool regular_expression) {
   if (word.empty()) return wrong(word, "it is empty", std::string(kForms));
   if (word.size() > kMostBytes || word.find('\0') != word.npos)
     return wrong(word.substr(0, 64), "it is too long", std::string(kForms));
@@ -53,7 +83,7 @@ Result<TargetWord> parse_target(std::string_view word) {
     rest.remove_prefix(2);
   } else if (rest.find(':') == rest.npos) {
     t.name = rest;
-    return t;
+    return regular_expression ? t : with_place(std::move(t), word);
   }
   t.kind = kind == 't'   ? TargetWord::tracepoint
            : kind == 'u' ? TargetWord::usdt
@@ -82,6 +112,7 @@ Result<TargetWord> parse_target(std::string_view word) {
       t.provider = t.place.substr(between + 1);
       t.place.resize(between);
     }
+  if (t.kind == TargetWord::function && !regular_expression) return with_place(std::move(t), word);
   return t;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 #include <regex.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,17 +16,24 @@ namespace coretap {
 /// One word in its parts.
 ///   FUNCTION, p::FUNCTION              function of the kernel or of any module
 ///   MODULE:FUNCTION, LIBRARY:FUNCTION  function of a kernel module, else of a library or program
+///   FUNCTION+OFFSET                    place within any of these; hexadecimal after 0x
+///   LIBRARY:0xADDRESS                  the same by an address, as the file's symbols have it
 ///   t:CATEGORY:EVENT                   tracepoint
 ///   u:LIBRARY:[PROVIDER:]PROBE         USDT probe; without LIBRARY of the files of --pid
 /// `r` in place of `p` means returns. LIBRARY may be a path.
 struct TargetWord {
   enum Kind { function, tracepoint, usdt } kind = function;
   bool at_return = false;
-  std::string place;     ///< module, library, path or category; empty: the kernel, or --pid
-  std::string provider;  ///< of a USDT probe; empty: any
-  std::string name;      ///< a pattern
+  std::string place;         ///< module, library, path or category; empty: the kernel, or --pid
+  std::string provider;      ///< of a USDT probe; empty: any
+  std::string name;          ///< a pattern; of an address the word itself
+  std::uint64_t within = 0;  ///< from the function's begin on
+  std::optional<std::uint64_t> address = {};
+
+  bool is_place() const { return within || address; }
 };
-Result<TargetWord> parse_target(std::string_view word);
+/// `regular_expression`: names are, where + and digits mean something else.
+Result<TargetWord> parse_target(std::string_view word, bool regular_expression = false);
 
 /// A pattern of names: `*` stands for any text; or a regular expression (POSIX extended), which
 /// has to match from the start of a name on.

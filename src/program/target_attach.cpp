@@ -178,24 +178,28 @@ class Attacher {
       by_file(points);
   }
 
+  std::string name_of(const TargetPoint& point) const {
+    return printable(point.within ? s_.plan.targets.names.at(point.id) : point.symbol);
+  }
+
   Result<void> refused_all(const std::string& why) const {
     return Error{
-        fmt::format("cannot attach to {}{}",
-                    points_.empty() ? "" : printable(points_.front().symbol),
+        fmt::format("cannot attach to {}{}", points_.empty() ? "" : name_of(points_.front()),
                     points_.size() > 1 ? fmt::format(" and {} more", points_.size() - 1) : ""),
         why,
         {},
-        kUnsupported};
+        status_};
   }
 
   void refuse(const TargetPoint& point, const std::string& why) {
     why_ = why;
-    refused_.push_back(printable(point.symbol));
+    refused_.push_back(name_of(point));
   }
 
   bool take(Result<Link> link, std::size_t places) {
     if (!link) {
       why_ = link.error().why;
+      if (link.error().status == kUsage) status_ = kUsage;
       return false;
     }
     s_.links.push_back(std::move(*link));
@@ -325,6 +329,8 @@ class Attacher {
         syscall(SYS_perf_event_open, &attr, pid, pid == -1 ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!event) {
       const int error = errno;  // which looking for what is missing may change
+      if (point.within && error == EILSEQ)
+        return Error{{}, "no instruction begins there", {}, kUsage};
       return Error{{}, strerror(error) + perf_capability_missing(error, point.file != nullptr)};
     }
     if (!copied_) {
@@ -350,6 +356,7 @@ class Attacher {
   std::vector<Fd> copies_;
   std::vector<std::string> refused_;
   std::string why_;
+  int status_ = kUnsupported;
 };
 
 }  // namespace

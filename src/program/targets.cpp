@@ -24,6 +24,7 @@
 #include "program/probe_target.hpp"
 #include "program/section.hpp"
 #include "program/target.hpp"
+#include "symbols/code_place.hpp"
 #include "symbols/demangle.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/usdt.hpp"
@@ -133,7 +134,7 @@ class Search {
         finder_(finder) {}
 
   Result<void> add(std::string_view text) {
-    auto word = parse_target(text);
+    auto word = parse_target(text, config_.given("regexp"));
     if (!word) return word.error();
     word_ = text;
     number_++;
@@ -201,6 +202,8 @@ class Search {
                    "name the function (LIBRARY:FUNCTION)");
     if (word.at_return)
       return wrong("its entry and its return are traced", "leave out the r before the colon");
+    if (word.is_place())
+      return wrong("a place within a function has no return", "name the function alone");
     return {};
   }
 
@@ -272,7 +275,8 @@ class Search {
     auto call = call_part(word.name);
     auto refusal = kernel_.kprobe_refusal(kAnyFunction);
     const bool no_kprobes = refusal.starts_with("this kernel");
-    if (no_kprobes && kernel_.kprobe_multi_refusal().empty()) refusal.clear();
+    if (no_kprobes && !word.is_place() && kernel_.kprobe_multi_refusal().empty()) refusal.clear();
+    if (word.is_place()) call = {};
     if (!refusal.empty()) {
       if (!call.empty() && word.place.empty()) return add_calls(word, call);
       return Error{
@@ -296,6 +300,7 @@ class Search {
                          : fmt::format("there is no such function in module {}", word.place),
                      suggest(word.name, function_names(lists)));
     }
+    if (word.is_place()) return add_kernel_place(word, found.functions, lists);
     std::map<std::string, std::size_t> same_name;
     for (auto& f : found.functions) same_name[f.name]++;
     std::size_t several = 0;
@@ -309,6 +314,33 @@ class Search {
     for (auto& [reason, n] : found.left_out)
       leave_out(fmt::format("matching functions left out ({})", reason), n);
     return {};
+  }
+
+  Result<void> add_kernel_place(const TargetWord& word, const std::vector<KernelFunction>& all,
+                                const FunctionLists& lists) {
+    auto& f = all.front();
+    if (all.size() > 1)
+      return no_place(fmt::format("{} functions have this name", all.size()),
+                      "a module tells them apart: MODULE:FUNCTION+OFFSET");
+    if (!f.address)
+      return Error{fmt::format("cannot trace {}", quoted(word_)),
+                   "the addresses of the kernel's functions are hidden",
+                   "sysctl kernel.kptr_restrict=1 shows them to root", kUnsupported};
+    auto end = next_symbol(lists, f.address);
+    if (end && word.within >= end - f.address)
+      return no_place(fmt::format("{} has {:#x} bytes", f.name, end - f.address), {});
+    auto name = fmt::format("{}+{:#x}", f.name, word.within);
+    place(name, {.kind = TargetPoint::kernel,
+                 .symbol = f.name,
+                 .module = f.module,
+                 .address = f.address + word.within,
+                 .within = true});
+    return {};
+  }
+
+  Error no_place(std::string why, std::string hint) const {
+    return {fmt::format("{} names no place in a function", quoted(word_)), std::move(why),
+            std::move(hint), kUsage};
   }
 
   static std::string alternatives(const TargetWord& word) {
@@ -426,7 +458,9 @@ class Search {
       return Error{fmt::format("cannot trace {}", quoted(word_)), why, {}, kUnsupported};
     auto files = files_of(word);
     if (!files) return files.error();
+    if (word.address) return add_address(**files, *word.address);
     std::size_t before = found_.points.size(), indirect = 0, stripped = 0, foreign = 0;
+    std::optional<Error> not_there;  // of a place within a function
     std::string names;
     for (auto& file : (*files)->files) {
       auto functions = symbols::find_functions(
@@ -444,6 +478,10 @@ class Search {
         auto name = written ? symbols::demangle(f.name) : f.name;
         // Parameters tell overloads apart, and are long.
         if (written && functions.functions.size() == 1) name.resize(symbols::parameters_at(name));
+        if (word.within) {
+          if (auto r = add_user_place(file, f.offset, word.within, name); !r) not_there = r.error();
+          continue;
+        }
         place(name, {.kind = word.at_return ? TargetPoint::user_return : TargetPoint::user,
                      .symbol = f.name,
                      .file = file.fd,
@@ -464,12 +502,66 @@ class Search {
           std::find(found_.left_out.begin(), found_.left_out.end(), words) == found_.left_out.end())
         found_.left_out.push_back(std::move(words));
     if (found_.points.size() > before) return {};
+    if (not_there) return *not_there;
     if (indirect)
       return Error{fmt::format("what {} names cannot be traced", quoted(word_)),
                    "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
                    kUnsupported};
     return nothing(fmt::format("no such function in {}{}", names, stripped ? " (stripped)" : ""),
                    suggest(word.name, names_in(**files)));
+  }
+
+  /// `name`: the function's, as it is shown.
+  Result<void> add_user_place(const ProbeFinder::File& file, std::uint64_t begin,
+                              std::uint64_t within, const std::string& name) {
+    auto symbols = symbols::ElfSymbols::read(file.fd->get());
+    if (!symbols) return no_place("the file cannot be read", {});
+    return add_code(file, symbols::place_within(file.fd->get(), *symbols, begin, within), name);
+  }
+
+  Result<void> add_address(const ProbeFinder::Files& files, std::uint64_t address) {
+    auto last = no_place("no file of that name is here", {});
+    bool any = false;
+    for (auto& file : files.files) {
+      auto symbols = symbols::ElfSymbols::read(file.fd->get());
+      if (!symbols) continue;
+      auto at = symbols::place_at(file.fd->get(), *symbols, address);
+      auto added = add_code(file, at, at.function);
+      any = any || added;
+      if (!added) last = added.error();
+    }
+    if (!any) return last;
+    return {};
+  }
+
+  Result<void> add_code(const ProbeFinder::File& file, const symbols::CodePlace& at,
+                        const std::string& name) {
+    using symbols::CodePlace;
+    auto shown = printable(name);
+    switch (at.state) {
+      case CodePlace::found: {
+        const bool within = at.within != 0;
+        place(within ? fmt::format("{}+{:#x}", name, at.within) : name, {.kind = TargetPoint::user,
+                                                                         .symbol = name,
+                                                                         .file = file.fd,
+                                                                         .offset = at.offset,
+                                                                         .within = within});
+        return {};
+      }
+      case CodePlace::nowhere:
+        return no_place(
+            fmt::format("no symbol of {} says which function is there", printable(file.path)), {});
+      case CodePlace::beyond:
+        return no_place(fmt::format("{} has {:#x} bytes", shown, at.size), {});
+      case CodePlace::inside:
+        return no_place(fmt::format("an instruction of {} goes on there", shown),
+                        fmt::format("instructions begin at {}+{:#x} and {}+{:#x}", shown,
+                                    at.instruction.begin, shown, at.instruction.end));
+      case CodePlace::unreadable:
+        break;
+    }
+    return no_place(fmt::format("whether an instruction of {} begins there is not known", shown),
+                    {});
   }
 
   static std::vector<std::string> names_in(const ProbeFinder::Files& files) {
@@ -599,7 +691,12 @@ TargetMeans TargetMeans::of(Kernel& kernel, const Targets& targets) {
   // 82e6b1eee6a8 in 5.15
   const bool cookies = kernel.has_enumerator("bpf_func_id", "BPF_FUNC_get_attach_cookie");
   means.user_multi = probes_by_file(kernel);
+  // One link to many functions has them by their entries.
+  const bool within = std::any_of(targets.points.begin(), targets.points.end(), [](auto& p) {
+    return p.kind == TargetPoint::kernel && p.within;
+  });
   means.kernel_multi =
+      !within &&
       targets.count(TargetPoint::kernel) + targets.count(TargetPoint::kernel_return) > 0 &&
       kernel.kprobe_multi_refusal().empty();
   means.copied[TARGET_KERNEL] = !cookies;

@@ -37,9 +37,10 @@ struct TargetPoint {
   std::uint32_t id = 0;       ///< of its target
   std::string symbol = {};    ///< function; tracepoint; of an event its category, too
   std::string module = {};    ///< of a kernel function
-  std::uint64_t address = 0;  ///< of a kernel function; 0: by name. Of a system call its number
+  std::uint64_t address = 0;  ///< of kernel code; 0: by name. Of a system call its number
   std::shared_ptr<Fd> file = {};
   std::uint64_t offset = 0;     ///< in the file
+  bool within = false;          ///< behind the function's first instruction: no arguments
   std::uint64_t semaphore = 0;  ///< in the file; 0: none
   std::string arguments = {};   ///< of a USDT probe, as its note has them
 };

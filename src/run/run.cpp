@@ -572,7 +572,8 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
     auto attached = attach(s, &failed);
     if (attached) break;
     // Only trying told: what looked well goes, and the next way has its turn.
-    if (failed.empty() || !refused.emplace(failed, attached.error().why).second)
+    if (failed.empty() || attached.error().status == kUsage ||
+        !refused.emplace(failed, attached.error().why).second)
       return fail(attached.error());
   }
   CpuSlots ledger;

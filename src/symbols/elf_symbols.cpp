@@ -273,6 +273,7 @@ class ElfReader {
       auto& list = (header.p_flags & PF_X) != 0 ? out.segments_ : others;
       list.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
     }
+    out.executable_ = out.segments_.size();
     out.segments_.insert(out.segments_.end(), others.begin(), others.end());
   }
 
@@ -480,6 +481,15 @@ std::optional<std::uint64_t> ElfSymbols::address_of_offset(std::uint64_t file_of
     if (file_offset + lead >= segment.offset &&
         file_offset + lead - segment.offset < ((segment.size + lead + tail) & ~tail))
       return segment.address + (file_offset - segment.offset);
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> ElfSymbols::offset_of_address(std::uint64_t address) const {
+  for (std::size_t i = 0; i < executable_; ++i) {
+    const Segment& segment = segments_[i];
+    if (address >= segment.address && address - segment.address < segment.size)
+      return segment.offset + (address - segment.address);
   }
   return {};
 }

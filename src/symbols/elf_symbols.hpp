@@ -46,6 +46,8 @@ class ElfSymbols {
 
   /// By program headers; executable segments go first.
   std::optional<std::uint64_t> address_of_offset(std::uint64_t file_offset) const;
+  /// Of code; nothing where the file has none.
+  std::optional<std::uint64_t> offset_of_address(std::uint64_t address) const;
   /// Null between functions and behind their ends.
   const Function* find(std::uint64_t address) const;
   const char* name(const Function& function) const { return names_.get(function.name); }
@@ -65,6 +67,7 @@ class ElfSymbols {
     std::uint64_t address;
   };
   std::vector<Segment> segments_;  // executable ones first
+  std::size_t executable_ = 0;     // how many of them
   std::uint64_t entry_ = 0;        // where the kernel starts it; 0: nowhere
   std::vector<Function> functions_;
   NameArena names_;

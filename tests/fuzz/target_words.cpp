@@ -17,6 +17,7 @@ FUZZ(target_words, bytes) {
   MUST(!target->name.empty() && target->name.size() <= word.size());
   MUST(target->kind != TargetWord::tracepoint || !target->place.empty());
   MUST(!target->at_return || target->kind == TargetWord::function);
+  MUST(!target->is_place() || (target->kind == TargetWord::function && !target->at_return));
   MUST(matches_wildcard(target->name, target->name) || target->name.find('*') != std::string::npos);
   MUST(matches_wildcard("*", name));
   const auto pattern = NamePattern::make(target->name, false);

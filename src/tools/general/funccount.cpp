@@ -36,8 +36,9 @@ TOOL(funccount) {
           "or program (c:malloc, bash:readline, /usr/bin/bash:readline), t:CATEGORY:EVENT for "
           "tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT probes; * stands for any "
           "text. r: before the library counts returns (r::vfs_read). sys_NAME is a system call "
-          "where the kernel has no such function. Functions and files of one name are counted "
-          "together.\n\n"
+          "where the kernel has no such function. FUNCTION+0x1c is an instruction within the "
+          "function, LIBRARY:0xADDRESS one by its address, as objdump shows it. Functions and "
+          "files of one name are counted together.\n\n"
           "Filters by task ask the task that runs. Calls that the kernel does not hand to the "
           "program, as one made while the program runs, count as missed.",
       .overhead =

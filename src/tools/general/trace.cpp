@@ -84,6 +84,8 @@ TOOL(trace) {
           "for a library or program (c:malloc, bash:readline, /usr/bin/bash:readline), r: before "
           "it for returns (r::vfs_read, r:c:malloc), t:CATEGORY:EVENT for a tracepoint, "
           "u:LIBRARY:PROBE for a USDT probe, sys_NAME for a system call; * stands for any text. "
+          "FUNCTION+0x1c is an instruction within the function, LIBRARY:0xADDRESS one by its "
+          "address, as objdump shows it; arguments are not known there. "
           "C++ and Rust functions may have their names as in the source (app:Class::run). "
           "Parameters may follow at once, in parentheses and without a blank, where they are not "
           "known: 'c:open(char *path, int flags) \"%s\", path'.\n\n"

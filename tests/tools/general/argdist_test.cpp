@@ -3,6 +3,7 @@
 #include <map>
 
 #include "../harness.hpp"
+#include "instructions.hpp"
 #include "module_opens.hpp"
 
 namespace coretap::tooltest {
@@ -55,6 +56,11 @@ TOOL_TEST(Argdist, SeveralValuesAndSpecifications) {
                                          {"b: arg1 > 4 = 1", 15},
                                          {"calls: ", seen.truth["calls"].u64()}}));
   EXPECT_EQ(seen.report.lost("filtered"), 2U);
+}
+
+TOOL_TEST(Argdist, PlacesWithinFunctions) {
+  auto seen = observe({"-C", "p:" + last_place_of(probes(), "counted_each") + "():char*:$COMM#a"});
+  EXPECT_EQ(counts(seen.report), (Counts{{"a: $COMM = probes", 20}}));
 }
 
 TOOL_TEST(Argdist, FunctionsOfModulesWithTheirTypes) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "../harness.hpp"
+#include "instructions.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -66,6 +67,44 @@ TOOL_TEST(Funccount, UserFunctions) {
 TOOL_TEST(Funccount, Returns) {
   auto seen = observe({"r:" + probes() + ":counted_each"});
   EXPECT_EQ(seen.counts, (Counts{{"counted_each", seen.truth["calls"].u64()}}));
+}
+
+TOOL_TEST(Funccount, PlacesWithinUserFunctions) {
+  auto place = last_place_of(probes(), "counted_even");
+  auto seen = observe({place, probes() + ":counted_each"});
+  EXPECT_EQ(seen.counts, (Counts{{place.substr(place.rfind(':') + 1), seen.truth["even"].u64()},
+                                 {"counted_each", seen.truth["calls"].u64()}}));
+}
+
+TOOL_TEST(Funccount, PlacesWithinKernelFunctions) {
+  if (!has_kprobes()) GTEST_SKIP() << "no kprobes on this kernel: guests have them";
+#if defined(__x86_64__)
+  const std::string function = "__x64_sys_getppid";
+  // Behind the call that tracing patches, without or with a landing pad before it.
+  const Strings offsets{"+0x5", "+0x9"};
+#else
+  const std::string function = "__arm64_sys_getppid";
+  const Strings offsets{"+0xc", "+0x10"};
+#endif
+  std::size_t accepted = 0;
+  for (auto& offset : offsets) {
+    auto result = refused({function + offset});
+    if (result.status != 0) {
+      EXPECT_TRUE(contains(result.err, "no instruction begins there")) << result.err;
+      continue;
+    }
+    accepted++;
+    auto seen = observe({function + offset, function});
+    EXPECT_EQ(seen.counts, (Counts{{function + offset, seen.truth["calls"].u64()},
+                                   {function, seen.truth["calls"].u64()}}));
+  }
+  EXPECT_GE(accepted, 1U);
+  auto inside = refused({function + "+0x1"});
+  EXPECT_EQ(inside.status, 2);
+  EXPECT_TRUE(contains(inside.err, "no instruction begins there")) << inside.err;
+  auto beyond = refused({function + "+0x10000"});
+  EXPECT_EQ(beyond.status, 2);
+  EXPECT_TRUE(contains(beyond.err, function + " has 0x")) << beyond.err;
 }
 
 TOOL_TEST(Funccount, RegularExpressions) {

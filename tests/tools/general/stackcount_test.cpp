@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "../harness.hpp"
+#include "instructions.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -44,6 +45,18 @@ TOOL_TEST(Stackcount, UserFunctionsByTheirCallers) {
   }
   EXPECT_EQ(seen.report.body.size(), seen.truth["recursive"].u64() / n) << "a stack per depth";
   EXPECT_EQ(whole, seen.report.body.size() - 1);
+}
+
+TOOL_TEST(Stackcount, PlacesWithinFunctions) {
+  require_tool("stackcount");
+  auto place = last_place_of(workload_path("probes"), "counted_each");
+  Workload workload("probes", {"--calls", "20"}, {.linger = true});
+  Tracer tracer("stackcount", {"--json", "--strict", "-p", workload.id(), place});
+  workload.release();
+  workload.truth();
+  auto report = tracer.stop();
+  EXPECT_EQ(count(report), 20U);
+  for (auto& line : report.body) EXPECT_TRUE(is_called_by(line, {"main"}));
 }
 
 TOOL_TEST(Stackcount, SystemCallsWithBothStacks) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../harness.hpp"
+#include "instructions.hpp"
 #include "module_opens.hpp"
 
 namespace coretap::tooltest {
@@ -66,6 +67,13 @@ Strings numbers(std::uint64_t calls, bool (*wanted)(std::uint64_t), const char* 
 }
 
 bool any(std::uint64_t) { return true; }
+
+template <class... Values>
+std::string text(const char* format, Values... values) {
+  char line[128];
+  snprintf(line, sizeof line, format, values...);
+  return line;
+}
 
 /// Exit status and words of a command line that is refused.
 Result refused(const std::string& probe) {
@@ -140,6 +148,60 @@ TOOL_TEST(Trace, RecordsOfTracepoints) {
   for (auto& text : messages(report)) seen.insert(text);
   EXPECT_TRUE(seen.contains("/bin/true 1")) << report.err;
   EXPECT_TRUE(seen.contains("/bin/echo 1")) << report.err;
+}
+
+TOOL_TEST(Trace, PlacesWithinUserFunctions) {
+  auto all = instructions_of(probes(), "counted_each");
+  ASSERT_GE(all.size(), 2U);
+  const auto last = all.back() - all.front();
+  auto seen = observe({"--strict", probes() + text(":counted_each+%#lx \"a %%s\", $comm", last),
+                       probes() + text(":%#lx \"b\"", all[1]),
+                       probes() + text(":%#lx \"entry %%d\", arg1", all[0])});
+  auto words = messages(seen.report);
+  EXPECT_EQ(std::count(words.begin(), words.end(), "a probes"), 20);
+  EXPECT_EQ(std::count(words.begin(), words.end(), "b"), 20);
+  EXPECT_EQ(std::count(words.begin(), words.end(), "entry 19"), 1);
+  EXPECT_EQ(words.size(), 60U);
+  std::set<std::string> names;
+  for (auto& event : seen.report.body) names.insert(event["target"].str());
+  EXPECT_EQ(names, (std::set<std::string>{"counted_each", text("counted_each+%#lx", last),
+                                          text("counted_each+%#lx", all[1] - all[0])}));
+}
+
+TOOL_TEST(Trace, PlacesWithinKernelFunctionsHaveNoArguments) {
+  require_tool("trace");
+  if (!has_kprobes()) GTEST_SKIP() << "no kprobes on this kernel: guests have them";
+  for (auto* name : {"count", "arg3"}) {
+    auto result = refused(std::string("vfs_read+0x9 \"%d\", ") + name);
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_TRUE(contains(result.err, std::string(name) + " is not known here")) << result.err;
+    EXPECT_TRUE(contains(result.err, "^")) << result.err;
+  }
+}
+
+TOOL_TEST(Trace, PlacesThatAreNone) {
+  auto all = instructions_of(probes(), "counted_each");
+  const auto file = probes();
+  std::size_t longer = 0;
+  while (longer + 1 < all.size() && all[longer + 1] == all[longer] + 1) longer++;
+  const auto inside = all[longer] - all[0] + 1;  // an instruction of several bytes
+  struct Case {
+    std::string probe, words;
+  };
+  for (auto& [probe, words] :
+       std::vector<Case>{{file + text(":counted_each+%#lx", inside), "instructions begin at"},
+                         {file + ":counted_each+0x1000", "counted_each has 0x"},
+                         {file + ":0xfffff000", "no symbol of"},
+                         {"r:" + file + ":counted_each+4", "has no return"},
+                         {file + ":counted_*+4", "name one function"},
+                         {file + text(":counted_each+%#lx \"%%d\", arg1", all[1] - all[0]),
+                          "arg1 is not known here"},
+                         {file + text(":counted_each+%#lx(int n) (n > 1)", all[1] - all[0]),
+                          "n is not known here"}}) {
+    auto result = refused(probe);
+    EXPECT_EQ(result.status, 2) << probe << "\n" << result.err;
+    EXPECT_TRUE(contains(result.err, words)) << probe << "\n" << result.err;
+  }
 }
 
 TOOL_TEST(Trace, MemoryThatIsNotThere) {
@@ -255,13 +317,6 @@ TOOL_TEST(Trace, ErrorsShowTheirPlace) {
     EXPECT_EQ(result.status, 2) << probe << "\n" << result.err;
     EXPECT_TRUE(contains(result.err, words)) << probe << "\n" << result.err;
   }
-}
-
-template <class... Values>
-std::string text(const char* format, Values... values) {
-  char line[128];
-  snprintf(line, sizeof line, format, values...);
-  return line;
 }
 
 std::string declarations() { return workload_path("declared"); }

@@ -50,6 +50,25 @@ TEST(TargetWords, AreAsBccSpellsThem) {
   expect_word("c:[[:alpha:]]+$", function, false, "c", "[[:alpha:]]+$");
 }
 
+TEST(TargetWords, PlacesWithinFunctions) {
+  auto place = [](const char* word, bool regular_expression = false) {
+    auto t = parse_target(word, regular_expression);
+    return t ? *t : TargetWord{.name = "refused"};
+  };
+  EXPECT_EQ(place("vfs_read+0x1c").within, 0x1cU);
+  EXPECT_EQ(place("vfs_read+0x1c").name, "vfs_read");
+  EXPECT_EQ(place("c:malloc+12").within, 12U);
+  EXPECT_EQ(place("c:malloc+0").within, 0U) << "that is the entry";
+  EXPECT_FALSE(place("c:malloc+0").is_place());
+  EXPECT_EQ(place("p:/bin/sh:0x1139").address, 0x1139U);
+  EXPECT_EQ(place("app:app::operator+").name, "app::operator+");
+  EXPECT_EQ(place("app:operator+").within, 0U);
+  EXPECT_EQ(place("c:a+1", true).name, "a+1") << "a regular expression";
+  EXPECT_EQ(place("t:sched:x+1").name, "x+1");
+  for (auto* bad : {"r::vfs_read+4", "vfs_*+4", "c:0x", "c:0x11g", "r:c:0x1139"})
+    EXPECT_EQ(parse_target(bad) ? 0 : parse_target(bad).error().status, kUsage) << bad;
+}
+
 TEST(TargetWords, SayWhatIsMissing) {
   for (auto* bad : {"", "t:sched", "u:probe", "p:vfs_read", "c:", "t::x", ":vfs_read", "t:"}) {
     auto t = parse_target(bad);

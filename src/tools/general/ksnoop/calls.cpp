@@ -84,6 +84,9 @@ Result<void> check_spec(Call& call) {
   if (target->at_return)
     return wrong("the entry and the return are traced together",
                  "leave out the r before the colon");
+  if (target->is_place())
+    return wrong("a place within a function has no arguments and no return",
+                 "name the function, or use trace(8)");
   if (call.spec.find('*') != call.spec.npos)
     return wrong("a pattern has no values of its own", "name each function");
   if (target->kind == TargetWord::usdt ||
