@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -43,7 +44,10 @@ struct Named {
   std::string_view name, module;
 };
 Named split_module(std::string_view text) {
-  Named n{text.substr(0, text.find_first_of(" \t")), {}};
+  auto end = text.find('\t');
+  if (end == text.npos) end = text.find(' ');
+  Named n{text.substr(0, end), {}};
+  if (end == text.npos) return n;
   auto open = text.find('[', n.name.size()), close = text.rfind(']');
   if (open != text.npos && close != text.npos && close > open)
     n.module = text.substr(open + 1, close - open - 1);
@@ -60,6 +64,15 @@ bool parse_symbol(std::string_view line, std::uint64_t& address, Named& named) {
          !named.module.starts_with("__builtin");
 }
 
+/// Names that are found without a copy of the word.
+struct NameHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view name) const {
+    return std::hash<std::string_view>()(name);
+  }
+};
+using Names = std::unordered_set<std::string, NameHash, std::equal_to<>>;
+
 /// Padding before a function, or code that was moved out of one: nothing calls them.
 bool is_no_function(std::string_view name) {
   return name.starts_with("__pfx_") || name.starts_with("__cfi_") || name.ends_with(".cold") ||
@@ -73,6 +86,58 @@ bool is_unsafe(std::string_view name) {
          name == "arch_cpu_idle" || name == "default_idle" || name.starts_with("rcu_read_") ||
          name.starts_with("__rcu_read_");
 }
+
+/// Functions in an order. There may be 50,000: numbers are sorted, and most names are told apart by
+/// their first bytes.
+class Sorted {
+ public:
+  explicit Sorted(std::vector<KernelFunction> functions) : all_(std::move(functions)) {
+    for (std::size_t i = 0; i < all_.size(); i++) {
+      std::uint64_t begin = 0;
+      for (std::size_t k = 0; k < sizeof begin; k++)
+        begin =
+            begin << 8 | (k < all_[i].name.size() ? static_cast<std::uint8_t>(all_[i].name[k]) : 0);
+      order_.push_back({all_[i].address, begin, i});
+    }
+  }
+
+  /// Of each address the first name stays. How many went.
+  std::size_t drop_other_names() {
+    std::sort(order_.begin(), order_.end(), [&](auto& a, auto& b) {
+      return a.address != b.address ? a.address < b.address : named_before(a, b);
+    });
+    auto same = [&](auto& a, auto& b) {
+      return a.address == b.address && (a.address || all_[a.at] == all_[b.at]);
+    };
+    const auto before = order_.size();
+    order_.erase(std::unique(order_.begin(), order_.end(), same), order_.end());
+    return before - order_.size();
+  }
+
+  std::vector<KernelFunction> by_name() {
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](auto& a, auto& b) { return named_before(a, b); });
+    std::vector<KernelFunction> sorted;
+    sorted.reserve(order_.size());
+    for (auto& each : order_) sorted.push_back(std::move(all_[each.at]));
+    return sorted;
+  }
+
+ private:
+  struct Each {
+    std::uint64_t address, begin;
+    std::size_t at;
+  };
+
+  bool named_before(const Each& a, const Each& b) const {
+    if (a.begin != b.begin) return a.begin < b.begin;
+    auto &f = all_[a.at], &g = all_[b.at];
+    return std::tie(f.name, f.module) < std::tie(g.name, g.module);
+  }
+
+  std::vector<KernelFunction> all_;
+  std::vector<Each> order_;
+};
 
 }  // namespace
 
@@ -107,13 +172,16 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   });
   std::sort(patched.begin(), patched.end());
   // Of a function with several names, one of them: the others have its address.
-  std::unordered_set<std::string> traceable;  // "name module"
+  Names traceable;  // "name module"
   bool by_name = false;
-  auto whole = [](const Named& n) { return std::string(n.name).append(1, ' ').append(n.module); };
+  std::string whole_name;
+  auto whole = [&](const Named& n) -> const std::string& {
+    return whole_name.assign(n.name).append(1, ' ').append(n.module);
+  };
   if (patched.empty())
     by_name = each_line(
         lists.names, [&](std::string_view line) { traceable.insert(whole(split_module(line))); });
-  std::unordered_set<std::string> blacklist;
+  Names blacklist;
   each_line(lists.blacklist, [&](std::string_view line) {
     auto tab = line.find('\t');
     if (tab != line.npos) blacklist.emplace(split_module(line.substr(tab + 1)).name);
@@ -154,7 +222,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
     if (!wants(n)) return;
     if (is_no_function(n.name))
       found.left_out["padding or a cold part of a function"]++;
-    else if (blacklist.contains(std::string(n.name)))
+    else if (blacklist.contains(n.name))
       leave_out(n, "on the kernel's list of what must not be probed");
     else if (is_unsafe(n.name))
       leave_out(n, "used by tracing itself");
@@ -167,21 +235,11 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   });
   settle();
 
-  auto& all = found.functions;
+  auto all = Sorted(std::move(found.functions));
   // One function with several names is traced once, by the first of them.
-  std::sort(all.begin(), all.end(), [](auto& a, auto& b) {
-    return std::tie(a.address, a.name, a.module) < std::tie(b.address, b.name, b.module);
-  });
-  const auto before = all.size();
-  all.erase(
-      std::unique(all.begin(), all.end(),
-                  [](auto& a, auto& b) { return a.address == b.address && (a.address || a == b); }),
-      all.end());
-  if (before != all.size())
-    found.left_out["another name of one that is traced"] = before - all.size();
-  std::stable_sort(all.begin(), all.end(), [](auto& a, auto& b) {
-    return std::tie(a.name, a.module) < std::tie(b.name, b.module);
-  });
+  if (auto others = all.drop_other_names())
+    found.left_out["another name of one that is traced"] = others;
+  found.functions = all.by_name();
   return found;
 }
 

@@ -39,7 +39,7 @@ namespace coretap {
 
 namespace {
 
-using Points = std::span<const TargetPoint>;
+using Points = std::span<const TargetPoint* const>;
 
 constexpr std::size_t kNamedRefusals = 5;
 constexpr std::size_t kMostTries = 2000;  // until what is refused is found among many
@@ -127,7 +127,7 @@ class Attacher {
         at_return_(kind == TargetPoint::kernel_return || kind == TargetPoint::user_return),
         copied_(s.plan.means.copied.at(kind_of_point(kind))) {
     for (auto& p : s.plan.targets.points)
-      if (p.kind == kind) points_.push_back(p);
+      if (p.kind == kind) points_.push_back(&p);
     whose_.insert(s.config.pids.begin(), s.config.pids.end());
     if (whose_.empty()) whose_.insert(-1);
   }
@@ -157,21 +157,28 @@ class Attacher {
 
  private:
   /// No place stands twice in one link: of those that several words name each has its own round.
-  std::vector<std::vector<TargetPoint>> rounds() const {
-    std::vector<std::vector<TargetPoint>> all;
-    std::map<std::tuple<std::uint64_t, const Fd*, std::uint64_t, std::string>, std::size_t> times;
-    for (auto& p : points_) {
-      const bool by_name = !p.address && !p.file;
-      auto round = times[{p.address, p.file.get(), p.offset, by_name ? p.symbol : ""}]++;
+  std::vector<std::vector<const TargetPoint*>> rounds() const {
+    auto place = [](const TargetPoint* p) {
+      const bool by_name = !p->address && !p->file;
+      return std::make_tuple(p->address, p->file.get(), p->offset,
+                             std::string_view(by_name ? p->symbol : std::string_view()));
+    };
+    auto sorted = points_;
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](auto* a, auto* b) { return place(a) < place(b); });
+    std::vector<std::vector<const TargetPoint*>> all;
+    std::size_t round = 0;
+    for (std::size_t i = 0; i < sorted.size(); i++) {
+      round = i && place(sorted[i]) == place(sorted[i - 1]) ? round + 1 : 0;
       if (round >= all.size()) all.emplace_back();
-      all[round].push_back(p);
+      all[round].push_back(sorted[i]);
     }
     return all;
   }
 
-  void attach_all(const std::vector<TargetPoint>& points) {
+  void attach_all(Points points) {
     if (!s_.plan.means.one_link(kind_))
-      for (auto& point : points) single(point);
+      for (auto* point : points) single(*point);
     else if (kind_ <= TargetPoint::kernel_return)
       in_parts(points, [&](Points part) { return kernel_functions(part); });
     else
@@ -184,7 +191,7 @@ class Attacher {
 
   Result<void> refused_all(const std::string& why) const {
     return Error{
-        fmt::format("cannot attach to {}{}", points_.empty() ? "" : name_of(points_.front()),
+        fmt::format("cannot attach to {}{}", points_.empty() ? "" : name_of(*points_.front()),
                     points_.size() > 1 ? fmt::format(" and {} more", points_.size() - 1) : ""),
         why,
         {},
@@ -211,11 +218,11 @@ class Attacher {
   void in_parts(Points part, const std::function<Result<Link>(Points)>& attach) {
     if (part.empty()) return;
     if (tries_++ >= kMostTries) {
-      for (auto& point : part) refuse(point, why_);
+      for (auto* point : part) refuse(*point, why_);
       return;
     }
     if (take(attach(part), part.size())) return;
-    if (part.size() == 1) return refuse(part.front(), std::string(why_));
+    if (part.size() == 1) return refuse(*part.front(), std::string(why_));
     in_parts(part.first(part.size() / 2), attach);
     in_parts(part.subspan(part.size() / 2), attach);
   }
@@ -224,13 +231,13 @@ class Attacher {
     std::vector<std::uint64_t> addresses, cookies;
     std::vector<const char*> symbols;
     const bool by_address =
-        std::all_of(part.begin(), part.end(), [](auto& p) { return p.address != 0; });
-    for (auto& p : part) {
+        std::all_of(part.begin(), part.end(), [](auto* p) { return p->address != 0; });
+    for (auto* p : part) {
       if (by_address)
-        addresses.push_back(p.address);
+        addresses.push_back(p->address);
       else
-        symbols.push_back(p.symbol.c_str());
-      cookies.push_back(p.id);
+        symbols.push_back(p->symbol.c_str());
+      cookies.push_back(p->id);
     }
     KprobeMulti wish{};
     wish.program = static_cast<std::uint32_t>(bpf_program__fd(program_));
@@ -246,20 +253,20 @@ class Attacher {
   }
 
   void by_file(Points all) {
-    std::map<const Fd*, std::vector<TargetPoint>> files;
-    for (auto& p : all) files[p.file.get()].push_back(p);
+    std::map<const Fd*, std::vector<const TargetPoint*>> files;
+    for (auto* p : all) files[p->file.get()].push_back(p);
     for (auto& [file, points] : files)
       for (auto pid : whose_) in_parts(points, [&](Points part) { return file_places(part, pid); });
   }
 
   Result<Link> file_places(Points part, pid_t pid) const {
-    FileProbes probes{fmt::format("/proc/self/fd/{}", part.front().file->get()), at_return_, {}};
-    for (auto& p : part) {
-      probes.offsets.push_back(p.offset);
-      probes.cookies.push_back(p.id);
-      if (p.semaphore || !probes.semaphores.empty()) {
+    FileProbes probes{fmt::format("/proc/self/fd/{}", part.front()->file->get()), at_return_, {}};
+    for (auto* p : part) {
+      probes.offsets.push_back(p->offset);
+      probes.cookies.push_back(p->id);
+      if (p->semaphore || !probes.semaphores.empty()) {
         probes.semaphores.resize(probes.offsets.size() - 1);
-        probes.semaphores.push_back(p.semaphore);
+        probes.semaphores.push_back(p->semaphore);
       }
     }
     return attach_file(bpf_program__fd(program_), probes, pid);
@@ -350,7 +357,7 @@ class Attacher {
   bpf_program* program_;
   TargetPoint::Kind kind_;
   bool at_return_, copied_;
-  std::vector<TargetPoint> points_;
+  std::vector<const TargetPoint*> points_;
   std::set<pid_t> whose_;
   std::size_t attached_ = 0, tries_ = 0;
   std::vector<Fd> copies_;

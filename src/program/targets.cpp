@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -175,7 +176,7 @@ class Search {
 
  private:
   std::uint32_t id_of(const std::string& name, std::string key) {
-    if (by_word_) key = fmt::format("{} {}", number_, key);
+    if (by_word_) key.insert(0, std::to_string(number_) + " ");
     auto [known, fresh] =
         ids_.try_emplace(std::move(key), static_cast<std::uint32_t>(found_.names.size()));
     if (fresh) {
@@ -210,9 +211,11 @@ class Search {
   /// A place that several words name is attached once; of calls, the first name counts.
   void place(const std::string& name, TargetPoint point) {
     const bool by_name = !calls_ || !(point.address || point.file);
-    auto key = fmt::format("{} {} {} {} {} {}", by_word_ ? number_ : 0,
-                           static_cast<int>(point.kind), by_name ? point.symbol : "", point.address,
-                           static_cast<const void*>(point.file.get()), point.offset);
+    const std::array<std::uint64_t, 5> where{
+        by_word_ ? number_ : 0, static_cast<std::uint64_t>(point.kind), point.address,
+        reinterpret_cast<std::uintptr_t>(point.file.get()), point.offset};
+    std::string key(reinterpret_cast<const char*>(where.data()), sizeof where);
+    if (by_name) key += point.symbol;
     if (!places_.insert(key).second) return;
     const bool alone = by_word_ && point.kind == TargetPoint::usdt;
     point.id = id_of(name, alone ? key : name);
@@ -301,10 +304,13 @@ class Search {
                      suggest(word.name, function_names(lists)));
     }
     if (word.is_place()) return add_kernel_place(word, found.functions, lists);
-    std::map<std::string, std::size_t> same_name;
-    for (auto& f : found.functions) same_name[f.name]++;
     std::size_t several = 0;
-    for (auto& [name, n] : same_name) several += n > 1;
+    for (std::size_t i = 1; i < found.functions.size(); i++) {
+      auto same = [&](std::size_t j) {
+        return found.functions[j].name == found.functions[j - 1].name;
+      };
+      several += same(i) && (i == 1 || !same(i - 1));
+    }
     leave_out("names that several functions have: all are traced, and counted together", several);
     for (auto& f : found.functions)
       place(f.name, {.kind = word.at_return ? TargetPoint::kernel_return : TargetPoint::kernel,
@@ -618,7 +624,7 @@ class Search {
   std::string word_;
   std::size_t number_ = 0;  ///< of the word, from 1 on
   Targets found_;
-  std::map<std::string, std::uint32_t, std::less<>> ids_;
+  std::unordered_map<std::string, std::uint32_t> ids_;
   std::unordered_set<std::string> places_;
   std::map<std::string, std::size_t> left_out_;
 };
