@@ -13,7 +13,7 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepest = 24;                // modifiers, and records in records
+constexpr int kDeepest = 24;                // records in records
 constexpr std::size_t kMostElements = 32;   // of an array that are shown
 constexpr std::size_t kMostInside = 2'000;  // members of one value, those of members too
 constexpr std::int64_t kLastError = -4095;  // of an address that stands for an errno
@@ -30,8 +30,7 @@ class Maker {
 
   Layout make(std::uint32_t id, std::uint32_t at, int depth) {
     Layout made{.at = at};
-    auto* t = btf_.type(id);
-    for (int i = 0; t && is_modifier(*t) && i < kDeepest; i++) t = btf_.type(t->type);
+    auto* t = btf_.plain(id);
     if (!id || !t || depth > kDeepest || ++made_ > kMostInside) return made;
     made.bits = t->size * 8;
     switch (BTF_INFO_KIND(t->info)) {
@@ -78,12 +77,6 @@ class Maker {
   }
 
  private:
-  static bool is_modifier(const btf_type& t) {
-    auto kind = BTF_INFO_KIND(t.info);
-    return kind == BTF_KIND_TYPEDEF || kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE ||
-           kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG;
-  }
-
   /// Of unnamed members theirs, as C names them. `before`: bits of the whole value before `type`.
   void members(const btf_type& type, std::uint32_t base, std::uint32_t before, int depth,
                std::vector<Layout>& all) {
@@ -94,8 +87,7 @@ class Maker {
       auto width = fields ? BTF_MEMBER_BITFIELD_SIZE(m.offset) : 0;
       if (before + at >= most_) continue;
       auto name = btf_.name(m.name_off);
-      auto* t = btf_.type(m.type);
-      for (int k = 0; t && is_modifier(*t) && k < kDeepest; k++) t = btf_.type(t->type);
+      auto* t = btf_.plain(m.type);
       auto kind = t ? BTF_INFO_KIND(t->info) : 0U;
       if (name.empty()) {
         if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION)

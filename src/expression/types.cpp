@@ -169,24 +169,9 @@ class BtfMembers final : public Members {
  private:
   /// The struct or union behind modifiers; nullptr: it is none.
   const btf_type* record(std::uint32_t id) const {
-    for (int i = 0; i < kDeepest; i++) {
-      auto* t = btf_->type(id);
-      if (!t) return nullptr;
-      switch (BTF_INFO_KIND(t->info)) {
-        case BTF_KIND_STRUCT:
-        case BTF_KIND_UNION:
-          return t;
-        case BTF_KIND_CONST:
-        case BTF_KIND_VOLATILE:
-        case BTF_KIND_TYPEDEF:
-        case BTF_KIND_TYPE_TAG:
-          id = t->type;
-          break;
-        default:
-          return nullptr;
-      }
-    }
-    return nullptr;
+    auto* t = btf_->plain(id);
+    auto kind = t ? BTF_INFO_KIND(t->info) : 0U;
+    return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION ? t : nullptr;
   }
 
   const Btf* btf_;

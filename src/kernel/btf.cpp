@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 256 << 20;
 constexpr std::size_t kMostInside = 1024;
+constexpr int kMostModifiers = 32;  // types that lead to each other have no end
 
 template <class T>
 const T* tail(const btf_type* type) {
@@ -140,6 +141,19 @@ const btf_type* Btf::type(std::uint32_t id) const {
 
 const btf_type* Btf::own_type(std::uint32_t id) const {
   return reinterpret_cast<const btf_type*>(types_ + offsets_[id - first_]);
+}
+
+const btf_type* Btf::plain(std::uint32_t id, bool typedefs) const {
+  auto* t = type(id);
+  for (int i = 0; t && i < kMostModifiers; i++) {
+    auto kind = BTF_INFO_KIND(t->info);
+    const bool modifier = kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE ||
+                          kind == BTF_KIND_RESTRICT || kind == BTF_KIND_TYPE_TAG ||
+                          (kind == BTF_KIND_TYPEDEF && typedefs);
+    if (!modifier) return t;
+    t = type(t->type);
+  }
+  return t;
 }
 
 const char* Btf::text(std::uint32_t offset) const {

@@ -37,6 +37,9 @@ class Btf {
   /// The first id that is not its base's.
   std::uint32_t first() const { return first_ ? first_ : 1; }
   const Btf* base() const { return base_; }
+  /// The type behind const, volatile, restrict, tags and, unless they are to stay, typedefs;
+  /// nullptr: there is none.
+  const btf_type* plain(std::uint32_t id, bool typedefs = true) const;
   /// Bytes that follow the type: members, values and the like.
   static std::size_t tail_bytes(const btf_type& type);
   const char* text(std::uint32_t offset) const;  ///< "": no such offset

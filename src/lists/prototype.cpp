@@ -13,18 +13,6 @@ std::string with(std::string_view type, const std::string& name) {
   return name.empty() ? std::string(type) : fmt::format("{} {}", type, name);
 }
 
-const btf_type* plain(const Btf& btf, std::uint32_t id) {
-  auto* type = btf.type(id);
-  for (int depth = 0; type && depth < kDeepest; depth++) {
-    auto kind = BTF_INFO_KIND(type->info);
-    if (kind != BTF_KIND_CONST && kind != BTF_KIND_VOLATILE && kind != BTF_KIND_RESTRICT &&
-        kind != BTF_KIND_TYPE_TAG)
-      break;
-    type = btf.type(type->type);
-  }
-  return type;
-}
-
 unsigned kind_of(const btf_type* type) { return type ? BTF_INFO_KIND(type->info) : 0U; }
 
 std::string declare(const Btf& btf, std::uint32_t id, std::string name, int depth);
@@ -51,7 +39,7 @@ std::string declare(const Btf& btf, std::uint32_t id, std::string name, int dept
     return with(fmt::format("{} {}", word, own.empty() ? "{...}" : own), name);
   };
   auto qualified = [&](std::string_view word) {
-    if (kind_of(plain(btf, type->type)) == BTF_KIND_PTR)
+    if (kind_of(btf.plain(type->type, false)) == BTF_KIND_PTR)
       return declare(btf, type->type, with(word, name), depth + 1);
     return fmt::format("{} {}", word, declare(btf, type->type, name, depth + 1));
   };
@@ -74,7 +62,7 @@ std::string declare(const Btf& btf, std::uint32_t id, std::string name, int dept
     case BTF_KIND_TYPE_TAG:
       return declare(btf, type->type, name, depth + 1);
     case BTF_KIND_PTR: {
-      auto to = kind_of(plain(btf, type->type));
+      auto to = kind_of(btf.plain(type->type, false));
       bool brackets = to == BTF_KIND_ARRAY || to == BTF_KIND_FUNC_PROTO;
       return declare(btf, type->type, brackets ? fmt::format("(*{})", name) : "*" + name,
                      depth + 1);

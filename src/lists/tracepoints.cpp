@@ -199,15 +199,7 @@ class List {
             errno == ENOENT ? kUsage : kUnsupported};
     }
     auto& library = config_.own<Verbosity>().library;
-    std::vector<std::string> tries;
-    if (library.empty())
-      tries = {std::string(kAnyFile)};
-    else if (library == "c")
-      tries = {"libc"};
-    else if (library.find('/') != library.npos || library.find(".so") != library.npos)
-      tries = {library};
-    else
-      tries = {fmt::format("lib{}.so", library), library};
+    auto tries = files_by_name(library);
     for (auto& name : tries)
       if (auto& found = finder_->files(name)) return &*found;
     if (library.empty()) return Error{"these processes have no file of code mapped", {}, {}};

@@ -101,6 +101,13 @@ bool is_library(std::string_view name, std::string_view library) {
          name.find_first_not_of("0123456789.", library.size()) == name.npos;
 }
 
+std::vector<std::string> files_by_name(std::string_view word) {
+  if (word.empty()) return {std::string(kAnyFile)};
+  if (word == "c") return {"libc"};
+  if (word.find('/') != word.npos || word.find(".so") != word.npos) return {std::string(word)};
+  return {fmt::format("lib{}.so", word), std::string(word)};
+}
+
 std::string uprobe_refusal() {
   if (read_number("/sys/bus/event_source/devices/uprobe/type")) return {};
   return "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)";

@@ -43,6 +43,10 @@ inline constexpr std::string_view kAnyFile = "*";
 /// "libc" for the C library of any kind, every other name for a program.
 bool is_library(std::string_view file_name, std::string_view library);
 
+/// What a word for a library or program may stand for, to be tried in this order: "ssl" for
+/// libssl.so and a program ssl, nothing for any file.
+std::vector<std::string> files_by_name(std::string_view word);
+
 class ProbeFinder {
  public:
   /// `proc` and `directories` (of libraries) are others in tests.

@@ -433,17 +433,8 @@ class Search {
 
   /// Files that the place of a word names.
   Result<const ProbeFinder::Files*> files_of(const TargetWord& word) {
-    std::vector<std::string> tries;
-    if (word.place.empty())
-      tries = {std::string(kAnyFile)};
-    else if (word.place == "c")
-      tries = {"libc"};
-    else if (!config_.known.empty() || word.place.find('/') != word.place.npos ||
-             word.place.find(".so") != word.place.npos)
-      tries = {word.place};
-    else
-      tries = {fmt::format("lib{}.so", word.place), word.place};
-    for (auto& name : tries)
+    const bool known = !config_.known.empty() && !word.place.empty() && word.place != "c";
+    for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
       if (auto& files = finder_.files(name)) return &*files;
     const bool path = word.place.find('/') != word.place.npos;
     return Error{fmt::format("{} names no file here", quoted(word_)),
