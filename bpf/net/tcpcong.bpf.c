@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpcong: time of TCP connections in each state of congestion control. */
+#include "lib/acceptors.bpf.h"
 #include "lib/aggregate.bpf.h"
-#include "lib/sock.bpf.h"
 #include "net/tcpcong.h"
 
 OPT(bool, distributed);
@@ -64,6 +64,8 @@ inline_ void leaves(struct tcp_sock *tp, struct connection *c, u32 old, u32 stat
 	c->state = state;
 	c->known = !ends;
 	flow_of(tp, &f);
+	if (filter.on)
+		take_acceptor(tp, &c->owner);
 	if (!owner_wanted(&c->owner) || !flow_wanted(&f)) {
 		if (!ends)
 			count(LEDGER_FILTERED);
@@ -168,6 +170,7 @@ int on_state(u64 *ctx)
 		c = sock_slot(sk, false);
 		if (c && c->known)
 			leaves(tp, c, c->state, TCP_CA_Open, true);
+		forget_acceptor(tp);
 		return 0;
 	}
 	if (newstate == TCP_LISTEN)
@@ -180,8 +183,8 @@ int on_state(u64 *ctx)
 		c->state = TCP_CA_Open;
 		c->known = 1;
 	}
-	if (users_transition(tp, newstate) && (!c->owner.id.known || newstate == TCP_SYN_SENT))
-		take_owner(&c->owner);
+	if (users_transition(tp, newstate))
+		learn_owner(tp, newstate, &c->owner);
 	return 0;
 }
 

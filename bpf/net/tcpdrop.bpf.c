@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpdrop: TCP packets that the kernel drops: why, of which connection, and where. */
+#include "lib/accepted.bpf.h"
 #include "lib/aggregate.bpf.h"
-#include "lib/sock.bpf.h"
 #include "lib/stack.bpf.h"
 #include "net/tcpdrop.h"
 
@@ -224,9 +224,35 @@ int on_drop(u64 *ctx)
 	return 0;
 }
 
+inline_ void own_flow(struct sock *sk, const struct sock_owner *o)
+{
+	struct flow f = {};
+
+	if (flow_read(sk, &f))
+		bpf_map_update_elem(&owners, &f, o, BPF_ANY);
+}
+
+ON_ACCEPT(own_flow)
+
 inline_ bool users_state(struct tcp_sock *tp, u32 newstate)
 {
 	return newstate == TCP_LISTEN ? in_users_call(tp) : users_transition(tp, newstate);
+}
+
+/* The running task, as its user, changes the socket's state; who accepted it remains its owner. */
+inline_ void learn_owner(const struct flow *f, u32 newstate, struct sock_owner *o)
+{
+	struct sock_owner *accepted = NULL;
+	bool begins = newstate == TCP_SYN_SENT || newstate == TCP_LISTEN;
+
+	if (o->id.known && !begins)
+		return;
+	if (!begins)
+		accepted = bpf_map_lookup_elem(&owners, f);
+	if (accepted)
+		*o = *accepted;
+	else
+		take_owner(o);
 }
 
 /* Whose sockets they are: packets are dropped in whatever they interrupt. */
@@ -251,8 +277,8 @@ int on_state(u64 *ctx)
 	o = sock_slot(sk, users);
 	if (!o)
 		return 0;
-	if (users && (!o->id.known || newstate == TCP_SYN_SENT || newstate == TCP_LISTEN))
-		take_owner(o);
+	if (users)
+		learn_owner(&f, newstate, o);
 	/* A client has no local port before its second state. */
 	if (o->id.known && f.lport && f.rport)
 		bpf_map_update_elem(&owners, &f, o, BPF_ANY);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcplife: TCP sessions. */
+#include "lib/acceptors.bpf.h"
 #include "lib/emit.bpf.h"
-#include "lib/sock.bpf.h"
 #include "net/tcplife.h"
 
 struct session {
@@ -81,6 +81,7 @@ inline_ void closed(struct sock *sk, const struct tcp_sock *tp, u32 oldstate)
 
 	if (kept)
 		s = *kept;
+	take_acceptor(tp, &s.owner);
 	flow_of(tp, &f);
 	/* Before this a child has no process and its handshake has failed: no session. */
 	if (oldstate == TCP_SYN_RECV && !s.active)
@@ -138,8 +139,8 @@ int on_state(u64 *ctx)
 		s->start = bpf_ktime_get_ns();
 	if (newstate == TCP_ESTABLISHED)
 		s->established = 1;
-	else if (!s->owner.id.known)
-		take_owner(&s->owner);
+	else
+		learn_owner(tp, newstate, &s->owner);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpretrans: TCP segments that were sent again. */
+#include "lib/acceptors.bpf.h"
 #include "lib/emit.bpf.h"
-#include "lib/sock.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "net/tcpretrans.h"
 
@@ -65,6 +65,7 @@ int on_retransmit(u64 *ctx)
 	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct tcpretrans_event what = {};
+	struct sock_owner *o;
 	struct flow f = {};
 
 	if (!tp || (tp_args_tcp_retransmit_skb >= 3 && (s32)ARG(ctx, 2)))
@@ -82,7 +83,10 @@ int on_retransmit(u64 *ctx)
 	what.length = BPF_CORE_READ(cb, end_seq) - what.sequence;
 	what.segments = BPF_CORE_READ(cb, tcp_gso_segs);
 	flow_of(tp, &f);
-	return again(&f, sock_slot(sk, false), &what);
+	o = sock_slot(sk, true);
+	if (o)
+		take_acceptor(tp, o);
+	return again(&f, o, &what);
 }
 
 /* Of a connection that waits for the handshake's end there is no socket yet. */
@@ -110,11 +114,13 @@ int on_state(u64 *ctx)
 	u32 newstate = (u32)ctx[2];
 	struct sock_owner *o;
 
+	if (tp && newstate == TCP_CLOSE)
+		forget_acceptor(tp);
 	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
 		return 0;
 	o = sock_slot(sk, true);
-	if (o && (!o->id.known || newstate == TCP_SYN_SENT))
-		take_owner(o);
+	if (o)
+		learn_owner(tp, newstate, o);
 	return 0;
 }
 

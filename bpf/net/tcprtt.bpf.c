@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcprtt: TCP round-trip times as a histogram. */
+#include "lib/acceptors.bpf.h"
 #include "lib/aggregate.bpf.h"
-#include "lib/sock.bpf.h"
 #include "net/tcprtt.h"
 
 OPT(bool, raw);
@@ -38,10 +38,12 @@ inline_ u32 new_sample(struct sock *sk, struct tcp_sock *tp)
 	return is_new ? sample : 0;
 }
 
-inline_ bool wanted(struct sock *sk, const struct flow *f)
+inline_ bool wanted(struct sock *sk, const struct tcp_sock *tp, const struct flow *f)
 {
-	struct connection *c = filter.on ? sock_slot(sk, false) : NULL;
+	struct connection *c = filter.on ? sock_slot(sk, true) : NULL;
 
+	if (c)
+		take_acceptor(tp, &c->owner);
 	return (!filter.on || (c && owner_wanted(&c->owner))) && flow_wanted(f);
 }
 
@@ -62,7 +64,7 @@ int on_segment(u64 *ctx)
 		return 0;
 	if (filter.on || flow_filters_on() || by_local || by_remote)
 		flow_of(tp, &f);
-	if (!wanted(sk, &f)) {
+	if (!wanted(sk, tp, &f)) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}
@@ -85,11 +87,13 @@ int on_state(u64 *ctx)
 	u32 newstate = (u32)ctx[2];
 	struct connection *c;
 
+	if (tp && newstate == TCP_CLOSE)
+		forget_acceptor(tp);
 	if (!tp || newstate == TCP_CLOSE || !users_transition(tp, newstate))
 		return 0;
 	c = sock_slot(sk, true);
-	if (c && (!c->owner.id.known || newstate == TCP_SYN_SENT))
-		take_owner(&c->owner);
+	if (c)
+		learn_owner(tp, newstate, &c->owner);
 	return 0;
 }
 

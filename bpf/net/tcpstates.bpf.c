@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpstates: changes of the states of TCP sockets, and the time in each state. */
+#include "lib/acceptors.bpf.h"
 #include "lib/emit.bpf.h"
-#include "lib/sock.bpf.h"
 #include "net/tcpstates.h"
 
 struct change {
@@ -67,6 +67,7 @@ int on_state(u64 *ctx)
 	c.time = bpf_ktime_get_ns();
 	c.in_state_ns = h->since ? since(h->since, c.time) : 0;
 	h->since = c.time;
+	take_acceptor(tp, &h->owner);
 	if (c.newstate == TCP_SYN_SENT || !h->owner.id.known) {
 		if (c.newstate == TCP_LISTEN ? in_users_call(tp) : users_transition(tp, c.newstate))
 			take_owner(&h->owner);

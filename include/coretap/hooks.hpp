@@ -96,5 +96,7 @@ Hook traced_whole(std::string_view name, TargetWords words);
 std::vector<Hook> run_delay_hooks();
 /// The hook of bpf/lib/still_waiting.bpf.h.
 Hook waits_under_way();
+/// The hook of bpf/lib/accepted.bpf.h; `when` as in Hook.
+Hook accepted_connections(std::string_view when = {});
 
 }  // namespace coretap

@@ -64,4 +64,15 @@ Hook timed_ring_io_hook() {
           kRingUnseen};
 }
 
+Hook accepted_connections(std::string_view when) {
+  return {.name = "accepted connections",
+          .candidates = {{{"on_accept"}},
+                         {.programs = {"on_accept_exit"},
+                          .caveat = "who accepts a connection is seen at the ends of system calls, "
+                                    "all of which take a little longer then; not seen: io_uring, "
+                                    "and 32-bit programs on a 64-bit kernel"}},
+          .when = when,
+          .optional = "who accepted a connection is not known"};
+}
+
 }  // namespace coretap

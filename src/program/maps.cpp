@@ -238,6 +238,7 @@ void size_maps(Session& s) {
     bpf_map__set_autocreate(map, storage);
     if (!storage) bpf_map__set_max_entries(s.map("sock_slots_hash"), most_sockets());
   }
+  if (auto* map = s.map("acceptors")) on_demand(s, map, most_sockets(), 8192);
   // Of threads, while they keep much.
   for (auto* name : {"long_records", "call_values"})
     if (auto* map = s.map(name)) on_demand(s, map, max_tasks(), kPreallocatedCalls);

@@ -13,6 +13,8 @@ static const char *family = "4", *closer = "client";
 static uint64_t queued, overflow, listen_overflows, listen_drops, backlog = 128, give_up_ms,
 								  connect_ns;
 static uint64_t delayed_ms, round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns;
+static uint64_t server_lost;
+static bool handed;
 static bool older, listens_late, refused, handshake, nonblocking, unbound, late, unreachable,
 	exhausted;
 
@@ -125,6 +127,61 @@ static void await(const int *pipe)
 }
 
 /* Each end has its turn, so that who closes first is no race. */
+static void serve_one(int fd)
+{
+	if (lost) {
+		deaf(fd, true);
+		pass(to_client, 'd');
+		await(to_server);
+		deaf(fd, false);
+	}
+	receive(fd, client_bytes);
+	if (server_lost) {
+		pass(to_client, 'd');
+		await(to_server);
+	}
+	for (int n = 0; n < 2 && delayed_ms; n++) {
+		await(to_server);
+		send_all(fd, 1);
+	}
+	send_all(fd, server_bytes);
+	if (older) {
+		pass(to_client, 'o');
+		await(to_server);
+	}
+	if (!strcmp(closer, "server")) {
+		close(fd);
+		return;
+	}
+	if (!strcmp(closer, "reset"))
+		await(to_server);
+	else
+		await_end(fd);
+	close(fd);
+	pass(to_client, 'c');
+}
+
+/* The process that accepts keeps nothing of the connection before the other one has begun. */
+static void hand_over(int fd)
+{
+	int begun[2];
+	pid_t heir;
+
+	if (pipe2(begun, O_CLOEXEC))
+		wl_die(WL_FAILED, "pipe: %m");
+	heir = wl_fork();
+	if (!heir) {
+		await(begun);
+		serve_one(fd);
+		_exit(WL_OK);
+	}
+	close(fd);
+	pass(begun, 'b');
+	wl_reap(heir);
+	close(begun[0]);
+	close(begun[1]);
+}
+
 static void serve(int listener)
 {
 	for (uint64_t i = 0; i < sessions; i++) {
@@ -132,32 +189,10 @@ static void serve(int listener)
 
 		if (fd < 0)
 			wl_die(WL_FAILED, "accept: %m");
-		if (lost) {
-			deaf(fd, true);
-			pass(to_client, 'd');
-			await(to_server);
-			deaf(fd, false);
-		}
-		receive(fd, client_bytes);
-		for (int n = 0; n < 2 && delayed_ms; n++) {
-			await(to_server);
-			send_all(fd, 1);
-		}
-		send_all(fd, server_bytes);
-		if (older) {
-			pass(to_client, 'o');
-			await(to_server);
-		}
-		if (!strcmp(closer, "server")) {
-			close(fd);
-			continue;
-		}
-		if (!strcmp(closer, "reset"))
-			await(to_server);
+		if (handed)
+			hand_over(fd);
 		else
-			await_end(fd);
-		close(fd);
-		pass(to_client, 'c');
+			serve_one(fd);
 	}
 }
 
@@ -295,6 +330,20 @@ static void look_at(int fd)
 	smoothed_us = info.tcpi_rtt;
 }
 
+/* What the server sends then is not received before it was sent again. */
+static void lose_answers(int fd)
+{
+	uint64_t before;
+
+	await(to_client);
+	deaf(fd, true);
+	before = retransmits();
+	pass(to_server, 'h');
+	while (retransmits() < before + server_lost)
+		wl_nap_ms(5);
+	deaf(fd, false);
+}
+
 /* The client's port. */
 static in_port_t talk(int fd, in_port_t port, bool begin)
 {
@@ -310,6 +359,8 @@ static in_port_t talk(int fd, in_port_t port, bool begin)
 			delay_answer(fd);
 		else
 			send_all(fd, client_bytes);
+		if (server_lost)
+			lose_answers(fd);
 		if (lost) {
 			uint64_t before = retransmits();
 
@@ -418,6 +469,10 @@ int main(int argc, char **argv)
 		 "listen after the ready line, with --queued"},
 		{"backlog", WL_NUM, &backlog, "N", "of listen(2)"},
 		{"lost", WL_NUM, &lost, "N", "of each session's segments are sent again, at least"},
+		{"server-lost", WL_NUM, &server_lost, "N",
+		 "the same of those that the server sends"},
+		{"handed", WL_FLAG, &handed, NULL,
+		 "another process than the one that accepts serves each session"},
 		{0},
 	};
 	in_port_t port, *ports;

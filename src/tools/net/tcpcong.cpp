@@ -62,8 +62,8 @@ TOOL(tcpcong) {
           "rest in the next one. With --dist histograms of how long states last, each when it "
           "ends.\n\n"
           "States change in whatever a timer or a packet interrupts. A filter by task wants the "
-          "connections that the process was seen to open: neither accepted ones nor those that are "
-          "older than the tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
+          "connections that the process was seen to open or to accept, not those that are older "
+          "than the tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
       .overhead =
           "one hook per change of congestion control's state and one per change of a "
           "connection's state; where the first is missing, hooks per received segment",
@@ -95,6 +95,7 @@ TOOL(tcpcong) {
                    .caveat = "a change is seen with the next segment that is received or sent "
                              "again; older connections count from then"}}},
                 {"states of connections", {{{"on_state"}}}},
+                accepted_connections("task-filter"),
                 {"start of tracing", {{{"on_start"}}}},
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},

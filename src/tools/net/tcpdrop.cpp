@@ -154,7 +154,7 @@ TOOL(tcpdrop) {
           "device.\n\n"
           "STATE is that of the socket, as far as the kernel tells which it is: of received packets "
           "on 6.12 and later. A packet is dropped in whatever it interrupts. PID is not that "
-          "but the process that was seen to connect, listen or shut down the socket, or the sender's "
+          "but the process that was seen to connect, listen, accept or shut down the socket, or the sender's "
           "if it is on this host; without one no filter by task wants the line. For filters the destination of a received packet is "
           "the local end, also of one that would have been forwarded.\n\n"
           "With --count one table of reasons and stacks at the end.",
@@ -190,6 +190,7 @@ TOOL(tcpdrop) {
                    .caveat = "the kernel gives no reasons, and does not tell of packets that TCP "
                              "drops after it has found their socket"}}},
                 {"owners of sockets", {{{"on_state"}}}},
+                accepted_connections(),
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},

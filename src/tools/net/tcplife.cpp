@@ -34,12 +34,13 @@ TOOL(tcplife) {
           "Bytes are those of the processes: sent ones that the other end has acknowledged, and "
           "received ones in order. Over the loopback each session is shown twice, once for each "
           "end. A session that is older than the tracer is shown without its duration.\n\n"
-          "The process is the one that connected, shut down or closed the socket. If the "
-          "peer reset the connection, the line appears when a process closes the socket. A "
+          "The process is the one that connected, accepted, shut down or closed the socket, "
+          "whichever came first. If the peer reset the connection and none was known by then, the "
+          "line appears when a process closes the socket. A "
           "session that no process was seen to own has no process in its line, and no filter by "
           "task wants it. An IPv6 socket that speaks IPv4 counts as IPv4.",
       .overhead =
-          "two hooks, run a few times per session: not measurable but with many thousands "
+          "three hooks, run a few times per session: not measurable but with many thousands "
           "of short sessions per second",
       .examples = {{"tcplife", "all sessions"},
                    {"tcplife -t -p 181", "those of process 181, with the seconds since the start"},
@@ -50,7 +51,8 @@ TOOL(tcplife) {
                     {"Which service do all these short connections go to?", "tcplife -t"},
                     {"How long do sessions of a web server last?", "tcplife -T -L 80,443"}},
       .differs = {{Difference::both,
-                   "The process is the one that connected, shut down or closed the socket. "
+                   "The process is the one that connected, accepted, shut down or closed the "
+                   "socket. "
                    "Peers name the task that was interrupted where the local end closes first."},
                   {Difference::libbpf_tools,
                    "TX_KB and RX_KB are whole numbers, as in bcc. -L also finds connections "
@@ -61,7 +63,9 @@ TOOL(tcplife) {
            shared::flow_filters(),
            {flag('T', "time", "print the time of day"), shared::timestamp('t'), shared::wide()}}),
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"}},
-      .hooks = {{"changes of state", {{{"on_state"}}}}, {"end of sockets", {{{"on_destroy"}}}}},
+      .hooks = {{"changes of state", {{{"on_state"}}}},
+                accepted_connections(),
+                {"end of sockets", {{{"on_destroy"}}}}},
       .report =
           events<Event>(
               {owner<&Event::owner>(id::pid, id::comm),

@@ -31,14 +31,14 @@ TOOL(tcpretrans) {
           "acknowledged it: a sign of loss, or of an end that does not keep up. T tells what is "
           "sent: R a segment, L a tail loss probe (with --lossprobe), S the answer to a SYN.\n\n"
           "A retransmit runs in whatever its timer or a packet interrupts. PID is not that but "
-          "the process that was seen to connect or to shut down the socket; if there was none, as "
-          "with connections that are older than the tracer or that were accepted, there is none, "
-          "and no filter by task wants the line.\n\n"
+          "the process that was seen to connect, accept or shut down the socket; if there was "
+          "none, as with connections that are older than the tracer, there is none, and no filter "
+          "by task wants the line.\n\n"
           "With --count one table of connections at the end. An IPv6 socket that speaks IPv4 "
           "counts as IPv4.",
       .overhead =
-          "a hook per retransmit and one per change of a connection's state: not "
-          "measurable",
+          "a hook per retransmit, one per change of a connection's state and one per accepted "
+          "connection: not measurable",
       .examples = {{"tcpretrans", "each retransmit"},
                    {"tcpretrans -l -s", "with tail loss probes and sequence numbers"},
                    {"tcpretrans -c", "how often each connection sent again, until Ctrl-C"},
@@ -63,6 +63,7 @@ TOOL(tcpretrans) {
       .hooks = {{"retransmits", {{{"on_retransmit"}}}},
                 {"answers to SYN", {{{"on_synack"}}}},
                 {"owners of sockets", {{{"on_state"}}}},
+                accepted_connections(),
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},

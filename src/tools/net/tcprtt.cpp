@@ -58,8 +58,8 @@ TOOL(tcprtt) {
           "with selective acknowledgements, which nearly all have. Their mean deviation, which ss "
           "-i prints behind the slash, is not shown: histograms of samples tell more.\n\n"
           "A segment is received in whatever it interrupts. A filter by task wants the connections "
-          "that the process was seen to open: neither accepted ones nor those that are older than "
-          "the tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
+          "that the process was seen to open or to accept, not those that are older than the "
+          "tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
       .overhead = "one hook per received segment of established connections, no output per event",
       .examples = {{"tcprtt", "one histogram of all connections until Ctrl-C"},
                    {"tcprtt -i 1 -d 10 -m", "each second for ten seconds, in milliseconds"},
@@ -99,6 +99,7 @@ TOOL(tcprtt) {
       .elsewhere = {{'D', "debug", "use --verbose"}},
       .hooks = {{"received segments", {{{"on_segment"}}}},
                 {"owners of sockets", {{{"on_state"}}}, "task-filter"},
+                accepted_connections("task-filter"),
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}},

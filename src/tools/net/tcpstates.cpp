@@ -40,14 +40,17 @@ TOOL(tcpstates) {
           "have the names of the kernel, with --rfc those of RFC 9293. A socket is not seen in "
           "TIME_WAIT: the kernel keeps that in another place, and the socket goes to CLOSE.\n\n"
           "A change may be made by a process or by a packet, in whatever that interrupts. The "
-          "process is not that but the one that was seen to connect, listen, shut down or close "
-          "the socket; of an accepted one it is known when it is closed here. A line without a "
-          "known process is wanted by no filter by task.\n\n"
+          "process is not that but the one that was seen to connect, listen, accept, shut down or "
+          "close the socket. The first two changes of an accepted one come before it is accepted, "
+          "and have none; one that was accepted before tracing began has none until it is closed "
+          "here. A line without a known process is wanted by no filter by task.\n\n"
           "The kernel chooses the local port of a client after the first change, and fills in the "
           "other end of an accepted socket after its first one: the line has zeros there. With a "
           "filter by ports or addresses such a line is judged, and shown, with the next one. An "
           "IPv6 socket that speaks IPv4 counts as IPv4.",
-      .overhead = "a hook per change of state, five or six for each end of a connection",
+      .overhead =
+          "a hook per change of state, five or six for each end of a connection, and one "
+          "per accepted connection",
       .examples = {{"tcpstates", "all changes"},
                    {"tcpstates -T -L 80,443", "of a web server's sockets, with the time"},
                    {"tcpstates --rfc -p 181", "of process 181, states as in RFC 9293"},
@@ -70,6 +73,7 @@ TOOL(tcpstates) {
       .elsewhere = {{'s', "", "use --csv, which has all columns under the names of --json"},
                     {'Y', "journal", "write --json to `systemd-cat -t tcpstates`"}},
       .hooks = {{"changes of state", {{{"on_state"}}}},
+                accepted_connections(),
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who accepted a TCP connection, and owns it from then on: kept until the tool takes it or the
+ * socket is closed. In a hash, since programs at system calls have no storage of sockets.
+ */
+#ifndef CORETAP_ACCEPTORS_BPF_H
+#define CORETAP_ACCEPTORS_BPF_H
+
+#include "lib/accepted.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct sock_owner);
+} acceptors SEC(".maps");
+
+inline_ void keep_acceptor(struct sock *sk, const struct sock_owner *o)
+{
+	u64 key = (u64)sk;
+
+	if (bpf_map_update_elem(&acceptors, &key, o, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+}
+
+ON_ACCEPT(keep_acceptor)
+
+inline_ void forget_acceptor(const struct tcp_sock *tp)
+{
+	u64 key = (u64)tp;
+
+	bpf_map_delete_elem(&acceptors, &key);
+}
+
+/* Where no owner is known. */
+inline_ void take_acceptor(const struct tcp_sock *tp, struct sock_owner *o)
+{
+	u64 key = (u64)tp;
+	struct sock_owner *kept;
+
+	if (o->id.known || !has_file(tp))
+		return;
+	kept = bpf_map_lookup_elem(&acceptors, &key);
+	if (!kept)
+		return;
+	*o = *kept;
+	bpf_map_delete_elem(&acceptors, &key);
+}
+
+/* The running task, as the socket's user, makes this transition, which is not to TCP_CLOSE. */
+inline_ void learn_owner(const struct tcp_sock *tp, u32 newstate, struct sock_owner *o)
+{
+	take_acceptor(tp, o);
+	if (!o->id.known || newstate == TCP_SYN_SENT)
+		take_owner(o);
+}
+
+#endif
