@@ -3,6 +3,7 @@
 #include "lib/accepted.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "lib/stack.bpf.h"
+#include "net/ipv6.bpf.h"
 #include "net/tcpdrop.h"
 
 OPT(bool, counting);
@@ -59,44 +60,79 @@ inline_ void swap_ends(struct flow *f)
 	}
 }
 
-/* A packet has its headers before `tail`, its data perhaps elsewhere. False: it is not TCP. */
+/* The headers of a packet lie before `end`, its data perhaps elsewhere. */
+struct packet {
+	u8 *head;
+	u32 end;
+	u32 tcp;       /* where its TCP header begins */
+	bool headless; /* a fragment other than the first, which has that header */
+};
+
+/* False: it is not TCP. */
+inline_ bool read_ipv4(struct packet *p, u32 at, struct flow *f)
+{
+	u8 ip[IP_HEADER];
+
+	if (at + IP_HEADER > p->end || bpf_probe_read_kernel(ip, IP_HEADER, p->head + at))
+		return false;
+	if (ip[0] >> 4 != 4 || ip[9] != IPPROTO_TCP)
+		return false;
+	f->ip = 4;
+	__builtin_memcpy(f->local, ip + 12, 4);
+	__builtin_memcpy(f->remote, ip + 16, 4);
+	p->tcp = at + (ip[0] & 15) * 4;
+	p->headless = be16_at(ip + 6) & IP_FRAGMENT;
+	return true;
+}
+
+inline_ bool read_ipv6(struct packet *p, u32 at, struct flow *f)
+{
+	struct ipv6_payload payload = { .at = at + IPV6_HEADER };
+	u8 ip[IPV6_HEADER];
+
+	if (at + IPV6_HEADER > p->end || bpf_probe_read_kernel(ip, IPV6_HEADER, p->head + at))
+		return false;
+	if (ip[0] >> 4 != 6)
+		return false;
+	payload.protocol = ip[6];
+	find_ipv6_payload(p->head, p->end, &payload);
+	if (payload.protocol != IPPROTO_TCP)
+		return false;
+	f->ip = 6;
+	__builtin_memcpy(f->local, ip + 8, 16);
+	__builtin_memcpy(f->remote, ip + 24, 16);
+	p->tcp = payload.at;
+	p->headless = payload.headless;
+	return true;
+}
+
+inline_ void read_tcp(const struct packet *p, struct tcpdrop_event *e)
+{
+	u8 tcp[TCP_FLAGS_END];
+
+	if (p->headless || p->tcp + TCP_FLAGS_END > p->end ||
+	    bpf_probe_read_kernel(tcp, sizeof(tcp), p->head + p->tcp))
+		return;
+	e->whole = 1;
+	e->flow.lport = be16_at(tcp);
+	e->flow.rport = be16_at(tcp + 2);
+	e->flags = tcp[TCP_FLAGS_END - 1];
+}
+
+/* False: it is not TCP. */
 inline_ bool read_packet(struct sk_buff *skb, struct tcpdrop_event *e)
 {
 	u16 protocol = port_of(BPF_CORE_READ(skb, protocol));
-	u8 *head = BPF_CORE_READ(skb, head), ip[IPV6_HEADER], tcp[TCP_FLAGS_END];
-	u32 at = BPF_CORE_READ(skb, network_header), end = BPF_CORE_READ(skb, tail);
-	struct flow *f = &e->flow;
+	struct packet p = { .head = BPF_CORE_READ(skb, head), .end = BPF_CORE_READ(skb, tail) };
+	u32 at = BPF_CORE_READ(skb, network_header);
 
-	if (protocol == ETH_P_IP) {
-		if (at + IP_HEADER > end || bpf_probe_read_kernel(ip, IP_HEADER, head + at))
-			return false;
-		if (ip[0] >> 4 != 4 || ip[9] != IPPROTO_TCP || be16_at(ip + 6) & IP_FRAGMENT)
-			return false;
-		f->ip = 4;
-		__builtin_memcpy(f->local, ip + 12, 4);
-		__builtin_memcpy(f->remote, ip + 16, 4);
-		at += (ip[0] & 15) * 4;
-	} else if (protocol == ETH_P_IPV6) {
-		if (at + IPV6_HEADER > end || bpf_probe_read_kernel(ip, IPV6_HEADER, head + at))
-			return false;
-		if (ip[0] >> 4 != 6 || ip[6] != IPPROTO_TCP)
-			return false;
-		f->ip = 6;
-		__builtin_memcpy(f->local, ip + 8, 16);
-		__builtin_memcpy(f->remote, ip + 24, 16);
-		at += IPV6_HEADER;
-	} else {
+	if (protocol == ETH_P_IP ? !read_ipv4(&p, at, &e->flow) :
+				   protocol != ETH_P_IPV6 || !read_ipv6(&p, at, &e->flow))
 		return false;
-	}
-	if (at + TCP_FLAGS_END <= end && !bpf_probe_read_kernel(tcp, sizeof(tcp), head + at)) {
-		e->whole = 1;
-		f->lport = be16_at(tcp);
-		f->rport = be16_at(tcp + 2);
-		e->flags = tcp[TCP_FLAGS_END - 1];
-	}
+	read_tcp(&p, e);
 	e->received = BPF_CORE_READ(skb, skb_iif) != 0;
 	if (e->received)
-		swap_ends(f);
+		swap_ends(&e->flow);
 	return true;
 }
 

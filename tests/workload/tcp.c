@@ -4,6 +4,7 @@
 #include "loopback.h"
 #include <arpa/inet.h>
 #include <linux/filter.h>
+#include <linux/ipv6.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@ static uint64_t queued, overflow, listen_overflows, listen_drops, backlog = 128,
 								  connect_ns;
 static uint64_t delayed_ms, round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns;
 static uint64_t server_lost;
-static bool handed;
+static bool handed, extended, fragmented;
 static bool older, listens_late, refused, handshake, nonblocking, unbound, late, unreachable,
 	exhausted;
 
@@ -51,6 +52,19 @@ static in_port_t port_of(int fd)
 	return ((struct sockaddr_in *)&name)->sin_port; /* at the same place in both */
 }
 
+/*
+ * Each packet has a header for all hops, eight bytes of padding, and one for its destination,
+ * sixteen with an option for experiments (RFC 4727) that receivers skip.
+ */
+static void extend(int fd)
+{
+	const char hops[8] = {0, 0, 1, 4}, destination[16] = {0, 1, 0x1e, 12};
+
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_HOPOPTS, hops, sizeof(hops)) ||
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_DSTOPTS, destination, sizeof(destination)))
+		wl_die(WL_CANNOT, "extension headers: %m");
+}
+
 static int bound(void)
 {
 	int fd = socket(ip_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -61,6 +75,8 @@ static int bound(void)
 		wl_die(WL_CANNOT, "no TCP: %m");
 	if (bind(fd, (struct sockaddr *)&address, size))
 		wl_die(WL_CANNOT, "bind: %m");
+	if (extended)
+		extend(fd);
 	return fd;
 }
 
@@ -270,6 +286,49 @@ static int client(void)
 	return fd;
 }
 
+/* Of what follows the pseudo header: protocol and length, then two addresses of ::1. */
+static uint16_t checksum_of(const uint16_t *words, size_t bytes)
+{
+	uint32_t sum = htons(IPPROTO_TCP) + htons(bytes) + 2 * htons(1);
+
+	for (size_t i = 0; i < bytes / 2; i++)
+		sum += words[i];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+/* A SYN that is a fragment, and the only one. */
+static void send_fragment(in_port_t from, in_port_t to)
+{
+	struct {
+		struct ipv6hdr ip;
+		struct {
+			uint8_t next, reserved;
+			uint16_t offset;
+			uint32_t id;
+		} fragment;
+		struct tcphdr tcp;
+	} packet = {
+		.ip = {.version = 6, .nexthdr = IPPROTO_FRAGMENT, .hop_limit = 64},
+		.fragment = {.next = IPPROTO_TCP, .id = htonl(from)},
+		.tcp = {.source = from, .dest = to, .doff = 5, .syn = 1, .window = htons(1000)},
+	};
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6};
+	int fd = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+
+	if (fd < 0)
+		wl_die(WL_CANNOT, "no raw socket: %m");
+	packet.ip.payload_len = htons(sizeof(packet) - sizeof(packet.ip));
+	packet.ip.saddr.s6_addr[15] = packet.ip.daddr.s6_addr[15] = 1;
+	packet.tcp.check = checksum_of((uint16_t *)&packet.tcp, sizeof(packet.tcp));
+	address.sin6_addr = in6addr_loopback;
+	if (sendto(fd, &packet, sizeof(packet), 0, (struct sockaddr *)&address, sizeof(address)) !=
+	    sizeof(packet))
+		wl_die(WL_FAILED, "sendto: %m");
+	close(fd);
+}
+
 /* None is accepted: each finds one more in the queue than the one before. */
 static void queue_up(int listener, in_port_t port, in_port_t *ports)
 {
@@ -451,6 +510,10 @@ int main(int argc, char **argv)
 		 "client, server, or reset: the client, by a reset"},
 		{"older", WL_FLAG, &older, NULL, "one session, that begins before the ready line"},
 		{"refused", WL_FLAG, &refused, NULL, "connect to a port without a listener"},
+		{"extended", WL_FLAG, &extended, NULL,
+		 "the client's packets have IPv6 extension headers"},
+		{"fragmented", WL_FLAG, &fragmented, NULL,
+		 "with --refused, a SYN in one fragment of IPv6 instead of each attempt"},
 		{"unreachable", WL_FLAG, &unreachable, NULL, "connect to where there is no route"},
 		{"exhausted", WL_FLAG, &exhausted, NULL,
 		 "connect without a free port, after one session"},
@@ -486,6 +549,10 @@ int main(int argc, char **argv)
 		wl_die(WL_USAGE, "--closer: client, server or reset");
 	handshake |= late || give_up_ms;
 	unbound |= exhausted;
+	if ((extended || fragmented) && strcmp(family, "6"))
+		wl_die(WL_USAGE, "--extended, --fragmented: IPv6 only");
+	if (fragmented && !refused)
+		wl_die(WL_USAGE, "--fragmented: with --refused only");
 	if (unreachable && strcmp(family, "4"))
 		wl_die(WL_USAGE, "--unreachable: IPv4 only");
 	if (older || handshake)
@@ -537,6 +604,11 @@ int main(int argc, char **argv)
 		if (handshake) {
 			lose_answer(fd, listener, port);
 			break;
+		}
+		if (fragmented) {
+			send_fragment(ports[i], port);
+			close(fd);
+			continue;
 		}
 		if (refused || unreachable || exhausted) {
 			int error = attempt(fd, port);

@@ -157,6 +157,8 @@ TOOL(tcpdrop) {
           "but the process that was seen to connect, listen, accept or shut down the socket, or the sender's "
           "if it is on this host; without one no filter by task wants the line. For filters the destination of a received packet is "
           "the local end, also of one that would have been forwarded.\n\n"
+          "Of IPv6 packets up to eight extension headers are passed over; TCP behind more is not "
+          "shown. A fragment other than the first has no ports and no flags.\n\n"
           "With --count one table of reasons and stacks at the end.",
       .overhead =
           "a hook for each packet of any protocol that is dropped, and a kernel stack for each "
