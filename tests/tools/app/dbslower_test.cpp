@@ -16,6 +16,31 @@ std::vector<Json> with_text(const Report& report, const std::string& text) {
   return found;
 }
 
+/// Of this process alone.
+std::vector<Json> of_process(std::vector<Json> events, const std::string& pid) {
+  std::erase_if(events, [&](auto& event) { return std::to_string(event["pid"].u64()) != pid; });
+  return events;
+}
+
+/// The server's own log has about the same time: its clock starts a moment earlier.
+void expect_as_logged(const Mariadb& server, const Json& event, const std::string& text) {
+  auto log = server.slow_log();
+  auto at = log.find("\n" + text);
+  ASSERT_NE(at, log.npos) << log;
+  constexpr std::string_view kTime = "Query_time: ";
+  auto logged_s = std::stod(log.substr(log.rfind(kTime, at) + kTime.size()));
+  EXPECT_GE(static_cast<double>(event["latency_ns"].u64()), logged_s * 1e9 * 0.95);
+  EXPECT_GE(logged_s, 0.03);
+}
+void expect_as_logged(const Postgres& server, const Json& event, const std::string& text) {
+  auto said = server.said();
+  auto at = said.find("ms  statement: " + text);
+  ASSERT_NE(at, said.npos) << said;
+  auto logged_ms = std::stod(said.substr(said.rfind(':', at) + 1));
+  EXPECT_GE(static_cast<double>(event["latency_ns"].u64()), logged_ms * 1e6 * 0.95);
+  EXPECT_GE(logged_ms, 30.0);
+}
+
 std::uint64_t all_counts(const Report& report) {
   std::uint64_t all = 0;
   for (auto& line : report.body) all += line["count"].u64();
@@ -87,14 +112,7 @@ TOOL_TEST(Dbslower, RealPostgres) {
   EXPECT_EQ(with_text(report, longest).size(), 1u);
   ASSERT_EQ(with_text(report, "selekt").size(), 1u);
   EXPECT_EQ(with_text(report, "selekt")[0]["command"].str(), "parse");
-  // The server's own log has about the same time: its clock starts a moment earlier.
-  auto said = server.said();
-  auto at = said.find("ms  statement: " + sleeps);
-  ASSERT_NE(at, said.npos) << said;
-  auto logged_ms = std::stod(said.substr(said.rfind(':', at) + 1));
-  auto took_ns = with_text(report, sleeps)[0]["latency_ns"].u64();
-  EXPECT_GE(static_cast<double>(took_ns), logged_ms * 1e6 * 0.95);
-  EXPECT_GE(logged_ms, 30.0);
+  expect_as_logged(server, with_text(report, sleeps)[0], sleeps);
   std::size_t executed = 0;
   for (auto& event : with_text(report, "select pg_sleep(0.025);"))
     executed += event["latency_ns"].u64() >= 25'000'000;
@@ -129,19 +147,45 @@ TOOL_TEST(Dbslower, RealMariadb) {
   }
   EXPECT_EQ(commands["prepare"], 1u);
   EXPECT_EQ(commands["execute"], 2u);
-  // The server's own log has about the same time: its clock starts a moment earlier.
-  auto log = server.slow_log();
-  auto at = log.find("\n" + sleeps);
-  ASSERT_NE(at, log.npos) << log;
-  constexpr std::string_view kTime = "Query_time: ";
-  auto logged_s = std::stod(log.substr(log.rfind(kTime, at) + kTime.size()));
-  EXPECT_GE(static_cast<double>(with_text(report, sleeps)[0]["latency_ns"].u64()),
-            logged_s * 1e9 * 0.95);
-  EXPECT_GE(logged_s, 0.03);
+  expect_as_logged(server, with_text(report, sleeps)[0], sleeps);
   EXPECT_EQ(report.lost("lost") + report.lost("untracked") + report.lost("unmatched"), 0u);
   auto slow_ones = peers.stop().body.size();
   EXPECT_GE(slow_ones, 3u);
   EXPECT_EQ(all_counts(counts.stop()), slow_ones);
+}
+
+// What the server runs is in no directory of this system.
+TOOL_TEST(Dbslower, MariadbInAContainer) {
+  require_tool("dbslower");
+  Mariadb server(Where::in_a_container);
+  ASSERT_NE(::access(server.path("root/opt").c_str(), F_OK), 0) << "its program has a name here";
+  const std::string sleeps = "select sleep(0.03)";
+  Tracer by_pid("dbslower", {"--json", "-m", "0", "-p", server.id()});
+  Tracer by_name("dbslower", {"--json", "mysql", "-m", "0"});
+  Tracer counts("dbstat", {"--json", "mysql", "-m", "20", "-p", server.id()});
+  for (int i = 0; i < 3; i++) EXPECT_EQ(server.sql(sleeps).status, 0);
+  auto of_pid = with_text(by_pid.stop(), sleeps);
+  auto of_name = of_process(with_text(by_name.stop(), sleeps), server.id());
+  ASSERT_EQ(of_pid.size(), 3u);
+  ASSERT_EQ(of_name.size(), 3u);
+  expect_as_logged(server, of_pid[0], sleeps);
+  expect_as_logged(server, of_name[0], sleeps);
+  EXPECT_EQ(all_counts(counts.stop()), 3u);
+}
+
+// Its backends are processes of their own, which have mapped the program as well.
+TOOL_TEST(Dbslower, PostgresInAContainer) {
+  require_tool("dbslower");
+  Postgres server(Where::in_a_container);
+  ASSERT_NE(::access(server.path("root/opt").c_str(), F_OK), 0) << "its program has a name here";
+  const std::string sleeps = "select pg_sleep(0.03)";
+  Tracer by_name("dbslower", {"--json", "postgres", "-m", "0", "--comm", "postgres"});
+  Tracer counts("dbstat", {"--json", "postgres", "-m", "20", "--comm", "postgres"});
+  for (int i = 0; i < 3; i++) EXPECT_EQ(server.sql(sleeps).status, 0);
+  auto events = with_text(by_name.stop(), sleeps);
+  ASSERT_EQ(events.size(), 3u);
+  expect_as_logged(server, events[0], sleeps);
+  EXPECT_GE(all_counts(counts.stop()), 3u);
 }
 
 const DeclareTests declared{{

@@ -6,7 +6,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "../harness.hpp"
@@ -20,17 +22,45 @@ inline std::string first_program(const Strings& paths, const std::string& what) 
   throw Skip(what + " is not installed");
 }
 
+/// In a container a server has a mount and a PID namespace, and a root directory of its own, in
+/// which its program is a copy that has no name outside.
+enum class Where { here, in_a_container };
+
+/// In namespaces of its own: $1 is a directory of the server, $2 its program, the rest its options.
+inline constexpr char kContainer[] = R"(
+set -e
+own=$1 program=$2 root=$1/root
+shift 2
+mount --make-rprivate /
+mkdir $root
+mount -t tmpfs none $root
+for name in usr bin lib lib64 etc dev; do
+  if [ -L /$name ]; then cp -P /$name $root/; continue; fi
+  [ -d /$name ] || continue
+  mkdir $root/$name
+  mount --rbind /$name $root/$name
+done
+mkdir -p $root/proc $root/opt $root/tmp $root$own
+chmod 1777 $root/tmp
+mount -t proc none $root/proc
+mount --bind $own $root$own
+cp $program $root/opt/
+chroot --userspec=65534:65534 --groups= $root /opt/${program##*/} "$@"
+exit $?
+)";
+
 class DatabaseServer {
  public:
   virtual ~DatabaseServer() = default;
-  std::string id() const { return std::to_string(server_->pid()); }
+  /// As the namespace of this test has it.
+  std::string id() const { return std::to_string(where_ == Where::here ? server_->pid() : inner_); }
   std::string log() const { return slurp(directory_.path() + "/log"); }
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
 
  protected:
   static constexpr unsigned kNobody = 65534;
 
-  DatabaseServer() {
+  explicit DatabaseServer(Where where) : where_(where) {
     if (::geteuid()) throw Skip("needs root, to start a server as another user");
     if (::chown(directory_.path().c_str(), kNobody, kNobody)) throw std::runtime_error("chown");
   }
@@ -38,20 +68,55 @@ class DatabaseServer {
     if (::setgroups(0, nullptr) || ::setgid(kNobody) || ::setuid(kNobody) || ::chdir("/"))
       ::_exit(126);
   }
-  void start(const Strings& argv) {
-    server_ = std::make_unique<Process>(Spawn{.argv = argv,
-                                              .stdout_path = directory_.path() + "/out",
-                                              .in_child = unprivileged,
-                                              .death_signal = SIGKILL});
+  void start(Strings argv) {
+    const bool here = where_ == Where::here;
+    if (!here) {
+      Strings outer{first_program({"/usr/bin/unshare"}, "unshare"),
+                    "--mount",
+                    "--pid",
+                    "--fork",
+                    "--kill-child",
+                    "sh",
+                    "-c",
+                    kContainer,
+                    "container",
+                    directory_.path()};
+      argv.insert(argv.begin(), outer.begin(), outer.end());
+    }
+    server_ = std::make_unique<Process>(
+        Spawn{.argv = argv,
+              .stdout_path = directory_.path() + "/out",
+              .in_child = here ? std::function<void()>(unprivileged) : nullptr,
+              .death_signal = SIGKILL});
+  }
+  /// When it answers: the shell is the child of unshare(1), and the server that of the shell.
+  void started() {
+    if (where_ == Where::here) return;
+    inner_ = first_child(first_child(server_->pid()));
+  }
+  static pid_t first_child(pid_t of) {
+    auto process = "/proc/" + std::to_string(of);
+    std::istringstream children(slurp(process + "/task/" + std::to_string(of) + "/children"));
+    pid_t child = 0;
+    if (!(children >> child)) throw Skip("this kernel does not list children of a process");
+    return child;
+  }
+  void signal(int number) const {
+    if (inner_)
+      ::kill(inner_, number);
+    else
+      server_->signal(number);
   }
 
+  Where where_;
+  pid_t inner_ = 0;  ///< the server in a container
   TemporaryDirectory directory_;
   std::unique_ptr<Process> server_;
 };
 
 class Postgres : public DatabaseServer {
  public:
-  Postgres() {
+  explicit Postgres(Where where = Where::here) : DatabaseServer(where) {
     auto server = first_program(installed("postgres"), "PostgreSQL's server");
     bin_ = server.substr(0, server.rfind('/'));
     auto made = run({bin_ + "/initdb", "-D", path("data"), "-A", "trust", "-N", "-U", "postgres",
@@ -63,9 +128,10 @@ class Postgres : public DatabaseServer {
            "logging_collector=off"});
     if (!until([&] { return sql("select 1").status == 0; }))
       throw std::runtime_error("postgres does not answer: " + server_->err());
+    started();
   }
   ~Postgres() override {
-    server_->signal(SIGINT);
+    signal(SIGINT);
     until([&] { return server_->ended(); });  // it removes its shared memory
   }
 
@@ -97,7 +163,7 @@ class Postgres : public DatabaseServer {
 
 class Mariadb : public DatabaseServer {
  public:
-  Mariadb() {
+  explicit Mariadb(Where where = Where::here) : DatabaseServer(where) {
     auto server =
         first_program({"/usr/sbin/mariadbd", "/usr/libexec/mariadbd"}, "MariaDB's server");
     client_ = first_program({"/usr/bin/mariadb"}, "MariaDB's client");
@@ -108,8 +174,9 @@ class Mariadb : public DatabaseServer {
            "--slow-query-log-file=" + path("slow"), "--long-query-time=0"});
     if (!until([&] { return sql("select 1").status == 0; }))
       throw std::runtime_error("mariadbd does not answer: " + server_->err());
+    started();
   }
-  ~Mariadb() override { server_->signal(SIGKILL); }
+  ~Mariadb() override { signal(SIGKILL); }
 
   Result sql(const std::string& text) const {
     return run({client_, "--no-defaults", "-u", "root", "-S", path("socket"), "-e", text});
