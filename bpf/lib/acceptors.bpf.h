@@ -32,19 +32,29 @@ inline_ void forget_acceptor(const struct tcp_sock *tp)
 	bpf_map_delete_elem(&acceptors, &key);
 }
 
+/* NULL: none is kept. */
+inline_ struct sock_owner *acceptor_of(const struct tcp_sock *tp)
+{
+	u64 key = (u64)tp;
+
+	return has_file(tp) ? bpf_map_lookup_elem(&acceptors, &key) : NULL;
+}
+
+/* The owner that the tool knows (`o` may be NULL), else who accepted it. */
+inline_ struct sock_owner *known_owner(const struct tcp_sock *tp, struct sock_owner *o)
+{
+	return o && o->id.known ? o : acceptor_of(tp);
+}
+
 /* Where no owner is known. */
 inline_ void take_acceptor(const struct tcp_sock *tp, struct sock_owner *o)
 {
-	u64 key = (u64)tp;
-	struct sock_owner *kept;
+	struct sock_owner *kept = o->id.known ? NULL : acceptor_of(tp);
 
-	if (o->id.known || !has_file(tp))
-		return;
-	kept = bpf_map_lookup_elem(&acceptors, &key);
 	if (!kept)
 		return;
 	*o = *kept;
-	bpf_map_delete_elem(&acceptors, &key);
+	forget_acceptor(tp);
 }
 
 /* The running task, as the socket's user, makes this transition, which is not to TCP_CLOSE. */

@@ -65,7 +65,6 @@ int on_retransmit(u64 *ctx)
 	struct tcp_skb_cb *cb = (void *)((struct sk_buff *)ctx[1])->cb;
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct tcpretrans_event what = {};
-	struct sock_owner *o;
 	struct flow f = {};
 
 	if (!tp || (tp_args_tcp_retransmit_skb >= 3 && (s32)ARG(ctx, 2)))
@@ -83,10 +82,7 @@ int on_retransmit(u64 *ctx)
 	what.length = BPF_CORE_READ(cb, end_seq) - what.sequence;
 	what.segments = BPF_CORE_READ(cb, tcp_gso_segs);
 	flow_of(tp, &f);
-	o = sock_slot(sk, true);
-	if (o)
-		take_acceptor(tp, o);
-	return again(&f, o, &what);
+	return again(&f, known_owner(tp, sock_slot(sk, false)), &what);
 }
 
 /* Of a connection that waits for the handshake's end there is no socket yet. */

@@ -40,11 +40,14 @@ inline_ u32 new_sample(struct sock *sk, struct tcp_sock *tp)
 
 inline_ bool wanted(struct sock *sk, const struct tcp_sock *tp, const struct flow *f)
 {
-	struct connection *c = filter.on ? sock_slot(sk, true) : NULL;
+	struct sock_owner *o = NULL;
+	struct connection *c;
 
-	if (c)
-		take_acceptor(tp, &c->owner);
-	return (!filter.on || (c && owner_wanted(&c->owner))) && flow_wanted(f);
+	if (filter.on) {
+		c = sock_slot(sk, false);
+		o = known_owner(tp, c ? &c->owner : NULL);
+	}
+	return (!filter.on || (o && owner_wanted(o))) && flow_wanted(f);
 }
 
 /* Each segment of an established connection, before the kernel looks at what it acknowledges. */
