@@ -7,16 +7,39 @@
 
 namespace coretap {
 
+namespace {
+
+void append_number(std::string& text, unsigned number) {
+  fmt::format_int digits(number);
+  text.append(digits.data(), digits.size());
+}
+
+/// inet_ntop() takes five times as long, and lines of frequent events have two of them.
+std::string ipv4_address(const void* bytes) {
+  const auto* byte = static_cast<const unsigned char*>(bytes);
+  std::string text;
+  for (int i = 0; i < 4; i++) {
+    if (i) text += '.';
+    append_number(text, byte[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string ip_address(unsigned version, const void* bytes) {
+  if (version != 6) return ipv4_address(bytes);
   char text[INET6_ADDRSTRLEN] = "";
-  inet_ntop(version == 6 ? AF_INET6 : AF_INET, bytes, text, sizeof text);
+  inet_ntop(AF_INET6, bytes, text, sizeof text);
   return text;
 }
 
 std::string ip_endpoint(unsigned version, const void* bytes, std::uint16_t port) {
-  auto address = ip_address(version, bytes);
-  if (version == 6) address = '[' + address + ']';
-  return fmt::format("{}:{}", address, port);
+  auto text = ip_address(version, bytes);
+  if (version == 6) text = '[' + text + ']';
+  text += ':';
+  append_number(text, port);
+  return text;
 }
 
 std::string tcp_state(unsigned state) {

@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 
 #include "coretap/net.hpp"
@@ -14,6 +15,17 @@ TEST(Address, OfBothVersions) {
   EXPECT_EQ(ip_address(6, kDocumentation), "2001:db8::1");
   EXPECT_EQ(ip_endpoint(4, "\x7f\0\0\1", 80), "127.0.0.1:80");
   EXPECT_EQ(ip_endpoint(6, kDocumentation, 65535), "[2001:db8::1]:65535");
+}
+
+TEST(Address, AsTheCLibraryHasIt) {
+  for (unsigned at = 0; at < 4; at++)
+    for (unsigned value = 0; value < 256; value++) {
+      std::uint8_t bytes[4] = {10, 200, 0, 99};
+      bytes[at] = static_cast<std::uint8_t>(value);
+      char text[INET_ADDRSTRLEN] = "";
+      ASSERT_TRUE(inet_ntop(AF_INET, bytes, text, sizeof text));
+      EXPECT_EQ(ip_address(4, bytes), text);
+    }
 }
 
 TEST(TcpState, Names) {
