@@ -18,6 +18,10 @@ void subtract(CounterDeltas::Counters& from, const CounterDeltas::Counters& what
   for (std::size_t i = 0; i < from.size(); i++) from[i] -= what[i];
 }
 
+void add(CounterDeltas::Counters& to, const CounterDeltas::Counters& what) {
+  for (std::size_t i = 0; i < to.size(); i++) to[i] += what[i];
+}
+
 bool all_zero(const CounterDeltas::Counters& counters) {
   return std::all_of(counters.begin(), counters.end(), [](auto c) { return c == 0; });
 }
@@ -42,18 +46,21 @@ CounterDeltas::Reading CounterDeltas::since_last(Reading now) {
   idle_.clear();
   for (auto& [key, counters] : now) {
     auto known = before_.find(key);
-    auto before = known == before_.end() ? Counters(counters.size()) : known->second;
+    const bool fresh = known == before_.end();
     auto delta = counters;
-    subtract(delta, before);
+    if (!fresh) subtract(delta, known->second);
     if (!any_events(delta)) {
       // What is new may be made at this moment, and counted in the next.
-      if (known != before_.end() && all_zero(delta)) idle_.push_back(key);
+      if (!fresh && all_zero(delta)) idle_.push_back(key);
       // Read between an event's count and its other counters: these come with the next one.
-      counters = std::move(before);
+      counters = fresh ? Counters(counters.size()) : std::move(known->second);
       continue;
     }
-    auto& sum = grown.try_emplace(key, delta.size()).first->second;
-    for (std::size_t i = 0; i < sum.size(); i++) sum[i] += delta[i];
+    auto [sum, first] = grown.try_emplace(key);
+    if (first)
+      sum->second = std::move(delta);
+    else
+      add(sum->second, delta);
   }
   before_ = std::move(now);
   return grown;
