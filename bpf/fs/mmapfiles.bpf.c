@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mmapfiles: which files are mapped into memory. */
 #include "lib/aggregate.bpf.h"
-#include "lib/file_io.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/path.bpf.h"
 #include "lib/program.bpf.h"
 #include "lib/row_text.bpf.h"
+#include "lib/syscall.bpf.h"
 #include "fs/mmapfiles.h"
 
 OPT(bool, by_process);

@@ -126,6 +126,7 @@ struct unwind_unread {
 	__u32 tgid; /* as in struct stack_process */
 	__u32 kind; /* enum path_kind */
 	struct text text;
+	__u32 pad;
 };
 
 /* What the loader's question about an address of its own is answered with. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* mmapsnoop: files that are mapped into memory. */
-#include "lib/file_io.bpf.h"
+#include "lib/filter.bpf.h"
+#include "lib/path.bpf.h"
+#include "lib/syscall.bpf.h"
 #include "lib/text.bpf.h"
 #include "memory/mmapsnoop.h"
 
