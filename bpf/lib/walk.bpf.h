@@ -41,7 +41,7 @@ struct walk {
 	u32 unknown_map; /* has come where the loader knows of no mapping */
 	u32 block_bytes; /* of what was read last */
 	u32 addresses;   /* frames that are addresses of the process, in no file that is known */
-	u64 unread; /* the last such file: struct file, and which it is; 0: none */
+	u64 unread;      /* the last such file: struct file, and which it is; 0: none */
 	struct unwind_file_key unread_key;
 	u64 block_at;
 	u64 block[WALK_BLOCK / 8];

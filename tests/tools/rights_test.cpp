@@ -209,12 +209,17 @@ EVERY_TOOL(AreGivenUpWhenAttached) {
   EXPECT_EQ(kept & ~allowed, 0u) << std::hex << kept;
 }
 
-// A stack of root's process for an ordinary user with the rights to it.
+// A stack of root's process for an ordinary user with the rights to it. Its file has no name any
+// more, by which everybody could read it.
 TOOL_TEST(RightsToNames, OfUserFunctions) {
   require_tool("offcputime");
   for (bool ptrace : {true, false}) {
     SCOPED_TRACE(ptrace);
+#ifdef __x86_64__
+    Workload workload("unwind", {"--end", "sleep", "--ms", "300", "--place", "deleted"});
+#else
     Workload workload("sleeper", {"--sleeps", "30"});
+#endif
     Tracer tracer(
         "offcputime", {"--json", "-U", "-p", workload.id()},
         {.in_child = as_nobody(asked_numbers("offcputime", ptrace ? -1 : CAP_SYS_PTRACE))});
