@@ -162,7 +162,6 @@ __noinline int mapping_key(void)
 {
 	struct walk *w = current_walk();
 	struct mapping_search *s;
-	struct super_block *sb;
 	struct mm_struct *mm;
 	struct file *file;
 	u64 inode;
@@ -185,8 +184,8 @@ __noinline int mapping_key(void)
 	s->key.size = inode_word(s, inode, INODE_OFFSET(inode, i_size));
 	s->key.modified_ns = inode_modified_ns(s, inode);
 	s->key.generation = inode_half(s, inode, INODE_OFFSET(inode, i_generation));
-	sb = (struct super_block *)inode_word(s, inode, INODE_OFFSET(inode, i_sb));
-	s->key.device = BPF_CORE_READ(sb, s_dev);
+	/* Its address tells one file system from others, and is there already. */
+	s->key.superblock = (u32)(inode_word(s, inode, INODE_OFFSET(inode, i_sb)) >> 6);
 	return 1;
 }
 
@@ -194,8 +193,17 @@ __noinline int mapping_key(void)
 inline_ bool mapping_root(struct walk *w)
 {
 	struct mapping_search *s = &w->search;
+	struct task_struct *t;
 	u64 root;
 
+	if (has_task_regs()) { /* without a helper */
+		t = bpf_get_current_task_btf();
+		if (HAS_MEMBER(mm_struct___rb, mm_rb))
+			s->at = (u64)((struct mm_struct___rb *)t->mm)->mm_rb.rb_node;
+		else
+			s->at = (u64)t->mm->mm_mt.ma_root;
+		return w->mm && s->at >= NO_POINTER;
+	}
 	if (HAS_MEMBER(mm_struct___rb, mm_rb))
 		root = w->mm + OFFSET_OF(mm_struct___rb, mm_rb);
 	else

@@ -97,7 +97,7 @@ struct unwind_file_key {
 	__u64 inode;
 	__u64 size;
 	__u64 modified_ns;
-	__u32 device;
+	__u32 superblock; /* of those that are mounted at a time */
 	__u32 generation;
 };
 

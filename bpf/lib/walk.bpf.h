@@ -122,11 +122,11 @@ inline_ bool is_known_mm(struct walk *w)
 	return known && *known == w->program;
 }
 
-#include "lib/mapping.bpf.h"
-#include "lib/unwind.bpf.h"
-
 /* 5.15 brought the helper for registers (dd6e10fbd9fb), 5.11 that for the task (3ca1032ab7ab). */
 #define has_task_regs() bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
+
+#include "lib/mapping.bpf.h"
+#include "lib/unwind.bpf.h"
 
 /*
  * Whose stack it is; false: there is none. A kernel thread may have borrowed an address space. In

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 
 auto parts(const unwind_file_key& k) {
-  return std::tie(k.inode, k.device, k.generation, k.modified_ns, k.size);
+  return std::tie(k.inode, k.superblock, k.generation, k.modified_ns, k.size);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST_F(KnownFilesTest, WhoTheyAreAsStatTells) {
   EXPECT_EQ(key.size, 5000u);
   EXPECT_EQ(key.modified_ns, static_cast<__u64>(truth.st_mtim.tv_sec) * 1000000000 +
                                  static_cast<__u64>(truth.st_mtim.tv_nsec));
-  EXPECT_NE(key.device, 0u);
+  EXPECT_NE(key.superblock, 0u);
   EXPECT_EQ(entry(key).page, 7u);
   EXPECT_EQ(entry(key).file, 5u);
   ASSERT_TRUE(known_->tell(fd.get(), {file_, 5})) << "once more";
