@@ -11,7 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
@@ -27,12 +27,22 @@ constexpr std::size_t kScriptLine = 256;  // BINPRM_BUF_SIZE
 constexpr int kScripts = 5;               // of scripts as the kernel allows them
 constexpr int kPatienceMs = 2000;
 
+/// Takes the text before the next `between` off; false: nothing is left. (Streams would bring the
+/// C++ library's locales, half a megabyte.)
+bool take_part(std::string_view& text, char between, std::string_view& part) {
+  if (text.empty()) return false;
+  auto end = text.find(between);
+  part = text.substr(0, end);
+  text = end == text.npos ? std::string_view() : text.substr(end + 1);
+  return true;
+}
+
 std::string program_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* path = getenv("PATH");
-  std::istringstream directories(path ? path : "/bin:/usr/bin");
-  for (std::string directory; std::getline(directories, directory, ':');) {
-    auto file = (directory.empty() ? "." : directory) + "/" + name;
+  std::string_view directories = path ? path : "/bin:/usr/bin", directory;
+  while (take_part(directories, ':', directory)) {
+    auto file = std::string(directory.empty() ? "." : directory) + "/" + name;
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return {};
@@ -101,21 +111,22 @@ std::string interpreter_of(const Image& image) {
 std::string interpreter_of_script(const Image& image) {
   std::string line(std::min<std::uint64_t>(image.size(), kScriptLine), '\0');
   if (!image.read(0, line.data(), line.size()) || !line.starts_with("#!")) return {};
-  line.resize(std::min(line.find('\n'), line.size()));
-  std::string path;
-  std::istringstream(line.substr(2)) >> path;
-  return path;
+  auto rest = std::string_view(line).substr(2);
+  rest = rest.substr(0, rest.find('\n'));
+  constexpr std::string_view kBlanks = " \t";
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  return std::string(rest.substr(0, rest.find_first_of(kBlanks)));
 }
 
 std::vector<std::string> listed_libraries(const std::string& output) {
   std::vector<std::string> paths;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
+  std::string_view lines = output, line;
+  while (take_part(lines, '\n', line)) {
     auto arrow = line.find("=> ");
-    auto from = arrow == std::string::npos ? line.find_first_not_of(" \t") : arrow + 3;
+    auto from = arrow == line.npos ? line.find_first_not_of(" \t") : arrow + 3;
     auto end = line.rfind(" (0x");
-    if (end == std::string::npos || from >= end || line[from] != '/') continue;
-    add(paths, line.substr(from, end - from));
+    if (end == line.npos || from >= end || line[from] != '/') continue;
+    add(paths, std::string(line.substr(from, end - from)));
   }
   return paths;
 }
