@@ -174,7 +174,7 @@ inline_ int ring_submitted(struct io_kiocb *req)
 	return 0;
 }
 
-/* 6.4 named it anew (2ad57931db64); 6.0 left only the request of its arguments (48863ffd3e81). */
+/* 6.4 renamed it (2ad57931db64); 6.0 left only the request of its arguments (48863ffd3e81). */
 SEC("tp_btf/io_uring_submit_sqe")
 int on_ring_sqe(u64 *ctx)
 {
@@ -190,7 +190,7 @@ int on_ring_req(u64 *ctx)
 }
 #endif
 
-/* NULL: not known, or none of what is asked for. */
+/* NULL: not known, or no read, write or flush. */
 inline_ struct io_kiocb *ring_by_key(struct ring_io *io, const struct ring_key *key)
 {
 	struct ring_begun *s = bpf_map_lookup_elem(&ring_requests, key);

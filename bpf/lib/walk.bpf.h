@@ -258,7 +258,7 @@ __noinline long walk_user(void)
 		else if (!ended)
 			w->stack.end = STACK_END_DEPTH;
 	}
-	if (!w->addresses) /* the same whoever has it */
+	if (!w->addresses) /* the same in all processes */
 		w->stack.image = 0;
 	return w->stack.depth;
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What lies behind the header of an IPv6 packet. */
+/* What follows the header of an IPv6 packet. */
 #ifndef CORETAP_IPV6_BPF_H
 #define CORETAP_IPV6_BPF_H
 

@@ -32,7 +32,7 @@ namespace {
 constexpr std::string_view kRingHook = "requests of io_uring";
 constexpr std::string_view kRingUnseen = "reads and writes through io_uring are not seen";
 constexpr std::string_view kRingDoubt =
-    "requests of io_uring are told apart by their user_data: those of a ring that have the same at "
+    "requests of io_uring are identified by their user_data: those of a ring that have the same at "
     "a time are counted as not matched";
 
 /// What these tracepoints hand over has changed: bpf/lib/ring_io.bpf.h.

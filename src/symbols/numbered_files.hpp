@@ -36,7 +36,8 @@ class NumberedFiles {
                        const Fd& handle, pid_t mapped_by);
   std::uint16_t number_of_vdso(std::string image, std::uint64_t base);
   const NumberedFile* find(std::uint64_t number) const;
-  /// For reading, whoever has a name or a mapping of it still; none: it cannot be reached.
+  /// For reading, by its handle, or by its path here or in a process that has it; none: it cannot
+  /// be reached.
   /// `tgid`: a process that is known to have had it.
   Fd open(const NumberedFile& file, pid_t tgid) const;
   std::size_t size() const { return files_.size(); }

@@ -31,7 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kAtOnce{20};
 constexpr std::chrono::seconds kPatience{2};    // until a wait is explained
-constexpr std::chrono::milliseconds kAside{5};  // for what nobody waits for
+constexpr std::chrono::milliseconds kAside{5};  // for what is not urgent
 constexpr std::size_t kMostUnread = 64;
 constexpr double kPoll = 0.05;  // the longest that tables of unmapped code are used
 constexpr std::uint64_t kMostProcesses = 1 << 16;
