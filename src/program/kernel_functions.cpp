@@ -87,8 +87,8 @@ bool is_unsafe(std::string_view name) {
          name.starts_with("__rcu_read_");
 }
 
-/// Functions in an order. There may be 50,000: numbers are sorted, and most names are told apart by
-/// their first bytes.
+/// Functions in an order. There may be 50,000: numbers are sorted, and most names differ in their
+/// first bytes.
 class Sorted {
  public:
   explicit Sorted(std::vector<KernelFunction> functions) : all_(std::move(functions)) {

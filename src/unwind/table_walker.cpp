@@ -145,7 +145,7 @@ class TableWalker : public StackWalker {
       processes_->name(tgid);
   }
 
-  /// Files by their inodes, for stacks of processes of which there is no list yet.
+  /// Files by their inodes, for stacks of processes that have no list yet.
   void know_files(Session& s) {
     auto* ask = bpf_object__find_program_by_name(s.object.get(), kUnwindPrograms[3].data());
     known_.emplace(KnownFiles::Maps{bpf_map__fd(s.map("unwind_files")),

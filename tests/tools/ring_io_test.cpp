@@ -8,7 +8,7 @@
 namespace coretap::tooltest {
 namespace {
 
-/// All requests of a ring can be told apart here, even those with the same user_data.
+/// All requests of a ring are distinguished here, even those with the same user_data.
 bool completions_name_requests() {
   auto explained = run({tool_path("filetop"), "--explain"}).out;
   return !contains(explained, "* tp_btf/io_uring_complete + ");

@@ -70,7 +70,7 @@ Seen check(const Report& report, const std::string& name) {
     bool leaf = std::ranges::count(frames, name + "_leaf") == 1;
     EXPECT_LE(calls, kChain) << words;
     EXPECT_EQ(frames.back(), "_start") << words;
-    if (!leaf) continue;  // on its way there or back
+    if (!leaf) continue;  // before the leaf is called, or after its return
     EXPECT_EQ(calls, kChain) << words;
     auto main = std::ranges::find(first, frames.end(), "main");
     EXPECT_EQ(main - first, static_cast<std::ptrdiff_t>(kChain)) << words;

@@ -1,5 +1,5 @@
 // Calls of a module's function whose number is known: opens of a file on a 9p file system, as
-// guests have it. Other files are opened too, to run a command, but not so often.
+// guests have it. Other files are opened too, to run a command, but fewer times.
 #pragma once
 #include <fstream>
 #include <map>
@@ -45,7 +45,7 @@ struct ModuleOpens {
                 "; i=$((i+1)); done"};
   }
 
-  /// Of all files, by what tells them apart: how many were opened so often?
+  /// By what identifies each file: how many were opened the known number of times?
   static std::size_t opened(const std::map<std::string, std::uint64_t>& times) {
     std::size_t files = 0;
     for (auto& [file, n] : times) files += n == kOpensOf9p;

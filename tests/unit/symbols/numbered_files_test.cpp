@@ -125,7 +125,7 @@ std::uint64_t frame(std::uint64_t number, std::uint64_t place) {
   return STACK_IN_FILE | number << STACK_PLACE_BITS | place;
 }
 
-// As the kernel program has it: a place in the file, whoever runs it.
+// As the kernel program has it: a place in the file, whichever process runs it.
 TEST(NumberedFiles, FunctionsByTheirPlaces) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   UserSymbols user;
