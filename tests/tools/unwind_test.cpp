@@ -122,7 +122,8 @@ void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
     EXPECT_EQ(stack.cut, "") << stack.text();
     auto truth = which(truths, stack);
     if (!truth) {
-      EXPECT_EQ(stack.guessed, 0u) << stack.text();
+      // Preempted or waiting for memory elsewhere in the chain: the same frame may be below.
+      EXPECT_LE(stack.guessed, expected.most_guessed) << stack.text();
       others += stack.text() + "\n";
       continue;
     }
