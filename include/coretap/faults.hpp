@@ -42,7 +42,8 @@ std::vector<Field> area_fields() {
          std::size_t kind = (static_cast<const Line*>(row)->key.*Member).kind;
          return kind < std::size(kAreaKinds) ? Value(std::string(kAreaKinds[kind])) : Value();
        },
-       .shown_with = "json"},
+       .shown_with = "json",
+       .values = Values::bounded},
       {.key = "device",
        .title = "DEV",
        .format = as::disk,

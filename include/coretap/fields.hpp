@@ -157,6 +157,22 @@ constexpr Format precise(Format f, int digits) {
 }
 }  // namespace as
 
+/// What exporters (src/metrics) make of a field.
+enum class Role : std::uint8_t {
+  plain,    ///< a label or nothing; where a report is one row of counters, and of events, a number
+  counter,  ///< grows with events: its values of several rows add up
+  gauge,    ///< what is now
+  derived,  ///< computed of others, as averages are: nothing
+};
+
+/// How many values a field can have where it is a label.
+enum class Values : std::uint8_t {
+  by_format,  ///< values of kernel enums, errors, disks, system calls: few; all others: any number
+  bounded,    ///< few, and nobody can add to them
+  capped,     ///< names that anybody may make: only where they are asked for, and only so many
+  unbounded,  ///< never a label
+};
+
 struct Field {
   std::string_view key;    ///< snake_case, unit in the name: "latency_ns"
   std::string_view title;  ///< established column title: "LAT(ms)"
@@ -170,7 +186,14 @@ struct Field {
   std::string_view nanosecond_title = {};   ///< and where --nanoseconds shows them as nanoseconds
 
   bool table_only = false;  ///< other fields have what it shows
+  Role role = Role::plain;
+  Values values = Values::by_format;
 
+  Field counter() const { return as_role(Role::counter); }
+  Field gauge() const { return as_role(Role::gauge); }
+  Field bounded() const { return as_label(Values::bounded); }
+  Field capped() const { return as_label(Values::capped); }
+  Field unbounded() const { return as_label(Values::unbounded); }
   Field in_text() const {
     Field f = *this;
     f.table_only = true;
@@ -194,6 +217,18 @@ struct Field {
   Field nanoseconds(std::string_view title_then) const {
     Field f = *this;
     f.nanosecond_title = title_then;
+    return f;
+  }
+
+ private:
+  Field as_role(Role r) const {
+    Field f = *this;
+    f.role = r;
+    return f;
+  }
+  Field as_label(Values v) const {
+    Field f = *this;
+    f.values = v;
     return f;
   }
 };
@@ -286,7 +321,7 @@ Field text_field(std::string_view key, std::string_view title, Format format,
 /// record, and a FieldContext if it needs one.
 template <class Record, auto Function>
 Field derived(std::string_view key, std::string_view title, Format format, std::string_view doc) {
-  return {
+  Field field{
       key, title, format, doc, [](const void* record, const FieldContext& context) {
         auto& r = *static_cast<const Record*>(record);
         if constexpr (std::is_invocable_v<decltype(Function), const Record&, const FieldContext&>)
@@ -294,16 +329,20 @@ Field derived(std::string_view key, std::string_view title, Format format, std::
         else
           return detail::to_value(Function(r));
       }};
+  field.role = Role::derived;
+  return field;
 }
 
 /// What a function of the record gives, per second of the report; empty where that is not known.
 template <class Record, auto Function>
 Field rate(std::string_view key, std::string_view title, Format format, std::string_view doc) {
-  return {key, title, format, doc, [](const void* record, const FieldContext& context) -> Value {
-            if (context.seconds <= 0) return {};
-            return static_cast<double>(Function(*static_cast<const Record*>(record))) /
-                   context.seconds;
-          }};
+  Field field{
+      key, title, format, doc, [](const void* record, const FieldContext& context) -> Value {
+        if (context.seconds <= 0) return {};
+        return static_cast<double>(Function(*static_cast<const Record*>(record))) / context.seconds;
+      }};
+  field.role = Role::derived;
+  return field;
 }
 
 /// A field that is a kernel stack (struct stack): kernel_stack_field<&event::stack>().

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coretap/fields.hpp"
+#include "coretap/histogram.hpp"
 #include "coretap/result.hpp"
 #include "coretap/schema.hpp"
 
@@ -26,6 +27,23 @@ class Manual {
   virtual void paragraph() = 0;
   virtual void fields(const std::vector<Field>& fields) = 0;
   virtual bool has_option(std::string_view name) const = 0;
+};
+
+/// What a kind of report gives to exporters (src/metrics).
+struct MetricShape {
+  enum Kind {
+    none,        ///< nothing: its numbers do not add up, or it has none
+    rows,        ///< counters by keys
+    one_row,     ///< the same without keys
+    histograms,  ///< by keys
+    events,      ///< each counts, with its fields
+    stacks,      ///< profiles
+  } kind = none;
+  std::vector<Field> fields = {};
+  std::string_view what = {};      ///< values of histograms: "latency"
+  HistogramScale scale = {};       ///< of histograms
+  std::size_t value_at = 0;        ///< where in a row the struct hist is
+  std::vector<Field> totals = {};  ///< counters beside the histograms
 };
 
 class ReportKind {
@@ -55,6 +73,8 @@ class ReportKind {
   virtual std::vector<JsonKind> json() const = 0;
   virtual std::vector<OutputKey> csv() const = 0;
   virtual void manual(Manual& manual) const = 0;
+
+  virtual MetricShape metrics() const { return {}; }
 
   /// The last word on the command line, and defaults that it leaves open.
   virtual Result<void> check(Config&) const { return {}; }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "coretap/fields.hpp"
@@ -34,13 +35,17 @@ Field of_key(std::string_view key, std::string_view title, Format format, std::s
 }
 template <class Line, auto Member>
 Field of_value(std::string_view key, std::string_view title, Format format, std::string_view doc) {
-  return {key, title, format, doc, [](const void* row, const FieldContext&) {
-            auto& member = static_cast<const Line*>(row)->value.*Member;
-            if constexpr (std::is_same_v<decltype(member), const extreme&>)
-              return detail::to_value(member.slots[0]);
-            else
-              return detail::to_value(member);
-          }};
+  constexpr bool kExtreme =
+      std::is_same_v<std::remove_cvref_t<decltype(std::declval<Line>().value.*Member)>, extreme>;
+  Field field{key, title, format, doc, [](const void* row, const FieldContext&) {
+                auto& member = static_cast<const Line*>(row)->value.*Member;
+                if constexpr (kExtreme)
+                  return detail::to_value(member.slots[0]);
+                else
+                  return detail::to_value(member);
+              }};
+  field.role = kExtreme ? Role::derived : Role::counter;
+  return field;
 }
 
 /// Stacks that are part of the key of a Row, by their keys in the map `stacks`

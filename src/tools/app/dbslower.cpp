@@ -79,6 +79,7 @@ TOOL(dbslower) {
                    "command", "COMMAND", as::text,
                    "what the client asked for: query, prepare, execute; parse: a "
                    "query of PostgreSQL that was not run")
+                   .bounded()
                    .with("extended"),
                derived<Event, cut>("query_cut", "", as::text, "whether the text is cut")
                    .with("json"),

@@ -59,6 +59,7 @@ TOOL(dbstat) {
                      derived<Key, command>("command", "command", as::text,
                                            "what the client asked for: query, prepare, execute; "
                                            "parse: a query of PostgreSQL that was not run")
+                         .bounded()
                          .with("commands")},
                     "extension")
                     .in_milliseconds()

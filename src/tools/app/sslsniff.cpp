@@ -174,7 +174,8 @@ TOOL(sslsniff) {
           events<Event>(
               {who<&Event::who>(id::uid.with("extra"), id::comm, id::pid, id::tid.with("extra")),
                derived<Event, direction>("direction", "DIRECTION", as::wide(as::text, -9),
-                                         "read, write or handshake"),
+                                         "read, write or handshake")
+                   .bounded(),
                field<&Event::bytes>("size_bytes", "LEN", as::wide(as::number, 7),
                                     "bytes of plain text"),
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),

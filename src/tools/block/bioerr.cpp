@@ -77,6 +77,7 @@ TOOL(bioerr) {
                                      "what it failed with"),
                owner<&Event::owner>(id::comm, id::pid, id::tid, id::uid.with("json"), id::cgroup),
                field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
+                   .unbounded()
                    .with("json")},
               "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, {}}}),

@@ -95,6 +95,7 @@ TOOL(biosnoop) {
                                      "what it failed with; null: it succeeded")
                    .with("json"),
                field<&Event::flags>("flags", "FLAGS", as::block_flags, "operation and flags")
+                   .unbounded()
                    .with("json"),
                owner<&Event::owner>(id::tid, id::uid.with("json"), id::cgroup)})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},

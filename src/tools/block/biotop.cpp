@@ -78,15 +78,18 @@ TOOL(biotop) {
                derived<Line, minor>("minor", "MIN", as::wide(as::number, -3),
                                     "disk's minor number"),
                derived<Line, disk>("disk", "DISK", as::wide(as::disk, -8), "the disk"),
-               derived<Line, ios>("ios", "I/O", as::wide(as::number, 5), "requests that completed"),
+               derived<Line, ios>("ios", "I/O", as::wide(as::number, 5), "requests that completed")
+                   .counter(),
                rate<Line, ios>("ios_per_second", "I/O/s", as::wide(as::number, 9),
                                "requests per second")
                    .with("json"),
-               derived<Line, bytes>("bytes", "Kbytes", as::wide(as::kilobytes, 7), "their bytes"),
+               derived<Line, bytes>("bytes", "Kbytes", as::wide(as::kilobytes, 7), "their bytes")
+                   .counter(),
                derived<Line, average_ns>("average_ns", "AVGms", as::wide(as::milliseconds, 8),
                                          "average time of a request"),
                derived<Line, time_ns>("time_ns", "TIMEms", as::wide(as::milliseconds, 9),
                                       "time of all requests together")
+                   .counter()
                    .with("json")},
               "bytes,ios", 20)
               .sorted_also_by({{"all", "bytes"}, {"io", "ios"}, {"time", "time_ns"}})

@@ -50,7 +50,8 @@ TOOL(iosched) {
       .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
       .report = histogram<Key>(
           "waits", "queue time",
-          {derived<Key, scheduler>("scheduler", "scheduler", as::text, "the I/O scheduler"),
+          {derived<Key, scheduler>("scheduler", "scheduler", as::text, "the I/O scheduler")
+               .bounded(),
            field<&Key::disk>("disk", "disk", as::disk, "the disk").with("disks")}),
       .announce = "Tracing waits in the I/O scheduler",
   };

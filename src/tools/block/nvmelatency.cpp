@@ -125,16 +125,18 @@ TOOL(nvmelatency) {
       .maps = {{"commands", MapSize::block_requests},
                {"requests", MapSize::block_requests},
                {"bios", MapSize::block_bios}},
-      .report = histogram<Key>(
-                    "latencies", "latency",
-                    {derived<Key, disk>("disk", "disk", as::text, "the disk, or controller"),
-                     derived<Key, command>("command", "command", as::text, "the command"),
-                     field<&Key::queue>("queue_index", "qid", as::number, "number of the queue")
-                         .with("qid"),
-                     derived<Key, status>("status", "status", as::text,
-                                          "status of NVMe, hexadecimal, or success")
-                         .with("status")})
-                    .only<Line, wanted>(),
+      .report =
+          histogram<Key>(
+              "latencies", "latency",
+              {derived<Key, disk>("disk", "disk", as::text, "the disk, or controller").bounded(),
+               derived<Key, command>("command", "command", as::text, "the command").bounded(),
+               field<&Key::queue>("queue_index", "qid", as::number, "number of the queue")
+                   .with("qid"),
+               derived<Key, status>("status", "status", as::text,
+                                    "status of NVMe, hexadecimal, or success")
+                   .bounded()
+                   .with("status")})
+              .only<Line, wanted>(),
       .announce = "Tracing NVMe commands",
       .look_up = find_members,
   };

@@ -172,11 +172,13 @@ TOOL(scsilatency) {
                {"bios", MapSize::block_bios}},
       .report = histogram<Key>(
           "latencies", "latency",
-          {derived<Key, command>("command", "command", as::text, "the command"),
+          {derived<Key, command>("command", "command", as::text, "the command").bounded(),
            derived<Key, device>("device", "device", as::text, "host, channel, target and LUN")
+               .bounded()
                .with("devices"),
            derived<Key, status>("status", "status", as::text,
                                 "success, timeout, or the device's status and what the host says")
+               .bounded()
                .with("status")}),
       .announce = "Tracing SCSI commands",
       .look_up = find_members,

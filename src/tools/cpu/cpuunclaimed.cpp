@@ -120,7 +120,8 @@ TOOL(cpuunclaimed) {
                          field<&Sums::unclaimed_ns>("unclaimed_ns", "UNCLAIMED(ms)",
                                                     as::milliseconds, "that of unclaimed_ratio"),
                          derived<Sums, barred_ns>("barred_ns", "BARRED(ms)", as::milliseconds,
-                                                  "that of barred_ratio")})}),
+                                                  "that of barred_ratio")
+                             .counter()})}),
       .announce = "Tracing idle CPUs and waiting tasks",
       .check = check,
   };

@@ -116,7 +116,8 @@ TOOL(exitsnoop) {
                    "json",
                    {derived<Event, status>("exit_status", "STATUS", as::small, "exit status"),
                     derived<Event, signal_name>("signal", "SIGNAL", as::text,
-                                                "signal that ended it, such as KILL"),
+                                                "signal that ended it, such as KILL")
+                        .bounded(),
                     derived<Event, dumped>("core_dumped", "CORE", as::small, "it left a core dump"),
                     derived<Event, ended>("process_ended", "LAST", as::small,
                                           "the process ended with this thread"),

@@ -62,7 +62,8 @@ TOOL(hardirqs) {
           table<Key, Sums>(
               "handlers",
               {of_key<Line, &Key::name>("name", "HARDIRQ", as::wide(as::text, -33),
-                                        "name of the handler, or of the vector"),
+                                        "name of the handler, or of the vector")
+                   .bounded(),
                of_value<Line, &Sums::count>("count", "TOTAL_count", as::wide(as::number, 11),
                                             "runs"),
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
@@ -88,7 +89,8 @@ TOOL(hardirqs) {
                              "durations", "handler times",
                              {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
                               field<&Key::name>("name", "hardirq", as::text,
-                                                "name of the handler, or of the vector"),
+                                                "name of the handler, or of the vector")
+                                  .bounded(),
                               field<&Key::irq>("irq", "irq", as::number,
                                                "number of the interrupt or vector")})}},
       .announce = "Tracing interrupt handlers",

@@ -61,7 +61,8 @@ TOOL(irqslower) {
               {field<&Event::cpu>("cpu", "CPU", as::wide(as::number, 4), "CPU"),
                field<&Event::irq>("irq", "IRQ", as::small, "number of the interrupt or vector"),
                field<&Event::name>("name", "HANDLER", as::wide(as::text, -24),
-                                   "name of the handler, or of the vector"),
+                                   "name of the handler, or of the vector")
+                   .bounded(),
                field<&Event::latency_ns>("latency_ns", "LAT(us)", as::whole_microseconds,
                                          "its time"),
                derived<Event, spurious>("spurious_run", "SPURIOUS", as::wide(as::number, 8),

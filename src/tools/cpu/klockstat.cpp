@@ -58,8 +58,10 @@ AggregateReport report_of(std::string_view count_doc, const std::string_view (&t
   return table<Key, Sums>(
              "times",
              {derived<Line, caller>("caller", "Caller", as::wide(as::text, -37),
-                                    "function that took the lock, and where in it"),
-              derived<Line, kind>("lock_type", "TYPE", as::wide(as::text, -10), "kind of lock"),
+                                    "function that took the lock, and where in it")
+                  .capped(),
+              derived<Line, kind>("lock_type", "TYPE", as::wide(as::text, -10), "kind of lock")
+                  .bounded(),
               of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the lock")
                   .only("per-lock"),
               of_key<Line, &Key::tid>("tid", "Tid", as::pid, "thread").only("per-thread"),

@@ -163,7 +163,8 @@ TOOL(kvmexit) {
                derived<Line, vcpu>("vcpu", "VCPU", as::small,
                                    "virtual processor; null: all of the process"),
                derived<Line, reason>("reason", "KVM_EXIT_REASON", as::wide(as::text, -24),
-                                     "why it left the guest"),
+                                     "why it left the guest")
+                   .bounded(),
                of_value<Line, &Sums::count>("count", "COUNT", as::number, "exits"),
                derived<Line, average>("average_ns", "AVG(us)", as::microseconds,
                                       "until the guest ran on")

@@ -76,8 +76,9 @@ TOOL(llcstat) {
                                id::comm.titled("NAME")),
                of<kKey, &llcstat_key::cpu>("cpu", "CPU", as::number, -4, "CPU that it ran on"),
                of<kValue, &Counts::references>("references", "REFERENCE", as::number, 12,
-                                               "references"),
-               of<kValue, &Counts::misses>("misses", "MISS", as::number, 12, "misses"),
+                                               "references")
+                   .counter(),
+               of<kValue, &Counts::misses>("misses", "MISS", as::number, 12, "misses").counter(),
                derived<Line, [](const Line& l) { return hit_ratio(l.value); }>(
                    "hit_ratio", "HIT%", as::wide(as::percent, 7),
                    "references that were no misses, 0 to 1")},

@@ -28,7 +28,8 @@ SnapshotReport rows(FieldList fields) {
 
 Field state() {
   return field<&task_kind::state>("state", "STATE", as::wide(as::text, -5),
-                                  "R runnable or running, D uninterruptible");
+                                  "R runnable or running, D uninterruptible")
+      .bounded();
 }
 std::uint64_t count(const Kind& k) { return k.value; }
 bool running(const Task& t) { return t.running; }

@@ -65,18 +65,20 @@ TOOL(runqlen) {
                     "lengths", "run queue length",
                     {field<&runqlen_key::cpu>("cpu", "cpu", as::number, "CPU").with("cpus")})
                     .scaled(kLength),
-      .other_reports = {{"runqocc",
-                         table<runqlen_key, hist>(
-                             "lengths",
-                             {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").only("cpus"),
-                              derived<Line, samples>("samples", "SAMPLES", as::number, "ticks"),
-                              derived<Line, queued>("queued", "QUEUED", as::number,
-                                                    "ticks at which at least one task waited"),
-                              derived<Line, occupancy>("occupancy_ratio", "RUNQOCC", as::percent,
-                                                       "their share")},
-                             "occupancy_ratio", 0, "cpus")
-                             .scaled(kLength)
-                             .counted_by(HIST_SLOTS)}},
+      .other_reports =
+          {{"runqocc",
+            table<runqlen_key, hist>(
+                "lengths",
+                {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").only("cpus"),
+                 derived<Line, samples>("samples", "SAMPLES", as::number, "ticks").counter(),
+                 derived<Line, queued>("queued", "QUEUED", as::number,
+                                       "ticks at which at least one task waited")
+                     .counter(),
+                 derived<Line, occupancy>("occupancy_ratio", "RUNQOCC", as::percent,
+                                          "their share")},
+                "occupancy_ratio", 0, "cpus")
+                .scaled(kLength)
+                .counted_by(HIST_SLOTS)}},
       .announce = "Sampling run queue length",
       .exclusive = {{"frequency", "period"}},
   };

@@ -77,7 +77,8 @@ TOOL(softirqs) {
       .report =
           table<Key, Sums>("vectors",
                            {derived<Line, name>("name", "SOFTIRQ", as::wide(as::text, -16),
-                                                "name of the softirq"),
+                                                "name of the softirq")
+                                .bounded(),
                             of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs",
                                                             as::whole_microseconds, "their time")
                                 .nanoseconds("TOTAL_nsecs")
@@ -106,7 +107,8 @@ TOOL(softirqs) {
                              "durations", "softirq times",
                              {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
                               derived<Key, vector_name>("name", "softirq", as::text,
-                                                        "name of the softirq")})}},
+                                                        "name of the softirq")
+                                  .bounded()})}},
       .announce = "Tracing softirqs",
       .exclusive = {{"events", "distributed"},
                     {"events", "nanoseconds"},

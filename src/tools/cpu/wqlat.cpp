@@ -78,6 +78,7 @@ TOOL(wqlat) {
       .report = histogram<Key>(
           "times", "times of work items",
           {field<&Key::workqueue>("wqname", "wqname", as::text, "name of the work queue")
+               .capped()
                .with("workqueues"),
            field<&Key::function>("function", "function", as::symbol, "what the items run")
                .with("functions")}),

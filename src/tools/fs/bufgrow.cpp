@@ -47,18 +47,19 @@ TOOL(bufgrow) {
                           shared::disk(), shared::top('r'), shared::sort(), shared::max_keys()},
                          shared::task_filters()}),
       .hooks = {{"pages added", {{{"on_add"}}}}, {"pages removed", {{{"on_remove"}}}}},
-      .report =
-          table<Key, Counts>(
-              "buffers",
-              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
-               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
-               of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk").only("disks"),
-               derived<Line, bytes<&Counts::added>>("added_bytes", "KB", as::wide(as::kilobytes, 9),
-                                                    "brought into the cache"),
-               derived<Line, bytes<&Counts::removed>>(
-                   "removed_bytes", "FREED_KB", as::wide(as::kilobytes, 9), "removed from it")},
-              "added_bytes,removed_bytes")
-              .counted_by(2),
+      .report = table<Key, Counts>(
+                    "buffers",
+                    {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+                     of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
+                     of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk").only("disks"),
+                     derived<Line, bytes<&Counts::added>>(
+                         "added_bytes", "KB", as::wide(as::kilobytes, 9), "brought into the cache")
+                         .counter(),
+                     derived<Line, bytes<&Counts::removed>>(
+                         "removed_bytes", "FREED_KB", as::wide(as::kilobytes, 9), "removed from it")
+                         .counter()},
+                    "added_bytes,removed_bytes")
+                    .counted_by(2),
       .announce = "Tracing the buffer cache",
   };
 }

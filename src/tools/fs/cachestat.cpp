@@ -54,17 +54,21 @@ TOOL(cachestat) {
       .hooks = page_cache::hooks(),
       .report = sums<Sums>(
           "pages",
-          {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page"),
-           derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in"),
+          {derived<Sums, hits>("hits", "HITS", as::number, "accesses that found their page")
+               .counter(),
+           derived<Sums, misses>("misses", "MISSES", as::number, "accesses whose page was read in")
+               .counter(),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
            derived<Sums, hit_ratio>("hit_ratio", "HITRATIO", as::percent,
                                     "hits of all accesses, 0 to 1"),
            derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
-                                     "block device pages in the cache"),
-           derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number,
-                                    "file pages in the cache"),
+                                     "block device pages in the cache")
+               .gauge(),
+           derived<Sums, cached_mb>("cached_mb", "CACHED_MB", as::number, "file pages in the cache")
+               .gauge(),
            derived<Sums, read_ahead>("read_ahead", "READAHEAD", as::number,
-                                     "pages read in that were not accessed yet"),
+                                     "pages read in that were not accessed yet")
+               .counter(),
            field<&Sums::accessed>("accessed", "ACCESSED", as::number, "accesses").with("json"),
            field<&Sums::added>("added", "ADDED", as::number, "pages added to the cache")
                .with("json"),

@@ -63,9 +63,11 @@ TOOL(cachetop) {
                of_key<Line, &Key::uid>("uid", "UID", as::wide(as::pid, -6), "user id"),
                of_key<Line, &Key::comm>("comm", "CMD", as::comm, "command name of the thread"),
                derived<Line, hits>("hits", "HITS", as::wide(as::number, 8),
-                                   "accesses that found their page"),
+                                   "accesses that found their page")
+                   .counter(),
                derived<Line, misses>("misses", "MISSES", as::wide(as::number, 8),
-                                     "accesses whose page was read in"),
+                                     "accesses whose page was read in")
+                   .counter(),
                of_value<Line, &Sums::dirtied>("dirtied", "DIRTIES", as::wide(as::number, 8),
                                               "pages dirtied"),
                derived<Line, hit_ratio>("hit_ratio", "READ_HIT%", as::wide(as::percent, 10),
@@ -75,6 +77,7 @@ TOOL(cachetop) {
                    "pages in the cache before, of those dirtied, 0 to 1"),
                derived<Line, read_ahead>("read_ahead", "READAHEAD", as::number,
                                          "pages read in that were not accessed yet")
+                   .counter()
                    .with("json"),
                of_value<Line, &Sums::accessed>("accessed", "ACCESSED", as::number, "accesses")
                    .with("json"),

@@ -61,7 +61,8 @@ TOOL(dcsnoop) {
       .report =
           events<Event>({who<&Event::who>(id::pid, id::comm, id::tid),
                          derived<Event, kind>("kind", "T", as::wide(as::text, -1),
-                                              "M: missed, R: answered by the cache"),
+                                              "M: missed, R: answered by the cache")
+                             .bounded(),
                          derived<Event, incomplete>("incomplete", "CUT", as::small,
                                                     "a part of the path is missing")
                              .with("json"),

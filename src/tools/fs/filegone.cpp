@@ -125,7 +125,8 @@ TOOL(filegone) {
           events<Event>(
               {who<&Event::who>(id::pid, id::comm, id::tid),
                derived<Event, action>("action", "ACTION", as::wide(as::text, -8),
-                                      "DELETE, RENAME or EXCHANGE"),
+                                      "DELETE, RENAME or EXCHANGE")
+                   .bounded(),
                derived<Event, error>("error", "ERROR", as::error, "why it failed; null: it did not")
                    .with("failed"),
                with("json",

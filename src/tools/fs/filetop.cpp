@@ -69,7 +69,8 @@ TOOL(filetop) {
                of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
                counts_of_files<Line>(),
-               derived<Line, type>("file_type", "T", as::wide(as::text, -1), "type of the file"),
+               derived<Line, type>("file_type", "T", as::wide(as::text, -1), "type of the file")
+                   .bounded(),
                identity_of_file<Line>(),
                derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
               "bytes,reads,writes", 20)

@@ -72,7 +72,8 @@ TOOL(filetype) {
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
                derived<Line, type>("type_of_file", "TYPE", as::wide(as::text, -10),
                                    "regular, directory, link, block, character, fifo, socket, or "
-                                   "none"),
+                                   "none")
+                   .bounded(),
                counts_of_files<Line>()},
               "bytes,reads,writes")
               .counted_by(2)

@@ -61,7 +61,9 @@ TOOL(fsdist) {
       .hooks = fs_call_hooks(),
       .report = histogram<Key>(
           "latencies", "latency",
-          {derived<Key, type>("fs_type", "type", as::text, "type of the file system").with("!type"),
+          {derived<Key, type>("fs_type", "type", as::text, "type of the file system")
+               .bounded()
+               .with("!type"),
            named<&Key::operation, kFsOperations>(
                "operation", "operation", as::text,
                "read, write, open, fsync (fdatasync too) or getattr (fstat, statx)")},

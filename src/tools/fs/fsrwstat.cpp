@@ -53,7 +53,7 @@ TOOL(fsrwstat) {
       .report =
           table<Key, Counts>(
               "types",
-              {derived<Line, type>("fs_type", "FS", as::text, "type of the file system"),
+              {derived<Line, type>("fs_type", "FS", as::text, "type of the file system").bounded(),
                rate<Line, reads>("reads", "READ/s", as::number, "reads").in_text(),
                rate<Line, writes>("writes", "WRITE/s", as::number, "writes").in_text(),
                rate<Line, read_kb>("read_bytes", "R_KB/s", as::number, "bytes read").in_text(),

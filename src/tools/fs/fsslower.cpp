@@ -94,6 +94,7 @@ TOOL(fsslower) {
                     {who<&Event::who>(id::comm, id::pid, id::tid),
                      derived<Event, type>("fs_type", "FS", as::wide(as::text, -8),
                                           "type of the file system")
+                         .bounded()
                          .with("!type"),
                      named<&Event::operation, kLetters>("operation", "T", as::wide(as::text, -1),
                                                         "R: read, W: write, O: open, F: fsync, "

@@ -44,7 +44,7 @@ TOOL(vfscount) {
       .report = table<count_calls_key, count_calls_counts>(
                     "calls",
                     {derived<Line, target>("target", "FUNC", as::target, "function"),
-                     derived<Line, count>("count", "COUNT", as::pages, "calls")},
+                     derived<Line, count>("count", "COUNT", as::pages, "calls").counter()},
                     "count")
                     .by_slots()
                     .ascending(),

@@ -108,7 +108,7 @@ TOOL(writeback) {
                 {"sleeps of writers", {{{"on_throttle"}}}, "throttle"}},
       .report =
           events<Event>(
-              {derived<Event, device>("device", "DEVICE", kDevice, kDeviceDoc),
+              {derived<Event, device>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
                field<&Event::pages>("written_pages", "PAGES", as::wide(as::number, -8),
                                     "pages written"),
                field<&Event::reason>("reason", "REASON",
@@ -121,7 +121,7 @@ TOOL(writeback) {
           {{"throttle",
             table<Key, Sums>(
                 "throttled",
-                {derived<Line, slow_device>("device", "DEVICE", kDevice, kDeviceDoc),
+                {derived<Line, slow_device>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
                  of_value<Line, &Sums::sleeps>("sleeps", "SLEEPS", as::wide(as::number, 8),
                                                "times that it was told to sleep"),
                  of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,

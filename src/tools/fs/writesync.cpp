@@ -63,6 +63,7 @@ TOOL(writesync) {
                of_value<Line, &Counts::direct>("direct_writes", "DIRECT", as::wide(as::number, 7),
                                                "those past the page cache, of all writes"),
                derived<Line, writes>("writes", "WRITES", as::number, "calls that wrote")
+                   .counter()
                    .with("json"),
                of_value<Line, &Counts::bytes>("write_bytes", "W_Kb", as::wide(as::kilobytes, 7),
                                               "bytes written"),

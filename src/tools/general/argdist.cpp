@@ -145,6 +145,7 @@ TOOL(argdist) {
                                                      "how often"),
                derived<Line, event>("event", "EVENT", as::rest, "values, by their names").in_text(),
                derived<Line, probe>("probe", "PROBE", as::text, "the SPEC, or its label")
+                   .bounded()
                    .with("json"),
                derived<Line, values>("values", "VALUES", as::text, "values, by their names")
                    .with("json")},
@@ -154,7 +155,8 @@ TOOL(argdist) {
                          histogram<argdist_range>(
                              "ranges", "values",
                              {derived<argdist_range, range>("probe", "", as::text,
-                                                            "the SPEC, or its label"),
+                                                            "the SPEC, or its label")
+                                  .bounded(),
                               derived<argdist_range, negative>(
                                   "negative", "", as::text, "values below zero, without their sign")
                                   .with("json|csv")})

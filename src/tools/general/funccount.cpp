@@ -65,7 +65,7 @@ TOOL(funccount) {
           table<count_calls_key, count_calls_counts>(
               "calls",
               {derived<Line, target>("target", "FUNC", as::target, "function, tracepoint or probe"),
-               derived<Line, count>("count", "COUNT", as::pages, "calls")},
+               derived<Line, count>("count", "COUNT", as::pages, "calls").counter()},
               "count")
               .by_slots()
               .ascending()

@@ -87,13 +87,15 @@ TOOL(virtiostat) {
           table<Key, Sums>(
               "queues",
               {of_key<Line, &Key::driver>("driver", "Driver", as::wide(as::text, -12),
-                                          "driver of the device"),
-               of_key<Line, &Key::device>("device", "Device", as::wide(as::text, -10),
-                                          "the device"),
+                                          "driver of the device")
+                   .bounded(),
+               of_key<Line, &Key::device>("device", "Device", as::wide(as::text, -10), "the device")
+                   .bounded(),
                of_key<Line, &Key::index>("queue_index", "VQ", as::wide(as::number, 3),
                                          "number of the queue"),
                of_key<Line, &Key::queue>("queue", "Name", as::wide(as::text, -14),
-                                         "name of the queue"),
+                                         "name of the queue")
+                   .bounded(),
                of_value<Line, &Sums::in_segments>("in_segments", "In SGs", as::wide(as::number, 8),
                                                   "segments that the device may write"),
                of_value<Line, &Sums::out_segments>("out_segments", "Out SGs",

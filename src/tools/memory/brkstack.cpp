@@ -60,7 +60,7 @@ TOOL(brkstack) {
               "heaps",
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the thread"),
-               derived<Line, call>("call", "CALL", as::wide(as::text, -4), "brk or mmap"),
+               derived<Line, call>("call", "CALL", as::wide(as::text, -4), "brk or mmap").bounded(),
                of_value<Line, &Counts::grows>("grows", "GROWS", as::wide(as::number, 7),
                                               "calls that made the heap larger"),
                of_value<Line, &Counts::grown_bytes>("grown_bytes", "GROWN(KB)",

@@ -61,8 +61,8 @@ TOOL(compactsnoop) {
                 {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},
       .report = events<Event>(
           {who<&Event::who>(id::comm, id::pid),
-           field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
-           derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone"),
+           field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node").bounded(),
+           derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone").bounded(),
            field<&Event::order>("order", "ORDER", as::small, "2^order pages are wanted; -1: all"),
            named<&Event::sync, kModes>("mode", "MODE", as::wide(as::text, -5),
                                        "SYNC may wait, ASYNC does not"),

@@ -66,6 +66,7 @@ TOOL(drsnoop) {
                .with("extended|memcg"),
            field<&Event::node>("node", "NODE", as::small,
                                "NUMA node of the CPU, or the one reclaimed")
+               .bounded()
                .with("extended"),
            field<&Event::order>("order", "ORDER", as::small, "2^order pages were wanted")
                .with("extended"),

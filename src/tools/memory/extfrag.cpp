@@ -136,8 +136,10 @@ template <Index index, int width>
 SnapshotReport index_report(std::string_view key, std::string_view doc, std::string_view format) {
   return snapshot<FreeBlocks>(
       "/proc/buddyinfo",
-      {derived<FreeBlocks, node_of_zone>("node", "NODE", as::wide(as::number, -4), "NUMA node"),
-       derived<FreeBlocks, name_of_zone>("zone", "ZONE", as::wide(as::text, -8), "memory zone")},
+      {derived<FreeBlocks, node_of_zone>("node", "NODE", as::wide(as::number, -4), "NUMA node")
+           .bounded(),
+       derived<FreeBlocks, name_of_zone>("zone", "ZONE", as::wide(as::text, -8), "memory zone")
+           .bounded()},
       read_free, {key, {"order", "", as::thousandths, doc}, values<index>}, line<index, width>,
       format);
 }
@@ -227,9 +229,11 @@ TOOL(extfrag) {
                 {who<&Event::who>(id::comm, id::pid),
                  derived<Event, node>("node", "NODE", as::wide(as::number, -4),
                                       "NUMA node of the pages")
+                     .bounded()
                      .with("!raw"),
                  derived<Event, zone>("zone", "ZONE", as::wide(as::text, -8),
                                       "memory zone of the pages")
+                     .bounded()
                      .with("!raw"),
                  OfEvent::alloc_order().with("!raw"), OfEvent::fallback_order().with("!raw"),
                  field<&Event::pageblock_order>("pageblock_order", "PBORDER",

@@ -84,7 +84,8 @@ TOOL(mmapsnoop) {
                derived<Event, protection>("protection", "PROT", as::wide(as::text, -4),
                                           "R read, W write, E execute"),
                derived<Event, kind>("kind", "MAP", as::wide(as::text, -5),
-                                    "S shared, P private, F fixed address, A anonymous"),
+                                    "S shared, P private, F fixed address, A anonymous")
+                   .bounded(),
                derived<Event, error>("error", "ERROR", as::error, "why it failed; null: it did not")
                    .with("failed"),
                derived<Event, offset>("offset_bytes", "OFFS(KB)", as::wide(as::kilobytes, -8),

@@ -68,7 +68,8 @@ TOOL(numamove) {
                                                      as::wide(as::number, 15), "migrations"),
                             derived<Sums, time_ns>("time_ns", "NUMA_migrations_ms",
                                                    as::wide(as::precise(as::milliseconds, 3), 18),
-                                                   "time in them, all together"),
+                                                   "time in them, all together")
+                                .counter(),
                             field<&Sums::moved>("moved_pages", "PAGES", as::number, "pages moved"),
                             field<&Sums::failed>("failed_pages", "FAILED", as::pages,
                                                  "pages that could not be moved"),

@@ -67,7 +67,8 @@ TOOL(slabratetop) {
       .report =
           table<Key, Counts>(
               "caches",
-              {derived<Line, cache>("cache", "CACHE", as::wide(as::text, -32), "name of the cache"),
+              {derived<Line, cache>("cache", "CACHE", as::wide(as::text, -32), "name of the cache")
+                   .capped(),
                of_value<Line, &Counts::allocs>("allocs", "ALLOCS", as::wide(as::number, 8),
                                                "objects allocated"),
                of_value<Line, &Counts::bytes>("bytes", "BYTES", as::number, "their bytes")},

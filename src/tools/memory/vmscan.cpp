@@ -68,12 +68,15 @@ TOOL(vmscan) {
           sums<Sums>(
               "reclaims",
               {derived<Sums, of<&Sums::time_ns, VMSCAN_SLAB>>(
-                   "slab_ns", "S-SLABms", as::wide(as::milliseconds, 8), "time in slab shrinkers"),
+                   "slab_ns", "S-SLABms", as::wide(as::milliseconds, 8), "time in slab shrinkers")
+                   .counter(),
                derived<Sums, of<&Sums::time_ns, VMSCAN_DIRECT>>("direct_ns", "D-RECLAIMms", kTime,
-                                                                "time in direct reclaim"),
+                                                                "time in direct reclaim")
+                   .counter(),
                derived<Sums, of<&Sums::time_ns, VMSCAN_MEMCG>>(
                    "memcg_ns", "M-RECLAIMms", kTime,
-                   "time in reclaim at the limit of a memory cgroup"),
+                   "time in reclaim at the limit of a memory cgroup")
+                   .counter(),
                field<&Sums::kswapd_wakeups>("kswapd_wakeups", "KSWAPD", as::wide(as::number, 6),
                                             "times that kswapd was to be woken"),
                field<&Sums::written>("written_pages", "WRITEPAGE", as::wide(as::number, 9),
@@ -83,18 +86,23 @@ TOOL(vmscan) {
                with(
                    "extended",
                    {derived<Sums, of<&Sums::runs, VMSCAN_SLAB>>("slab_runs", "S-RUNS", as::pages,
-                                                                "runs of slab shrinkers"),
+                                                                "runs of slab shrinkers")
+                        .counter(),
                     derived<Sums, of<&Sums::freed, VMSCAN_SLAB>>(
-                        "slab_freed_objects", "S-OBJS", as::pages, "objects that they freed"),
+                        "slab_freed_objects", "S-OBJS", as::pages, "objects that they freed")
+                        .counter(),
                     derived<Sums, of<&Sums::runs, VMSCAN_DIRECT>>(
-                        "direct_runs", "D-RUNS", as::pages, "runs of direct reclaim"),
-                    derived<Sums, of<&Sums::freed, VMSCAN_DIRECT>>("direct_reclaimed_pages",
-                                                                   "D-PAGES", as::pages,
-                                                                   "pages that they reclaimed"),
+                        "direct_runs", "D-RUNS", as::pages, "runs of direct reclaim")
+                        .counter(),
+                    derived<Sums, of<&Sums::freed, VMSCAN_DIRECT>>(
+                        "direct_reclaimed_pages", "D-PAGES", as::pages, "pages that they reclaimed")
+                        .counter(),
                     derived<Sums, of<&Sums::runs, VMSCAN_MEMCG>>(
-                        "memcg_runs", "M-RUNS", as::pages, "runs of reclaim of a memory cgroup"),
+                        "memcg_runs", "M-RUNS", as::pages, "runs of reclaim of a memory cgroup")
+                        .counter(),
                     derived<Sums, of<&Sums::freed, VMSCAN_MEMCG>>(
-                        "memcg_reclaimed_pages", "M-PAGES", as::pages, "pages that they reclaimed"),
+                        "memcg_reclaimed_pages", "M-PAGES", as::pages, "pages that they reclaimed")
+                        .counter(),
                     field<&Sums::kswapd_runs>("kswapd_runs", "K-RUNS", as::pages,
                                               "runs of kswapd")})})
               .counted_by(VMSCAN_KINDS + 2)

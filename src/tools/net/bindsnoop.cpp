@@ -84,7 +84,8 @@ TOOL(bindsnoop) {
                                  "error of the call; null: it succeeded")
                .with("json"),
            who<&Event::who>(id::pid, id::comm),
-           derived<Event, protocol>("protocol", "PROT", as::wide(as::text, -5), "its protocol"),
+           derived<Event, protocol>("protocol", "PROT", as::wide(as::text, -5), "its protocol")
+               .bounded(),
            net::titled(net::local_address<&Event::flow>(), "ADDR"),
            net::titled(net::local_port<&Event::flow>(), "PORT"),
            derived<Event, letters>("socket_options", "OPTS", as::wide(as::text, -5),
@@ -99,7 +100,8 @@ TOOL(bindsnoop) {
                              "binds",
                              {net::local_address<&Count::key>(), net::local_port<&Count::key>(),
                               derived<Count, [](const Count& c) { return c.value.binds; }>(
-                                  "binds", "BINDS", as::number, "calls that succeeded"),
+                                  "binds", "BINDS", as::number, "calls that succeeded")
+                                  .counter(),
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
                              "binds")}},

@@ -131,23 +131,33 @@ TOOL(netqtop) {
           table<Key, Sums>(
               "queues",
               {of_key<Line, &Key::name>("interface_name", "IFACE", as::wide(as::text, -15),
-                                        "network interface"),
+                                        "network interface")
+                   .capped(),
                derived<Line, direction>("direction", "DIR", as::wide(as::text, -3),
-                                        "TX: sent, RX: received"),
+                                        "TX: sent, RX: received")
+                   .bounded(),
                of_key<Line, &Key::queue>("queue_index", "QUEUE", as::small, "number of the queue"),
                derived<Line, average>("average_bytes", "AVG_SIZE", as::wide(as::number, 8),
                                       "mean size of a packet"),
-               derived<Line, of_size<0>>("size_0_63", "[0,64)", as::pages, "packets of this size"),
-               derived<Line, of_size<1>>("size_64_511", "[64,512)", as::pages, "the same"),
-               derived<Line, of_size<2>>("size_512_2047", "[512,2K)", as::pages, "the same"),
-               derived<Line, of_size<3>>("size_2048_16383", "[2K,16K)", as::pages, "the same"),
+               derived<Line, of_size<0>>("size_0_63", "[0,64)", as::pages, "packets of this size")
+                   .counter(),
+               derived<Line, of_size<1>>("size_64_511", "[64,512)", as::pages, "the same")
+                   .counter(),
+               derived<Line, of_size<2>>("size_512_2047", "[512,2K)", as::pages, "the same")
+                   .counter(),
+               derived<Line, of_size<3>>("size_2048_16383", "[2K,16K)", as::pages, "the same")
+                   .counter(),
                derived<Line, of_size<4>>("size_16384_65535", "[16K,64K)", as::wide(as::number, 9),
-                                         "the same"),
+                                         "the same")
+                   .counter(),
                derived<Line, of_size<5>>("size_65536_up", "[64K,)", as::pages,
                                          "packets of 64K and more")
+                   .counter()
                    .with("wide"),
-               derived<Line, packets>("packets", "PACKETS", as::pages, "all packets"),
-               derived<Line, bytes>("bytes", "BYTES", as::number, "their bytes").with("json"),
+               derived<Line, packets>("packets", "PACKETS", as::pages, "all packets").counter(),
+               derived<Line, bytes>("bytes", "BYTES", as::number, "their bytes")
+                   .counter()
+                   .with("json"),
                rate<Line, bytes>("bytes_per_second", "BPS", as::number, "bytes per second")
                    .with("throughput"),
                rate<Line, packets>("packets_per_second", "PPS", as::number, "packets per second")

@@ -69,7 +69,8 @@ TOOL(solisten) {
                                                     "length that the kernel has set")
                              .with("wide"),
                          derived<Event, protocol>("protocol", "PROTO", as::wide(as::text, -7),
-                                                  "protocol and version of IP"),
+                                                  "protocol and version of IP")
+                             .bounded(),
                          net::titled(net::local_port<&Event::flow>(), "PORT"),
                          net::titled(net::local_address<&Event::flow>(), "ADDR"),
                          net::ip_version<&Event::flow>().with("json"),

@@ -26,10 +26,11 @@ std::uint64_t time_in(const Line& l) {
 template <State Of>
 std::vector<Field> state(std::string_view key, std::string_view title, std::string_view key_us,
                          std::string_view title_us, std::string_view doc) {
-  return {derived<Line, time_in<Of>>(key, title, as::milliseconds, doc).with("!microseconds"),
-          derived<Line, time_in<Of>>(key_us, title_us, as::whole_microseconds, doc)
-              .with("microseconds")
-              .in_text()};
+  return {
+      derived<Line, time_in<Of>>(key, title, as::milliseconds, doc).with("!microseconds").counter(),
+      derived<Line, time_in<Of>>(key_us, title_us, as::whole_microseconds, doc)
+          .with("microseconds")
+          .in_text()};
 }
 
 void add_running(Times& t, std::uint64_t now_ns) {
@@ -113,7 +114,8 @@ TOOL(tcpcong) {
                state<cwr>("cwr_ns", "Cwr_ms", "cwr_us", "Cwr_us", "the window is reduced"),
                state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
                derived<Line, [](const Line& l) { return l.value.changes; }>(
-                   "changes", "Chgs", as::small, "changes of the state"),
+                   "changes", "Chgs", as::small, "changes of the state")
+                   .counter(),
                net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
                net::parts<&Line::key>()},
               "changes")

@@ -95,7 +95,8 @@ TOOL(tcpconnect) {
                               net::local_port<&Count::key>().only("source-port"),
                               net::remote_port<&Count::key>(),
                               derived<Count, [](const Count& c) { return c.value.connects; }>(
-                                  "connects", "CONNECTS", as::number, "attempts"),
+                                  "connects", "CONNECTS", as::number, "attempts")
+                                  .counter(),
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
                              "connects")}},

@@ -208,7 +208,8 @@ TOOL(tcpdrop) {
                                            "where it goes")
                    .in_text(),
                derived<Event, state>("state", "STATE", as::text,
-                                     "state of the socket; null: none is known"),
+                                     "state of the socket; null: none is known")
+                   .bounded(),
                derived<Event, flags>("tcp_flags", "FLAGS", as::text,
                                      "flags of the TCP header; null: it could not be read"),
                derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
@@ -220,6 +221,7 @@ TOOL(tcpdrop) {
                                        "function that frees the packet")
                    .with("no-stack"),
                derived<Event, direction>("direction", "DIRECTION", as::text, "received or sent")
+                   .bounded()
                    .with("json"),
                net::namespace_id<&Event::flow>(), net::parts<&Event::flow>()},
               "!no-stack")

@@ -75,7 +75,8 @@ TOOL(tcpretrans) {
                                            "R: retransmit, L: tail loss probe, S: SYN|ACK")
                    .in_text(),
                net::remote_endpoint<&Event::flow>(),
-               derived<Event, state>("state", "STATE", as::text, "state of the connection"),
+               derived<Event, state>("state", "STATE", as::text, "state of the connection")
+                   .bounded(),
                field<&Event::sequence>("sequence", "SEQ", as::wide(as::number, -10),
                                        "first sequence number of the segment")
                    .with("sequence"),
@@ -104,9 +105,11 @@ TOOL(tcpretrans) {
                      .in_text(),
                  net::remote_endpoint<&Count::key>(),
                  derived<Count, [](const Count& c) { return c.value.retransmits; }>(
-                     "retransmits", "RETRANSMITS", as::number, "segments that were sent again"),
+                     "retransmits", "RETRANSMITS", as::number, "segments that were sent again")
+                     .counter(),
                  derived<Count, [](const Count& c) { return c.value.bytes; }>(
                      "sent_again_bytes", "BYTES", as::number, "their length")
+                     .counter()
                      .with("json"),
                  net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>(),
                  net::parts<&Count::key>()},

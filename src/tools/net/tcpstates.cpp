@@ -86,12 +86,14 @@ TOOL(tcpstates) {
                net::local_port<&Event::flow>(), net::remote_address<&Event::flow>(),
                net::remote_port<&Event::flow>(),
                derived<Event, old_state>("old_state", "OLDSTATE", as::text, "state before")
+                   .bounded()
                    .with("!rfc"),
                derived<Event, old_rfc>("old_state_rfc", "OLDSTATE", as::text,
                                        "the same as RFC 9293 names it")
                    .with("rfc"),
                derived<Event, arrow>("arrow", "->", as::wide(as::text, -2), "to").in_text(),
                derived<Event, new_state>("new_state", "NEWSTATE", as::text, "state from now on")
+                   .bounded()
                    .with("!rfc"),
                derived<Event, new_rfc>("new_state_rfc", "NEWSTATE", as::text,
                                        "the same as RFC 9293 names it")

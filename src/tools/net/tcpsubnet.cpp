@@ -167,11 +167,12 @@ TOOL(tcpsubnet) {
       .report =
           table<Key, Sums>(
               "amounts",
-              {derived<Line, subnet>("subnet", "SUBNET", as::wide(as::text, -21), "the subnet"),
+              {derived<Line, subnet>("subnet", "SUBNET", as::wide(as::text, -21), "the subnet")
+                   .bounded(),
                derived<Line, amount>("amount", "      SENT", as::wide(as::text, 10),
                                      "sent, in the unit of --format")
                    .in_text(),
-               derived<Line, bytes>("tx_bytes", "BYTES", as::number, "sent").with("json"),
+               derived<Line, bytes>("tx_bytes", "BYTES", as::number, "sent").counter().with("json"),
                rate<Line, bytes>("tx_bytes_per_second", "BYTES/s", as::number, "sent per second")
                    .with("json"),
                of_value<Line, &Sums::sends>("sends", "SENDS", as::number, "calls that sent")},

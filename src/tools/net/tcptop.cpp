@@ -77,8 +77,10 @@ TOOL(tcptop) {
                net::ip_version<&Key::flow>().with("json"),
                net::titled(net::local_endpoint<&Key::flow>(), "LADDR"),
                net::titled(net::remote_endpoint<&Key::flow>(), "RADDR"), parts(),
-               derived<Line, received>("rx_bytes", "RX_KB", as::wide(as::kilobytes, 8), "received"),
-               derived<Line, sent>("tx_bytes", "TX_KB", as::wide(as::kilobytes, 8), "sent"),
+               derived<Line, received>("rx_bytes", "RX_KB", as::wide(as::kilobytes, 8), "received")
+                   .counter(),
+               derived<Line, sent>("tx_bytes", "TX_KB", as::wide(as::kilobytes, 8), "sent")
+                   .counter(),
                derived<Line, bytes>("total_bytes", "KB", as::wide(as::kilobytes, 8),
                                     "sent and received together")
                    .with("json"),

@@ -52,9 +52,11 @@ TOOL(udpconnect) {
            net::local_address<&Event::flow>().with("wide"),
            net::local_port<&Event::flow>().with("wide"),
            derived<Event, result>("result_errno", "RET", as::error, "error of the call").in_text(),
-           with("json", {derived<Event, error>("error", "ERROR", as::error,
-                                               "error of the call; null: it succeeded"),
-                         derived<Event, protocol>("protocol", "PROTO", as::text, "its protocol")}),
+           with(
+               "json",
+               {derived<Event, error>("error", "ERROR", as::error,
+                                      "error of the call; null: it succeeded"),
+                derived<Event, protocol>("protocol", "PROTO", as::text, "its protocol").bounded()}),
            who<&Event::who>(id::tid, id::cgroup), net::namespace_id<&Event::flow>()}),
       .announce = "Tracing connected UDP sockets",
   };

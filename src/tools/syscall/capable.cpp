@@ -159,14 +159,16 @@ TOOL(capable) {
               {who<&Event::who>(id::uid.with(""), id::pid, id::tid.with("extra"), id::comm),
                field<&Event::capability>("capability_number", "CAP", as::wide(as::small, -4),
                                          "the capability"),
-               derived<Event, name>("capability", "NAME", as::wide(as::text, -22), "its name"),
+               derived<Event, name>("capability", "NAME", as::wide(as::text, -22), "its name")
+                   .bounded(),
                derived<Event, audit>("audit", "AUDIT", as::wide(as::small, -5),
                                      "1: the check is audited, 0: it is not; null: not known"),
                derived<Event, in_setid>("insetid", "INSETID", as::wide(as::small, -7),
                                         "1: in setuid() or the like, 0: not; null: not known")
                    .with("extra"),
                derived<Event, verdict>("verdict", "VERDICT", as::wide(as::text, -7),
-                                       "allow or deny"),
+                                       "allow or deny")
+                   .bounded(),
                field<&Event::userns>("userns", "USERNS", as::number,
                                      "user namespace that it is for: the inode of "
                                      "/proc/PID/ns/user")

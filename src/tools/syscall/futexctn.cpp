@@ -112,18 +112,18 @@ TOOL(futexctn) {
                  {},
                  "this kernel has no futex_wait(2)"},
                 {"waits that go on after a signal", {{{"on_restart", "on_restart_syscall_end"}}}}},
-      .report =
-          histogram<Key>("waits", "waits",
-                         {field<&Key::comm>("comm", "comm", as::comm, "command name"),
-                          field<&Key::pid>("pid", "pid", as::pid, "process"),
-                          field<&Key::tid>("tid", "tid", as::pid, "thread").with("per-thread"),
-                          field<&Key::lock>("lock", "lock", as::pointer, "address of the futex"),
-                          named<&Key::op, kOps>("op", "op", as::text, "how it was waited for"),
-                          named<&Key::result, kResults>(
-                              "outcome", "outcome", as::text,
-                              "how waits ended: woken, timeout, interrupted, changed or failed"),
-                          user_stack_of<Row<Key, hist>, &Key::user_stack, &Key::pid>()},
-                         "extension"),
+      .report = histogram<Key>(
+          "waits", "waits",
+          {field<&Key::comm>("comm", "comm", as::comm, "command name"),
+           field<&Key::pid>("pid", "pid", as::pid, "process"),
+           field<&Key::tid>("tid", "tid", as::pid, "thread").with("per-thread"),
+           field<&Key::lock>("lock", "lock", as::pointer, "address of the futex"),
+           named<&Key::op, kOps>("op", "op", as::text, "how it was waited for").bounded(),
+           named<&Key::result, kResults>(
+               "outcome", "outcome", as::text,
+               "how waits ended: woken, timeout, interrupted, changed or failed"),
+           user_stack_of<Row<Key, hist>, &Key::user_stack, &Key::pid>()},
+          "extension"),
       .other_reports =
           {{"summary",
             table<Key, Sums>(
@@ -132,21 +132,26 @@ TOOL(futexctn) {
                  of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                  of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread").only("per-thread"),
                  of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the futex"),
-                 derived<Line, op>("op", "OP", as::wide(as::text, -15), "how it was waited for"),
-                 derived<Line, count>("count", "COUNT", as::pages, "waits"),
+                 derived<Line, op>("op", "OP", as::wide(as::text, -15), "how it was waited for")
+                     .bounded(),
+                 derived<Line, count>("count", "COUNT", as::pages, "waits").counter(),
                  derived<Line, average>("average_ns", "AVG(us)", as::microseconds, "of a wait"),
                  of_value<Line, &Sums::longest>("max_ns", "MAX(us)", as::wide(as::microseconds, 12),
                                                 "the longest wait of the interval"),
                  of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(us)",
                                                  as::wide(as::microseconds, 14), "all waits"),
                  derived<Line, ended<FUTEX_TIMED_OUT>>("timeouts", "TIMEOUT",
-                                                       as::wide(as::number, 7), "that timed out"),
+                                                       as::wide(as::number, 7), "that timed out")
+                     .counter(),
                  derived<Line, ended<FUTEX_INTERRUPTED>>("interrupted", "INTR", as::small,
-                                                         "that a signal ended"),
+                                                         "that a signal ended")
+                     .counter(),
                  derived<Line, ended<FUTEX_CHANGED>>("changed", "CHANGED", as::wide(as::number, 7),
-                                                     "that were none: the value had changed"),
+                                                     "that were none: the value had changed")
+                     .counter(),
                  derived<Line, ended<FUTEX_FAILED>>("failed", "FAILED", as::wide(as::number, 6),
-                                                    "other errors")},
+                                                    "other errors")
+                     .counter()},
                 "total_ns,count")
                 .with_largest<&Sums::longest>()
                 .counted_by(FUTEX_RESULTS)

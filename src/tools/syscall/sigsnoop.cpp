@@ -166,13 +166,15 @@ TOOL(sigsnoop) {
                    .in_text(),
                with("json",
                     {field<&Event::signal>("signal_number", "SIGNO", as::small, "the signal"),
-                     derived<Event, name>("signal_name", "SIGNAL", as::text, "its name"),
+                     derived<Event, name>("signal_name", "SIGNAL", as::text, "its name").bounded(),
                      derived<Event, outcome>("outcome", "OUTCOME", as::text,
                                              "delivered, ignored, pending, overflow, or delivered "
-                                             "without siginfo; null: none was sent"),
+                                             "without siginfo; null: none was sent")
+                         .bounded(),
                      derived<Event, error>("error", "ERROR", as::error,
                                            "error of the call; null: it succeeded"),
-                     derived<Event, call>("call", "CALL", as::text, "the call, with --kill"),
+                     derived<Event, call>("call", "CALL", as::text, "the call, with --kill")
+                         .bounded(),
                      derived<Event, code>("si_code", "CODE", as::text,
                                           "why it was sent: SI_USER and so on, or a number of "
                                           "the signal's own"),

@@ -58,7 +58,8 @@ TOOL(sofdsnoop) {
                 {"recvmmsg", {{{"on_recvmmsg"}}}}},
       .report = events<Event>(
           {derived<Event, action>("action", "ACTION", as::wide(as::text, -6),
-                                  "which way it goes: SEND or RECV"),
+                                  "which way it goes: SEND or RECV")
+               .bounded(),
            who<&Event::who>(id::pid.with("json"), id::tid.with(""), id::comm),
            derived<Event, socket_name>("socket", "SOCKET", as::wide(as::text, -22),
                                        "the socket: descriptor and inode")

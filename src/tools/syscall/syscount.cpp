@@ -151,14 +151,16 @@ TOOL(syscount) {
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
                               "table that its number is of: the machine's own, or that of 32-bit "
                               "programs")
+               .bounded()
                .only("!process")
                .with("json"),
            derived<Line, call_or_pid>("pid", "PID", as::pid, "process").only("process"),
            derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
                .only("process"),
-           derived<Line, count>("count", "COUNT", as::pages, "calls that ended"),
+           derived<Line, count>("count", "COUNT", as::pages, "calls that ended").counter(),
            derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16),
                                    "time in them")
+               .counter()
                .only("latency")
                .milliseconds("TIME (ms)")},
           "total_ns,count", 10, "process"),

@@ -1,0 +1,293 @@
+#include "metrics/names.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/nearest.hpp"
+#include "cli/naming.hpp"
+#include "cli/option_parts.hpp"
+#include "reports/histogram.hpp"
+
+namespace coretap::metrics {
+
+namespace {
+
+struct KnownUnit {
+  std::string_view suffix;  ///< of a key
+  BaseUnit base;
+};
+
+/// By the end of a key, as in src/text/schema.cpp.
+std::vector<KnownUnit> known_units() {
+  auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return {{"_ns", {"seconds", 1, 1}},         {"_us", {"seconds", 1, 1'000}},
+          {"_ms", {"seconds", 1, 1'000'000}}, {"_bytes", {"bytes", 1}},
+          {"_kb", {"bytes", 1 << 10}},        {"_mb", {"bytes", 1 << 20}},
+          {"_pages", {"bytes", page}},        {"_sectors", {"bytes", 512}}};
+}
+
+/// Takes the unit off the key.
+BaseUnit take_unit(std::string_view& key) {
+  for (auto& known : known_units()) {
+    if (key == known.suffix.substr(1)) {  // "bytes" alone
+      key = {};
+      return known.base;
+    }
+    if (!key.ends_with(known.suffix)) continue;
+    key.remove_suffix(known.suffix.size());
+    return known.base;
+  }
+  return {};
+}
+
+std::string slug(std::string_view words) {
+  std::string name;
+  for (char c : words) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (c >= 'A' && c <= 'Z')
+      name += static_cast<char>(c - 'A' + 'a');
+    else if (plain)
+      name += c;
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  }
+  while (name.ends_with('_')) name.pop_back();
+  return name;
+}
+
+std::string metric_name(const Tool& tool, std::string_view word, std::string_view unit, Type type) {
+  auto name = fmt::format("coretap_{}", slug(tool.name));
+  // What a tool counts, and the sum of it, need no word of their own.
+  if (word != "count" && word != "total" && !word.empty()) name += fmt::format("_{}", word);
+  if (!unit.empty()) name += fmt::format("_{}", unit);
+  if (type == Type::counter) name += "_total";
+  return name;
+}
+
+/// Powers of two of the step between these bounds; those of a linear scale all, but for the last,
+/// which has no upper bound.
+Buckets buckets_of(const HistogramScale& scale, const BaseUnit& unit) {
+  // 1 us to 67 s, 512 bytes to 1 GiB; plain numbers to 2^20.
+  bool bytes = unit.suffix == "bytes";
+  std::uint64_t least = unit.nanoseconds ? 1'000 : bytes ? 512 / unit.multiply : 1;
+  std::uint64_t most = unit.nanoseconds ? 68'800'000'000
+                       : bytes          ? (1 << 30) / unit.multiply
+                                        : 1 << 20;
+  Buckets b;
+  b.first = scale.linear ? 0 : -1;
+  for (int slot = 0; slot < HIST_SLOTS - 1; slot++) {
+    auto below = scale.below(slot);
+    if (!scale.linear) {
+      if (b.first < 0 && below < least) continue;
+      if (below > most) break;
+    }
+    if (b.first < 0) b.first = slot;
+    b.last = slot;
+    // Values are whole: the largest one of a slot is one less than where the next slot begins. Of
+    // times that cannot be told.
+    b.bounds.push_back(unit.nanoseconds ? below : below - 1);
+  }
+  return b;
+}
+
+/// Of events: what measures them, in slots of a microsecond.
+constexpr HistogramScale kTimes{unit::ns, 1'000};
+
+bool shown(const Field& f, const Config& config, bool needs_option) {
+  // JSON has what tables show only with --json.
+  if (!config.holds(f.only_with) || f.table_only) return false;
+  return !needs_option || f.shown_with == "json" || config.holds(f.shown_with);
+}
+
+class Maker {
+ public:
+  Maker(const Tool& tool, const Config& config, Plan& plan)
+      : tool_(tool), config_(config), plan_(plan) {}
+
+  void families() {
+    switch (plan_.shape.kind) {
+      case MetricShape::histograms:
+        histogram_of_rows();
+        break;
+      case MetricShape::events:
+        add({.name = metric_name(tool_, "events", {}, Type::counter),
+             .help = fmt::format("events of {}: {}", tool_.name, tool_.summary)});
+        [[fallthrough]];
+      default:
+        for (auto& f : plan_.shape.fields)
+          if (shown(f, config_, false)) family_of(f);
+    }
+    for (auto& f : plan_.shape.totals) {
+      std::string_view word = f.key;
+      auto base = take_unit(word);
+      plan_.totals.push_back({.name = metric_name(tool_, word, base.suffix, Type::counter),
+                              .help = std::string(f.doc),
+                              .unit = base,
+                              .field = &f});
+    }
+  }
+
+ private:
+  void add(Family family) {
+    // One number has one name: of fields that show it twice the first counts.
+    if (std::ranges::any_of(plan_.families, [&](auto& f) { return f.name == family.name; })) return;
+    family.at = plan_.values();
+    plan_.families.push_back(std::move(family));
+  }
+
+  void histogram_of_rows() {
+    auto scale = plan_.shape.scale;
+    scale.step = step_of(scale, config_);
+    std::string_view key = scale.unit.suffix;
+    auto base = take_unit(key);
+    auto word = base.suffix.empty() ? slug(plan_.shape.what) : std::string();
+    add({.name = metric_name(tool_, word, base.suffix, Type::histogram),
+         .type = Type::histogram,
+         .help = fmt::format("{} of {}: {}", plan_.shape.what, tool_.name, tool_.summary),
+         .unit = base,
+         .buckets = buckets_of(scale, base)});
+  }
+
+  void family_of(const Field& f) {
+    std::string_view word = f.key;
+    auto base = take_unit(word);
+    auto kind = plan_.shape.kind;
+    bool number = f.role == Role::counter || (f.role == Role::plain && measures(f, base));
+    if (f.role == Role::gauge) {
+      add({.name = metric_name(tool_, word, base.suffix, Type::gauge),
+           .type = Type::gauge,
+           .help = std::string(f.doc),
+           .unit = base,
+           .field = &f});
+    } else if (kind == MetricShape::events && number && base.nanoseconds) {
+      add({.name = metric_name(tool_, word, base.suffix, Type::histogram),
+           .type = Type::histogram,
+           .help = std::string(f.doc),
+           .unit = base,
+           .field = &f,
+           .buckets = buckets_of(kTimes, base)});
+    } else if (number) {
+      add({.name = metric_name(tool_, word, base.suffix, Type::counter),
+           .help = std::string(f.doc),
+           .unit = base,
+           .field = &f});
+    }
+  }
+
+  /// Is this member a number that adds up?
+  bool measures(const Field& f, const BaseUnit& base) const {
+    if (f.format.kind != Format::number && f.format.kind != Format::milliseconds &&
+        f.format.kind != Format::microseconds && f.format.kind != Format::kilobytes)
+      return false;
+    if (plan_.shape.kind == MetricShape::one_row) return true;
+    // Where something lies is no amount.
+    return plan_.shape.kind == MetricShape::events && !base.suffix.empty() &&
+           !f.key.starts_with("offset");
+  }
+
+  const Tool& tool_;
+  const Config& config_;
+  Plan& plan_;
+};
+
+/// Keys of who and where: the same in all tools, however they are read.
+constexpr std::string_view kCapped[] = {"comm", "uid",  "cgroup",      "container",  "container_id",
+                                        "pod",  "unit", "parent_comm", "target_comm"};
+
+Error no_label(const Tool& tool, const MetricShape& shape, std::string_view name) {
+  std::vector<std::string_view> possible;
+  for (auto& f : shape.fields)
+    if (values_of(f) != Values::unbounded && f.role != Role::counter) possible.push_back(f.key);
+  for (auto& f : shape.fields)
+    if (f.key == name)
+      return usage(fmt::format("'{}' of {} cannot be a label: it may have any number of values",
+                               name, tool.name),
+                   "events can be written to a file instead, with all their fields");
+  return usage(fmt::format("{} has no label '{}'", tool.name, name),
+               possible.empty() ? "it has none"
+               : did_you_mean(name, possible).empty()
+                   ? fmt::format("it has {}", fmt::join(possible, ", "))
+                   : did_you_mean(name, possible));
+}
+
+}  // namespace
+
+std::string_view name_of(Type type) {
+  constexpr std::string_view kNames[] = {"counter", "gauge", "histogram"};
+  return kNames[static_cast<int>(type)];
+}
+
+std::size_t Plan::values() const {
+  std::size_t sum = 0;
+  for (auto& f : families) sum += f.values();
+  return sum;
+}
+
+std::size_t Plan::lines_per_series() const {
+  std::size_t sum = 0;
+  for (auto& f : families) sum += f.lines();
+  return sum;
+}
+
+Values values_of(const Field& f) {
+  if (f.values != Values::by_format) return f.values;
+  if (std::ranges::count(kCapped, f.key)) return Values::capped;
+  switch (f.format.kind) {
+    case Format::error:
+    case Format::disk:
+    case Format::enumerator:
+    case Format::block_flags:
+    case Format::syscall:
+    case Format::rwbs:
+    case Format::target:  // as many as the command line names
+      return Values::bounded;
+    case Format::symbol:
+      return Values::capped;
+    default:
+      return Values::unbounded;
+  }
+}
+
+Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& config,
+                                              const std::vector<std::string>& labels) {
+  auto plan = std::make_shared<Plan>();
+  plan->shape = tool.report->metrics();
+  auto& shape = plan->shape;
+  if (shape.kind == MetricShape::none)
+    return usage(fmt::format("{} has no metrics", command_of(tool.name)),
+                 "its numbers do not add up; run it by itself");
+  if (shape.kind == MetricShape::stacks) {
+    if (!labels.empty()) return no_label(tool, shape, labels[0]);
+    return std::shared_ptr<const Plan>(plan);
+  }
+  Maker(tool, config, *plan).families();
+  auto wanted = labels;
+  for (auto& f : shape.fields) {
+    auto values = values_of(f);
+    // Keys of a histogram exist only with their options; a table's and an event's always do.
+    if (values == Values::unbounded || f.role == Role::counter || f.role == Role::gauge ||
+        !shown(f, config, shape.kind == MetricShape::histograms))
+      continue;
+    if (std::ranges::any_of(plan->labels, [&](auto& l) { return l.name == f.key; })) continue;
+    auto named = std::ranges::find(wanted, f.key);
+    bool asked = named != wanted.end();
+    // A key that has an option of its own is asked for by it.
+    bool by_option = shape.kind == MetricShape::histograms && !f.shown_with.empty() &&
+                     f.shown_with.find_first_of("|!") == std::string_view::npos;
+    if (values == Values::capped && !asked && !(by_option && config.given(f.shown_with))) continue;
+    if (asked) wanted.erase(named);
+    plan->labels.push_back({std::string(f.key), &f, values == Values::capped});
+  }
+  if (!wanted.empty()) return no_label(tool, shape, wanted[0]);
+  if (plan->families.empty() && plan->totals.empty())
+    return usage(fmt::format("{} has no metrics", command_of(tool.name)),
+                 "its numbers do not add up; run it by itself");
+  return std::shared_ptr<const Plan>(plan);
+}
+
+}  // namespace coretap::metrics

@@ -1,0 +1,106 @@
+#include "metrics/series.hpp"
+
+#include <algorithm>
+
+namespace coretap::metrics {
+
+namespace {
+
+constexpr std::size_t kMostWaiting = 1024;
+
+}  // namespace
+
+SeriesTable::SeriesTable(std::vector<bool> capped, std::size_t values, std::size_t most)
+    : capped_(std::move(capped)), values_(values), most_(std::max<std::size_t>(most, 1)) {
+  bool any = std::find(capped_.begin(), capped_.end(), true) != capped_.end();
+  most_others_ = any ? std::max<std::size_t>(most_ / 4, 1) : 1;
+}
+
+SeriesTable::Labels SeriesTable::folded_labels(const Labels& labels, bool all) const {
+  Labels folded = labels;
+  for (std::size_t i = 0; i < folded.size(); i++)
+    if (all || capped_[i]) folded[i] = kOther;
+  return folded;
+}
+
+SeriesTable::Series& SeriesTable::place(const Labels& labels, std::uint64_t events) {
+  if (auto found = series_.find(labels); found != series_.end()) return found->second;
+  auto make = [&](const Labels& of, bool other) -> Series& {
+    auto& s = series_[of];
+    s.values.resize(values_);
+    s.other = other;
+    others_ += other;
+    return s;
+  };
+  // Rows of "other" have their places kept for them.
+  if (labels.empty() || series_.size() - others_ + most_others_ < most_) return make(labels, false);
+  remember(labels, events);
+  folded_ += events;
+  bool any = std::find(capped_.begin(), capped_.end(), true) != capped_.end();
+  for (bool all : {!any, true}) {
+    auto folded = folded_labels(labels, all);
+    if (auto found = series_.find(folded); found != series_.end()) return found->second;
+    // The last place is for what has no other.
+    if (others_ + (all ? 0 : 1) < most_others_ || (all && others_ < most_others_))
+      return make(folded, true);
+  }
+  return series_.rbegin()->second;  // not reached: the last one above always has a place
+}
+
+void SeriesTable::add(const Labels& labels, std::span<const std::uint64_t> values,
+                      std::uint64_t events, std::uint64_t now) {
+  auto& s = place(labels, events);
+  for (std::size_t i = 0; i < values.size(); i++) s.values[i] += values[i];
+  s.lately += events;
+  s.used_at = now;
+}
+
+/// The most frequent ones stay, whatever comes between them (Misra and Gries, 1982).
+void SeriesTable::remember(const Labels& labels, std::uint64_t events) {
+  if (auto found = waiting_.find(labels); found != waiting_.end()) {
+    found->second += events;
+    return;
+  }
+  if (waiting_.size() < kMostWaiting) {
+    waiting_.emplace(labels, events);
+    return;
+  }
+  auto least = events;
+  for (auto& [of, count] : waiting_) least = std::min(least, count);
+  std::erase_if(waiting_, [&](auto& one) { return (one.second -= least) == 0; });
+  if (events > least) waiting_.emplace(labels, events - least);
+}
+
+void SeriesTable::shown() {
+  for (auto& [labels, s] : series_) s.shown = true;
+}
+
+void SeriesTable::turn(std::uint64_t now) {
+  std::erase_if(series_, [&](auto& one) {
+    auto& s = one.second;
+    return !s.other && !one.first.empty() && s.used_at + kIdleSeconds < now;
+  });
+  if (now < turned_at_ + kTurnSeconds) return;
+  turned_at_ = now;
+  using Slot = std::map<Labels, Series>::iterator;
+  std::vector<Slot> slots;
+  for (auto at = series_.begin(); at != series_.end(); ++at)
+    if (!at->second.other && !at->first.empty()) slots.push_back(at);
+  std::sort(slots.begin(), slots.end(),
+            [](auto a, auto b) { return a->second.lately < b->second.lately; });
+  std::vector<std::map<Labels, std::uint64_t>::const_iterator> candidates;
+  for (auto at = waiting_.cbegin(); at != waiting_.cend(); ++at) candidates.push_back(at);
+  std::sort(candidates.begin(), candidates.end(),
+            [](auto a, auto b) { return a->second > b->second; });
+  for (std::size_t i = 0; i < std::min(slots.size(), candidates.size()); i++) {
+    if (candidates[i]->second <= 2 * slots[i]->second.lately) break;
+    series_.erase(slots[i]);
+    auto& s = series_[candidates[i]->first];
+    s.values.resize(values_);
+    s.used_at = now;
+  }
+  waiting_.clear();
+  for (auto& [labels, s] : series_) s.lately = 0;
+}
+
+}  // namespace coretap::metrics
