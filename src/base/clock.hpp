@@ -16,7 +16,8 @@ std::string wall_time(std::uint64_t monotonic);
 /// The same in UTC.
 std::string utc_time(std::uint64_t monotonic);
 
-/// ISO 8601 with milliseconds and zone, for a moment of the monotonic clock.
+/// ISO 8601 with microseconds and zone, for a moment of the monotonic clock. No more digits: many
+/// parsers take six at most (RFC 5424, %f of Python).
 std::string iso_time(std::uint64_t monotonic);
 
 }  // namespace coretap

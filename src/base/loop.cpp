@@ -33,6 +33,16 @@ sigset_t only(int number) {
   return set;
 }
 
+/// What block_signal() has blocked, and was not before.
+sigset_t& blocked_one_by_one() {
+  static sigset_t set = [] {
+    sigset_t none;
+    sigemptyset(&none);
+    return none;
+  }();
+  return set;
+}
+
 }  // namespace
 
 void block_signals() {
@@ -43,7 +53,9 @@ void block_signals() {
 
 void block_signal(int number) {
   auto set = only(number);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
+  sigset_t before;
+  if (sigprocmask(SIG_BLOCK, &set, &before) == 0 && !sigismember(&before, number))
+    sigaddset(&blocked_one_by_one(), number);
 }
 
 void let_signals_kill() {
@@ -53,6 +65,7 @@ void let_signals_kill() {
 
 void unblock_signals() {
   let_signals_kill();
+  sigprocmask(SIG_UNBLOCK, &blocked_one_by_one(), nullptr);
   ::signal(SIGPIPE, SIG_DFL);
 }
 

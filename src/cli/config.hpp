@@ -96,9 +96,11 @@ class Config {
   std::string zone;                   ///< and of zones of this name; empty: of all
   std::uint64_t max_keys = 0;
   std::uint64_t max_stacks = 0;
-  std::uint64_t max_events = 0;  ///< events that are shown; 0: all
-  std::uint64_t top = 0;         ///< rows of a table; 0: all
-  std::string sort;              ///< key of the field that rows come by; empty: the tool's
+  std::uint64_t max_events = 0;                     ///< events that are shown; 0: all
+  std::uint64_t max_rate = 0;                       ///< the same in a second
+  std::uint64_t rotate_bytes = 0, rotate_keep = 3;  ///< of files of --output; 0: one without end
+  std::uint64_t top = 0;                            ///< rows of a table; 0: all
+  std::string sort;  ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
   std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's
   std::uint32_t stack_depth = 0;

@@ -31,12 +31,13 @@ constexpr Place kPlaces[] = {
     {"Sampling", {"frequency", "period"}},
     {"Output",
      {"timestamp", "noclear", "milliseconds", "microseconds", "nanoseconds", "extended",
-      "print-uid", "kernel-stack", "top", "sort", "wide", "heatmap", "output", "json", "csv"}},
+      "print-uid", "kernel-stack", "top", "sort", "wide", "heatmap", "output", "rotate", "append",
+      "json", "csv"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
       "perf-max-stack-depth", "stack-storage-size"}},
     {"Trust", {"strict", "exit-status", "explain", "verbose"}},
-    {"Limits", {"max-keys", "ring-size"}},
+    {"Limits", {"max-keys", "max-rate", "ring-size"}},
 };
 
 std::string_view title_of(const Option& o) {

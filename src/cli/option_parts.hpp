@@ -30,4 +30,11 @@ Option seconds(char letter, std::string_view name, std::string_view doc, double 
 Option limit(std::string_view name, std::string_view metavar, std::string_view doc,
              std::uint64_t Config::*member, std::uint64_t most);
 
+namespace shared {
+/// Every tool with output() has these.
+std::vector<Option> output_files();
+/// Every tool that prints events has it.
+Option max_rate();
+}  // namespace shared
+
 }  // namespace coretap

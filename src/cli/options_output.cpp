@@ -6,6 +6,7 @@
 
 #include "base/colour.hpp"
 #include "base/nearest.hpp"
+#include "base/rate_limit.hpp"
 #include "cli/option_parts.hpp"
 
 namespace coretap::shared {
@@ -18,6 +19,44 @@ Option output(char letter) {
         return {};
       },
       Complete::file));
+}
+
+namespace {
+
+Result<void> take_rotation(Config& c, std::string_view text) {
+  constexpr std::uint64_t kLeast = 1 << 10, kMost = 1ULL << 40, kMostFiles = 99;
+  auto rest = text;
+  auto bytes = parse_size(take_until(rest, ','));
+  if (!bytes || *bytes < kLeast || *bytes > kMost)
+    return usage(fmt::format("--rotate: '{}' does not begin with a size from 1K to 1024G", text),
+                 "give a size and perhaps how many old files to keep: --rotate 10M,5");
+  c.rotate_bytes = *bytes;
+  if (text.find(',') == text.npos) return {};
+  auto files = parse_unsigned(rest);
+  if (!files || *files < 1 || *files > kMostFiles)
+    return usage(
+        fmt::format("--rotate: '{}' is not a number of old files from 1 to {}", rest, kMostFiles),
+        "give a size and how many old files to keep: --rotate 10M,5");
+  c.rotate_keep = *files;
+  return {};
+}
+
+}  // namespace
+
+std::vector<Option> output_files() {
+  return belonging_to(
+      "output",
+      {same_everywhere(value(0, "rotate", "SIZE[,KEEP]",
+                             "rename FILE to FILE.1 before it grows beyond SIZE, and begin a new "
+                             "one; KEEP old files are kept (default: 3)",
+                             take_rotation)),
+       same_everywhere(flag(0, "append", "append to FILE instead of replacing it"))});
+}
+
+Option max_rate() {
+  return limit("max-rate", "N",
+               "show at most N events a second; others are counted as limited, not as lost",
+               &Config::max_rate, RateLimit::kMost);
 }
 
 Option color() {

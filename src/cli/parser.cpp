@@ -84,6 +84,7 @@ std::vector<Option> common_options(const Tool& tool) {
     all = joined({all, belonging_to(*when, {heatmap()})});
   all.push_back(duration());
   all.push_back(output());
+  all = joined({all, output_files()});
   all.push_back(color());
   all.push_back(simple('j', "json", "one JSON object per line"));
   all.push_back(csv());
@@ -92,6 +93,8 @@ std::vector<Option> common_options(const Tool& tool) {
   if (auto when = condition_of(tool, [](auto& kind) { return !kind.ring_doc().empty(); }))
     all = joined({all, belonging_to(*when, {limit("ring-size", "BYTES", ring_doc(tool),
                                                   &Config::ring_bytes, 1 << 30)})});
+  if (auto when = condition_of(tool, [](auto& kind) { return kind.name() == "event"; }))
+    all = joined({all, belonging_to(*when, {max_rate()})});
   all.push_back(
       simple(0, "explain", "show which attach points would be used here, and why, then exit"));
   all.push_back(simple('v', "verbose",
@@ -361,6 +364,8 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
     return usage("--svg -: standard output is for one thing only", "name a file");
   if (c.heatmap == "-" && c.holds("json|csv"))
     return usage("--heatmap=-: standard output is for one thing only", "name a file");
+  if (c.rotate_bytes && (c.svg == "-" || c.heatmap == "-"))
+    return usage("--rotate would cut the picture", "name a file for it");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))

@@ -31,8 +31,8 @@ JsonKind header() {
 std::string ledger_doc(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kDocs[] = {
       {"seen",
-       "events: shown, filtered, lost, untracked, unmatched, overwritten, missed and unjudged "
-       "together"},
+       "events: shown, filtered, lost, untracked, unmatched, overwritten, missed, unjudged and "
+       "limited together"},
       {"shown", "events in the output"},
       {"filtered", "events excluded by filters"},
       {"lost", "events lost because the ring buffer was full"},
@@ -48,9 +48,10 @@ std::string ledger_doc(std::string_view name) {
       {"missed", "events for which the kernel skipped the program, as it was running on that CPU"},
       {"unjudged",
        "events that a filter expression could not judge: it reads memory that is not there"},
+      {"limited", "events above --max-rate"},
       {"data_lost",
-       "any of the above but filtered, stacks_truncated, stacks_guessed and overwritten: --strict "
-       "ends with status 4"},
+       "any of the above but filtered, stacks_truncated, stacks_guessed, overwritten and limited: "
+       "--strict ends with status 4"},
   };
   for (auto& [key, doc] : kDocs)
     if (key == name) return std::string(doc);

@@ -16,6 +16,7 @@
 #include "program/plan.hpp"
 #include "text/ledger.hpp"
 #include "text/names.hpp"
+#include "text/output_file.hpp"
 #include "text/sink.hpp"
 
 struct bpf_map;
@@ -57,7 +58,7 @@ struct Session {
   Kernel kernel;
   Names names;
   Sink out;
-  Fd file;  ///< where it writes, if not to standard output
+  OutputFile file;  ///< where it writes, if not to standard output
   Ledger ledger;
   Plan plan;
   std::vector<std::string> limits;  ///< what else is lost or less true here, in words

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/rate_limit.hpp"
 #include "coretap/report_kind.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
@@ -40,6 +41,7 @@ class EventReporter : public Reporter {
     set_variable(s, "stack_on", with_stack_);
     if (report_.names_user_functions) functions_.emplace(s);
     set_variable(s, "stack_depth", s.stack_depth());
+    if (s.config.max_rate) rate_.emplace(s.config.max_rate);
   }
 
   void size_maps(Session& s) override {
@@ -74,6 +76,10 @@ class EventReporter : public Reporter {
       return;
     }
     auto* head = static_cast<const event_head*>(data);
+    if (rate_ && !rate_->take(head->time_ns)) {
+      s.ledger.limited++;
+      return;
+    }
     const stack* frames = nullptr;
     if (with_stack_ && size >= report_.record_size + sizeof(stack))
       frames = reinterpret_cast<const stack*>(static_cast<const char*>(data) + report_.record_size);
@@ -166,6 +172,7 @@ class EventReporter : public Reporter {
   std::optional<Stacks> stacks_;
   StackNames callers_;
   std::optional<UserFunctions> functions_;
+  std::optional<RateLimit> rate_;
   bool with_stack_ = false, with_callers_ = false;
   bool enough_ = false;  ///< as many events as --max-events asks for
 };

@@ -46,6 +46,7 @@ namespace {
 
 constexpr double kCpuSeconds = 0.2;               // how soon a CPU that has come is noticed
 constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
+constexpr int kReopenSignal = SIGUSR1;            // of --output, as logrotate's users know it
 constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
 
 Result<void> check_rights(Kernel& kernel) {
@@ -276,14 +277,24 @@ void give_memory_back() {
       nullptr);
 }
 
-/// What is recorded may be secret: for the file's owner only.
 Result<void> redirect(Session& s) {
   if (!s.config.given("output") || s.config.given("explain")) return {};
-  std::string path(s.config.text("output"));
-  s.file.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600));
-  if (!s.file) return Error{fmt::format("cannot write to {}", path), strerror(errno)};
-  s.out = Sink(s.file.get());
+  OutputFile::How how{.most = s.config.rotate_bytes,
+                      .keep = s.config.rotate_keep,
+                      .append = s.config.given("append"),
+                      .tell = [&s](std::string_view what, const Error& why) { s.note(what, why); }};
+  if (auto r = s.file.open(std::string(s.config.text("output")), std::move(how)); !r) return r;
+  s.out = Sink(s.file);
+  // Until the loop sees it; a report may have another use for it, and has blocked it then.
+  block_signal(kReopenSignal);
   return {};
+}
+
+/// What the rights that are left are enough for is known before it is needed.
+void check_rotation(const Session& s) {
+  if (!s.config.rotate_bytes || !s.file) return;
+  if (auto why = s.file.hindrance(); !why.empty())
+    s.note(fmt::format("{} will grow beyond --rotate", s.file.path()), {{}, why});
 }
 
 /// CPUs that come online while perf events are sampled get theirs.
@@ -354,7 +365,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   auto report = [&] {
     drain();
     reporter.report(s);
-    s.out.flush();
+    s.out.flush(true);
     check_output();
   };
 
@@ -386,6 +397,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   }
 
   reporter.begin(s);
+  s.out.keep_header();
   for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
   for (int number : reporter.signals()) {
     block_signal(number);
@@ -395,6 +407,13 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
       check_output();
     });
   }
+  auto own_signals = reporter.signals();
+  if (s.file && std::ranges::find(own_signals, kReopenSignal) == own_signals.end())
+    loop.on_signal(kReopenSignal, [&] {
+      drain();
+      s.out.reopen();
+      check_output();
+    });
   if (reporter.immediate()) {
     next_report();
     if (s.config.interval <= 0) loop.stop();
@@ -477,6 +496,7 @@ Result<void> run_without_program(Session& s) {
   if (auto r = reporter->open(s); !r) return r;
   s.began_ns = monotonic_ns();
   drop_capabilities(s);
+  check_rotation(s);
   print_header(s);
   if (auto r = trace(s, *reporter, none); !r) return r;
   if (s.out.closed()) return {};
@@ -582,6 +602,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   if (auto r = start_on_each_cpu(s); !r) return fail(r.error());
   set_tracing_since(s);
   drop_capabilities(s);
+  check_rotation(s);
   announce(s);
   print_header(s);
   give_memory_back();

@@ -27,6 +27,7 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"missed", "missed: BPF program already running on that CPU (recursion)"},
     {"unjudged", "not judged: a filter expression read memory that was not accessible"},
 };
+constexpr std::string_view kLimited = "limited: above --max-rate";
 
 }  // namespace
 
@@ -62,6 +63,7 @@ std::string Ledger::text(bool verbose, int fd) const {
                               i == LEDGER_STACK_CUT ? reasons() : "");
       text += kCauses[i].loss ? painted(fd, Paint::loss, line) : line;
     }
+  if (limited) text += fmt::format("  {:>12}  {}\n", limited, kLimited);
   if (text.empty() && !verbose) return {};
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }
@@ -72,12 +74,15 @@ std::vector<std::string> Ledger::losses() const {
     if (i != LEDGER_FILTERED && count[i])
       words.push_back(fmt::format("{} {} {}", count[i], count[i] == 1 ? "event" : "events",
                                   kCauses[i].meaning));
+  if (limited)
+    words.push_back(fmt::format("{} {} {}", limited, limited == 1 ? "event" : "events", kLimited));
   return words;
 }
 
 void Ledger::json(JsonLine& line) const {
   line.number("seen", seen()).number("shown", shown);
   for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
+  line.number("limited", limited);
   line.key("stacks_truncated_by").begin_object();
   for (auto& [reason, times] : cut_by) line.number(reason, times);
   line.end_object().boolean("data_lost", data_lost());

@@ -14,12 +14,13 @@ namespace coretap {
 struct Ledger {
   std::uint64_t shown = 0;
   std::uint64_t count[LEDGER_CAUSES] = {};
+  std::uint64_t limited = 0;  ///< by --max-rate, which no kernel program knows
   std::map<std::string_view, std::uint64_t> cut_by;  ///< of LEDGER_STACK_CUT, by reason
 
   std::uint64_t seen() const {
     return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
            count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED] +
-           count[LEDGER_UNJUDGED];
+           count[LEDGER_UNJUDGED] + limited;
   }
   /// A user stack is shown this many times; `cut`: why it ends too early, empty: it does not;
   /// `guessed`: frames of it that only a frame pointer led to.

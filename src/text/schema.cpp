@@ -92,7 +92,9 @@ OutputKey csv_key(const Field& f, std::size_t record_size, std::string_view when
 OutputKey type_key(const std::string& type) {
   return key("type", "string", fmt::format("\"{}\"", type));
 }
-OutputKey time_key() { return key("time", "string", "wall clock, ISO 8601 with zone"); }
+OutputKey time_key() {
+  return key("time", "string", "wall clock, ISO 8601 with microseconds and zone");
+}
 OutputKey monotonic_key() { return key("monotonic_ns", "integer", "the kernel's monotonic clock"); }
 
 OutputKey kernel_stack_key(std::string_view when) {

@@ -8,7 +8,28 @@
 #include <climits>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "text/output_file.hpp"
+
 namespace coretap {
+
+namespace {
+
+/// Those that these bytes hold.
+std::string_view whole_lines(std::string_view text, std::uint64_t bytes) {
+  auto part = text.substr(0, bytes);
+  return part.substr(0, part.rfind('\n') + 1);
+}
+
+std::string_view first_line(std::string_view text) {
+  auto end = text.find('\n');
+  return end == text.npos ? text : text.substr(0, end + 1);
+}
+
+}  // namespace
+
+Sink::Sink(OutputFile& file) : fd_(file.fd()), file_(&file), fresh_(file.empty()) {}
 
 bool Sink::wait_for_reader() {
   pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
@@ -21,16 +42,65 @@ bool Sink::wait_for_reader() {
   return false;
 }
 
-void Sink::flush() {
+void Sink::flush(bool whole) {
   std::string_view rest = buffer_;
+  if (file_ && rest.size() > file_->room()) rest = fill_files(rest, whole);
+  put(rest);
+  buffer_.clear();
+}
+
+/// Returns what is left for the last file.
+std::string_view Sink::fill_files(std::string_view rest, bool whole) {
+  if (whole && !fresh_ && !in_line_ && header_.size() + rest.size() <= file_->room_of_new())
+    next_file();
+  while (rest.size() > file_->room() && !closed_ && !error_) {
+    auto part = whole_lines(rest, file_->room());
+    // A line that is longer than a file gets one of its own.
+    if (part.empty() && (in_line_ || fresh_ || !next_file())) part = first_line(rest);
+    put(part);
+    rest.remove_prefix(part.size());
+  }
+  return rest;
+}
+
+bool Sink::next_file() {
+  if (!file_->rotate()) return false;
+  begin_file();
+  return true;
+}
+
+void Sink::begin_file() {
+  fd_ = file_->fd();
+  put(header_);
+  fresh_ = true;
+}
+
+void Sink::keep_header() {
+  if (file_) header_ = buffer_;
+}
+
+void Sink::reopen() {
+  flush();
+  if (file_ && file_->reopen()) begin_file();
+}
+
+void Sink::put(std::string_view rest) {
+  if (rest.empty()) return;
+  in_line_ = rest.back() != '\n';
+  fresh_ = false;
+  const bool at_once = file_ && file_->regular();
   while (!rest.empty() && !closed_ && !error_) {
-    if (!wait_for_reader()) break;
-    // What a pipe that is ready takes at once; more might block, with the signals blocked too. In
-    // whole lines: what a command after -- writes into the same pipe then comes between lines.
-    auto part = rest.substr(0, PIPE_BUF);
-    if (auto end = part.rfind('\n'); end != part.npos) part = part.substr(0, end + 1);
+    auto part = rest;
+    if (!at_once) {
+      if (!wait_for_reader()) break;
+      // What a pipe that is ready takes at once; more might block, with the signals blocked too.
+      // In whole lines: what a command after -- writes into the same pipe then comes between them.
+      part = rest.substr(0, PIPE_BUF);
+      if (auto end = part.rfind('\n'); end != part.npos) part = part.substr(0, end + 1);
+    }
     auto n = ::write(fd_, part.data(), part.size());
     if (n > 0) {
+      if (file_) file_->wrote(static_cast<std::size_t>(n));
       rest.remove_prefix(static_cast<std::size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {
       continue;
@@ -40,12 +110,11 @@ void Sink::flush() {
       error_ = errno;
     }
   }
-  buffer_.clear();
 }
 
 Error Sink::error() const {
-  return {"cannot write to standard output", strerror(error_),
-          error_ == ENOSPC ? "make room, or write elsewhere" : ""};
+  return {fmt::format("cannot write to {}", file_ ? file_->path() : "standard output"),
+          strerror(error_), error_ == ENOSPC ? "make room, or write elsewhere" : ""};
 }
 
 }  // namespace coretap

@@ -8,9 +8,13 @@
 
 namespace coretap {
 
+class OutputFile;
+
 class Sink {
  public:
   explicit Sink(int fd = 1) : fd_(fd) {}
+  /// Writes to this file and to those that follow it.
+  explicit Sink(OutputFile& file);
 
   void write(std::string_view text) {
     buffer_ += text;
@@ -24,8 +28,14 @@ class Sink {
   /// Titles of columns.
   void title(std::string_view text) { line(painted(fd_, Paint::title, text)); }
 
-  /// Writes what waits. After the first failure everything is dropped.
-  void flush();
+  /// Writes what waits. After the first failure everything is dropped. `whole`: it is one report,
+  /// and goes into one file if it fits.
+  void flush(bool whole = false);
+
+  /// What waits now is titles: each file that follows begins with them.
+  void keep_header();
+  /// Goes on in the file that has its name now.
+  void reopen();
 
   /// A descriptor that can be read when a signal waits: then a reader that has stalled is given up.
   void give_up_on(int signals) { signals_ = signals; }
@@ -42,9 +52,16 @@ class Sink {
   static constexpr int kPatienceMs = 2000;
 
   bool wait_for_reader();
+  void put(std::string_view text);
+  std::string_view fill_files(std::string_view text, bool whole);
+  bool next_file();
+  void begin_file();
 
   int fd_, signals_ = -1;
-  std::string buffer_;
+  OutputFile* file_ = nullptr;
+  std::string buffer_, header_;
+  bool fresh_ = true;     ///< the file has its header at most
+  bool in_line_ = false;  ///< what was written last does not end its line
   bool closed_ = false, ending_ = false;
   int error_ = 0;
 };

@@ -158,6 +158,10 @@ Report parse_report(const std::string& out, const std::string& err) {
     throw std::runtime_error("the first line is no header: " + out);
   if (own.back()["type"].str() != "ledger")
     throw std::runtime_error("the last line is no ledger: " + out);
+  // Lines of several tools can be in one file.
+  auto tool = own.front()["tool"].str();
+  for (auto& line : own)
+    if (line["tool"].str() != tool) throw std::runtime_error("a line without the tool: " + out);
   report.header = own.front();
   report.ledger = own.back();
   report.body.assign(own.begin() + 1, own.end() - 1);

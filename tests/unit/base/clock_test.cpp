@@ -65,19 +65,19 @@ TEST(Clock, IsoTime) {
     Zone zone(rule);
     auto text = iso_time(monotonic_ns());
     EXPECT_TRUE(text.ends_with(suffix)) << text;
-    EXPECT_TRUE(std::regex_match(text.substr(0, 23),
+    EXPECT_TRUE(std::regex_match(text.substr(0, 26),
                                  std::regex("2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:"
-                                            "[0-6][0-9][.][0-9]{3}")))
+                                            "[0-6][0-9][.][0-9]{6}")))
         << text;
   }
 }
 
-/// Milliseconds since 1970 of a text in UTC.
-std::int64_t milliseconds(const std::string& text) {
+/// Microseconds since 1970 of a text in UTC.
+std::int64_t microseconds(const std::string& text) {
   tm t{};
   auto* rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &t);
   if (!rest) return 0;
-  return timegm(&t) * 1000LL + std::stoi(rest + 1);
+  return timegm(&t) * 1'000'000LL + std::stoi(rest + 1);
 }
 
 TEST(Clock, IsoTimeIsThatMomentOfTheWallClock) {
@@ -85,15 +85,27 @@ TEST(Clock, IsoTimeIsThatMomentOfTheWallClock) {
   timespec before{}, after{};
   clock_gettime(CLOCK_REALTIME, &before);
   auto now = monotonic_ns();
-  auto shown = milliseconds(iso_time(now));
+  auto shown = microseconds(iso_time(now));
   clock_gettime(CLOCK_REALTIME, &after);
-  EXPECT_GE(shown, before.tv_sec * 1000LL + before.tv_nsec / 1'000'000 - 1);
-  EXPECT_LE(shown, after.tv_sec * 1000LL + after.tv_nsec / 1'000'000 + 1);
+  // Within what another task may take between two questions.
+  EXPECT_GE(shown, before.tv_sec * 1'000'000LL + before.tv_nsec / 1000 - 1000);
+  EXPECT_LE(shown, after.tv_sec * 1'000'000LL + after.tv_nsec / 1000 + 1000);
   // Moments before and after now, as events have them.
-  EXPECT_NEAR(static_cast<double>(milliseconds(iso_time(now - 1500 * 1'000'000))),
-              static_cast<double>(shown - 1500), 50);
-  EXPECT_NEAR(static_cast<double>(milliseconds(iso_time(now + 86400 * kSecond))),
-              static_cast<double>(shown + 86'400'000), 50);
+  EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now - 1500 * 1'000'000))),
+              static_cast<double>(shown - 1'500'000), 1);
+  EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now + 86400 * kSecond))),
+              static_cast<double>(shown + 86'400'000'000), 1);
+}
+
+TEST(Clock, IsoTimeKeepsTheOrder) {
+  Zone utc("UTC0");
+  auto start = monotonic_ns();
+  for (std::uint64_t second = 0; second < 100; second++) {
+    // The clock is asked again in each of these steps.
+    auto before = iso_time(start + second * kSecond);
+    auto after = iso_time(start + second * kSecond + 150'000'000);
+    ASSERT_EQ(microseconds(after) - microseconds(before), 150'000);
+  }
 }
 
 }  // namespace

@@ -297,6 +297,25 @@ TEST(Signals, ChildrenGetThemBack) {
             }),
             1000 + SIGTERM);
   EXPECT_EQ(in_child([] {
+              block_signal(SIGUSR1);
+              unblock_signals();
+              raise(SIGUSR1);
+              return 0;
+            }),
+            1000 + SIGUSR1);
+  // One that was blocked before stays so.
+  EXPECT_EQ(in_child([] {
+              sigset_t before;
+              sigemptyset(&before);
+              sigaddset(&before, SIGUSR1);
+              sigprocmask(SIG_BLOCK, &before, nullptr);
+              block_signal(SIGUSR1);
+              unblock_signals();
+              raise(SIGUSR1);
+              return 7;
+            }),
+            7);
+  EXPECT_EQ(in_child([] {
               block_signals();
               unblock_signals();
               Pipe pipe;

@@ -353,6 +353,30 @@ TEST(CommandLine, Formats) {
   EXPECT_TRUE(says(refused("biolatency", {"--csv", "--json"}), "--json and --csv"));
 }
 
+TEST(CommandLine, FilesOfOutput) {
+  auto c = accepted("execsnoop", {"-o", "f", "--rotate", "64K"});
+  EXPECT_EQ(c.rotate_bytes, 64u << 10);
+  EXPECT_EQ(c.rotate_keep, 3u);
+  c = accepted("runqlat", {"-o", "f", "--rotate", "1G,99", "--append"});
+  EXPECT_EQ(c.rotate_bytes, 1u << 30);
+  EXPECT_EQ(c.rotate_keep, 99u);
+  EXPECT_EQ(accepted("execsnoop", {"-o", "f"}).rotate_bytes, 0u);
+  EXPECT_TRUE(says(refused("execsnoop", {"--rotate", "1M"}), "--rotate needs --output"));
+  EXPECT_TRUE(says(refused("execsnoop", {"--append"}), "--append needs --output"));
+  for (auto size : {"0", "", "1023", "x", "1T", "-1", ",3", "1025G"})
+    EXPECT_TRUE(says(refused("execsnoop", {"-o", "f", "--rotate", size}), "from 1K to 1024G"))
+        << size;
+  for (auto keep : {"1M,0", "1M,100", "1M,", "1M,3,4", "1M,x"})
+    EXPECT_TRUE(says(refused("execsnoop", {"-o", "f", "--rotate", keep}), "from 1 to 99")) << keep;
+  EXPECT_TRUE(says(refused("offcputime", {"-o", "f", "--rotate", "1M", "--svg", "-"}), "--rotate"));
+  EXPECT_EQ(accepted("execsnoop", {"--max-rate", "200"}).max_rate, 200u);
+  for (auto rate : {"0", "1000000001", "x"})
+    EXPECT_TRUE(says(refused("execsnoop", {"--max-rate", rate}), "from 1 to 1000000000")) << rate;
+  refused("runqlat", {"--max-rate", "200"});
+  EXPECT_TRUE(says(refused("extfrag", {"--max-rate", "200"}), "--max-rate needs --events"));
+  accepted("extfrag", {"-e", "--max-rate", "200"});
+}
+
 TEST(CommandLine, OptionsThatBelongToOthers) {
   EXPECT_TRUE(says(refused("extfrag", {"--raw"}), "--raw needs --events"));
   EXPECT_TRUE(says(refused("extfrag", {"--ring-size", "1M"}), "--ring-size needs --events"));

@@ -48,6 +48,19 @@ TEST(Ledger, WhatIsFilteredMarkedOrForgottenIsNotLost) {
   }
 }
 
+TEST(Ledger, WhatIsLimitedWasSeen) {
+  auto l = example();
+  l.limited = 1000;
+  EXPECT_EQ(l.seen(), 1150u);
+  Ledger only;
+  only.shown = 3;
+  only.limited = 4;
+  EXPECT_FALSE(only.data_lost());
+  EXPECT_EQ(only.text(false),
+            "events: 7 seen, 3 shown\n             4  limited: above --max-rate\n");
+  EXPECT_EQ(only.losses(), std::vector<std::string>{"4 events limited: above --max-rate"});
+}
+
 TEST(Ledger, SilentWithoutCauses) {
   Ledger l;
   l.shown = 5;
@@ -107,8 +120,9 @@ TEST(Ledger, JsonHasEveryCause) {
   EXPECT_EQ(d["stacks_truncated_by"].MemberCount(), 2u);
   EXPECT_EQ(d["stacks_guessed"].GetUint64(), 11u);
   EXPECT_EQ(d["overwritten"].GetUint64(), 10u);
+  EXPECT_EQ(d["limited"].GetUint64(), 0u);
   EXPECT_TRUE(d["data_lost"].GetBool());
-  EXPECT_EQ(d.MemberCount(), 6u + LEDGER_CAUSES);
+  EXPECT_EQ(d.MemberCount(), 7u + LEDGER_CAUSES);
 }
 
 }  // namespace

@@ -1,0 +1,299 @@
+// --output as log shippers need it: files that are renamed, opened again and appended to, and the
+// limit of the rate. Against programs that know how many events they made.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What a tool has written to files, the oldest first.
+struct Written {
+  std::vector<Json> events, headers, ledgers;
+  std::vector<std::size_t> sizes;
+};
+
+Written read_files(const Strings& files) {
+  Written all;
+  for (auto& file : files) {
+    SCOPED_TRACE(file);
+    auto text = slurp(file);
+    all.sizes.push_back(text.size());
+    bool first = true;
+    for (auto& line : lines(text)) {
+      auto json = Json::parse(line);
+      auto type = json["type"].str();
+      EXPECT_EQ(json["tool"].str(), "opensnoop");
+      if (std::exchange(first, false)) {
+        EXPECT_EQ(type, "header") << line;
+      }
+      (type == "header"   ? all.headers
+       : type == "ledger" ? all.ledgers
+                          : all.events)
+          .push_back(json);
+    }
+  }
+  return all;
+}
+
+/// FILE.99 to FILE.1, and FILE: those that are there.
+Strings with_old_ones(const std::string& file) {
+  Strings all;
+  for (int n = 99; n > 0; n--)
+    if (auto old = file + "." + std::to_string(n); ::access(old.c_str(), F_OK) == 0)
+      all.push_back(old);
+  all.push_back(file);
+  return all;
+}
+
+/// One thread opens files one after another: no two have the same time.
+void expect_in_order(const Written& written) {
+  for (std::size_t i = 1; i < written.events.size(); i++) {
+    ASSERT_GT(written.events[i]["monotonic_ns"].u64(), written.events[i - 1]["monotonic_ns"].u64());
+    ASSERT_GE(written.events[i]["time"].str(), written.events[i - 1]["time"].str());
+  }
+}
+
+struct Place {
+  TemporaryDirectory directory;
+  std::string file = directory.path() + "/opens.jsonl";
+};
+
+/// opensnoop --json --output FILE; begun when the constructor returns.
+class ToFile {
+ public:
+  ToFile(const Place& place, const std::string& pids, const Strings& options) {
+    Strings words{"--json", "--strict", "--output", place.file, "-p", pids};
+    words.insert(words.end(), options.begin(), options.end());
+    tracer_ = std::make_unique<Tracer>("opensnoop", words, Tracer::How{.attached = false});
+    if (!until([&] { return contains(slurp(place.file), "\"type\":\"header\""); }))
+      throw std::runtime_error(tracer_->process().err());
+  }
+  Process& process() { return tracer_->process(); }
+  /// What it said on standard error.
+  std::string end() {
+    EXPECT_EQ(tracer_->stop_text(), "");
+    return process().err();
+  }
+
+ private:
+  std::unique_ptr<Tracer> tracer_;
+};
+
+TOOL_TEST(OutputFiles, RotationKeepsEachEvent) {
+  require_tool("opensnoop");
+  struct {
+    std::uint64_t opens;
+    const char* rotate;
+    bool all_kept;
+  } cases[] = {{400, "64K,3", true}, {5000, "64K,99", true}, {5000, "64K,3", false}};
+  for (auto& c : cases) {
+    SCOPED_TRACE(c.rotate);
+    Place place;
+    Workload workload("opener", {"--count", std::to_string(c.opens)});
+    ToFile tool(place, workload.id(), {"--rotate", c.rotate});
+    workload.release();
+    workload.truth();
+    tool.end();
+    auto files = with_old_ones(place.file);
+    auto written = read_files(files);
+    for (auto size : written.sizes) EXPECT_LE(size, 64u << 10);
+    for (auto& file : files) {
+      struct stat st {};
+      ASSERT_EQ(::stat(file.c_str(), &st), 0);
+      EXPECT_EQ(st.st_mode & 0777, 0600u);
+    }
+    EXPECT_EQ(written.headers.size(), files.size());
+    ASSERT_EQ(written.ledgers.size(), 1u);
+    auto& ledger = written.ledgers[0];
+    EXPECT_EQ(ledger["shown"].u64(), c.opens);
+    EXPECT_EQ(ledger["lost"].u64(), 0u);
+    expect_in_order(written);
+    if (c.all_kept) {
+      EXPECT_EQ(written.events.size(), c.opens);
+      EXPECT_GE(files.size(), c.opens / 200);
+    } else {
+      EXPECT_EQ(files.size(), 4u);
+      EXPECT_LT(written.events.size(), c.opens);
+      for (std::size_t i = 0; i < 3; i++) EXPECT_GT(written.sizes[i], 62u << 10) << "filled";
+    }
+  }
+}
+
+// As logrotate does it, while events come.
+TOOL_TEST(OutputFiles, SignalOpensTheFileAgain) {
+  require_tool("opensnoop");
+  Place place;
+  constexpr std::uint64_t kOpens = 20'000;
+  Workload workload("opener", {"--count", std::to_string(kOpens)});
+  ToFile tool(place, workload.id(), {});
+  Strings files;
+  workload.release();
+  for (int i = 0; i < 4; i++) {
+    files.push_back(place.file + "." + std::to_string(i));
+    ASSERT_EQ(::rename(place.file.c_str(), files.back().c_str()), 0);
+    tool.process().signal(SIGUSR1);
+    ASSERT_TRUE(until([&] { return ::access(place.file.c_str(), F_OK) == 0; }));
+  }
+  workload.truth();
+  // Without a new file in its place nothing changes.
+  tool.process().signal(SIGUSR1);
+  std::this_thread::sleep_for(50ms);
+  tool.end();
+  files.push_back(place.file);
+  auto written = read_files(files);
+  EXPECT_EQ(written.headers.size(), files.size());
+  EXPECT_EQ(written.events.size(), kOpens);
+  ASSERT_EQ(written.ledgers.size(), 1u);
+  EXPECT_EQ(written.ledgers[0]["shown"].u64(), kOpens);
+  expect_in_order(written);
+}
+
+TOOL_TEST(OutputFiles, AppendsAfterARestart) {
+  require_tool("opensnoop");
+  Place place;
+  for (std::size_t run = 1; run <= 2; run++) {
+    Workload workload("opener", {"--count", "30"});
+    Tracer tracer("opensnoop", {"--json", "--append", "--output", place.file, "-p", workload.id()},
+                  {.attached = false});
+    ASSERT_TRUE(until([&] { return read_files({place.file}).headers.size() == run; }));
+    workload.release();
+    workload.truth();
+    tracer.stop_text();
+    auto written = read_files({place.file});
+    EXPECT_EQ(written.events.size(), 30 * run);
+    EXPECT_EQ(written.ledgers.size(), run);
+  }
+}
+
+// Its signal to dump is one of the two that it can choose.
+TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
+  require_tool("traceloop");
+  for (bool own : {true, false}) {
+    Place place;
+    Workload workload("opener", {"--count", "5"}, {.linger = true});
+    Tracer tracer("traceloop",
+                  {"--json", "--output", place.file, "--dump-signal", own ? "USR1" : "USR2", "-p",
+                   workload.id()},
+                  {.attached = false});
+    ASSERT_TRUE(until([&] { return contains(slurp(place.file), "\"type\":\"header\""); }));
+    workload.release();
+    workload.truth();
+    auto moved = place.file + ".1";
+    ASSERT_EQ(::rename(place.file.c_str(), moved.c_str()), 0);
+    tracer.process().signal(SIGUSR1);
+    ASSERT_TRUE(until([&] {
+      return own ? contains(slurp(moved), "\"type\":\"dump\"")
+                 : ::access(place.file.c_str(), F_OK) == 0;
+    }));
+    tracer.stop_text();
+    EXPECT_EQ(::access(place.file.c_str(), F_OK) == 0, !own);
+    EXPECT_EQ(contains(slurp(moved), "\"type\":\"ledger\""), own);
+  }
+}
+
+// The signal waits for the tool, not for what it runs.
+TOOL_TEST(OutputFiles, TheCommandHasNothingBlocked) {
+  require_tool("opensnoop");
+  Place place;
+  auto result = run({tool_path("opensnoop"), "--output", place.file, "--", "grep", "SigBlk",
+                     "/proc/self/status"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, "SigBlk:\t0000000000000000\n");
+}
+
+TOOL_TEST(OutputFiles, WhatCannotBeRenamedIsRefused) {
+  for (auto* file : {"/dev/null", "/dev/stdout"}) {
+    auto result =
+        run({tool_path("opensnoop"), "--output", file, "--rotate", "1M", "--duration", "0.1"});
+    EXPECT_EQ(result.status, 2);
+    EXPECT_TRUE(contains(result.err, file)) << result.err;
+  }
+}
+
+TOOL_TEST(MaxRate, WhatIsAboveIsCounted) {
+  require_tool("opensnoop");
+  constexpr std::uint64_t kOpens = 5000, kRate = 100;
+  for (auto* format : {"--json", "--csv"}) {
+    SCOPED_TRACE(format);
+    Workload workload("opener", {"--count", std::to_string(kOpens)});
+    Tracer tracer("opensnoop",
+                  {format, "--strict", "--max-rate", std::to_string(kRate), "-p", workload.id()});
+    auto begun = std::chrono::steady_clock::now();
+    workload.release();
+    workload.truth();
+    auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    auto out = tracer.stop_text();
+    auto err = tracer.process().err();
+    const auto most = kRate + static_cast<std::uint64_t>(seconds * kRate) + 1;
+    if (format == std::string("--csv")) {
+      auto shown = check_csv(out);
+      EXPECT_GE(shown, kRate);
+      EXPECT_LE(shown, most);
+      EXPECT_TRUE(contains(err, std::to_string(kOpens - shown) + "  limited: above --max-rate"))
+          << err;
+      continue;
+    }
+    auto report = parse_report(out, err);
+    auto shown = report.body.size();
+    EXPECT_GE(shown, kRate);
+    EXPECT_LE(shown, most);
+    EXPECT_EQ(report.ledger["shown"].u64(), shown);
+    EXPECT_EQ(report.ledger["limited"].u64(), kOpens - shown);
+    EXPECT_EQ(report.ledger["seen"].u64(), kOpens + report.ledger["filtered"].u64());
+    EXPECT_FALSE(report.ledger["data_lost"].boolean());
+  }
+}
+
+// Lines of several tools can be in one file. Those of reports are checked wherever they are read.
+TOOL_TEST(JsonLines, NameTheirTool) {
+  std::set<std::string> types;
+  auto check = [&](const std::string& tool, const Strings& options) {
+    Strings words{tool_path(tool), "--json"};
+    words.insert(words.end(), options.begin(), options.end());
+    auto result = run(words);
+    for (auto& line : lines(result.out)) {
+      auto json = Json::parse(line);
+      EXPECT_EQ(json["tool"].str(), tool) << line;
+      types.insert(json["type"].str());
+    }
+  };
+  for (auto& tool : tool_names()) check(tool, {"--explain"});
+  check("extfrag", {"--explain", "--index"});
+  check("syscount", {"--list"});
+  for (auto* type : {"hook", "limit", "map", "source", "syscall"})
+    EXPECT_TRUE(types.contains(type)) << type;
+}
+
+// parse_report() looks for the tool in each line.
+TOOL_TEST(JsonLines, OfEveryKindAreWritten) {
+  for (auto kind : kReportKinds) {
+    SCOPED_TRACE(name_of(kind));
+    auto [tool, options] = representative(kind);
+    auto events = events_for(tool);
+    Strings words{tool_path(tool), "--json", "--duration", "2"};
+    words.insert(words.end(), options.begin(), options.end());
+    if (kind != ReportKind::snapshot) {
+      words.insert(words.end(), events.options.begin(), events.options.end());
+      words.emplace_back("--");
+      words.insert(words.end(), events.command.begin(), events.command.end());
+    }
+    require_tool(tool);
+    auto result = run(words);
+    auto report = parse_report(result.out, result.err);
+    EXPECT_EQ(report.header["tool"].str(), tool);
+    EXPECT_FALSE(report.body.empty()) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
