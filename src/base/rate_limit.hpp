@@ -1,4 +1,4 @@
-// At most so many a second: a token bucket.
+// A limit of events per second: a token bucket.
 #pragma once
 #include <algorithm>
 #include <cstdint>

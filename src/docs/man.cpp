@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -86,9 +87,13 @@ void options_section(Page& p, const Tool& tool) {
     if (!declares(tool, o.name)) common.push_back(o);
   for (auto& o : common)
     p.macro(fmt::format("{} {}", option_item(o), &o == &common.back() ? "." : ","));
+  std::map<std::string, std::string> conditional;
   for (auto& o : common)
-    if (auto words = condition_words(o.belongs_to); !words.empty())
-      p.prose(fmt::format("Only {}: --{}.", words, o.name));
+    if (auto words = condition_words(o.belongs_to); !words.empty()) {
+      auto& names = conditional[words];
+      names += fmt::format("{}--{}", names.empty() ? "" : ", ", o.name);
+    }
+  for (auto& [words, names] : conditional) p.prose(fmt::format("Only {}: {}.", words, names));
 }
 
 std::string need_words(const Need& need) {

@@ -59,6 +59,51 @@ void filters(Page& p) {
       "any of its values matches; filters of different kinds must all match. --comm compares whole "
       "names, --name looks for a part. Filters are evaluated in the kernel, and the events that "
       "they exclude are counted.");
+  p.macro("Pp");
+  p.prose(
+      "--max-rate N counts what the filters leave, by the times of the events. After a second or "
+      "more with fewer events there is room for N at once, so that a second has twice N at most. "
+      "What is above is counted as limited.");
+}
+
+void files(Page& p) {
+  p.section("OUTPUT FILES");
+  p.prose(
+      "--output creates FILE for its owner only (mode 0600). With --append what is there stays, "
+      "which suits a tool that a service manager starts again: a line that a crash has left "
+      "unfinished is ended, and the new run begins with its header.");
+  p.macro("Pp");
+  p.prose(
+      "With --rotate FILE is renamed to FILE.1 before a line makes it larger than SIZE, FILE.1 to "
+      "FILE.2, and so on; the oldest is replaced. Each file begins with the header line of JSON, the "
+      "titles of CSV or those of a list of events. No line is cut: one that is longer than SIZE gets "
+      "a file of its own. A report in text is not divided if it fits into a file and into 64 KiB. A "
+      "new file has the mode of the one before, and its group if the user may give it away. If FILE "
+      "cannot be renamed, a note says why, once; it goes on growing, and renaming is tried again "
+      "after another SIZE. If nothing more can be written, because the disk is full, the tool ends "
+      "with status 1. Only one tool may write to a FILE that is renamed.");
+  p.macro("Pp");
+  p.prose(
+      "SIGUSR1 makes a tool with --output close the file and open what has the name FILE now, or "
+      "create it. So logrotate(8) can rename it, with create or nocreate: all events that were read "
+      "before the signal are in the old file, all later ones in the new one, after its header. "
+      "Where the name still stands for the same file nothing changes; if it cannot be opened, the old "
+      "file goes on and a note says why. traceloop --dump-signal USR1 keeps this signal for itself; "
+      "USR2 leaves it free.");
+  p.literal(
+      "/var/log/execs.jsonl {\n"
+      "    daily\n"
+      "    create 0640 root adm\n"
+      "    postrotate\n"
+      "        systemctl kill --signal=USR1 execs.service\n"
+      "    endscript\n"
+      "}");
+  p.prose(
+      "When tracing begins a tool gives up its capabilities; it renames and opens files by the "
+      "rights of its user. What root has started can do so in directories that root may write to by "
+      "their modes, not in those of other users, although it could create FILE there; with --rotate a "
+      "note says so at the start. Nor can it open a FILE again that belongs to another user and is "
+      "not writable for root by its mode.");
 }
 
 void formats(Page& p) {
@@ -73,7 +118,10 @@ void formats(Page& p) {
   p.prose(
       "With --json each line is one object. The value of its key type names its kind. Keys keep "
       "their names, order and types in later versions; new ones may be added. A key that ends in "
-      "_ns, _us, _ms, _bytes, _kb, _mb, _pages or _ratio has its unit there.");
+      "_ns, _us, _ms, _bytes, _kb, _mb, _pages or _ratio has its unit there. Each object has the "
+      "key tool, so that several tools can write to one log. Times have six digits after the second, "
+      "as many parsers take no more (RFC 5424, strptime of Python); the order of events is exact in "
+      "monotonic_ns.");
   p.macro("Ss Header");
   p.prose("The first line:");
   key_items(p, header.keys);
@@ -153,6 +201,7 @@ void signals(Page& p) {
       "that was ignored when the tool started stays ignored: SIGHUP under nohup, and SIGINT in what "
       "a script starts in the background, which SIGTERM ends:");
   p.example("coretap biosnoop > requests & sleep 10; kill $!");
+  p.prose("SIGUSR1 opens the file of --output again; see OUTPUT FILES.");
 }
 
 void exit_status(Page& p) {
@@ -177,6 +226,7 @@ std::string output_man_page() {
   options(p);
   filters(p);
   formats(p);
+  files(p);
   attach_points(p);
   user_stacks(p);
   signals(p);

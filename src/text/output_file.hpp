@@ -47,7 +47,7 @@ class OutputFile {
   bool has_its_name() const;
   Result<void> begin_new();
   Result<Fd> open_named() const;
-  /// The new file is for those who could read the old one, as far as that is possible.
+  /// Gives the new file the mode and group of the old one, as far as that is possible.
   void same_readers(int fresh) const;
   Result<void> rename_all(const std::string& fresh) const;
   void take(Fd fd);

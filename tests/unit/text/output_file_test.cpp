@@ -294,7 +294,7 @@ TEST_F(OutputFileTest, TheOldFileGoesOnIfTheNameCannotBeOpened) {
   EXPECT_EQ(content(old(1)), "one\ntwo\n");
   ASSERT_EQ(told().size(), 1u);
   EXPECT_NE(told()[0].find(path()), std::string::npos) << told()[0];
-  // A pipe without a reader holds nobody.
+  // A pipe without a reader must not block it.
   fs::remove(path());
   ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
   sink.reopen();
