@@ -74,14 +74,15 @@ void files(Page& p) {
       "unfinished is ended, and the new run begins with its header.");
   p.macro("Pp");
   p.prose(
-      "With --rotate FILE is renamed to FILE.1 before a line makes it larger than SIZE, FILE.1 to "
-      "FILE.2, and so on; the oldest is replaced. Each file begins with the header line of JSON, the "
-      "titles of CSV or those of a list of events. No line is cut: one that is longer than SIZE gets "
-      "a file of its own. A report in text is not divided if it fits into a file and into 64 KiB. A "
-      "new file has the mode of the one before, and its group if the user may give it away. If FILE "
-      "cannot be renamed, a note says why, once; it goes on growing, and renaming is tried again "
-      "after another SIZE. If nothing more can be written, because the disk is full, the tool ends "
-      "with status 1. Only one tool may write to a FILE that is renamed.");
+      "With --rotate FILE is renamed to FILE.1 before a line makes it larger than SIZE, FILE.1 "
+      "to FILE.2, and so on; the oldest is replaced. Each file begins with the header line of "
+      "JSON, the titles of CSV or those of a list of events; a header that is longer than half "
+      "of SIZE does not count. No line is cut: one that is longer than SIZE gets a file of its "
+      "own. A report in text is not divided if it fits into a file and into 64 KiB. A new file "
+      "has the mode of the one before, and its group if the user may give it away. If FILE "
+      "cannot be renamed, a note says why, once; it goes on growing, and renaming is tried "
+      "again after another SIZE. If nothing more can be written, because the disk is full, the "
+      "tool ends with status 1. Only one tool may write to a FILE that is renamed.");
   p.macro("Pp");
   p.prose(
       "SIGUSR1 makes a tool with --output close the file and open what has the name FILE now, or "

@@ -75,8 +75,8 @@ std::string OutputFile::old_name(std::uint64_t number) const {
 }
 
 bool OutputFile::has_its_name() const {
-  struct stat named {
-  }, open{};
+  struct stat named {};
+  struct stat open {};
   return stat(path_.c_str(), &named) == 0 && fstat(fd(), &open) == 0 &&
          named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
@@ -117,8 +117,8 @@ Result<void> OutputFile::begin_new() {
 }
 
 void OutputFile::same_readers(int fresh) const {
-  struct stat old {
-  }, now{};
+  struct stat old {};
+  struct stat now {};
   if (fstat(fd(), &old) || fstat(fresh, &now)) return;
   auto mode = old.st_mode & 0777;
   if (now.st_gid != old.st_gid && fchown(fresh, static_cast<uid_t>(-1), old.st_gid))
@@ -143,7 +143,7 @@ bool OutputFile::rotate() {
   if (!begun) {
     if (!std::exchange(told_, true))
       tell(fmt::format("{} grows beyond --rotate: {}", path_, begun.error().what), begun.error());
-    most_ = size_ + how_.most;
+    extend();
     return false;
   }
   told_ = false;

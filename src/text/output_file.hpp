@@ -32,6 +32,8 @@ class OutputFile {
   std::uint64_t room() const { return most_ > size_ ? most_ - size_ : 0; }
   std::uint64_t room_of_new() const { return how_.most; }
   void wrote(std::size_t bytes) { size_ += bytes; }
+  /// Takes as many bytes again as a new one.
+  void extend() { most_ = how_.most ? size_ + how_.most : UINT64_MAX; }
 
   /// Renames it and begins a new one. False: it has told why that cannot be, goes on, and takes as
   /// much again.

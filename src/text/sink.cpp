@@ -29,7 +29,8 @@ std::string_view first_line(std::string_view text) {
 
 }  // namespace
 
-Sink::Sink(OutputFile& file) : fd_(file.fd()), file_(&file), fresh_(file.empty()) {}
+Sink::Sink(OutputFile& file)
+    : fd_(file.fd()), file_(&file), flush_at_(SIZE_MAX), fresh_(file.empty()) {}
 
 bool Sink::wait_for_reader() {
   pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
@@ -71,12 +72,19 @@ bool Sink::next_file() {
 
 void Sink::begin_file() {
   fd_ = file_->fd();
+  const bool fresh = file_->empty();
   put(header_);
-  fresh_ = true;
+  fresh_ = fresh;
+  // Long lists of attach points must leave room for what they are about.
+  if (header_.size() > file_->room_of_new() / 2) file_->extend();
 }
 
 void Sink::keep_header() {
-  if (file_) header_ = buffer_;
+  if (!file_) return;
+  flush_at_ = kFlushAt;
+  header_.swap(buffer_);
+  if (header_.size() > file_->room() && !file_->empty()) file_->rotate();
+  begin_file();
 }
 
 void Sink::reopen() {

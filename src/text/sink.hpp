@@ -1,5 +1,7 @@
-// Standard output: data only, whole reports at once, and an end that tells how it ended.
+// Standard output, or the file in its place: data only, whole reports at once, and an end that
+// tells how it ended.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,7 +20,7 @@ class Sink {
 
   void write(std::string_view text) {
     buffer_ += text;
-    if (buffer_.size() >= kFlushAt) flush();
+    if (buffer_.size() >= flush_at_) flush();
   }
   void line(std::string_view text) {
     buffer_ += text;
@@ -32,7 +34,7 @@ class Sink {
   /// and goes into one file if it fits.
   void flush(bool whole = false);
 
-  /// What waits now is titles: each file that follows begins with them.
+  /// What was written until now is titles: each file begins with them. A file waits for this.
   void keep_header();
   /// Goes on in the file that has its name now.
   void reopen();
@@ -59,6 +61,7 @@ class Sink {
 
   int fd_, signals_ = -1;
   OutputFile* file_ = nullptr;
+  std::size_t flush_at_ = kFlushAt;
   std::string buffer_, header_;
   bool fresh_ = true;     ///< the file has its header at most
   bool in_line_ = false;  ///< what was written last does not end its line

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -135,6 +136,28 @@ TEST_F(OutputFileTest, FilesAreFilled) {
   EXPECT_EQ(all.back().size(), 50u);
 }
 
+// A header that is longer than what is written at once, and than a file.
+TEST_F(OutputFileTest, LongHeaders) {
+  for (std::size_t length : {std::size_t{100'000}, std::size_t{900}}) {
+    const auto header = std::string(length, 'h') + "\n";
+    const std::uint64_t most = length > 1000 ? 64 << 10 : 1000;
+    {
+      OutputFile file;
+      ASSERT_TRUE(file.open(path(), how(most)));
+      Sink sink(file);
+      with_header(sink, header);
+      for (std::uint64_t i = 0; i < most; i++) sink.line("123456789");
+      sink.flush();
+    }
+    auto all = bodies(header);
+    EXPECT_GE(all.size(), 10u);
+    EXPECT_LE(all.size(), 11u);
+    for (auto& body : all) EXPECT_LE(body.size(), most);
+    EXPECT_EQ(joined(all).size(), 10 * most);
+    for (auto& entry : fs::directory_iterator(directory())) fs::remove(entry);
+  }
+}
+
 TEST_F(OutputFileTest, OldFilesGo) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(100, 2)));
@@ -156,6 +179,7 @@ TEST_F(OutputFileTest, OneOldFile) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(100, 1)));
   Sink sink(file);
+  sink.keep_header();
   for (int i = 1000; i < 1200; i++) sink.line(std::to_string(i));
   sink.flush();
   EXPECT_EQ(files(), 2u);
@@ -166,6 +190,7 @@ TEST_F(OutputFileTest, ReportsStayWholeWhereTheyFit) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(100)));
   Sink sink(file);
+  sink.keep_header();
   const std::string report = "[12:00:00]\n" + std::string(40, 'x') + "\n\n";
   for (int i = 0; i < 6; i++) {
     sink.write(report);
@@ -215,6 +240,7 @@ TEST_F(OutputFileTest, NoOldFileGoesForNothing) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(100, 3)));
   Sink sink(file);
+  sink.keep_header();
   std::string written;
   {
     // No descriptor is left for a new file.
@@ -284,6 +310,7 @@ TEST_F(OutputFileTest, TheOldFileGoesOnIfTheNameCannotBeOpened) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(0)));
   Sink sink(file);
+  sink.keep_header();
   sink.line("one");
   sink.flush();
   fs::rename(path(), old(1));
@@ -329,6 +356,15 @@ TEST_F(OutputFileTest, AppendsToWhatIsThere) {
   sink.flush();
   EXPECT_EQ(content(old(1)), std::string(90, 'x') + "\nHEADER\n");
   EXPECT_EQ(content(path()), "HEADER\nnew\n");
+  // The header, too.
+  std::ofstream(path()) << std::string(98, 'x') << '\n';
+  OutputFile full;
+  ASSERT_TRUE(full.open(path(), appending));
+  Sink other(full);
+  with_header(other);
+  other.flush();
+  EXPECT_EQ(content(old(1)), std::string(98, 'x') + "\n");
+  EXPECT_EQ(content(path()), "HEADER\n");
 }
 
 TEST_F(OutputFileTest, ReplacesWhatIsThere) {
@@ -336,6 +372,7 @@ TEST_F(OutputFileTest, ReplacesWhatIsThere) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(0)));
   Sink sink(file);
+  sink.keep_header();
   sink.line("new");
   sink.flush();
   EXPECT_EQ(content(path()), "new\n");
@@ -345,6 +382,7 @@ TEST_F(OutputFileTest, TheReadersStay) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(20)));
   Sink sink(file);
+  sink.keep_header();
   sink.line("some text that is long");
   sink.flush();
   ASSERT_EQ(chmod(path().c_str(), 0640), 0);
@@ -390,6 +428,7 @@ TEST_F(OutputFileTest, AFullDiskEndsIt) {
   OutputFile file;
   auto opened = file.open(path(), how(10000));
   Sink sink(file);
+  sink.keep_header();
   for (int i = 0; i < 1000; i++) sink.line("123456789");
   sink.flush();
   setrlimit(RLIMIT_FSIZE, &before);
@@ -407,6 +446,7 @@ TEST_F(OutputFileTest, RightsAreThoseOfTheUser) {
   OutputFile file;
   ASSERT_TRUE(file.open(path(), how(20, 2)));
   Sink sink(file);
+  sink.keep_header();
   {
     EffectiveOnly nothing({});
     EXPECT_EQ(file.hindrance(), "");
