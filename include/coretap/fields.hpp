@@ -191,6 +191,8 @@ struct Field {
 
   Field counter() const { return as_role(Role::counter); }
   Field gauge() const { return as_role(Role::gauge); }
+  /// A number of which sums mean nothing.
+  Field no_metric() const { return as_role(Role::derived); }
   Field bounded() const { return as_label(Values::bounded); }
   Field capped() const { return as_label(Values::capped); }
   Field unbounded() const { return as_label(Values::unbounded); }
@@ -360,11 +362,13 @@ template <auto Member>
 Field user_function(std::string_view key, std::string_view title, Format format,
                     std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record, const FieldContext& context) -> Value {
-            auto& code = static_cast<const Record*>(record)->*Member;
-            if (!code.address || !context.user_function) return {};
-            return context.user_function(code);
-          }};
+  Field field{key, title, format, doc,
+              [](const void* record, const FieldContext& context) -> Value {
+                auto& code = static_cast<const Record*>(record)->*Member;
+                if (!code.address || !context.user_function) return {};
+                return context.user_function(code);
+              }};
+  return field.capped();
 }
 
 /// A member that counts through some words: named<&Event::kind, kKinds>("kind", "KIND", ...). A
@@ -372,10 +376,11 @@ Field user_function(std::string_view key, std::string_view title, Format format,
 template <auto Member, const auto& Words>
 Field named(std::string_view key, std::string_view title, Format format, std::string_view doc) {
   using Record = typename detail::member_of<decltype(Member)>::record;
-  return {key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
-            std::size_t n = static_cast<const Record*>(record)->*Member;
-            return n < std::size(Words) ? std::string(Words[n]) : std::to_string(n);
-          }};
+  Field field{key, title, format, doc, [](const void* record, const FieldContext&) -> Value {
+                std::size_t n = static_cast<const Record*>(record)->*Member;
+                return n < std::size(Words) ? std::string(Words[n]) : std::to_string(n);
+              }};
+  return field.bounded();
 }
 
 }  // namespace coretap

@@ -73,7 +73,7 @@ Loop::Loop() = default;
 
 Loop::~Loop() {
   for (auto& w : watches_)
-    if (w->owned) close(w->fd);
+    if (w->owned && w->fd >= 0) close(w->fd);
   if (signals_ >= 0) close(signals_);
   if (epoll_ >= 0) close(epoll_);
 }
@@ -101,6 +101,17 @@ void Loop::watch(int fd, unsigned events, std::function<void()> callback) {
   epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e);  // files cannot be watched, and need not be
 }
 
+void Loop::forget(Watch& watch) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, watch.fd, nullptr);
+  if (watch.owned) close(watch.fd);
+  watch.fd = -1;  // it may be its callback that runs
+}
+
+void Loop::forget(int fd) {
+  for (auto& w : watches_)
+    if (w->fd == fd) forget(*w);
+}
+
 void Loop::every(double seconds, std::function<void()> callback) {
   timer(seconds, true, std::move(callback));
 }
@@ -118,14 +129,21 @@ void Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
   if (!spec.it_value.tv_sec && !spec.it_value.tv_nsec) spec.it_value.tv_nsec = 1;
   if (repeat) spec.it_interval = spec.it_value;
   timerfd_settime(fd, 0, &spec, nullptr);
-  watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {
+  watch(fd, EPOLLIN, [this, fd, repeat, callback = std::move(callback)] {
     std::uint64_t ticks = 0;
-    if (read(fd, &ticks, sizeof ticks) == sizeof ticks) callback();
+    bool passed = read(fd, &ticks, sizeof ticks) == sizeof ticks;
+    if (!repeat) forget(fd);
+    if (passed) callback();
   });
   watches_.back()->owned = true;
 }
 
 void Loop::on_signal(int number, std::function<void()> callback) {
+  auto ending = handled();
+  for (int other : own_signals_) sigdelset(&ending, other);
+  sigdelset(&ending, number);
+  own_signals_.push_back(number);
+  signalfd(signals_, &ending, 0);
   auto set = only(number);
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0) return;
@@ -141,7 +159,9 @@ void Loop::run() {
     epoll_event ready[8];
     int n = epoll_wait(epoll_, ready, 8, -1);
     if (n < 0 && errno != EINTR) return;
-    for (int i = 0; i < n && !stopped_; i++) static_cast<Watch*>(ready[i].data.ptr)->callback();
+    for (int i = 0; i < n && !stopped_; i++)
+      if (auto* w = static_cast<Watch*>(ready[i].data.ptr); w->fd >= 0) w->callback();
+    std::erase_if(watches_, [](auto& w) { return w->fd < 0; });
   }
 }
 

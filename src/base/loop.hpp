@@ -18,11 +18,13 @@ class Loop {
   Result<void> open();
   /// Calls back when the descriptor can be read or its other end has gone.
   void watch(int fd, unsigned events, std::function<void()> callback);
+  /// No longer; to be called before the descriptor is closed.
+  void forget(int fd);
   /// At this period in seconds, or once.
   void every(double seconds, std::function<void()> callback);
   void once(double seconds, std::function<void()> callback);
 
-  /// Each time this signal comes; see block_signal().
+  /// Each time this signal comes, which then does not end the loop; see block_signal().
   void on_signal(int number, std::function<void()> callback);
 
   /// Runs until stop() or a signal that asks to end.
@@ -33,14 +35,16 @@ class Loop {
 
  private:
   struct Watch {
-    int fd;
+    int fd;  ///< -1: forgotten
     bool owned;
     std::function<void()> callback;
   };
   void timer(double seconds, bool repeat, std::function<void()> callback);
+  void forget(Watch& watch);
 
   int epoll_ = -1, signals_ = -1, signal_ = 0;
   bool stopped_ = false;
+  std::vector<int> own_signals_;
   std::vector<std::unique_ptr<Watch>> watches_;
 };
 

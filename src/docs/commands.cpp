@@ -17,6 +17,7 @@
 #include "run/commands.hpp"
 #include "run/run.hpp"
 #include "run/tool_links.hpp"
+#include "serve/serve.hpp"
 #include "text/errors.hpp"
 
 namespace coretap {
@@ -196,6 +197,27 @@ const std::vector<OwnCommand>& commands() {
            "kind, name, memory_bytes, key_bytes, value_bytes, max_entries) or link (id, kind, name, "
            "attach_point, prog_id). What was never counted is null.",
        .run = run_bpflist},
+      {.name = "serve",
+       .arguments = "[FILE]",
+       .most = 1,
+       .summary = "run tools all the time and serve their metrics to Prometheus",
+       .description =
+           "Each entry of FILE, in TOML, is the command line of a tool, as typed after coretap. "
+           "The metrics are at http://127.0.0.1:9961/metrics unless FILE or --listen says "
+           "otherwise, in the text format that Prometheus and all that understand it read. Names, "
+           "units and labels follow from the fields of the tool. SIGHUP reads FILE again: entries "
+           "that are the same go on with their counters. A tool that ends is started again. With "
+           "a FILE that is wrong nothing starts; at SIGHUP the configuration before it stays.",
+       .options = serve_options(),
+       .examples =
+           {{"serve --run 'biolatency -D' --run runqlat", "two tools, without a file"},
+            {"serve --once --every 10 --run tcpretrans", "one page, of ten seconds"},
+            {"serve --check /etc/coretap/exporter.toml",
+             "what this file makes, and whether it runs here"},
+            {"serve /etc/coretap/exporter.toml --textfile /var/lib/node_exporter/coretap.prom",
+             "through the text files of node_exporter, without a port"}},
+       .complete = Complete::file,
+       .run = run_serve},
       {.name = "link",
        .arguments = "[DIRECTORY]",
        .most = 1,

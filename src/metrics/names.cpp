@@ -123,9 +123,12 @@ class Maker {
           if (shown(f, config_, false)) family_of(f);
     }
     for (auto& f : plan_.shape.totals) {
+      if (f.role == Role::derived) continue;
       std::string_view word = f.key;
       auto base = take_unit(word);
-      plan_.totals.push_back({.name = metric_name(tool_, word, base.suffix, Type::counter),
+      auto type = f.role == Role::gauge ? Type::gauge : Type::counter;
+      plan_.totals.push_back({.name = metric_name(tool_, word, base.suffix, type),
+                              .type = type,
                               .help = std::string(f.doc),
                               .unit = base,
                               .field = &f});
@@ -148,7 +151,7 @@ class Maker {
     auto word = base.suffix.empty() ? slug(plan_.shape.what) : std::string();
     add({.name = metric_name(tool_, word, base.suffix, Type::histogram),
          .type = Type::histogram,
-         .help = fmt::format("{} of {}: {}", plan_.shape.what, tool_.name, tool_.summary),
+         .help = fmt::format("{}, {}: {}", tool_.name, plan_.shape.what, tool_.summary),
          .unit = base,
          .buckets = buckets_of(scale, base)});
   }
@@ -185,9 +188,10 @@ class Maker {
         f.format.kind != Format::microseconds && f.format.kind != Format::kilobytes)
       return false;
     if (plan_.shape.kind == MetricShape::one_row) return true;
-    // Where something lies is no amount.
-    return plan_.shape.kind == MetricShape::events && !base.suffix.empty() &&
-           !f.key.starts_with("offset");
+    if (plan_.shape.kind != MetricShape::events || base.suffix.empty()) return false;
+    // A number by itself that ends like a time is none: "mount_ns". Where something lies is no
+    // amount.
+    return !(base.nanoseconds && f.format.kind == Format::number) && !f.key.starts_with("offset");
   }
 
   const Tool& tool_;

@@ -1,6 +1,8 @@
 #include "metrics/series.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace coretap::metrics {
 
@@ -67,7 +69,8 @@ void SeriesTable::remember(const Labels& labels, std::uint64_t events) {
   }
   auto least = events;
   for (auto& [of, count] : waiting_) least = std::min(least, count);
-  std::erase_if(waiting_, [&](auto& one) { return (one.second -= least) == 0; });
+  for (auto at = waiting_.begin(); at != waiting_.end();)
+    at = (at->second -= least) ? std::next(at) : waiting_.erase(at);
   if (events > least) waiting_.emplace(labels, events - least);
 }
 

@@ -24,6 +24,10 @@ struct bpf_object;
 
 namespace coretap {
 
+namespace metrics {
+class Exporter;
+}
+
 /// An array map of per-CPU slots (CPU_SLOTS), read through mmap without a system call.
 class CpuSlots {
  public:
@@ -66,10 +70,11 @@ struct Session {
   Fd types;   ///< what libbpf is to read of the kernel's types, until load
   Pads pads;  ///< what Tool::compile has made
   Links links;
-  std::vector<Fd> copies;      ///< of programs on what the command line names
-  CapabilitySet retained;      ///< what is needed after all is attached
-  bool unwinds = false;        ///< user stacks are walked by tables (src/unwind)
-  std::uint64_t began_ns = 0;  ///< monotonic time when everything was attached
+  std::vector<Fd> copies;                 ///< of programs on what the command line names
+  CapabilitySet retained;                 ///< what is needed after all is attached
+  bool unwinds = false;                   ///< user stacks are walked by tables (src/unwind)
+  std::uint64_t began_ns = 0;             ///< monotonic time when everything was attached
+  metrics::Exporter* exporter = nullptr;  ///< takes what is reported; nullptr: it is printed
 
   Session(const Tool& t, const Config& c);
 
@@ -77,6 +82,8 @@ struct Session {
   void say(std::string_view message) const;   ///< to stderr, with the tool's name
   void verbose(std::string_view message) const;
   void note(std::string_view what, const Error& why) const;  ///< what is missing, and why
+  /// To an exporter nothing is printed, but for events that a file is given for.
+  bool prints() const { return !exporter || file; }
   std::uint32_t stack_depth() const { return config.stack_depth ? config.stack_depth : 127; }
 };
 

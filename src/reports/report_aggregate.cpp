@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
 #include "coretap/live_report.hpp"
+#include "metrics/exporter.hpp"
 #include "program/each_cpu.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
@@ -74,7 +75,8 @@ class AggregateReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
-    if (auto opened = layout_->open(s); !opened) return opened;
+    if (!s.exporter)
+      if (auto opened = layout_->open(s); !opened) return opened;
     if (live_.read_totals)
       first_totals_ = totals();
     else if (report_.totals_size)
@@ -85,7 +87,7 @@ class AggregateReporter : public Reporter {
 
   void begin(Session& s) override {
     s.names.context.texts = &texts_;
-    layout_->begin(s);
+    if (!s.exporter) layout_->begin(s);
   }
 
   // Records are processes whose user stack was seen for the first time, and texts of rows.
@@ -123,9 +125,14 @@ class AggregateReporter : public Reporter {
       for (auto& row : rows) look_at_stacks(s, row);
     }
     auto all_totals = totals();
+    if (s.exporter) {
+      for (auto& row : rows) s.exporter->add(s, row.data());
+      s.exporter->set_totals(s, all_totals.data());
+      rows.clear();
+    }
     group(rows, s.names.context);
     AggregateReading reading{rows, rows_, all_totals, iso_time(now)};
-    layout_->show(s, reading);
+    if (!s.exporter) layout_->show(s, reading);
     if (has_stacks()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
   }
@@ -138,7 +145,7 @@ class AggregateReporter : public Reporter {
   double poll_seconds() const override { return names_.poll_seconds(); }
   void poll(Session& s) override {
     names_.poll(s);
-    layout_->poll(s, rows_);
+    if (!s.exporter) layout_->poll(s, rows_);
   }
   std::vector<int> wakes() const override {
     auto all = names_.wakes();
@@ -148,7 +155,9 @@ class AggregateReporter : public Reporter {
   std::vector<int> signals() const override { return layout_->signals(); }
   void signalled(Session& s, int number) override { layout_->signalled(s, number); }
   bool wants_end() const override { return layout_->wants_end(); }
-  Result<void> finish(Session& s) override { return layout_->finish(s); }
+  Result<void> finish(Session& s) override {
+    return s.exporter ? Result<void>() : layout_->finish(s);
+  }
   bool keeps_file() const override { return layout_->keeps_file(); }
 
  private:
@@ -356,6 +365,19 @@ class AggregateKind : public ReportKind {
   std::string_view name() const override { return "aggregate"; }
   bool kernel_symbols() const override {
     return std::any_of(report_.fields.begin(), report_.fields.end(), is_stack);
+  }
+  MetricShape metrics() const override {
+    using Layout = AggregateReport::Layout;
+    if (report_.layout == Layout::percentile_columns) return {};
+    MetricShape shape{.kind = report_.layout == Layout::histograms ? MetricShape::histograms
+                              : report_.layout == Layout::interval ? MetricShape::one_row
+                                                                   : MetricShape::rows,
+                      .fields = report_.fields};
+    shape.what = report_.what;
+    shape.scale = report_.scale;
+    shape.value_at = report_.value_at;
+    shape.totals = report_.totals;
+    return shape;
   }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<AggregateReporter>(live_);

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/rate_limit.hpp"
 #include "coretap/report_kind.hpp"
+#include "metrics/exporter.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -57,6 +58,7 @@ class EventReporter : public Reporter {
   bool wants_end() const override { return enough_; }
 
   void begin(Session& s) override {
+    if (!s.prints()) return;
     if (s.config.format == OutputFormat::csv)
       s.out.line("time,monotonic_ns," + columns_.keys() + (with_stack_ ? ",kernel_stack" : "") +
                  (with_callers_ ? ",user_stack" : ""));
@@ -85,6 +87,8 @@ class EventReporter : public Reporter {
       frames = reinterpret_cast<const stack*>(static_cast<const char*>(data) + report_.record_size);
     s.ledger.shown++;
     enough_ = enough(s);
+    if (s.exporter) s.exporter->add(s, data);
+    if (!s.prints()) return;
     if (s.config.format == OutputFormat::json)
       json(s, *head, data, frames);
     else if (s.config.format == OutputFormat::csv)
@@ -193,6 +197,9 @@ class EventKind : public ReportKind {
   explicit EventKind(EventReport report) : report_(std::move(report)) {}
 
   std::string_view name() const override { return "event"; }
+  MetricShape metrics() const override {
+    return {.kind = MetricShape::events, .fields = report_.fields};
+  }
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<EventReporter>(report_);
   }

@@ -101,7 +101,7 @@ class StackReporter : public Reporter {
         continue;
       }
       s.ledger.shown += e.sum.count;
-      show(s, e);
+      if (!s.exporter) show(s, e);
     }
     for (auto& [stack, sum] : std::exchange(folded_, {}))
       s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
@@ -142,7 +142,7 @@ class StackReporter : public Reporter {
     each_entry(map, [&](const char* key, const char* value) {
       Entry e{{}, std::vector<stack_party>(most)};
       memcpy(&e.sum, value, sizeof e.sum);
-      if (report_.deltas) {
+      if (report_.deltas || s.exporter) {
         auto& before = before_[std::string(key, sizeof(std::uint64_t))];
         auto now = e.sum;
         e.sum = {.total_ns = now.total_ns - before.total_ns, .count = now.count - before.count};
@@ -250,6 +250,7 @@ class StackKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<StackReporter>(report_);
   }
+  MetricShape metrics() const override { return {.kind = MetricShape::stacks}; }
   bool kernel_symbols() const override { return true; }
   bool names_processes() const override { return true; }
   std::vector<std::string_view> conditions() const override {

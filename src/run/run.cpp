@@ -15,7 +15,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <iterator>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,6 +29,7 @@
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/version.hpp"
+#include "metrics/exporter.hpp"
 #include "program/attach.hpp"
 #include "program/each_cpu.hpp"
 #include "program/filters.hpp"
@@ -166,7 +169,7 @@ std::set<std::string> files_of(const CandidatePlan& way) {
 }
 
 void print_header(Session& s) {
-  if (s.config.format != OutputFormat::json) return;
+  if (s.config.format != OutputFormat::json || !s.prints()) return;
   JsonLine line("header", s.tool.name);
   line.text("version", kVersion);
   line.text("kernel", kernel_release())
@@ -194,24 +197,27 @@ void print_header(Session& s) {
   s.out.line(line.finish());
 }
 
-void read_ledger(Session& s, const CpuSlots& slots) {
+/// With what kernel programs have counted until now.
+Ledger whole_ledger(const Session& s, const CpuSlots& slots) {
+  auto all = s.ledger;
   ledger sum{};
   slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
-  for (int i = 0; i < LEDGER_CAUSES; i++) s.ledger.count[i] += sum.count[i];
+  for (int i = 0; i < LEDGER_CAUSES; i++) all.count[i] += sum.count[i];
   // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
   auto add_missed = [&](int program) {
     bpf_prog_info info{};
     __u32 size = sizeof info;
     if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
-      s.ledger.count[LEDGER_MISSED] += info.recursion_misses;
+      all.count[LEDGER_MISSED] += info.recursion_misses;
   };
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) add_missed(bpf_program__fd(program));
   for (auto& copy : s.copies) add_missed(copy.get());
+  return all;
 }
 
 void print_ledger(Session& s) {
-  if (s.config.format == OutputFormat::json) {
+  if (s.config.format == OutputFormat::json && s.prints()) {
     JsonLine line("ledger", s.tool.name);
     s.ledger.json(line);
     s.out.line(line.finish());
@@ -329,8 +335,29 @@ class CpuWatch {
   std::vector<int> online_;
 };
 
+constexpr double kCollectSeconds = 15;  // without requests: maps of keys do not fill up
+
+/// Pages of metrics, for `coretap serve`.
+void answer_requests(Session& s, Loop& loop, const CpuSlots& ledger,
+                     const std::function<void()>& collect, bool& too_many) {
+  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &loop, &ledger, collect] {
+    metrics::Request request{};
+    bool open = true;
+    while (s.exporter->read_request(request, open)) {
+      collect();
+      s.exporter->reply(request, s.exporter->page(s, whole_ledger(s, ledger)));
+    }
+    if (!open) loop.stop();
+  });
+  loop.every(kCollectSeconds, collect);
+  loop.every(metrics::Exporter::kRateSeconds, [&s, &loop, &ledger, &too_many] {
+    too_many = s.exporter->too_many(whole_ledger(s, ledger));
+    if (too_many) loop.stop();
+  });
+}
+
 /// The part between attach and detach.
-Result<void> trace(Session& s, Reporter& reporter, Command& command) {
+Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
   Loop loop;
   if (auto r = loop.open(); !r) return r;
   s.out.give_up_on(loop.signals());
@@ -383,8 +410,10 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   CpuWatch cpus(s);
   if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
+  bool too_many = false;
+  if (s.exporter) answer_requests(s, loop, ledger, report, too_many);
   // A reader that has gone is noticed although there is nothing to write.
-  if (!reporter.keeps_file() && !s.file)
+  if (!reporter.keeps_file() && !s.file && !s.exporter)
     loop.watch(STDOUT_FILENO, 0, [&] {
       s.out.reader_has_gone();
       loop.stop();
@@ -440,12 +469,13 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
       report();
   }
   s.out.give_up_on(-1);
+  if (too_many) return Error{"too many events", "more than max_events_per_second", {}, kTooMany};
   return {};
 }
 
 int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
   if (!s.out.closed()) let_signals_kill();  // all that is left is to print
-  read_ledger(s, ledger);
+  s.ledger = whole_ledger(s, ledger);
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.name, finished.error());
   if (s.out.closed()) return finished ? kOk : kFailed;
@@ -468,7 +498,7 @@ void announce(Session& s) {
       s.say(fmt::format("tracing {}{}", fmt::join(h.candidates[h.chosen].targets, ", "),
                         s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
   s.verbose("attached:\n" + explain(s.plan, false));
-  if (s.config.format != OutputFormat::text) return;
+  if (s.config.format != OutputFormat::text || s.exporter) return;
   auto text = std::string(s.tool.announce);
   if (!s.config.command.empty())
     text += " until the command ends";
@@ -497,7 +527,7 @@ Result<void> run_without_program(Session& s) {
   drop_capabilities(s);
   check_rotation(s);
   print_header(s);
-  if (auto r = trace(s, *reporter, none); !r) return r;
+  if (auto r = trace(s, *reporter, none, CpuSlots()); !r) return r;
   if (s.out.closed()) return {};
   let_signals_kill();
   print_ledger(s);
@@ -521,7 +551,7 @@ Result<void> prepare(Session& s) {
   return load_with_names(s);
 }
 
-int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
+int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Exported* exported) {
   auto parsed = parse_command_line(declared, arguments);
   auto tool = declared;
   if (parsed) tool.report = chosen_report(declared, parsed->config);
@@ -531,6 +561,16 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   };
   if (!parsed) return fail(parsed.error());
   Session s(tool, parsed->config);
+  std::optional<metrics::Exporter> exporter;
+  if (exported) {
+    auto plan = metrics::make_plan(tool, parsed->config, exported->options.labels);
+    if (!plan) return fail(plan.error());
+    exporter.emplace(*plan, exported->options, std::move(exported->channel));
+    s.exporter = &*exporter;
+    // Whoever asks says when.
+    parsed->config.interval = parsed->config.duration = 0;
+    parsed->config.count = 0;
+  }
   auto end_of_output = [&] {
     s.out.flush();
     return s.out.failed() ? fail(s.out.error()) : static_cast<int>(kOk);
@@ -605,7 +645,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments) {
   announce(s);
   print_header(s);
   give_memory_back();
-  if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
+  if (auto r = trace(s, *reporter, command, ledger); !r) return fail(r.error());
   return finish(s, *reporter, command, ledger);
 }
 

@@ -7,13 +7,24 @@
 
 #include "coretap/result.hpp"
 #include "coretap/tool.hpp"
+#include "metrics/exporter.hpp"
 
 namespace coretap {
 
 struct Session;
 
+/// For a tool that `coretap serve` runs: pages of metrics on request, in place of reports.
+struct Exported {
+  metrics::ExportOptions options;
+  Fd channel;  ///< of requests and replies
+};
+
+/// Exit status of an exported tool that had more events than ExportOptions::max_rate.
+inline constexpr int kTooMany = 75;
+
 /// Runs a tool with its arguments; returns the exit status.
-int run_tool(const Tool& tool, const std::vector<std::string>& arguments);
+int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
+             Exported* exported = nullptr);
 
 /// Which build this is, after its version: "commit 0123456789ab, libbpf 1.1, compiler GNU 12.2.0".
 std::string build_words();

@@ -68,7 +68,8 @@ TOOL(readahead) {
                     .with_totals<Sums>(
                         "pages_cpus", "Readahead unused/total pages",
                         {derived<Sums, still_unused>("unused_pages", "UNUSED", as::pages,
-                                                     "pages not used so far"),
+                                                     "pages not used so far")
+                             .gauge(),
                          field<&Sums::read>("read_pages", "READ", as::pages, "pages read ahead"),
                          field<&Sums::used>("used_pages", "USED", as::pages, "pages used since")
                              .with("json"),

@@ -70,12 +70,16 @@ TOOL(compactsnoop) {
                                          "fragmentation index of the order")
                .with("extended"),
            field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages")
+               .no_metric()
                .with("extended"),
            field<&Event::low>("low_pages", "LOW", as::pages, "the zone's low watermark, pages")
+               .no_metric()
                .with("extended"),
            field<&Event::high>("high_pages", "HIGH", as::pages, "the zone's high watermark, pages")
+               .no_metric()
                .with("extended"),
            field<&Event::free>("free_pages", "FREE", as::pages, "free pages of the zone")
+               .no_metric()
                .with("extended"),
            field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time of the run"),
            field<&Event::status>("status", "STATUS",

@@ -221,7 +221,7 @@ TOOL(extfrag) {
           {who<&Line::key>(id::pid.only("process"), id::comm.only("process")), OfLine::alloc_type(),
            OfLine::fallback_type(), OfLine::alloc_order(), OfLine::fallback_order(),
            OfLine::fragmenting().with("all"), OfLine::ownership(),
-           derived<Line, count>("count", "COUNT", as::pages, "how often")},
+           derived<Line, count>("count", "COUNT", as::pages, "how often").counter()},
           "count"),
       .other_reports =
           {{"events",

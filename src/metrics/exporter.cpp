@@ -1,0 +1,308 @@
+#include "metrics/exporter.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/parse.hpp"
+#include "program/session.hpp"
+
+namespace coretap::metrics {
+
+namespace {
+
+constexpr int kPatienceMs = 1000;      // for a reader of a reply
+constexpr std::uint64_t kStrikes = 3;  // of too many events, kRateSeconds each
+
+std::vector<bool> capped(const Plan& plan) {
+  std::vector<bool> all;
+  for (auto& l : plan.labels) all.push_back(l.capped);
+  return all;
+}
+
+std::size_t series_of(const Plan& plan, std::size_t lines) {
+  auto each = std::max<std::size_t>(plan.lines_per_series(), 1);
+  return std::max<std::size_t>(lines / each, 1);
+}
+
+std::string text_of(const Session& s, const Field& f, const Value& value) {
+  if (auto* n = std::get_if<std::uint64_t>(&value))
+    return names_things(f.format) ? s.names.name(f.format, *n) : std::to_string(*n);
+  if (auto* i = std::get_if<std::int64_t>(&value))
+    return names_things(f.format) ? s.names.name(f.format, static_cast<std::uint64_t>(*i))
+                                  : std::to_string(*i);
+  if (auto* text = std::get_if<std::string>(&value)) return *text;
+  if (auto* yes = std::get_if<bool>(&value)) return *yes ? "true" : "false";
+  return {};
+}
+
+std::uint64_t number_of(const Value& value) {
+  if (auto* n = std::get_if<std::uint64_t>(&value)) return *n;
+  if (auto* i = std::get_if<std::int64_t>(&value))
+    return *i > 0 ? static_cast<std::uint64_t>(*i) : 0;
+  if (auto* d = std::get_if<double>(&value)) return *d > 0 ? static_cast<std::uint64_t>(*d) : 0;
+  return 0;
+}
+
+struct Outcome {
+  std::string_view name;
+  std::uint64_t count;
+};
+
+}  // namespace
+
+Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel)
+    : plan_(std::move(plan)),
+      options_(std::move(options)),
+      channel_(std::move(channel)),
+      series_(capped(*plan_), plan_->values(), series_of(*plan_, options_.max_series)),
+      values_(plan_->values()),
+      totals_(plan_->totals.size()) {
+  // What has no labels is there from the first page on.
+  if (plan_->labels.empty() && !plan_->families.empty()) series_.add({}, values_, 0, 0);
+}
+
+void Exporter::values_of(const Session& s, const void* record, std::uint64_t& events) {
+  std::fill(values_.begin(), values_.end(), 0);
+  events = 1;
+  for (auto& family : plan_->families) {
+    auto* value = values_.data() + family.at;
+    if (!family.field && family.type == Type::histogram) {
+      hist h;
+      memcpy(&h, static_cast<const char*>(record) + plan_->shape.value_at, sizeof h);
+      auto buckets = family.buckets.bounds.size();
+      events = 0;
+      for (int slot = 0; slot < HIST_SLOTS; slot++) {
+        auto bucket = slot < family.buckets.first ? 0 : slot - family.buckets.first;
+        value[std::min<std::size_t>(static_cast<std::size_t>(bucket), buckets)] += h.slots[slot];
+        events += h.slots[slot];
+      }
+      value[buckets + 1] = h.total;
+    } else if (!family.field) {
+      value[0] = 1;
+    } else {
+      auto read = family.field->read(record, s.names.context);
+      if (family.type != Type::histogram) {
+        value[0] = number_of(read);
+        continue;
+      }
+      if (std::holds_alternative<std::monostate>(read)) continue;  // it was not measured
+      auto number = number_of(read);
+      auto& bounds = family.buckets.bounds;
+      auto at = std::upper_bound(bounds.begin(), bounds.end(), number) - bounds.begin();
+      value[at]++;
+      value[bounds.size() + 1] = number;
+    }
+  }
+  if (plan_->shape.kind == MetricShape::rows && !values_.empty()) events = values_[0];
+}
+
+void Exporter::add(const Session& s, const void* record) {
+  if (plan_->families.empty()) return;
+  std::uint64_t events = 0;
+  values_of(s, record, events);
+  labels_.clear();
+  for (auto& l : plan_->labels)
+    labels_.push_back(label_value(text_of(s, *l.field, l.field->read(record, s.names.context))));
+  // What is now replaces what was.
+  for (auto& family : plan_->families)
+    if (family.type == Type::gauge)
+      if (auto found = series_.all().find(labels_); found != series_.all().end())
+        values_[family.at] -= found->second.values[family.at];
+  series_.add(labels_, values_, events, monotonic_ns() / 1'000'000'000);
+}
+
+void Exporter::set_totals(const Session& s, const void* counters) {
+  for (std::size_t i = 0; i < totals_.size(); i++)
+    totals_[i] = number_of(plan_->totals[i].field->read(counters, s.names.context));
+}
+
+bool Exporter::read_request(Request& request, bool& open) {
+  char buffer[256];
+  auto n = recv(channel_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  open = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+  if (n > 0) partial_.append(buffer, static_cast<std::size_t>(n));
+  if (partial_.size() < sizeof request) return false;
+  memcpy(&request, partial_.data(), sizeof request);
+  partial_.erase(0, sizeof request);
+  return true;
+}
+
+void Exporter::reply(const Request& request, std::string_view text) {
+  ReplyHead head{request.id, static_cast<std::uint32_t>(text.size())};
+  std::string all(reinterpret_cast<const char*>(&head), sizeof head);
+  all += text;
+  for (std::string_view rest = all; !rest.empty();) {
+    auto n = send(channel_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(n));
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    pollfd wait{channel_.get(), POLLOUT, 0};
+    if (errno != EAGAIN || ::poll(&wait, 1, kPatienceMs) <= 0) return;
+  }
+}
+
+void Exporter::series_page(Page& page) {
+  std::vector<std::pair<std::string, const SeriesTable::Series*>> rows;
+  for (auto& [labels, series] : series_.all()) {
+    std::vector<std::pair<std::string_view, std::string>> pairs;
+    if (options_.named) pairs.emplace_back("entry", options_.name);
+    for (std::size_t i = 0; i < labels.size(); i++)
+      pairs.emplace_back(plan_->labels[i].name, labels[i]);
+    rows.emplace_back(labels_text(pairs), &series);
+  }
+  const std::vector<std::uint64_t> zeros(plan_->values());
+  for (auto& family : plan_->families) {
+    page.family(family.name, family.type, family.help);
+    for (auto& [labels, series] : rows) {
+      bool zero = options_.starts_at_zero && !series->shown && family.type != Type::gauge;
+      page.samples(family, labels, (zero ? zeros : series->values).data() + family.at);
+    }
+  }
+  auto own = options_.named ? labels_text({{"entry", options_.name}}) : std::string();
+  for (std::size_t i = 0; i < totals_.size(); i++) {
+    page.family(plan_->totals[i].name, plan_->totals[i].type, plan_->totals[i].help);
+    page.samples(plan_->totals[i], own, &totals_[i]);
+  }
+}
+
+void Exporter::ledger_page(Page& page, const Ledger& ledger) const {
+  const Outcome outcomes[] = {{"shown", ledger.shown},
+                              {"filtered", ledger.count[LEDGER_FILTERED]},
+                              {"lost", ledger.count[LEDGER_LOST]},
+                              {"untracked", ledger.count[LEDGER_UNTRACKED]},
+                              {"unmatched", ledger.count[LEDGER_UNMATCHED]},
+                              {"overwritten", ledger.count[LEDGER_OVERWRITTEN]},
+                              {"missed", ledger.count[LEDGER_MISSED]},
+                              {"unjudged", ledger.count[LEDGER_UNJUDGED]},
+                              {"limited", ledger.limited}};
+  const Outcome reasons[] = {{"truncated", ledger.count[LEDGER_TRUNCATED]},
+                             {"stack_failed", ledger.count[LEDGER_STACK_FAILED]},
+                             {"stack_cut", ledger.count[LEDGER_STACK_CUT]},
+                             {"stack_guessed", ledger.count[LEDGER_STACK_GUESSED]}};
+  auto labels = [&](std::string_view key, std::string_view value) {
+    return labels_text({{"tool", options_.name}, {key, std::string(value)}});
+  };
+  page.family("coretap_events_total", Type::counter,
+              "events that hooks saw, by what became of them; their sum is all that were seen");
+  for (auto& o : outcomes) page.sample("coretap_events_total", labels("outcome", o.name), o.count);
+  page.family("coretap_events_degraded_total", Type::counter,
+              "events that are shown with less than all of their data");
+  for (auto& o : reasons)
+    page.sample("coretap_events_degraded_total", labels("reason", o.name), o.count);
+}
+
+void Exporter::cost_page(Page& page, const Session& s) const {
+  auto own = labels_text({{"tool", options_.name}});
+  std::uint64_t map_bytes = 0, run_ns = 0;
+  auto add_map = [&](const bpf_map* map) {
+    auto text = read_file(fmt::format("/proc/self/fdinfo/{}", bpf_map__fd(map))).value_or("");
+    auto at = text.find("memlock:");
+    if (at == text.npos) return;
+    auto rest = std::string_view(text).substr(at + 8);
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    map_bytes += parse_unsigned(take_until(rest, '\n')).value_or(0);
+  };
+  bool runs_counted = read_number("/proc/sys/kernel/bpf_stats_enabled").value_or(0) > 0;
+  if (s.object) {
+    bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, s.object.get()) {
+      if (bpf_map__fd(map) >= 0) add_map(map);
+    }
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, s.object.get()) {
+      bpf_prog_info info{};
+      __u32 size = sizeof info;
+      if (bpf_program__fd(program) >= 0 &&
+          bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0)
+        run_ns += info.run_time_ns;
+    }
+  }
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  auto us = [](const timeval& t) {
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(t.tv_usec);
+  };
+  auto statm = read_file("/proc/self/statm").value_or("");
+  std::string_view rest = statm;
+  take_until(rest, ' ');
+  auto pages = parse_unsigned(take_until(rest, ' ')).value_or(0);
+  const BaseUnit micro{"seconds", 1, 1'000}, nano{"seconds", 1, 1};
+  auto one = [&](std::string_view name, Type type, std::string_view help,
+                 const std::string& value) {
+    page.family(name, type, help);
+    page.sample(name, own, value);
+  };
+  one("coretap_tool_cpu_seconds_total", Type::counter, "CPU time of the tool's process",
+      in_base_unit(micro, us(used.ru_utime) + us(used.ru_stime)));
+  one("coretap_tool_resident_memory_bytes", Type::gauge, "resident memory of the tool's process",
+      std::to_string(pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))));
+  one("coretap_tool_map_memory_bytes", Type::gauge, "memory of the tool's maps in the kernel",
+      std::to_string(map_bytes));
+  one("coretap_tool_kernel_stats_enabled", Type::gauge,
+      "1: the kernel counts the run time of BPF programs (kernel.bpf_stats_enabled)",
+      runs_counted ? "1" : "0");
+  if (runs_counted)
+    one("coretap_tool_kernel_seconds_total", Type::counter,
+        "run time of the tool's programs in the kernel, while it is counted",
+        in_base_unit(nano, run_ns));
+  auto lines = series_.all().size() * plan_->lines_per_series();
+  one("coretap_tool_series", Type::gauge, "lines of the tool's own metrics", std::to_string(lines));
+  one("coretap_tool_series_limit", Type::gauge, "how many lines of them there can be",
+      std::to_string(series_.most() * plan_->lines_per_series()));
+  one("coretap_series_folded_total", Type::counter,
+      "events counted in the series \"other\", as the limit allowed no series of their own",
+      std::to_string(series_.folded()));
+  std::vector<std::string> options, hooks;
+  for (auto& [name, value] : s.config.given_options())
+    options.push_back(value.empty() ? fmt::format("--{}", name)
+                                    : fmt::format("--{}={}", name, value));
+  for (auto& h : s.plan.hooks)
+    if (h.wanted && h.chosen >= 0)
+      for (auto& target : h.candidates[static_cast<std::size_t>(h.chosen)].targets)
+        hooks.push_back(target);
+  page.family("coretap_tool_info", Type::gauge, "the tool's options and attach points");
+  page.sample("coretap_tool_info",
+              labels_text({{"tool", options_.name},
+                           {"name", std::string(s.tool.name)},
+                           {"options", label_value(fmt::format("{}", fmt::join(options, " ")))},
+                           {"hooks", label_value(fmt::format("{}", fmt::join(hooks, " ")))}}),
+              std::uint64_t{1});
+}
+
+std::string Exporter::page(const Session& s, const Ledger& ledger) {
+  series_.turn(monotonic_ns() / 1'000'000'000);
+  Page page;
+  series_page(page);
+  ledger_page(page, ledger);
+  cost_page(page, s);
+  series_.shown();
+  return page.take();
+}
+
+bool Exporter::too_many(const Ledger& ledger) {
+  auto seen = ledger.seen();
+  auto lately = seen - std::min(seen, std::exchange(seen_, seen));
+  bool much = options_.max_rate &&
+              static_cast<double>(lately) > static_cast<double>(options_.max_rate) * kRateSeconds;
+  too_many_ = much ? too_many_ + 1 : 0;
+  return too_many_ >= kStrikes;
+}
+
+}  // namespace coretap::metrics

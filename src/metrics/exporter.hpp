@@ -1,0 +1,79 @@
+// What one running tool gives to `coretap serve`: its series, and its page of metrics on request.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.hpp"
+#include "metrics/names.hpp"
+#include "metrics/page.hpp"
+#include "metrics/series.hpp"
+
+namespace coretap {
+
+struct Ledger;
+struct Session;
+
+namespace metrics {
+
+struct ExportOptions {
+  std::string name;                 ///< label "tool" of what all tools have
+  bool named = false;               ///< series have a label "entry" with it: a tool runs twice
+  std::vector<std::string> labels;  ///< of capped keys
+  std::size_t max_series = 500;     ///< lines of its page that are its own
+  std::uint64_t max_rate = 0;       ///< events a second from which it ends; 0: none
+  bool starts_at_zero = true;       ///< series are shown as 0 first, so that rates have a start
+};
+
+/// Requests and replies over a stream socket.
+struct Request {
+  std::uint32_t id;
+  std::uint32_t what;  ///< one of these
+  enum What : std::uint32_t { page = 1, profile_start, profile_end };
+};
+struct ReplyHead {
+  std::uint32_t id, bytes;
+};
+
+class Exporter {
+ public:
+  Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel);
+
+  /// A row of an aggregate since the reading before, or an event.
+  void add(const Session& s, const void* record);
+  /// AggregateReport::totals, since tracing began.
+  void set_totals(const Session& s, const void* counters);
+  const Plan& plan() const { return *plan_; }
+
+  int channel() const { return channel_.get(); }
+  /// The next request; none: there is no whole one yet. False in `open`: nobody asks any more.
+  bool read_request(Request& request, bool& open);
+  void reply(const Request& request, std::string_view text);
+
+  /// All of it: series, the ledger and what it costs.
+  std::string page(const Session& s, const Ledger& ledger);
+
+  /// Has it had too many events for too long? To be asked each kRateSeconds.
+  bool too_many(const Ledger& ledger);
+  static constexpr double kRateSeconds = 10;
+
+ private:
+  void values_of(const Session& s, const void* record, std::uint64_t& events);
+  void series_page(Page& page);
+  void ledger_page(Page& page, const Ledger& ledger) const;
+  void cost_page(Page& page, const Session& s) const;
+
+  std::shared_ptr<const Plan> plan_;
+  ExportOptions options_;
+  Fd channel_;
+  SeriesTable series_;
+  SeriesTable::Labels labels_;         // of the record at hand
+  std::vector<std::uint64_t> values_;  // of it
+  std::vector<std::uint64_t> totals_;
+  std::string partial_;  // of a request
+  std::uint64_t seen_ = 0, too_many_ = 0;
+};
+
+}  // namespace metrics
+}  // namespace coretap

@@ -1,0 +1,116 @@
+#include "serve/collector.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "metrics/exporter.hpp"
+#include "metrics/page.hpp"
+
+namespace coretap::serve {
+
+void Collector::add(std::string key, Fd channel) {
+  auto name = key.substr(key.find('/') + 1);
+  sources_.push_back(
+      {.key = std::move(key), .name = std::move(name), .channel = std::move(channel)});
+}
+
+void Collector::remove(std::string_view key) {
+  std::erase_if(sources_, [&](auto& s) { return s.key == key; });
+}
+
+bool Collector::ask(Source& s) {
+  s.fresh = false;
+  if (s.broken) return false;
+  if (s.asked) return true;  // it still owes an answer, which may be there
+  metrics::Request request{++last_id_, metrics::Request::page};
+  if (send(s.channel.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(sizeof request)) {
+    s.broken = true;
+    return false;
+  }
+  s.asked = request.id;
+  s.asked_ns = monotonic_ns();
+  return true;
+}
+
+void Collector::read(Source& s) {
+  char buffer[64 << 10];
+  auto n = recv(s.channel.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) {
+    s.broken = true;
+    return;
+  }
+  s.partial.append(buffer, static_cast<std::size_t>(n));
+  metrics::ReplyHead head{};
+  while (s.partial.size() >= sizeof head) {
+    memcpy(&head, s.partial.data(), sizeof head);
+    if (head.bytes > kMostBytes) {
+      s.broken = true;
+      return;
+    }
+    if (s.partial.size() < sizeof head + head.bytes) return;
+    if (head.id == s.asked) {
+      s.page = s.partial.substr(sizeof head, head.bytes);
+      s.seconds = static_cast<double>(monotonic_ns() - s.asked_ns) / 1e9;
+      s.asked = 0;
+      s.fresh = true;
+    }
+    s.partial.erase(0, sizeof head + head.bytes);
+  }
+}
+
+std::string Collector::page(int deadline_ms) {
+  auto deadline = monotonic_ns() + static_cast<std::uint64_t>(deadline_ms) * 1'000'000;
+  // What owes an answer since long is only looked at.
+  auto waits = [&](const Source& s) {
+    return !s.fresh && !s.broken && s.asked &&
+           s.asked_ns + static_cast<std::uint64_t>(deadline_ms) * 1'000'000 >= monotonic_ns();
+  };
+  for (auto& s : sources_) {
+    ask(s);
+    read(s);
+  }
+  while (true) {
+    std::vector<pollfd> wait;
+    std::vector<Source*> which;
+    for (auto& s : sources_)
+      if (waits(s)) {
+        wait.push_back({s.channel.get(), POLLIN, 0});
+        which.push_back(&s);
+      }
+    auto now = monotonic_ns();
+    if (wait.empty() || now >= deadline) break;
+    auto ms = static_cast<int>((deadline - now) / 1'000'000 + 1);
+    if (::poll(wait.data(), wait.size(), ms) <= 0 && errno != EINTR) break;
+    for (std::size_t i = 0; i < wait.size(); i++)
+      if (wait[i].revents) read(*which[i]);
+  }
+  metrics::MergedPage all;
+  metrics::Page up;
+  up.family("coretap_tool_up", metrics::Type::gauge, "1: the tool runs and answered this request");
+  for (auto& s : sources_)
+    up.sample("coretap_tool_up", metrics::labels_text({{"tool", s.name}}), std::uint64_t{s.fresh});
+  up.family("coretap_tool_collect_seconds", metrics::Type::gauge,
+            "time until the tool answered this request");
+  for (auto& s : sources_)
+    if (s.fresh)
+      up.sample("coretap_tool_collect_seconds", metrics::labels_text({{"tool", s.name}}),
+                fmt::format("{:.6f}", s.seconds));
+  for (auto& s : sources_)
+    if (s.fresh) all.add(s.page);
+  all.add(up.take());
+  all.add(state_);
+  return all.text();
+}
+
+}  // namespace coretap::serve

@@ -1,0 +1,264 @@
+#include "serve/config.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+// The reader alone, without exceptions, streams and what writes TOML.
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_ENABLE_WINDOWS_COMPAT 0
+#include <toml++/toml.h>
+
+#include "base/nearest.hpp"
+#include "cli/naming.hpp"
+#include "cli/option_parts.hpp"
+#include "cli/parser.hpp"
+#include "coretap/tool.hpp"
+
+namespace coretap::serve {
+
+namespace {
+
+constexpr std::uint64_t kMostSeries = 100'000;
+constexpr std::uint64_t kEventRate = 20'000;  // max_events_per_second of tools that show each event
+
+class Reader {
+ public:
+  explicit Reader(std::string file) : file_(std::move(file)) {}
+
+  Error at(const toml::node& node, std::string what, std::string hint = {}) const {
+    return usage(fmt::format("{}: {}", where(node), what), std::move(hint));
+  }
+  std::string where(const toml::node& node) const {
+    return fmt::format("{}:{}", file_, node.source().begin.line);
+  }
+
+  Result<void> keys(const toml::table& table, const std::vector<std::string_view>& known) const {
+    for (auto& [key, node] : table)
+      if (std::ranges::find(known, key.str()) == known.end())
+        return at(node, fmt::format("unknown key '{}'", key.str()),
+                  did_you_mean(key.str(), known).empty()
+                      ? fmt::format("there are {}", fmt::join(known, ", "))
+                      : did_you_mean(key.str(), known));
+    return {};
+  }
+  Result<void> text(const toml::table& table, std::string_view key, std::string& to) const {
+    auto* node = table.get(key);
+    if (!node) return {};
+    auto* value = node->as_string();
+    if (!value || value->get().empty())
+      return at(*node, fmt::format("{} must be text in quotes", key));
+    to = value->get();
+    return {};
+  }
+  Result<void> number(const toml::table& table, std::string_view key, std::uint64_t least,
+                      std::uint64_t most, std::uint64_t& to) const {
+    auto* node = table.get(key);
+    if (!node) return {};
+    auto* value = node->as_integer();
+    if (!value || value->get() < static_cast<std::int64_t>(least) ||
+        value->get() > static_cast<std::int64_t>(most))
+      return at(*node, fmt::format("{} must be a whole number from {} to {}", key, least, most));
+    to = static_cast<std::uint64_t>(value->get());
+    return {};
+  }
+
+  Result<void> serve(const toml::table& table, ServeConfig& config) const {
+    if (auto r = keys(table, {"listen", "max_series"}); !r) return r;
+    if (auto r = text(table, "listen", config.listen); !r) return r;
+    return number(table, "max_series", 1, kMostSeries, config.max_series);
+  }
+
+  Result<void> events(const toml::node& node, Entry& entry) const {
+    auto* table = node.as_table();
+    if (!table)
+      return at(node, "events must be a table: { file = \"/var/log/coretap/exec.jsonl\" }");
+    if (auto r = keys(*table, {"file", "max_bytes", "keep", "per_second"}); !r) return r;
+    auto& e = entry.events.emplace();
+    if (auto r = text(*table, "file", e.file); !r) return r;
+    if (e.file.empty()) return at(node, "events needs file");
+    if (auto r = text(*table, "max_bytes", e.max_bytes); !r) return r;
+    if (auto r = number(*table, "keep", 1, 99, e.keep); !r) return r;
+    return number(*table, "per_second", 1, 1 << 30, e.per_second);
+  }
+
+  Result<Entry> tool(const toml::node& node) const {
+    auto* table = node.as_table();
+    if (!table) return at(node, "each tool is a table: [[tool]]");
+    if (auto r = keys(*table,
+                      {"run", "name", "labels", "max_series", "max_events_per_second", "events"});
+        !r)
+      return r.error();
+    Entry entry{.where = where(node)};
+    if (auto r = text(*table, "run", entry.run); !r) return r.error();
+    if (entry.run.empty()) return at(node, "a tool needs run", "run = \"biolatency -D\"");
+    if (auto r = text(*table, "name", entry.name); !r) return r.error();
+    if (auto r = number(*table, "max_series", 1, kMostSeries, entry.max_series); !r)
+      return r.error();
+    if (table->get("max_events_per_second"))
+      if (auto r = number(*table, "max_events_per_second", 0, 1ULL << 40, entry.max_rate.emplace());
+          !r)
+        return r.error();
+    if (auto* labels = table->get("labels")) {
+      auto* all = labels->as_array();
+      if (!all) return at(*labels, "labels must be a list: [\"comm\"]");
+      for (auto& label : *all) {
+        auto* name = label.as_string();
+        if (!name) return at(label, "a label must be text in quotes");
+        entry.labels.push_back(name->get());
+      }
+    }
+    if (auto* e = table->get("events"))
+      if (auto r = events(*e, entry); !r) return r.error();
+    return entry;
+  }
+
+ private:
+  std::string file_;
+};
+
+}  // namespace
+
+bool Entry::operator==(const Entry& other) const {
+  auto events_of = [](const Entry& e) {
+    return e.events ? fmt::format("{}|{}|{}|{}", e.events->file, e.events->max_bytes,
+                                  e.events->keep, e.events->per_second)
+                    : std::string();
+  };
+  return run == other.run && name == other.name && named == other.named && labels == other.labels &&
+         max_series == other.max_series && max_rate == other.max_rate &&
+         events_of(*this) == events_of(other);
+}
+
+metrics::ExportOptions Entry::export_options() const {
+  return {.name = name,
+          .named = named,
+          .labels = labels,
+          .max_series = max_series,
+          .max_rate = max_rate.value_or(0)};
+}
+
+Result<std::vector<std::string>> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  bool inside = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); i++) {
+    char c = line[i];
+    if (!quote && (c == ' ' || c == '\t' || c == '\n')) {
+      inside = false;
+      continue;
+    }
+    if (!inside) words.emplace_back();
+    inside = true;
+    if (quote ? c == quote : c == '\'' || c == '"') {
+      quote = quote ? 0 : c;
+    } else if (c == '\\' && quote != '\'') {
+      if (++i == line.size()) return usage("a backslash ends the command line");
+      words.back() += line[i];
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote) return usage(fmt::format("a {} is not closed", quote));
+  return words;
+}
+
+Result<Entry> entry_of(std::string_view run, const std::string& where) {
+  Entry entry{.run = std::string(run), .where = where};
+  return entry;
+}
+
+Result<ServeConfig> parse_config(std::string_view text, const std::string& file) {
+  auto parsed = toml::parse(text, file);
+  if (!parsed)
+    return usage(fmt::format("{}:{}:{}: {}", file, parsed.error().source().begin.line,
+                             parsed.error().source().begin.column, parsed.error().description()));
+  Reader reader(file);
+  ServeConfig config;
+  const toml::table& table = parsed.table();
+  if (auto r = reader.keys(table, {"serve", "tool"}); !r) return r.error();
+  if (auto* serve = table.get("serve")) {
+    if (!serve->is_table()) return reader.at(*serve, "serve must be a table: [serve]");
+    if (auto r = reader.serve(*serve->as_table(), config); !r) return r.error();
+  }
+  if (auto* tools = table.get("tool")) {
+    if (!tools->is_array()) return reader.at(*tools, "tools are a list of tables: [[tool]]");
+    for (auto& node : *tools->as_array()) {
+      auto entry = reader.tool(node);
+      if (!entry) return entry.error();
+      config.entries.push_back(std::move(*entry));
+    }
+  }
+  return config;
+}
+
+Result<void> check(ServeConfig& config) {
+  std::set<std::string> names;
+  for (auto& entry : config.entries) {
+    auto fail = [&](Error error) {
+      error.what = fmt::format("{}: {}", entry.where, error.what);
+      error.status = kUsage;
+      return error;
+    };
+    auto words = words_of(entry.run);
+    if (!words) return fail(words.error());
+    if (!words->empty() && words->front() == "coretap") words->erase(words->begin());
+    if (words->empty()) return fail(usage("the command line is empty"));
+    auto call = called(words->front());
+    if (!call.tool) {
+      std::vector<std::string_view> known;
+      for (auto& one : all_names()) known.push_back(one.name);
+      return fail(usage(fmt::format("there is no tool '{}'", words->front()),
+                        did_you_mean(words->front(), known)));
+    }
+    words->front() = std::string(call.tool->name);
+    if (!call.option.empty()) words->insert(words->begin() + 1, std::string(call.option));
+    if (entry.events) {
+      auto& e = *entry.events;
+      for (auto word :
+           {std::string("--json"), fmt::format("--output={}", e.file), std::string("--append"),
+            fmt::format("--rotate={},{}", e.max_bytes, e.keep)})
+        words->push_back(word);
+      if (e.per_second) words->push_back(fmt::format("--max-rate={}", e.per_second));
+    }
+    auto tool = build(*call.tool);
+    auto parsed = parse_command_line(tool, {words->begin() + 1, words->end()});
+    if (!parsed) return fail(parsed.error());
+    if (parsed->what != Invocation::run)
+      return fail(usage(fmt::format("'{}' asks for help, not for a run", entry.run)));
+    if (!parsed->config.command.empty())
+      return fail(usage("a command after -- cannot be served", "tools are to run all the time"));
+    if (!entry.events && parsed->config.given("output"))
+      return fail(
+          usage("--output is not for served tools", "events = { file = \"...\" } writes them"));
+    tool.report = chosen_report(tool, parsed->config);
+    auto plan = metrics::make_plan(tool, parsed->config, entry.labels);
+    if (!plan) return fail(plan.error());
+    bool shows_events = (*plan)->shape.kind == MetricShape::events;
+    if (entry.events && !shows_events)
+      return fail(usage(fmt::format("{} shows no single events that could be written to a file",
+                                    words->front())));
+    if (!entry.max_rate && shows_events) entry.max_rate = kEventRate;
+    entry.named = !entry.name.empty();
+    if (entry.name.empty()) entry.name = words->front();
+    if (!names.insert(entry.name).second)
+      return fail(usage(fmt::format("there are two tools with the name '{}'", entry.name),
+                        "give each a name of its own: name = \"...\""));
+    entry.arguments = std::move(*words);
+  }
+  std::uint64_t series = 0;
+  for (auto& entry : config.entries) series += entry.max_series;
+  if (series > config.max_series)
+    return usage(fmt::format("the tools may have {} series together, but max_series is {}", series,
+                             config.max_series),
+                 "raise max_series in [serve], or lower it for tools");
+  if (config.entries.empty())
+    return usage("no tool is configured", "add [[tool]] with run = \"biolatency -D\"");
+  return {};
+}
+
+}  // namespace coretap::serve

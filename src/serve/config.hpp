@@ -1,0 +1,57 @@
+// The configuration of `coretap serve`: which tools run, and how much of them is shown.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coretap/result.hpp"
+#include "metrics/exporter.hpp"
+
+namespace coretap::serve {
+
+/// A tool whose metrics are served.
+struct Entry {
+  std::string run;   ///< its command line, without "coretap"
+  std::string name;  ///< label "tool"; by default the tool's
+  bool named = false;
+  std::vector<std::string> labels;
+  std::uint64_t max_series = 500;
+  std::optional<std::uint64_t>
+      max_rate;  ///< events a second; 0: any number; none: by the tool's kind
+  struct Events {
+    std::string file;
+    std::string max_bytes = "50M";
+    std::uint64_t keep = 3;
+    std::uint64_t per_second = 0;
+  };
+  std::optional<Events> events;
+  std::string where;  ///< "exporter.toml:12", for errors
+
+  /// Of `run`, with what `events` adds.
+  std::vector<std::string> arguments = {};  ///< the first is the tool
+
+  bool operator==(const Entry& other) const;
+  metrics::ExportOptions export_options() const;
+};
+
+struct ServeConfig {
+  std::string listen = "127.0.0.1:9961";  ///< or "unix:PATH"
+  std::uint64_t max_series = 5000;
+  std::vector<Entry> entries;
+};
+
+/// Reads TOML; errors have the file's name, line and column.
+Result<ServeConfig> parse_config(std::string_view text, const std::string& file);
+
+/// An entry of `coretap serve --run`.
+Result<Entry> entry_of(std::string_view run, const std::string& where);
+
+/// Names, tools, command lines, labels and limits, as far as they can be judged without running.
+Result<void> check(ServeConfig& config);
+
+/// A command line in words as a shell divides it: blanks, quotes and backslashes.
+Result<std::vector<std::string>> words_of(std::string_view line);
+
+}  // namespace coretap::serve

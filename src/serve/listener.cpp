@@ -1,0 +1,294 @@
+// By libevent's evhttp. The process parses what comes from the network, so it has nothing else.
+#include "serve/listener.hpp"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <netinet/in.h>
+#include <seccomp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/address.hpp"
+#include "base/clock.hpp"
+#include "base/parse.hpp"
+#include "cli/option_parts.hpp"
+#include "kernel/capabilities.hpp"
+#include "serve/channel.hpp"
+#include "serve/collector.hpp"
+
+namespace coretap::serve {
+
+namespace {
+
+constexpr int kIdleSeconds = 5;
+constexpr int kHeaderBytes = 4096;
+constexpr rlim_t kConnections = 8;
+constexpr int kBacklog = 64;
+constexpr std::uint64_t kShareNs = 1'000'000'000;  // requests of one second get one page
+
+struct Listener {
+  Collector collector;
+  Fd news;
+  event_base* base = nullptr;
+  evconnlistener* accepting = nullptr;
+  std::string page;
+  std::uint64_t made_ns = 0;
+  rlim_t own_files = 0;  ///< descriptors beside channels and connections
+
+  /// The kernel refuses connections above the limit.
+  void limit_connections() const {
+    auto most = own_files + collector.sources() + kConnections;
+    rlimit limit{most, RLIM_INFINITY};
+    rlimit now{};
+    if (getrlimit(RLIMIT_NOFILE, &now) == 0) limit.rlim_max = now.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+
+  const std::string& current() {
+    auto now = monotonic_ns();
+    if (!made_ns || now - made_ns >= kShareNs) {
+      page = collector.page();
+      made_ns = monotonic_ns();
+    }
+    return page;
+  }
+};
+
+/// By zlib, as a gzip file; empty: it failed.
+std::string compressed(std::string_view text) {
+  z_stream z{};
+  constexpr int kGzip = 16, kFastest = 1, kMemory = 8;
+  if (deflateInit2(&z, kFastest, Z_DEFLATED, kGzip + MAX_WBITS, kMemory, Z_DEFAULT_STRATEGY) !=
+      Z_OK)
+    return {};
+  std::string out(deflateBound(&z, text.size()), '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.avail_in = static_cast<uInt>(text.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  bool whole = deflate(&z, Z_FINISH) == Z_STREAM_END;
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return whole ? out : std::string();
+}
+
+void reply(evhttp_request* request, int status, const char* type, std::string_view text) {
+  auto* headers = evhttp_request_get_output_headers(request);
+  evhttp_add_header(headers, "Content-Type", type);
+  auto* accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept-Encoding");
+  std::string zipped;
+  if (accept && strstr(accept, "gzip") && text.size() > 1024) zipped = compressed(text);
+  if (!zipped.empty()) {
+    evhttp_add_header(headers, "Content-Encoding", "gzip");
+    text = zipped;
+  }
+  evbuffer* body = evbuffer_new();
+  if (!body || evbuffer_add(body, text.data(), text.size()) != 0) status = 500;
+  evhttp_send_reply(request, status, nullptr, body);
+  if (body) evbuffer_free(body);
+}
+
+constexpr char kText[] = "text/plain; charset=utf-8";
+
+void answer(evhttp_request* request, void* context) {
+  auto& l = *static_cast<Listener*>(context);
+  auto* uri = evhttp_request_get_evhttp_uri(request);
+  auto* path = uri ? evhttp_uri_get_path(uri) : nullptr;
+  std::string_view at = path ? path : "";
+  if (at == "/metrics")
+    reply(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", l.current());
+  else if (at == "/" || at.empty())
+    reply(request, HTTP_OK, kText, "coretap: metrics are at /metrics\n");
+  else
+    reply(request, HTTP_NOTFOUND, kText, "there is only /metrics\n");
+}
+
+void take_news(evutil_socket_t socket, short, void* context) {
+  auto& l = *static_cast<Listener*>(context);
+  while (auto news = receive_news(socket)) {
+    switch (news->what) {
+      case News::came:
+        l.collector.add(std::move(news->text), std::move(news->channel));
+        break;
+      case News::went:
+        l.collector.remove(news->text);
+        break;
+      case News::state:
+        l.collector.set_state(std::move(news->text));
+        break;
+      default:
+        event_base_loopbreak(l.base);
+        return;
+    }
+    l.made_ns = 0;
+    l.limit_connections();
+  }
+}
+
+/// Where there are as many connections as there may be, others wait in the kernel.
+void too_many(evconnlistener* accepting, void* context) {
+  auto& l = *static_cast<Listener*>(context);
+  evconnlistener_disable(accepting);
+  timeval wait{0, 100'000};
+  event_base_once(
+      l.base, -1, EV_TIMEOUT,
+      [](evutil_socket_t, short, void* c) {
+        evconnlistener_enable(static_cast<Listener*>(c)->accepting);
+      },
+      context, &wait);
+}
+
+/// All others fail: the process goes on without what it should not do.
+void confine() {
+  auto* filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+  if (!filter) return;
+  for (const char* name : {"read",
+                           "write",
+                           "readv",
+                           "writev",
+                           "recvfrom",
+                           "recvmsg",
+                           "sendto",
+                           "sendmsg",
+                           "accept",
+                           "accept4",
+                           "close",
+                           "shutdown",
+                           "poll",
+                           "ppoll",
+                           "epoll_wait",
+                           "epoll_pwait",
+                           "epoll_pwait2",
+                           "epoll_ctl",
+                           "fcntl",
+                           "ioctl",
+                           "getsockname",
+                           "getpeername",
+                           "getsockopt",
+                           "setsockopt",
+                           "brk",
+                           "mmap",
+                           "munmap",
+                           "mremap",
+                           "madvise",
+                           "mprotect",
+                           "clock_gettime",
+                           "gettimeofday",
+                           "clock_nanosleep",
+                           "exit",
+                           "exit_group",
+                           "rt_sigreturn",
+                           "rt_sigaction",
+                           "rt_sigprocmask",
+                           "getpid",
+                           "futex",
+                           "restart_syscall",
+                           "getrandom",
+                           "prlimit64",
+                           "getrlimit",
+                           "setrlimit",
+                           "sendfile",
+                           "lseek",
+                           "fstat",
+                           "newfstatat"})
+    if (int number = seccomp_syscall_resolve_name(name); number != __NR_SCMP_ERROR)
+      seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+  seccomp_load(filter);
+  seccomp_release(filter);
+}
+
+}  // namespace
+
+Result<Fd> listening_socket(const std::string& address) {
+  constexpr int kFirstPassed = 3;
+  auto* pid = getenv("LISTEN_PID");
+  auto* count = getenv("LISTEN_FDS");
+  if (pid && count && parse_unsigned(pid) == static_cast<std::uint64_t>(getpid()) &&
+      parse_unsigned(count).value_or(0) >= 1)
+    return Fd(kFirstPassed);
+  auto fail = [&](std::string_view what) -> Error {
+    return {fmt::format("cannot {} {}", what, address), strerror(errno), {}, kFailed};
+  };
+  constexpr std::string_view kUnix = "unix:";
+  sockaddr_storage to{};
+  socklen_t size = 0;
+  std::string path;
+  if (address.starts_with(kUnix)) {
+    path = address.substr(kUnix.size());
+    auto& un = reinterpret_cast<sockaddr_un&>(to);
+    un.sun_family = AF_UNIX;
+    if (path.empty() || path[0] != '/' || path.size() >= sizeof un.sun_path)
+      return usage(fmt::format("listen: '{}' is no absolute path of a socket", address));
+    memcpy(un.sun_path, path.data(), path.size());
+    size = sizeof un;
+    struct stat old {};
+    if (lstat(path.c_str(), &old) == 0 && S_ISSOCK(old.st_mode)) unlink(path.c_str());
+  } else {
+    int bytes = sizeof to;
+    auto colon = address.rfind(':');
+    auto port = colon == address.npos ? std::nullopt
+                                      : parse_unsigned(std::string_view(address).substr(colon + 1));
+    if (!port || *port > 65535 ||
+        evutil_parse_sockaddr_port(address.c_str(), reinterpret_cast<sockaddr*>(&to), &bytes) != 0)
+      return usage(fmt::format("listen: '{}' is no address and port", address),
+                   "127.0.0.1:9961, [::1]:9961 or unix:/run/coretap/metrics");
+    size = static_cast<socklen_t>(bytes);
+  }
+  Fd fd(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail("open a socket for");
+  int one = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&to), size) != 0) return fail("listen at");
+  if (!path.empty()) chmod(path.c_str(), 0660);
+  if (listen(fd.get(), kBacklog) != 0) return fail("listen at");
+  return fd;
+}
+
+void run_listener(Fd socket, Fd news) {
+  Listener l;
+  l.news = std::move(news);
+  l.base = event_base_new();
+  auto* http = l.base ? evhttp_new(l.base) : nullptr;
+  if (!http) _exit(kFailed);
+  evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+  evhttp_set_max_headers_size(http, kHeaderBytes);
+  evhttp_set_max_body_size(http, 0);
+  evhttp_set_timeout(http, kIdleSeconds);
+  evhttp_set_gencb(http, answer, &l);
+  evutil_make_socket_nonblocking(socket.get());
+  auto* bound = evhttp_accept_socket_with_handle(http, socket.get());
+  if (!bound) _exit(kFailed);
+  l.accepting = evhttp_bound_socket_get_listener(bound);
+  evconnlistener_set_error_cb(l.accepting, too_many);
+  auto* told = event_new(l.base, l.news.get(), EV_READ | EV_PERSIST, take_news, &l);
+  if (!told || event_add(told, nullptr) != 0) _exit(kFailed);
+  Fd next(dup(l.news.get()));
+  l.own_files = static_cast<rlim_t>(next.get());
+  next.reset();
+  l.limit_connections();
+  retain_capabilities({});
+  confine();
+  event_base_dispatch(l.base);
+  _exit(kOk);
+}
+
+}  // namespace coretap::serve

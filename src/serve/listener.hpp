@@ -1,0 +1,17 @@
+// The process that answers HTTP: no capabilities, no descriptors of BPF, few system calls.
+#pragma once
+#include <string>
+
+#include "base/fd.hpp"
+#include "coretap/result.hpp"
+
+namespace coretap::serve {
+
+/// "127.0.0.1:9961", "[::1]:9961", "unix:/run/coretap/metrics", bound and listening. Where a
+/// service manager passes a socket (LISTEN_FDS), that one.
+Result<Fd> listening_socket(const std::string& address);
+
+/// Answers GET and HEAD of /metrics until the supervisor ends; never returns.
+[[noreturn]] void run_listener(Fd socket, Fd news);
+
+}  // namespace coretap::serve

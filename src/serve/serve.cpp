@@ -1,0 +1,208 @@
+#include "serve/serve.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/files.hpp"
+#include "cli/option_parts.hpp"
+#include "cli/parser.hpp"
+#include "coretap/tool.hpp"
+#include "metrics/names.hpp"
+#include "program/session.hpp"
+#include "run/run.hpp"
+#include "serve/config.hpp"
+#include "serve/supervisor.hpp"
+#include "text/errors.hpp"
+
+namespace coretap {
+
+namespace {
+
+using namespace serve;
+
+/// What the command line says.
+struct Own {
+  std::vector<std::string> runs;
+  std::string listen, textfile, print;
+  double every = 0;
+};
+
+int fail(Error error) {
+  error.what = fmt::format("serve: {}", error.what);
+  print_error("coretap", error);
+  return error.status;
+}
+
+Result<ServeConfig> load(const Own& own, const std::string& file) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  ServeConfig config;
+  if (!file.empty()) {
+    auto text = read_file(file, kMostBytes);
+    if (!text) return Error{fmt::format("cannot read {}", file), strerror(errno), {}, kUsage};
+    auto parsed = parse_config(*text, file);
+    if (!parsed) return parsed.error();
+    config = std::move(*parsed);
+  }
+  for (auto& run : own.runs) {
+    auto entry = entry_of(run, fmt::format("--run '{}'", run));
+    if (!entry) return entry.error();
+    config.entries.push_back(std::move(*entry));
+  }
+  if (!own.listen.empty()) config.listen = own.listen;
+  if (auto r = check(config); !r) return r.error();
+  return config;
+}
+
+/// The tool of an entry as its command line makes it.
+struct Chosen {
+  Tool tool;
+  Invocation invocation;
+};
+Chosen chosen(const Entry& entry) {
+  auto tool = build(*find_tool(entry.arguments.front()));
+  auto parsed = parse_command_line(tool, {entry.arguments.begin() + 1, entry.arguments.end()});
+  tool.report = chosen_report(tool, parsed->config);
+  return {std::move(tool), std::move(*parsed)};
+}
+
+std::string label_names(const metrics::Plan& plan) {
+  std::vector<std::string> names;
+  for (auto& l : plan.labels) names.push_back(l.name);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// What would run, what it would show, and whether it runs here.
+int check_here(const ServeConfig& config) {
+  Sink out;
+  bool all = true;
+  for (auto& entry : config.entries) {
+    auto one = chosen(entry);
+    auto plan = *metrics::make_plan(one.tool, one.invocation.config, entry.labels);
+    out.line(fmt::format("{}: {}", entry.name, entry.run));
+    for (auto& f : plan->families)
+      out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
+    for (auto& f : plan->totals)
+      out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
+    out.line(fmt::format("  labels: {}; at most {} lines, {} for each set of labels",
+                         label_names(*plan), entry.max_series, plan->lines_per_series()));
+    if (entry.events) out.line(fmt::format("  events: {}", entry.events->file));
+    Session s(one.tool, one.invocation.config);
+    auto ready = prepare(s);
+    all &= static_cast<bool>(ready);
+    out.line(ready ? "  this kernel and these rights can run it"
+                   : fmt::format("  does not run here: {}{}{}", ready.error().what,
+                                 ready.error().why.empty() ? "" : ": ", ready.error().why));
+  }
+  auto status = end_of(out);
+  return status ? status : all ? kOk : kUnsupported;
+}
+
+/// The golden list: metrics of all tools with all their reports.
+int print_metrics() {
+  Sink out;
+  for (auto& registered : registry()) {
+    auto declared = build(registered);
+    auto print = [&](const Report& report, std::string_view when) {
+      auto tool = declared;
+      tool.report = report;
+      Config config;
+      for (auto rest = when; !rest.empty();) config.give(take_until(rest, '|'), "");
+      auto plan = metrics::make_plan(tool, config, {});
+      auto name = when.empty() ? std::string(tool.name) : fmt::format("{} --{}", tool.name, when);
+      if (!plan) return out.line(fmt::format("{}: none", name));
+      if ((*plan)->shape.kind == MetricShape::stacks)
+        return out.line(fmt::format("{}: events only", name));
+      std::vector<std::string> may;
+      for (auto& f : (*plan)->shape.fields)
+        if (auto values = metrics::values_of(f); values != Values::unbounded &&
+                                                 f.role != Role::counter && f.role != Role::gauge &&
+                                                 !f.table_only)
+          may.push_back(fmt::format("{}{}", f.key, values == Values::capped ? "*" : ""));
+      out.line(fmt::format("{}: labels {}", name,
+                           may.empty() ? "none" : fmt::format("{}", fmt::join(may, " "))));
+      for (auto* families : {&(*plan)->families, &(*plan)->totals})
+        for (auto& f : *families)
+          out.line(fmt::format("  {} {}: {}", f.name, name_of(f.type), f.help));
+    };
+    print(declared.report, "");
+    for (auto& other : declared.other_reports) print(other.report, other.when);
+  }
+  return end_of(out);
+}
+
+}  // namespace
+
+std::vector<Option> serve_options() {
+  auto text = [](std::string_view name, std::string_view metavar, std::string_view doc,
+                 std::string Own::*member, Complete complete = Complete::nothing) {
+    return value(
+        0, name, metavar, doc,
+        [member, name](Config& c, std::string_view given) -> Result<void> {
+          if (given.empty()) return usage(fmt::format("--{}: needs a value", name));
+          c.own<Own>().*member = given;
+          return {};
+        },
+        complete);
+  };
+  auto run = value(0, "run", "COMMAND", "serve this tool too: --run 'biolatency -D'",
+                   [](Config& c, std::string_view given) -> Result<void> {
+                     c.own<Own>().runs.emplace_back(given);
+                     return {};
+                   });
+  run.adds_up = true;
+  return {
+      run,
+      text("listen", "ADDRESS", "answer at ADDRESS:PORT or unix:PATH (default: 127.0.0.1:9961)",
+           &Own::listen),
+      flag(0, "check", "print what would run, its metrics and labels, and whether it runs here"),
+      flag(0, "once", "print one page, of what happens in --every seconds (default: 1), and end"),
+      text("textfile", "FILE", "write the page to FILE for node_exporter, and listen to nothing",
+           &Own::textfile, Complete::file),
+      value(0, "every", "SECONDS", "how often --textfile is written (default: 15)",
+            [](Config& c, std::string_view given) -> Result<void> {
+              auto seconds = take_seconds("--every", given);
+              if (!seconds) return seconds.error();
+              c.own<Own>().every = *seconds;
+              return {};
+            }),
+      one_of(text("print", "WHAT", "print metrics: the metrics of all tools", &Own::print),
+             [] {
+               return std::vector<Completion>{{"metrics", "of all tools"}};
+             }),
+  };
+}
+
+int run_serve(const Config& config, const std::vector<std::string>& words) {
+  const auto& own = config.own<Own>();
+  if (!own.print.empty()) {
+    if (own.print != "metrics")
+      return fail(usage(fmt::format("--print: '{}' is not metrics", own.print)));
+    return print_metrics();
+  }
+  auto file = words.empty() ? std::string() : words[0];
+  if (file.empty() && own.runs.empty())
+    return fail(usage("there is nothing to serve",
+                      "name a FILE, or tools: coretap serve --run 'biolatency -D' --run runqlat"));
+  auto loaded = load(own, file);
+  if (!loaded) return fail(loaded.error());
+  if (config.given("check")) return check_here(*loaded);
+  ServeOptions options{.file = file,
+                       .once = config.given("once"),
+                       .textfile = own.textfile,
+                       .every = own.every > 0          ? own.every
+                                : config.given("once") ? 1.0
+                                                       : 15.0};
+  if (options.once && !options.textfile.empty())
+    return fail(usage("--once and --textfile cannot be used together"));
+  std::function<Result<ServeConfig>()> again;
+  if (!file.empty()) again = [&own, file] { return load(own, file); };
+  return supervise(std::move(*loaded), options, again);
+}
+
+}  // namespace coretap

@@ -1,0 +1,412 @@
+#include "serve/supervisor.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "base/loop.hpp"
+#include "base/new_file.hpp"
+#include "cli/naming.hpp"
+#include "coretap/tool.hpp"
+#include "coretap/version.hpp"
+#include "metrics/page.hpp"
+#include "run/run.hpp"
+#include "serve/channel.hpp"
+#include "serve/collector.hpp"
+#include "serve/listener.hpp"
+#include "text/errors.hpp"
+
+namespace coretap::serve {
+
+namespace {
+
+constexpr double kFirstPause = 1, kLongestPause = 300;  // seconds before a tool starts again
+constexpr double kRatePause = 600;                      // after too many events
+constexpr double kSteadySeconds = 60;                   // after which a tool counts as running well
+constexpr int kEndSeconds = 3;                          // for tools to end
+constexpr char kName[] = "coretap serve";
+
+void say(std::string_view text) { fputs(fmt::format("{}: {}\n", kName, text).c_str(), stderr); }
+
+/// To the service manager, where there is one.
+void notify(std::string_view state) {
+  auto* path = getenv("NOTIFY_SOCKET");
+  sockaddr_un to{};
+  if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof to.sun_path) return;
+  to.sun_family = AF_UNIX;
+  memcpy(to.sun_path, path, strlen(path));
+  if (to.sun_path[0] == '@') to.sun_path[0] = '\0';
+  Fd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&to),
+         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + strlen(path)));
+}
+
+/// Closes all but the standard ones and this one.
+void close_others(int kept) {
+  close_range(3, static_cast<unsigned>(kept) - 1, 0);
+  close_range(static_cast<unsigned>(kept) + 1, ~0U, 0);
+}
+
+/// A process of ours: what it is to do never returns. It ends with this one.
+pid_t start(const std::function<void()>& work) {
+  auto parent = getpid();
+  auto pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(kFailed);
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(null, STDIN_FILENO);
+  dup2(null, STDOUT_FILENO);
+  unsetenv("NOTIFY_SOCKET");
+  work();
+  _exit(kFailed);
+}
+
+Fd process_fd(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+struct Running {
+  Entry entry;
+  pid_t pid = 0;  ///< 0: it waits to be started
+  Fd process;
+  Fd theirs;  ///< our copy of the end that asks, for a listener that comes later
+  std::uint64_t started_ns = 0, restarts = 0;
+  double pause = kFirstPause;
+  std::string down;  ///< why it does not run
+  bool wanted = true;
+  std::string key = {};  ///< of the process that runs: Collector::add
+};
+
+class Supervisor {
+ public:
+  Supervisor(ServeConfig config, const ServeOptions& options,
+             const std::function<Result<ServeConfig>()>& load)
+      : config_(std::move(config)), options_(options), load_(load) {}
+
+  int run() {
+    block_signals();
+    block_signal(SIGHUP);
+    if (auto r = loop_.open(); !r) return fail(r.error());
+    if (!in_this_process()) {
+      auto socket = listening_socket(config_.listen);
+      if (!socket) return fail(socket.error());
+      socket_ = std::move(*socket);
+    }
+    for (auto& entry : config_.entries) {
+      tools_.push_back({.entry = entry});
+      begin(tools_.back());
+    }
+    if (!in_this_process()) begin_listener();
+    config_time_ = static_cast<std::uint64_t>(time(nullptr));
+    tell_state();
+    if (load_) loop_.on_signal(SIGHUP, [this] { reload(); });
+    if (options_.once)
+      loop_.once(options_.every, [this] { print_once(); });
+    else if (!options_.textfile.empty())
+      loop_.every(options_.every, [this] { write_textfile(); });
+    else
+      say(fmt::format(
+          "metrics of {} tools at {}/metrics", tools_.size(),
+          config_.listen.starts_with("unix:") ? config_.listen : "http://" + config_.listen));
+    notify("READY=1");
+    loop_.run();
+    notify("STOPPING=1");
+    end_all();
+    return status_;
+  }
+
+ private:
+  bool in_this_process() const { return options_.once || !options_.textfile.empty(); }
+
+  static int fail(const Error& error) {
+    print_error(kName, error);
+    return error.status;
+  }
+
+  // ---- tools ----
+
+  void begin(Running& tool) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      say(fmt::format("{}: cannot make a channel: {}", tool.entry.name, strerror(errno)));
+      later(tool, kLongestPause);
+      return;
+    }
+    Fd ours(ends[0]), its(ends[1]);
+    tool.pid = start([&] {
+      close_others(its.get());
+      Exported exported{tool.entry.export_options(), std::move(its)};
+      exported.options.starts_at_zero = !options_.once;
+      auto* registered = find_tool(tool.entry.arguments.front());
+      std::vector<std::string> arguments(tool.entry.arguments.begin() + 1,
+                                         tool.entry.arguments.end());
+      // Not exit(): what the supervisor has open is its own.
+      _exit(run_tool(build(*registered), arguments, &exported));
+    });
+    if (tool.pid < 0) {
+      say(fmt::format("{}: cannot start it: {}", tool.entry.name, strerror(errno)));
+      tool.pid = 0;
+      later(tool, kLongestPause);
+      return;
+    }
+    tool.started_ns = monotonic_ns();
+    tool.key = fmt::format("{}/{}", ++last_key_, tool.entry.name);
+    tool.down.clear();
+    tool.theirs = std::move(ours);
+    tool.process = process_fd(tool.pid);
+    loop_.watch(tool.process.get(), EPOLLIN, [this, pid = tool.pid] { ended(pid); });
+    announce(tool);
+  }
+
+  void announce(const Running& tool) {
+    Fd copy(fcntl(tool.theirs.get(), F_DUPFD_CLOEXEC, 0));
+    if (in_this_process())
+      collector_.add(tool.key, std::move(copy));
+    else if (news_)
+      send_news(news_.get(), {News::came, tool.key, std::move(copy)});
+  }
+
+  void ended(pid_t pid) {
+    auto at = std::find_if(tools_.begin(), tools_.end(), [&](auto& t) { return t.pid == pid; });
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (at == tools_.end()) return;
+    auto& tool = *at;
+    loop_.forget(tool.process.get());
+    tool.process.reset();
+    tool.theirs.reset();
+    tool.pid = 0;
+    tool.restarts++;
+    if (in_this_process())
+      collector_.remove(tool.key);
+    else if (news_)
+      send_news(news_.get(), {News::went, tool.key});
+    if (!tool.wanted) {
+      tools_.erase(at);
+      tell_state();
+      return;
+    }
+    auto code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    tool.down = code < 0               ? "signal"
+                : code == kUnsupported ? "unsupported"
+                : code == kUsage       ? "usage"
+                : code == kTooMany     ? "rate"
+                                       : "exit";
+    double ran = static_cast<double>(monotonic_ns() - tool.started_ns) / 1e9;
+    if (ran >= kSteadySeconds) tool.pause = kFirstPause;
+    auto pause = code == kTooMany                         ? kRatePause
+                 : code == kUnsupported || code == kUsage ? kLongestPause
+                                                          : tool.pause;
+    tool.pause = std::min(2 * tool.pause, kLongestPause);
+    say(fmt::format(
+        "{} ended ({}); it starts again in {:g} s", tool.entry.name,
+        code < 0 ? fmt::format("signal {}", WTERMSIG(status)) : fmt::format("status {}", code),
+        pause));
+    later(tool, pause);
+    tell_state();
+  }
+
+  void later(Running& tool, double seconds) {
+    loop_.once(seconds, [this, name = tool.entry.name] {
+      for (auto& t : tools_)
+        if (t.entry.name == name && t.wanted && !t.pid) {
+          begin(t);
+          tell_state();
+          return;
+        }
+    });
+  }
+
+  // ---- requests ----
+
+  void begin_listener() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+    Fd ours(ends[0]), its(ends[1]);
+    listener_ = start([&] {
+      // Two to keep: they come to lie side by side.
+      int socket = dup2(socket_.get(), 3), news = dup2(dup(its.get()), 4);
+      close_range(5, ~0U, 0);
+      run_listener(Fd(socket), Fd(news));
+    });
+    if (listener_ < 0) {
+      say(fmt::format("cannot start the process that answers requests: {}", strerror(errno)));
+      loop_.once(kFirstPause, [this] { begin_listener(); });
+      return;
+    }
+    news_ = std::move(ours);
+    listener_process_ = process_fd(listener_);
+    loop_.watch(listener_process_.get(), EPOLLIN, [this] {
+      loop_.forget(listener_process_.get());
+      listener_process_.reset();
+      int status = 0;
+      waitpid(listener_, &status, 0);
+      listener_ = 0;
+      news_.reset();
+      say("the process that answers requests ended; it starts again");
+      loop_.once(kFirstPause, [this] { begin_listener(); });
+    });
+    for (auto& tool : tools_)
+      if (tool.pid) announce(tool);
+    tell_state();
+  }
+
+  /// What the processes cannot say themselves.
+  std::string state() const {
+    using metrics::Type;
+    metrics::Page page;
+    auto of = [](const Running& tool) { return metrics::labels_text({{"tool", tool.entry.name}}); };
+    page.family("coretap_tool_up", Type::gauge, "1: the tool runs and answered this request");
+    for (auto& t : tools_)
+      if (!t.pid) page.sample("coretap_tool_up", of(t), std::uint64_t{0});
+    page.family("coretap_tool_down", Type::gauge,
+                "1: the tool does not run: unsupported by this kernel or these rights, rate (too "
+                "many events), usage, signal or exit");
+    for (auto& t : tools_)
+      if (!t.pid)
+        page.sample("coretap_tool_down",
+                    metrics::labels_text({{"tool", t.entry.name}, {"reason", t.down}}),
+                    std::uint64_t{1});
+    page.family("coretap_tool_restarts_total", Type::counter, "how often the tool ended by itself");
+    for (auto& t : tools_)
+      if (t.wanted) page.sample("coretap_tool_restarts_total", of(t), t.restarts);
+    page.family("coretap_tool_start_time_seconds", Type::gauge,
+                "when the tool was started, since 1970");
+    auto now = static_cast<double>(time(nullptr));
+    for (auto& t : tools_)
+      if (t.pid && t.wanted)
+        page.sample(
+            "coretap_tool_start_time_seconds", of(t),
+            fmt::format("{:.0f}", now - static_cast<double>(monotonic_ns() - t.started_ns) / 1e9));
+    page.family("coretap_config_last_reload_successful", Type::gauge,
+                "0: the file was refused, and the configuration before it stays");
+    page.sample("coretap_config_last_reload_successful", {}, std::uint64_t{reloaded_});
+    page.family("coretap_config_last_reload_success_time_seconds", Type::gauge,
+                "when a configuration was taken, since 1970");
+    page.sample("coretap_config_last_reload_success_time_seconds", {}, config_time_);
+    page.family("coretap_build_info", Type::gauge, "version of coretap");
+    page.sample("coretap_build_info",
+                metrics::labels_text({{"version", kVersion}, {"commit", kCommit}}),
+                std::uint64_t{1});
+    return page.take();
+  }
+
+  void tell_state() {
+    if (in_this_process())
+      collector_.set_state(state());
+    else if (news_)
+      send_news(news_.get(), {News::state, state()});
+  }
+
+  void print_once() {
+    constexpr int kPatienceMs = 10'000;  // tools that load slowly
+    auto page = collector_.page(kPatienceMs);
+    Sink out;
+    out.write(page);
+    status_ = end_of(out);
+    loop_.stop();
+  }
+
+  void write_textfile() {
+    auto file = NewFile::create(options_.textfile);
+    auto written = file ? file->write(collector_.page()) : Result<void>(file.error());
+    if (!written && !told_textfile_) print_error(kName, written.error());
+    told_textfile_ = !written;
+  }
+
+  // ---- the configuration ----
+
+  void reload() {
+    auto fresh = load_();
+    reloaded_ = static_cast<bool>(fresh);
+    if (!fresh) {
+      print_error(kName, fresh.error());
+      say("the configuration stays as it was");
+      tell_state();
+      return;
+    }
+    config_time_ = static_cast<std::uint64_t>(time(nullptr));
+    if (fresh->listen != config_.listen)
+      say("another address to listen at needs a new start; this one stays");
+    std::size_t kept = 0;
+    for (auto& tool : tools_) {
+      auto same = std::find(fresh->entries.begin(), fresh->entries.end(), tool.entry);
+      if (same != fresh->entries.end()) {
+        fresh->entries.erase(same);
+        kept++;
+      } else {
+        tool.wanted = false;
+        if (!tool.pid) continue;
+        kill(tool.pid, SIGTERM);
+        if (in_this_process())
+          collector_.remove(tool.key);
+        else if (news_)
+          send_news(news_.get(), {News::went, tool.key});
+      }
+    }
+    auto gone = std::erase_if(tools_, [](auto& t) { return !t.wanted && !t.pid; });
+    auto ending = std::ranges::count_if(tools_, [](auto& t) { return !t.wanted; });
+    say(fmt::format("configuration read: {} tools stay, {} end, {} start", kept,
+                    gone + static_cast<std::size_t>(ending), fresh->entries.size()));
+    for (auto& entry : fresh->entries) {
+      tools_.push_back({.entry = entry});
+      begin(tools_.back());
+    }
+    tell_state();
+  }
+
+  void end_all() {
+    for (auto& tool : tools_)
+      if (tool.pid) kill(tool.pid, SIGTERM);
+    news_.reset();
+    if (listener_ > 0) kill(listener_, SIGTERM);
+    for (int i = 0; i < kEndSeconds * 100; i++) {
+      int status = 0;
+      pid_t pid = 0;
+      while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+      }
+      if (pid < 0) return;
+      usleep(10'000);
+    }
+    for (auto& tool : tools_)
+      if (tool.pid) kill(tool.pid, SIGKILL);
+  }
+
+  ServeConfig config_;
+  const ServeOptions& options_;
+  const std::function<Result<ServeConfig>()>& load_;
+  Loop loop_;
+  std::list<Running> tools_;
+  Fd socket_, news_, listener_process_;
+  pid_t listener_ = 0;
+  Collector collector_;
+  bool reloaded_ = true, told_textfile_ = false;
+  std::uint64_t config_time_ = 0, last_key_ = 0;
+  int status_ = kOk;
+};
+
+}  // namespace
+
+int supervise(ServeConfig config, const ServeOptions& options,
+              const std::function<Result<ServeConfig>()>& load) {
+  return Supervisor(std::move(config), options, load).run();
+}
+
+}  // namespace coretap::serve
