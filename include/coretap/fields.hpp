@@ -169,7 +169,7 @@ enum class Role : std::uint8_t {
 enum class Values : std::uint8_t {
   by_format,  ///< values of kernel enums, errors, disks, system calls: few; all others: any number
   bounded,    ///< few, and nobody can add to them
-  capped,     ///< names that anybody may make: only where they are asked for, and only so many
+  capped,     ///< names that any user can make: only where asked for, and up to a limit
   unbounded,  ///< never a label
 };
 

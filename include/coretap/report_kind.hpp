@@ -74,7 +74,7 @@ class ReportKind {
   virtual std::vector<OutputKey> csv() const = 0;
   virtual void manual(Manual& manual) const = 0;
 
-  virtual MetricShape metrics() const { return {}; }
+  virtual MetricShape metrics(const Config&) const { return {}; }
 
   /// The last word on the command line, and defaults that it leaves open.
   virtual Result<void> check(Config&) const { return {}; }

@@ -216,6 +216,33 @@ const std::vector<OwnCommand>& commands() {
              "what this file makes, and whether it runs here"},
             {"serve /etc/coretap/exporter.toml --textfile /var/lib/node_exporter/coretap.prom",
              "through the text files of node_exporter, without a port"}},
+       .rights =
+           "What the tools need: CAP_BPF and CAP_PERFMON for most, and more for tools that need "
+           "more, as their pages say. Each tool drops what it no longer needs once it has attached. "
+           "The process that answers requests has no capability, no BPF descriptor and a filter of "
+           "system calls. Metrics hold no command lines, paths or addresses, and command names only "
+           "where labels asks for them. Requests are not encrypted and not authenticated: the "
+           "default address is this machine alone.",
+       .output =
+           "A page in the text format of Prometheus. Names are coretap_TOOL_WORD_UNIT; times are in "
+           "seconds, amounts of memory and data in bytes; counters end with _total. Labels are the "
+           "keys of the tool's JSON that have few values: disks, operations, errors, names of "
+           "system calls. Names that any user can make (comm, cgroup, uid) are labels only where the "
+           "entry's labels names them, and process ids, addresses and paths never are. An entry has "
+           "as many lines as its max_series says; what has no series of its own is counted in one "
+           "whose label is other, so that rates of sums stay exact. A series that is new is shown as "
+           "0 first.\n\n"
+           "All tools have these, by the label tool: coretap_events_total, which is all events that "
+           "hooks saw, by outcome (shown, filtered, lost and others, as in the ledger of "
+           "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; coretap_tool_down "
+           "with the reason; coretap_tool_restarts_total; and what they cost. A tool that does not "
+           "answer within a second is left out.\n\n"
+           "FILE has a table [serve] with listen, an address and port or unix:PATH, and max_series, "
+           "the sum over all tools (5000). Each tool is a table [[tool]] with run, its command line; "
+           "name, which is needed where a tool is there twice; labels, a list of keys that are to be "
+           "labels too; max_series (500); max_events_per_second, above which a tool ends for ten "
+           "minutes (20000 for tools that show each event, 0: no limit); and events, a table of file, "
+           "max_bytes, keep and per_second: events are also written to that file as JSON lines.",
        .complete = Complete::file,
        .run = run_serve},
       {.name = "link",

@@ -8,6 +8,7 @@
 #include "cli/naming.hpp"
 #include "docs/keys.hpp"
 #include "docs/man.hpp"
+#include "metrics/text.hpp"
 
 namespace coretap {
 
@@ -21,7 +22,11 @@ std::map<std::string, std::string> golden_documents() {
     all[fmt::format("man/{}.8", page_of(name))] = man_page(tool);
     all[fmt::format("help/{}.txt", name)] = help_text(tool);
   }
-  for (auto& entry : registry()) all[fmt::format("keys/{}.txt", entry.name)] = keys(build(entry));
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    all[fmt::format("keys/{}.txt", entry.name)] = keys(tool);
+    all[fmt::format("metrics/{}.txt", entry.name)] = metrics::metrics_text(tool);
+  }
   return all;
 }
 

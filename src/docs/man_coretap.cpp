@@ -81,8 +81,10 @@ std::string command_man_page(const OwnCommand& command) {
   p.end();
   p.section("OUTPUT");
   p.prose(command.output);
-  p.macro("Ss JSON");
-  p.prose(command.json);
+  if (!command.json.empty()) {
+    p.macro("Ss JSON");
+    p.prose(command.json);
+  }
   p.section("RIGHTS");
   p.prose(command.rights);
   p.section("EXIT STATUS");

@@ -47,7 +47,7 @@ class Exporter {
   const Plan& plan() const { return *plan_; }
 
   int channel() const { return channel_.get(); }
-  /// The next request; none: there is no whole one yet. False in `open`: nobody asks any more.
+  /// The next request; none: there is no whole one yet. False in `open`: the other end is closed.
   bool read_request(Request& request, bool& open);
   void reply(const Request& request, std::string_view text);
 

@@ -11,7 +11,6 @@
 #include "base/nearest.hpp"
 #include "cli/naming.hpp"
 #include "cli/option_parts.hpp"
-#include "reports/histogram.hpp"
 
 namespace coretap::metrics {
 
@@ -144,8 +143,7 @@ class Maker {
   }
 
   void histogram_of_rows() {
-    auto scale = plan_.shape.scale;
-    scale.step = step_of(scale, config_);
+    auto& scale = plan_.shape.scale;
     std::string_view key = scale.unit.suffix;
     auto base = take_unit(key);
     auto word = base.suffix.empty() ? slug(plan_.shape.what) : std::string();
@@ -260,7 +258,7 @@ Values values_of(const Field& f) {
 Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& config,
                                               const std::vector<std::string>& labels) {
   auto plan = std::make_shared<Plan>();
-  plan->shape = tool.report->metrics();
+  plan->shape = tool.report->metrics(config);
   auto& shape = plan->shape;
   if (shape.kind == MetricShape::none)
     return usage(fmt::format("{} has no metrics", command_of(tool.name)),

@@ -16,9 +16,10 @@ std::string_view name_of(Type type);
 
 /// How a number of the output becomes one of Prometheus' base units.
 struct BaseUnit {
-  std::string_view suffix = {};   ///< of the metric: "seconds"; empty: plain numbers
-  std::uint64_t multiply = 1;     ///< pages by their size
-  std::uint64_t nanoseconds = 0;  ///< not 0: one is so many of them, and the unit is the second
+  std::string_view suffix = {};  ///< of the metric: "seconds"; empty: plain numbers
+  std::uint64_t multiply = 1;    ///< pages by their size
+  std::uint64_t nanoseconds =
+      0;  ///< in one of the field's unit; not 0: the base unit is the second
 };
 
 /// The buckets of a histogram: slots of struct hist from one to another; what is below counts in
@@ -47,7 +48,7 @@ struct Family {
 struct Label {
   std::string name;
   const Field* field;
-  bool capped;  ///< anybody may make values
+  bool capped;  ///< any user can make values
 };
 
 /// What a report gives, for one command line.

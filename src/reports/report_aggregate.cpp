@@ -366,7 +366,7 @@ class AggregateKind : public ReportKind {
   bool kernel_symbols() const override {
     return std::any_of(report_.fields.begin(), report_.fields.end(), is_stack);
   }
-  MetricShape metrics() const override {
+  MetricShape metrics(const Config& config) const override {
     using Layout = AggregateReport::Layout;
     if (report_.layout == Layout::percentile_columns) return {};
     MetricShape shape{.kind = report_.layout == Layout::histograms ? MetricShape::histograms
@@ -375,6 +375,7 @@ class AggregateKind : public ReportKind {
                       .fields = report_.fields};
     shape.what = report_.what;
     shape.scale = report_.scale;
+    shape.scale.step = step_of(report_.scale, config);
     shape.value_at = report_.value_at;
     shape.totals = report_.totals;
     return shape;

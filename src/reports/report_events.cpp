@@ -197,7 +197,7 @@ class EventKind : public ReportKind {
   explicit EventKind(EventReport report) : report_(std::move(report)) {}
 
   std::string_view name() const override { return "event"; }
-  MetricShape metrics() const override {
+  MetricShape metrics(const Config&) const override {
     return {.kind = MetricShape::events, .fields = report_.fields};
   }
   std::unique_ptr<Reporter> reporter() const override {

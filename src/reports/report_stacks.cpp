@@ -250,7 +250,7 @@ class StackKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override {
     return std::make_unique<StackReporter>(report_);
   }
-  MetricShape metrics() const override { return {.kind = MetricShape::stacks}; }
+  MetricShape metrics(const Config&) const override { return {.kind = MetricShape::stacks}; }
   bool kernel_symbols() const override { return true; }
   bool names_processes() const override { return true; }
   std::vector<std::string_view> conditions() const override {

@@ -3,10 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <link.h>
-#include <malloc.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +22,7 @@
 
 #include "base/clock.hpp"
 #include "base/loop.hpp"
+#include "base/memory.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
@@ -261,25 +259,6 @@ void print_plan(Session& s) {
   s.out.write(explain(s.plan, true));
   for (auto& l : s.plan.limits) s.out.line("limit: " + l);
   print_sizes(s);
-}
-
-/// What only the start has touched goes: heap, and pages of programs that are mapped with their
-/// neighbours and come back by themselves.
-void give_memory_back() {
-  malloc_trim(0);
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void*) {
-        auto page = static_cast<std::uintptr_t>(getpagesize());
-        for (int i = 0; i < info->dlpi_phnum; i++) {
-          auto& segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD || segment.p_flags & PF_W) continue;
-          auto begin = (info->dlpi_addr + segment.p_vaddr) & ~(page - 1);
-          auto end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-          madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-        }
-        return 0;
-      },
-      nullptr);
 }
 
 Result<void> redirect(Session& s) {

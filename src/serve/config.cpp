@@ -95,7 +95,7 @@ class Reader {
       return r.error();
     Entry entry{.where = where(node)};
     if (auto r = text(*table, "run", entry.run); !r) return r.error();
-    if (entry.run.empty()) return at(node, "a tool needs run", "run = \"biolatency -D\"");
+    if (entry.run.empty()) return at(node, "a tool needs run", "run = \"TOOL OPTIONS\"");
     if (auto r = text(*table, "name", entry.name); !r) return r.error();
     if (auto r = number(*table, "max_series", 1, kMostSeries, entry.max_series); !r)
       return r.error();
@@ -257,7 +257,7 @@ Result<void> check(ServeConfig& config) {
                              config.max_series),
                  "raise max_series in [serve], or lower it for tools");
   if (config.entries.empty())
-    return usage("no tool is configured", "add [[tool]] with run = \"biolatency -D\"");
+    return usage("no tool is configured", "add [[tool]] with run = \"TOOL OPTIONS\"");
   return {};
 }
 

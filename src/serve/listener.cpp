@@ -29,6 +29,7 @@
 
 #include "base/address.hpp"
 #include "base/clock.hpp"
+#include "base/memory.hpp"
 #include "base/parse.hpp"
 #include "cli/option_parts.hpp"
 #include "kernel/capabilities.hpp"
@@ -286,6 +287,7 @@ void run_listener(Fd socket, Fd news) {
   next.reset();
   l.limit_connections();
   retain_capabilities({});
+  give_memory_back();
   confine();
   event_base_dispatch(l.base);
   _exit(kOk);

@@ -14,6 +14,7 @@
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "metrics/names.hpp"
+#include "metrics/text.hpp"
 #include "program/session.hpp"
 #include "run/run.hpp"
 #include "serve/config.hpp"
@@ -103,36 +104,9 @@ int check_here(const ServeConfig& config) {
   return status ? status : all ? kOk : kUnsupported;
 }
 
-/// The golden list: metrics of all tools with all their reports.
 int print_metrics() {
   Sink out;
-  for (auto& registered : registry()) {
-    auto declared = build(registered);
-    auto print = [&](const Report& report, std::string_view when) {
-      auto tool = declared;
-      tool.report = report;
-      Config config;
-      for (auto rest = when; !rest.empty();) config.give(take_until(rest, '|'), "");
-      auto plan = metrics::make_plan(tool, config, {});
-      auto name = when.empty() ? std::string(tool.name) : fmt::format("{} --{}", tool.name, when);
-      if (!plan) return out.line(fmt::format("{}: none", name));
-      if ((*plan)->shape.kind == MetricShape::stacks)
-        return out.line(fmt::format("{}: events only", name));
-      std::vector<std::string> may;
-      for (auto& f : (*plan)->shape.fields)
-        if (auto values = metrics::values_of(f); values != Values::unbounded &&
-                                                 f.role != Role::counter && f.role != Role::gauge &&
-                                                 !f.table_only)
-          may.push_back(fmt::format("{}{}", f.key, values == Values::capped ? "*" : ""));
-      out.line(fmt::format("{}: labels {}", name,
-                           may.empty() ? "none" : fmt::format("{}", fmt::join(may, " "))));
-      for (auto* families : {&(*plan)->families, &(*plan)->totals})
-        for (auto& f : *families)
-          out.line(fmt::format("  {} {}: {}", f.name, name_of(f.type), f.help));
-    };
-    print(declared.report, "");
-    for (auto& other : declared.other_reports) print(other.report, other.when);
-  }
+  for (auto& registered : registry()) out.write(metrics::metrics_text(build(registered)));
   return end_of(out);
 }
 
@@ -150,11 +124,12 @@ std::vector<Option> serve_options() {
         },
         complete);
   };
-  auto run = value(0, "run", "COMMAND", "serve this tool too: --run 'biolatency -D'",
-                   [](Config& c, std::string_view given) -> Result<void> {
-                     c.own<Own>().runs.emplace_back(given);
-                     return {};
-                   });
+  auto run =
+      value(0, "run", "COMMAND", "serve this tool too, with its options: --run 'TOOL OPTIONS'",
+            [](Config& c, std::string_view given) -> Result<void> {
+              c.own<Own>().runs.emplace_back(given);
+              return {};
+            });
   run.adds_up = true;
   return {
       run,
@@ -188,7 +163,7 @@ int run_serve(const Config& config, const std::vector<std::string>& words) {
   auto file = words.empty() ? std::string() : words[0];
   if (file.empty() && own.runs.empty())
     return fail(usage("there is nothing to serve",
-                      "name a FILE, or tools: coretap serve --run 'biolatency -D' --run runqlat"));
+                      "name a FILE, or tools: coretap serve --run 'TOOL OPTIONS' --run TOOL"));
   auto loaded = load(own, file);
   if (!loaded) return fail(loaded.error());
   if (config.given("check")) return check_here(*loaded);

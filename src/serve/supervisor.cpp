@@ -23,6 +23,7 @@
 
 #include "base/clock.hpp"
 #include "base/loop.hpp"
+#include "base/memory.hpp"
 #include "base/new_file.hpp"
 #include "cli/naming.hpp"
 #include "coretap/tool.hpp"
@@ -125,6 +126,7 @@ class Supervisor {
       say(fmt::format(
           "metrics of {} tools at {}/metrics", tools_.size(),
           config_.listen.starts_with("unix:") ? config_.listen : "http://" + config_.listen));
+    give_memory_back();
     notify("READY=1");
     loop_.run();
     notify("STOPPING=1");

@@ -1,0 +1,119 @@
+// Names and labels that follow from the field tables, for every tool.
+#include "metrics/names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "cli/parser.hpp"
+
+namespace coretap::metrics {
+namespace {
+
+std::shared_ptr<const Plan> plan_of(std::string_view name, std::vector<std::string> arguments = {},
+                                    const std::vector<std::string>& labels = {}) {
+  auto tool = build(*find_tool(name));
+  auto parsed = parse_command_line(tool, arguments);
+  EXPECT_TRUE(parsed) << name;
+  if (!parsed) return nullptr;
+  tool.report = chosen_report(tool, parsed->config);
+  auto plan = make_plan(tool, parsed->config, labels);
+  EXPECT_TRUE(plan) << name << ": " << (plan ? "" : plan.error().what);
+  return plan ? *plan : nullptr;
+}
+
+std::vector<std::string> labels_of(const Plan& plan) {
+  std::vector<std::string> names;
+  for (auto& l : plan.labels) names.push_back(l.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(MetricNames, HistogramsOfTimes) {
+  auto plan = plan_of("biolatency", {"-D"});
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->families.size(), 1u);
+  auto& f = plan->families[0];
+  EXPECT_EQ(f.name, "coretap_biolatency_seconds");
+  EXPECT_EQ(labels_of(*plan), Names{"disk"});
+  // 2 us to 67 s, in powers of two.
+  ASSERT_EQ(f.buckets.bounds.size(), 26u);
+  EXPECT_EQ(f.buckets.bounds.front(), 2'000u);
+  EXPECT_EQ(f.buckets.bounds.back(), (1ULL << 26) * 1'000);
+  EXPECT_EQ(f.lines(), 29u);
+  EXPECT_TRUE(labels_of(*plan_of("biolatency")).empty());
+}
+
+// A value of exactly 4096 bytes is in the bucket up to 8191, and none is in that up to 4095.
+TEST(MetricNames, BoundsOfWholeNumbersAreInclusive) {
+  auto plan = plan_of("bitesize");
+  ASSERT_TRUE(plan);
+  for (auto bound : plan->families[0].buckets.bounds)
+    EXPECT_EQ(bound & (bound + 1), 0u) << bound;  // 2^n - 1
+}
+
+TEST(MetricNames, CountersInBaseUnits) {
+  std::set<std::string> names;
+  auto syscount = plan_of("syscount", {"-L"});
+  for (auto& f : syscount->families) names.insert(f.name);
+  EXPECT_EQ(names,
+            (std::set<std::string>{"coretap_syscount_total", "coretap_syscount_seconds_total"}));
+  EXPECT_EQ(labels_of(*plan_of("syscount")), (Names{"syscall", "abi"}));
+}
+
+TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
+  EXPECT_EQ(labels_of(*plan_of("execsnoop")), Names{"error"});
+  EXPECT_EQ(labels_of(*plan_of("execsnoop", {}, {"comm"})), (Names{"comm", "error"}));
+  auto tool = build(*find_tool("execsnoop"));
+  for (auto* name : {"pid", "args", "nothing"}) {
+    auto refused = make_plan(tool, Config(), {name});
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().status, kUsage);
+    EXPECT_NE(refused.error().what.find(name), std::string::npos);
+  }
+}
+
+TEST(MetricNames, NumbersThatDoNotAddUpHaveNone) {
+  auto tool = build(*find_tool("biolatpcts"));
+  EXPECT_FALSE(make_plan(tool, Config(), {}));
+  auto mountsnoop = plan_of("mountsnoop");
+  for (auto& f : mountsnoop->families) EXPECT_EQ(f.name.find("mount_seconds"), std::string::npos);
+}
+
+/// Rules of Prometheus, for every tool and report.
+TEST(MetricNames, EveryTool) {
+  const std::regex metric("coretap_[a-z0-9_]+"), label("[a-z][a-z0-9_]*");
+  for (auto& registered : registry()) {
+    auto declared = build(registered);
+    std::vector<Report> reports{declared.report};
+    for (auto& other : declared.other_reports) reports.push_back(other.report);
+    for (auto& report : reports) {
+      auto tool = declared;
+      tool.report = report;
+      auto plan = make_plan(tool, Config(), {});
+      if (!plan) continue;
+      std::set<std::string> names;
+      for (auto* families : {&(*plan)->families, &(*plan)->totals})
+        for (auto& f : *families) {
+          EXPECT_TRUE(std::regex_match(f.name, metric)) << f.name;
+          EXPECT_TRUE(names.insert(f.name).second) << f.name << " twice";
+          EXPECT_FALSE(f.help.empty()) << f.name;
+          EXPECT_EQ(f.name.ends_with("_total"), f.type == Type::counter) << f.name;
+        }
+      for (auto& f : report->fields()) {
+        if (values_of(f) == Values::unbounded) continue;
+        EXPECT_TRUE(std::regex_match(std::string(f.key), label)) << f.key;
+        for (auto* kept : {"le", "quantile", "tool", "entry", "job", "instance"})
+          EXPECT_NE(f.key, kept) << tool.name;
+        for (auto* many : {"pid", "tid", "ppid", "port", "address", "path", "file", "args", "cpu"})
+          EXPECT_NE(f.key, many) << tool.name << ": as a label it may have any number of values";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coretap::metrics

@@ -1,0 +1,101 @@
+// The configuration of `coretap serve`: what is taken, and what is refused with which words.
+#include "serve/config.hpp"
+
+#include <gtest/gtest.h>
+
+namespace coretap::serve {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Result<ServeConfig> config(std::string_view text) {
+  auto parsed = parse_config(text, "x.toml");
+  if (!parsed) return parsed;
+  if (auto r = check(*parsed); !r) return r.error();
+  return parsed;
+}
+
+TEST(ServeConfig, WordsAsAShellHasThem) {
+  EXPECT_EQ(*words_of("biolatency -D"), (Words{"biolatency", "-D"}));
+  EXPECT_EQ(*words_of("  a 'b c' \"d\\\"e\" f\\ g ''"), (Words{"a", "b c", "d\"e", "f g", ""}));
+  EXPECT_FALSE(words_of("a 'b"));
+  EXPECT_FALSE(words_of("a\\"));
+  EXPECT_TRUE(words_of("")->empty());
+}
+
+TEST(ServeConfig, Everything) {
+  auto c = config(R"(
+[serve]
+listen = "unix:/run/x"
+max_series = 2000
+[[tool]]
+run = "coretap biolatency -D"
+max_series = 600
+[[tool]]
+run = "execsnoop"
+name = "exec"
+labels = ["comm"]
+max_events_per_second = 5
+events = { file = "/var/log/x.jsonl", max_bytes = "1M", keep = 2, per_second = 10 }
+)");
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->listen, "unix:/run/x");
+  EXPECT_EQ(c->max_series, 2000u);
+  ASSERT_EQ(c->entries.size(), 2u);
+  EXPECT_EQ(c->entries[0].arguments, (Words{"biolatency", "-D"}));
+  EXPECT_EQ(c->entries[0].name, "biolatency");
+  EXPECT_FALSE(c->entries[0].named);
+  EXPECT_EQ(c->entries[0].max_rate, std::nullopt);
+  auto& exec = c->entries[1];
+  EXPECT_EQ(exec.name, "exec");
+  EXPECT_TRUE(exec.named);
+  EXPECT_EQ(*exec.max_rate, 5u);
+  EXPECT_EQ(exec.arguments, (Words{"execsnoop", "--json", "--output=/var/log/x.jsonl", "--append",
+                                   "--rotate=1M,2", "--max-rate=10"}));
+}
+
+TEST(ServeConfig, OtherNamesOfTools) {
+  auto c = config("[[tool]]\nrun = \"ext4dist\"");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->entries[0].arguments, (Words{"fsdist", "--type=ext4"}));
+}
+
+TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
+  struct {
+    std::string_view text, expected;
+  } const kBad[] = {
+      {"", "no tool is configured"},
+      {"[serve\n", "x.toml:1"},
+      {"[[tool]]\nrun = \"biolatency\"\n[[tool]]\nrun = \"biolatency\"", "x.toml:3: there are two"},
+      {"[[tool]]\nrum = \"biolatency\"", "x.toml:2: unknown key 'rum'"},
+      {"[[tool]]\nrun = \"biolatencie\"", "x.toml:1: there is no tool 'biolatencie'"},
+      {"[[tool]]\nrun = \"biolatency --nothing\"", "unknown option --nothing"},
+      {"[[tool]]\nrun = 7", "x.toml:2: run must be text"},
+      {"[[tool]]\nname = \"x\"", "a tool needs run"},
+      {"[[tool]]\nrun = \"\"", "x.toml:2"},
+      {"[[tool]]\nrun = \"execsnoop\"\nlabels = [\"pid\"]", "cannot be a label"},
+      {"[[tool]]\nrun = \"execsnoop\"\nlabels = \"comm\"", "x.toml:3: labels must be a list"},
+      {"[[tool]]\nrun = \"biolatpcts\"", "has no metrics"},
+      {"[[tool]]\nrun = \"execsnoop -- true\"", "cannot be served"},
+      {"[[tool]]\nrun = \"execsnoop --help\"", "asks for help"},
+      {"[[tool]]\nrun = \"execsnoop -o x\"", "--output is not for served tools"},
+      {"[[tool]]\nrun = \"runqlat\"\nevents = { file = \"x\" }", "shows no single events"},
+      {"[[tool]]\nrun = \"execsnoop\"\nevents = { }", "events needs file"},
+      {"[[tool]]\nrun = \"execsnoop\"\nevents = { file = \"x\", max_bytes = \"y\" }", "--rotate"},
+      {"[[tool]]\nrun = \"runqlat\"\nmax_series = 0", "x.toml:3: max_series must be"},
+      {"[serve]\nmax_series = 400\n[[tool]]\nrun = \"runqlat\"", "500 series together"},
+      {"[serve]\nport = 1\n", "x.toml:2: unknown key 'port'"},
+      {"serve = 3\n", "serve must be a table"},
+      {"tool = 3\n", "tools are a list"},
+  };
+  for (auto& bad : kBad) {
+    auto c = config(bad.text);
+    ASSERT_FALSE(c) << bad.text;
+    EXPECT_EQ(c.error().status, kUsage) << bad.text;
+    EXPECT_NE(c.error().what.find(bad.expected), std::string::npos) << bad.text << "\n"
+                                                                    << c.error().what;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::serve
