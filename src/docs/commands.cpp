@@ -209,13 +209,12 @@ const std::vector<OwnCommand>& commands() {
            "that are the same go on with their counters. A tool that ends is started again. With "
            "a FILE that is wrong nothing starts; at SIGHUP the configuration before it stays.",
        .options = serve_options(),
-       .examples =
-           {{"serve --run 'biolatency -D' --run runqlat", "two tools, without a file"},
-            {"serve --once --every 10 --run tcpretrans", "one page, of ten seconds"},
-            {"serve --check /etc/coretap/exporter.toml",
-             "what this file makes, and whether it runs here"},
-            {"serve /etc/coretap/exporter.toml --textfile /var/lib/node_exporter/coretap.prom",
-             "through the text files of node_exporter, without a port"}},
+       .examples = {{"serve --run 'biolatency -D' --run runqlat", "two tools, without a file"},
+                    {"serve --once --every 10 --run tcpretrans", "one page, of ten seconds"},
+                    {"serve --check /etc/coretap/exporter.toml",
+                     "what this file makes, and whether it runs here"},
+                    {"serve exporter.toml --textfile /var/lib/node_exporter/ct.prom",
+                     "through the text files of node_exporter, without a port"}},
        .rights =
            "What the tools need: CAP_BPF and CAP_PERFMON for most, and more for tools that need "
            "more, as their pages say. Each tool drops what it no longer needs once it has attached. "
