@@ -78,7 +78,8 @@ class Reader {
     if (!table)
       return at(node, "events must be a table: { file = \"/var/log/coretap/exec.jsonl\" }");
     if (auto r = keys(*table, {"file", "max_bytes", "keep", "per_second"}); !r) return r;
-    auto& e = entry.events.emplace();
+    entry.events = EventFile();
+    auto& e = *entry.events;
     if (auto r = text(*table, "file", e.file); !r) return r;
     if (e.file.empty()) return at(node, "events needs file");
     if (auto r = text(*table, "max_bytes", e.max_bytes); !r) return r;
@@ -219,7 +220,7 @@ Result<void> check(ServeConfig& config) {
     if (!call.option.empty()) words->insert(words->begin() + 1, std::string(call.option));
     if (entry.events) {
       auto& e = *entry.events;
-      for (auto word :
+      for (const auto& word :
            {std::string("--json"), fmt::format("--output={}", e.file), std::string("--append"),
             fmt::format("--rotate={},{}", e.max_bytes, e.keep)})
         words->push_back(word);

@@ -11,6 +11,14 @@
 
 namespace coretap::serve {
 
+/// Where a tool writes its events, as JSON lines.
+struct EventFile {
+  std::string file;
+  std::string max_bytes = "50M";  ///< as --rotate takes it
+  std::uint64_t keep = 3;         ///< files before it
+  std::uint64_t per_second = 0;   ///< events that are written; 0: all
+};
+
 /// A tool whose metrics are served.
 struct Entry {
   std::string run;   ///< its command line, without "coretap"
@@ -20,13 +28,7 @@ struct Entry {
   std::uint64_t max_series = 500;
   std::optional<std::uint64_t>
       max_rate;  ///< events a second; 0: any number; none: by the tool's kind
-  struct Events {
-    std::string file;
-    std::string max_bytes = "50M";
-    std::uint64_t keep = 3;
-    std::uint64_t per_second = 0;
-  };
-  std::optional<Events> events;
+  std::optional<EventFile> events;
   std::string where;  ///< "exporter.toml:12", for errors
 
   /// Of `run`, with what `events` adds.

@@ -12,7 +12,8 @@
 namespace coretap::metrics {
 namespace {
 
-std::shared_ptr<const Plan> plan_of(std::string_view name, std::vector<std::string> arguments = {},
+std::shared_ptr<const Plan> plan_of(std::string_view name,
+                                    const std::vector<std::string>& arguments = {},
                                     const std::vector<std::string>& labels = {}) {
   auto tool = build(*find_tool(name));
   auto parsed = parse_command_line(tool, arguments);
