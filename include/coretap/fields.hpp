@@ -191,6 +191,8 @@ struct Field {
 
   Field counter() const { return as_role(Role::counter); }
   Field gauge() const { return as_role(Role::gauge); }
+  /// Computed of the key of a row, not of its counters.
+  Field key_part() const { return as_role(Role::plain); }
   /// A number of which sums mean nothing.
   Field no_metric() const { return as_role(Role::derived); }
   Field bounded() const { return as_label(Values::bounded); }
@@ -234,6 +236,11 @@ struct Field {
     return f;
   }
 };
+
+/// How many values the field can have: Values::by_format decided.
+Values values_of(const Field& field);
+/// Of a row of an aggregate: does the field tell its key, rather than its counters?
+bool is_key(const Field& field);
 
 /// Fields in their order: each by itself, or several that belong together as a vector.
 class FieldList {

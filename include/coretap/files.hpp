@@ -35,6 +35,7 @@ std::vector<Field> identity_of_file() {
                                               "disk or device number of the file")
           .with("json"),
       derived<Record, inode_of_file<Record>>("inode", "INODE", as::number, "number of the inode")
+          .key_part()
           .with("json")};
 }
 

@@ -220,6 +220,7 @@ Option folded();
 Option svg();
 /// For tools with histograms and intervals; the parser adds it.
 Option heatmap();
+Option by();
 Option offset(char letter = 's');
 
 /// How user stacks are walked.

@@ -58,6 +58,8 @@ class ReportKind {
   virtual std::vector<Field> fields() const { return {}; }
   /// Does it print histograms, which a heat map can show?
   virtual bool has_histograms() const { return false; }
+  /// Are its rows counters, which can be added up by some of their keys?
+  virtual bool adds_up() const { return false; }
   /// Does it say which process something is of? Then coretap itself is left out.
   virtual bool names_processes() const {
     for (auto& f : fields())

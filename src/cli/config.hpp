@@ -102,6 +102,7 @@ class Config {
   std::uint64_t top = 0;                            ///< rows of a table; 0: all
   std::string sort;  ///< key of the field that rows come by; empty: the tool's
   std::uint64_t ring_bytes = 0;
+  std::vector<std::string> by;      ///< keys by which rows are added up; empty: by all of them
   std::vector<double> percentiles;  ///< 0 to 100, ascending; empty: the tool's
   std::uint32_t stack_depth = 0;
   Sampling sampling;  ///< of perf events, instead of their hooks' own

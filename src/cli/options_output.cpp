@@ -122,6 +122,22 @@ Option sort(char letter) {
       Complete::sort_key));
 }
 
+Option by() {
+  auto o = same_everywhere(
+      value(0, "by", "KEY,...", "add rows up by these keys of the JSON output alone, such as comm",
+            [](Config& c, std::string_view text) -> Result<void> {
+              bool all = take_parts(text, [&](std::string_view key) {
+                c.by.emplace_back(key);
+                return !key.empty();
+              });
+              if (!all || c.by.empty())
+                return usage(fmt::format("--by: '{}' is not a list of keys", text));
+              return {};
+            }));
+  o.adds_up = true;
+  return o;
+}
+
 Option percentiles(std::string_view doc) {
   auto o = same_everywhere(
       value(0, "percentiles", "P,...", doc, [](Config& c, std::string_view text) -> Result<void> {

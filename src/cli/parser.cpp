@@ -52,6 +52,25 @@ bool shows_containers(const Tool& tool) {
          std::ranges::any_of(tool.other_reports, [&](auto& other) { return shows(other.report); });
 }
 
+bool adds_up_by_keys(const ReportKind& kind) {
+  return kind.adds_up() && std::ranges::any_of(kind.fields(), is_key);
+}
+
+/// Keys that the kernel program tells apart only with an option: --by gives it.
+Result<void> give_options_of_keys(const Tool& tool, Config& c) {
+  for (auto& field : chosen_report(tool, c)->fields())
+    for (auto condition : {field.shown_with, field.only_with}) {
+      if (!std::ranges::count(c.by, field.key)) continue;
+      auto name = condition.substr(0, condition.find('|'));
+      for (auto& o : tool.options) {
+        if (o.name != name || !o.metavar.empty() || c.given(name)) continue;
+        if (auto r = o.apply(c, {}); !r) return r;
+        c.give(name, {});
+      }
+    }
+  return {};
+}
+
 /// Options that the library gives to every tool.
 std::vector<Option> common_options(const Tool& tool) {
   using namespace shared;
@@ -82,6 +101,8 @@ std::vector<Option> common_options(const Tool& tool) {
   if (auto when = condition_of(tool, [](auto& kind) { return kind.has_histograms(); });
       when && (intervals || has("interval")))
     all = joined({all, belonging_to(*when, {heatmap()})});
+  if (auto when = condition_of(tool, adds_up_by_keys))
+    all = joined({all, belonging_to(*when, {by()})});
   all.push_back(duration());
   all.push_back(output());
   all = joined({all, output_files()});
@@ -359,6 +380,7 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   c.format = c.given("json")  ? OutputFormat::json
              : c.given("csv") ? OutputFormat::csv
                               : OutputFormat::text;
+  if (auto r = give_options_of_keys(tool, c); !r) return r.error();
   if (auto r = chosen_report(tool, c)->check(c); !r) return r.error();
   if (c.svg == "-" && c.holds("folded|json|csv"))
     return usage("--svg -: standard output is for one thing only", "name a file");

@@ -23,6 +23,7 @@ Tool any_tool() {
   tool.report = report;
   AggregateReport histograms;
   histograms.layout = AggregateReport::histograms;
+  histograms.fields = {{.key = "comm", .read = nothing}};
   tool.other_reports = {{"", histograms}};
   return tool;
 }

@@ -197,10 +197,6 @@ class Maker {
   Plan& plan_;
 };
 
-/// Keys of who and where: the same in all tools, however they are read.
-constexpr std::string_view kCapped[] = {"comm", "uid",  "cgroup",      "container",  "container_id",
-                                        "pod",  "unit", "parent_comm", "target_comm"};
-
 Error no_label(const Tool& tool, const MetricShape& shape, std::string_view name) {
   std::vector<std::string_view> possible;
   for (auto& f : shape.fields)
@@ -236,25 +232,6 @@ std::size_t Plan::lines_per_series() const {
   return sum;
 }
 
-Values values_of(const Field& f) {
-  if (f.values != Values::by_format) return f.values;
-  if (std::ranges::count(kCapped, f.key)) return Values::capped;
-  switch (f.format.kind) {
-    case Format::error:
-    case Format::disk:
-    case Format::enumerator:
-    case Format::block_flags:
-    case Format::syscall:
-    case Format::rwbs:
-    case Format::target:  // as many as the command line names
-      return Values::bounded;
-    case Format::symbol:
-      return Values::capped;
-    default:
-      return Values::unbounded;
-  }
-}
-
 Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& config,
                                               const std::vector<std::string>& labels) {
   auto plan = std::make_shared<Plan>();
@@ -269,6 +246,7 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
   }
   Maker(tool, config, *plan).families();
   auto wanted = labels;
+  wanted.insert(wanted.end(), config.by.begin(), config.by.end());
   for (auto& f : shape.fields) {
     auto values = values_of(f);
     // Keys of a histogram exist only with their options; a table's and an event's always do.

@@ -62,9 +62,6 @@ struct Plan {
   std::size_t lines_per_series() const;
 };
 
-/// How many values the field can have.
-Values values_of(const Field& field);
-
 /// Labels: the bounded keys, and of the capped ones those that are named. Fails for names that the
 /// report does not have or that can be no label, and for reports without metrics.
 Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& config,

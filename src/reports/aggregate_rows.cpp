@@ -66,6 +66,18 @@ std::vector<std::string> AggregateRows::since_last(Reading now, const Reading& l
   return rows;
 }
 
+void AggregateRows::add_up(std::string& to, const std::string& from) const {
+  for (std::size_t at = 0; at < report_.value_size; at += 8) {
+    std::uint64_t a = 0, b = 0;
+    memcpy(&a, to.data() + report_.value_at + at, 8);
+    memcpy(&b, from.data() + report_.value_at + at, 8);
+    bool largest =
+        std::find(report_.largest.begin(), report_.largest.end(), at) != report_.largest.end();
+    a = largest ? std::max(a, b) : a + b;
+    memcpy(to.data() + report_.value_at + at, &a, 8);
+  }
+}
+
 void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& context) const {
   if (!report_.one_row_for) return;
   std::map<Value, std::size_t> places;
@@ -73,18 +85,27 @@ void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& co
   for (auto& row : rows) {
     auto [found, first] =
         places.try_emplace(report_.one_row_for(row.data(), context), merged.size());
-    if (first) {
+    if (first)
       merged.push_back(std::move(row));
-      continue;
-    }
-    auto* sum = merged[found->second].data() + report_.value_at;
-    for (std::size_t at = 0; at < report_.value_size; at += 8) {
-      std::uint64_t a = 0, b = 0;
-      memcpy(&a, sum + at, 8);
-      memcpy(&b, row.data() + report_.value_at + at, 8);
-      a += b;
-      memcpy(sum + at, &a, 8);
-    }
+    else
+      add_up(merged[found->second], row);
+  }
+  rows = std::move(merged);
+  sort(rows, context);
+}
+
+void AggregateRows::merge_by(std::vector<std::string>& rows, const std::vector<Field>& keys,
+                             const FieldContext& context) const {
+  std::map<std::vector<Value>, std::size_t> places;
+  std::vector<std::string> merged;
+  for (auto& row : rows) {
+    std::vector<Value> values;
+    for (auto& f : keys) values.push_back(f.read(row.data(), context));
+    auto [found, first] = places.try_emplace(std::move(values), merged.size());
+    if (first)
+      merged.push_back(std::move(row));
+    else
+      add_up(merged[found->second], row);
   }
   rows = std::move(merged);
   sort(rows, context);

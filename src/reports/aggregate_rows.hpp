@@ -39,6 +39,9 @@ class AggregateRows {
                                       const FieldContext& context);
   /// Adds up those that AggregateReport::one_row_for says are one.
   void merge(std::vector<std::string>& rows, const FieldContext& context) const;
+  /// Adds up those of which these fields are the same; of largest values the largest stays.
+  void merge_by(std::vector<std::string>& rows, const std::vector<Field>& keys,
+                const FieldContext& context) const;
   /// Sorts rows again, after order() or reverse().
   void sort(std::vector<std::string>& rows, const FieldContext& context) const;
 
@@ -47,6 +50,8 @@ class AggregateRows {
   CounterDeltas& deltas() { return deltas_; }
 
  private:
+  void add_up(std::string& to, const std::string& from) const;
+
   const AggregateReport& report_;
   Running running_;
   std::vector<const Field*> sort_;

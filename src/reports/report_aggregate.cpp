@@ -49,16 +49,17 @@ class AggregateReporter : public Reporter {
  public:
   explicit AggregateReporter(const LiveReport& live)
       : live_(live),
-        report_(live.aggregate),
+        report_(live_.aggregate),
         rows_(report_, live.running),
         layout_(make_layout(report_)) {}
 
   void configure(Session& s) override {
+    own_.configure(s, report_.fields);
+    add_up_by(s.config.by);
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
     KeptRows::configure(s, report_.map);
-    own_.configure(s, report_.fields);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
@@ -122,6 +123,7 @@ class AggregateReporter : public Reporter {
             });
       s.ledger.shown += rows_.events() - before;
       rows_.merge(rows, s.names.context);
+      if (!by_.empty()) rows_.merge_by(rows, by_, s.names.context);
       for (auto& row : rows) look_at_stacks(s, row);
     }
     auto all_totals = totals();
@@ -162,6 +164,23 @@ class AggregateReporter : public Reporter {
 
  private:
   using Counters = AggregateRows::Counters;
+
+  /// The keys that rows are not added up by are not shown.
+  void add_up_by(const std::vector<std::string>& keys) {
+    if (keys.empty()) return;
+    auto& fields = live_.aggregate.fields;
+    auto by = [&](const Field& f) {
+      return std::find(keys.begin(), keys.end(), f.key) != keys.end();
+    };
+    bool all_keys = report_.layout == AggregateReport::histograms;
+    std::erase_if(fields, [&](auto& f) { return (all_keys || is_key(f)) && !by(f); });
+    for (auto& f : fields) {
+      if (!by(f)) continue;
+      f.shown_with = f.only_with = {};
+      by_.push_back(f);
+    }
+    layout_ = make_layout(report_);
+  }
 
   bool keyed(const Config& config) const {
     if (report_.keyless) return false;
@@ -333,8 +352,9 @@ class AggregateReporter : public Reporter {
     return row;
   }
 
-  const LiveReport& live_;
-  const AggregateReport& report_;
+  LiveReport live_;
+  const AggregateReport& report_;  // of live_
+  std::vector<Field> by_;
   AggregateRows rows_;
   OwnActivity own_;
   std::unique_ptr<AggregateLayout> layout_;
@@ -365,6 +385,11 @@ class AggregateKind : public ReportKind {
   std::string_view name() const override { return "aggregate"; }
   bool kernel_symbols() const override {
     return std::any_of(report_.fields.begin(), report_.fields.end(), is_stack);
+  }
+  bool adds_up() const override {
+    return !report_.keyless && report_.layout != AggregateReport::interval &&
+           report_.layout != AggregateReport::percentile_columns &&
+           report_.layout != AggregateReport::bars;
   }
   MetricShape metrics(const Config& config) const override {
     using Layout = AggregateReport::Layout;
@@ -453,6 +478,17 @@ class AggregateKind : public ReportKind {
                      {},
                      "with --json or --csv name a file: --heatmap FILE.svg",
                      kUsage};
+    }
+    for (auto& key : c.by) {
+      std::vector<std::string_view> known;
+      for (auto& f : report_.fields)
+        if (is_key(f) && f.format.kind != Format::stack && !f.table_only) known.push_back(f.key);
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      auto meant = did_you_mean(key, known);
+      return Error{fmt::format("--by: there is no key '{}'", key),
+                   {},
+                   meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
+                   kUsage};
     }
     if (report_.sort.empty()) return {};
     for (auto& [word, sort_key] : report_.sort_words)

@@ -70,13 +70,13 @@ TOOL(biotop) {
       .report =
           table<biotop_key, biotop_value>(
               "users",
-              {derived<Line, pid>("pid", "PID", as::pid, "process that submitted them"),
+              {derived<Line, pid>("pid", "PID", as::pid, "process that submitted them").key_part(),
                derived<Line, comm>("comm", "COMM", as::comm, "its command name"),
                derived<Line, operation>("operation", "D", as::wide(as::rwbs, -2), "operation"),
-               derived<Line, major>("major", "MAJ", as::wide(as::number, -3),
-                                    "disk's major number"),
-               derived<Line, minor>("minor", "MIN", as::wide(as::number, -3),
-                                    "disk's minor number"),
+               derived<Line, major>("major", "MAJ", as::wide(as::number, -3), "disk's major number")
+                   .key_part(),
+               derived<Line, minor>("minor", "MIN", as::wide(as::number, -3), "disk's minor number")
+                   .key_part(),
                derived<Line, disk>("disk", "DISK", as::wide(as::disk, -8), "the disk"),
                derived<Line, ios>("ios", "I/O", as::wide(as::number, 5), "requests that completed")
                    .counter(),

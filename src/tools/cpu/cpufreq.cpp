@@ -53,7 +53,9 @@ AggregateReport clocks() {
       histogram<Key>(
           "frequencies", "CPU clocks",
           {derived<Key, comm>("comm", "", as::comm, "command name of the task; syswide: all tasks"),
-           derived<Key, syswide>("syswide", "", as::number, "of all tasks").with("json")})
+           derived<Key, syswide>("syswide", "", as::number, "of all tasks")
+               .key_part()
+               .with("json")})
           .scaled(kClock);
   report.sort = "syswide";
   return report;

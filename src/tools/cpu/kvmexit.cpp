@@ -159,9 +159,11 @@ TOOL(kvmexit) {
           table<Key, Sums>(
               "exits",
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
-               derived<Line, tid>("tid", "TID", as::pid, "thread; null: all of the process"),
+               derived<Line, tid>("tid", "TID", as::pid, "thread; null: all of the process")
+                   .key_part(),
                derived<Line, vcpu>("vcpu", "VCPU", as::small,
-                                   "virtual processor; null: all of the process"),
+                                   "virtual processor; null: all of the process")
+                   .key_part(),
                derived<Line, reason>("reason", "KVM_EXIT_REASON", as::wide(as::text, -24),
                                      "why it left the guest")
                    .bounded(),

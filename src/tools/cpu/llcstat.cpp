@@ -74,7 +74,8 @@ TOOL(llcstat) {
               "counts",
               {who<&Line::key>(id::pid.columns(-8), id::tid.with({}).columns(-8).only("tids"),
                                id::comm.titled("NAME")),
-               of<kKey, &llcstat_key::cpu>("cpu", "CPU", as::number, -4, "CPU that it ran on"),
+               of<kKey, &llcstat_key::cpu>("cpu", "CPU", as::number, -4, "CPU that it ran on")
+                   .key_part(),
                of<kValue, &Counts::references>("references", "REFERENCE", as::number, 12,
                                                "references")
                    .counter(),

@@ -69,7 +69,7 @@ TOOL(runqlen) {
           {{"runqocc",
             table<runqlen_key, hist>(
                 "lengths",
-                {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").only("cpus"),
+                {derived<Line, cpu>("cpu", "CPU", as::small, "CPU").key_part().only("cpus"),
                  derived<Line, samples>("samples", "SAMPLES", as::number, "ticks").counter(),
                  derived<Line, queued>("queued", "QUEUED", as::number,
                                        "ticks at which at least one task waited")

@@ -136,7 +136,8 @@ TOOL(dirtop) {
       .report = table<Key, file_counts>("directories",
                                         {counts_of_files<Line>(),
                                          derived<Line, directory>("directory", "PATH", as::rest,
-                                                                  "path of the directory")},
+                                                                  "path of the directory")
+                                             .key_part()},
                                         "bytes,reads,writes", 20)
                     .counted_by(2)
                     .sorted_also_by(words_of_peers_for_counts())

@@ -72,7 +72,8 @@ TOOL(filetop) {
                derived<Line, type>("file_type", "T", as::wide(as::text, -1), "type of the file")
                    .bounded(),
                identity_of_file<Line>(),
-               derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
+               derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")
+                   .key_part()},
               "bytes,reads,writes", 20)
               .counted_by(2)
               .sorted_also_by(words_of_peers_for_counts())

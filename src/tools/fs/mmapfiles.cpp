@@ -54,7 +54,8 @@ TOOL(mmapfiles) {
            of_value<Line, &Counts::bytes>("mapped_bytes", "SIZE(KB)", as::wide(as::kilobytes, 10),
                                           "their size"),
            identity_of_file<Line>(),
-           derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
+           derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")
+               .key_part()},
           "maps,mapped_bytes"),
       .announce = "Tracing files that are mapped",
   };

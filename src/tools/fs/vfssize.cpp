@@ -52,7 +52,8 @@ TOOL(vfssize) {
                      field<&Key::pid>("pid", "pid", as::pid, "process"),
                      named<&Key::write, kOperations>("operation", "operation", as::text,
                                                      "R: read, W: write"),
-                     derived<Key, file_of_row<Key>>("file", "file", as::rest, "path of the file")})
+                     derived<Key, file_of_row<Key>>("file", "file", as::rest, "path of the file")
+                         .key_part()})
                     .scaled({unit::bytes, 1}),
       .announce = "Tracing sizes of reads and writes",
   };

@@ -68,7 +68,8 @@ TOOL(writesync) {
                of_value<Line, &Counts::bytes>("write_bytes", "W_Kb", as::wide(as::kilobytes, 7),
                                               "bytes written"),
                identity_of_file<Line>(),
-               derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")},
+               derived<Line, file_of_row<Line>>("file", "FILE", as::rest, "path of the file")
+                   .key_part()},
               "sync_writes,dsync_writes,writes")
               .counted_by(3)
               .timed_with("timestamp"),

@@ -138,19 +138,21 @@ TOOL(argdist) {
       .elsewhere = {{'n', "number", "give an interval and a duration: -i 1 -d 5"},
                     {'c', "cumulative", "without -i the one report has all"}},
       .hooks = {traced_by_word("places", distribution::places, words_that_ask_for_entries)},
-      .report =
-          table<argdist_key, argdist_count>(
-              "counts",
-              {of_value<Line, &argdist_count::count>("count", "COUNT", as::wide(as::number, -10),
-                                                     "how often"),
-               derived<Line, event>("event", "EVENT", as::rest, "values, by their names").in_text(),
-               derived<Line, probe>("probe", "PROBE", as::text, "the SPEC, or its label")
-                   .bounded()
-                   .with("json"),
-               derived<Line, values>("values", "VALUES", as::text, "values, by their names")
-                   .with("json")},
-              "count")
-              .ascending(),
+      .report = table<argdist_key, argdist_count>(
+                    "counts",
+                    {of_value<Line, &argdist_count::count>("count", "COUNT",
+                                                           as::wide(as::number, -10), "how often"),
+                     derived<Line, event>("event", "EVENT", as::rest, "values, by their names")
+                         .key_part()
+                         .in_text(),
+                     derived<Line, probe>("probe", "PROBE", as::text, "the SPEC, or its label")
+                         .bounded()
+                         .with("json"),
+                     derived<Line, values>("values", "VALUES", as::text, "values, by their names")
+                         .key_part()
+                         .with("json")},
+                    "count")
+                    .ascending(),
       .other_reports = {{"histogram-of",
                          histogram<argdist_range>(
                              "ranges", "values",
@@ -159,6 +161,7 @@ TOOL(argdist) {
                                   .bounded(),
                               derived<argdist_range, negative>(
                                   "negative", "", as::text, "values below zero, without their sign")
+                                  .key_part()
                                   .with("json|csv")})
                              .scaled({unit::plain, 1})}},
       .announce = "Counting values",

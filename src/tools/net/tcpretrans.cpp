@@ -102,6 +102,7 @@ TOOL(tcpretrans) {
                 "flows",
                 {net::local_endpoint<&Count::key>(),
                  derived<Count, arrow>("arrow", "", as::wide(as::text, -3), "between the two ends")
+                     .key_part()
                      .in_text(),
                  net::remote_endpoint<&Count::key>(),
                  derived<Count, [](const Count& c) { return c.value.retransmits; }>(

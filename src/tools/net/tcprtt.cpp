@@ -107,8 +107,10 @@ TOOL(tcprtt) {
       .report = histogram<Key>(
           "times", "round-trip times",
           {derived<Key, local>("local_address", "Local Address", as::address, "local address")
+               .key_part()
                .with("byladdr"),
            derived<Key, remote>("remote_address", "Remote Address", as::address, "remote address")
+               .key_part()
                .with("byraddr")},
           "extension"),
       .announce = "Tracing TCP round-trip times",

@@ -90,8 +90,10 @@ TOOL(tcpsynbl) {
           histogram<Key>(
               "backlogs", "lengths of accept queues",
               {derived<Key, backlog_max>("backlog_max", "backlog_max", as::number,
-                                         "size of the queue; null: no handshake"),
+                                         "size of the queue; null: no handshake")
+                   .key_part(),
                derived<Key, port>("local_port", "port", as::port, "local port; null: no handshake")
+                   .key_part()
                    .with("by-port")})
               .scaled(kBacklog),
           "ListenOverflows/ListenDrops",

@@ -154,7 +154,7 @@ TOOL(syscount) {
                .bounded()
                .only("!process")
                .with("json"),
-           derived<Line, call_or_pid>("pid", "PID", as::pid, "process").only("process"),
+           derived<Line, call_or_pid>("pid", "PID", as::pid, "process").key_part().only("process"),
            derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
                .only("process"),
            derived<Line, count>("count", "COUNT", as::pages, "calls that ended").counter(),
