@@ -31,6 +31,26 @@ TOOL_TEST(Filetop, CountsCallsAndBytesOfEveryWay) {
   }
 }
 
+// All files of a process are one row, with the same sums; other keys are not shown.
+TOOL_TEST(Filetop, AddedUpByKeys) {
+  require_tool("filetop");
+  Workload workload("fileio", {"--count", "50", "--size", "3000"}, {.linger = true});
+  Tracer each("filetop", {"--json", "--strict", "-p", workload.id()});
+  Tracer together("filetop", {"--json", "--strict", "-p", workload.id(), "--by", "comm,file_type"});
+  workload.release();
+  workload.truth();
+  auto rows = each.stop(), sums = together.stop();
+  ASSERT_EQ(sums.body.size(), 1u);
+  auto& row = sums.body[0];
+  EXPECT_EQ(row["comm"].str(), "fileio");
+  EXPECT_EQ(row["file_type"].str(), "R");
+  EXPECT_TRUE(row["pid"].is_null());
+  EXPECT_TRUE(row["file"].is_null());
+  EXPECT_GT(rows.body.size(), 1u);
+  for (auto* key : {"reads", "writes", "read_bytes", "write_bytes"})
+    EXPECT_EQ(row[key].u64(), rows.sum(key)) << key;
+}
+
 TOOL_TEST(Filetop, OnlyWhatIsAskedFor) {
   require_tool("filetop");
   Workload workload("fileio", {"--count", "5"}, {.linger = true});
