@@ -23,7 +23,7 @@ namespace coretap::serve {
 
 namespace {
 
-constexpr std::uint64_t kMostSeries = 100'000;
+constexpr std::uint64_t kMostSeries = 100'000, kUsualSeries = 500;
 constexpr std::uint64_t kEventRate = 20'000;  // max_events_per_second of tools that show each event
 
 class Reader {
@@ -121,6 +121,23 @@ class Reader {
  private:
   std::string file_;
 };
+
+/// Tools without a limit of their own have equal parts of what is left, and kUsualSeries at most.
+Result<void> divide_series(ServeConfig& config) {
+  std::uint64_t given = 0, others = 0;
+  for (auto& entry : config.entries) {
+    given += entry.max_series;
+    others += !entry.max_series;
+  }
+  if (given + others > config.max_series)
+    return usage(fmt::format("the tools may have {} series together, but max_series is {}",
+                             given + others, config.max_series),
+                 "raise max_series in [serve], or lower it for tools");
+  for (auto& entry : config.entries)
+    if (!entry.max_series)
+      entry.max_series = std::min(kUsualSeries, (config.max_series - given) / others);
+  return {};
+}
 
 }  // namespace
 
@@ -251,15 +268,9 @@ Result<void> check(ServeConfig& config) {
                         "give each a name of its own: name = \"...\""));
     entry.arguments = std::move(*words);
   }
-  std::uint64_t series = 0;
-  for (auto& entry : config.entries) series += entry.max_series;
-  if (series > config.max_series)
-    return usage(fmt::format("the tools may have {} series together, but max_series is {}", series,
-                             config.max_series),
-                 "raise max_series in [serve], or lower it for tools");
   if (config.entries.empty())
     return usage("no tool is configured", "add [[tool]] with run = \"TOOL OPTIONS\"");
-  return {};
+  return divide_series(config);
 }
 
 }  // namespace coretap::serve

@@ -25,7 +25,7 @@ struct Entry {
   std::string name;  ///< label "tool"; by default the tool's
   bool named = false;
   std::vector<std::string> labels;
-  std::uint64_t max_series = 500;
+  std::uint64_t max_series = 0;  ///< lines of its own metrics; 0: its part of what there can be
   std::optional<std::uint64_t>
       max_rate;  ///< events a second; 0: any number; none: by the tool's kind
   std::optional<EventFile> events;

@@ -54,6 +54,19 @@ events = { file = "/var/log/x.jsonl", max_bytes = "1M", keep = 2, per_second = 1
                                    "--rotate=1M,2", "--max-rate=10"}));
 }
 
+TEST(ServeConfig, SeriesAreDivided) {
+  auto limit = [](std::string_view serve, std::size_t tool) {
+    auto c = config(std::string(serve) +
+                    "[[tool]]\nrun = \"runqlat\"\n[[tool]]\nrun = \"syscount\"\n"
+                    "[[tool]]\nrun = \"execsnoop\"\nmax_series = 100\n");
+    EXPECT_TRUE(c);
+    return c ? c->entries[tool].max_series : 0;
+  };
+  EXPECT_EQ(limit("", 0), 500u);
+  EXPECT_EQ(limit("", 2), 100u);
+  EXPECT_EQ(limit("[serve]\nmax_series = 300\n", 0), 100u);
+}
+
 TEST(ServeConfig, OtherNamesOfTools) {
   auto c = config("[[tool]]\nrun = \"ext4dist\"");
   ASSERT_TRUE(c);
@@ -83,7 +96,8 @@ TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
       {"[[tool]]\nrun = \"execsnoop\"\nevents = { }", "events needs file"},
       {"[[tool]]\nrun = \"execsnoop\"\nevents = { file = \"x\", max_bytes = \"y\" }", "--rotate"},
       {"[[tool]]\nrun = \"runqlat\"\nmax_series = 0", "x.toml:3: max_series must be"},
-      {"[serve]\nmax_series = 400\n[[tool]]\nrun = \"runqlat\"", "500 series together"},
+      {"[serve]\nmax_series = 400\n[[tool]]\nrun = \"runqlat\"\nmax_series = 500",
+       "500 series together"},
       {"[serve]\nport = 1\n", "x.toml:2: unknown key 'port'"},
       {"serve = 3\n", "serve must be a table"},
       {"tool = 3\n", "tools are a list"},
