@@ -1,0 +1,500 @@
+// `coretap serve` beside programs that know how many events they made, and beside clients and tools
+// that misbehave.
+#include <dirent.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using namespace std::chrono_literals;
+
+// ---- a page, read by the rules of its format alone ----
+
+struct Sample {
+  std::string name;
+  std::map<std::string, std::string> labels;
+  double value = 0;
+
+  std::string label(const std::string& key) const {
+    auto found = labels.find(key);
+    return found == labels.end() ? "" : found->second;
+  }
+};
+
+struct Metrics {
+  std::vector<Sample> samples;
+  std::map<std::string, std::string> types;  ///< by family
+
+  double sum(const std::string& name, const std::map<std::string, std::string>& with = {}) const {
+    double all = 0;
+    for (auto& s : samples)
+      if (s.name == name && std::all_of(with.begin(), with.end(), [&](auto& label) {
+            return s.label(label.first) == label.second;
+          }))
+        all += s.value;
+    return all;
+  }
+  std::size_t count(const std::string& name) const {
+    return static_cast<std::size_t>(
+        std::count_if(samples.begin(), samples.end(), [&](auto& s) { return s.name == name; }));
+  }
+  double up(const std::string& tool) const { return sum("coretap_tool_up", {{"tool", tool}}); }
+};
+
+/// Fails where a line is not of the format, a series is there twice, or a family has no type.
+Metrics parse_page(const std::string& text) {
+  Metrics page;
+  std::set<std::string> seen;
+  for (auto& line : lines(text)) {
+    if (line.starts_with("# HELP ")) continue;
+    if (line.starts_with("# TYPE ")) {
+      auto name = line.substr(7, line.find(' ', 7) - 7);
+      EXPECT_TRUE(page.types.emplace(name, line.substr(line.rfind(' ') + 1)).second)
+          << "two types: " << line;
+      continue;
+    }
+    Sample s;
+    std::size_t at = line.find_first_of("{ ");
+    if (at == line.npos) throw std::runtime_error("no sample: " + line);
+    s.name = line.substr(0, at);
+    auto whole = line.substr(0, line.rfind(' '));
+    EXPECT_TRUE(seen.insert(whole).second) << "twice: " << whole;
+    if (line[at] == '{') {
+      at++;
+      while (line.at(at) != '}') {
+        auto equals = line.find("=\"", at);
+        if (equals == line.npos) throw std::runtime_error("no label: " + line);
+        auto key = line.substr(at, equals - at);
+        std::string value;
+        for (at = equals + 2; line.at(at) != '"'; at++) {
+          if (line[at] == '\\') {
+            at++;
+            EXPECT_TRUE(strchr("\\\"n", line.at(at))) << line;
+            value += line[at] == 'n' ? '\n' : line[at];
+          } else {
+            value += line[at];
+          }
+        }
+        EXPECT_TRUE(s.labels.emplace(key, value).second) << line;
+        if (line.at(++at) == ',') at++;
+      }
+      at++;
+    }
+    char* end = nullptr;
+    s.value = strtod(line.c_str() + at, &end);
+    EXPECT_EQ(*end, '\0') << line;
+    auto family = s.name;
+    for (auto* suffix : {"_bucket", "_sum", "_count"})
+      if (family.ends_with(suffix) && !page.types.contains(family))
+        family.resize(family.size() - strlen(suffix));
+    EXPECT_TRUE(page.types.contains(family)) << "no type: " << line;
+    page.samples.push_back(std::move(s));
+  }
+  return page;
+}
+
+// ---- the server ----
+
+int connected(const std::string& path) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  path.copy(to.sun_path, sizeof to.sun_path - 1);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  timeval patience{20, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+/// What the server answers, with its head; empty: nothing.
+std::string answer_to(const std::string& socket, const std::string& request) {
+  int fd = connected(socket);
+  if (fd < 0) return {};
+  std::string all;
+  if (send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(request.size())) {
+    char buffer[4096];
+    for (ssize_t n = 0; (n = recv(fd, buffer, sizeof buffer, 0)) > 0;)
+      all.append(buffer, static_cast<std::size_t>(n));
+  }
+  close(fd);
+  return all;
+}
+
+constexpr char kGet[] = "GET /metrics HTTP/1.0\r\n\r\n";
+
+class Server {
+ public:
+  explicit Server(const std::string& config) {
+    write(config);
+    Spawn spawn;
+    spawn.argv = {bin_directory() + "/coretap", "serve", file(), "--listen", "unix:" + socket()};
+    spawn.death_signal = SIGTERM;  // so that its tools end too
+    process_ = std::make_unique<Process>(spawn);
+    until([&] { return !answer_to(socket(), kGet).empty() || process_->ended(); });
+  }
+  ~Server() {
+    process_->signal(SIGTERM);
+    process_->wait();
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void write(const std::string& config) const { std::ofstream(file()) << config; }
+  std::string file() const { return dir_.path() + "/serve.toml"; }
+  std::string socket() const { return dir_.path() + "/socket"; }
+  const std::string& dir() const { return dir_.path(); }
+  Process& process() { return *process_; }
+
+  /// A page of its own: requests of one second share one.
+  Metrics page() const {
+    std::this_thread::sleep_for(1100ms);
+    auto answer = answer_to(socket(), kGet);
+    auto body = answer.find("\r\n\r\n");
+    if (body == answer.npos) throw std::runtime_error("no answer: " + process_->err());
+    EXPECT_EQ(answer.substr(0, answer.find("\r\n")), "HTTP/1.0 200 OK");
+    return parse_page(answer.substr(body + 4));
+  }
+  /// Until the page is so; false: it does not become so.
+  bool await(const std::function<bool(const Metrics&)>& condition) const {
+    return until([&] { return condition(page()); });
+  }
+  bool all_up(const Strings& tools) const {
+    return await([&](auto& p) {
+      return std::all_of(tools.begin(), tools.end(), [&](auto& t) { return p.up(t) == 1; });
+    });
+  }
+
+  std::vector<pid_t> children() const {
+    std::vector<pid_t> all;
+    auto id = std::to_string(process_->pid());
+    for (auto& word : words(slurp("/proc/" + id + "/task/" + id + "/children")))
+      all.push_back(std::stoi(word));
+    return all;
+  }
+  static bool is_listener(pid_t pid) {
+    return slurp("/proc/" + std::to_string(pid) + "/status").find("Seccomp:\t2") !=
+           std::string::npos;
+  }
+  pid_t listener() const {
+    for (auto pid : children())
+      if (is_listener(pid)) return pid;
+    throw std::runtime_error("no process answers");
+  }
+  pid_t tool() const {
+    for (auto pid : children())
+      if (!is_listener(pid)) return pid;
+    throw std::runtime_error("no tool runs");
+  }
+
+ private:
+  TemporaryDirectory dir_;
+  std::unique_ptr<Process> process_;
+};
+
+std::string entry(const std::string& run, const std::string& more = {}) {
+  return "[[tool]]\nrun = \"" + run + "\"\n" + more + "\n";
+}
+
+// ---- numbers ----
+
+TOOL_TEST(Serve, CountsAreTheWorkloads) {
+  require_tool("opensnoop");
+  TemporaryDirectory logs;
+  Workload workload("opener", {"--count", "500"}, {.linger = true});
+  auto log = logs.path() + "/opens.jsonl";
+  std::uint64_t opens = 0;
+  {
+    Server server(entry("opensnoop -p " + workload.id(),
+                        "labels = [\"comm\"]\nevents = { file = \"" + log + "\" }"));
+    ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
+    workload.release();
+    opens = workload.truth()["bulk"].u64();
+    constexpr char kName[] = "coretap_opensnoop_events_total";
+    // Series that are new are 0 first.
+    EXPECT_TRUE(server.await([&](auto& p) { return p.count(kName) > 0; }));
+    auto page = server.page();
+    EXPECT_EQ(page.sum(kName), static_cast<double>(opens));
+    EXPECT_EQ(page.sum(kName, {{"comm", "opener"}}), static_cast<double>(opens));
+    EXPECT_EQ(page.sum("coretap_events_total", {{"tool", "opensnoop"}, {"outcome", "shown"}}),
+              static_cast<double>(opens));
+    EXPECT_EQ(page.types[kName], "counter");
+  }
+  std::uint64_t written = 0;
+  std::string last;
+  for (auto& line : lines(slurp(log))) {
+    auto json = Json::parse(line);
+    last = json["type"].str();
+    EXPECT_EQ(json["tool"].str(), "opensnoop");
+    written += last == "event";
+  }
+  EXPECT_EQ(written, opens);
+  EXPECT_EQ(last, "ledger");
+}
+
+TOOL_TEST(Serve, NewSeriesAreZeroFirst) {
+  require_tool("opensnoop");
+  Workload workload("opener", {"--count", "20"}, {.linger = true});
+  Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
+  ASSERT_TRUE(server.all_up({"opensnoop"}));
+  workload.release();
+  workload.truth();
+  double first = -1;
+  EXPECT_TRUE(server.await([&](auto& p) {
+    if (!p.count("coretap_opensnoop_events_total")) return false;
+    first = p.sum("coretap_opensnoop_events_total");
+    return true;
+  }));
+  EXPECT_EQ(first, 0);
+  EXPECT_GT(server.page().sum("coretap_opensnoop_events_total"), 0);
+}
+
+TOOL_TEST(Serve, Histograms) {
+  require_tool("runqlat");
+  Server server(entry("runqlat"));
+  ASSERT_TRUE(server.all_up({"runqlat"}));
+  server.page();
+  auto page = server.page();
+  EXPECT_EQ(page.types["coretap_runqlat_seconds"], "histogram");
+  double before = 0, bound = 0, last = 0;
+  for (auto& s : page.samples) {
+    if (s.name != "coretap_runqlat_seconds_bucket") continue;
+    EXPECT_GE(s.value, last);
+    last = s.value;
+    auto le = s.label("le");
+    if (le == "+Inf") continue;
+    bound = strtod(le.c_str(), nullptr);
+    if (before > 0) {
+      EXPECT_DOUBLE_EQ(bound, 2 * before);
+    }
+    before = bound;
+  }
+  EXPECT_GT(last, 0);
+  EXPECT_EQ(last, page.sum("coretap_runqlat_seconds_count"));
+  EXPECT_EQ(last, page.sum("coretap_events_total", {{"tool", "runqlat"}, {"outcome", "shown"}}));
+}
+
+// The page stays one, and the events under such a name are one series.
+TOOL_TEST(Serve, HostileNames) {
+  require_tool("opensnoop");
+  Workload workload("hostile", {"--count", "7"}, {.linger = true});
+  Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
+  ASSERT_TRUE(server.all_up({"opensnoop"}));
+  workload.release();
+  auto opens = static_cast<double>(workload.truth()["opens"].u64());
+  EXPECT_GT(opens, 0);
+  EXPECT_TRUE(server.await([&](auto& p) {
+    for (auto& s : p.samples)
+      if (s.name == "coretap_opensnoop_events_total" &&
+          s.label("comm").find("\n\xef\xbf\xbd\"\\'") != std::string::npos)
+        return s.value >= opens;
+    return false;
+  }));
+}
+
+// Two entries of one tool, by names of their own.
+TOOL_TEST(Serve, OneToolTwice) {
+  require_tool("opensnoop");
+  Workload one("opener", {"--count", "30"}, {.linger = true});
+  Workload other("opener", {"--count", "70"}, {.linger = true});
+  Server server(entry("opensnoop -p " + one.id(), "name = \"one\"") +
+                entry("opensnoop -p " + other.id(), "name = \"other\""));
+  ASSERT_TRUE(server.all_up({"one", "other"}));
+  one.release();
+  other.release();
+  auto opens = one.truth()["bulk"].u64(), more = other.truth()["bulk"].u64();
+  EXPECT_TRUE(server.await([&](auto& p) {
+    constexpr char kName[] = "coretap_opensnoop_events_total";
+    return p.sum(kName, {{"entry", "one"}}) == static_cast<double>(opens) &&
+           p.sum(kName, {{"entry", "other"}}) == static_cast<double>(more);
+  }));
+}
+
+// ---- what goes wrong ----
+
+TOOL_TEST(Serve, AToolThatEndsStartsAgain) {
+  require_tool("opensnoop");
+  Server server(entry("opensnoop"));
+  ASSERT_TRUE(server.all_up({"opensnoop"}));
+  auto killed = server.tool();
+  kill(killed, SIGKILL);
+  EXPECT_TRUE(server.await([&](auto& p) {
+    return p.sum("coretap_tool_restarts_total", {{"tool", "opensnoop"}}) == 1 &&
+           p.up("opensnoop") == 1;
+  })) << server.process().err();
+  EXPECT_NE(server.tool(), killed);
+}
+
+TOOL_TEST(Serve, AToolThatStopsIsLeftOut) {
+  require_tool("opensnoop");
+  require_tool("runqlat");
+  Server server(entry("opensnoop") + entry("runqlat"));
+  ASSERT_TRUE(server.all_up({"opensnoop", "runqlat"}));
+  auto stopped = server.tool();
+  kill(stopped, SIGSTOP);
+  auto page = server.page();
+  EXPECT_EQ(page.up("opensnoop") + page.up("runqlat"), 1);
+  kill(stopped, SIGCONT);
+  EXPECT_TRUE(server.all_up({"opensnoop", "runqlat"}));
+}
+
+TOOL_TEST(Serve, ReadsItsFileAgain) {
+  require_tool("opensnoop");
+  require_tool("runqlat");
+  require_tool("execsnoop");
+  Workload workload("opener", {"--count", "40"}, {.linger = true});
+  auto kept = entry("opensnoop -p " + workload.id());
+  constexpr char kName[] = "coretap_opensnoop_events_total";
+  Server server(kept + entry("runqlat"));
+  ASSERT_TRUE(server.all_up({"opensnoop", "runqlat"}));
+  workload.release();
+  auto opens = static_cast<double>(workload.truth()["bulk"].u64());
+  ASSERT_TRUE(server.await([&](auto& p) { return p.sum(kName) == opens; }));
+
+  server.write("[[tool]]\nrum = 1\n");
+  server.process().signal(SIGHUP);
+  EXPECT_TRUE(
+      server.await([&](auto& p) { return p.sum("coretap_config_last_reload_successful") == 0; }));
+  EXPECT_NE(server.process().err().find("serve.toml:2: unknown key 'rum'"), std::string::npos)
+      << server.process().err();
+  EXPECT_TRUE(server.all_up({"opensnoop", "runqlat"}));
+
+  server.write(kept + entry("execsnoop"));
+  server.process().signal(SIGHUP);
+  EXPECT_TRUE(server.await([&](auto& p) {
+    return p.sum("coretap_config_last_reload_successful") == 1 && p.up("execsnoop") == 1;
+  }));
+  auto page = server.page();
+  EXPECT_EQ(page.sum(kName), opens) << "an entry that is unchanged keeps its counters";
+  EXPECT_EQ(page.count("coretap_runqlat_seconds_count"), 0u);
+  EXPECT_EQ(server.children().size(), 3u);
+}
+
+TOOL_TEST(Serve, TheListenerHasNoRights) {
+  require_tool("opensnoop");
+  Server server(entry("opensnoop"));
+  ASSERT_TRUE(server.all_up({"opensnoop"}));
+  auto listener = server.listener();
+  auto proc = "/proc/" + std::to_string(listener);
+  auto status = slurp(proc + "/status");
+  for (auto* set : {"CapPrm", "CapEff", "CapInh", "CapAmb"})
+    EXPECT_NE(status.find(std::string(set) + ":\t0000000000000000"), std::string::npos) << status;
+  EXPECT_NE(status.find("NoNewPrivs:\t1"), std::string::npos);
+  auto* fds = opendir((proc + "/fd").c_str());
+  ASSERT_TRUE(fds);
+  while (auto* item = readdir(fds)) {
+    char to[256] = {};
+    if (readlink((proc + "/fd/" + item->d_name).c_str(), to, sizeof to - 1) < 0) continue;
+    EXPECT_EQ(std::string(to).find("bpf"), std::string::npos) << to;
+  }
+  closedir(fds);
+
+  kill(listener, SIGKILL);
+  EXPECT_TRUE(until([&] {
+    return answer_to(server.socket(), kGet).find("200 OK") != std::string::npos;
+  })) << server.process().err();
+  EXPECT_TRUE(server.all_up({"opensnoop"}));
+}
+
+TOOL_TEST(Serve, ClientsThatMisbehave) {
+  require_tool("opensnoop");
+  Server server(entry("opensnoop"));
+  ASSERT_TRUE(server.all_up({"opensnoop"}));
+  auto answered = [&](const std::string& request) { return answer_to(server.socket(), request); };
+  EXPECT_EQ(answered("POST /metrics HTTP/1.0\r\nContent-Length: 0\r\n\r\n").find("200 OK"),
+            std::string::npos);
+  EXPECT_EQ(answered("GET /metrics HTTP/1.0\r\nX: " + std::string(10'000, 'x') + "\r\n\r\n")
+                .find("200 OK"),
+            std::string::npos);
+  EXPECT_NE(answered("GET /nothing HTTP/1.0\r\n\r\n").find("404"), std::string::npos);
+  EXPECT_NE(answered("HEAD /metrics HTTP/1.0\r\n\r\n").find("200 OK"), std::string::npos);
+  answered(std::string("\0\xff\r\n\r\n", 6));
+  // Connections that say nothing are ended, and others then have their turn.
+  std::vector<int> silent;
+  for (int i = 0; i < 40; i++) silent.push_back(connected(server.socket()));
+  EXPECT_NE(answered(kGet).find("200 OK"), std::string::npos);
+  for (int fd : silent)
+    if (fd >= 0) close(fd);
+  EXPECT_EQ(server.page().up("opensnoop"), 1);
+  EXPECT_EQ(server.page().sum("coretap_tool_restarts_total"), 0);
+}
+
+TOOL_TEST(Serve, WhatIsWrongStartsNothing) {
+  TemporaryDirectory dir;
+  auto file = dir.path() + "/x.toml";
+  std::ofstream(file) << "[[tool]]\nrun = \"biolatencie\"\n";
+  auto coretap = bin_directory() + "/coretap";
+  auto wrong = run({coretap, "serve", file, "--listen", "unix:" + dir.path() + "/socket"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("x.toml:1: there is no tool 'biolatencie'"), std::string::npos)
+      << wrong.err;
+  EXPECT_NE(::access((dir.path() + "/socket").c_str(), F_OK), 0);
+  EXPECT_EQ(run({coretap, "serve"}).status, 2);
+  EXPECT_EQ(run({coretap, "serve", dir.path() + "/none"}).status, 2);
+  auto taken = run({coretap, "serve", "--run", "runqlat", "--listen", "1.2.3.4:99999"});
+  EXPECT_EQ(taken.status, 2) << taken.err;
+}
+
+// ---- without a socket ----
+
+TOOL_TEST(Serve, OnePage) {
+  require_tool("opensnoop");
+  Workload workload("opener", {"--count", "60"}, {.linger = true});
+  Spawn spawn;
+  spawn.argv = {bin_directory() + "/coretap",   "serve", "--once", "--every", "3", "--run",
+                "opensnoop -p " + workload.id()};
+  Process once(spawn);
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(slowness(), 2.0)));
+  workload.release();
+  auto opens = workload.truth()["bulk"].u64();
+  EXPECT_EQ(once.wait(), 0) << once.err();
+  auto page = parse_page(once.out());
+  // Without a page before it nothing is shown as 0.
+  EXPECT_EQ(page.sum("coretap_opensnoop_events_total"), static_cast<double>(opens));
+}
+
+TOOL_TEST(Serve, TextFilesAreWhole) {
+  require_tool("opensnoop");
+  TemporaryDirectory dir;
+  auto file = dir.path() + "/coretap.prom";
+  Spawn spawn;
+  spawn.argv = {bin_directory() + "/coretap",
+                "serve",
+                "--textfile",
+                file,
+                "--every",
+                "0.05",
+                "--run",
+                "opensnoop"};
+  spawn.death_signal = SIGTERM;
+  Process server(spawn);
+  ASSERT_TRUE(until([&] { return ::access(file.c_str(), F_OK) == 0; })) << server.err();
+  std::set<std::string> different;
+  auto end = std::chrono::steady_clock::now() + 2s;
+  while (std::chrono::steady_clock::now() < end) {
+    auto text = slurp(file);
+    if (!different.insert(text).second) continue;
+    EXPECT_NO_THROW(parse_page(text));
+    EXPECT_TRUE(text.ends_with("\n"));
+    EXPECT_NE(text.find("coretap_build_info{"), std::string::npos);
+  }
+  EXPECT_GT(different.size(), 2u);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
