@@ -100,6 +100,7 @@ void AggregateRows::merge_by(std::vector<std::string>& rows, const std::vector<F
   std::vector<std::string> merged;
   for (auto& row : rows) {
     std::vector<Value> values;
+    values.reserve(keys.size());
     for (auto& f : keys) values.push_back(f.read(row.data(), context));
     auto [found, first] = places.try_emplace(std::move(values), merged.size());
     if (first)

@@ -133,9 +133,10 @@ Result<void> divide_series(ServeConfig& config) {
     return usage(fmt::format("the tools may have {} series together, but max_series is {}",
                              given + others, config.max_series),
                  "raise max_series in [serve], or lower it for tools");
+  if (!others) return {};
+  auto part = std::min(kUsualSeries, (config.max_series - given) / others);
   for (auto& entry : config.entries)
-    if (!entry.max_series)
-      entry.max_series = std::min(kUsualSeries, (config.max_series - given) / others);
+    if (!entry.max_series) entry.max_series = part;
   return {};
 }
 

@@ -243,8 +243,12 @@ class Supervisor {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
     Fd ours(ends[0]), its(ends[1]);
     listener_ = start([&] {
-      // Two to keep: they come to lie side by side.
-      int socket = dup2(socket_.get(), 3), news = dup2(dup(its.get()), 4);
+      // The two to keep come to lie side by side, above those that may be in their places.
+      constexpr int kAbove = 100;
+      int socket = fcntl(socket_.get(), F_DUPFD_CLOEXEC, kAbove);
+      int news = fcntl(its.get(), F_DUPFD_CLOEXEC, kAbove);
+      socket = dup2(socket, 3);
+      news = dup2(news, 4);
       close_range(5, ~0U, 0);
       run_listener(Fd(socket), Fd(news));
     });

@@ -424,6 +424,7 @@ TOOL_TEST(Serve, ClientsThatMisbehave) {
   answered(std::string("\0\xff\r\n\r\n", 6));
   // Connections that say nothing are ended, and others then have their turn.
   std::vector<int> silent;
+  silent.reserve(40);
   for (int i = 0; i < 40; i++) silent.push_back(connected(server.socket()));
   EXPECT_NE(answered(kGet).find("200 OK"), std::string::npos);
   for (int fd : silent)
