@@ -123,9 +123,8 @@ class Supervisor {
     else if (!options_.textfile.empty())
       loop_.every(options_.every, [this] { write_textfile(); });
     else
-      say(fmt::format(
-          "metrics of {} tools at {}/metrics", tools_.size(),
-          config_.listen.starts_with("unix:") ? config_.listen : "http://" + config_.listen));
+      say(fmt::format("metrics of {} {} at {}", tools_.size(),
+                      tools_.size() == 1 ? "tool" : "tools", address()));
     give_memory_back();
     notify("READY=1");
     loop_.run();
@@ -136,6 +135,12 @@ class Supervisor {
 
  private:
   bool in_this_process() const { return options_.once || !options_.textfile.empty(); }
+
+  std::string address() const {
+    if (getenv("LISTEN_FDS")) return "the socket of the service manager";
+    return config_.listen.starts_with("unix:") ? config_.listen
+                                               : fmt::format("http://{}/metrics", config_.listen);
+  }
 
   static int fail(const Error& error) {
     print_error(kName, error);
