@@ -41,6 +41,8 @@ std::unique_ptr<AggregateLayout> make_heatmap_layout(const AggregateReport& repo
 std::unique_ptr<AggregateLayout> make_table_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_interval_layout(const AggregateReport& report);
 std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report);
+/// Instead of any of them, for Session::exporter.
+std::unique_ptr<AggregateLayout> make_exporter_layout();
 
 /// "disk = sda, flags = Write": the keys of a histogram that are asked for, without stacks.
 std::string histogram_title(const AggregateReport& report, Session& s, const std::string& row);

@@ -78,13 +78,13 @@ void AggregateRows::add_up(std::string& to, const std::string& from) const {
   }
 }
 
-void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& context) const {
-  if (!report_.one_row_for) return;
-  std::map<Value, std::size_t> places;
+template <class Same>
+void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& context,
+                          Same&& same) const {
+  std::map<decltype(same(rows[0])), std::size_t> places;
   std::vector<std::string> merged;
   for (auto& row : rows) {
-    auto [found, first] =
-        places.try_emplace(report_.one_row_for(row.data(), context), merged.size());
+    auto [found, first] = places.try_emplace(same(row), merged.size());
     if (first)
       merged.push_back(std::move(row));
     else
@@ -94,22 +94,19 @@ void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& co
   sort(rows, context);
 }
 
+void AggregateRows::merge(std::vector<std::string>& rows, const FieldContext& context) const {
+  if (!report_.one_row_for) return;
+  merge(rows, context, [&](auto& row) { return report_.one_row_for(row.data(), context); });
+}
+
 void AggregateRows::merge_by(std::vector<std::string>& rows, const std::vector<Field>& keys,
                              const FieldContext& context) const {
-  std::map<std::vector<Value>, std::size_t> places;
-  std::vector<std::string> merged;
-  for (auto& row : rows) {
+  merge(rows, context, [&](auto& row) {
     std::vector<Value> values;
     values.reserve(keys.size());
     for (auto& f : keys) values.push_back(f.read(row.data(), context));
-    auto [found, first] = places.try_emplace(std::move(values), merged.size());
-    if (first)
-      merged.push_back(std::move(row));
-    else
-      add_up(merged[found->second], row);
-  }
-  rows = std::move(merged);
-  sort(rows, context);
+    return values;
+  });
 }
 
 void AggregateRows::sort(std::vector<std::string>& rows, const FieldContext& context) const {

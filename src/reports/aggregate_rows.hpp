@@ -51,6 +51,9 @@ class AggregateRows {
 
  private:
   void add_up(std::string& to, const std::string& from) const;
+  /// Adds up rows of which `same` is the same.
+  template <class Same>
+  void merge(std::vector<std::string>& rows, const FieldContext& context, Same&& same) const;
 
   const AggregateReport& report_;
   Running running_;

@@ -11,7 +11,6 @@
 #include "base/clock.hpp"
 #include "base/nearest.hpp"
 #include "coretap/live_report.hpp"
-#include "metrics/exporter.hpp"
 #include "program/each_cpu.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
@@ -62,6 +61,7 @@ class AggregateReporter : public Reporter {
     KeptRows::configure(s, report_.map);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
+    if (s.exporter) layout_ = make_exporter_layout();
     rows_.order(s.config.sort.empty() ? report_.sort : std::string_view(s.config.sort));
     layout_->configure(s);
   }
@@ -76,8 +76,7 @@ class AggregateReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     last_ns_ = monotonic_ns();
-    if (!s.exporter)
-      if (auto opened = layout_->open(s); !opened) return opened;
+    if (auto opened = layout_->open(s); !opened) return opened;
     if (live_.read_totals)
       first_totals_ = totals();
     else if (report_.totals_size)
@@ -88,7 +87,7 @@ class AggregateReporter : public Reporter {
 
   void begin(Session& s) override {
     s.names.context.texts = &texts_;
-    if (!s.exporter) layout_->begin(s);
+    layout_->begin(s);
   }
 
   // Records are processes whose user stack was seen for the first time, and texts of rows.
@@ -127,14 +126,9 @@ class AggregateReporter : public Reporter {
       for (auto& row : rows) look_at_stacks(s, row);
     }
     auto all_totals = totals();
-    if (s.exporter) {
-      for (auto& row : rows) s.exporter->add(s, row.data());
-      s.exporter->set_totals(s, all_totals.data());
-      rows.clear();
-    }
     group(rows, s.names.context);
     AggregateReading reading{rows, rows_, all_totals, iso_time(now)};
-    if (!s.exporter) layout_->show(s, reading);
+    layout_->show(s, reading);
     if (has_stacks()) names_.next_report();
     if (texts_.size() > 2 * rows_.deltas().keys() + kSpareTexts) forget_texts();
   }
@@ -147,7 +141,7 @@ class AggregateReporter : public Reporter {
   double poll_seconds() const override { return names_.poll_seconds(); }
   void poll(Session& s) override {
     names_.poll(s);
-    if (!s.exporter) layout_->poll(s, rows_);
+    layout_->poll(s, rows_);
   }
   std::vector<int> wakes() const override {
     auto all = names_.wakes();
@@ -157,9 +151,7 @@ class AggregateReporter : public Reporter {
   std::vector<int> signals() const override { return layout_->signals(); }
   void signalled(Session& s, int number) override { layout_->signalled(s, number); }
   bool wants_end() const override { return layout_->wants_end(); }
-  Result<void> finish(Session& s) override {
-    return s.exporter ? Result<void>() : layout_->finish(s);
-  }
+  Result<void> finish(Session& s) override { return layout_->finish(s); }
   bool keeps_file() const override { return layout_->keeps_file(); }
 
  private:
@@ -483,12 +475,7 @@ class AggregateKind : public ReportKind {
       std::vector<std::string_view> known;
       for (auto& f : report_.fields)
         if (is_key(f) && f.format.kind != Format::stack && !f.table_only) known.push_back(f.key);
-      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      auto meant = did_you_mean(key, known);
-      return Error{fmt::format("--by: there is no key '{}'", key),
-                   {},
-                   meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
-                   kUsage};
+      if (auto r = check_key("--by", key, known); !r) return r;
     }
     if (report_.sort.empty()) return {};
     for (auto& [word, sort_key] : report_.sort_words)
@@ -496,18 +483,22 @@ class AggregateKind : public ReportKind {
     std::vector<std::string_view> known;
     for (auto& f : report_.fields)
       if (c.holds(f.only_with)) known.push_back(f.key);
-    if (!c.sort.empty() && std::find(known.begin(), known.end(), c.sort) == known.end()) {
-      auto meant = did_you_mean(c.sort, known);
-      return Error{fmt::format("--sort: there is no key '{}'", c.sort),
-                   {},
-                   meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
-                   kUsage};
-    }
+    if (!c.sort.empty())
+      if (auto r = check_key("--sort", c.sort, known); !r) return r;
     if (!c.given("top") && c.format == OutputFormat::text) c.top = report_.top;
     return {};
   }
 
  private:
+  static Result<void> check_key(std::string_view option, std::string_view key,
+                                const std::vector<std::string_view>& known) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) return {};
+    auto meant = did_you_mean(key, known);
+    return Error{fmt::format("{}: there is no key '{}'", option, key),
+                 {},
+                 meant.empty() ? fmt::format("there are: {}", fmt::join(known, ", ")) : meant,
+                 kUsage};
+  }
   OutputKey of(const Field& f, std::string_view when) const { return key(f, record_size(), when); }
   std::vector<OutputKey> columns() const {
     std::vector<OutputKey> all;
