@@ -1,9 +1,7 @@
 #include "metrics/names.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,32 +14,16 @@ namespace coretap::metrics {
 
 namespace {
 
-struct KnownUnit {
-  std::string_view suffix;  ///< of a key
-  BaseUnit base;
-};
-
-/// By the end of a key, as in src/text/schema.cpp.
-std::vector<KnownUnit> known_units() {
-  auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return {{"_ns", {"seconds", 1, 1}},         {"_us", {"seconds", 1, 1'000}},
-          {"_ms", {"seconds", 1, 1'000'000}}, {"_bytes", {"bytes", 1}},
-          {"_kb", {"bytes", 1 << 10}},        {"_mb", {"bytes", 1 << 20}},
-          {"_pages", {"bytes", page}},        {"_sectors", {"bytes", 512}}};
-}
-
-/// Takes the unit off the key.
+/// Takes the unit off the key; "bytes" alone is one.
 BaseUnit take_unit(std::string_view& key) {
-  for (auto& known : known_units()) {
-    if (key == known.suffix.substr(1)) {  // "bytes" alone
-      key = {};
-      return known.base;
-    }
-    if (!key.ends_with(known.suffix)) continue;
-    key.remove_suffix(known.suffix.size());
-    return known.base;
+  if (auto* unit = unit_of_key(key)) {
+    key.remove_suffix(unit->suffix.size());
+    return unit->base;
   }
-  return {};
+  auto* unit = unit_of_key(fmt::format("_{}", key));
+  if (!unit || unit->suffix.size() != key.size() + 1) return {};
+  key = {};
+  return unit->base;
 }
 
 std::string slug(std::string_view words) {
@@ -86,7 +68,6 @@ Buckets buckets_of(const HistogramScale& scale, const BaseUnit& unit) {
       if (below > most) break;
     }
     if (b.first < 0) b.first = slot;
-    b.last = slot;
     // Values are whole: the largest one of a slot is one less than where the next slot begins. Of
     // times that cannot be told.
     b.bounds.push_back(unit.nanoseconds ? below : below - 1);
@@ -123,14 +104,7 @@ class Maker {
     }
     for (auto& f : plan_.shape.totals) {
       if (f.role == Role::derived) continue;
-      std::string_view word = f.key;
-      auto base = take_unit(word);
-      auto type = f.role == Role::gauge ? Type::gauge : Type::counter;
-      plan_.totals.push_back({.name = metric_name(tool_, word, base.suffix, type),
-                              .type = type,
-                              .help = std::string(f.doc),
-                              .unit = base,
-                              .field = &f});
+      plan_.totals.push_back(made_of(f, f.role == Role::gauge ? Type::gauge : Type::counter));
     }
   }
 
@@ -154,30 +128,25 @@ class Maker {
          .buckets = buckets_of(scale, base)});
   }
 
+  Family made_of(const Field& f, Type type) const {
+    std::string_view word = f.key;
+    auto base = take_unit(word);
+    return {.name = metric_name(tool_, word, base.suffix, type),
+            .type = type,
+            .help = std::string(f.doc),
+            .unit = base,
+            .field = &f,
+            .buckets = type == Type::histogram ? buckets_of(kTimes, base) : Buckets{}};
+  }
+
   void family_of(const Field& f) {
     std::string_view word = f.key;
     auto base = take_unit(word);
-    auto kind = plan_.shape.kind;
-    bool number = f.role == Role::counter || (f.role == Role::plain && measures(f, base));
-    if (f.role == Role::gauge) {
-      add({.name = metric_name(tool_, word, base.suffix, Type::gauge),
-           .type = Type::gauge,
-           .help = std::string(f.doc),
-           .unit = base,
-           .field = &f});
-    } else if (kind == MetricShape::events && number && base.nanoseconds) {
-      add({.name = metric_name(tool_, word, base.suffix, Type::histogram),
-           .type = Type::histogram,
-           .help = std::string(f.doc),
-           .unit = base,
-           .field = &f,
-           .buckets = buckets_of(kTimes, base)});
-    } else if (number) {
-      add({.name = metric_name(tool_, word, base.suffix, Type::counter),
-           .help = std::string(f.doc),
-           .unit = base,
-           .field = &f});
-    }
+    if (f.role == Role::gauge)
+      add(made_of(f, Type::gauge));
+    else if (f.role == Role::counter || (f.role == Role::plain && measures(f, base)))
+      add(made_of(f, plan_.shape.kind == MetricShape::events && base.nanoseconds ? Type::histogram
+                                                                                 : Type::counter));
   }
 
   /// Is this member a number that adds up?
@@ -200,17 +169,16 @@ class Maker {
 Error no_label(const Tool& tool, const MetricShape& shape, std::string_view name) {
   std::vector<std::string_view> possible;
   for (auto& f : shape.fields)
-    if (values_of(f) != Values::unbounded && f.role != Role::counter) possible.push_back(f.key);
+    if (can_be_label(f)) possible.push_back(f.key);
   for (auto& f : shape.fields)
     if (f.key == name)
       return usage(fmt::format("'{}' of {} cannot be a label: it may have any number of values",
                                name, tool.name),
                    "events can be written to a file instead, with all their fields");
-  return usage(fmt::format("{} has no label '{}'", tool.name, name),
-               possible.empty() ? "it has none"
-               : did_you_mean(name, possible).empty()
-                   ? fmt::format("it has {}", fmt::join(possible, ", "))
-                   : did_you_mean(name, possible));
+  auto hint = did_you_mean(name, possible);
+  if (hint.empty())
+    hint = possible.empty() ? "it has none" : fmt::format("it has {}", fmt::join(possible, ", "));
+  return usage(fmt::format("{} has no label '{}'", tool.name, name), std::move(hint));
 }
 
 }  // namespace
@@ -232,14 +200,20 @@ std::size_t Plan::lines_per_series() const {
   return sum;
 }
 
+bool can_be_label(const Field& f) {
+  return values_of(f) != Values::unbounded && f.role != Role::counter && f.role != Role::gauge;
+}
+
 Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& config,
                                               const std::vector<std::string>& labels) {
   auto plan = std::make_shared<Plan>();
   plan->shape = tool.report->metrics(config);
   auto& shape = plan->shape;
-  if (shape.kind == MetricShape::none)
+  auto none = [&] {
     return usage(fmt::format("{} has no metrics", command_of(tool.name)),
                  "its numbers do not add up; run it by itself");
+  };
+  if (shape.kind == MetricShape::none) return none();
   if (shape.kind == MetricShape::stacks) {
     if (!labels.empty()) return no_label(tool, shape, labels[0]);
     return std::shared_ptr<const Plan>(plan);
@@ -248,25 +222,21 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
   auto wanted = labels;
   wanted.insert(wanted.end(), config.by.begin(), config.by.end());
   for (auto& f : shape.fields) {
-    auto values = values_of(f);
     // Keys of a histogram exist only with their options; a table's and an event's always do.
-    if (values == Values::unbounded || f.role == Role::counter || f.role == Role::gauge ||
-        !shown(f, config, shape.kind == MetricShape::histograms))
-      continue;
+    if (!can_be_label(f) || !shown(f, config, shape.kind == MetricShape::histograms)) continue;
+    bool capped = values_of(f) == Values::capped;
     if (std::ranges::any_of(plan->labels, [&](auto& l) { return l.name == f.key; })) continue;
     auto named = std::ranges::find(wanted, f.key);
     bool asked = named != wanted.end();
     // A key that has an option of its own is asked for by it.
     bool by_option = shape.kind == MetricShape::histograms && !f.shown_with.empty() &&
                      f.shown_with.find_first_of("|!") == std::string_view::npos;
-    if (values == Values::capped && !asked && !(by_option && config.given(f.shown_with))) continue;
+    if (capped && !asked && !(by_option && config.given(f.shown_with))) continue;
     if (asked) wanted.erase(named);
-    plan->labels.push_back({std::string(f.key), &f, values == Values::capped});
+    plan->labels.push_back({std::string(f.key), &f, capped});
   }
   if (!wanted.empty()) return no_label(tool, shape, wanted[0]);
-  if (plan->families.empty() && plan->totals.empty())
-    return usage(fmt::format("{} has no metrics", command_of(tool.name)),
-                 "its numbers do not add up; run it by itself");
+  if (plan->families.empty() && plan->totals.empty()) return none();
   return std::shared_ptr<const Plan>(plan);
 }
 

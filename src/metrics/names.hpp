@@ -8,24 +8,17 @@
 
 #include "cli/config.hpp"
 #include "coretap/tool.hpp"
+#include "text/units.hpp"
 
 namespace coretap::metrics {
 
 enum class Type { counter, gauge, histogram };
 std::string_view name_of(Type type);
 
-/// How a number of the output becomes one of Prometheus' base units.
-struct BaseUnit {
-  std::string_view suffix = {};  ///< of the metric: "seconds"; empty: plain numbers
-  std::uint64_t multiply = 1;    ///< pages by their size
-  std::uint64_t nanoseconds =
-      0;  ///< in one of the field's unit; not 0: the base unit is the second
-};
-
 /// The buckets of a histogram: slots of struct hist from one to another; what is below counts in
 /// the first, what is above in none but +Inf.
 struct Buckets {
-  int first = 0, last = 0;
+  int first = 0;
   std::vector<std::uint64_t> bounds;  ///< inclusive, of each, in the field's unit
 };
 
@@ -61,6 +54,9 @@ struct Plan {
   std::size_t values() const;
   std::size_t lines_per_series() const;
 };
+
+/// Has the field a bounded number of values, or one that can be capped, and does not count?
+bool can_be_label(const Field& field);
 
 /// Labels: the bounded keys, and of the capped ones those that are named. Fails for names that the
 /// report does not have or that can be no label, and for reports without metrics.

@@ -12,11 +12,8 @@ namespace {
 std::string possible_labels(const Plan& plan) {
   std::string all;
   for (auto& f : plan.shape.fields) {
-    auto values = values_of(f);
-    if (values == Values::unbounded || f.role == Role::counter || f.role == Role::gauge ||
-        f.table_only)
-      continue;
-    all += fmt::format(" {}{}", f.key, values == Values::capped ? "*" : "");
+    if (!can_be_label(f) || f.table_only) continue;
+    all += fmt::format(" {}{}", f.key, values_of(f) == Values::capped ? "*" : "");
   }
   return all.empty() ? " none" : all;
 }

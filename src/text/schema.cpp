@@ -5,27 +5,11 @@
 #include <fmt/format.h>
 
 #include "text/names.hpp"
+#include "text/units.hpp"
 
 namespace coretap {
 
 namespace {
-
-std::string unit_of(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
-      {"_ns", "nanoseconds"},
-      {"_us", "microseconds"},
-      {"_ms", "milliseconds"},
-      {"_bytes", "bytes"},
-      {"_sectors", "sectors of 512 bytes"},
-      {"_kb", "KiB"},
-      {"_mb", "MiB"},
-      {"_pages", "pages"},
-      {"_ratio", "0 to 1"},
-  };
-  for (auto& [suffix, unit] : kUnits)
-    if (key.ends_with(suffix)) return std::string(unit);
-  return {};
-}
 
 constexpr char kArray[] = "array of strings";
 
@@ -60,8 +44,9 @@ constexpr char kFolded[] = ", outermost function first, joined by semicolons";
 
 OutputKey key(std::string name, std::string type, std::string doc, std::string_view when,
               std::vector<OutputKey> members) {
-  auto unit = unit_of(name);
-  return {std::move(name),   std::move(type), std::move(unit), std::move(doc), when,
+  auto* unit = unit_of_key(name);
+  auto words = std::string(unit ? unit->words : "");
+  return {std::move(name),   std::move(type), std::move(words), std::move(doc), when,
           std::move(members)};
 }
 

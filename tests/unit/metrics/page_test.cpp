@@ -34,7 +34,7 @@ TEST(MetricsPage, LabelsAreEscaped) {
 
 TEST(MetricsPage, HistogramsAreCumulative) {
   Family f{.name = "h_seconds", .type = Type::histogram, .help = "h", .unit = kNano};
-  f.buckets = {.first = 0, .last = 1, .bounds = {2'000, 4'000}};
+  f.buckets = {.first = 0, .bounds = {2'000, 4'000}};
   std::uint64_t values[] = {3, 2, 1, 12'345};
   Page page;
   page.family(f.name, f.type, "with \\ and\nlines");
