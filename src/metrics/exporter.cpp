@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,11 +57,6 @@ std::uint64_t number_of(const Value& value) {
   return 0;
 }
 
-struct Outcome {
-  std::string_view name;
-  std::uint64_t count;
-};
-
 }  // namespace
 
 Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel)
@@ -73,12 +67,12 @@ Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd c
       values_(plan_->values()),
       totals_(plan_->totals.size()) {
   // What has no labels is there from the first page on.
-  if (plan_->labels.empty() && !plan_->families.empty()) series_.add({}, values_, 0, 0);
+  if (plan_->labels.empty() && !plan_->families.empty()) series_.add({}, values_, 0);
 }
 
-void Exporter::values_of(const Session& s, const void* record, std::uint64_t& events) {
+std::uint64_t Exporter::read_values(const Session& s, const void* record) {
   std::fill(values_.begin(), values_.end(), 0);
-  events = 1;
+  std::uint64_t events = 1;
   for (auto& family : plan_->families) {
     auto* value = values_.data() + family.at;
     if (!family.field && family.type == Type::histogram) {
@@ -108,13 +102,12 @@ void Exporter::values_of(const Session& s, const void* record, std::uint64_t& ev
       value[bounds.size() + 1] = number;
     }
   }
-  if (plan_->shape.kind == MetricShape::rows && !values_.empty()) events = values_[0];
+  return plan_->shape.kind == MetricShape::rows ? values_[0] : events;
 }
 
 void Exporter::add(const Session& s, const void* record) {
   if (plan_->families.empty()) return;
-  std::uint64_t events = 0;
-  values_of(s, record, events);
+  auto events = read_values(s, record);
   labels_.clear();
   for (auto& l : plan_->labels)
     labels_.push_back(label_value(text_of(s, *l.field, l.field->read(record, s.names.context))));
@@ -123,7 +116,7 @@ void Exporter::add(const Session& s, const void* record) {
     if (family.type == Type::gauge)
       if (auto found = series_.all().find(labels_); found != series_.all().end())
         values_[family.at] -= found->second.values[family.at];
-  series_.add(labels_, values_, events, monotonic_ns() / 1'000'000'000);
+  series_.add(labels_, values_, events);
 }
 
 void Exporter::set_totals(const Session& s, const void* counters) {
@@ -183,25 +176,17 @@ void Exporter::series_page(Page& page) {
 }
 
 void Exporter::ledger_page(Page& page, const Ledger& ledger) const {
-  const Outcome outcomes[] = {{"shown", ledger.shown},
-                              {"filtered", ledger.count[LEDGER_FILTERED]},
-                              {"lost", ledger.count[LEDGER_LOST]},
-                              {"untracked", ledger.count[LEDGER_UNTRACKED]},
-                              {"unmatched", ledger.count[LEDGER_UNMATCHED]},
-                              {"overwritten", ledger.count[LEDGER_OVERWRITTEN]},
-                              {"missed", ledger.count[LEDGER_MISSED]},
-                              {"unjudged", ledger.count[LEDGER_UNJUDGED]},
-                              {"limited", ledger.limited}};
-  const Outcome reasons[] = {{"truncated", ledger.count[LEDGER_TRUNCATED]},
-                             {"stack_failed", ledger.count[LEDGER_STACK_FAILED]},
-                             {"stack_cut", ledger.count[LEDGER_STACK_CUT]},
-                             {"stack_guessed", ledger.count[LEDGER_STACK_GUESSED]}};
+  const Ledger::Outcome reasons[] = {{"truncated", ledger.count[LEDGER_TRUNCATED]},
+                                     {"stack_failed", ledger.count[LEDGER_STACK_FAILED]},
+                                     {"stack_cut", ledger.count[LEDGER_STACK_CUT]},
+                                     {"stack_guessed", ledger.count[LEDGER_STACK_GUESSED]}};
   auto labels = [&](std::string_view key, std::string_view value) {
     return labels_text({{"tool", options_.name}, {key, std::string(value)}});
   };
   page.family("coretap_events_total", Type::counter,
               "events that hooks saw, by what became of them; their sum is all that were seen");
-  for (auto& o : outcomes) page.sample("coretap_events_total", labels("outcome", o.name), o.count);
+  for (auto& o : ledger.outcomes())
+    page.sample("coretap_events_total", labels("outcome", o.name), o.count);
   page.family("coretap_events_degraded_total", Type::counter,
               "events that are shown with less than all of their data");
   for (auto& o : reasons)
@@ -212,12 +197,8 @@ void Exporter::cost_page(Page& page, const Session& s) const {
   auto own = labels_text({{"tool", options_.name}});
   std::uint64_t map_bytes = 0, run_ns = 0;
   auto add_map = [&](const bpf_map* map) {
-    auto text = read_file(fmt::format("/proc/self/fdinfo/{}", bpf_map__fd(map))).value_or("");
-    auto at = text.find("memlock:");
-    if (at == text.npos) return;
-    auto rest = std::string_view(text).substr(at + 8);
-    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-    map_bytes += parse_unsigned(take_until(rest, '\n')).value_or(0);
+    auto bytes = read_keyed(fmt::format("/proc/self/fdinfo/{}", bpf_map__fd(map)), "memlock");
+    map_bytes += static_cast<std::uint64_t>(bytes.value_or(0));
   };
   bool runs_counted = read_number("/proc/sys/kernel/bpf_stats_enabled").value_or(0) > 0;
   if (s.object) {

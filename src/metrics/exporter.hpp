@@ -26,11 +26,9 @@ struct ExportOptions {
   bool starts_at_zero = true;       ///< series are shown as 0 first, so that rates have a start
 };
 
-/// Requests and replies over a stream socket.
+/// Requests of pages and replies, over a stream socket.
 struct Request {
   std::uint32_t id;
-  std::uint32_t what;  ///< one of these
-  enum What : std::uint32_t { page = 1, profile_start, profile_end };
 };
 struct ReplyHead {
   std::uint32_t id, bytes;
@@ -59,7 +57,8 @@ class Exporter {
   static constexpr double kRateSeconds = 10;
 
  private:
-  void values_of(const Session& s, const void* record, std::uint64_t& events);
+  /// Into values_; how many events they are of.
+  std::uint64_t read_values(const Session& s, const void* record);
   void series_page(Page& page);
   void ledger_page(Page& page, const Ledger& ledger) const;
   void cost_page(Page& page, const Session& s) const;

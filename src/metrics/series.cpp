@@ -13,10 +13,11 @@ constexpr std::size_t kMostWaiting = 1024;
 }  // namespace
 
 SeriesTable::SeriesTable(std::vector<bool> capped, std::size_t values, std::size_t most)
-    : capped_(std::move(capped)), values_(values), most_(std::max<std::size_t>(most, 1)) {
-  bool any = std::find(capped_.begin(), capped_.end(), true) != capped_.end();
-  most_others_ = any ? std::max<std::size_t>(most_ / 4, 1) : 1;
-}
+    : capped_(std::move(capped)),
+      any_capped_(std::find(capped_.begin(), capped_.end(), true) != capped_.end()),
+      values_(values),
+      most_(std::max<std::size_t>(most, 1)),
+      most_others_(any_capped_ ? std::max<std::size_t>(most_ / 4, 1) : 1) {}
 
 SeriesTable::Labels SeriesTable::folded_labels(const Labels& labels, bool all) const {
   Labels folded = labels;
@@ -38,23 +39,23 @@ SeriesTable::Series& SeriesTable::place(const Labels& labels, std::uint64_t even
   if (labels.empty() || series_.size() - others_ + most_others_ < most_) return make(labels, false);
   remember(labels, events);
   folded_ += events;
-  bool any = std::find(capped_.begin(), capped_.end(), true) != capped_.end();
-  for (bool all : {!any, true}) {
-    auto folded = folded_labels(labels, all);
+  if (any_capped_) {
+    auto folded = folded_labels(labels, false);
     if (auto found = series_.find(folded); found != series_.end()) return found->second;
     // The last place is for what has no other.
-    if (others_ + (all ? 0 : 1) < most_others_ || (all && others_ < most_others_))
-      return make(folded, true);
+    if (others_ + 1 < most_others_) return make(folded, true);
   }
-  return series_.rbegin()->second;  // not reached: the last one above always has a place
+  auto folded = folded_labels(labels, true);
+  auto found = series_.find(folded);
+  return found != series_.end() ? found->second : make(folded, true);
 }
 
 void SeriesTable::add(const Labels& labels, std::span<const std::uint64_t> values,
-                      std::uint64_t events, std::uint64_t now) {
+                      std::uint64_t events) {
   auto& s = place(labels, events);
   for (std::size_t i = 0; i < values.size(); i++) s.values[i] += values[i];
   s.lately += events;
-  s.used_at = now;
+  s.used = true;
 }
 
 /// The most frequent ones stay, whatever comes between them (Misra and Gries, 1982).
@@ -79,6 +80,8 @@ void SeriesTable::shown() {
 }
 
 void SeriesTable::turn(std::uint64_t now) {
+  for (auto& [labels, s] : series_)
+    if (std::exchange(s.used, false)) s.used_at = now;
   std::erase_if(series_, [&](auto& one) {
     auto& s = one.second;
     return !s.other && !one.first.empty() && s.used_at + kIdleSeconds < now;
@@ -100,7 +103,6 @@ void SeriesTable::turn(std::uint64_t now) {
     series_.erase(slots[i]);
     auto& s = series_[candidates[i]->first];
     s.values.resize(values_);
-    s.used_at = now;
   }
   waiting_.clear();
   for (auto& [labels, s] : series_) s.lately = 0;

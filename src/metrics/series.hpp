@@ -18,8 +18,9 @@ class SeriesTable {
 
   struct Series {
     std::vector<std::uint64_t> values;
-    std::uint64_t lately = 0;   ///< events since the last turn
-    std::uint64_t used_at = 0;  ///< seconds; when something was added at last
+    std::uint64_t lately = 0;   ///< events since the last change of who has a series
+    bool used = true;           ///< something was added since the last turn()
+    std::uint64_t used_at = 0;  ///< seconds; the last turn() for which it was
     bool shown = false;         ///< on a page already; before that pages say 0
     bool other = false;         ///< of what has no series of its own
   };
@@ -32,13 +33,12 @@ class SeriesTable {
   /// or there is no room for those rows either, all become so. At most `most` series, at least one.
   SeriesTable(std::vector<bool> capped, std::size_t values, std::size_t most);
 
-  /// `now`: seconds of a clock that does not go back.
-  void add(const Labels& labels, std::span<const std::uint64_t> values, std::uint64_t events,
-           std::uint64_t now);
+  void add(const Labels& labels, std::span<const std::uint64_t> values, std::uint64_t events);
   /// A page was made of all series.
   void shown();
-  /// At each collection: lets idle series leave, and once a minute those that have few events give
-  /// place to label sets in "other" that have more than twice as many.
+  /// At each collection, `now` in seconds of a clock that does not go back: lets idle series leave,
+  /// and once a minute those that have few events give place to label sets in "other" that have
+  /// more than twice as many.
   void turn(std::uint64_t now);
 
   const std::map<Labels, Series>& all() const { return series_; }
@@ -52,6 +52,7 @@ class SeriesTable {
   void remember(const Labels& labels, std::uint64_t events);
 
   std::vector<bool> capped_;
+  bool any_capped_;
   std::size_t values_, most_, others_ = 0, most_others_;
   std::map<Labels, Series> series_;
   std::map<Labels, std::uint64_t> waiting_;  ///< frequent label sets without a series (Misra-Gries)

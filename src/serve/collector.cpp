@@ -31,7 +31,7 @@ bool Collector::ask(Source& s) {
   s.fresh = false;
   if (s.broken) return false;
   if (s.asked) return true;  // it still owes an answer, which may be there
-  metrics::Request request{++last_id_, metrics::Request::page};
+  metrics::Request request{++last_id_};
   if (send(s.channel.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(sizeof request)) {
     s.broken = true;

@@ -12,17 +12,19 @@ namespace {
 
 struct Cause {
   std::string_view name, meaning;
-  bool loss = true;  ///< --strict does not forgive it
+  bool loss = true;    ///< --strict does not forgive it
+  bool shown = false;  ///< of events that are shown, with less than all of their data
 };
 constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"filtered", "excluded by filters", false},
     {"lost", "lost: ring buffer full (raise --ring-size; for traceloop, --size)"},
     {"untracked", "not tracked: map full (raise --max-keys)"},
     {"unmatched", "unmatched: start or end not seen"},
-    {"truncated", "shown, but shortened"},
-    {"stacks_failed", "shown without their stack (raising --stack-storage-size may help)"},
-    {"stacks_truncated", "shown with a truncated user stack", false},
-    {"stacks_guessed", "shown with frames inferred from frame pointers", false},
+    {"truncated", "shown, but shortened", true, true},
+    {"stacks_failed", "shown without their stack (raising --stack-storage-size may help)", true,
+     true},
+    {"stacks_truncated", "shown with a truncated user stack", false, true},
+    {"stacks_guessed", "shown with frames inferred from frame pointers", false, true},
     {"overwritten", "overwritten before the dump (raise --size)", false},
     {"missed", "missed: BPF program already running on that CPU (recursion)"},
     {"unjudged", "not judged: a filter expression read memory that was not accessible"},
@@ -30,6 +32,20 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
 constexpr std::string_view kLimited = "limited: above --max-rate";
 
 }  // namespace
+
+std::vector<Ledger::Outcome> Ledger::outcomes() const {
+  std::vector<Outcome> all{{"shown", shown}};
+  for (int i = 0; i < LEDGER_CAUSES; i++)
+    if (!kCauses[i].shown) all.push_back({kCauses[i].name, count[i]});
+  all.push_back({"limited", limited});
+  return all;
+}
+
+std::uint64_t Ledger::seen() const {
+  std::uint64_t all = 0;
+  for (auto& outcome : outcomes()) all += outcome.count;
+  return all;
+}
 
 void Ledger::user_stack(std::string_view cut, std::uint32_t guessed, std::uint64_t times) {
   if (guessed) count[LEDGER_STACK_GUESSED] += times;

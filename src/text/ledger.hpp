@@ -17,11 +17,13 @@ struct Ledger {
   std::uint64_t limited = 0;  ///< by --max-rate, which no kernel program knows
   std::map<std::string_view, std::uint64_t> cut_by;  ///< of LEDGER_STACK_CUT, by reason
 
-  std::uint64_t seen() const {
-    return shown + count[LEDGER_FILTERED] + count[LEDGER_LOST] + count[LEDGER_UNTRACKED] +
-           count[LEDGER_UNMATCHED] + count[LEDGER_OVERWRITTEN] + count[LEDGER_MISSED] +
-           count[LEDGER_UNJUDGED] + limited;
-  }
+  /// What becomes of an event; each that is seen is in one of these.
+  struct Outcome {
+    std::string_view name;
+    std::uint64_t count;
+  };
+  std::vector<Outcome> outcomes() const;
+  std::uint64_t seen() const;
   /// A user stack is shown this many times; `cut`: why it ends too early, empty: it does not;
   /// `guessed`: frames of it that only a frame pointer led to.
   void user_stack(std::string_view cut, std::uint32_t guessed, std::uint64_t times);

@@ -18,9 +18,9 @@ std::uint64_t value(const SeriesTable& table, const Labels& labels) {
 
 TEST(SeriesTable, EachLabelSetHasItsOwn) {
   SeriesTable table({false}, 2, 10);
-  table.add({"a"}, Numbers{1, 5}, 1, 0);
-  table.add({"b"}, Numbers{2, 7}, 2, 0);
-  table.add({"a"}, Numbers{3, 1}, 3, 0);
+  table.add({"a"}, Numbers{1, 5}, 1);
+  table.add({"b"}, Numbers{2, 7}, 2);
+  table.add({"a"}, Numbers{3, 1}, 3);
   EXPECT_EQ(table.all().at({"a"}).values, (Numbers{4, 6}));
   EXPECT_EQ(table.all().at({"b"}).values, (Numbers{2, 7}));
   EXPECT_EQ(table.folded(), 0u);
@@ -30,7 +30,7 @@ TEST(SeriesTable, EachLabelSetHasItsOwn) {
 TEST(SeriesTable, OtherKeepsBoundedLabels) {
   SeriesTable table({true, false}, 1, 16);
   for (int i = 0; i < 100; i++)
-    table.add({"name" + std::to_string(i), i % 2 ? "read" : "write"}, Numbers{1}, 1, 0);
+    table.add({"name" + std::to_string(i), i % 2 ? "read" : "write"}, Numbers{1}, 1);
   EXPECT_LE(table.all().size(), 16u);
   EXPECT_EQ(value(table, {"other", "read"}) + value(table, {"other", "write"}), table.folded());
   EXPECT_GT(value(table, {"other", "read"}), 0u);
@@ -40,7 +40,7 @@ TEST(SeriesTable, OtherKeepsBoundedLabels) {
 TEST(SeriesTable, WithoutRoomForTheBoundedOnesAllAreOther) {
   SeriesTable table({true, false}, 1, 4);
   for (int i = 0; i < 50; i++)
-    table.add({"x" + std::to_string(i), "op" + std::to_string(i)}, Numbers{1}, 1, 0);
+    table.add({"x" + std::to_string(i), "op" + std::to_string(i)}, Numbers{1}, 1);
   EXPECT_LE(table.all().size(), 4u);
   EXPECT_GT(value(table, {"other", "other"}), 0u);
 }
@@ -48,9 +48,9 @@ TEST(SeriesTable, WithoutRoomForTheBoundedOnesAllAreOther) {
 // A name that somebody gave is no second series of that name.
 TEST(SeriesTable, AProcessCalledOther) {
   SeriesTable table({true}, 1, 4);
-  for (int i = 0; i < 20; i++) table.add({"x" + std::to_string(i)}, Numbers{1}, 1, 0);
+  for (int i = 0; i < 20; i++) table.add({"x" + std::to_string(i)}, Numbers{1}, 1);
   auto before = value(table, {"other"});
-  table.add({"other"}, Numbers{5}, 5, 0);
+  table.add({"other"}, Numbers{5}, 5);
   EXPECT_EQ(value(table, {"other"}), before + 5);
 }
 
@@ -68,7 +68,7 @@ TEST(SeriesTable, SumsAreExact) {
         // Some names often, and ever new ones.
         auto name = random() % 3 ? random() % 40 : random() % 100'000;
         table.add({"comm" + std::to_string(name), "op" + std::to_string(random() % 3)}, Numbers{n},
-                  n, now);
+                  n);
         added += n;
       }
       std::uint64_t increase = 0;
@@ -86,20 +86,22 @@ TEST(SeriesTable, SumsAreExact) {
 // Whatever comes first takes the places; a minute later who has most events has them.
 TEST(SeriesTable, TheLargestGetAPlace) {
   SeriesTable table({true}, 1, 10);
-  for (int i = 0; i < 100; i++) table.add({"rare" + std::to_string(i)}, Numbers{1}, 1, 0);
-  for (int i = 0; i < 1000; i++) table.add({"frequent"}, Numbers{1}, 1, 1);
+  for (int i = 0; i < 100; i++) table.add({"rare" + std::to_string(i)}, Numbers{1}, 1);
+  for (int i = 0; i < 1000; i++) table.add({"frequent"}, Numbers{1}, 1);
   EXPECT_EQ(value(table, {"frequent"}), 0u);
   table.turn(61);
-  table.add({"frequent"}, Numbers{7}, 7, 62);
+  table.add({"frequent"}, Numbers{7}, 7);
   EXPECT_EQ(value(table, {"frequent"}), 7u);
   EXPECT_LE(table.all().size(), 10u);
 }
 
 TEST(SeriesTable, IdleOnesLeave) {
   SeriesTable table({true}, 1, 10);
-  table.add({"once"}, Numbers{1}, 1, 0);
-  table.add({"again"}, Numbers{1}, 1, 0);
-  table.add({"again"}, Numbers{1}, 1, 3000);
+  table.add({"once"}, Numbers{1}, 1);
+  table.add({"again"}, Numbers{1}, 1);
+  table.turn(0);
+  table.add({"again"}, Numbers{1}, 1);
+  table.turn(3000);
   table.turn(3700);
   EXPECT_FALSE(table.all().contains({"once"}));
   EXPECT_EQ(value(table, {"again"}), 2u);
@@ -108,7 +110,7 @@ TEST(SeriesTable, IdleOnesLeave) {
 TEST(SeriesTable, AHundredThousandLabelSets) {
   SeriesTable table({true}, 30, 17);
   Numbers values(30, 1);
-  for (int i = 0; i < 100'000; i++) table.add({"n" + std::to_string(i)}, values, 1, 0);
+  for (int i = 0; i < 100'000; i++) table.add({"n" + std::to_string(i)}, values, 1);
   EXPECT_LE(table.all().size(), 17u);
   std::uint64_t sum = 0;
   for (auto& [labels, s] : table.all()) sum += s.values[29];
