@@ -36,7 +36,10 @@ SeriesTable::Series& SeriesTable::place(const Labels& labels, std::uint64_t even
     return s;
   };
   // Rows of "other" have their places kept for them.
-  if (labels.empty() || series_.size() - others_ + most_others_ < most_) return make(labels, false);
+  if (labels.empty() || series_.size() - others_ + most_others_ < most_) {
+    waiting_.erase(labels);
+    return make(labels, false);
+  }
   remember(labels, events);
   folded_ += events;
   if (any_capped_) {

@@ -95,6 +95,26 @@ TEST(SeriesTable, TheLargestGetAPlace) {
   EXPECT_LE(table.all().size(), 10u);
 }
 
+// It waited for a place, and got one as another left: at the next change it is no candidate.
+TEST(SeriesTable, WhoHasAPlaceKeepsItsValue) {
+  SeriesTable table({true}, 1, 4);
+  table.turn(3600);
+  table.add({"leaves"}, Numbers{1}, 1);
+  table.add({"stays"}, Numbers{1}, 1);
+  table.add({"last"}, Numbers{1}, 1);
+  table.turn(3601);
+  table.turn(7199);
+  table.add({"stays"}, Numbers{100}, 100);
+  table.add({"last"}, Numbers{100}, 100);
+  table.add({"waits"}, Numbers{50}, 50);
+  EXPECT_EQ(value(table, {"waits"}), 0u);
+  table.turn(7202);
+  table.add({"waits"}, Numbers{3}, 3);
+  ASSERT_EQ(value(table, {"waits"}), 3u);
+  table.turn(7300);
+  EXPECT_EQ(value(table, {"waits"}), 3u);
+}
+
 TEST(SeriesTable, IdleOnesLeave) {
   SeriesTable table({true}, 1, 10);
   table.add({"once"}, Numbers{1}, 1);
