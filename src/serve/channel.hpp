@@ -15,7 +15,7 @@ struct News {
   Fd channel = {};   ///< of a tool that came
 };
 
-/// False: nobody reads any more.
+/// False: the other end is closed.
 bool send_news(int socket, const News& news);
 /// The next one; none: there is none now. The end of the connection is News::end.
 std::optional<News> receive_news(int socket);

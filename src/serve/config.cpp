@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,12 +39,12 @@ class Reader {
   }
 
   Result<void> keys(const toml::table& table, const std::vector<std::string_view>& known) const {
-    for (auto& [key, node] : table)
-      if (std::ranges::find(known, key.str()) == known.end())
-        return at(node, fmt::format("unknown key '{}'", key.str()),
-                  did_you_mean(key.str(), known).empty()
-                      ? fmt::format("there are {}", fmt::join(known, ", "))
-                      : did_you_mean(key.str(), known));
+    for (auto& [key, node] : table) {
+      if (std::ranges::find(known, key.str()) != known.end()) continue;
+      auto meant = did_you_mean(key.str(), known);
+      return at(node, fmt::format("unknown key '{}'", key.str()),
+                meant.empty() ? fmt::format("there are {}", fmt::join(known, ", ")) : meant);
+    }
     return {};
   }
   Result<void> text(const toml::table& table, std::string_view key, std::string& to) const {
@@ -143,14 +144,10 @@ Result<void> divide_series(ServeConfig& config) {
 }  // namespace
 
 bool Entry::operator==(const Entry& other) const {
-  auto events_of = [](const Entry& e) {
-    return e.events ? fmt::format("{}|{}|{}|{}", e.events->file, e.events->max_bytes,
-                                  e.events->keep, e.events->per_second)
-                    : std::string();
+  auto all = [](const Entry& e) {
+    return std::tie(e.run, e.name, e.named, e.labels, e.max_series, e.max_rate, e.events);
   };
-  return run == other.run && name == other.name && named == other.named && labels == other.labels &&
-         max_series == other.max_series && max_rate == other.max_rate &&
-         events_of(*this) == events_of(other);
+  return all(*this) == all(other);
 }
 
 metrics::ExportOptions Entry::export_options() const {
@@ -184,11 +181,6 @@ Result<std::vector<std::string>> words_of(std::string_view line) {
   }
   if (quote) return usage(fmt::format("a {} is not closed", quote));
   return words;
-}
-
-Result<Entry> entry_of(std::string_view run, const std::string& where) {
-  Entry entry{.run = std::string(run), .where = where};
-  return entry;
 }
 
 Result<ServeConfig> parse_config(std::string_view text, const std::string& file) {

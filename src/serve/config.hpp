@@ -17,6 +17,8 @@ struct EventFile {
   std::string max_bytes = "50M";  ///< as --rotate takes it
   std::uint64_t keep = 3;         ///< files before it
   std::uint64_t per_second = 0;   ///< events that are written; 0: all
+
+  bool operator==(const EventFile&) const = default;
 };
 
 /// A tool whose metrics are served.
@@ -34,6 +36,7 @@ struct Entry {
   /// Of `run`, with what `events` adds.
   std::vector<std::string> arguments = {};  ///< the first is the tool
 
+  /// Wherever it stands in a file.
   bool operator==(const Entry& other) const;
   metrics::ExportOptions export_options() const;
 };
@@ -46,9 +49,6 @@ struct ServeConfig {
 
 /// Reads TOML; errors have the file's name, line and column.
 Result<ServeConfig> parse_config(std::string_view text, const std::string& file);
-
-/// An entry of `coretap serve --run`.
-Result<Entry> entry_of(std::string_view run, const std::string& where);
 
 /// Names, tools, command lines, labels and limits, as far as they can be judged without running.
 Result<void> check(ServeConfig& config);

@@ -4,9 +4,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
-#include <netinet/in.h>
 #include <seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,17 +15,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/address.hpp"
 #include "base/clock.hpp"
 #include "base/memory.hpp"
 #include "base/parse.hpp"

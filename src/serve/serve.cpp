@@ -1,8 +1,5 @@
 #include "serve/serve.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -50,11 +47,8 @@ Result<ServeConfig> load(const Own& own, const std::string& file) {
     if (!parsed) return parsed.error();
     config = std::move(*parsed);
   }
-  for (auto& run : own.runs) {
-    auto entry = entry_of(run, fmt::format("--run '{}'", run));
-    if (!entry) return entry.error();
-    config.entries.push_back(std::move(*entry));
-  }
+  for (auto& run : own.runs)
+    config.entries.push_back({.run = run, .where = fmt::format("--run '{}'", run)});
   if (!own.listen.empty()) config.listen = own.listen;
   if (auto r = check(config); !r) return r.error();
   return config;
@@ -167,8 +161,7 @@ int run_serve(const Config& config, const std::vector<std::string>& words) {
   auto loaded = load(own, file);
   if (!loaded) return fail(loaded.error());
   if (config.given("check")) return check_here(*loaded);
-  ServeOptions options{.file = file,
-                       .once = config.given("once"),
+  ServeOptions options{.once = config.given("once"),
                        .textfile = own.textfile,
                        .every = own.every > 0          ? own.every
                                 : config.given("once") ? 1.0

@@ -15,8 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <list>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,7 +25,6 @@
 #include "base/loop.hpp"
 #include "base/memory.hpp"
 #include "base/new_file.hpp"
-#include "cli/naming.hpp"
 #include "coretap/tool.hpp"
 #include "coretap/version.hpp"
 #include "metrics/page.hpp"
@@ -190,6 +189,13 @@ class Supervisor {
       send_news(news_.get(), {News::came, tool.key, std::move(copy)});
   }
 
+  void withdraw(const Running& tool) {
+    if (in_this_process())
+      collector_.remove(tool.key);
+    else if (news_)
+      send_news(news_.get(), {News::went, tool.key});
+  }
+
   void ended(pid_t pid) {
     auto at = std::find_if(tools_.begin(), tools_.end(), [&](auto& t) { return t.pid == pid; });
     int status = 0;
@@ -201,10 +207,7 @@ class Supervisor {
     tool.theirs.reset();
     tool.pid = 0;
     tool.restarts++;
-    if (in_this_process())
-      collector_.remove(tool.key);
-    else if (news_)
-      send_news(news_.get(), {News::went, tool.key});
+    withdraw(tool);
     if (!tool.wanted) {
       tools_.erase(at);
       tell_state();
@@ -366,10 +369,7 @@ class Supervisor {
         tool.wanted = false;
         if (!tool.pid) continue;
         kill(tool.pid, SIGTERM);
-        if (in_this_process())
-          collector_.remove(tool.key);
-        else if (news_)
-          send_news(news_.get(), {News::went, tool.key});
+        withdraw(tool);
       }
     }
     auto gone = std::erase_if(tools_, [](auto& t) { return !t.wanted && !t.pid; });

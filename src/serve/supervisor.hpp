@@ -8,13 +8,13 @@
 namespace coretap::serve {
 
 struct ServeOptions {
-  std::string file;      ///< read again on SIGHUP; empty: no file
   bool once = false;     ///< print one page and end
   std::string textfile;  ///< instead of a socket
   double every = 15;     ///< seconds between pages of the text file; with `once` until the page
 };
 
-/// Until a signal asks to end; the exit status.
+/// Until a signal asks to end; the exit status. `load` reads the configuration again on SIGHUP;
+/// empty: there is no file.
 int supervise(ServeConfig config, const ServeOptions& options,
               const std::function<Result<ServeConfig>()>& load);
 
