@@ -168,7 +168,7 @@ enum class Role : std::uint8_t {
 /// How many values a field can have where it is a label.
 enum class Values : std::uint8_t {
   by_format,  ///< values of kernel enums, errors, disks, system calls: few; all others: any number
-  bounded,    ///< few, and nobody can add to them
+  bounded,    ///< few, and no user can add to them
   capped,     ///< names that any user can make: only where asked for, and up to a limit
   unbounded,  ///< never a label
 };

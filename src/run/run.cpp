@@ -546,7 +546,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
     if (!plan) return fail(plan.error());
     exporter.emplace(*plan, exported->options, std::move(exported->channel));
     s.exporter = &*exporter;
-    // Whoever asks says when.
+    // Requests say when.
     parsed->config.interval = parsed->config.duration = 0;
     parsed->config.count = 0;
   }

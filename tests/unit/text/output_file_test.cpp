@@ -332,37 +332,29 @@ TEST_F(OutputFileTest, TheOldFileGoesOnIfTheNameCannotBeOpened) {
 }
 
 TEST_F(OutputFileTest, AppendsToWhatIsThere) {
-  for (auto& [before, after] : {std::pair{"", ""}, {"whole\n", "whole\n"}, {"to", "to\n"}}) {
-    std::ofstream(path()) << before;
-    auto appending = how(0);
+  auto append = [&](std::uint64_t most, std::string_view line) {
+    auto appending = how(most);
     appending.append = true;
     OutputFile file;
     ASSERT_TRUE(file.open(path(), appending));
     Sink sink(file);
     with_header(sink);
-    sink.line("new");
+    sink.write(line);
     sink.flush();
+  };
+  for (auto& [before, after] : {std::pair{"", ""}, {"whole\n", "whole\n"}, {"to", "to\n"}}) {
+    std::ofstream(path()) << before;
+    append(0, "new\n");
     EXPECT_EQ(content(path()), after + std::string("HEADER\nnew\n"));
   }
   // What is there counts.
   std::ofstream(path()) << std::string(90, 'x') << '\n';
-  auto appending = how(100);
-  appending.append = true;
-  OutputFile file;
-  ASSERT_TRUE(file.open(path(), appending));
-  Sink sink(file);
-  with_header(sink);
-  sink.line("new");
-  sink.flush();
+  append(100, "new\n");
   EXPECT_EQ(content(old(1)), std::string(90, 'x') + "\nHEADER\n");
   EXPECT_EQ(content(path()), "HEADER\nnew\n");
   // The header, too.
   std::ofstream(path()) << std::string(98, 'x') << '\n';
-  OutputFile full;
-  ASSERT_TRUE(full.open(path(), appending));
-  Sink other(full);
-  with_header(other);
-  other.flush();
+  append(100, "");
   EXPECT_EQ(content(old(1)), std::string(98, 'x') + "\n");
   EXPECT_EQ(content(path()), "HEADER\n");
 }
