@@ -46,9 +46,9 @@ int on_opened(struct exit_ctx *ctx)
 	if (ctx->ret < 0)
 		return 0;
 	file = current_file(ctx->ret);
-	if (!(BPF_CORE_READ(file, f_mode) & FMODE_CREATED))
+	if (!(FOLLOW(file, file, f_mode) & FMODE_CREATED))
 		return 0;
-	inode_identity(&id, BPF_CORE_READ(file, f_inode));
+	inode_identity(&id, FOLLOW(file, file, f_inode));
 	if (bpf_map_update_elem(&born, &id, &now, BPF_ANY))
 		count(LEDGER_UNTRACKED);
 	return 0;
@@ -84,7 +84,7 @@ inline_ int touched(struct inode *inode)
 
 inline_ struct inode *inode_of(u64 dentry)
 {
-	return BPF_CORE_READ((struct dentry *)dentry, d_inode);
+	return FOLLOW(dentry, dentry, d_inode);
 }
 
 FUNC_ENTRY(on_remove, security_inode_unlink, touched(inode_of(arg[1])))
@@ -102,7 +102,7 @@ inline_ bool has_a_name(struct inode *inode, struct file_id *file)
 
 	inode_identity(&now, inode);
 	return now.inode == file->inode && now.generation == file->generation &&
-	       now.dev == file->dev && BPF_CORE_READ(inode, __i_nlink);
+	       now.dev == file->dev && FOLLOW(inode, inode, __i_nlink);
 }
 
 SEC(REMOVAL_EXITS)

@@ -10,15 +10,17 @@ TABLE(files, struct filetop_key, struct file_counts)
 static __noinline int add(struct file_io *io, u64 bytes)
 {
 	struct filetop_key key = {};
+	struct file_io_owner owner;
 	struct file_counts *row;
 
 	if (!io || !io->file)
 		return 0;
+	file_io_owner(&owner, io);
 	file_identity(&key.file, io->file);
-	key.pid = file_io_tgid(io);
-	key.tid = file_io_tid(io);
+	key.pid = owner.pid;
+	key.tid = owner.tid;
 	key.mode = io->mode & MODE_FORMAT;
-	file_io_comm(io, key.comm);
+	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
 	row = files_row(&key);
 	if (!row)
 		return 0;

@@ -10,13 +10,15 @@ TABLE(types, struct filetype_key, struct file_counts)
 static __noinline int add(struct file_io *io, u64 bytes)
 {
 	struct filetype_key key = {};
+	struct file_io_owner owner;
 	struct file_counts *row;
 
 	if (!io || !io->file)
 		return 0;
-	key.pid = file_io_tgid(io);
+	file_io_owner(&owner, io);
+	key.pid = owner.pid;
 	key.mode = io->mode & MODE_FORMAT;
-	file_io_comm(io, key.comm);
+	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
 	row = types_row(&key);
 	if (row)
 		file_count(row, io, bytes);

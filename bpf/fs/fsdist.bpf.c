@@ -4,16 +4,15 @@
 #include "lib/fs_call.bpf.h"
 #include "fs/fsdist.h"
 
-HISTOGRAM(latencies, struct fsdist_key)
+HISTOGRAM_KEPT(latencies, struct fsdist_key)
 
-inline_ void add(const struct fs_call *call)
+inline_ struct fsdist_key key_of(const struct fs_call *call)
 {
-	struct fsdist_key key = {};
+	struct fsdist_key key = { .operation = call->operation };
 
 	if (!wanted_types[0].name[0])
 		key.type = call->type;
-	key.operation = call->operation;
-	latencies_add(&key, call->latency);
+	return key;
 }
 
 SEC("tp_btf/io_uring_complete")
@@ -22,8 +21,12 @@ int on_ring_end(u64 *ctx)
 	struct ring_io ended;
 	struct fs_call call;
 
-	if (fs_ring_ended(ctx, &ended, &call))
-		add(&call);
+	struct fsdist_key key;
+
+	if (!fs_ring_ended(ctx, &ended, &call))
+		return 0;
+	key = key_of(&call);
+	latencies_add(&key, call.latency);
 	return 0;
 }
 
@@ -31,9 +34,12 @@ SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {
 	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
+	struct fsdist_key key;
 
-	if (call)
-		add(call);
+	if (!call)
+		return 0;
+	key = key_of(call);
+	latencies_add_kept(key.operation, (u64)call->known, &key, call->latency);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ inline_ void describe(struct fsslower_event *e, const struct fs_call *call, s64 
 	e->result = result;
 	e->offset = offset;
 	file_identity(&e->file, file);
-	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
+	e->mode = FOLLOW(file, file, f_inode, i_mode);
 }
 
 inline_ void emit_slow(struct slow_record *r)

@@ -11,13 +11,15 @@ TABLE(sizes, struct vfssize_key, struct hist)
 static __noinline int add(struct file_io *io, u64 bytes)
 {
 	struct vfssize_key key = {};
+	struct file_io_owner owner;
 	struct hist *h;
 
 	if (!io || !io->file)
 		return 0;
-	file_io_comm(io, key.comm);
+	file_io_owner(&owner, io);
+	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
 	file_identity(&key.file, io->file);
-	key.pid = file_io_tgid(io);
+	key.pid = owner.pid;
 	key.mode = io->mode & MODE_FORMAT;
 	key.write = io->write;
 	h = sizes_row(&key);

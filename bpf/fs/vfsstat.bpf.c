@@ -23,7 +23,7 @@ inline_ int opened(struct file *file)
 	if (!keep_current())
 		return 0;
 	SUM_ADD(operations, opens, 1);
-	if (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)
+	if (FOLLOW(file, file, f_mode) & FMODE_CREATED)
 		SUM_ADD(operations, creates, 1);
 	return 0;
 }

@@ -21,6 +21,7 @@ TABLE(files, struct writesync_key, struct writesync_counts)
 static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 {
 	struct writesync_key key = {};
+	struct file_io_owner owner;
 	struct writesync_counts *row;
 	struct inode *inode;
 	struct file *file;
@@ -28,21 +29,22 @@ static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 
 	if (!io || !io->file || !io->write)
 		return 0;
+	file_io_owner(&owner, io);
 	file = io->file;
-	inode = BPF_CORE_READ(file, f_inode);
+	inode = FOLLOW(file, file, f_inode);
 	file_identity(&key.file, file);
-	key.pid = file_io_tgid(io);
+	key.pid = owner.pid;
 	key.mode = io->mode & MODE_FORMAT;
-	file_io_comm(io, key.comm);
+	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
 	row = files_row(&key);
 	if (!row)
 		return 0;
-	flags = BPF_CORE_READ(file, f_flags);
+	flags = FOLLOW(file, file, f_flags);
 	if (flags & FILE_SYNC || call_flags & CALL_SYNCS)
 		__sync_fetch_and_add(&row->sync, 1);
 	else if (flags & FILE_DSYNC || call_flags & CALL_SYNCS_DATA ||
-		 BPF_CORE_READ(inode, i_flags) & INODE_SYNC ||
-		 BPF_CORE_READ(inode, i_sb, s_flags) & MOUNT_SYNC)
+		 FOLLOW(inode, inode, i_flags) & INODE_SYNC ||
+		 FOLLOW(inode, inode, i_sb, s_flags) & MOUNT_SYNC)
 		__sync_fetch_and_add(&row->dsync, 1);
 	else
 		__sync_fetch_and_add(&row->regular, 1);

@@ -9,7 +9,7 @@
 /* Not one that a packet has ended before. */
 inline_ bool is_open_tcp(struct sock *sk)
 {
-	return sk && is_tcp(sk) && BPF_CORE_READ(sk, __sk_common.skc_state) != TCP_CLOSE;
+	return sk && is_tcp(sk) && FOLLOW(sock, sk, __sk_common.skc_state) != TCP_CLOSE;
 }
 
 /* accept(2) has locked the socket; subflows of MPTCP get their files elsewhere, too. */
@@ -19,7 +19,7 @@ inline_ struct sock *locked_sock(struct sock *sk)
 }
 
 /*
- * ON_ACCEPT(accepted): accepted(sk, owner), of a socket to be read by bpf_core_read only; the tool
+ * ON_ACCEPT(accepted): accepted(sk, owner), of the address of a socket, to be followed; the tool
  * has the hook accepted_connections(). The function that gives a socket its file is entered after
  * the wait: it is passed by calls that wait when tracing starts, and by io_uring. Where there is no
  * fentry the ends of system calls are left.

@@ -178,21 +178,29 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 			add(h, value, 1, name##_step);                           \
 	}
 
-/* Keys of a histogram that mostly are a command name alone: these are kept (KEPT). */
+/* A histogram whose keys are kept (KEPT). */
+#define HISTOGRAM_KEPT(name, key_type)                                                \
+	HISTOGRAM(name, key_type)                                                     \
+	KEPT(name, key_type, struct hist)                                             \
+	inline_ void name##_add_kept(u64 number, u64 other, key_type *key, u64 value) \
+	{                                                                             \
+		struct hist *h = name##_kept(number, other);                          \
+                                                                                      \
+		if (!h)                                                               \
+			h = name##_keep(number, other, key);                          \
+		if (h)                                                                \
+			hist_log2(h, value, 1, name##_step);                          \
+	}
+
+/* Keys of a histogram that mostly are a command name alone. */
 #define COMM_HISTOGRAM(name, key_type)                                               \
-	HISTOGRAM(name, key_type)                                                    \
-	KEPT(name, key_type, struct hist)                                            \
+	HISTOGRAM_KEPT(name, key_type)                                               \
 	inline_ void name##_add_comm(key_type *key, u64 value)                       \
 	{                                                                            \
 		u64 *comm = (u64 *)key->comm, number = comm[0] * 0x9e3779b97f4a7c15; \
-		struct hist *h;                                                      \
                                                                                      \
 		number = number >> 32 | number << 32; /* one to one */               \
-		h = name##_kept(number, comm[1]);                                    \
-		if (!h)                                                              \
-			h = name##_keep(number, comm[1], key);                       \
-		if (h)                                                               \
-			hist_log2(h, value, 1, name##_step);                         \
+		name##_add_kept(number, comm[1], key, value);                        \
 	}
 
 /* One histogram, never a key; n values that are the same. */

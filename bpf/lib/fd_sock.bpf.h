@@ -6,28 +6,37 @@
 #include "lib/open_file.bpf.h"
 #include "lib/sock.bpf.h"
 
-/* NULL: the descriptor is no socket's. An address to be read by bpf_core_read only. */
+FOLLOWED(inet_sock);
+FOLLOWED(sock);
+FOLLOWED(sock_common);
+FOLLOWED(socket);
+
+/* NULL: the descriptor is no socket's. An address to be followed. */
 inline_ struct sock *current_sock(u32 fd)
 {
 	struct file *file = current_file(fd);
 	struct socket *socket;
 
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & MODE_FORMAT) != MODE_SOCKET)
+	if (!file || (FOLLOW(file, file, f_inode, i_mode) & MODE_FORMAT) != MODE_SOCKET)
 		return NULL;
-	socket = BPF_CORE_READ(file, private_data);
-	return BPF_CORE_READ(socket, sk);
+	socket = FOLLOW(file, file, private_data);
+	return FOLLOW(socket, socket, sk);
 }
 
 /* As flow_of(), of any socket of the Internet protocols; false: it is of another family. */
 inline_ bool flow_read(struct sock *sk, struct flow *f)
 {
 	struct sock_common *c = &sk->__sk_common;
-	u16 family = BPF_CORE_READ(c, skc_family);
+	u16 family = FOLLOW(sock_common, c, skc_family);
 	struct in6_addr local, remote;
 
 	if (family != SOCK_AF_INET && family != SOCK_AF_INET6)
 		return false;
-	f->lport = port_of(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
+	f->lport = port_of(FOLLOW(inet_sock, sk, inet_sport));
+	if (type_id_sock_common) {
+		ends_of(CAST(sock_common, c), f);
+		return true;
+	}
 	f->rport = port_of(BPF_CORE_READ(c, skc_dport));
 	f->netns = BPF_CORE_READ(c, skc_net.net, ns.inum);
 	f->ip = 4;

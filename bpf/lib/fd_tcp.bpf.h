@@ -10,7 +10,7 @@
 /* Of an address that current_sock() gave. */
 inline_ bool is_tcp(struct sock *sk)
 {
-	return BPF_CORE_READ(sk, sk_protocol) == SOCK_IPPROTO_TCP;
+	return FOLLOW(sock, sk, sk_protocol) == SOCK_IPPROTO_TCP;
 }
 
 /* By what accept(2) returned: the two ends of the TCP connection; false: it is none. */

@@ -3,13 +3,15 @@
 #ifndef CORETAP_FILE_ID_BPF_H
 #define CORETAP_FILE_ID_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/follow.bpf.h"
+
+FOLLOWED(inode);
 
 inline_ void inode_identity(struct file_id *id, struct inode *inode)
 {
-	id->inode = BPF_CORE_READ(inode, i_ino);
-	id->generation = BPF_CORE_READ(inode, i_generation);
-	id->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	id->inode = FOLLOW(inode, inode, i_ino);
+	id->generation = FOLLOW(inode, inode, i_generation);
+	id->dev = FOLLOW(inode, inode, i_sb, s_dev);
 }
 
 #endif

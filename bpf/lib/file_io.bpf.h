@@ -36,20 +36,20 @@ inline_ bool file_io_wanted(bool write)
 
 inline_ void file_io_by(struct file_io *io, struct file *file)
 {
-	io->mode = BPF_CORE_READ(file, f_inode, i_mode);
+	io->mode = FOLLOW(file, file, f_inode, i_mode);
 	if (all_files || (io->mode & MODE_FORMAT) == MODE_REGULAR)
 		io->file = file;
 }
 
 /* A descriptor of the call that the running task is in. */
-inline_ void file_io_of(struct file_io *io, u32 fd, bool write)
+inline_ void file_io_of(struct file_io *io, struct task_struct *running, u32 fd, bool write)
 {
 	struct file *file;
 
 	*io = (struct file_io){ .fd = fd, .write = write };
 	if (!file_io_wanted(write))
 		return;
-	file = current_file(fd);
+	file = running_file(running, fd);
 	if (file)
 		file_io_by(io, file);
 }
@@ -61,7 +61,8 @@ struct file_call_io {
 
 inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 number)
 {
-	bool compat = call_is_compat(regs);
+	struct task_struct *running = running_task();
+	bool compat = running_compat(running, regs);
 	enum file_call call = file_call_of(call_index(number, compat));
 	u64 args[6];
 
@@ -70,10 +71,10 @@ inline_ bool file_call_io(struct file_call_io *io, struct pt_regs *regs, s32 num
 	call_arguments(regs, compat, args);
 	io->second = (struct file_io){};
 	if (call == FILE_READ || call == FILE_WRITE) {
-		file_io_of(&io->first, args[0], call == FILE_WRITE);
+		file_io_of(&io->first, running, args[0], call == FILE_WRITE);
 	} else {
-		file_io_of(&io->first, fd_read(call, args), false);
-		file_io_of(&io->second, fd_written(call, args), true);
+		file_io_of(&io->first, running, fd_read(call, args), false);
+		file_io_of(&io->second, running, fd_written(call, args), true);
 	}
 	return io->first.file || io->second.file;
 }
@@ -90,25 +91,30 @@ inline_ bool file_ring_io(struct file_io *io, u64 *ctx, struct ring_io *ended)
 }
 
 /* Whose it is. */
-inline_ u32 file_io_tgid(const struct file_io *io)
-{
-	return io->task ? process_of(io->task) : current_tgid();
-}
+struct file_io_owner {
+	u32 pid, tid;
+	char comm[COMM_LEN];
+};
 
-inline_ u32 file_io_tid(const struct file_io *io)
+inline_ void file_io_owner(struct file_io_owner *owner, const struct file_io *io)
 {
-	return io->task ? thread_of(io->task) : current_tid();
-}
+	struct task_struct *running, *task = io->task;
 
-/* Into zeros. */
-inline_ void file_io_comm(const struct file_io *io, char comm[COMM_LEN])
-{
-	struct task_struct *task = io->task;
-
-	if (task)
-		bpf_core_read_str(comm, COMM_LEN, &task->comm);
-	else
-		bpf_get_current_comm(comm, COMM_LEN);
+	*owner = (struct file_io_owner){};
+	if (task) {
+		owner->pid = process_of(task);
+		owner->tid = thread_of(task);
+		bpf_core_read_str(owner->comm, COMM_LEN, &task->comm);
+	} else if (has_current_btf()) {
+		running = bpf_get_current_task_btf();
+		owner->pid = task_tgid(running);
+		owner->tid = task_tid(running);
+		task_comm(running, owner->comm);
+	} else {
+		owner->pid = current_tgid();
+		owner->tid = current_tid();
+		bpf_get_current_comm(owner->comm, COMM_LEN);
+	}
 }
 
 /*

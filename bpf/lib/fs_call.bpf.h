@@ -16,6 +16,8 @@
 #include "lib/since.bpf.h"
 #include "lib/syscall.bpf.h"
 
+FOLLOWED(super_block);
+
 const volatile struct fs_type wanted_types[FS_TYPES] = {};
 
 #define AT_EMPTY 0x1000 /* AT_EMPTY_PATH */
@@ -115,12 +117,13 @@ inline_ struct file_system_type *fs_type_of(struct file *file)
 
 	if (!file)
 		return NULL;
-	inode = BPF_CORE_READ(file, f_inode);
-	mode = BPF_CORE_READ(inode, i_mode) & MODE_FORMAT;
+	inode = FOLLOW(file, file, f_inode);
+	mode = FOLLOW(inode, inode, i_mode) & MODE_FORMAT;
 	if (mode != MODE_REGULAR && mode != MODE_DIRECTORY)
 		return NULL;
-	sb = BPF_CORE_READ(inode, i_sb);
-	return BPF_CORE_READ(sb, s_flags) & SB_NOUSER ? NULL : BPF_CORE_READ(sb, s_type);
+	sb = FOLLOW(inode, inode, i_sb);
+	return FOLLOW(super_block, sb, s_flags) & SB_NOUSER ? NULL :
+							      FOLLOW(super_block, sb, s_type);
 }
 
 /* Most of a task's files are of one type. */
@@ -140,7 +143,8 @@ inline_ bool fs_wants(struct fs_call *call, struct file_system_type *type)
 /* At sys_enter. */
 inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 {
-	bool compat = call_is_compat(regs);
+	struct task_struct *running = running_task();
+	bool compat = running_compat(running, regs);
 	u32 index = call_index(number, compat), fd;
 	enum fs_operation operation = fs_operation_of(index);
 	enum file_call moves = file_call_of(index);
@@ -157,12 +161,12 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 		return;
 	fd = two ? fd_read(moves, args) : args[0];
 	if (operation != FS_OPEN) {
-		file = current_file(fd);
+		file = running_file(running, fd);
 		type = fs_type_of(file);
 		if (!type && !two)
 			return; /* a pipe, a socket, a terminal */
 	}
-	call = current_slot(true);
+	call = running_slot(running, true);
 	if (!call)
 		return;
 	call->start = 0;
@@ -172,7 +176,7 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 			return;
 		operation = FS_WRITE;
 		fd = fd_written(moves, args);
-		file = current_file(fd);
+		file = running_file(running, fd);
 		if (!fs_wants(call, fs_type_of(file)))
 			return;
 	}
@@ -186,7 +190,8 @@ inline_ void fs_call_entered(struct pt_regs *regs, s32 number)
 /* At sys_exit: the call that ends, with its file; NULL: none that is wanted. */
 inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 {
-	struct fs_call *call = current_slot(false);
+	struct task_struct *running = running_task();
+	struct fs_call *call = running_slot(running, false);
 
 	if (!call || !call->start)
 		return NULL;
@@ -194,7 +199,7 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 	call->latency = since(call->start, call->end);
 	call->start = 0;
 	/* The end of that call was not seen, and this is another's. */
-	if (call_index(call_number(regs), call_is_compat(regs)) != call->index) {
+	if (call_index(call_number(regs), running_compat(running, regs)) != call->index) {
 		count(LEDGER_UNMATCHED);
 		return NULL;
 	}
@@ -203,7 +208,7 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 	if (result < 0)
 		return NULL;
 	call->fd = result;
-	call->file = current_file(result);
+	call->file = running_file(running, result);
 	return fs_wants(call, fs_type_of(call->file)) ? call : NULL;
 }
 

@@ -3,7 +3,9 @@
 #ifndef CORETAP_MM_BPF_H
 #define CORETAP_MM_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/follow.bpf.h"
+
+FOLLOWED(folio); /* what can be followed has folios: 5.16 */
 
 /* 7.2 put the flags before the order and added the memory cgroup to these. */
 TP_ARGS(mm_vmscan_direct_reclaim_begin);
@@ -44,6 +46,11 @@ inline_ u64 folio_flags(void *pointer)
 	struct folio *folio = pointer;
 	u64 flags = 0;
 
+	if (type_id_folio) {
+		folio = CAST(folio, pointer);
+		plain = (void *)folio;
+		return bpf_core_type_exists(memdesc_flags_t) ? folio->flags.f : plain->flags;
+	}
 	if (bpf_core_type_exists(memdesc_flags_t))
 		bpf_core_read(&flags, sizeof(flags), &folio->flags);
 	else if (bpf_core_type_exists(struct folio))
@@ -73,8 +80,7 @@ inline_ u64 folio_pages(void *pointer)
 	if (bpf_core_field_exists(with_order->_folio_order)) {
 		bpf_core_read(&order, sizeof(order), &with_order->_folio_order);
 	} else {
-		bpf_core_read(&flags, sizeof(flags), &folio->_flags_1);
-		order = (u8)flags;
+		order = FOLLOW(folio, folio, _flags_1);
 	}
 	return 1ULL << (order & 31);
 }
@@ -89,13 +95,9 @@ inline_ u64 folio_index(void *pointer)
 {
 	struct page___with_index *page = pointer;
 	struct folio *folio = pointer;
-	u64 index = 0;
 
-	if (bpf_core_type_exists(struct folio))
-		bpf_core_read(&index, sizeof(index), &folio->index);
-	else
-		bpf_core_read(&index, sizeof(index), &page->index);
-	return index;
+	return bpf_core_type_exists(struct folio) ? FOLLOW(folio, folio, index) :
+						    BPF_CORE_READ(page, index);
 }
 
 /* The file's mapping of a folio, or of a page before folios. */
@@ -103,13 +105,9 @@ inline_ u64 folio_mapping(void *pointer)
 {
 	struct folio *folio = pointer;
 	struct page *page = pointer;
-	u64 mapping = 0;
 
-	if (bpf_core_type_exists(struct folio))
-		bpf_core_read(&mapping, sizeof(mapping), &folio->mapping);
-	else
-		bpf_core_read(&mapping, sizeof(mapping), &page->mapping);
-	return mapping;
+	return bpf_core_type_exists(struct folio) ? FOLLOW_NUMBER(folio, folio, mapping) :
+						    (u64)BPF_CORE_READ(page, mapping);
 }
 
 /* 6.2 made the counters per CPU (f1a7941243c1): `count` lacks some pages of each CPU. */

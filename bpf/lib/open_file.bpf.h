@@ -3,7 +3,10 @@
 #ifndef CORETAP_OPEN_FILE_BPF_H
 #define CORETAP_OPEN_FILE_BPF_H
 
+#include "lib/follow.bpf.h"
 #include "lib/task.bpf.h"
+
+FOLLOWED(file);
 
 #define MODE_FORMAT 0170000
 #define MODE_SOCKET 0140000
@@ -13,24 +16,21 @@
 #define MODE_DIRECTORY 0040000
 
 /* The open file behind a descriptor of the running task; NULL: none. */
+inline_ struct file *running_file(struct task_struct *running, u32 fd)
+{
+	struct fdtable *table = OF_RUNNING(running, files, fdt);
+	struct file **files, *file = NULL;
+
+	if (fd >= OF_RUNNING(table, max_fds))
+		return NULL;
+	files = OF_RUNNING(table, fd);
+	bpf_core_read(&file, sizeof(file), &files[fd]);
+	return file;
+}
+
 inline_ struct file *current_file(u32 fd)
 {
-	struct file **files, *file = NULL;
-	struct fdtable *table;
-	u32 room;
-
-	if (has_current_btf()) {
-		table = bpf_get_current_task_btf()->files->fdt;
-		files = table->fd;
-		room = table->max_fds;
-	} else {
-		table = BPF_CORE_READ(current_task(), files, fdt);
-		files = BPF_CORE_READ(table, fd);
-		room = BPF_CORE_READ(table, max_fds);
-	}
-	if (fd < room)
-		bpf_core_read(&file, sizeof(file), &files[fd]);
-	return file;
+	return running_file(running_task(), fd);
 }
 
 #endif

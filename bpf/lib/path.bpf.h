@@ -6,6 +6,12 @@
 #include "lib/file_id.bpf.h"
 #include "lib/open_file.bpf.h"
 
+FOLLOWED(dentry);
+FOLLOWED(mount);
+FOLLOWED(path);
+FOLLOWED(task_struct);
+FOLLOWED(vfsmount);
+
 #define PATH_BYTES 4096
 #define PATH_NAME 256 /* NAME_MAX and a terminator */
 #define PATH_ROOM (PATH_BYTES + PATH_NAME)
@@ -36,34 +42,34 @@ inline_ struct mount *mount_of(struct vfsmount *m)
  */
 inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
 {
-	struct dentry *d = BPF_CORE_READ(from, dentry), *root_dentry = BPF_CORE_READ(root, dentry);
-	struct vfsmount *m = BPF_CORE_READ(from, mnt), *root_mount = BPF_CORE_READ(root, mnt);
+	struct dentry *d = FOLLOW(path, from, dentry), *root_dentry = FOLLOW(path, root, dentry);
+	struct vfsmount *m = FOLLOW(path, from, mnt), *root_mount = FOLLOW(path, root, mnt);
 	u32 used;
 
 	w->bytes = 0;
 	w->cut = false;
-	w->nameless = !m || BPF_CORE_READ(m, mnt_flags) & MOUNT_INTERNAL;
+	w->nameless = !m || FOLLOW(vfsmount, m, mnt_flags) & MOUNT_INTERNAL;
 	if (w->nameless)
 		return;
 	for (int i = 0; i < PATH_STEPS; i++) {
-		struct dentry *parent = BPF_CORE_READ(d, d_parent);
+		struct dentry *parent = FOLLOW(dentry, d, d_parent);
 		long n;
 
 		if (d == root_dentry && m == root_mount)
 			return;
-		if (d == parent || d == BPF_CORE_READ(m, mnt_root)) {
-			struct mount *mount = mount_of(m), *up = BPF_CORE_READ(mount, mnt_parent);
+		if (d == parent || d == FOLLOW(vfsmount, m, mnt_root)) {
+			struct mount *mount = mount_of(m), *up = FOLLOW(mount, mount, mnt_parent);
 
 			if (up == mount)
 				return;
-			d = BPF_CORE_READ(mount, mnt_mountpoint);
+			d = FOLLOW(mount, mount, mnt_mountpoint);
 			m = &up->mnt;
 			continue;
 		}
 		used = w->bytes;
 		if (used > PATH_BYTES)
 			break;
-		n = bpf_probe_read_kernel_str(to + used, PATH_NAME, BPF_CORE_READ(d, d_name.name));
+		n = bpf_probe_read_kernel_str(to + used, PATH_NAME, FOLLOW(dentry, d, d_name.name));
 		if (n < 0)
 			break;
 		w->bytes = used + n;
@@ -82,7 +88,7 @@ inline_ u32 walked_bytes(const struct walked *w)
 
 inline_ struct fs_struct *current_fs(void)
 {
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), fs);
+	return FOLLOW(task_struct, current_task(), fs);
 }
 
 /*
@@ -98,8 +104,8 @@ inline_ enum path_kind file_path_below(struct walked *w, char *to, struct file *
 	path_walk(w, to, &file->f_path, root);
 	if (!w->nameless)
 		return w->cut ? PATH_KIND_CUT : PATH_KIND_WHOLE;
-	d = BPF_CORE_READ(file, f_path.dentry);
-	n = bpf_probe_read_kernel_str(to, PATH_NAME, BPF_CORE_READ(d, d_name.name));
+	d = FOLLOW(file, file, f_path.dentry);
+	n = bpf_probe_read_kernel_str(to, PATH_NAME, FOLLOW(dentry, d, d_name.name));
 	w->bytes = n > 0 ? n - 1 : 0;
 	return PATH_KIND_NAME;
 }
@@ -114,13 +120,13 @@ inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
 				    struct task_struct *task)
 {
-	return file_path_below(w, to, file, &BPF_CORE_READ(task, fs)->root);
+	return file_path_below(w, to, file, &FOLLOW(task_struct, task, fs)->root);
 }
 
 /* Which file, beyond the life of its inode's number. */
 inline_ void file_identity(struct file_id *id, struct file *file)
 {
-	inode_identity(id, BPF_CORE_READ(file, f_inode));
+	inode_identity(id, FOLLOW(file, file, f_inode));
 }
 
 #endif

@@ -10,6 +10,11 @@
 #define CORETAP_RING_IO_BPF_H
 
 #include "lib/filter.bpf.h"
+#include "lib/follow.bpf.h"
+
+FOLLOWED(io_kiocb);
+FOLLOWED(io_uring_cqe);
+FOLLOWED(kiocb);
 
 #ifdef RING_IO_TIMED
 #define ring_timed true
@@ -79,7 +84,7 @@ struct {
 
 inline_ enum ring_operation ring_operation_of(struct io_kiocb *req)
 {
-	switch (BPF_CORE_READ(req, opcode)) {
+	switch (FOLLOW(io_kiocb, req, opcode)) {
 	case RING_READ:
 	case RING_READV:
 	case RING_READ_FIXED:
@@ -107,7 +112,7 @@ inline_ struct task_struct *ring_task(struct io_kiocb *req)
 
 	if (bpf_core_field_exists(old->task))
 		return BPF_CORE_READ(old, task);
-	return BPF_CORE_READ(req, tctx, task);
+	return FOLLOW(io_kiocb, req, tctx, task);
 }
 
 /* What a read or write is for the file system lies at the start of its request. */
@@ -126,7 +131,7 @@ inline_ void ring_key_of(struct ring_key *key, struct io_kiocb *req)
 	*key = (struct ring_key){ .of = (u64)req };
 	if (!ring_by_user_data())
 		return;
-	key->of = (u64)BPF_CORE_READ(req, ctx);
+	key->of = (u64)FOLLOW(io_kiocb, req, ctx);
 	key->user_data = BPF_CORE_READ((struct io_kiocb___with_user_data *)req, user_data);
 }
 
@@ -162,7 +167,7 @@ inline_ int ring_submitted(struct io_kiocb *req)
 		return 0;
 	ring_key_of(&key, req);
 	fresh.start = bpf_ktime_get_ns();
-	fresh.offset = BPF_CORE_READ(ring_kiocb(req), ki_pos);
+	fresh.offset = FOLLOW(kiocb, ring_kiocb(req), ki_pos);
 	if (!bpf_map_update_elem(&ring_requests, &key, &fresh,
 				 ring_by_user_data() ? BPF_NOEXIST : BPF_ANY))
 		return 0;
@@ -227,7 +232,7 @@ inline_ struct io_kiocb *ring_completed(u64 *ctx, struct ring_io *io)
 	}
 	req = (void *)ARG(ctx, 1);
 	if (tp_args_io_uring_complete == 3)
-		io->result = BPF_CORE_READ((struct io_uring_cqe *)ARG(ctx, 2), res);
+		io->result = FOLLOW(io_uring_cqe, ARG(ctx, 2), res);
 	else
 		io->result = (s32)ARG(ctx, 3);
 	return req;
@@ -242,7 +247,7 @@ inline_ u64 ring_position(const struct ring_io *io)
 	struct file *file = io->file;
 	struct kiocb *kiocb = ring_kiocb(io->req);
 
-	return ring_by_user_data() ? BPF_CORE_READ(file, f_pos) : BPF_CORE_READ(kiocb, ki_pos);
+	return ring_by_user_data() ? BPF_CORE_READ(file, f_pos) : FOLLOW(kiocb, kiocb, ki_pos);
 }
 
 /* At io_uring_complete; false: of no request that is asked for. */
@@ -264,7 +269,7 @@ inline_ bool ring_ended(u64 *ctx, struct ring_io *io)
 		if (!ring_by_key(io, &key))
 			return false; /* submitted before */
 	}
-	io->file = BPF_CORE_READ(req, file);
+	io->file = FOLLOW(io_kiocb, req, file);
 	if (ring_timed && io->offset == (u64)-1)
 		io->offset = ring_position(io) - (io->result > 0 ? io->result : 0);
 	io->task = ring_task(req);
@@ -276,7 +281,7 @@ inline_ u32 ring_call_flags(const struct ring_io *io)
 {
 	struct kiocb *kiocb = ring_kiocb(io->req);
 
-	return BPF_CORE_READ(kiocb, ki_flags);
+	return FOLLOW(kiocb, kiocb, ki_flags);
 }
 
 #endif

@@ -98,12 +98,9 @@ inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
 }
 
 /* Does the running task make a call by the 32-bit table? A program of 64 bits can, too. */
-inline_ bool call_is_compat(struct pt_regs *regs)
+inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 {
-	u32 status = has_current_btf() ? bpf_get_current_task_btf()->thread_info.status :
-					 BPF_CORE_READ(current_task(), thread_info.status);
-
-	return status & TS_COMPAT;
+	return OF_RUNNING(running, thread_info.status) & TS_COMPAT;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -175,7 +172,7 @@ inline_ bool call_left_with(struct pt_regs *regs, u32 error, u64 address)
 	return back == 4 || back == 2;
 }
 
-inline_ bool call_is_compat(struct pt_regs *regs)
+inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 {
 	return regs->pstate & PSR_MODE32_BIT;
 }
@@ -183,6 +180,11 @@ inline_ bool call_is_compat(struct pt_regs *regs)
 #else
 #error "numbers of this architecture's system calls"
 #endif
+
+inline_ bool call_is_compat(struct pt_regs *regs)
+{
+	return running_compat(running_task(), regs);
+}
 
 /* An index below CALLS, as Format::syscall shows it. */
 inline_ u32 call_index(s32 number, bool compat)

@@ -116,6 +116,15 @@ inline_ bool has_current_btf(void)
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
 }
 
+/* The running task, for OF_RUNNING(); one call of a helper for several uses. */
+inline_ struct task_struct *running_task(void)
+{
+	return has_current_btf() ? bpf_get_current_task_btf() : current_task();
+}
+
+#define OF_RUNNING(task, ...) \
+	(has_current_btf() ? ___arrow(task, ##__VA_ARGS__) : BPF_CORE_READ(task, ##__VA_ARGS__))
+
 /* One call of a helper rather than five: where returns are mitigated, each takes 20 ns and more. */
 inline_ void identify_current(struct task_id *id)
 {
@@ -269,11 +278,13 @@ inline_ bool has_task_storage(void)
 		return slot_of(t, (u64)t, true);                                             \
 	}                                                                                    \
 	/* The slot of the running task, for programs that are not given it. */              \
+	inline_ slot_type *running_slot(struct task_struct *running, bool make)              \
+	{                                                                                    \
+		return slot_of(running, (u64)running, make);                                 \
+	}                                                                                    \
 	inline_ slot_type *current_slot(bool make)                                           \
 	{                                                                                    \
-		if (has_task_storage())                                                      \
-			return slot_of(bpf_get_current_task_btf(), 0, make);                 \
-		return slot_of(NULL, bpf_get_current_task(), make);                          \
+		return running_slot(running_task(), make);                                   \
 	}                                                                                    \
 	SEC("tp_btf/sched_process_free")                                                     \
 	int task_slot_free(u64 *ctx)                                                         \

@@ -32,9 +32,9 @@ int on_exit(struct exit_ctx *ctx)
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->flow = f;
 	e->backlog = c->number;
-	e->max_backlog = BPF_CORE_READ(sk, sk_max_ack_backlog);
+	e->max_backlog = FOLLOW(sock, sk, sk_max_ack_backlog);
 	e->ret = ctx->ret;
-	e->protocol = BPF_CORE_READ(sk, sk_protocol);
+	e->protocol = FOLLOW(sock, sk, sk_protocol);
 	identify_current(&e->who);
 	emit_end(e);
 	return 0;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -183,6 +184,20 @@ std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
     if (word[0] == name[0] && word == name) return id;
   }
   return base_ ? base_->find(name, kind) : 0;
+}
+
+std::vector<std::uint32_t> Btf::find(const std::vector<std::string_view>& names,
+                                     unsigned kind) const {
+  auto found = base_ ? base_->find(names, kind) : std::vector<std::uint32_t>(names.size());
+  // From the last, so that the first of a name stays.
+  for (auto id = count(); types_ && id-- > first();) {
+    auto* t = own_type(id);
+    if (BTF_INFO_KIND(t->info) != kind) continue;
+    auto word = name(t->name_off);
+    if (auto at = std::find(names.begin(), names.end(), word); at != names.end())
+      found[static_cast<std::size_t>(at - names.begin())] = id;
+  }
+  return found;
 }
 
 bool Btf::has_member(const btf_type* type, std::string_view member) const {

@@ -31,6 +31,8 @@ class Btf {
 
   /// Type id; 0: none of that name and kind. A module's own come before those of its base.
   std::uint32_t find(std::string_view name, unsigned kind) const;
+  /// The same of several, each in its place.
+  std::vector<std::uint32_t> find(const std::vector<std::string_view>& names, unsigned kind) const;
   const btf_type* type(std::uint32_t id) const;  ///< nullptr: no such id
   /// All ids are below this.
   std::uint32_t count() const { return first_ + static_cast<std::uint32_t>(offsets_.size()); }

@@ -41,6 +41,11 @@ class Kernel {
   /// Does it have the instruction that writes memory and returns what was there? Found out by
   /// loading one.
   bool has_exchange();
+  /// The type id of bpf_rdonly_cast, which programs can call; 0: they cannot. Found out by loading
+  /// one.
+  std::uint32_t cast_function();
+  /// Type ids of structures; 0: none of that name.
+  std::vector<std::uint32_t> structures(const std::vector<std::string_view>& names);
 
   /// The same of the unnamed enum that has this enumerator.
   std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
@@ -61,6 +66,7 @@ class Kernel {
   bool tried_ = false;
   std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
   std::optional<bool> exchange_;
+  std::optional<std::uint32_t> cast_;
   std::string kprobe_function_;
 };
 

@@ -44,6 +44,15 @@ Result<Link> attach_event(bpf_program* program, const Section& section, Fd event
   return Link(link);
 }
 
+/// To a function of the kernel, a tracepoint by its type or without one.
+bpf_link* attach_function(bpf_program* program, const Section& section) {
+  const std::string target(section.target);
+  if (bpf_program__type(program) == BPF_PROG_TYPE_TRACING)
+    return bpf_program__attach_trace(program);  // load() has made it one
+  if (section.kind == "raw_tp") return bpf_program__attach_raw_tracepoint(program, target.c_str());
+  return bpf_program__attach_kprobe(program, section.kind == "kretprobe", target.c_str());
+}
+
 /// libbpf wants tracefs at its usual place; the ids may come from a private mount.
 Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   Links links;
@@ -90,9 +99,7 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
     if (links && links->empty()) return attach_error(section, ENODEV);
     return links;
   }
-  auto* link = bpf_program__type(program) == BPF_PROG_TYPE_TRACING
-                   ? bpf_program__attach_trace(program)  // load() has made it one
-                   : bpf_program__attach(program);
+  auto* link = attach_function(program, section);
   if (!link) return attach_error(section, errno);
   Links links;
   links.emplace_back(link);

@@ -22,6 +22,7 @@
 
 #include "kernel/bpf_links.hpp"
 #include "kernel/min_core_btf.hpp"
+#include "program/casts.hpp"
 #include "program/exchange.hpp"
 #include "program/maps.hpp"
 #include "program/probe.hpp"
@@ -68,6 +69,7 @@ bool no_exchange = false;
 void change_instructions(bpf_program* program) {
   if (pads) fill_pads(program, *pads);
   if (no_exchange) take_out_exchanges(program);
+  complete_casts(program);
 }
 
 int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
@@ -89,6 +91,11 @@ int keep_functions(bpf_program* program, bpf_prog_load_opts* options, long) {
     info.records.assign(bytes,
                         bytes + std::size_t{options->func_info_cnt} * options->func_info_rec_size);
   function_infos[program] = std::move(info);
+  change_instructions(program);
+  return 0;
+}
+
+int prepare_other(bpf_program* program, bpf_prog_load_opts*, long) {
   change_instructions(program);
   return 0;
 }
@@ -121,8 +128,18 @@ void take_over_tracing() {
            {"run/each_cpu", BPF_PROG_TYPE_RAW_TRACEPOINT},
            {"run/asked", BPF_PROG_TYPE_RAW_TRACEPOINT}})
     libbpf_register_prog_handler(section, type, bpf_attach_type{}, &with_functions);
-  // libbpf has no target behind it; users shall read which clock it is.
-  libbpf_register_prog_handler("perf_event+", BPF_PROG_TYPE_PERF_EVENT, bpf_attach_type{}, nullptr);
+  LIBBPF_OPTS(libbpf_prog_handler_opts, others);
+  others.prog_prepare_load_fn = prepare_other;
+  for (auto& [section, type] : std::initializer_list<std::pair<const char*, bpf_prog_type>>{
+           {"tracepoint+", BPF_PROG_TYPE_TRACEPOINT},
+           {"raw_tp+", BPF_PROG_TYPE_RAW_TRACEPOINT},
+           {"kprobe+", BPF_PROG_TYPE_KPROBE},
+           {"kretprobe+", BPF_PROG_TYPE_KPROBE},
+           {"uprobe+", BPF_PROG_TYPE_KPROBE},
+           {"uretprobe+", BPF_PROG_TYPE_KPROBE},
+           // libbpf has no target behind it; users shall read which clock it is.
+           {"perf_event+", BPF_PROG_TYPE_PERF_EVENT}})
+    libbpf_register_prog_handler(section, type, bpf_attach_type{}, &others);
 }
 
 /// What a program is loaded for, where that is asked of the kernel's types.
@@ -240,6 +257,7 @@ FunctionInfo functions_of(const bpf_program* program) {
 Result<void> load(Session& s) {
   set_attach_types(s);
   no_exchange = !exchange_fits(s);
+  tell_types(s);
   s.kernel.release();
   pads = &s.pads;
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).

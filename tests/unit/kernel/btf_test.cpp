@@ -30,6 +30,8 @@ TEST(BtfOfModules, OwnTypesFollowThoseOfTheKernel) {
   EXPECT_EQ(btf.find("own", BTF_KIND_STRUCT), own);
   EXPECT_EQ(btf.find("twice", BTF_KIND_STRUCT), twice) << "the module's own comes first";
   EXPECT_EQ(btf.find("none", BTF_KIND_STRUCT), 0U);
+  EXPECT_EQ(btf.find({"twice", "none", "known", "own", "choice"}, BTF_KIND_STRUCT),
+            (std::vector<std::uint32_t>{twice, 0, known, own, 0}));
   EXPECT_EQ(btf.type(btf.count()), nullptr);
   EXPECT_EQ(btf.type(0), nullptr);
   EXPECT_EQ(btf.name(btf.type(known)->name_off), "known");

@@ -49,6 +49,23 @@ TEST_F(KernelTypes, Functions) {
   EXPECT_FALSE(kernel.has_function(""));
 }
 
+TEST_F(KernelTypes, Structures) {
+  auto ids = kernel.structures({"task_struct", "no_such_struct", "file", "vfs_read"});
+  ASSERT_EQ(ids.size(), 4u);
+  EXPECT_EQ(kernel.all_types().name(kernel.all_types().type(ids[0])->name_off), "task_struct");
+  EXPECT_EQ(kernel.all_types().name(kernel.all_types().type(ids[2])->name_off), "file");
+  EXPECT_EQ(ids[1], 0u);
+  EXPECT_EQ(ids[3], 0u) << "a function";
+}
+
+TEST_F(KernelTypes, ACastIsThereOrNot) {
+  auto function = kernel.cast_function();
+  EXPECT_EQ(kernel.cast_function(), function);
+  auto there = kernel.function_type("bpf_rdonly_cast");
+  // Root can load the program that finds out.
+  EXPECT_EQ(function, geteuid() == 0 ? there : function == 0 ? 0 : there);
+}
+
 TEST_F(KernelTypes, Enumerators) {
   EXPECT_TRUE(kernel.has_enumerator("bpf_map_type", "BPF_MAP_TYPE_RINGBUF"));
   EXPECT_FALSE(kernel.has_enumerator("bpf_map_type", "BPF_MAP_TYPE_RINGBU"));

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef CORETAP_FOLLOW_H
+#define CORETAP_FOLLOW_H
+
+/* Stands for the call of bpf_rdonly_cast (lib/follow.bpf.h); no helper has this number. */
+#define CAST_CALL 0x7fff0001
+
+#endif
