@@ -218,6 +218,7 @@ std::vector<Option> flow_filters(char local_port = 'L', char remote_port = 'D');
 
 Option folded();
 Option svg();
+Option pprof();
 /// For tools with histograms and intervals; the parser adds it.
 Option heatmap();
 Option by();

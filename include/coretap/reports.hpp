@@ -372,7 +372,14 @@ struct StackReport {
 
   /// Each report has what was added since the one before, instead of one report at the end.
   bool deltas = false;
+  /// Samples are ticks of the CPUs' clock: each stands for the time from one to the next.
+  bool ticks = false;
 
+  StackReport by_ticks() const {
+    auto report = *this;
+    report.ticks = true;
+    return report;
+  }
   StackReport at_intervals() const {
     auto report = *this;
     report.deltas = true;

@@ -20,6 +20,16 @@ namespace symbols {
 class NumberedFiles;
 }
 
+/// A file whose code processes run.
+struct CodeFile {
+  struct Segment {
+    std::uint64_t offset, size;  ///< in the file
+  };
+  std::string path;               ///< as a process that has mapped it names it; "[vdso]"
+  std::string build_id;           ///< lower-case hexadecimal; empty: it has none
+  std::vector<Segment> segments;  ///< those with code; empty: it cannot be read
+};
+
 /// What is known about one address. All text comes from outside (files, processes): sanitise it
 /// before it reaches a terminal.
 struct Symbol {
@@ -31,6 +41,10 @@ struct Symbol {
                                     ///< objdump use it), or the offset in the file if that cannot
                                     ///< be read; bytes from the mapping's start in other memory;
                                     ///< always 0 for the kernel
+  std::string linkage_name;         ///< as the linker knows it; empty: `name` is that
+  std::shared_ptr<const CodeFile> file;  ///< null: in none, or the kernel's
+  /// In that file, of the place that was looked up; nothing if the file cannot be read.
+  std::optional<std::uint64_t> file_offset;
   bool entry = false;  ///< where a program or a thread begins: a stack that ends here is whole
 
   bool known() const { return !name.empty(); }

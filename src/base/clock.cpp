@@ -64,6 +64,8 @@ std::string time_of_day(const tm& t, std::int64_t wall_ns) {
 
 std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC)); }
 
+std::int64_t since_1970_ns(std::uint64_t monotonic) { return to_wall(monotonic); }
+
 std::string wall_time() {
   time_t now = time(nullptr);
   tm local{};

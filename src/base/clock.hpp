@@ -7,6 +7,9 @@ namespace coretap {
 
 std::uint64_t monotonic_ns();
 
+/// Nanoseconds since 1970 at a moment of the monotonic clock.
+std::int64_t since_1970_ns(std::uint64_t monotonic);
+
 /// "13:05:59", local time.
 std::string wall_time();
 

@@ -111,6 +111,7 @@ class Config {
   std::uint64_t unwind_memory = 64 << 20;  ///< bytes of unwind tables
   std::string heatmap;                     ///< file for a heat map; empty: lines of text, if any
   std::string svg;                         ///< file for a flame graph; "-": standard output
+  std::string pprof;                       ///< file for a profile; "-": standard output
   std::vector<std::string> notes;          ///< what to say before tracing begins
 
  private:

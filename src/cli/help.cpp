@@ -34,7 +34,7 @@ constexpr Place kPlaces[] = {
       "print-uid", "kernel-stack", "top", "sort", "wide", "heatmap", "output", "rotate", "append",
       "json", "csv"}},
     {"Stacks",
-     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "offset",
+     {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "pprof", "offset",
       "perf-max-stack-depth", "stack-storage-size"}},
     {"Trust", {"strict", "exit-status", "explain", "verbose"}},
     {"Limits", {"max-keys", "max-rate", "ring-size"}},

@@ -42,6 +42,19 @@ Option svg() {
       Complete::file));
 }
 
+Option pprof() {
+  return same_everywhere(value(
+      0, "pprof", "FILE",
+      "write a profile for pprof and programs that read its format, gzip-compressed, to this file "
+      "(-: standard output) at the end; stacks are then printed only with --folded, --json or --csv",
+      [](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage("--pprof: needs a file's name, or -");
+        c.pprof = text;
+        return {};
+      },
+      Complete::file));
+}
+
 Option unwind() {
   return one_of(
       same_everywhere(value(
@@ -75,7 +88,7 @@ Option unwind_memory() {
 }
 
 std::vector<Option> kernel_stacks() {
-  return {folded(), svg(), offset(), stack_depth(), stack_storage()};
+  return {folded(), svg(), pprof(), offset(), stack_depth(), stack_storage()};
 }
 
 std::vector<Option> stacks() {

@@ -384,10 +384,12 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (auto r = chosen_report(tool, c)->check(c); !r) return r.error();
   if (c.svg == "-" && c.holds("folded|json|csv"))
     return usage("--svg -: standard output is for one thing only", "name a file");
+  if (c.pprof == "-" && (c.svg == "-" || c.holds("folded|json|csv")))
+    return usage("--pprof -: standard output is for one thing only", "name a file");
   if (c.heatmap == "-" && c.holds("json|csv"))
     return usage("--heatmap=-: standard output is for one thing only", "name a file");
-  if (c.rotate_bytes && (c.svg == "-" || c.heatmap == "-"))
-    return usage("--rotate would cut the picture", "name a file for it");
+  if (c.rotate_bytes && (c.svg == "-" || c.heatmap == "-" || c.pprof == "-"))
+    return usage("--rotate would cut what is one file", "name a file for it");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))

@@ -220,7 +220,8 @@ const std::vector<OwnCommand>& commands() {
            "more, as their pages say. Each tool drops what it no longer needs once it has attached. "
            "The process that answers requests has no capability, no BPF descriptor and a filter of "
            "system calls. Metrics hold no command lines, paths or addresses, and command names only "
-           "where labels asks for them. Requests are not encrypted and not authenticated: the "
+           "where labels asks for them. Profiles have command names, process ids, functions and paths of "
+           "files, of all users. Requests are not encrypted and not authenticated: the "
            "default address is this machine alone.",
        .output =
            "A page in the text format of Prometheus. Names are coretap_TOOL_WORD_UNIT; times are in "
@@ -231,6 +232,9 @@ const std::vector<OwnCommand>& commands() {
            "as many lines as its max_series says; what has no series of its own is counted in one "
            "whose label is other, so that rates of sums stay exact. A series that is new is shown as "
            "0 first.\n\n"
+           "Tools with stacks have profiles: /debug/pprof/NAME?seconds=N is what NAME counts in the "
+           "next N seconds, 60 at most, and without seconds what it has counted since it started, in "
+           "the format of pprof. /debug/pprof/ lists them. Four can be waited for at a time.\n\n"
            "All tools have these, by the label tool: coretap_events_total, which is all events that "
            "hooks saw, by outcome (shown, filtered, lost and others, as in the ledger of "
            "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; coretap_tool_down "

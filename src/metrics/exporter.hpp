@@ -26,9 +26,17 @@ struct ExportOptions {
   bool starts_at_zero = true;       ///< series are shown as 0 first, so that rates have a start
 };
 
-/// Requests of pages and replies, over a stream socket.
+/// Requests and replies, over a stream socket.
 struct Request {
+  enum What : std::uint32_t {
+    page,     ///< of metrics
+    profile,  ///< in pprof's format, of the time from now on; the reply is empty if there is none
+  };
+  static constexpr std::uint32_t kSinceStart = 0;
+
   std::uint32_t id;
+  What what = page;
+  std::uint32_t ms = kSinceStart;  ///< how long a profile's time is
 };
 struct ReplyHead {
   std::uint32_t id, bytes;

@@ -70,13 +70,11 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
   return links;
 }
 
-/// As the command line or else the hook has it, on those of the CPUs that are wanted.
+/// On those of the CPUs that are wanted.
 Result<Links> attach_sampled(bpf_program* program, const Config& config, const Plan& plan,
                              std::vector<int> cpus) {
-  auto& asked = config.sampling;
-  auto own = plan.sampling(bpf_program__name(program));
-  auto sampling = asked.hz || asked.period ? asked : own;
-  if (own.one_cpu)
+  auto sampling = sampling_of(program, config, plan);
+  if (plan.sampling(bpf_program__name(program)).one_cpu)
     std::erase_if(cpus, [first = online_cpus().front()](int cpu) { return cpu != first; });
   if (config.cpu)
     std::erase_if(cpus, [&](int cpu) { return cpu != static_cast<int>(*config.cpu); });
@@ -108,6 +106,11 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
 
 bool samples(const bpf_program* program) {
   return split_section(bpf_program__section_name(program)).kind == kPerfEvent;
+}
+
+Sampling sampling_of(const bpf_program* program, const Config& config, const Plan& plan) {
+  auto& asked = config.sampling;
+  return asked.hz || asked.period ? asked : plan.sampling(bpf_program__name(program));
 }
 
 Result<Links> attach_perf_event(bpf_program* program, std::string_view name,

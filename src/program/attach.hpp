@@ -22,6 +22,8 @@ Result<Links> attach_program(bpf_program* program, const Config& config, const P
 
 /// Do samples of a perf event run it (section "perf_event/NAME")?
 bool samples(const bpf_program* program);
+/// How often: as the command line or else its hook has it.
+Sampling sampling_of(const bpf_program* program, const Config& config, const Plan& plan);
 /// To the event of this name on these CPUs, whatever the program's section says.
 Result<Links> attach_perf_event(bpf_program* program, std::string_view name,
                                 const Sampling& sampling, const std::vector<int>& cpus);

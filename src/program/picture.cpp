@@ -22,16 +22,16 @@ Result<void> PictureFile::write(Session& s, std::string_view svg) {
   return {};
 }
 
-PictureTitle picture_title(const Session& s, std::uint64_t ended_ns, std::string_view unit) {
+PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit) {
   std::string text(s.tool.name);
   for (auto& [name, value] : s.config.given_options()) {
-    if (name == "svg" || name == "heatmap") continue;
+    if (name == "svg" || name == "pprof" || name == "heatmap") continue;
     text += fmt::format(" --{}{}{}", name, value.empty() ? "" : " ", value);
   }
   // Its arguments may be secret, and pictures travel.
   if (!s.config.command.empty())
     text += fmt::format(" -- {}{}", s.config.command[0], s.config.command.size() > 1 ? " ..." : "");
-  auto seconds = static_cast<double>(ended_ns - s.began_ns) / 1e9;
+  auto seconds = static_cast<double>(lasted_ns) / 1e9;
   PictureTitle words{fmt::format("{}, {:.1f} s, Linux {}", text, seconds, kernel_release()),
                      std::string(unit), s.ledger.losses()};
   words.notes.insert(words.notes.end(), s.plan.limits.begin(), s.plan.limits.end());

@@ -27,8 +27,9 @@ struct PictureTitle {
   std::vector<std::string> notes;  ///< a line each: what is lost or less true
 };
 
-/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3", and what was lost.
-PictureTitle picture_title(const Session& s, std::uint64_t ended_ns, std::string_view unit);
+/// "offcputime --min-block-time 1000 -- make ..., 10.0 s, Linux 6.12.3", and what was lost since
+/// tracing began.
+PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit);
 
 /// The style of titles, notes and what the script adds, in light and dark.
 inline constexpr char kPictureStyle[] = R"css(

@@ -54,7 +54,7 @@ class HeatMapLayout : public AggregateLayout {
 
   Result<void> finish(Session& s) override {
     if (!map_) return {};
-    return file_.write(s, map_->svg(picture_title(s, ended_ns_, "values")));
+    return file_.write(s, map_->svg(picture_title(s, ended_ns_ - s.began_ns, "values")));
   }
 
  private:

@@ -12,31 +12,36 @@
 
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "program/attach.hpp"
 #include "program/iterator.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
+#include "stacks/stack_files.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
-#include "stacks/svg_report.hpp"
 
 namespace coretap {
 
 namespace {
 
-constexpr std::string_view kFlameGraphWords =
-    "The flame graph of --svg is that path drawn upwards, each frame as wide as its share; warm "
-    "colours are user code, cold ones the kernel's. It is one file for any browser: a click "
-    "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
-    "is found. Its head tells the options, the time traced and what was lost. The file appears "
-    "when tracing ends; an older one of its name stays until then.";
-
 struct Entry {
   stack_sum sum;
   std::vector<stack_party> parties;
 };
+
+/// Of the CPUs' clock from one sample to the next.
+std::uint64_t tick_ns(const Session& s) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s.object.get()) {
+    if (!samples(program) || bpf_program__fd(program) < 0) continue;
+    auto sampling = sampling_of(program, s.config, s.plan);
+    return sampling.hz ? 1'000'000'000 / sampling.hz : sampling.period;
+  }
+  return 0;
+}
 
 class StackReporter : public Reporter {
  public:
@@ -47,7 +52,10 @@ class StackReporter : public Reporter {
     set_variable(s, "stack_kernel", !s.config.given("user-stacks-only"));
     bool user = s.config.holds(report_.user_stacks_when);
     set_variable(s, "stack_user", user);
-    names_.configure(s, {.offsets = s.config.given("offset"), .modules = s.config.given("verbose")},
+    names_.configure(s,
+                     {.offsets = s.config.given("offset"),
+                      .modules = s.config.given("verbose"),
+                      .located = !s.config.pprof.empty() || s.exporter},
                      user);
     layout_.emplace(report_, StackLayout::Style{.annotated = !report_.annotated_when.empty() &&
                                                              s.config.holds(report_.annotated_when),
@@ -65,7 +73,8 @@ class StackReporter : public Reporter {
   Result<void> open(Session& s) override {
     if (attached_waits(s))
       if (auto r = waits_.open(s.object.get(), report_.waits_by); !r) return r;
-    return svg_.open(s);
+    values_ = values_of(s);
+    return files_.open(s, values_);
   }
 
   void begin(Session& s) override {
@@ -84,11 +93,11 @@ class StackReporter : public Reporter {
   }
 
   void report(Session& s) override {
-    auto entries = read(s);
+    auto entries = read(s, report_.deltas || s.exporter ? &before_ : nullptr);
     bool text = s.config.format == OutputFormat::text;
     if (report_.deltas && text && s.config.given("timestamp"))
       s.out.line(fmt::format("[{}]", wall_time()));
-    svg_.begin(layout_->scale());
+    files_.begin(layout_->scale());
     std::sort(entries.begin(), entries.end(), [&](auto& a, auto& b) {
       if (waits(a) != waits(b)) return waits(a);
       if (layout_->value(a.sum) != layout_->value(b.sum))
@@ -111,8 +120,21 @@ class StackReporter : public Reporter {
   void poll(Session& s) override { names_.poll(s); }
   std::vector<int> wakes() const override { return names_.wakes(); }
 
-  Result<void> finish(Session& s) override { return svg_.finish(s, report_.value_title); }
-  bool keeps_file() const override { return svg_.keeps_file(); }
+  Result<void> finish(Session& s) override { return files_.finish(s, report_.value_title); }
+  bool keeps_file() const override { return files_.keeps_file(); }
+
+  MakeProfile profile(Session& s, bool from_now) override {
+    auto before = std::make_shared<Sums>();
+    if (from_now) read(s, before.get());
+    return [this, before, began = from_now ? monotonic_ns() : s.began_ns](Session& s) {
+      StackProfile profile(values_);
+      for (auto& e : read(s, before.get()))
+        if (!own_.is(e.parties.front().tgid))
+          profile.add(*layout_, parties(s, e, false), values(e.sum));
+      names_.next_report();
+      return profile.finish(s, began, monotonic_ns());
+    };
+  }
 
  private:
   static bool waits(const Entry& e) { return e.parties.front().waiting != 0; }
@@ -134,7 +156,10 @@ class StackReporter : public Reporter {
           "addresses; CAP_SYSLOG or root sees them)");
   }
 
-  std::vector<Entry> read(Session& s) {
+  using Sums = std::unordered_map<std::string, stack_sum>;  ///< by key
+
+  /// What was counted since *before, which becomes what is now; null: since tracing began.
+  std::vector<Entry> read(Session& s, Sums* before) {
     std::vector<Entry> entries;
     auto* map = s.map("stack_counts");
     if (!map) return entries;
@@ -142,11 +167,11 @@ class StackReporter : public Reporter {
     each_entry(map, [&](const char* key, const char* value) {
       Entry e{{}, std::vector<stack_party>(most)};
       memcpy(&e.sum, value, sizeof e.sum);
-      if (report_.deltas || s.exporter) {
-        auto& before = before_[std::string(key, sizeof(std::uint64_t))];
+      if (before) {
+        auto& then = (*before)[std::string(key, sizeof(std::uint64_t))];
         auto now = e.sum;
-        e.sum = {.total_ns = now.total_ns - before.total_ns, .count = now.count - before.count};
-        before = now;
+        e.sum = {.total_ns = now.total_ns - then.total_ns, .count = now.count - then.count};
+        then = now;
       }
       memcpy(e.parties.data(), value + sizeof e.sum, most * sizeof(stack_party));
       // The first is the task itself; a waker has a name, or is no task.
@@ -158,7 +183,26 @@ class StackReporter : public Reporter {
     return entries;
   }
 
-  std::vector<StackParty> parties(Session& s, const Entry& e) {
+  StackFiles::Values values_of(const Session& s) {
+    constexpr PprofProfile::Type kSamples{"samples", "count"};
+    switch (report_.measure) {
+      case StackReport::time:
+        return {{{"contentions", "count"}, {"delay", "nanoseconds"}}};
+      case StackReport::bytes:
+        return {{{"alloc_objects", "count"}, {"alloc_space", "bytes"}}};
+      default:
+        if (report_.ticks) tick_ns_ = tick_ns(s);
+        if (!tick_ns_) return {{kSamples}};
+        return {{kSamples, {"cpu", "nanoseconds"}}, tick_ns_};
+    }
+  }
+  std::vector<std::uint64_t> values(const stack_sum& sum) const {
+    if (report_.measure != StackReport::samples) return {sum.count, sum.total_ns};
+    return {sum.count, sum.count * tick_ns_};
+  }
+
+  /// `counts`: it is shown, and the ledger is to know what its stacks lack.
+  std::vector<StackParty> parties(Session& s, const Entry& e, bool counts = true) {
     std::vector<StackParty> all;
     bool missed = false;
     std::string_view cut;
@@ -166,11 +210,13 @@ class StackReporter : public Reporter {
     for (auto& p : e.parties) {
       auto& kernel = names_.kernel(s, p.kernel);
       auto& user = names_.user(s, p.user, static_cast<pid_t>(p.tgid));
-      all.push_back({p, kernel.frames, user.frames, user.cut, user.guessed});
+      all.push_back(
+          {p, kernel.frames, user.frames, user.cut, user.guessed, kernel.places, user.places});
       missed |= kernel.missed || user.missed;
       if (cut.empty()) cut = user.cut;
       guessed += user.guessed;
     }
+    if (!counts) return all;
     s.ledger.user_stack(cut, guessed, e.sum.count);
     if (missed) s.ledger.count[LEDGER_STACK_FAILED] += e.sum.count;
     return all;
@@ -178,7 +224,7 @@ class StackReporter : public Reporter {
 
   void show(Session& s, const Entry& e) {
     auto all = parties(s, e);
-    if (svg_.wanted()) svg_.add(layout_->path(all), layout_->value(e.sum));
+    files_.add(*layout_, all, layout_->value(e.sum), values(e.sum));
     if (s.config.format == OutputFormat::json) {
       s.out.line(layout_->json(all, e.sum));
     } else if (s.config.format == OutputFormat::csv) {
@@ -186,7 +232,7 @@ class StackReporter : public Reporter {
     } else if (s.config.given("folded")) {
       // Threads of one name with one stack are one line.
       folded_[layout_->folded(all)] += layout_->value(e.sum);
-    } else if (!svg_.wanted()) {
+    } else if (!files_.wanted()) {
       for (auto& line : layout_->lines(all)) s.out.line(line);
       s.out.line(fmt::format("        {}\n", layout_->shown(layout_->value(e.sum))));
     }
@@ -197,9 +243,11 @@ class StackReporter : public Reporter {
   StackNames names_;
   std::optional<StackLayout> layout_;
   std::map<std::string, std::uint64_t> folded_;
-  SvgReport svg_;
+  StackFiles files_;
+  std::uint64_t tick_ns_ = 0;  ///< what a sample stands for; 0: no time
   Iterator waits_;
-  std::unordered_map<std::string, stack_sum> before_;
+  StackProfile::Values values_;
+  Sums before_;
 };
 
 const char* entry_words(const StackReport& r) {
@@ -304,7 +352,7 @@ class StackKind : public ReportKind {
     m.prose(entry_words(report_));
     m.prose(fmt::format("The sum is in {}.", report_.value_title));
     if (m.has_option("folded")) m.prose(folded_words(report_));
-    if (m.has_option("svg")) m.prose(kFlameGraphWords);
+    StackFiles::manual(m);
   }
 
  private:

@@ -1,6 +1,8 @@
 // How the run drives a report; one class per kind of report.
 #pragma once
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "program/session.hpp"
@@ -37,6 +39,10 @@ class Reporter {
   /// are read.
   virtual double poll_seconds() const { return 0; }
   virtual void poll(Session&) {}
+  /// Begins a profile (pprof's format) of what is counted from now on, or of all that there is:
+  /// what it returns makes it. Null: there is none.
+  using MakeProfile = std::function<std::string(Session&)>;
+  virtual MakeProfile profile(Session&, bool /*from_now*/) { return nullptr; }
   /// Descriptors that can be read when poll() should be called at once.
   virtual std::vector<int> wakes() const { return {}; }
   /// Signals that it handles while it traces, and that one has come.

@@ -316,13 +316,27 @@ class CpuWatch {
 
 constexpr double kCollectSeconds = 15;  // without requests: maps of keys do not fill up
 
-/// Pages of metrics, for `coretap serve`.
-void answer_requests(Session& s, Loop& loop, const CpuSlots& ledger,
+/// Replies now, or when the profile's time is over.
+void answer_profile(Session& s, Reporter& reporter, Loop& loop, const metrics::Request& request) {
+  auto make = reporter.profile(s, request.ms != metrics::Request::kSinceStart);
+  auto answer = [&s, request, make] { s.exporter->reply(request, make ? make(s) : std::string()); };
+  if (make && request.ms != metrics::Request::kSinceStart)
+    loop.once(request.ms / 1e3, answer);
+  else
+    answer();
+}
+
+/// Pages of metrics and profiles, for `coretap serve`.
+void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots& ledger,
                      const std::function<void()>& collect, bool& too_many) {
-  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &loop, &ledger, collect] {
+  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &reporter, &loop, &ledger, collect] {
     metrics::Request request{};
     bool open = true;
     while (s.exporter->read_request(request, open)) {
+      if (request.what == metrics::Request::profile) {
+        answer_profile(s, reporter, loop, request);
+        continue;
+      }
       collect();
       s.exporter->reply(request, s.exporter->page(s, whole_ledger(s, ledger)));
     }
@@ -390,7 +404,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSl
   if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   bool too_many = false;
-  if (s.exporter) answer_requests(s, loop, ledger, report, too_many);
+  if (s.exporter) answer_requests(s, reporter, loop, ledger, report, too_many);
   // A reader that has gone is noticed although there is nothing to write.
   if (!reporter.keeps_file() && !s.file && !s.exporter)
     loop.watch(STDOUT_FILENO, 0, [&] {

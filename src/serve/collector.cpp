@@ -17,27 +17,47 @@
 
 namespace coretap::serve {
 
+std::string Collector::key(std::uint64_t number, bool profiles, std::string_view name) {
+  return fmt::format("{}{}/{}", number, profiles ? "+" : "", name);
+}
+
 void Collector::add(std::string key, Fd channel) {
-  auto name = key.substr(key.find('/') + 1);
-  sources_.push_back(
-      {.key = std::move(key), .name = std::move(name), .channel = std::move(channel)});
+  auto slash = key.find('/');
+  auto name = key.substr(slash + 1);
+  bool profiles = slash > 0 && key[slash - 1] == '+';
+  sources_.push_back({.key = std::move(key),
+                      .name = std::move(name),
+                      .channel = std::move(channel),
+                      .has_profiles = profiles});
 }
 
 void Collector::remove(std::string_view key) {
+  for (auto& s : sources_)
+    if (s.key == key) give_up(s);
   std::erase_if(sources_, [&](auto& s) { return s.key == key; });
+}
+
+/// Nothing more comes from it.
+void Collector::give_up(Source& s) {
+  s.broken = true;
+  for (auto& owed : std::exchange(s.profiles, {})) owed.take({});
+}
+
+bool Collector::send(Source& s, std::uint32_t what, std::uint32_t ms) {
+  metrics::Request request{++last_id_, static_cast<metrics::Request::What>(what), ms};
+  if (::send(s.channel.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+      static_cast<ssize_t>(sizeof request))
+    return true;
+  give_up(s);
+  return false;
 }
 
 bool Collector::ask(Source& s) {
   s.fresh = false;
   if (s.broken) return false;
   if (s.asked) return true;  // it still owes an answer, which may be there
-  metrics::Request request{++last_id_};
-  if (send(s.channel.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-      static_cast<ssize_t>(sizeof request)) {
-    s.broken = true;
-    return false;
-  }
-  s.asked = request.id;
+  if (!send(s, metrics::Request::page, 0)) return false;
+  s.asked = last_id_;
   s.asked_ns = monotonic_ns();
   return true;
 }
@@ -46,18 +66,12 @@ void Collector::read(Source& s) {
   char buffer[64 << 10];
   auto n = recv(s.channel.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n <= 0) {
-    s.broken = true;
-    return;
-  }
+  if (n <= 0) return give_up(s);
   s.partial.append(buffer, static_cast<std::size_t>(n));
   metrics::ReplyHead head{};
   while (s.partial.size() >= sizeof head) {
     memcpy(&head, s.partial.data(), sizeof head);
-    if (head.bytes > kMostBytes) {
-      s.broken = true;
-      return;
-    }
+    if (head.bytes > kMostBytes) return give_up(s);
     if (s.partial.size() < sizeof head + head.bytes) return;
     if (head.id == s.asked) {
       s.page = s.partial.substr(sizeof head, head.bytes);
@@ -65,8 +79,46 @@ void Collector::read(Source& s) {
       s.asked = 0;
       s.fresh = true;
     }
+    auto owed = std::ranges::find(s.profiles, head.id, &Source::Owed::id);
+    TakeProfile take;
+    std::string profile;
+    if (owed != s.profiles.end()) {
+      take = std::move(owed->take);
+      profile = s.partial.substr(sizeof head, head.bytes);
+      s.profiles.erase(owed);
+    }
     s.partial.erase(0, sizeof head + head.bytes);
+    if (take) take(profile);
   }
+}
+
+bool Collector::ask_profile(std::string_view name, std::uint32_t ms, TakeProfile take) {
+  for (auto& s : sources_) {
+    if (s.name != name || !s.has_profiles || s.broken || !send(s, metrics::Request::profile, ms))
+      continue;
+    s.profiles.push_back({last_id_, std::move(take)});
+    return true;
+  }
+  return false;
+}
+
+std::vector<int> Collector::owing() const {
+  std::vector<int> channels;
+  for (auto& s : sources_)
+    if (!s.profiles.empty()) channels.push_back(s.channel.get());
+  return channels;
+}
+
+void Collector::read(int channel) {
+  for (auto& s : sources_)
+    if (s.channel.get() == channel) return read(s);
+}
+
+std::vector<std::string_view> Collector::profiles() const {
+  std::vector<std::string_view> all;
+  for (auto& s : sources_)
+    if (s.has_profiles) all.push_back(s.name);
+  return all;
 }
 
 std::string Collector::page(int deadline_ms) {

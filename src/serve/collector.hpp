@@ -1,9 +1,11 @@
 // Asks running tools for their pages of metrics, with a deadline, and makes one page of them.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.hpp"
 
@@ -16,8 +18,9 @@ class Collector {
   /// A longer reply is none of ours: the tool is left out from then on.
   static constexpr std::size_t kMostBytes = 16 << 20;
 
-  /// A tool that runs; `channel` is this end of its requests and replies. `key`: "7/biolatency", a
-  /// number that no other has, and the name.
+  /// A tool that runs: a number that no other has, and its name.
+  static std::string key(std::uint64_t number, bool profiles, std::string_view name);
+  /// `channel` is this end of its requests and replies.
   void add(std::string key, Fd channel);
   void remove(std::string_view key);
   /// What the supervisor says of all tools, a page of its own.
@@ -26,6 +29,16 @@ class Collector {
   /// The page of all tools that answer in time, and what is known of the others.
   std::string page(int deadline_ms = kDeadlineMs);
 
+  /// Asks for a profile of the time from now on (0 ms: since the start), in pprof's format. `take`
+  /// gets it, or nothing: the tool has gone. False: no tool of this name has profiles.
+  using TakeProfile = std::function<void(const std::string& profile)>;
+  bool ask_profile(std::string_view name, std::uint32_t ms, TakeProfile take);
+  /// Channels of tools that owe a profile; read() is for when one can be read.
+  std::vector<int> owing() const;
+  void read(int channel);
+
+  /// Of the tools that have profiles.
+  std::vector<std::string_view> profiles() const;
   std::size_t sources() const { return sources_.size(); }
 
  private:
@@ -38,8 +51,16 @@ class Collector {
     std::string partial, page;
     bool fresh = false;  // the page answers the request at hand
     bool broken = false;
+    bool has_profiles = false;
+    struct Owed {
+      std::uint32_t id;
+      TakeProfile take;
+    };
+    std::vector<Owed> profiles;
   };
 
+  bool send(Source& source, std::uint32_t what, std::uint32_t ms);
+  static void give_up(Source& source);
   bool ask(Source& source);
   void read(Source& source);
 

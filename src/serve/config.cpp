@@ -253,6 +253,7 @@ Result<void> check(ServeConfig& config) {
     if (entry.events && !shows_events)
       return fail(usage(fmt::format("{} shows no single events that could be written to a file",
                                     words->front())));
+    entry.profiles = (*plan)->shape.kind == MetricShape::stacks;
     if (!entry.max_rate && shows_events) entry.max_rate = kEventRate;
     entry.named = !entry.name.empty();
     if (entry.name.empty()) entry.name = words->front();

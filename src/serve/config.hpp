@@ -33,6 +33,7 @@ struct Entry {
   std::optional<EventFile> events;
   std::string where;  ///< "exporter.toml:12", for errors
 
+  bool profiles = false;  ///< it has stacks
   /// Of `run`, with what `events` adds.
   std::vector<std::string> arguments = {};  ///< the first is the tool
 

@@ -4,6 +4,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 #include <seccomp.h>
 #include <sys/resource.h>
@@ -17,6 +18,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -35,9 +38,12 @@ namespace coretap::serve {
 namespace {
 
 constexpr int kIdleSeconds = 5;
-constexpr int kHeaderBytes = 4096;
+constexpr int kHeaderBytes = 4096, kBodyBytes = 1 << 20;
 constexpr rlim_t kConnections = 8;
 constexpr int kBacklog = 64;
+constexpr std::size_t kProfiles = 4;               // that are waited for; others may come later
+constexpr std::uint64_t kMostSeconds = 60;         // of a profile
+constexpr int kLateSeconds = 15;                   // after its time, until it is given up
 constexpr std::uint64_t kShareNs = 1'000'000'000;  // requests of one second get one page
 
 struct Listener {
@@ -47,7 +53,9 @@ struct Listener {
   evconnlistener* accepting = nullptr;
   std::string page;
   std::uint64_t made_ns = 0;
-  rlim_t own_files = 0;  ///< descriptors beside channels and connections
+  std::size_t profiles = 0;        ///< requests that wait for one
+  std::map<int, event*> channels;  ///< of tools that owe one
+  rlim_t own_files = 0;            ///< descriptors beside channels and connections
 
   /// The kernel refuses connections above the limit.
   void limit_connections() const {
@@ -86,12 +94,15 @@ std::string compressed(std::string_view text) {
   return whole ? out : std::string();
 }
 
+constexpr char kText[] = "text/plain; charset=utf-8", kBytes[] = "application/octet-stream";
+
 void reply(evhttp_request* request, int status, const char* type, std::string_view text) {
   auto* headers = evhttp_request_get_output_headers(request);
   evhttp_add_header(headers, "Content-Type", type);
   auto* accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept-Encoding");
   std::string zipped;
-  if (accept && strstr(accept, "gzip") && text.size() > 1024) zipped = compressed(text);
+  if (type != kBytes && accept && strstr(accept, "gzip") && text.size() > 1024)
+    zipped = compressed(text);
   if (!zipped.empty()) {
     evhttp_add_header(headers, "Content-Encoding", "gzip");
     text = zipped;
@@ -102,19 +113,122 @@ void reply(evhttp_request* request, int status, const char* type, std::string_vi
   if (body) evbuffer_free(body);
 }
 
-constexpr char kText[] = "text/plain; charset=utf-8";
+void watch_channels(Listener& l);
+
+void profile_comes(evutil_socket_t channel, short, void* context) {
+  auto& l = *static_cast<Listener*>(context);
+  l.collector.read(channel);
+  watch_channels(l);
+}
+
+void forget_channels(Listener& l) {
+  for (auto& [channel, watched] : std::exchange(l.channels, {})) event_free(watched);
+}
+
+/// Of tools that owe a profile.
+void watch_channels(Listener& l) {
+  forget_channels(l);
+  for (int channel : l.collector.owing()) {
+    auto* watched = event_new(l.base, channel, EV_READ | EV_PERSIST, profile_comes, &l);
+    if (watched && event_add(watched, nullptr) == 0) l.channels[channel] = watched;
+  }
+}
+
+/// A request that waits for its profile.
+struct Waiting {
+  Listener& l;
+  evhttp_request* request;  ///< null: answered
+  event* late = nullptr;
+
+  Waiting(Listener& listener, evhttp_request* asks) : l(listener), request(asks) { l.profiles++; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() {
+    if (late) event_free(late);
+  }
+  void answer(int status, const char* type, std::string_view text) {
+    if (!request) return;
+    l.profiles--;
+    reply(std::exchange(request, nullptr), status, type, text);
+  }
+};
+
+std::string profile_paths(const Listener& l) {
+  std::string text;
+  for (auto name : l.collector.profiles()) text += fmt::format("/debug/pprof/{}\n", name);
+  return text.empty() ? "none of the tools has profiles\n" : text;
+}
+
+/// `seconds`: of how long; none given: since the tool started.
+void answer_profile(evhttp_request* request, Listener& l, const std::string& name,
+                    std::string_view seconds) {
+  auto number = seconds.empty() ? 0 : parse_unsigned(seconds).value_or(UINT64_MAX);
+  if (number > kMostSeconds)
+    return reply(request, HTTP_BADREQUEST, kText,
+                 fmt::format("seconds: a whole number of up to {}\n", kMostSeconds));
+  if (l.profiles >= kProfiles)
+    return reply(request, HTTP_SERVUNAVAIL, kText, "too many profiles are waited for\n");
+  auto waiting = std::make_shared<Waiting>(l, request);
+  auto take = [waiting](const std::string& profile) {
+    if (profile.empty())
+      waiting->answer(HTTP_SERVUNAVAIL, kText, "the tool has ended\n");
+    else if (waiting->request) {
+      // Readers take their time before they ask for more, and would find this connection ended.
+      evhttp_add_header(evhttp_request_get_output_headers(waiting->request), "Connection", "close");
+      waiting->answer(HTTP_OK, kBytes, profile);
+    }
+  };
+  if (!l.collector.ask_profile(name, static_cast<std::uint32_t>(number * 1000), take))
+    return waiting->answer(HTTP_NOTFOUND, kText, profile_paths(l));
+  waiting->late = event_new(
+      l.base, -1, 0,
+      [](evutil_socket_t, short, void* w) {
+        static_cast<Waiting*>(w)->answer(504, kText, "the tool does not answer\n");
+      },
+      waiting.get());
+  timeval patience{static_cast<time_t>(number) + kLateSeconds, 0};
+  if (waiting->late) event_add(waiting->late, &patience);
+  watch_channels(l);
+}
+
+constexpr std::string_view kProfilePath = "/debug/pprof/", kSymbolPath = "/debug/pprof/symbol";
+
+std::string decoded(std::string_view part) {
+  std::unique_ptr<char, decltype(&free)> plain(
+      evhttp_uridecode(std::string(part).c_str(), 0, nullptr), free);
+  return plain ? plain.get() : "";
+}
+
+std::string seconds_of(const evhttp_uri* uri) {
+  evkeyvalq values{};
+  auto* query = evhttp_uri_get_query(uri);
+  if (!query || evhttp_parse_query_str(query, &values) != 0) return "";
+  auto* seconds = evhttp_find_header(&values, "seconds");
+  std::string text = seconds ? seconds : "";
+  evhttp_clear_headers(&values);
+  return text;
+}
 
 void answer(evhttp_request* request, void* context) {
   auto& l = *static_cast<Listener*>(context);
   auto* uri = evhttp_request_get_evhttp_uri(request);
   auto* path = uri ? evhttp_uri_get_path(uri) : nullptr;
   std::string_view at = path ? path : "";
+  // pprof asks for the names of functions that have none, and takes no profile without an answer.
+  if (at == kSymbolPath) return reply(request, HTTP_OK, kText, "num_symbols: 0\n");
+  if (evhttp_request_get_command(request) == EVHTTP_REQ_POST)
+    return reply(request, HTTP_BADMETHOD, kText, "there is nothing to post\n");
   if (at == "/metrics")
     reply(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", l.current());
   else if (at == "/" || at.empty())
-    reply(request, HTTP_OK, kText, "coretap: metrics are at /metrics\n");
+    reply(request, HTTP_OK, kText,
+          "coretap: metrics are at /metrics, profiles at /debug/pprof/NAME?seconds=N\n");
+  else if (at == kProfilePath || at == kProfilePath.substr(0, kProfilePath.size() - 1))
+    reply(request, HTTP_OK, kText, profile_paths(l));
+  else if (at.starts_with(kProfilePath))
+    answer_profile(request, l, decoded(at.substr(kProfilePath.size())), seconds_of(uri));
   else
-    reply(request, HTTP_NOTFOUND, kText, "there is only /metrics\n");
+    reply(request, HTTP_NOTFOUND, kText, "there are only /metrics and /debug/pprof/\n");
 }
 
 void take_news(evutil_socket_t socket, short, void* context) {
@@ -125,7 +239,9 @@ void take_news(evutil_socket_t socket, short, void* context) {
         l.collector.add(std::move(news->text), std::move(news->channel));
         break;
       case News::went:
+        forget_channels(l);  // one of them will be closed
         l.collector.remove(news->text);
+        watch_channels(l);
         break;
       case News::state:
         l.collector.set_state(std::move(news->text));
@@ -264,9 +380,9 @@ void run_listener(Fd socket, Fd news) {
   l.base = event_base_new();
   auto* http = l.base ? evhttp_new(l.base) : nullptr;
   if (!http) _exit(kFailed);
-  evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+  evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
   evhttp_set_max_headers_size(http, kHeaderBytes);
-  evhttp_set_max_body_size(http, 0);
+  evhttp_set_max_body_size(http, kBodyBytes);
   evhttp_set_timeout(http, kIdleSeconds);
   evhttp_set_gencb(http, answer, &l);
   evutil_make_socket_nonblocking(socket.get());

@@ -11,7 +11,7 @@ namespace coretap::serve {
 /// service manager passes a socket (LISTEN_FDS), that one.
 Result<Fd> listening_socket(const std::string& address);
 
-/// Answers GET and HEAD of /metrics until the supervisor ends; never returns.
+/// Answers GET and HEAD of /metrics and /debug/pprof/NAME until the supervisor ends; never returns.
 [[noreturn]] void run_listener(Fd socket, Fd news);
 
 }  // namespace coretap::serve

@@ -86,6 +86,7 @@ int check_here(const ServeConfig& config) {
       out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
     out.line(fmt::format("  labels: {}; at most {} lines, {} for each set of labels",
                          label_names(*plan), entry.max_series, plan->lines_per_series()));
+    if (entry.profiles) out.line(fmt::format("  profiles: /debug/pprof/{}", entry.name));
     if (entry.events) out.line(fmt::format("  events: {}", entry.events->file));
     Session s(one.tool, one.invocation.config);
     auto ready = prepare(s);

@@ -173,7 +173,7 @@ class Supervisor {
       return;
     }
     tool.started_ns = monotonic_ns();
-    tool.key = fmt::format("{}/{}", ++last_key_, tool.entry.name);
+    tool.key = Collector::key(++last_key_, tool.entry.profiles, tool.entry.name);
     tool.down.clear();
     tool.theirs = std::move(ours);
     tool.process = process_fd(tool.pid);

@@ -101,12 +101,20 @@ std::string StackLayout::word(const std::string& frame) const {
 /// Frames from the outermost to the leaf.
 void StackLayout::down(std::vector<StackWord>& path, const StackParty& p, bool waker) const {
   if (!p.cut.empty()) path.push_back({StackWord::mark, waker, cut_mark(p.cut)});
-  for (auto f = p.user.rbegin(); f != p.user.rend(); ++f)
-    path.push_back({StackWord::user, waker, *f});
+  for (auto i = p.user.size(); i-- > 0;) path.push_back(user_word(p, i, waker));
   if (style_.delimited && !p.user.empty() && !p.kernel.empty())
     path.push_back({StackWord::mark, waker, "-"});
-  for (auto f = p.kernel.rbegin(); f != p.kernel.rend(); ++f)
-    path.push_back({StackWord::kernel, waker, word(*f)});
+  for (auto i = p.kernel.size(); i-- > 0;) path.push_back(kernel_word(p, i, waker));
+}
+
+StackWord StackLayout::user_word(const StackParty& p, std::size_t i, bool waker) const {
+  return {StackWord::user, waker, p.user[i],
+          i < p.user_places.size() ? &p.user_places[i] : nullptr};
+}
+
+StackWord StackLayout::kernel_word(const StackParty& p, std::size_t i, bool waker) const {
+  return {StackWord::kernel, waker, word(p.kernel[i]),
+          i < p.kernel_places.size() ? &p.kernel_places[i] : nullptr};
 }
 
 std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties) const {
@@ -129,8 +137,8 @@ std::vector<StackWord> StackLayout::path(const std::vector<StackParty>& parties)
   for (std::size_t i = 1; i < parties.size(); i++) {
     auto& p = parties[i];
     path.push_back({StackWord::mark, true, kApart});
-    for (auto& f : p.kernel) path.push_back({StackWord::kernel, true, word(f)});
-    for (auto& f : p.user) path.push_back({StackWord::user, true, f});
+    for (std::size_t f = 0; f < p.kernel.size(); f++) path.push_back(kernel_word(p, f, true));
+    for (std::size_t f = 0; f < p.user.size(); f++) path.push_back(user_word(p, f, true));
     if (!p.cut.empty()) path.push_back({StackWord::mark, true, cut_mark(p.cut)});
     path.push_back({StackWord::task, true, p.name()});
   }

@@ -1,5 +1,6 @@
 // How sums by stack are written: as text, folded, as JSON and CSV. Pure: names in, text out.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct StackParty {
   Frames kernel, user;
   std::string_view cut = {};  ///< why the user stack ends too early; empty: it does not
   std::uint32_t guessed = 0;  ///< frames of it that only a frame pointer led to
+  std::span<const FramePlace> kernel_places = {}, user_places = {};  ///< empty: not known
 
   std::string name() const;
 };
@@ -60,6 +62,8 @@ class StackLayout {
  private:
   std::string word(const std::string& frame) const;
   void down(std::vector<StackWord>& path, const StackParty& p, bool waker) const;
+  StackWord user_word(const StackParty& p, std::size_t i, bool waker) const;
+  StackWord kernel_word(const StackParty& p, std::size_t i, bool waker) const;
 
   const StackReport& report_;
   Style style_;

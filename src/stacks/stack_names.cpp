@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t kManyNames = 2048;  // some megabytes
 }
 
-Frames kernel_frames(Session& s, Stacks& stacks, const stack& found) {
-  auto frames = stacks.kernel(found);
+Frames kernel_frames(Session& s, Stacks& stacks, const stack& found,
+                     std::vector<FramePlace>* places) {
+  auto frames = stacks.kernel(found, places);
   if (auto why = stacks.take_kernel_failure()) s.note("kernel functions have no names", *why);
   return frames;
 }
@@ -60,15 +61,16 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
   auto& named = at->second;
   named.asked = reports_;
   if (!is_new || !id) return named;
+  auto* places = stacks_->keeps_places() ? &named.places : nullptr;
   stack found{};
   if (bpf_map_lookup_elem(bpf_map__fd(s.map("stacks")), &id, &found)) {
     named.missed = true;
     named.frames = {kernel ? "[Missed Kernel Stack]" : "[Missed User Stack]"};
   } else if (kernel) {
-    named.frames = kernel_frames(s, *stacks_, found);
+    named.frames = kernel_frames(s, *stacks_, found, places);
   } else {
     Symbol outermost;
-    named.frames = stacks_->user(tgid, found, walker_->files(), &outermost);
+    named.frames = stacks_->user(tgid, found, walker_->files(), &outermost, places);
     for (auto uid : stacks_->take_given_up())
       s.note(fmt::format("functions of user {}'s programs have no names", uid),
              {{}, "reading the files takes too long"});

@@ -14,16 +14,18 @@
 namespace coretap {
 
 /// The frames of a kernel stack; the user gets one note why they have no names, if they have none.
-Frames kernel_frames(Session& s, Stacks& stacks, const stack& found);
+Frames kernel_frames(Session& s, Stacks& stacks, const stack& found,
+                     std::vector<FramePlace>* places = nullptr);
 
 class StackNames {
  public:
   struct Named {
-    Frames frames;              ///< leaf first
-    std::string_view cut = {};  ///< why a user stack ends too early; empty: it does not
-    std::uint32_t guessed = 0;  ///< frames that only a frame pointer led to
-    bool missed = false;        ///< the kernel program could not keep it
-    std::uint64_t asked = 0;    ///< for which report, at last
+    Frames frames;                        ///< leaf first
+    std::vector<FramePlace> places = {};  ///< of these frames; empty: not kept
+    std::string_view cut = {};            ///< why a user stack ends too early; empty: it does not
+    std::uint32_t guessed = 0;            ///< frames that only a frame pointer led to
+    bool missed = false;                  ///< the kernel program could not keep it
+    std::uint64_t asked = 0;              ///< for which report, at last
   };
 
   /// Before load. `user`: there are user stacks to be walked.

@@ -9,6 +9,8 @@ namespace coretap {
 
 namespace {
 
+constexpr char kSignalHandler[] = "<signal handler>";
+
 /// Our own program and what the kernel calls it through; not what the user asked about.
 bool is_tracing(std::string_view name) {
   for (std::string_view own : {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
@@ -47,12 +49,13 @@ std::string Stacks::word(const Symbol& symbol, bool user) const {
   return text;
 }
 
-Frames Stacks::kernel(const stack& s) {
+Frames Stacks::kernel(const stack& s, std::vector<FramePlace>* places) {
   Frames frames;
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     auto symbol = kernel_->find(s.ip[i]);
     if (frames.empty() && is_tracing(symbol.name)) continue;
     frames.push_back(word(symbol, false));
+    if (places) places->push_back({.function = std::move(symbol.name)});
   }
   return frames;
 }
@@ -64,18 +67,23 @@ std::optional<Error> Stacks::take_kernel_failure() {
 }
 
 Frames Stacks::user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files,
-                    Symbol* outermost) {
+                    Symbol* outermost, std::vector<FramePlace>* places) {
   Frames frames;
   // Only the leaf, and what a signal came upon, is where the task stood; the others are return
   // addresses.
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(s.depth, STACK_DEPTH); i++) {
     bool interrupted = s.ip[i] & STACK_EXACT;
-    if (interrupted && !frames.empty()) frames.back() = "<signal handler>";
+    if (interrupted && !frames.empty()) {
+      frames.back() = kSignalHandler;
+      if (places) places->back().function = kSignalHandler, places->back().linkage_name.clear();
+    }
     bool exact = i == 0 || interrupted;
     auto symbol = files && (s.ip[i] & STACK_IN_FILE)
                       ? user_symbols().find_in_file(*files, s.ip[i], tgid, exact)
                       : user_symbols().find(tgid, s.ip[i] & ~STACK_EXACT, exact, s.image);
     frames.push_back(word(symbol, true));
+    if (places)
+      places->push_back({symbol.name, symbol.linkage_name, symbol.file, symbol.file_offset});
     if (outermost) *outermost = std::move(symbol);
   }
   return frames;

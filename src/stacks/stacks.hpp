@@ -10,6 +10,7 @@
 #include "coretap/fields.hpp"
 #include "coretap/symbols.hpp"
 #include "lib/shared.h"
+#include "stacks/stack_word.hpp"
 #include "text/json.hpp"
 
 namespace coretap {
@@ -20,11 +21,13 @@ class Stacks {
     bool offsets = false;  ///< within functions
     bool modules = false;  ///< behind the names of user functions, in parentheses
     bool places = false;   ///< "function+0x1f [module]", of kernel functions too
+    bool located = false;  ///< where frames are is kept (FramePlace)
   };
   explicit Stacks(Style style) : style_(style), kernel_(std::make_unique<KernelSymbols>()) {}
 
-  /// Leaf first, as the kernel walks.
-  Frames kernel(const stack& s);
+  bool keeps_places() const { return style_.located; }
+  /// Leaf first, as the kernel walks. *places: of the same frames.
+  Frames kernel(const stack& s, std::vector<FramePlace>* places = nullptr);
   /// Why kernel functions have no names, if they have none; once.
   std::optional<Error> take_kernel_failure();
   /// Users whose functions have no names from now on, as their files take too long to read; once.
@@ -34,7 +37,7 @@ class Stacks {
   /// `files`: of frames that are in files by number; null: there are no such frames.
   /// *outermost: what is known of the last frame.
   Frames user(pid_t tgid, const stack& s, const symbols::NumberedFiles* files = nullptr,
-              Symbol* outermost = nullptr);
+              Symbol* outermost = nullptr, std::vector<FramePlace>* places = nullptr);
 
   /// The process is alive now and may not be when its symbols are asked for.
   void remember(pid_t tgid, pid_t forked_from, std::uint32_t image, std::uint64_t stack_begin) {

@@ -240,8 +240,9 @@ class ElfReader {
     if (::gelf_getehdr(files_.front().get(), &header) != nullptr) result->entry_ = header.e_entry;
     if (result->segments_.empty()) return {};
     Elf* main = files_.front().get();
+    result->build_id_ = build_id_of(main);
     if (!add_tables(main, SHT_SYMTAB, 0) &&
-        !(find_debug_file && add_debug_file(fd, find_debug_file))) {
+        !(find_debug_file && add_debug_file(fd, result->build_id_, find_debug_file))) {
       add_tables(main, SHT_DYNSYM, 0);
       add_debugdata(main);
     }
@@ -378,9 +379,9 @@ class ElfReader {
     return nullptr;
   }
 
-  bool add_debug_file(int fd, const FindDebugFile& find) {
+  bool add_debug_file(int fd, const std::string& build_id, const FindDebugFile& find) {
     Elf* main = files_.front().get();
-    DebugFileKey key{.build_id = build_id_of(main), .debuglink = {}};
+    DebugFileKey key{.build_id = build_id, .debuglink = {}};
     std::uint32_t crc = 0;
     const Elf_Data* link = named_section(main, ".gnu_debuglink", 8192);
     if (link != nullptr) {

@@ -55,20 +55,26 @@ class ElfSymbols {
   /// other such code. Known by its name, in stripped files by its place.
   bool is_entry(std::uint64_t address) const;
 
+  struct Segment {
+    std::uint64_t offset;
+    std::uint64_t size;  // in the file
+    std::uint64_t address;
+  };
+  /// Those with code.
+  std::span<const Segment> code() const { return {segments_.data(), executable_}; }
+  /// In lower-case hexadecimal; empty: it has none.
+  const std::string& build_id() const { return build_id_; }
+
   /// By start, one for each.
   const std::vector<Function>& functions() const { return functions_; }
   std::size_t bytes() const;
 
  private:
   friend class ElfReader;
-  struct Segment {
-    std::uint64_t offset;
-    std::uint64_t size;  // in the file
-    std::uint64_t address;
-  };
   std::vector<Segment> segments_;  // executable ones first
   std::size_t executable_ = 0;     // how many of them
-  std::uint64_t entry_ = 0;        // where the kernel starts it; 0: nowhere
+  std::string build_id_;
+  std::uint64_t entry_ = 0;  // where the kernel starts it; 0: nowhere
   std::vector<Function> functions_;
   NameArena names_;
 };

@@ -92,8 +92,19 @@ struct Process {
 
 struct File {
   std::shared_ptr<ElfSymbols> table;  // null: it has no symbols
+  std::shared_ptr<const CodeFile> about;
   std::uint64_t used = 0;
 };
+
+std::shared_ptr<const CodeFile> about(std::string path, const ElfSymbols* table) {
+  CodeFile file{.path = std::move(path), .build_id = {}, .segments = {}};
+  if (table != nullptr) {
+    file.build_id = table->build_id();
+    for (const auto& segment : table->code())
+      file.segments.push_back({segment.offset, segment.size});
+  }
+  return std::make_shared<const CodeFile>(std::move(file));
+}
 
 // The number behind the n-th blank-separated word of a "Name:\t1\t2" line; n = -1: the last one.
 std::optional<std::uint64_t> status_number(std::string_view status, std::string_view label, int n) {
@@ -174,11 +185,13 @@ struct UserSymbols::Impl {
     return symbols::open_mapped(options.proc_root, tgid, region.start, region.end, *region.file,
                                 region.id);
   }
-  const ElfSymbols* file_of(pid_t tgid, uid_t owner, Region& region);
-  const ElfSymbols* file_of(const symbols::NumberedFiles& all, const symbols::NumberedFile& file,
-                            pid_t tgid);
-  const ElfSymbols* read_known(const FileIdentity& id, const Fd& fd, uid_t owner, pid_t tgid,
-                               const std::string& path);
+  const File* file_of(pid_t tgid, uid_t owner, Region& region);
+  const File* file_of(const symbols::NumberedFiles& all, const symbols::NumberedFile& file,
+                      pid_t tgid);
+  const File* read_known(const FileIdentity& id, const Fd& fd, uid_t owner, pid_t tgid,
+                         const std::string& path);
+  File& add_file(const FileIdentity& id, const std::string& path,
+                 std::shared_ptr<ElfSymbols> table);
   bool name_place(const ElfSymbols& table, std::uint64_t place, std::uint64_t behind, bool keep,
                   Symbol& symbol);
   std::shared_ptr<ElfSymbols> read_file(int fd, pid_t tgid, const std::string& path) const;
@@ -368,8 +381,14 @@ void UserSymbols::Impl::trim_files(const FileIdentity& keep) {
   }
 }
 
-// Null if the file cannot be opened any more or is no ELF file.
-const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& region) {
+File& UserSymbols::Impl::add_file(const FileIdentity& id, const std::string& path,
+                                  std::shared_ptr<ElfSymbols> table) {
+  auto known = about(path, table.get());
+  return files.emplace(id, File{std::move(table), std::move(known), ++clock}).first->second;
+}
+
+// Null if the file cannot be opened any more.
+const File* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& region) {
   auto found = region.id ? files.find(*region.id) : files.end();
   if (found == files.end()) {
     if (region.unreadable) return nullptr;
@@ -384,12 +403,12 @@ const ElfSymbols* UserSymbols::Impl::file_of(pid_t tgid, uid_t owner, Region& re
     if (found == files.end()) return read_known(*id, fd, owner, tgid, region.file->path);
   }
   found->second.used = ++clock;
-  return found->second.table.get();
+  return &found->second;
 }
 
-// Null also if its owner's files have taken too long.
-const ElfSymbols* UserSymbols::Impl::read_known(const FileIdentity& id, const Fd& fd, uid_t owner,
-                                                pid_t tgid, const std::string& path) {
+// Null if its owner's files have taken too long.
+const File* UserSymbols::Impl::read_known(const FileIdentity& id, const Fd& fd, uid_t owner,
+                                          pid_t tgid, const std::string& path) {
   auto& [spent, told] = reading[owner];
   if (spent >= options.reading_time + (Clock::now() - began) / 10) {
     if (!std::exchange(told, true)) given_up.push_back(owner);
@@ -398,28 +417,23 @@ const ElfSymbols* UserSymbols::Impl::read_known(const FileIdentity& id, const Fd
   const auto before = cpu_time();
   auto table = read_file(fd.get(), tgid, path);
   spent += cpu_time() - before;
-  const auto added = files.emplace(id, File{std::move(table), ++clock}).first;
+  const File& added = add_file(id, path, std::move(table));
   trim_files(id);
-  return added->second.table.get();
+  return &added;
 }
 
 // The same of a file with a number. One that cannot be reached is not looked for again.
-const ElfSymbols* UserSymbols::Impl::file_of(const symbols::NumberedFiles& all,
-                                             const symbols::NumberedFile& file, pid_t tgid) {
+const File* UserSymbols::Impl::file_of(const symbols::NumberedFiles& all,
+                                       const symbols::NumberedFile& file, pid_t tgid) {
   if (const auto found = files.find(file.id); found != files.end()) {
     found->second.used = ++clock;
-    return found->second.table.get();
+    return &found->second;
   }
-  if (!file.image.empty())
-    return files.emplace(file.id, File{ElfSymbols::read(file.image), ++clock})
-        .first->second.table.get();
+  if (!file.image.empty()) return &add_file(file.id, file.path, ElfSymbols::read(file.image));
   const Fd fd = all.open(file, tgid);
-  struct stat about;
-  if (!fd || ::fstat(fd.get(), &about) != 0) {
-    files.emplace(file.id, File{nullptr, ++clock});
-    return nullptr;
-  }
-  return read_known(file.id, fd, about.st_uid, tgid, file.path);
+  struct stat status;
+  if (!fd || ::fstat(fd.get(), &status) != 0) return &add_file(file.id, file.path, nullptr);
+  return read_known(file.id, fd, status.st_uid, tgid, file.path);
 }
 
 // What the table knows of an ELF address; false: no function holds it.
@@ -430,7 +444,9 @@ bool UserSymbols::Impl::name_place(const ElfSymbols& table, std::uint64_t place,
   const ElfSymbols::Function* function = table.find(place);
   if (function == nullptr) return false;
   symbol.offset = place + behind - function->start;
-  symbol.name = text_of(table.name(*function), keep);
+  const char* name = table.name(*function);
+  symbol.name = text_of(name, keep);
+  if (symbol.name != name) symbol.linkage_name = name;
   return true;
 }
 
@@ -552,10 +568,16 @@ Symbol UserSymbols::Impl::find(Image image, std::uint64_t address, bool exact_ip
     const std::uint64_t file_offset = wanted - region->start + region->offset;
     if (region->kind == Kind::kVdso) {
       table = vdso_of(tgid, *process, *region);
+      symbol.file = about(symbol.module, table);
     } else {
-      table = file_of(tgid, process->owner, *region);
+      const File* file = file_of(tgid, process->owner, *region);
+      if (file != nullptr) {
+        table = file->table.get();
+        symbol.file = file->about;
+      }
       symbol.module_offset = file_offset + behind;
     }
+    if (table != nullptr) symbol.file_offset = file_offset;
     const auto place = table != nullptr ? table->address_of_offset(file_offset) : std::nullopt;
     if (place && name_place(*table, *place, behind, region->kind == Kind::kFile, symbol))
       return symbol;
@@ -643,8 +665,12 @@ Symbol UserSymbols::find_in_file(const symbols::NumberedFiles& files, std::uint6
   symbol.module = file->path;
   symbol.module_offset = place + behind;
   try {
-    if (const ElfSymbols* table = impl_->file_of(files, *file, tgid))
+    const File* known = impl_->file_of(files, *file, tgid);
+    symbol.file = known != nullptr ? known->about : nullptr;
+    if (const ElfSymbols* table = known != nullptr ? known->table.get() : nullptr) {
+      symbol.file_offset = table->offset_of_address(place);
       impl_->name_place(*table, place, behind, file->image.empty(), symbol);
+    }
   } catch (const std::bad_alloc&) {
     symbol.name.clear();
   }

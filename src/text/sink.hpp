@@ -1,6 +1,8 @@
 // Standard output, or the file in its place: data only, whole reports at once, and an end that
 // tells how it ended.
 #pragma once
+#include <unistd.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -45,6 +47,7 @@ class Sink {
   void ending() { ending_ = true; }
   void reader_has_gone() { closed_ = true; }
 
+  bool on_terminal() const { return ::isatty(fd_) == 1; }
   bool closed() const { return closed_; }      ///< the reader has gone: end quietly
   bool failed() const { return error_ != 0; }  ///< anything else, such as a full disk
   Error error() const;

@@ -10,10 +10,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <map>
 #include <set>
 
 #include "harness.hpp"
+#include "profile_reader.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -431,6 +433,85 @@ TOOL_TEST(Serve, ClientsThatMisbehave) {
     if (fd >= 0) close(fd);
   EXPECT_EQ(server.page().up("opensnoop"), 1);
   EXPECT_EQ(server.page().sum("coretap_tool_restarts_total"), 0);
+}
+
+// ---- profiles ----
+
+std::string get(const std::string& path) { return "GET " + path + " HTTP/1.0\r\n\r\n"; }
+
+/// How often a process waits in this function, by a profile that was answered.
+std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& function) {
+  auto body = answer.find("\r\n\r\n");
+  if (!contains(answer, " 200 ") || body == answer.npos) throw std::runtime_error(answer);
+  TemporaryDirectory dir;
+  auto file = dir.path() + "/p.pb.gz";
+  std::ofstream(file) << answer.substr(body + 4);
+  std::uint64_t count = 0;
+  for (auto& s : read_profile(file)["samples"].items()) {
+    if (s["pid"].i64() != pid) continue;
+    auto frames = s["frames"].items();
+    if (std::any_of(frames.begin(), frames.end(),
+                    [&](auto& f) { return f["name"].str() == function; }))
+      count += s["values"].items()[0].u64();
+  }
+  return count;
+}
+
+TOOL_TEST(Serve, ProfilesOfATime) {
+  require_tool("offcputime");
+  Workload before("sleeper", {"--sleeps", "20", "--ms", "2"}, {.linger = true});
+  Workload meanwhile("sleeper", {"--sleeps", "30", "--ms", "2"}, {.linger = true});
+  Server server(entry("offcputime", "name = \"waits\"") + entry("runqlat"));
+  ASSERT_TRUE(server.all_up({"waits", "runqlat"})) << server.process().err();
+  before.release();
+  before.truth();
+  auto asked = std::async(std::launch::async, [&] {
+    return answer_to(server.socket(), get("/debug/pprof/waits?seconds=5"));
+  });
+  std::this_thread::sleep_for(1s);
+  EXPECT_EQ(server.page().up("waits"), 1) << "pages are answered meanwhile";
+  meanwhile.release();
+  meanwhile.truth();
+  auto of_a_time = asked.get();
+  EXPECT_EQ(waits_in(of_a_time, meanwhile.pid(), "workload_middle"), 30u);
+  EXPECT_EQ(waits_in(of_a_time, before.pid(), "workload_middle"), 0u);
+  auto of_all = answer_to(server.socket(), get("/debug/pprof/waits"));
+  EXPECT_EQ(waits_in(of_all, meanwhile.pid(), "workload_middle"), 30u);
+  EXPECT_EQ(waits_in(of_all, before.pid(), "workload_middle"), 20u);
+
+  auto symbols = answer_to(server.socket(),
+                           "POST /debug/pprof/symbol HTTP/1.0\r\n"
+                           "Content-Length: 8\r\n\r\n0x400123");
+  EXPECT_TRUE(contains(symbols, "num_symbols: 0")) << symbols;
+  auto list = answer_to(server.socket(), get("/debug/pprof/"));
+  EXPECT_TRUE(contains(list, "\r\n\r\n/debug/pprof/waits\n")) << "runqlat has none: " << list;
+  EXPECT_TRUE(contains(answer_to(server.socket(), get("/debug/pprof/runqlat")), " 404 "));
+  for (auto* seconds : {"61", "-1", "x", "1e9"})
+    EXPECT_TRUE(contains(
+        answer_to(server.socket(), get("/debug/pprof/waits?seconds=" + std::string(seconds))),
+        " 400 "))
+        << seconds;
+}
+
+TOOL_TEST(Serve, RequestsForProfilesThatEndOtherwise) {
+  require_tool("offcputime");
+  Server server(entry("offcputime"));
+  ASSERT_TRUE(server.all_up({"offcputime"})) << server.process().err();
+  auto path = get("/debug/pprof/offcputime?seconds=15");
+  std::vector<std::future<std::string>> asked;
+  for (int i = 0; i < 3; i++)
+    asked.push_back(
+        std::async(std::launch::async, [&] { return answer_to(server.socket(), path); }));
+  int gone = connected(server.socket());
+  ASSERT_EQ(send(gone, path.data(), path.size(), 0), static_cast<ssize_t>(path.size()));
+  std::this_thread::sleep_for(500ms);
+  EXPECT_TRUE(contains(answer_to(server.socket(), path), " 503 ")) << "a fifth one";
+  close(gone);  // a client that does not wait
+  kill(server.tool(), SIGKILL);
+  for (auto& a : asked) EXPECT_TRUE(contains(a.get(), "the tool has ended"));
+  EXPECT_TRUE(server.await([](auto& p) { return p.up("offcputime") == 1; })) << "it starts again";
+  EXPECT_TRUE(
+      contains(answer_to(server.socket(), get("/debug/pprof/offcputime?seconds=1")), " 200 "));
 }
 
 TOOL_TEST(Serve, WhatIsWrongStartsNothing) {

@@ -45,7 +45,8 @@ TOOL(profile) {
                     {0, "hash-storage-size", "use --stack-storage-size"}},
       // Not in step with what runs at 50 or 100 Hz.
       .hooks = {{.name = "ticks", .candidates = {{{"on_sample"}}}, .sampling = at_hz(49)}},
-      .report = StackReport{"samples", StackReport::samples}.annotated_with("annotations"),
+      .report =
+          StackReport{"samples", StackReport::samples}.annotated_with("annotations").by_ticks(),
       .announce = "Sampling all CPUs by kernel and user stack",
       .exclusive =
           [] {

@@ -66,6 +66,7 @@ TOOL(stackcount) {
           [] {
             auto rules = shared::stack_rules();
             rules.emplace_back("svg", "interval");
+            rules.emplace_back("pprof", "interval");
             return rules;
           }(),
       .look_up = apart,

@@ -50,9 +50,10 @@ TOOL(brkstack) {
                    setting(&Opt::min_bytes)),
             shared::timestamp()},
            shared::task_filters(),
-           {shared::folded(), shared::svg(), shared::stack_depth(), shared::stack_storage(),
-            shared::unwind(), shared::unwind_memory(), shared::max_keys()},
-           belonging_to("!folded|svg", {shared::interval(), shared::top('r'), shared::sort()})}),
+           {shared::folded(), shared::svg(), shared::pprof(), shared::stack_depth(),
+            shared::stack_storage(), shared::unwind(), shared::unwind_memory(), shared::max_keys()},
+           belonging_to("!folded|svg|pprof",
+                        {shared::interval(), shared::top('r'), shared::sort()})}),
       .hooks = {{"calls of brk", {{{"on_brk", "on_brk_return"}}}},
                 {"calls of mmap", {{{"on_mmap", "on_mmap_return"}}}, "mmap"}},
       .report =
@@ -75,7 +76,7 @@ TOOL(brkstack) {
               "grown_bytes,shrunk_bytes")
               .counted_by(2)
               .timed_with("timestamp"),
-      .other_reports = {{"folded", kGrowth}, {"svg", kGrowth}},
+      .other_reports = {{"folded", kGrowth}, {"svg", kGrowth}, {"pprof", kGrowth}},
       .announce = "Tracing heap growth",
       .exclusive = {{"folded", "json"}, {"folded", "csv"}},
   };

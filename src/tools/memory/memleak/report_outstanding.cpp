@@ -19,9 +19,9 @@
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
+#include "stacks/stack_files.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
-#include "stacks/svg_report.hpp"
 #include "tools/memory/memleak/allocation_tracker.hpp"
 
 namespace coretap {
@@ -44,10 +44,14 @@ class OutstandingReporter : public Reporter {
     sums_ = c.given("combined-only");
     by_count_ = c.sort == "count";
     one_in_ = std::max<std::uint64_t>(1, c.number("sample-rate", 1));
-    text_ = c.format == OutputFormat::text && !c.given("folded") && c.svg.empty();
+    text_ =
+        c.format == OutputFormat::text && !c.given("folded") && c.svg.empty() && c.pprof.empty();
     top_ = c.top ? c.top : text_ ? kTop : UINT64_MAX;
     names_.configure(s,
-                     {.offsets = c.given("offset"), .modules = c.given("verbose"), .places = text_},
+                     {.offsets = c.given("offset"),
+                      .modules = c.given("verbose"),
+                      .places = text_,
+                      .located = !c.pprof.empty()},
                      c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
@@ -59,7 +63,9 @@ class OutstandingReporter : public Reporter {
     if (auto* map = s.map("stacks")) size_for_stacks(s, map);
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
-  Result<void> open(Session& s) override { return svg_.open(s); }
+  Result<void> open(Session& s) override {
+    return files_.open(s, {{{"inuse_objects", "count"}, {"inuse_space", "bytes"}}});
+  }
 
   void begin(Session& s) override {
     if (s.config.format == OutputFormat::csv)
@@ -91,13 +97,13 @@ class OutstandingReporter : public Reporter {
     if (rows.size() > top_)
       rows.erase(rows.begin(), rows.end() - static_cast<std::ptrdiff_t>(top_));
     if (text_) title(s, rows.size());
-    svg_.begin(1);
+    files_.begin(1);
     std::map<std::string, std::uint64_t> folded;
     for (auto& r : rows) {
       s.ledger.shown += r.count;
       auto p = party(s, r);
       auto sum = (by_count_ ? r.count : r.bytes) * one_in_;
-      if (svg_.wanted()) svg_.add(layout_.path({p}), sum);
+      files_.add(layout_, {p}, sum, {r.count * one_in_, r.bytes * one_in_});
       if (s.config.format == OutputFormat::json)
         json(s, r, p, now);
       else if (s.config.format == OutputFormat::csv)
@@ -112,9 +118,9 @@ class OutstandingReporter : public Reporter {
   }
 
   Result<void> finish(Session& s) override {
-    return svg_.finish(s, by_count_ ? "allocations" : report_.value_title);
+    return files_.finish(s, by_count_ ? "allocations" : report_.value_title);
   }
-  bool keeps_file() const override { return svg_.keeps_file(); }
+  bool keeps_file() const override { return files_.keeps_file(); }
 
  private:
   template <class Key, class Value, class Visit>
@@ -167,6 +173,7 @@ class OutstandingReporter : public Reporter {
     auto& named =
         r.owner ? names_.user(s, r.stack, static_cast<pid_t>(r.tgid)) : names_.kernel(s, r.stack);
     (r.owner ? p.user : p.kernel) = named.frames;
+    (r.owner ? p.user_places : p.kernel_places) = named.places;
     p.cut = named.cut;
     p.guessed = named.guessed;
     if (named.missed) s.ledger.count[LEDGER_STACK_FAILED] += r.count;
@@ -245,7 +252,7 @@ class OutstandingReporter : public Reporter {
 
   const OutstandingReport& report_;
   StackReport stacks_{};
-  SvgReport svg_;
+  StackFiles files_;
   AllocationTracker tracker_;
   StackLayout layout_{stacks_, {}};
   StackNames names_;
@@ -319,6 +326,7 @@ class OutstandingKind : public ReportKind {
       m.prose(
           "With --folded each stack is a line: name and frames, outermost first, joined by "
           "semicolons, and the sum.");
+    StackFiles::manual(m);
   }
 
  private:

@@ -1,0 +1,239 @@
+#include "stacks/pprof.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <protozero/pbf_writer.hpp>
+#include <tuple>
+#include <utility>
+
+#include "coretap/symbols.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap {
+
+namespace {
+
+// Numbers of members in profile.proto.
+namespace profile {
+enum : protozero::pbf_tag_type {
+  sample_type = 1,
+  sample = 2,
+  mapping = 3,
+  location = 4,
+  function = 5,
+  string_table = 6,
+  time_nanos = 9,
+  duration_nanos = 10,
+  period_type = 11,
+  period = 12,
+  comment = 13,
+  default_sample_type = 14,
+};
+}
+namespace value_type {
+enum : protozero::pbf_tag_type { type = 1, unit = 2 };
+}
+namespace sample {
+enum : protozero::pbf_tag_type { location_id = 1, value = 2, label = 3 };
+}
+namespace label {
+enum : protozero::pbf_tag_type { key = 1, str = 2, num = 3 };
+}
+namespace mapping {
+enum : protozero::pbf_tag_type {
+  id = 1,
+  memory_start = 2,
+  memory_limit = 3,
+  file_offset = 4,
+  filename = 5,
+  build_id = 6,
+  has_functions = 7,
+};
+}
+namespace location {
+enum : protozero::pbf_tag_type { id = 1, mapping_id = 2, address = 3, line = 4 };
+}
+namespace line {
+enum : protozero::pbf_tag_type { function_id = 1 };
+}
+namespace function {
+enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3 };
+}
+
+constexpr std::uint64_t kFirstStart = 0x400000, kApart = 0x10000;
+constexpr std::string_view kKernel = "[kernel.kallsyms]", kUnknown = "[unknown]";
+
+std::string gzip(std::string_view bytes) {
+  constexpr int kGzip = 15 + 16;
+  z_stream z{};
+  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return {};
+  std::string out(deflateBound(&z, bytes.size()), '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  deflate(&z, Z_FINISH);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+template <class Fill>
+void message(protozero::pbf_writer& to, protozero::pbf_tag_type tag, Fill fill) {
+  std::string bytes;
+  protozero::pbf_writer inner(bytes);
+  fill(inner);
+  to.add_message(tag, bytes);
+}
+
+}  // namespace
+
+PprofProfile::PprofProfile(std::vector<Type> types)
+    : types_(std::move(types)), next_start_(kFirstStart) {
+  text("");
+}
+
+std::uint64_t PprofProfile::text(std::string_view word) {
+  auto clean = printable(word);
+  auto [at, is_new] = texts_.try_emplace(std::move(clean), text_order_.size());
+  if (is_new) text_order_.push_back(&at->first);
+  return at->second;
+}
+
+std::size_t PprofProfile::add_mapping(const Mapping& mapping) {
+  mappings_.push_back(mapping);
+  return mappings_.size();
+}
+
+const PprofProfile::File& PprofProfile::file(const std::shared_ptr<const CodeFile>& file) {
+  auto [at, is_new] = files_.try_emplace(file.get());
+  if (!is_new) return at->second;
+  at->second.file = file;
+  auto path = text(file->path), build_id = text(file->build_id);
+  for (auto& segment : file->segments) {
+    at->second.mappings.push_back(add_mapping(
+        {next_start_, next_start_ + segment.size, segment.offset, path, build_id, true}));
+    // Readers take what lies side by side for one.
+    next_start_ = (next_start_ + segment.size + 2 * kApart) / kApart * kApart;
+  }
+  return at->second;
+}
+
+std::uint64_t PprofProfile::kernel() {
+  if (!kernel_) kernel_ = add_mapping({0, 0, 0, text(kKernel), text(""), true});
+  return kernel_;
+}
+
+PprofProfile::Address PprofProfile::address_of(const StackWord& word) {
+  if (!word.place) return {};
+  auto& place = *word.place;
+  // Profiles travel, and the kernel's addresses are secret.
+  if (word.kind == StackWord::kernel) return {kernel(), 0};
+  if (!place.file || !place.at) return {};
+  auto& known = file(place.file);
+  for (std::size_t i = 0; i < known.mappings.size(); i++) {
+    auto& segment = place.file->segments[i];
+    if (*place.at < segment.offset || *place.at - segment.offset >= segment.size) continue;
+    return {known.mappings[i],
+            mappings_[known.mappings[i] - 1].start + (*place.at - segment.offset)};
+  }
+  return {};
+}
+
+std::uint64_t PprofProfile::function(const std::string& name, const std::string& linkage_name) {
+  std::pair key{text(name), text(linkage_name.empty() ? name : linkage_name)};
+  return functions_.try_emplace(key, functions_.size() + 1).first->second;
+}
+
+std::uint64_t PprofProfile::location(const StackWord& word) {
+  auto in = address_of(word);
+  bool known = !word.place || !word.place->function.empty();
+  std::uint64_t f = 0;
+  if (known)
+    f = word.place ? function(word.place->function, word.place->linkage_name)
+                   : function(word.text, {});
+  else if (!in.mapping || !in.address)
+    f = function(std::string(kUnknown), {});
+  else  // the reader may know it, by the file
+    mappings_[in.mapping - 1].named = false;
+  return locations_.try_emplace({in.mapping, in.address, f}, locations_.size() + 1).first->second;
+}
+
+void PprofProfile::add(std::span<const StackWord> path, const Task& task,
+                       std::span<const std::uint64_t> values) {
+  Key key{{}, text(task.comm), task.pid};
+  key.locations.reserve(path.size());
+  for (auto word = path.rbegin(); word != path.rend(); ++word)
+    key.locations.push_back(location(*word));
+  auto& sums = samples_[std::move(key)];
+  sums.resize(types_.size());
+  for (std::size_t i = 0; i < types_.size(); i++) sums[i] += values[i];
+}
+
+std::string PprofProfile::finish(const About& about) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  auto type = [&](protozero::pbf_tag_type tag, const Type& t) {
+    message(to, tag, [&](auto& m) {
+      m.add_int64(value_type::type, static_cast<std::int64_t>(text(t.name)));
+      m.add_int64(value_type::unit, static_cast<std::int64_t>(text(t.unit)));
+    });
+  };
+  auto number = [](std::uint64_t n) { return static_cast<std::int64_t>(n); };
+  for (auto& t : types_) type(profile::sample_type, t);
+  for (auto& [key, sums] : samples_)
+    message(to, profile::sample, [&](auto& m) {
+      m.add_packed_uint64(sample::location_id, key.locations.begin(), key.locations.end());
+      m.add_packed_int64(sample::value, sums.begin(), sums.end());
+      message(m, sample::label, [&](auto& l) {
+        l.add_int64(label::key, number(text("comm")));
+        l.add_int64(label::str, number(key.comm));
+      });
+      if (key.pid)
+        message(m, sample::label, [&](auto& l) {
+          l.add_int64(label::key, number(text("pid")));
+          l.add_int64(label::num, number(key.pid));
+        });
+    });
+  for (std::size_t i = 0; i < mappings_.size(); i++)
+    message(to, profile::mapping, [&](auto& m) {
+      auto& is = mappings_[i];
+      m.add_uint64(mapping::id, i + 1);
+      m.add_uint64(mapping::memory_start, is.start);
+      m.add_uint64(mapping::memory_limit, is.end);
+      m.add_uint64(mapping::file_offset, is.offset);
+      m.add_int64(mapping::filename, number(is.path));
+      m.add_int64(mapping::build_id, number(is.build_id));
+      m.add_bool(mapping::has_functions, is.named);
+    });
+  for (auto& [where, id] : locations_)
+    message(to, profile::location, [&, id = id](auto& m) {
+      auto [in, address, f] = where;
+      m.add_uint64(location::id, id);
+      if (in) m.add_uint64(location::mapping_id, in);
+      if (address) m.add_uint64(location::address, address);
+      if (f) message(m, location::line, [&](auto& l) { l.add_uint64(line::function_id, f); });
+    });
+  for (auto& [names, id] : functions_)
+    message(to, profile::function, [&, id = id](auto& m) {
+      m.add_uint64(function::id, id);
+      m.add_int64(function::name, number(names.first));
+      m.add_int64(function::system_name, number(names.second));
+    });
+  to.add_int64(profile::time_nanos, about.began_ns);
+  to.add_int64(profile::duration_nanos, number(about.lasted_ns));
+  if (about.period) {
+    type(profile::period_type, types_.back());
+    to.add_int64(profile::period, number(about.period));
+  }
+  std::vector<std::int64_t> notes;
+  for (auto& n : about.notes) notes.push_back(number(text(n)));
+  to.add_packed_int64(profile::comment, notes.begin(), notes.end());
+  to.add_int64(profile::default_sample_type, number(text(types_.back().name)));
+  for (auto* word : text_order_) to.add_string(profile::string_table, *word);
+  return gzip(bytes);
+}
+
+}  // namespace coretap

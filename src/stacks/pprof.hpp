@@ -1,0 +1,80 @@
+// Profiles as pprof and many others read them, gzip-compressed (github.com/google/pprof,
+// proto/profile.proto). Pure: stacks in, bytes out.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stacks/stack_word.hpp"
+
+namespace coretap {
+
+class PprofProfile {
+ public:
+  /// What each sample has a value of.
+  struct Type {
+    std::string_view name, unit;
+  };
+  explicit PprofProfile(std::vector<Type> types);
+
+  struct Task {
+    std::string comm;
+    std::uint32_t pid = 0;  ///< 0: of several processes
+  };
+  /// A stack from its outermost frame, and a value for each type. Equal ones become one sample.
+  void add(std::span<const StackWord> path, const Task& task,
+           std::span<const std::uint64_t> values);
+
+  struct About {
+    std::int64_t began_ns = 0;  ///< since 1970
+    std::uint64_t lasted_ns = 0;
+    std::uint64_t period = 0;        ///< of the last type, between two samples; 0: not sampled
+    std::vector<std::string> notes;  ///< a line each
+  };
+  /// All of it; nothing may be added afterwards.
+  std::string finish(const About& about);
+
+ private:
+  /// Code of a file at addresses of this profile's own: a file is at others in each process.
+  struct Mapping {
+    std::uint64_t start, end, offset, path, build_id;
+    bool named;  ///< all functions are known
+  };
+  struct File {
+    std::shared_ptr<const CodeFile> file;
+    std::vector<std::size_t> mappings;  ///< one for each segment
+  };
+  struct Address {
+    std::uint64_t mapping = 0, address = 0;
+  };
+
+  std::uint64_t text(std::string_view word);
+  const File& file(const std::shared_ptr<const CodeFile>& file);
+  std::uint64_t kernel();
+  std::size_t add_mapping(const Mapping& mapping);
+  Address address_of(const StackWord& word);
+  std::uint64_t function(const std::string& name, const std::string& linkage_name);
+  std::uint64_t location(const StackWord& word);
+
+  std::vector<Type> types_;
+  std::map<std::string, std::uint64_t, std::less<>> texts_;  ///< and their numbers, from 0
+  std::vector<const std::string*> text_order_;
+  std::map<const CodeFile*, File> files_;
+  std::vector<Mapping> mappings_;  ///< numbered from 1
+  std::uint64_t next_start_;
+  std::uint64_t kernel_ = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> functions_;
+  /// Mapping, address and function (0: not known).
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> locations_;
+  struct Key {
+    std::vector<std::uint64_t> locations;  ///< leaf first
+    std::uint64_t comm, pid;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, std::vector<std::uint64_t>> samples_;
+};
+
+}  // namespace coretap

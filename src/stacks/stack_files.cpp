@@ -1,0 +1,83 @@
+#include "stacks/stack_files.hpp"
+
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace coretap {
+
+namespace {
+
+constexpr std::string_view kFlameGraphWords =
+    "The flame graph of --svg is that path drawn upwards, each frame as wide as its share; warm "
+    "colours are user code, cold ones the kernel's. It is one file for any browser: a click "
+    "zooms, Ctrl-F searches by a regular expression or plain text and tells the share of what "
+    "is found. Its head tells the options, the time traced and what was lost. The file appears "
+    "when tracing ends; an older one of its name stays until then.";
+
+constexpr std::string_view kProfileWords =
+    "The profile of --pprof is what pprof, Parca, Pyroscope and others read: 'go tool pprof FILE'. "
+    "Each stack is a sample with the labels comm and pid. It counts them and adds up what they "
+    "stand for: time, or bytes. Code has its place in its file and the file's build id, by which "
+    "functions without names can be named elsewhere. Its comments tell the options and what was "
+    "lost.";
+
+}  // namespace
+
+void StackFiles::manual(Manual& m) {
+  if (m.has_option("svg")) m.prose(kFlameGraphWords);
+  if (m.has_option("pprof")) m.prose(kProfileWords);
+}
+
+Result<void> StackFiles::open(Session& s, Values values) {
+  values_ = std::move(values);
+  svg_wanted_ = !s.config.svg.empty();
+  pprof_wanted_ = !s.config.pprof.empty();
+  if (s.config.pprof == "-" && s.out.on_terminal())
+    return Error{"--pprof -: standard output is a terminal, a profile is no text",
+                 {},
+                 "name a file, or redirect the output",
+                 kUsage};
+  if (svg_wanted_)
+    if (auto r = svg_.open(s, s.config.svg); !r) return r;
+  return pprof_wanted_ ? pprof_.open(s, s.config.pprof) : Result<void>();
+}
+
+void StackFiles::begin(std::uint64_t scale) {
+  ended_ns_ = monotonic_ns();
+  if (svg_wanted_) graph_.emplace(scale);
+  if (pprof_wanted_) profile_.emplace(values_);
+}
+
+void StackFiles::add(const StackLayout& layout, const std::vector<StackParty>& parties,
+                     std::uint64_t graph_value, const std::vector<std::uint64_t>& values) {
+  if (graph_) graph_->add(layout.path(parties), graph_value);
+  if (profile_) profile_->add(layout, parties, values);
+}
+
+Result<void> StackFiles::finish(Session& s, std::string_view unit) {
+  if (graph_)
+    if (auto r = svg_.write(s, graph_->svg(picture_title(s, ended_ns_ - s.began_ns, unit))); !r)
+      return r;
+  return profile_ ? pprof_.write(s, profile_->finish(s, s.began_ns, ended_ns_)) : Result<void>();
+}
+
+void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>& parties,
+                       const std::vector<std::uint64_t>& values) {
+  auto path = layout.path(parties);
+  auto& task = parties.front();
+  // Where it comes first, its name is a label and no frame.
+  bool first = path.front().kind == StackWord::task && !path.front().waker;
+  profile_.add(std::span(path).subspan(first ? 1 : 0), {task.name(), task.who.tgid}, values);
+}
+
+std::string StackProfile::finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns) {
+  auto title = picture_title(s, ended_ns - began_ns, {});
+  title.notes.insert(title.notes.begin(), title.title);
+  return profile_.finish({.began_ns = since_1970_ns(began_ns),
+                          .lasted_ns = ended_ns - began_ns,
+                          .period = period_,
+                          .notes = std::move(title.notes)});
+}
+
+}  // namespace coretap

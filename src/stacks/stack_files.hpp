@@ -1,0 +1,64 @@
+// The files that stack tools write when they end: a flame graph (--svg) and a profile (--pprof).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "coretap/report_kind.hpp"
+#include "program/picture.hpp"
+#include "stacks/flamegraph.hpp"
+#include "stacks/pprof.hpp"
+#include "stacks/stack_layout.hpp"
+
+namespace coretap {
+
+/// A profile of a tool's stacks.
+class StackProfile {
+ public:
+  struct Values {
+    std::vector<PprofProfile::Type> types;
+    std::uint64_t period = 0;  ///< of the last type, between two samples
+  };
+  explicit StackProfile(const Values& values) : period_(values.period), profile_(values.types) {}
+
+  void add(const StackLayout& layout, const std::vector<StackParty>& parties,
+           const std::vector<std::uint64_t>& values);
+  /// With the options and what was lost.
+  std::string finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns);
+
+ private:
+  std::uint64_t period_;
+  PprofProfile profile_;
+};
+
+class StackFiles {
+ public:
+  using Values = StackProfile::Values;
+
+  /// Fails where a file cannot be written. Does nothing if none is asked for.
+  Result<void> open(Session& s, Values values);
+  bool wanted() const { return svg_wanted_ || pprof_wanted_; }
+  bool keeps_file() const { return svg_.keeps_file() || pprof_.keeps_file(); }
+
+  /// A report begins: its sums are since the beginning, those of earlier ones are forgotten.
+  /// `scale`: how many of the flame graph's values make one of its unit.
+  void begin(std::uint64_t scale);
+  void add(const StackLayout& layout, const std::vector<StackParty>& parties,
+           std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
+  /// `unit`: of the flame graph.
+  Result<void> finish(Session& s, std::string_view unit);
+
+  /// What users learn of the files.
+  static void manual(Manual& m);
+
+ private:
+  bool svg_wanted_ = false, pprof_wanted_ = false;
+  Values values_;
+  std::optional<FlameGraph> graph_;
+  std::optional<StackProfile> profile_;
+  PictureFile svg_, pprof_;
+  std::uint64_t ended_ns_ = 0;
+};
+
+}  // namespace coretap

@@ -1,0 +1,165 @@
+// Profiles that stack tools write with --pprof, read back by a reader that is not ours.
+#include <algorithm>
+#include <map>
+
+#include "harness.hpp"
+#include "machine.hpp"
+#include "profile_reader.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+using Stack = std::pair<std::uint64_t, Strings>;  // of a process, leaf first
+using Totals = std::map<Stack, std::pair<std::uint64_t, std::uint64_t>>;
+
+/// Of a profile. A frame whose function is left to the reader has no name.
+Totals totals_of(const Json& profile) {
+  Totals all;
+  for (auto& s : profile["samples"].items()) {
+    Strings names;
+    for (auto& f : s["frames"].items())
+      names.push_back(f["name"].str().empty() ? "[unknown]" : f["name"].str());
+    auto values = s["values"].items();
+    auto& sum = all[{s["pid"].u64(), names}];
+    sum.first += values[0].u64();
+    sum.second += values[1].u64();
+  }
+  return all;
+}
+
+/// Of the same run's lines.
+Totals totals_of(const Report& report, const char* amount, std::uint64_t scale = 1) {
+  Totals all;
+  for (auto& line : report.body) {
+    Strings names;
+    if (line.has("runnable") && line["runnable"].boolean()) names.emplace_back("[runnable]");
+    for (auto& f : line["kernel_stack"].strings()) names.push_back(f);
+    for (auto& f : line["user_stack"].strings()) names.push_back(f);
+    if (!line["user_stack_truncated"].is_null())
+      names.push_back("[truncated: " + line["user_stack_truncated"].str() + "]");
+    auto& sum = all[{line["pid"].is_null() ? 0 : line["pid"].u64(), names}];
+    sum.first += line["count"].u64();
+    sum.second += line[amount].u64() * scale;
+  }
+  return all;
+}
+
+class Pprof {
+ public:
+  std::string file() const { return directory_.path() + "/profile.pb.gz"; }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+TOOL_TEST(Pprof, WaitsAreThoseOfTheLines) {
+  require_tool("offcputime");
+  Pprof pprof;
+  Workload workload("sleeper", {"--sleeps", "20", "--ms", "5"});
+  Tracer tracer("offcputime", {"--json", "--pprof", pprof.file(), "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  auto report = tracer.stop();
+  auto profile = read_profile(pprof.file());
+  EXPECT_EQ(profile["types"].strings(), (Strings{"contentions/count", "delay/nanoseconds"}));
+  EXPECT_EQ(profile["period"].u64(), 0u);
+  auto lines = totals_of(report, "total_ns");
+  EXPECT_GE(lines.size(), 1u);
+  EXPECT_EQ(totals_of(profile), lines);
+  EXPECT_TRUE(profile["comments"].strings().at(0).starts_with("offcputime --json --pid "));
+}
+
+/// Where a file's function of this name is, as the file itself tells: its first and its last byte.
+std::pair<std::uint64_t, std::uint64_t> place_in_file(const std::string& path,
+                                                      const std::string& function) {
+  auto told = run({"/bin/sh", "-c",
+                   "readelf -sW '" + path + "' | awk '$8 == \"" + function +
+                       "\" { print $2, $3; exit }'; "
+                       "readelf -lW '" +
+                       path + "' | awk '/LOAD.* E / { print $2, $3, $5; exit }'"});
+  std::uint64_t address = 0, size = 0, offset = 0, at = 0;
+  if (sscanf(told.out.c_str(), "%lx %lu\n%lx %lx", &address, &size, &offset, &at) != 4)
+    throw std::runtime_error("readelf: " + told.out + told.err);
+  return {address - at + offset, address - at + offset + size - 1};
+}
+
+// By them a server finds the file, and in it the function.
+TOOL_TEST(Pprof, FramesHaveTheirPlacesInFiles) {
+  require_tool("offcputime");
+  if (run({"/bin/sh", "-c", "command -v readelf"}).status) throw Skip("no readelf");
+  Pprof pprof;
+  Workload workload("sleeper", {"--sleeps", "20", "--ms", "2"});
+  Tracer tracer("offcputime", {"--json", "--pprof", pprof.file(), "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  tracer.stop();
+  auto path = workload_path("sleeper");
+  auto build_id = run({"/bin/sh", "-c", "readelf -n '" + path + "' | sed -n 's/.*Build ID: //p'"});
+  auto [first, last] = place_in_file(path, "workload_middle");
+  std::uint64_t seen = 0;
+  for (auto& s : read_profile(pprof.file())["samples"].items())
+    for (auto& f : s["frames"].items()) {
+      if (f["name"].str() != "workload_middle") continue;
+      seen++;
+      EXPECT_TRUE(f["file"].str().ends_with("/sleeper")) << f["file"].str();
+      EXPECT_EQ(f["build_id"].str() + "\n", build_id.out);
+      EXPECT_GE(f["offset"].u64(), first);
+      EXPECT_LE(f["offset"].u64(), last);
+    }
+  EXPECT_GE(seen, 1u);
+}
+
+TOOL_TEST(Pprof, SamplesStandForTime) {
+  require_tool("profile");
+  Pprof pprof;
+  auto result = run(
+      {tool_path("profile"), "--json", "-F", "100", "--pprof", pprof.file(), "--duration", "1"});
+  auto report = parse_report(result.out, result.err);
+  auto profile = read_profile(pprof.file());
+  EXPECT_EQ(profile["types"].strings(), (Strings{"samples/count", "cpu/nanoseconds"}));
+  EXPECT_EQ(profile["period"].u64(), 10'000'000u);
+  EXPECT_EQ(totals_of(profile), totals_of(report, "count", 10'000'000));
+  EXPECT_GE(profile["lasted"].u64(), 900'000'000u);
+}
+
+TOOL_TEST(Pprof, OutstandingMemory) {
+  require_tool("memleak");
+  Pprof pprof;
+  Workload workload("leaker", {"--rounds", "20"}, {.linger = true});
+  Tracer tracer("memleak",
+                {"--json", "-o", "0", "-i", "1000", "--pprof", pprof.file(), "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  auto report = tracer.stop();
+  workload.end_lingering();
+  auto profile = read_profile(pprof.file());
+  EXPECT_EQ(profile["types"].strings(), (Strings{"inuse_objects/count", "inuse_space/bytes"}));
+  auto lines = totals_of(report, "bytes");
+  EXPECT_GE(lines.size(), 1u);
+  EXPECT_EQ(totals_of(profile), lines);
+}
+
+TOOL_TEST(Pprof, StandardOutputIsForOneThing) {
+  require_tool("profile");
+  Pprof pprof;
+  auto result = run({tool_path("profile"), "--pprof", "-", "--duration", "0.3"}, {}, pprof.file());
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_GE(read_profile(pprof.file())["samples"].items().size(), 1u);
+  for (auto other : {"--json", "--csv", "--folded", "--svg=-"}) {
+    auto both = run({tool_path("profile"), "--pprof", "-", other, "--duration", "0.3"});
+    EXPECT_EQ(both.status, 2) << other;
+    EXPECT_TRUE(contains(both.err, "standard output is for one thing only")) << both.err;
+  }
+  auto none = run({tool_path("profile"), "--pprof", "/no/such/directory/p.pb.gz"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_TRUE(contains(none.err, "cannot write /no/such/directory/p.pb.gz")) << none.err;
+  auto terminal =
+      run({"/usr/bin/script", "-qec", tool_path("profile") + " --pprof - 1", "/dev/null"});
+  if (terminal.status != 127) {
+    EXPECT_EQ(terminal.status, 2) << terminal.out;
+    EXPECT_TRUE(contains(terminal.out, "is a terminal")) << terminal.out;
+  }
+}
+
+}  // namespace
+}  // namespace coretap::tooltest

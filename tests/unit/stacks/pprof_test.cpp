@@ -1,0 +1,240 @@
+#include "stacks/pprof.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <map>
+#include <protozero/pbf_reader.hpp>
+
+#include "coretap/symbols.hpp"
+
+namespace coretap {
+namespace {
+
+using Path = std::vector<StackWord>;
+
+std::string gunzip(const std::string& bytes) {
+  z_stream z{};
+  EXPECT_EQ(inflateInit2(&z, 15 + 16), Z_OK);
+  std::string out(1 << 22, '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(inflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  inflateEnd(&z);
+  return out;
+}
+
+/// Members of a message by their numbers; a number that repeats has several.
+struct Message {
+  std::map<int, std::vector<std::uint64_t>> numbers;
+  std::map<int, std::vector<std::string>> bytes;
+
+  explicit Message(const std::string& of) {
+    for (protozero::pbf_reader r(of); r.next();) {
+      auto tag = static_cast<int>(r.tag());
+      if (r.wire_type() == protozero::pbf_wire_type::varint)
+        numbers[tag].push_back(r.get_uint64());
+      else
+        bytes[tag].push_back(r.get_bytes());
+    }
+  }
+  std::uint64_t number(int tag) const {
+    auto at = numbers.find(tag);
+    return at == numbers.end() ? 0 : at->second.at(0);
+  }
+  std::vector<std::uint64_t> packed(int tag) const {
+    std::vector<std::uint64_t> all;
+    auto at = bytes.find(tag);
+    if (at == bytes.end()) return all;
+    protozero::data_view view(at->second.at(0));
+    for (auto p = view.data(), end = p + view.size(); p != end;)
+      all.push_back(protozero::decode_varint(&p, end));
+    return all;
+  }
+  std::vector<Message> messages(int tag) const {
+    std::vector<Message> all;
+    if (auto at = bytes.find(tag); at != bytes.end())
+      for (auto& b : at->second) all.emplace_back(b);
+    return all;
+  }
+};
+
+/// A profile as its readers understand it.
+struct Read {
+  struct Frame {
+    std::string name, linkage_name, file, build_id;
+    std::uint64_t offset = 0, address = 0;  // in the file, and of the profile
+    bool operator==(const Frame&) const = default;
+  };
+  struct Sample {
+    std::vector<Frame> frames;  // leaf first
+    std::vector<std::uint64_t> values;
+    std::map<std::string, std::string> labels;
+  };
+  std::vector<std::string> types, comments;
+  std::vector<Sample> samples;
+  std::vector<Message> mappings;
+  std::string main_type;
+  std::uint64_t period = 0, began = 0, lasted = 0;
+
+  explicit Read(const std::string& file) {
+    Message all(gunzip(file));
+    auto& text = all.bytes.at(6);
+    EXPECT_EQ(text.at(0), "");
+    for (auto& t : all.messages(1))
+      types.push_back(text.at(t.number(1)) + "/" + text.at(t.number(2)));
+    std::map<std::uint64_t, Message> functions, locations, known;
+    for (auto& m : all.messages(5)) EXPECT_TRUE(functions.emplace(m.number(1), m).second);
+    for (auto& m : all.messages(4)) EXPECT_TRUE(locations.emplace(m.number(1), m).second);
+    for (auto& m : all.messages(3)) EXPECT_TRUE(known.emplace(m.number(1), m).second);
+    for (auto& m : all.messages(2)) {
+      Sample s;
+      for (auto id : m.packed(1)) {
+        auto& l = locations.at(id);
+        Frame f;
+        f.address = l.number(3);
+        if (auto mapping = l.number(2)) {
+          auto& in = known.at(mapping);
+          f.file = text.at(in.number(5));
+          f.build_id = text.at(in.number(6));
+          if (f.address) {
+            EXPECT_GE(f.address, in.number(2));
+            EXPECT_LT(f.address, in.number(3));
+            f.offset = f.address - in.number(2) + in.number(4);
+          }
+        }
+        for (auto& line : l.messages(4)) {
+          auto& function = functions.at(line.number(1));
+          f.name = text.at(function.number(2));
+          f.linkage_name = text.at(function.number(3));
+        }
+        s.frames.push_back(f);
+      }
+      s.values = m.packed(2);
+      for (auto& label : m.messages(3))
+        s.labels[text.at(label.number(1))] =
+            label.number(2) ? text.at(label.number(2)) : std::to_string(label.number(3));
+      samples.push_back(s);
+    }
+    mappings = all.messages(3);
+    for (auto c : all.packed(13)) comments.push_back(text.at(c));
+    main_type = text.at(all.number(14));
+    period = all.number(12);
+    began = all.number(9);
+    lasted = all.number(10);
+  }
+  std::vector<std::string> names(std::size_t sample) const {
+    std::vector<std::string> all;
+    for (auto& f : samples.at(sample).frames) all.push_back(f.name);
+    return all;
+  }
+};
+
+PprofProfile samples() { return PprofProfile({{"samples", "count"}, {"cpu", "nanoseconds"}}); }
+
+TEST(Pprof, EqualStacksAreOneSample) {
+  auto p = samples();
+  Path path{{StackWord::user, false, "main"}, {StackWord::user, false, "work"}};
+  p.add(path, {"app", 7}, std::vector<std::uint64_t>{2, 200});
+  p.add(path, {"app", 7}, std::vector<std::uint64_t>{3, 300});
+  p.add(path, {"app", 8}, std::vector<std::uint64_t>{1, 100});
+  p.add(std::span(path).first(1), {"other", 0}, std::vector<std::uint64_t>{1, 100});
+  Read read(p.finish({1'700'000'000'000'000'000, 5'000'000'000, 10'000'000, {"what was lost"}}));
+  ASSERT_EQ(read.samples.size(), 3u);
+  EXPECT_EQ(read.types, (std::vector<std::string>{"samples/count", "cpu/nanoseconds"}));
+  EXPECT_EQ(read.main_type, "cpu");
+  EXPECT_EQ(read.period, 10'000'000u);
+  EXPECT_EQ(read.began, 1'700'000'000'000'000'000u);
+  EXPECT_EQ(read.lasted, 5'000'000'000u);
+  EXPECT_EQ(read.comments, std::vector<std::string>{"what was lost"});
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < 3; i++) {
+    auto& s = read.samples[i];
+    total += s.values.at(0);
+    EXPECT_EQ(s.values.at(1), s.values.at(0) * 100);
+    if (s.labels.at("comm") == "other") {
+      EXPECT_EQ(read.names(i), std::vector<std::string>{"main"});
+      EXPECT_FALSE(s.labels.contains("pid"));
+    } else {
+      EXPECT_EQ(read.names(i), (std::vector<std::string>{"work", "main"})) << "leaf first";
+      EXPECT_EQ(s.values.at(0), s.labels.at("pid") == "7" ? 5u : 1u);
+    }
+  }
+  EXPECT_EQ(total, 7u);
+}
+
+TEST(Pprof, AFileHasAMappingForEachSegment) {
+  auto file = std::make_shared<CodeFile>(
+      CodeFile{"/usr/bin/app", "0badcafe", {{0x1000, 0x2345}, {0x9000, 0x10}}});
+  FramePlace one{"ns::f(int)", "_ZN2nsfEi", file, 0x1010}, two{"g", "", file, 0x9008},
+      nameless{"", "", file, 0x2000}, outside{"", "", file, 0x8000}, jit{"", "", nullptr, {}};
+  auto p = samples();
+  for (auto* place : {&one, &two, &nameless, &outside, &jit}) {
+    Path path{{StackWord::user, false, "shown", place}};
+    p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 1});
+  }
+  Read read(p.finish({}));
+  std::vector<Read::Frame> frames;
+  for (auto& s : read.samples) frames.push_back(s.frames.at(0));
+  auto has = [&](const std::string& name, const std::string& linkage_name, std::uint64_t offset) {
+    for (auto& f : frames)
+      if (f.name == name && f.linkage_name == linkage_name && f.offset == offset &&
+          f.file == (offset ? "/usr/bin/app" : "") && f.build_id == (offset ? "0badcafe" : ""))
+        return true;
+    return false;
+  };
+  EXPECT_TRUE(has("ns::f(int)", "_ZN2nsfEi", 0x1010));
+  EXPECT_TRUE(has("g", "g", 0x9008));
+  EXPECT_TRUE(has("", "", 0x2000)) << "left to the reader, who may have the file";
+  EXPECT_TRUE(has("[unknown]", "[unknown]", 0));
+  ASSERT_EQ(read.mappings.size(), 2u);
+  EXPECT_EQ(read.mappings[0].number(3) - read.mappings[0].number(2), 0x2345u);
+  EXPECT_GT(read.mappings[1].number(2), read.mappings[0].number(3)) << "apart";
+  EXPECT_EQ(read.mappings[0].number(7), 0u) << "a function of it has no name";
+  EXPECT_EQ(read.mappings[1].number(7), 1u);
+}
+
+TEST(Pprof, KernelCodeHasNoAddresses) {
+  FramePlace place{"vfs_read"};
+  auto p = samples();
+  Path path{{StackWord::kernel, false, "vfs_read_[k]", &place}};
+  p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 1});
+  Read read(p.finish({}));
+  EXPECT_EQ(read.names(0), std::vector<std::string>{"vfs_read"});
+  EXPECT_EQ(read.samples[0].frames[0].address, 0u);
+  EXPECT_EQ(read.samples[0].frames[0].file, "[kernel.kallsyms]");
+}
+
+TEST(Pprof, MarksAndWakersAreFrames) {
+  auto p = PprofProfile({{"contentions", "count"}, {"delay", "nanoseconds"}});
+  Path path{{StackWord::mark, false, "[truncated: no frame pointers]"},
+            {StackWord::user, false, "main"},
+            {StackWord::mark, true, "--"},
+            {StackWord::task, true, "waker"}};
+  p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 9});
+  Read read(p.finish({}));
+  EXPECT_EQ(read.names(0),
+            (std::vector<std::string>{"waker", "--", "main", "[truncated: no frame pointers]"}));
+  EXPECT_EQ(read.period, 0u);
+}
+
+TEST(Pprof, TextIsPrintable) {
+  auto p = samples();
+  Path path{{StackWord::user, false, "a\x1b[31m\xff\n"}};
+  p.add(path, {"\xc3(\x07", 7}, std::vector<std::uint64_t>{1, 1});
+  Read read(p.finish({.notes = {"no\xff\x01"}}));
+  for (auto& text : {read.names(0)[0], read.samples[0].labels.at("comm"), read.comments[0]})
+    for (auto c : text) EXPECT_TRUE(c >= ' ' && static_cast<unsigned char>(c) < 127) << text;
+}
+
+TEST(Pprof, NothingIsAProfileToo) {
+  Read read(samples().finish({}));
+  EXPECT_TRUE(read.samples.empty());
+  EXPECT_EQ(read.types.size(), 2u);
+}
+
+}  // namespace
+}  // namespace coretap
