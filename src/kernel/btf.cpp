@@ -188,7 +188,7 @@ std::uint32_t Btf::find(std::string_view name, unsigned kind) const {
 
 std::vector<std::uint32_t> Btf::find(const std::vector<std::string_view>& names,
                                      unsigned kind) const {
-  auto found = base_ ? base_->find(names, kind) : std::vector<std::uint32_t>(names.size());
+  std::vector<std::uint32_t> found(names.size());
   // From the last, so that the first of a name stays.
   for (auto id = count(); types_ && id-- > first();) {
     auto* t = own_type(id);
@@ -197,6 +197,10 @@ std::vector<std::uint32_t> Btf::find(const std::vector<std::string_view>& names,
     if (auto at = std::find(names.begin(), names.end(), word); at != names.end())
       found[static_cast<std::size_t>(at - names.begin())] = id;
   }
+  if (!base_) return found;
+  auto theirs = base_->find(names, kind);
+  for (std::size_t i = 0; i < found.size(); i++)
+    if (!found[i]) found[i] = theirs[i];
   return found;
 }
 

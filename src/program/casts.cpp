@@ -34,6 +34,7 @@ void tell_types(Session& s) {
   function = followed.empty() ? 0 : s.kernel.cast_function();
   if (!function) return;
   std::vector<std::string_view> names;
+  names.reserve(followed.size());
   for (auto& f : followed) names.push_back(f.type);
   auto ids = s.kernel.structures(names);
   for (std::size_t i = 0; i < followed.size(); i++)

@@ -183,8 +183,10 @@ std::string PprofProfile::finish(const About& about) {
   };
   auto number = [](std::uint64_t n) { return static_cast<std::int64_t>(n); };
   for (auto& t : types_) type(profile::sample_type, t);
-  for (auto& [key, sums] : samples_)
+  for (auto& entry : samples_)
     message(to, profile::sample, [&](auto& m) {
+      auto& key = entry.first;
+      auto& sums = entry.second;
       m.add_packed_uint64(sample::location_id, key.locations.begin(), key.locations.end());
       m.add_packed_int64(sample::value, sums.begin(), sums.end());
       message(m, sample::label, [&](auto& l) {
