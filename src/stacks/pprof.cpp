@@ -210,19 +210,20 @@ std::string PprofProfile::finish(const About& about) {
       m.add_int64(mapping::build_id, number(is.build_id));
       m.add_bool(mapping::has_functions, is.named);
     });
-  for (auto& [where, id] : locations_)
-    message(to, profile::location, [&, id = id](auto& m) {
-      auto [in, address, f] = where;
-      m.add_uint64(location::id, id);
+  for (auto& entry : locations_)
+    message(to, profile::location, [&](auto& m) {
+      const auto in = std::get<0>(entry.first), address = std::get<1>(entry.first),
+                 f = std::get<2>(entry.first);
+      m.add_uint64(location::id, entry.second);
       if (in) m.add_uint64(location::mapping_id, in);
       if (address) m.add_uint64(location::address, address);
       if (f) message(m, location::line, [&](auto& l) { l.add_uint64(line::function_id, f); });
     });
-  for (auto& [names, id] : functions_)
-    message(to, profile::function, [&, id = id](auto& m) {
-      m.add_uint64(function::id, id);
-      m.add_int64(function::name, number(names.first));
-      m.add_int64(function::system_name, number(names.second));
+  for (auto& entry : functions_)
+    message(to, profile::function, [&](auto& m) {
+      m.add_uint64(function::id, entry.second);
+      m.add_int64(function::name, number(entry.first.first));
+      m.add_int64(function::system_name, number(entry.first.second));
     });
   to.add_int64(profile::time_nanos, about.began_ns);
   to.add_int64(profile::duration_nanos, number(about.lasted_ns));

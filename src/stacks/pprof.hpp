@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "stacks/stack_word.hpp"
@@ -72,7 +74,9 @@ class PprofProfile {
   struct Key {
     std::vector<std::uint64_t> locations;  ///< leaf first
     std::uint64_t comm, pid;
-    auto operator<=>(const Key&) const = default;
+    bool operator<(const Key& b) const {
+      return std::tie(locations, comm, pid) < std::tie(b.locations, b.comm, b.pid);
+    }
   };
   std::map<Key, std::vector<std::uint64_t>> samples_;
 };

@@ -112,8 +112,8 @@ TOOL_TEST(Pprof, FramesHaveTheirPlacesInFiles) {
 TOOL_TEST(Pprof, SamplesStandForTime) {
   require_tool("profile");
   Pprof pprof;
-  auto result = run(
-      {tool_path("profile"), "--json", "-F", "100", "--pprof", pprof.file(), "--duration", "1"});
+  auto result = run({tool_path("profile"), "--json", "-I", "-F", "100", "--pprof", pprof.file(),
+                     "--duration", "1"});
   auto report = parse_report(result.out, result.err);
   auto profile = read_profile(pprof.file());
   EXPECT_EQ(profile["types"].strings(), (Strings{"samples/count", "cpu/nanoseconds"}));
@@ -142,7 +142,8 @@ TOOL_TEST(Pprof, OutstandingMemory) {
 TOOL_TEST(Pprof, StandardOutputIsForOneThing) {
   require_tool("profile");
   Pprof pprof;
-  auto result = run({tool_path("profile"), "--pprof", "-", "--duration", "0.3"}, {}, pprof.file());
+  auto result =
+      run({tool_path("profile"), "-I", "--pprof", "-", "--duration", "0.3"}, {}, pprof.file());
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_GE(read_profile(pprof.file())["samples"].items().size(), 1u);
   for (auto other : {"--json", "--csv", "--folded", "--svg=-"}) {
