@@ -1,0 +1,26 @@
+# Before a package is made of the staged files: what its distribution wants elsewhere, or more of.
+set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+set(from ${CPACK_CORETAP_PACKAGING})
+set(mode OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+set(directory_mode ${mode} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+set(docs ${root}/usr/share/doc/coretap-exporter)
+if(CPACK_GENERATOR STREQUAL "DEB")
+  # Debian 12 keeps units in /lib.
+  file(MAKE_DIRECTORY ${root}/lib)
+  file(RENAME ${root}/usr/lib/systemd ${root}/lib/systemd)
+  file(REMOVE_RECURSE ${root}/usr/lib)
+  file(CHMOD ${root}/lib PERMISSIONS ${directory_mode})
+  file(REMOVE ${docs}/LICENSE)
+  file(COPY ${from}/deb/copyright DESTINATION ${docs} FILE_PERMISSIONS ${mode})
+  file(READ ${from}/deb/changelog text)
+  string(REGEX REPLACE "(^|\n)coretap " "\\1coretap-exporter " text "${text}")
+  file(WRITE ${docs}/changelog.Debian "${text}")
+  file(CHMOD ${docs}/changelog.Debian PERMISSIONS ${mode})
+  execute_process(COMMAND gzip -9n ${docs}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
+  file(COPY ${from}/exporter-package/deb/overrides/coretap-exporter DESTINATION ${root}/usr/share/lintian/overrides
+       FILE_PERMISSIONS ${mode} DIRECTORY_PERMISSIONS ${directory_mode})
+elseif(CPACK_GENERATOR STREQUAL "RPM")
+  file(COPY ${docs}/LICENSE DESTINATION ${root}/usr/share/licenses/coretap-exporter
+       FILE_PERMISSIONS ${mode} DIRECTORY_PERMISSIONS ${directory_mode})
+  file(REMOVE ${docs}/LICENSE)
+endif()
