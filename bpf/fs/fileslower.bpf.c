@@ -2,7 +2,7 @@
 /* fileslower: reads and writes of files that take long. */
 #define RING_IO_TIMED
 #include "lib/file_io.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/path_record.bpf.h"
 #include "fs/fileslower.h"
 
 OPT(__u64, min_ns);
@@ -14,11 +14,7 @@ struct slow_call {
 
 TASK_SLOT(struct slow_call);
 
-struct slow_record {
-	struct walked walked;
-	struct fileslower_event event;
-	char text[PATH_ROOM];
-};
+PATH_RECORD(slow_record, struct fileslower_event);
 
 SCRATCH(records, struct slow_record);
 SCRATCH(ring_records, struct slow_record);
@@ -42,15 +38,6 @@ inline_ void describe(struct fileslower_event *e, const struct file_io *io, u64 
 	file_identity(&e->file, io->file);
 }
 
-inline_ void emit_slow(struct slow_record *r)
-{
-	u32 text = walked_bytes(&r->walked);
-
-	r->event.path.at = sizeof(r->event);
-	r->event.path.bytes = text;
-	emit_copy(&r->event, sizeof(r->event) + text);
-}
-
 SEC("tp_btf/io_uring_complete")
 int on_ring_end(u64 *ctx)
 {
@@ -71,8 +58,7 @@ int on_ring_end(u64 *ctx)
 	describe(&r->event, &io, latency, ended.result);
 	r->event.head.time_ns = now;
 	identify_known(&r->event.who, io.task);
-	r->event.path_kind = file_path_of(&r->walked, r->text, io.file, io.task);
-	emit_slow(r);
+	emit_path(r, file_path_of(&r->walked, r->text, io.file, io.task));
 	return 0;
 }
 
@@ -102,8 +88,7 @@ int on_exit(u64 *ctx)
 	describe(&r->event, &call->io, since(start, now), ctx[1]);
 	r->event.head.time_ns = now;
 	identify_current(&r->event.who);
-	r->event.path_kind = file_path(&r->walked, r->text, file);
-	emit_slow(r);
+	emit_path(r, file_path(&r->walked, r->text, file));
 	return 0;
 }
 

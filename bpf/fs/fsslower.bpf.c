@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* fsslower: operations of file systems that take long. */
 #include "lib/fs_call.bpf.h"
-#include "lib/text.bpf.h"
+#include "lib/path_record.bpf.h"
 #include "fs/fsslower.h"
 
 OPT(__u64, min_ns);
 
-struct slow_record {
-	struct walked walked;
-	struct fsslower_event event;
-	char text[PATH_ROOM];
-};
+PATH_RECORD(slow_record, struct fsslower_event);
 
 SCRATCH(records, struct slow_record);
 SCRATCH(ring_records, struct slow_record);
@@ -39,17 +35,6 @@ inline_ void describe(struct fsslower_event *e, const struct fs_call *call, s64 
 	e->mode = FOLLOW(file, file, f_inode, i_mode);
 }
 
-inline_ void emit_slow(struct slow_record *r)
-{
-	u32 text = walked_bytes(&r->walked);
-
-	if (r->event.path_kind == PATH_KIND_CUT)
-		count(LEDGER_TRUNCATED);
-	r->event.path.at = sizeof(r->event);
-	r->event.path.bytes = text;
-	emit_copy(&r->event, sizeof(r->event) + text);
-}
-
 SEC("tp_btf/io_uring_complete")
 int on_ring_end(u64 *ctx)
 {
@@ -64,8 +49,7 @@ int on_ring_end(u64 *ctx)
 		return 0;
 	describe(&r->event, &call, ended.result, call.operation <= FS_WRITE ? ended.offset : 0);
 	identify_known(&r->event.who, ended.task);
-	r->event.path_kind = file_path_of(&r->walked, r->text, call.file, ended.task);
-	emit_slow(r);
+	emit_path(r, file_path_of(&r->walked, r->text, call.file, ended.task));
 	return 0;
 }
 
@@ -93,8 +77,7 @@ int on_exit(u64 *ctx)
 		offset = fs_offset(call, file, regs, ctx[1]);
 	describe(&r->event, call, ctx[1], offset);
 	identify_current(&r->event.who);
-	r->event.path_kind = file_path(&r->walked, r->text, file);
-	emit_slow(r);
+	emit_path(r, file_path(&r->walked, r->text, file));
 	return 0;
 }
 

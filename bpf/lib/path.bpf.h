@@ -123,6 +123,14 @@ inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *fil
 	return file_path_below(w, to, file, &FOLLOW(task_struct, task, fs)->root);
 }
 
+/* In an event, which is shortened by that. */
+inline_ enum path_kind count_cut(enum path_kind kind)
+{
+	if (kind == PATH_KIND_CUT)
+		count(LEDGER_TRUNCATED);
+	return kind;
+}
+
 /* Which file, beyond the life of its inode's number. */
 inline_ void file_identity(struct file_id *id, struct file *file)
 {

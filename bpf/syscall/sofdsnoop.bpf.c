@@ -93,12 +93,10 @@ __noinline int show_file(s32 fd)
 	e->inode = 0;
 	file = current_file(fd);
 	if (file) {
-		e->mode = BPF_CORE_READ(file, f_inode, i_mode);
-		e->inode = BPF_CORE_READ(file, f_inode, i_ino);
-		e->path_kind = file_path(&r->walked, r->text, file);
+		e->mode = FOLLOW(file, file, f_inode, i_mode);
+		e->inode = FOLLOW(file, file, f_inode, i_ino);
+		e->path_kind = count_cut(file_path(&r->walked, r->text, file));
 		text = walked_bytes(&r->walked);
-		if (e->path_kind == PATH_KIND_CUT)
-			count(LEDGER_TRUNCATED);
 	}
 	e->path.at = sizeof(*e);
 	e->path.bytes = text;
@@ -183,7 +181,7 @@ int on_exit(struct exit_ctx *ctx)
 	sk = unix_sock(c->fd);
 	if (sk) {
 		file = current_file(c->fd);
-		e->socket_inode = BPF_CORE_READ(file, f_inode, i_ino);
+		e->socket_inode = FOLLOW(file, file, f_inode, i_ino);
 		e->peer = peer_of(sk);
 	}
 	messages = c->messages;

@@ -56,12 +56,10 @@ inline_ u32 path_of_file(struct stat_record *r)
 
 	if (!file)
 		return 0;
-	e->mode = BPF_CORE_READ(file, f_inode, i_mode);
-	e->inode = BPF_CORE_READ(file, f_inode, i_ino);
+	e->mode = FOLLOW(file, file, f_inode, i_mode);
+	e->inode = FOLLOW(file, file, f_inode, i_ino);
 	e->what |= STATSNOOP_FILE;
-	e->path_kind = file_path(&r->walked, r->text, file);
-	if (e->path_kind == PATH_KIND_CUT)
-		count(LEDGER_TRUNCATED);
+	e->path_kind = count_cut(file_path(&r->walked, r->text, file));
 	return walked_bytes(&r->walked);
 }
 

@@ -84,14 +84,12 @@ int on_exit(struct exit_ctx *ctx)
 	e->path.at = sizeof(*e);
 	file = c->file;
 	if (file) {
-		e->mode = BPF_CORE_READ(file, f_inode, i_mode);
-		e->inode = BPF_CORE_READ(file, f_inode, i_ino);
+		e->mode = FOLLOW(file, file, f_inode, i_mode);
+		e->inode = FOLLOW(file, file, f_inode, i_ino);
 		/* Another thread may have closed it, and the file be gone. */
 		if (current_file(c->fd) == file) {
-			e->path_kind = file_path(&r->walked, r->text, file);
+			e->path_kind = count_cut(file_path(&r->walked, r->text, file));
 			text = walked_bytes(&r->walked);
-			if (e->path_kind == PATH_KIND_CUT)
-				count(LEDGER_TRUNCATED);
 		} else {
 			e->mode = 0;
 			count(LEDGER_TRUNCATED);

@@ -1,5 +1,6 @@
 // fileslower against a process that makes a known number of reads and writes, one of them slowly.
 #include "../harness.hpp"
+#include "../machine.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -44,6 +45,27 @@ TOOL_TEST(Fileslower, OnlyWhatIsSlow) {
   EXPECT_GE(slow["latency_ns"].u64(), 290'000'000u);
   EXPECT_LT(slow["latency_ns"].u64(), 2'000'000'000u);
   EXPECT_GE(report.ledger["filtered"].u64(), truth["results"].u64() - 1);
+}
+
+// A path of more components than a walk takes: the event says so, and the ledger.
+TOOL_TEST(Fileslower, PathsThatAreTooDeep) {
+  for (std::string tool : {"fileslower", "fsslower"}) {
+    require_tool(tool);
+    TemporaryDirectory directory;
+    auto deep = "cd " + directory.path() +
+                "; i=0; while [ $i -lt 120 ]; do mkdir d; cd d; i=$((i + 1)); done; echo > leaf";
+    auto result = run({tool_path(tool), "--json", "0", "--", "/bin/sh", "-c", deep});
+    auto report = parse_report(result.out, result.err);
+    std::uint64_t cut = 0;
+    for (auto& line : report.body) {
+      auto file = line["file"].str();
+      if (!file.ends_with("/d/leaf") || line["comm"].str() != "sh") continue;
+      EXPECT_FALSE(file.starts_with("/")) << tool << ": " << file;
+      cut++;
+    }
+    EXPECT_GE(cut, 1u) << tool;
+    EXPECT_GE(report.ledger["truncated"].u64(), cut) << tool;
+  }
 }
 
 TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
