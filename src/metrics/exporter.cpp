@@ -24,7 +24,7 @@ namespace coretap::metrics {
 
 namespace {
 
-constexpr int kPatienceMs = 1000;      // for a reader of a reply
+constexpr int kPatienceMs = 3000;      // for a reader of a reply
 constexpr std::uint64_t kStrikes = 3;  // of too many events, kRateSeconds each
 
 std::vector<bool> capped(const Plan& plan) {
@@ -147,7 +147,10 @@ void Exporter::reply(const Request& request, std::string_view text) {
     }
     if (n < 0 && errno == EINTR) continue;
     pollfd wait{channel_.get(), POLLOUT, 0};
-    if (errno != EAGAIN || ::poll(&wait, 1, kPatienceMs) <= 0) return;
+    if (errno == EAGAIN && ::poll(&wait, 1, kPatienceMs) > 0) continue;
+    // What comes after a part of a reply would be taken for the rest: the tool starts again.
+    if (rest.size() < all.size()) shutdown(channel_.get(), SHUT_RDWR);
+    return;
   }
 }
 

@@ -62,6 +62,9 @@ enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3 };
 }
 
 constexpr std::uint64_t kFirstStart = 0x400000, kApart = 0x10000;
+// Files may say anything.
+constexpr std::size_t kMostSegments = 64;
+constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
 constexpr std::string_view kKernel = "[kernel.kallsyms]", kUnknown = "[unknown]";
 
 std::string gzip(std::string_view bytes) {
@@ -113,6 +116,11 @@ const PprofProfile::File& PprofProfile::file(const std::shared_ptr<const CodeFil
   at->second.file = file;
   auto path = text(file->path), build_id = text(file->build_id);
   for (auto& segment : file->segments) {
+    if (at->second.mappings.size() == kMostSegments) break;
+    if (!segment.size || segment.size > kMostCode) {
+      at->second.mappings.push_back(0);
+      continue;
+    }
     at->second.mappings.push_back(add_mapping(
         {next_start_, next_start_ + segment.size, segment.offset, path, build_id, true}));
     // Readers take what lies side by side for one.
@@ -135,7 +143,9 @@ PprofProfile::Address PprofProfile::address_of(const StackWord& word) {
   auto& known = file(place.file);
   for (std::size_t i = 0; i < known.mappings.size(); i++) {
     auto& segment = place.file->segments[i];
-    if (*place.at < segment.offset || *place.at - segment.offset >= segment.size) continue;
+    if (!known.mappings[i] || *place.at < segment.offset ||
+        *place.at - segment.offset >= segment.size)
+      continue;
     return {known.mappings[i],
             mappings_[known.mappings[i] - 1].start + (*place.at - segment.offset)};
   }

@@ -47,7 +47,7 @@ class PprofProfile {
   };
   struct File {
     std::shared_ptr<const CodeFile> file;
-    std::vector<std::size_t> mappings;  ///< one for each segment
+    std::vector<std::size_t> mappings;  ///< one for each of its first segments; 0: it has none
   };
   struct Address {
     std::uint64_t mapping = 0, address = 0;

@@ -197,6 +197,32 @@ TEST(Pprof, AFileHasAMappingForEachSegment) {
   EXPECT_EQ(read.mappings[1].number(7), 1u);
 }
 
+TEST(Pprof, FilesThatSayNonsense) {
+  std::vector<CodeFile::Segment> many(70'000, {0, 0x1000});
+  auto huge = std::make_shared<CodeFile>(CodeFile{"/huge", "", {{0, UINT64_MAX}, {0x1000, 0x10}}});
+  auto empty = std::make_shared<CodeFile>(CodeFile{"/empty", "", {{0, 0}}});
+  auto crowd = std::make_shared<CodeFile>(CodeFile{"/crowd", "", many});
+  FramePlace one{"f", "", huge, 0x1008}, two{"g", "", empty, 0}, three{"h", "", crowd, 0x10};
+  auto p = samples();
+  for (auto* place : {&one, &two, &three}) {
+    Path path{{StackWord::user, false, "shown", place}};
+    p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 1});
+  }
+  Read read(p.finish({}));
+  EXPECT_EQ(read.samples.size(), 3u);
+  EXPECT_LE(read.mappings.size(), 70u);
+  std::uint64_t end = 0;
+  for (auto& m : read.mappings) {
+    EXPECT_GT(m.number(2), end);
+    EXPECT_GT(m.number(3), m.number(2));
+    end = m.number(3);
+  }
+  for (auto& s : read.samples)
+    EXPECT_EQ(s.frames[0].offset, s.frames[0].name == "f"   ? 0x1008u
+                                  : s.frames[0].name == "h" ? 0x10u
+                                                            : 0u);
+}
+
 TEST(Pprof, KernelCodeHasNoAddresses) {
   FramePlace place{"vfs_read"};
   auto p = samples();
