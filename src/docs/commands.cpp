@@ -240,12 +240,7 @@ const std::vector<OwnCommand>& commands() {
            "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; coretap_tool_down "
            "with the reason; coretap_tool_restarts_total; and what they cost. A tool that does not "
            "answer within a second is left out.\n\n"
-           "FILE has a table [serve] with listen, an address and port or unix:PATH, and max_series, "
-           "the sum over all tools (5000). Each tool is a table [[tool]] with run, its command line; "
-           "name, which is needed where a tool is there twice; labels, a list of keys that are to be "
-           "labels too; max_series (500, or an equal part of what is left); max_events_per_second, above which a tool ends for ten "
-           "minutes (20000 for tools that show each event, 0: no limit); and events, a table of file, "
-           "max_bytes, keep and per_second: events are also written to that file as JSON lines.",
+           "coretap-exporter.toml(5) describes FILE.",
        .complete = Complete::file,
        .run = run_serve},
       {.name = "link",

@@ -20,6 +20,8 @@ std::string coretap_man_page();
 std::string command_man_page(const OwnCommand& command);
 /// coretap-output(7): what all tools have in common.
 std::string output_man_page();
+/// coretap-exporter.toml(5): the configuration of `coretap serve`.
+std::string exporter_man_page();
 /// coretap-migrate(7): what differs from bcc and libbpf-tools.
 std::string migrate_man_page();
 

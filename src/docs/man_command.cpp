@@ -25,14 +25,16 @@ namespace coretap {
 
 namespace {
 
-/// Pages of section 7.
+/// Pages of no tool and no command.
 struct Topic {
   std::string_view name, about;
+  int section;
   std::string (*page)();
 };
 constexpr Topic kTopics[] = {
-    {"migrate", "what differs from bcc and libbpf-tools", migrate_man_page},
-    {"output", "options and formats of all tools", output_man_page},
+    {"exporter.toml", "the configuration of coretap serve", 5, exporter_man_page},
+    {"migrate", "what differs from bcc and libbpf-tools", 7, migrate_man_page},
+    {"output", "options and formats of all tools", 7, output_man_page},
 };
 
 /// Runs a program that reads the page from standard input. Did it show it?
@@ -94,7 +96,7 @@ int write_all(const std::filesystem::path& directory, const std::string& samples
 std::map<std::string, std::string> man_pages(const std::string& samples) {
   std::map<std::string, std::string> all{{"man8/coretap.8", coretap_man_page()}};
   for (auto& topic : kTopics)
-    all.emplace(fmt::format("man7/coretap-{}.7", topic.name), topic.page());
+    all.emplace(fmt::format("man{0}/coretap-{1}.{0}", topic.section, topic.name), topic.page());
   for (auto& call : all_names())
     all.emplace(
         fmt::format("man8/{}.8", page_of(call.name)),
@@ -149,9 +151,10 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
   if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)));
   if (auto* command = find_command(name); command && !command->output.empty())
     return show(command_man_page(*command));
-  print_error("coretap", {fmt::format("man: there is no page '{}'", words[0]),
-                          {},
-                          "name a tool, migrate or output; coretap list shows all tools"});
+  print_error("coretap",
+              {fmt::format("man: there is no page '{}'", words[0]),
+               {},
+               "name a tool, exporter.toml, migrate or output; coretap list shows all tools"});
   return kUsage;
 }
 

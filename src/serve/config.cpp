@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "cli/option_parts.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "serve/config_keys.hpp"
 
 namespace coretap::serve {
 
@@ -47,6 +49,11 @@ class Reader {
     }
     return {};
   }
+  Result<void> keys(const toml::table& table, std::span<const ConfigKey> known) const {
+    std::vector<std::string_view> names;
+    for (auto& key : known) names.push_back(key.name);
+    return keys(table, names);
+  }
   Result<void> text(const toml::table& table, std::string_view key, std::string& to) const {
     auto* node = table.get(key);
     if (!node) return {};
@@ -69,7 +76,7 @@ class Reader {
   }
 
   Result<void> serve(const toml::table& table, ServeConfig& config) const {
-    if (auto r = keys(table, {"listen", "max_series"}); !r) return r;
+    if (auto r = keys(table, kServeKeys); !r) return r;
     if (auto r = text(table, "listen", config.listen); !r) return r;
     return number(table, "max_series", 1, kMostSeries, config.max_series);
   }
@@ -78,7 +85,7 @@ class Reader {
     auto* table = node.as_table();
     if (!table)
       return at(node, "events must be a table: { file = \"/var/log/coretap/exec.jsonl\" }");
-    if (auto r = keys(*table, {"file", "max_bytes", "keep", "per_second"}); !r) return r;
+    if (auto r = keys(*table, kEventKeys); !r) return r;
     entry.events = EventFile();
     auto& e = *entry.events;
     if (auto r = text(*table, "file", e.file); !r) return r;
@@ -91,10 +98,7 @@ class Reader {
   Result<Entry> tool(const toml::node& node) const {
     auto* table = node.as_table();
     if (!table) return at(node, "each tool is a table: [[tool]]");
-    if (auto r = keys(*table,
-                      {"run", "name", "labels", "max_series", "max_events_per_second", "events"});
-        !r)
-      return r.error();
+    if (auto r = keys(*table, kToolKeys); !r) return r.error();
     Entry entry{.where = where(node)};
     if (auto r = text(*table, "run", entry.run); !r) return r.error();
     if (entry.run.empty()) return at(node, "a tool needs run", "run = \"TOOL OPTIONS\"");

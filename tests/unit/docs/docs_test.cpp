@@ -126,7 +126,7 @@ TEST(Documents, FitATerminalAndName) {
 
 TEST(Documents, PagesLeadToPagesThatAreThere) {
   auto pages = man_pages();
-  EXPECT_EQ(pages.size(), all_names().size() + 6);
+  EXPECT_EQ(pages.size(), all_names().size() + 7);
   auto& index = pages.at("man8/coretap.8");
   for (auto& entry : registry()) {
     auto page = page_of(entry.name);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include "serve/config_keys.hpp"
+
 namespace coretap::serve {
 namespace {
 
@@ -52,6 +56,26 @@ events = { file = "/var/log/x.jsonl", max_bytes = "1M", keep = 2, per_second = 1
   EXPECT_EQ(*exec.max_rate, 5u);
   EXPECT_EQ(exec.arguments, (Words{"execsnoop", "--json", "--output=/var/log/x.jsonl", "--append",
                                    "--rotate=1M,2", "--max-rate=10"}));
+}
+
+// What the manual page has is read: a date is no value of any of them.
+TEST(ServeConfig, EachKeyIsRead) {
+  auto refuses = [](const std::string& text, std::string_view key) {
+    auto c = parse_config(text, "x.toml");
+    ASSERT_FALSE(c) << text;
+    EXPECT_NE(c.error().what.find(key), std::string::npos) << text << ": " << c.error().what;
+    EXPECT_EQ(c.error().what.find("unknown key"), std::string::npos) << c.error().what;
+  };
+  constexpr std::string_view kDate = " = 1979-05-27";
+  for (auto& key : kServeKeys) refuses(fmt::format("[serve]\n{}{}\n", key.name, kDate), key.name);
+  for (auto& key : kToolKeys)
+    refuses(fmt::format("[[tool]]\n{}{}{}\n", key.name == "run" ? "" : "run = \"runqlat\"\n",
+                        key.name, kDate),
+            key.name);
+  for (auto& key : kEventKeys)
+    refuses(fmt::format("[[tool]]\nrun = \"execsnoop\"\nevents = {{ {}{}{} }}\n",
+                        key.name == "file" ? "" : "file = \"/x\", ", key.name, kDate),
+            key.name);
 }
 
 TEST(ServeConfig, SeriesAreDivided) {

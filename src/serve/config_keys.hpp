@@ -1,0 +1,51 @@
+// The keys of coretap-exporter.toml(5): what is read, and what its page says.
+#pragma once
+#include <string_view>
+
+namespace coretap::serve {
+
+struct ConfigKey {
+  std::string_view name;
+  std::string_view value;  ///< what stands for its value in a manual page
+  std::string_view about;  ///< sentences
+};
+
+inline constexpr ConfigKey kServeKeys[] = {
+    {"listen", "ADDRESS:PORT",
+     "Where requests are answered: an address of this machine and a port, as 127.0.0.1:9961 (the "
+     "default) or [::1]:9961, or unix:PATH, a socket that its group may use. A socket that the "
+     "service manager passes comes first. An address that is not of this machine alone shows the "
+     "metrics to everyone who can reach it."},
+    {"max_series", "NUMBER", "Lines of all tools together (default: 5000)."},
+};
+
+inline constexpr ConfigKey kToolKeys[] = {
+    {"run", "COMMAND",
+     "The tool and its options, as typed after coretap. Words are divided as a shell does; nothing "
+     "is expanded. Options that end tracing or that are about printing have no effect. Required."},
+    {"name", "NAME",
+     "Value of the label tool, and NAME of /debug/pprof/NAME (default: the tool). Needed where a "
+     "tool is there twice; the tool's own metrics then have it as the label entry."},
+    {"labels", "[KEY, ...]",
+     "Keys of the tool's JSON that become labels besides those that have few values: comm, cgroup, "
+     "uid and others whose values any user can make. Each new value is a new set of series; see "
+     "max_series."},
+    {"max_series", "NUMBER",
+     "Lines of the tool's own metrics (default: 500, or an equal part of what is left of the sum). "
+     "What has no series of its own is counted in one whose label is other."},
+    {"max_events_per_second", "NUMBER",
+     "Above this number, for longer than some seconds, the tool ends for ten minutes (default: 20000 "
+     "for tools that show each event; 0: no limit)."},
+    {"events", "{ ... }",
+     "Each event is also written to a file, as a line of JSON. For tools that show each event."},
+};
+
+inline constexpr ConfigKey kEventKeys[] = {
+    {"file", "PATH", "The file; lines are appended. Required."},
+    {"max_bytes", "SIZE", "A file of this size is renamed and a new one begun (default: 50M)."},
+    {"keep", "NUMBER", "Files that were renamed and stay, FILE.1 the youngest (default: 3)."},
+    {"per_second", "NUMBER",
+     "Events that are written in a second; others are limited in the ledger (default: all)."},
+};
+
+}  // namespace coretap::serve
