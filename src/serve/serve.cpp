@@ -10,6 +10,7 @@
 #include "cli/option_parts.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "metrics/dashboard.hpp"
 #include "metrics/names.hpp"
 #include "metrics/text.hpp"
 #include "program/session.hpp"
@@ -105,6 +106,26 @@ int print_metrics() {
   return end_of(out);
 }
 
+/// Of these entries; without any, of all tools as they are by default.
+int print_dashboard(const ServeConfig& config) {
+  std::vector<metrics::Shown> shown;
+  for (auto& entry : config.entries) {
+    auto one = chosen(entry);
+    shown.push_back({fmt::format("{}: {}", entry.run, one.tool.summary),
+                     entry.named ? entry.name : "",
+                     *metrics::make_plan(one.tool, one.invocation.config, entry.labels)});
+  }
+  if (shown.empty())
+    for (auto& registered : registry()) {
+      auto tool = build(registered);
+      if (auto plan = metrics::make_plan(tool, Config(), {}))
+        shown.push_back({fmt::format("{}: {}", tool.name, tool.summary), "", *plan});
+    }
+  Sink out;
+  out.line(metrics::dashboard(shown));
+  return end_of(out);
+}
+
 }  // namespace
 
 std::vector<Option> serve_options() {
@@ -141,26 +162,30 @@ std::vector<Option> serve_options() {
               c.own<Own>().every = *seconds;
               return {};
             }),
-      one_of(text("print", "WHAT", "print metrics: the metrics of all tools", &Own::print),
+      one_of(text("print", "WHAT",
+                  "print metrics (names, types and labels of all tools) or dashboard (JSON for "
+                  "Grafana, of FILE and --run, or of all tools)",
+                  &Own::print),
              [] {
-               return std::vector<Completion>{{"metrics", "of all tools"}};
+               return std::vector<Completion>{{"metrics", "of all tools"},
+                                              {"dashboard", "JSON for Grafana"}};
              }),
   };
 }
 
 int run_serve(const Config& config, const std::vector<std::string>& words) {
   const auto& own = config.own<Own>();
-  if (!own.print.empty()) {
-    if (own.print != "metrics")
-      return fail(usage(fmt::format("--print: '{}' is not metrics", own.print)));
-    return print_metrics();
-  }
+  if (!own.print.empty() && own.print != "metrics" && own.print != "dashboard")
+    return fail(usage(fmt::format("--print: '{}' is neither metrics nor dashboard", own.print)));
+  if (own.print == "metrics") return print_metrics();
   auto file = words.empty() ? std::string() : words[0];
+  if (!own.print.empty() && file.empty() && own.runs.empty()) return print_dashboard({});
   if (file.empty() && own.runs.empty())
     return fail(usage("there is nothing to serve",
                       "name a FILE, or tools: coretap serve --run 'TOOL OPTIONS' --run TOOL"));
   auto loaded = load(own, file);
   if (!loaded) return fail(loaded.error());
+  if (!own.print.empty()) return print_dashboard(*loaded);
   if (config.given("check")) return check_here(*loaded);
   ServeOptions options{.once = config.given("once"),
                        .textfile = own.textfile,
