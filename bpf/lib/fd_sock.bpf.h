@@ -33,12 +33,8 @@ inline_ bool flow_read(struct sock *sk, struct flow *f)
 	if (family != SOCK_AF_INET && family != SOCK_AF_INET6)
 		return false;
 	f->lport = port_of(FOLLOW(inet_sock, sk, inet_sport));
-	if (type_id_sock_common) {
-		ends_of(CAST(sock_common, c), f);
-		return true;
-	}
-	f->rport = port_of(BPF_CORE_READ(c, skc_dport));
-	f->netns = BPF_CORE_READ(c, skc_net.net, ns.inum);
+	f->rport = port_of(FOLLOW(sock_common, c, skc_dport));
+	f->netns = FOLLOW(sock_common, c, skc_net.net, ns.inum);
 	f->ip = 4;
 	if (family == SOCK_AF_INET6 && bpf_core_field_exists(c->skc_v6_daddr)) {
 		BPF_CORE_READ_INTO(&local, c, skc_v6_rcv_saddr);
@@ -53,8 +49,8 @@ inline_ bool flow_read(struct sock *sk, struct flow *f)
 		*(u32 *)f->remote = remote.in6_u.u6_addr32[3];
 		return true;
 	}
-	*(u32 *)f->local = BPF_CORE_READ(c, skc_rcv_saddr);
-	*(u32 *)f->remote = BPF_CORE_READ(c, skc_daddr);
+	*(u32 *)f->local = FOLLOW(sock_common, c, skc_rcv_saddr);
+	*(u32 *)f->remote = FOLLOW(sock_common, c, skc_daddr);
 	return true;
 }
 
