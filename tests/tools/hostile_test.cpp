@@ -590,8 +590,9 @@ TOOL_TEST(Hostile, KernelAddressesAreForWhomTheKernelShowsThem) {
     argv.insert(argv.end(), r.options.begin(), r.options.end());
     return std::make_unique<Process>(Spawn{.argv = argv, .in_child = without_syslog});
   };
-  for (auto& r : runs) running.push_back(begin(r));
   for (std::size_t i = 0; i < runs.size(); i++) {
+    while (i % kAtOnce == 0 && running.size() < std::min(i + kAtOnce, runs.size()))
+      running.push_back(begin(runs[running.size()]));
     SCOPED_TRACE(runs[i].tool + " " + ::testing::PrintToString(runs[i].options));
     EXPECT_EQ(running[i]->wait(), 0) << running[i]->err();
     EXPECT_TRUE(without_kernel_addresses(running[i]->out()));
@@ -621,18 +622,23 @@ TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
   auto before = named_in_the_kernel();
   std::vector<std::unique_ptr<Tracer>> tracers;
   std::vector<BpfIds> held;
+  auto kill_all = [&] {
+    for (auto& tracer : tracers) {
+      ASSERT_TRUE(tracer->attached()) << tracer->process().err();
+      held.push_back(bpf_ids(tracer->process().pid()));
+    }
+    for (auto& tracer : tracers) tracer->process().signal(SIGKILL);
+    for (auto& tracer : tracers) tracer->process().wait();
+    tracers.clear();
+  };
   for (auto& tool : tool_names()) {
     if (expected_missing(tool)) continue;
     require_tool(tool);
     tracers.push_back(
         std::make_unique<Tracer>(tool, whole(tool, {"--json"}), Tracer::How{.attached = false}));
+    if (tracers.size() == kAtOnce) kill_all();
   }
-  for (auto& tracer : tracers) {
-    ASSERT_TRUE(tracer->attached()) << tracer->process().err();
-    held.push_back(bpf_ids(tracer->process().pid()));
-  }
-  for (auto& tracer : tracers) tracer->process().signal(SIGKILL);
-  for (auto& tracer : tracers) tracer->process().wait();
+  kill_all();
   for (auto& ids : held) EXPECT_EQ(bpf_left(ids), 0u);
   auto after = named_in_the_kernel();
   EXPECT_EQ(after, before);
@@ -641,20 +647,25 @@ TOOL_TEST(Hostile, NothingIsLeftOfKilledTools) {
 // Descriptors of maps and programs are the tool's own.
 TOOL_TEST(Hostile, CommandsInheritNothing) {
   std::vector<std::pair<std::string, std::unique_ptr<Process>>> running;
+  auto judge_all = [&] {
+    for (auto& [tool, process] : running) {
+      SCOPED_TRACE(tool);
+      EXPECT_EQ(process->wait(), 0);
+      EXPECT_TRUE(contains(process->err(), " 2 -> ")) << process->err();
+      EXPECT_FALSE(contains(process->err(), "anon_inode")) << process->err();
+      EXPECT_FALSE(contains(process->err(), "bpf")) << process->err();
+    }
+    running.clear();
+  };
   for (auto& tool : tool_names()) {
     if (expected_missing(tool)) continue;
     require_tool(tool);
     running.emplace_back(
         tool, std::make_unique<Process>(Spawn{.argv = {tool_path(tool), "--json", "--", "sh", "-c",
                                                        "ls -l /proc/self/fd >&2"}}));
+    if (running.size() == kAtOnce) judge_all();
   }
-  for (auto& [tool, process] : running) {
-    SCOPED_TRACE(tool);
-    EXPECT_EQ(process->wait(), 0);
-    EXPECT_TRUE(contains(process->err(), " 2 -> ")) << process->err();
-    EXPECT_FALSE(contains(process->err(), "anon_inode")) << process->err();
-    EXPECT_FALSE(contains(process->err(), "bpf")) << process->err();
-  }
+  judge_all();
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Asked {
   std::string name;
   bool always;
   bool probes;  ///< for functions of programs and libraries
+  bool others;  ///< for something else
 };
 
 constexpr std::pair<const char*, int> kNumbers[] = {
@@ -61,9 +62,11 @@ const std::vector<Asked>& asked_by(const std::string& tool) {
         auto before = std::find_if(asked.begin(), asked.end(),
                                    [&](auto& a) { return a.number == number->second; });
         if (before == asked.end())
-          before = asked.insert(asked.end(), Asked{number->second, name, false, false});
+          before = asked.insert(asked.end(), Asked{number->second, name, false, false, false});
         before->always |= right["always"].boolean();
-        before->probes |= contains(right["purpose"].str(), "user functions");
+        bool probes = contains(right["purpose"].str(), "user functions");
+        before->probes |= probes;
+        before->others |= !probes;
       }
     }
     return known;
@@ -94,7 +97,7 @@ bool probes_need_admin() {
 bool is_asked_here(const Asked& asked) {
   auto right = asked.number;
   if (right == CAP_SYS_RESOURCE) return slurp("/proc/sys/kernel/osrelease").starts_with("5.10");
-  if (right == CAP_SYS_ADMIN && asked.probes &&
+  if (right == CAP_SYS_ADMIN && asked.probes && !asked.others &&
       contains(slurp("/sys/kernel/btf/vmlinux"), "BPF_TRACE_KPROBE_SESSION"))
     return false;  // since 6.10 they need no perf events
   if (right == CAP_SYS_ADMIN)
