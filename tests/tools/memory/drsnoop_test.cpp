@@ -77,7 +77,9 @@ TOOL_TEST(Drsnoop, DirectReclaimOfTheMachine) {
     return std::make_unique<Tracer>("drsnoop", options);
   };
   Counters around;
-  auto all = with({"--json", "-K"}), own = with({"--json", "-p", std::to_string(worker)});
+  // The kernel counts what tracers reclaim as well.
+  auto all = with({"--json", "-K", "--include-self"}),
+       own = with({"--json", "-p", std::to_string(worker)});
   auto main_thread = with({"--json", "-t", std::to_string(worker)});
   auto text = with({"-T", "-U", "-e", "-n", "reclaim"});
   workload.release();
