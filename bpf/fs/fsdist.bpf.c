@@ -19,9 +19,8 @@ SEC("tp_btf/io_uring_complete")
 int on_ring_end(u64 *ctx)
 {
 	struct ring_io ended;
-	struct fs_call call;
-
 	struct fsdist_key key;
+	struct fs_call call;
 
 	if (!fs_ring_ended(ctx, &ended, &call))
 		return 0;

@@ -36,14 +36,20 @@ inline_ struct mount *mount_of(struct vfsmount *m)
 }
 
 /*
+ * Where a walk goes on are numbers to the verifier: by pointers, of a type for each way to them, it
+ * would go through each step once for each.
+ */
+#define STEP_TO(type, address, member) ((void *)FOLLOW_NUMBER(type, address, member))
+
+/*
  * Appends the components of *from (read from the kernel), the last first, each with a terminator,
  * to room for PATH_ROOM bytes. It ends at the process' root directory, or at its namespace's. Names
  * may change meanwhile: what is read is a name that the component had.
  */
 inline_ void path_walk(struct walked *w, char *to, const struct path *from, const struct path *root)
 {
-	struct dentry *d = FOLLOW(path, from, dentry), *root_dentry = FOLLOW(path, root, dentry);
-	struct vfsmount *m = FOLLOW(path, from, mnt), *root_mount = FOLLOW(path, root, mnt);
+	struct dentry *d = STEP_TO(path, from, dentry), *root_dentry = STEP_TO(path, root, dentry);
+	struct vfsmount *m = STEP_TO(path, from, mnt), *root_mount = STEP_TO(path, root, mnt);
 	u32 used;
 
 	w->bytes = 0;
@@ -52,17 +58,17 @@ inline_ void path_walk(struct walked *w, char *to, const struct path *from, cons
 	if (w->nameless)
 		return;
 	for (int i = 0; i < PATH_STEPS; i++) {
-		struct dentry *parent = FOLLOW(dentry, d, d_parent);
+		struct dentry *parent = STEP_TO(dentry, d, d_parent);
 		long n;
 
 		if (d == root_dentry && m == root_mount)
 			return;
-		if (d == parent || d == FOLLOW(vfsmount, m, mnt_root)) {
-			struct mount *mount = mount_of(m), *up = FOLLOW(mount, mount, mnt_parent);
+		if (d == parent || d == STEP_TO(vfsmount, m, mnt_root)) {
+			struct mount *mount = mount_of(m), *up = STEP_TO(mount, mount, mnt_parent);
 
 			if (up == mount)
 				return;
-			d = FOLLOW(mount, mount, mnt_mountpoint);
+			d = STEP_TO(mount, mount, mnt_mountpoint);
 			m = &up->mnt;
 			continue;
 		}
