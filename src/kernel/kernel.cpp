@@ -212,25 +212,26 @@ bool Kernel::has_exchange() {
   return *(exchange_ = fd.get() >= 0);
 }
 
-std::uint32_t Kernel::cast_function() {
-  if (cast_) return *cast_;
-  auto id = function_type("bpf_rdonly_cast");
-  if (!id) return *(cast_ = 0);
+std::vector<std::uint32_t> Kernel::structures(const std::vector<std::string_view>& names) {
+  return types() ? btf_.find(names, BTF_KIND_STRUCT) : std::vector<std::uint32_t>(names.size());
+}
+
+Kernel::Casts Kernel::casts(const std::vector<std::string_view>& names) {
+  auto function = static_cast<std::int32_t>(function_type("bpf_rdonly_cast"));
+  if (!function) return {};
+  auto ids = structures(names);
+  auto known = std::find_if(ids.begin(), ids.end(), [](auto id) { return id != 0; });
+  if (known == ids.end()) return {};
   // Whether programs can call functions depends on the JIT compiler, too.
-  const auto type = static_cast<std::int32_t>(structures({"task_struct"}).front());
   const bpf_insn program[] = {
       {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0},
-      {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, type},
-      {BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, static_cast<std::int32_t>(id)},
+      {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, static_cast<std::int32_t>(*known)},
+      {BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, function},
       {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
       {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   Fd fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "coretap_probe", "GPL", program, std::size(program),
                       nullptr));
-  return *(cast_ = fd ? id : 0);
-}
-
-std::vector<std::uint32_t> Kernel::structures(const std::vector<std::string_view>& names) {
-  return types() ? btf_.find(names, BTF_KIND_STRUCT) : std::vector<std::uint32_t>(names.size());
+  return fd ? Casts{static_cast<std::uint32_t>(function), std::move(ids)} : Casts{};
 }
 
 std::string lockdown() {

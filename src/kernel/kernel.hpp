@@ -41,11 +41,15 @@ class Kernel {
   /// Does it have the instruction that writes memory and returns what was there? Found out by
   /// loading one.
   bool has_exchange();
-  /// The type id of bpf_rdonly_cast, which programs can call; 0: they cannot. Found out by loading
-  /// one.
-  std::uint32_t cast_function();
   /// Type ids of structures; 0: none of that name.
   std::vector<std::uint32_t> structures(const std::vector<std::string_view>& names);
+  /// By what programs make addresses pointers of a type.
+  struct Casts {
+    std::uint32_t function = 0;          ///< type id of bpf_rdonly_cast; 0: they cannot call it
+    std::vector<std::uint32_t> to = {};  ///< type ids; 0: no such structure
+  };
+  /// To these structures. Found out by loading a program.
+  Casts casts(const std::vector<std::string_view>& names);
 
   /// The same of the unnamed enum that has this enumerator.
   std::vector<std::pair<std::string, std::int64_t>> enumerators_beside(std::string_view name);
@@ -66,7 +70,6 @@ class Kernel {
   bool tried_ = false;
   std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
   std::optional<bool> exchange_;
-  std::optional<std::uint32_t> cast_;
   std::string kprobe_function_;
 };
 

@@ -1,7 +1,8 @@
 // Kernel structures at addresses that the verifier knows nothing of (bpf/lib/follow.bpf.h).
 #pragma once
+#include <linux/bpf.h>
 
-struct bpf_program;
+#include <span>
 
 namespace coretap {
 
@@ -11,7 +12,7 @@ struct Session;
 /// a pointer of a type.
 void tell_types(Session& session);
 
-/// While the program is loaded, after tell_types().
-void complete_casts(bpf_program* program);
+/// In a program that is about to be loaded, after tell_types().
+void complete_casts(std::span<bpf_insn> code);
 
 }  // namespace coretap

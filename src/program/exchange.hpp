@@ -1,8 +1,9 @@
 // The instruction that writes memory and returns what was there (bpf/lib/exchange.bpf.h), which not
 // every kernel has.
 #pragma once
+#include <linux/bpf.h>
 
-struct bpf_program;
+#include <span>
 
 namespace coretap {
 
@@ -12,7 +13,7 @@ struct Session;
 /// does not.
 bool exchange_fits(Session& session);
 
-/// While the program is loaded: what it never reaches must be valid too.
-void take_out_exchanges(bpf_program* program);
+/// Of a program that is about to be loaded: what it never reaches must be valid too.
+void take_out_exchanges(std::span<bpf_insn> code);
 
 }  // namespace coretap

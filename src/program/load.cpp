@@ -66,10 +66,14 @@ std::map<const bpf_program*, std::uint32_t> tracing_ids;
 const Pads* pads = nullptr;
 bool no_exchange = false;
 
+/// As libbpf is about to hand them to the kernel.
 void change_instructions(bpf_program* program) {
-  if (pads) fill_pads(program, *pads);
-  if (no_exchange) take_out_exchanges(program);
-  complete_casts(program);
+  auto* first = bpf_program__insns(program);
+  std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
+  if (pads) fill_pads(code, *pads);
+  if (no_exchange) take_out_exchanges(code);
+  complete_casts(code);
+  bpf_program__set_insns(program, code.data(), code.size());
 }
 
 int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_type) {
@@ -100,6 +104,14 @@ int prepare_other(bpf_program* program, bpf_prog_load_opts*, long) {
   return 0;
 }
 
+void prepare_by(libbpf_prog_prepare_load_fn_t prepare,
+                std::initializer_list<std::pair<const char*, bpf_prog_type>> sections) {
+  LIBBPF_OPTS(libbpf_prog_handler_opts, options);
+  options.prog_prepare_load_fn = prepare;
+  for (auto& [section, type] : sections)
+    libbpf_register_prog_handler(section, type, bpf_attach_type{}, &options);
+}
+
 void take_over_tracing() {
   static bool done = false;
   if (done) return;
@@ -115,31 +127,23 @@ void take_over_tracing() {
     options.prog_prepare_load_fn = make_tracing;
     libbpf_register_prog_handler(section, BPF_PROG_TYPE_RAW_TRACEPOINT, attach_type, &options);
   }
-  LIBBPF_OPTS(libbpf_prog_handler_opts, with_functions);
-  with_functions.prog_prepare_load_fn = keep_functions;
-  for (auto& [section, type] : std::initializer_list<std::pair<const char*, bpf_prog_type>>{
-           {"target/kernel", BPF_PROG_TYPE_KPROBE},
-           {"target/kernel.return", BPF_PROG_TYPE_KPROBE},
-           {"target/user", BPF_PROG_TYPE_KPROBE},
-           {"target/user.return", BPF_PROG_TYPE_KPROBE},
-           {"target/usdt", BPF_PROG_TYPE_KPROBE},
-           {"target/tracepoint", BPF_PROG_TYPE_RAW_TRACEPOINT},
-           {"target/event", BPF_PROG_TYPE_TRACEPOINT},
-           {"run/each_cpu", BPF_PROG_TYPE_RAW_TRACEPOINT},
-           {"run/asked", BPF_PROG_TYPE_RAW_TRACEPOINT}})
-    libbpf_register_prog_handler(section, type, bpf_attach_type{}, &with_functions);
-  LIBBPF_OPTS(libbpf_prog_handler_opts, others);
-  others.prog_prepare_load_fn = prepare_other;
-  for (auto& [section, type] : std::initializer_list<std::pair<const char*, bpf_prog_type>>{
-           {"tracepoint+", BPF_PROG_TYPE_TRACEPOINT},
-           {"raw_tp+", BPF_PROG_TYPE_RAW_TRACEPOINT},
-           {"kprobe+", BPF_PROG_TYPE_KPROBE},
-           {"kretprobe+", BPF_PROG_TYPE_KPROBE},
-           {"uprobe+", BPF_PROG_TYPE_KPROBE},
-           {"uretprobe+", BPF_PROG_TYPE_KPROBE},
-           // libbpf has no target behind it; users shall read which clock it is.
-           {"perf_event+", BPF_PROG_TYPE_PERF_EVENT}})
-    libbpf_register_prog_handler(section, type, bpf_attach_type{}, &others);
+  prepare_by(keep_functions, {{"target/kernel", BPF_PROG_TYPE_KPROBE},
+                              {"target/kernel.return", BPF_PROG_TYPE_KPROBE},
+                              {"target/user", BPF_PROG_TYPE_KPROBE},
+                              {"target/user.return", BPF_PROG_TYPE_KPROBE},
+                              {"target/usdt", BPF_PROG_TYPE_KPROBE},
+                              {"target/tracepoint", BPF_PROG_TYPE_RAW_TRACEPOINT},
+                              {"target/event", BPF_PROG_TYPE_TRACEPOINT},
+                              {"run/each_cpu", BPF_PROG_TYPE_RAW_TRACEPOINT},
+                              {"run/asked", BPF_PROG_TYPE_RAW_TRACEPOINT}});
+  prepare_by(prepare_other, {{"tracepoint+", BPF_PROG_TYPE_TRACEPOINT},
+                             {"raw_tp+", BPF_PROG_TYPE_RAW_TRACEPOINT},
+                             {"kprobe+", BPF_PROG_TYPE_KPROBE},
+                             {"kretprobe+", BPF_PROG_TYPE_KPROBE},
+                             {"uprobe+", BPF_PROG_TYPE_KPROBE},
+                             {"uretprobe+", BPF_PROG_TYPE_KPROBE},
+                             // libbpf has no target behind it; users shall read which clock it is.
+                             {"perf_event+", BPF_PROG_TYPE_PERF_EVENT}});
 }
 
 /// What a program is loaded for, where that is asked of the kernel's types.

@@ -1,7 +1,5 @@
 #include "program/pads.hpp"
 
-#include <bpf/libbpf.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -50,10 +48,8 @@ Result<void> check_pads(const Pads& pads) {
       "name fewer probes or shorter expressions", kUsage};
 }
 
-void fill_pads(bpf_program* program, const Pads& pads) {
+void fill_pads(std::span<bpf_insn> code, const Pads& pads) {
   if (pads.empty()) return;
-  auto* first = bpf_program__insns(program);
-  std::vector<bpf_insn> code(first, first + bpf_program__insn_cnt(program));
   for (std::size_t at = 0; at + 2 < code.size(); at++) {
     if (!sets_result(code[at], EXPRESSION_MARK)) continue;
     auto room = room_at(code[at + 1], pads);
@@ -62,7 +58,6 @@ void fill_pads(bpf_program* program, const Pads& pads) {
     std::copy(room.pad->begin(), room.pad->end(),
               code.begin() + static_cast<std::ptrdiff_t>(at) + 2);
   }
-  bpf_program__set_insns(program, code.data(), code.size());
 }
 
 }  // namespace coretap

@@ -3,11 +3,10 @@
 #pragma once
 #include <linux/bpf.h>
 
+#include <span>
 #include <vector>
 
 #include "coretap/result.hpp"
-
-struct bpf_program;
 
 namespace coretap {
 
@@ -23,7 +22,7 @@ struct Pads {
 /// Fails where there are more instructions than have room.
 Result<void> check_pads(const Pads& pads);
 
-/// While the program is loaded: as libbpf is about to hand its instructions to the kernel.
-void fill_pads(bpf_program* program, const Pads& pads);
+/// In a program that is about to be loaded.
+void fill_pads(std::span<bpf_insn> code, const Pads& pads);
 
 }  // namespace coretap

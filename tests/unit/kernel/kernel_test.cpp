@@ -59,8 +59,11 @@ TEST_F(KernelTypes, Structures) {
 }
 
 TEST_F(KernelTypes, ACastIsThereOrNot) {
-  auto function = kernel.cast_function();
-  EXPECT_EQ(kernel.cast_function(), function);
+  auto casts = kernel.casts({"task_struct", "no_such_struct"});
+  auto function = casts.function;
+  EXPECT_EQ(kernel.casts({"task_struct"}).function, function);
+  EXPECT_EQ(kernel.casts({"no_such_struct"}).function, 0u);
+  EXPECT_TRUE(!function || casts.to == kernel.structures({"task_struct", "no_such_struct"}));
   auto there = kernel.function_type("bpf_rdonly_cast");
   // Root can load the program that finds out.
   EXPECT_EQ(function, geteuid() == 0 ? there : function == 0 ? 0 : there);
