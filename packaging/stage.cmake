@@ -1,24 +1,38 @@
-# Before a package is made of the staged files: what its distribution wants elsewhere, or more of.
-set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
+# Before a package is made of the staged files: what its distribution wants elsewhere, or more of. For
+# each package, by its name.
+set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+set(usr ${root}/usr)
+set(docs ${usr}/share/doc/${CPACK_PACKAGE_NAME})
 set(from ${CPACK_CORETAP_PACKAGING})
 set(mode OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 set(directory_mode ${mode} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
-# Where `coretap link` records in which directories it made links.
-set(state ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/var/lib/coretap)
-file(MAKE_DIRECTORY ${state})
-file(CHMOD ${state} PERMISSIONS ${directory_mode})
+if(CPACK_PACKAGE_NAME STREQUAL "coretap")
+  # Where `coretap link` records in which directories it made links.
+  set(state ${root}/var/lib/coretap)
+  file(MAKE_DIRECTORY ${state})
+  file(CHMOD ${state} PERMISSIONS ${directory_mode})
+endif()
 if(CPACK_GENERATOR STREQUAL "DEB")
-  file(REMOVE ${usr}/share/doc/coretap/LICENSE)  # copyright has it
-  file(COPY ${from}/deb/copyright DESTINATION ${usr}/share/doc/coretap FILE_PERMISSIONS ${mode})
-  configure_file(${from}/deb/changelog ${usr}/share/doc/coretap/changelog.Debian COPYONLY)
-  file(CHMOD ${usr}/share/doc/coretap/changelog.Debian PERMISSIONS ${mode})
-  execute_process(COMMAND gzip -9n ${usr}/share/doc/coretap/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
-  file(COPY ${from}/deb/overrides/coretap DESTINATION ${usr}/share/lintian/overrides
+  file(REMOVE ${docs}/LICENSE)  # copyright has it
+  file(COPY ${from}/deb/copyright DESTINATION ${docs} FILE_PERMISSIONS ${mode})
+  file(READ ${from}/deb/changelog text)
+  string(REGEX REPLACE "(^|\n)coretap " "\\1${CPACK_PACKAGE_NAME} " text "${text}")
+  file(WRITE ${docs}/changelog.Debian "${text}")
+  file(CHMOD ${docs}/changelog.Debian PERMISSIONS ${mode})
+  execute_process(COMMAND gzip -9n ${docs}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
+  file(COPY ${from}/deb/overrides/${CPACK_PACKAGE_NAME} DESTINATION ${usr}/share/lintian/overrides
        FILE_PERMISSIONS ${mode} DIRECTORY_PERMISSIONS ${directory_mode})
+  if(EXISTS ${usr}/lib/systemd)  # Debian 12 keeps units in /lib
+    file(MAKE_DIRECTORY ${root}/lib)
+    file(RENAME ${usr}/lib/systemd ${root}/lib/systemd)
+    file(REMOVE_RECURSE ${usr}/lib)
+    file(CHMOD ${root}/lib PERMISSIONS ${directory_mode})
+  endif()
 elseif(CPACK_GENERATOR STREQUAL "RPM")
-  file(COPY ${usr}/share/doc/coretap/LICENSE DESTINATION ${usr}/share/licenses/coretap
+  file(COPY ${docs}/LICENSE DESTINATION ${usr}/share/licenses/${CPACK_PACKAGE_NAME}
        FILE_PERMISSIONS ${mode} DIRECTORY_PERMISSIONS ${directory_mode})
-  file(REMOVE ${usr}/share/doc/coretap/LICENSE)
-  file(MAKE_DIRECTORY ${usr}/share/zsh)
-  file(RENAME ${usr}/share/zsh/vendor-completions ${usr}/share/zsh/site-functions)
+  file(REMOVE ${docs}/LICENSE)
+  if(EXISTS ${usr}/share/zsh/vendor-completions)
+    file(RENAME ${usr}/share/zsh/vendor-completions ${usr}/share/zsh/site-functions)
+  endif()
 endif()
