@@ -72,11 +72,7 @@ struct Graph {
 };
 
 Graph read_svg(const std::string& path) {
-  static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
-  if (!python) throw Skip("no python3 to read XML");
-  auto result = run({"/usr/bin/env", "python3", "-c", kReadSvg, path});
-  if (result.status) throw std::runtime_error(result.err);
-  auto json = Json::parse(result.out);
+  auto json = read_by_python(kReadSvg, path);
   return {json["title"].str(), json["words"].strings(), json["frames"].items()};
 }
 

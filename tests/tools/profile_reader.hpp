@@ -1,6 +1,5 @@
 // Reads profiles in pprof's format, by a reader that is not ours.
 #pragma once
-#include <stdexcept>
 #include <string>
 
 #include "harness.hpp"
@@ -69,12 +68,6 @@ print(json.dumps({"types": ["/".join(text[one(t, n)] for n in (1, 2)) for t in m
 
 /// The types of a profile's values, its samples with their frames and labels, and what it says of
 /// itself.
-inline Json read_profile(const std::string& path) {
-  static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
-  if (!python) throw Skip("no python3 to read a profile");
-  auto result = run({"/usr/bin/env", "python3", "-c", kReadProfile, path});
-  if (result.status) throw std::runtime_error(result.err);
-  return Json::parse(result.out);
-}
+inline Json read_profile(const std::string& path) { return read_by_python(kReadProfile, path); }
 
 }  // namespace coretap::tooltest

@@ -244,4 +244,12 @@ Strings header_of(const std::string& tool, Strings options) {
   return words(result.out);
 }
 
+Json read_by_python(const char* script, const std::string& file) {
+  static const bool python = run({"/bin/sh", "-c", "command -v python3"}).status == 0;
+  if (!python) throw Skip("no python3 to read " + file);
+  auto result = run({"/usr/bin/env", "python3", "-c", script, file});
+  if (result.status) throw std::runtime_error(result.err);
+  return Json::parse(result.out);
+}
+
 }  // namespace coretap::tooltest
