@@ -29,30 +29,36 @@ Option offset(char letter) {
   return same_everywhere(flag(letter, "offset", "print offsets within functions"));
 }
 
-Option svg() {
+namespace {
+
+/// Of a file that is written at the end; stacks are then printed only where that is asked for, too.
+Option file_at_end(std::string_view name, std::string_view doc, std::string Config::*member) {
   return same_everywhere(value(
-      0, "svg", "FILE",
-      "write an interactive flame graph to this file (-: standard output) at the end; stacks are "
-      "then printed only with --folded, --json or --csv",
-      [](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--svg: needs a file's name, or -");
-        c.svg = text;
+      0, name, "FILE", doc,
+      [name, member](Config& c, std::string_view text) -> Result<void> {
+        if (text.empty()) return usage(fmt::format("--{}: needs a file's name, or -", name));
+        c.*member = text;
         return {};
       },
       Complete::file));
 }
 
+}  // namespace
+
+Option svg() {
+  return file_at_end(
+      "svg",
+      "write an interactive flame graph to this file (-: standard output) at the end; stacks are "
+      "then printed only with --folded, --json or --csv",
+      &Config::svg);
+}
+
 Option pprof() {
-  return same_everywhere(value(
-      0, "pprof", "FILE",
+  return file_at_end(
+      "pprof",
       "write a profile for pprof and programs that read its format, gzip-compressed, to this file "
       "(-: standard output) at the end; stacks are then printed only with --folded, --json or --csv",
-      [](Config& c, std::string_view text) -> Result<void> {
-        if (text.empty()) return usage("--pprof: needs a file's name, or -");
-        c.pprof = text;
-        return {};
-      },
-      Complete::file));
+      &Config::pprof);
 }
 
 Option unwind() {

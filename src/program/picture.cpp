@@ -6,22 +6,6 @@
 
 namespace coretap {
 
-Result<void> PictureFile::open(Session& s, const std::string& path) {
-  if (path == "-") return {};
-  auto file = NewFile::create(path);
-  if (!file) return file.error();
-  file_ = std::move(*file);
-  // It gets its name at the end, in a directory that may be another user's.
-  s.retained.add({Capability::dac_override, Capability::fowner});
-  return {};
-}
-
-Result<void> PictureFile::write(Session& s, std::string_view svg) {
-  if (file_) return file_->write(svg);
-  s.out.write(svg);
-  return {};
-}
-
 PictureTitle picture_title(const Session& s, std::uint64_t lasted_ns, std::string_view unit) {
   std::string text(s.tool.name);
   for (auto& [name, value] : s.config.given_options()) {

@@ -1,25 +1,12 @@
-// Pictures: the SVG file that a run writes when it ends, and what all of them have in common.
+// What pictures and profiles have in common: titles, notes and styles.
 #pragma once
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/new_file.hpp"
 #include "program/session.hpp"
 
 namespace coretap {
-
-class PictureFile {
- public:
-  /// Fails where the file cannot be written. "-" is standard output.
-  Result<void> open(Session& s, const std::string& path);
-  bool keeps_file() const { return file_.has_value(); }
-  Result<void> write(Session& s, std::string_view svg);
-
- private:
-  std::optional<NewFile> file_;
-};
 
 struct PictureTitle {
   std::string title;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "program/last_file.hpp"
+#include "program/picture.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/heatmap.hpp"
 #include "reports/histogram.hpp"
@@ -77,7 +79,7 @@ class HeatMapLayout : public AggregateLayout {
   HistogramScale scale_;
   std::unique_ptr<AggregateLayout> data_;  ///< for JSON and CSV
   std::optional<HeatMap> map_;
-  PictureFile file_;
+  LastFile file_;
   std::uint64_t ended_ns_ = 0, most_ = 1;
   int lines_ = 0;
 };

@@ -73,8 +73,7 @@ class StackReporter : public Reporter {
   Result<void> open(Session& s) override {
     if (attached_waits(s))
       if (auto r = waits_.open(s.object.get(), report_.waits_by); !r) return r;
-    values_ = values_of(s);
-    return files_.open(s, values_);
+    return files_.open(s, values_of(s));
   }
 
   void begin(Session& s) override {
@@ -127,7 +126,7 @@ class StackReporter : public Reporter {
     auto before = std::make_shared<Sums>();
     if (from_now) read(s, before.get());
     return [this, before, began = from_now ? monotonic_ns() : s.began_ns](Session& s) {
-      StackProfile profile(values_);
+      auto profile = files_.profile();
       for (auto& e : read(s, before.get()))
         if (!own_.is(e.parties.front().tgid))
           profile.add(*layout_, parties(s, e, false), values(e.sum));
@@ -246,7 +245,6 @@ class StackReporter : public Reporter {
   StackFiles files_;
   std::uint64_t tick_ns_ = 0;  ///< what a sample stands for; 0: no time
   Iterator waits_;
-  StackProfile::Values values_;
   Sums before_;
 };
 

@@ -37,7 +37,7 @@ struct Entry {
   /// Of `run`, with what `events` adds.
   std::vector<std::string> arguments = {};  ///< the first is the tool
 
-  /// Wherever it stands in a file.
+  /// Wherever it is in a file.
   bool operator==(const Entry& other) const;
   metrics::ExportOptions export_options() const;
 };

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,6 +31,7 @@
 #include "kernel/capabilities.hpp"
 #include "serve/channel.hpp"
 #include "serve/collector.hpp"
+#include "text/gzip.hpp"
 
 namespace coretap::serve {
 
@@ -76,24 +76,6 @@ struct Listener {
   }
 };
 
-/// By zlib, as a gzip file; empty: it failed.
-std::string compressed(std::string_view text) {
-  z_stream z{};
-  constexpr int kGzip = 16, kFastest = 1, kMemory = 8;
-  if (deflateInit2(&z, kFastest, Z_DEFLATED, kGzip + MAX_WBITS, kMemory, Z_DEFAULT_STRATEGY) !=
-      Z_OK)
-    return {};
-  std::string out(deflateBound(&z, text.size()), '\0');
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  z.avail_in = static_cast<uInt>(text.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  bool whole = deflate(&z, Z_FINISH) == Z_STREAM_END;
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return whole ? out : std::string();
-}
-
 constexpr char kText[] = "text/plain; charset=utf-8", kBytes[] = "application/octet-stream";
 
 void reply(evhttp_request* request, int status, const char* type, std::string_view text) {
@@ -102,7 +84,7 @@ void reply(evhttp_request* request, int status, const char* type, std::string_vi
   auto* accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept-Encoding");
   std::string zipped;
   if (type != kBytes && accept && strstr(accept, "gzip") && text.size() > 1024)
-    zipped = compressed(text);
+    zipped = gzip(text, Compression::fast);
   if (!zipped.empty()) {
     evhttp_add_header(headers, "Content-Encoding", "gzip");
     text = zipped;

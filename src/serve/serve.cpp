@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,12 +60,14 @@ Result<ServeConfig> load(const Own& own, const std::string& file) {
 struct Chosen {
   Tool tool;
   Invocation invocation;
+  std::shared_ptr<const metrics::Plan> plan;
 };
 Chosen chosen(const Entry& entry) {
   auto tool = build(*find_tool(entry.arguments.front()));
   auto parsed = parse_command_line(tool, {entry.arguments.begin() + 1, entry.arguments.end()});
   tool.report = chosen_report(tool, parsed->config);
-  return {std::move(tool), std::move(*parsed)};
+  auto plan = *metrics::make_plan(tool, parsed->config, entry.labels);
+  return {std::move(tool), std::move(*parsed), std::move(plan)};
 }
 
 std::string label_names(const metrics::Plan& plan) {
@@ -79,7 +82,7 @@ int check_here(const ServeConfig& config) {
   bool all = true;
   for (auto& entry : config.entries) {
     auto one = chosen(entry);
-    auto plan = *metrics::make_plan(one.tool, one.invocation.config, entry.labels);
+    auto& plan = one.plan;
     out.line(fmt::format("{}: {}", entry.name, entry.run));
     for (auto& f : plan->families)
       out.line(fmt::format("  {} ({}): {}", f.name, name_of(f.type), f.help));
@@ -112,8 +115,7 @@ int print_dashboard(const ServeConfig& config) {
   for (auto& entry : config.entries) {
     auto one = chosen(entry);
     shown.push_back({fmt::format("{}: {}", entry.run, one.tool.summary),
-                     entry.named ? entry.name : "",
-                     *metrics::make_plan(one.tool, one.invocation.config, entry.labels)});
+                     entry.named ? entry.name : "", one.plan});
   }
   if (shown.empty())
     for (auto& registered : registry()) {

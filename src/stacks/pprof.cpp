@@ -1,13 +1,11 @@
 #include "stacks/pprof.hpp"
 
-#include <zlib.h>
-
-#include <algorithm>
 #include <protozero/pbf_writer.hpp>
 #include <tuple>
 #include <utility>
 
 #include "coretap/symbols.hpp"
+#include "text/gzip.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -66,22 +64,6 @@ constexpr std::uint64_t kFirstStart = 0x400000, kApart = 0x10000;
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
 constexpr std::string_view kKernel = "[kernel.kallsyms]", kUnknown = "[unknown]";
-
-std::string gzip(std::string_view bytes) {
-  constexpr int kGzip = 15 + 16;
-  z_stream z{};
-  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return {};
-  std::string out(deflateBound(&z, bytes.size()), '\0');
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  z.avail_in = static_cast<uInt>(bytes.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  deflate(&z, Z_FINISH);
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
 
 template <class Fill>
 void message(protozero::pbf_writer& to, protozero::pbf_tag_type tag, Fill fill) {
@@ -246,7 +228,7 @@ std::string PprofProfile::finish(const About& about) {
   to.add_packed_int64(profile::comment, notes.begin(), notes.end());
   to.add_int64(profile::default_sample_type, number(text(types_.back().name)));
   for (auto* word : text_order_) to.add_string(profile::string_table, *word);
-  return gzip(bytes);
+  return gzip(bytes, Compression::usual);
 }
 
 }  // namespace coretap

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "program/picture.hpp"
 
 namespace coretap {
 

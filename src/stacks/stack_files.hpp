@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coretap/report_kind.hpp"
-#include "program/picture.hpp"
+#include "program/last_file.hpp"
 #include "stacks/flamegraph.hpp"
 #include "stacks/pprof.hpp"
 #include "stacks/stack_layout.hpp"
@@ -16,6 +16,7 @@ namespace coretap {
 /// A profile of a tool's stacks.
 class StackProfile {
  public:
+  /// What each sample has; the last one is what readers show first.
   struct Values {
     std::vector<PprofProfile::Type> types;
     std::uint64_t period = 0;  ///< of the last type, between two samples
@@ -46,6 +47,8 @@ class StackFiles {
   void begin(std::uint64_t scale);
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
            std::uint64_t graph_value, const std::vector<std::uint64_t>& values);
+  /// One beside the file's, for a request.
+  StackProfile profile() const { return StackProfile(values_); }
   /// `unit`: of the flame graph.
   Result<void> finish(Session& s, std::string_view unit);
 
@@ -57,7 +60,7 @@ class StackFiles {
   Values values_;
   std::optional<FlameGraph> graph_;
   std::optional<StackProfile> profile_;
-  PictureFile svg_, pprof_;
+  LastFile svg_, pprof_;
   std::uint64_t ended_ns_ = 0;
 };
 
