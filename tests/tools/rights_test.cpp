@@ -21,7 +21,6 @@ struct Asked {
   std::string name;
   bool always;
   bool probes;  ///< for functions of programs and libraries
-  bool others;  ///< for something else
 };
 
 constexpr std::pair<const char*, int> kNumbers[] = {
@@ -44,7 +43,7 @@ std::uint64_t capabilities_of(pid_t pid, const std::string& set) {
 
 bool have(int capability) { return capabilities_of(::getpid(), "CapPrm") >> capability & 1; }
 
-/// As `coretap doctor` tells them; one entry for each right.
+/// As `coretap doctor` tells them; one entry for each right, and one more for probes.
 const std::vector<Asked>& asked_by(const std::string& tool) {
   static const auto all = [] {
     std::map<std::string, std::vector<Asked>> known;
@@ -59,14 +58,13 @@ const std::vector<Asked>& asked_by(const std::string& tool) {
         auto number = std::find_if(std::begin(kNumbers), std::end(kNumbers),
                                    [&](auto& n) { return n.first == name; });
         if (number == std::end(kNumbers)) throw std::runtime_error("unknown right " + name);
-        auto before = std::find_if(asked.begin(), asked.end(),
-                                   [&](auto& a) { return a.number == number->second; });
-        if (before == asked.end())
-          before = asked.insert(asked.end(), Asked{number->second, name, false, false, false});
-        before->always |= right["always"].boolean();
         bool probes = contains(right["purpose"].str(), "user functions");
-        before->probes |= probes;
-        before->others |= !probes;
+        auto before = std::find_if(asked.begin(), asked.end(), [&](auto& a) {
+          return a.number == number->second && a.probes == probes;
+        });
+        if (before == asked.end())
+          before = asked.insert(asked.end(), Asked{number->second, name, false, probes});
+        before->always |= right["always"].boolean();
       }
     }
     return known;
@@ -97,7 +95,7 @@ bool probes_need_admin() {
 bool is_asked_here(const Asked& asked) {
   auto right = asked.number;
   if (right == CAP_SYS_RESOURCE) return slurp("/proc/sys/kernel/osrelease").starts_with("5.10");
-  if (right == CAP_SYS_ADMIN && asked.probes && !asked.others &&
+  if (right == CAP_SYS_ADMIN && asked.probes &&
       contains(slurp("/sys/kernel/btf/vmlinux"), "BPF_TRACE_KPROBE_SESSION"))
     return false;  // since 6.10 they need no perf events
   if (right == CAP_SYS_ADMIN)
