@@ -5,7 +5,7 @@ KB, MB = 1000, 1000 * 1000
 
 def static_executable(tools):
     """Most bytes of the static executable, stripped, with so many tools: libraries, the loader and the kernel objects of
-    32 tools, 20 kB for each tool more (its object, 16 kB at most on average, and its declaration), the compiler of
+    32 tools, 20 kB for each tool more (its object, 8 kB at most on average, and its declaration), the compiler of
     expressions with what reads the words of trace and argdist, the commands tplist and bpflist, and what reads user programs'
     debug information and prints structs whole, then 5 kB in each of 30 objects that find the files of user stacks by themselves,
     and the types of modules and places within functions; the command serve with libevent, toml++ and what makes metrics and

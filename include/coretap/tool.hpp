@@ -43,6 +43,7 @@ struct OtherName {
 /// The compiled kernel program that is in the executable.
 struct KernelObject {
   std::string_view compressed;  ///< by zstd; empty: the tool has none
+  std::string_view model = {};  ///< compressed, too: the object that is its dictionary; empty: none
 
   /// The ELF file, decompressed again by each call; empty if that fails.
   std::string bytes() const;
@@ -50,7 +51,7 @@ struct KernelObject {
 
 template <class Skeleton>
 KernelObject skeleton() {
-  return {Skeleton::compressed()};
+  return {Skeleton::compressed(), Skeleton::model()};
 }
 
 /// How many entries a map gets; never a constant that silently drops.

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -33,8 +34,11 @@ namespace coretap {
 std::string KernelObject::bytes() const {
   auto size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
   if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR) return {};
+  auto dictionary = model.empty() ? std::string() : KernelObject{model}.bytes();
   std::string file(size, '\0');
-  auto got = ZSTD_decompress(file.data(), size, compressed.data(), compressed.size());
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+  auto got = ZSTD_decompress_usingDict(context.get(), file.data(), size, compressed.data(),
+                                       compressed.size(), dictionary.data(), dictionary.size());
   return got == size ? file : std::string();
 }
 
