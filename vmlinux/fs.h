@@ -96,7 +96,9 @@ struct file {
 };
 
 struct kiocb {
+	struct file *ki_filp;
 	loff_t ki_pos;
+	void *ki_complete;
 	int ki_flags;
 };
 

@@ -15,6 +15,18 @@ inline_ struct fsdist_key key_of(const struct fs_call *call)
 	return key;
 }
 
+/* Of a call: most of a task's are of one type. */
+inline_ void add(struct fs_call *call)
+{
+	struct fsdist_key key = key_of(call);
+
+	latencies_add_kept(key.operation, (u64)call->known, &key, call->latency);
+}
+
+#define ADD(call, path, inode, result, offset) add(call)
+
+FS_FUNCTIONS(ADD)
+
 SEC("tp_btf/io_uring_complete")
 int on_ring_end(u64 *ctx)
 {
@@ -33,12 +45,9 @@ SEC("tp_btf/sys_exit")
 int on_exit(u64 *ctx)
 {
 	struct fs_call *call = fs_call_ended((void *)ctx[0], ctx[1]);
-	struct fsdist_key key;
 
-	if (!call)
-		return 0;
-	key = key_of(call);
-	latencies_add_kept(key.operation, (u64)call->known, &key, call->latency);
+	if (call)
+		add(call);
 	return 0;
 }
 

@@ -20,10 +20,9 @@ inline_ bool slow_enough(const struct fs_call *call)
 }
 
 /* All but whose it is, and the path. */
-inline_ void describe(struct fsslower_event *e, const struct fs_call *call, s64 result, u64 offset)
+inline_ void describe(struct fsslower_event *e, const struct fs_call *call, struct inode *inode,
+		      s64 result, u64 offset)
 {
-	struct file *file = call->file;
-
 	__builtin_memset(e, 0, sizeof(*e));
 	e->head.time_ns = call->end;
 	e->latency_ns = call->latency;
@@ -31,25 +30,47 @@ inline_ void describe(struct fsslower_event *e, const struct fs_call *call, s64 
 	e->type = call->type;
 	e->result = result;
 	e->offset = offset;
-	file_identity(&e->file, file);
-	e->mode = FOLLOW(file, file, f_inode, i_mode);
+	inode_identity(&e->file, inode);
+	e->mode = FOLLOW(inode, inode, i_mode);
 }
+
+/* A call of the running task. */
+inline_ void ended(const struct fs_call *call, const struct path *path, struct inode *inode,
+		   s64 result, u64 offset)
+{
+	struct slow_record *r = scratch(&records);
+
+	if (!r)
+		return;
+	describe(&r->event, call, inode, result, offset);
+	identify_current(&r->event.who);
+	emit_path(r, path_here(&r->walked, r->text, path));
+}
+
+#define ENDED(call, path, inode, result, offset)                  \
+	do {                                                      \
+		if (slow_enough(call))                            \
+			ended(call, path, inode, result, offset); \
+	} while (0)
+
+FS_FUNCTIONS(ENDED)
 
 SEC("tp_btf/io_uring_complete")
 int on_ring_end(u64 *ctx)
 {
 	struct slow_record *r;
-	struct ring_io ended;
+	struct ring_io request;
 	struct fs_call call;
 
-	if (!fs_ring_ended(ctx, &ended, &call) || !slow_enough(&call))
+	if (!fs_ring_ended(ctx, &request, &call) || !slow_enough(&call))
 		return 0;
 	r = scratch(&ring_records);
 	if (!r)
 		return 0;
-	describe(&r->event, &call, ended.result, call.operation <= FS_WRITE ? ended.offset : 0);
-	identify_known(&r->event.who, ended.task);
-	emit_path(r, file_path_of(&r->walked, r->text, call.file, ended.task));
+	describe(&r->event, &call, FOLLOW(file, call.file, f_inode), request.result,
+		 call.operation <= FS_WRITE ? request.offset : 0);
+	identify_known(&r->event.who, request.task);
+	emit_path(r, file_path_of(&r->walked, r->text, call.file, request.task));
 	return 0;
 }
 
@@ -58,7 +79,6 @@ int on_exit(u64 *ctx)
 {
 	struct pt_regs *regs = (void *)ctx[0];
 	struct fs_call *call = fs_call_ended(regs, ctx[1]);
-	struct slow_record *r;
 	struct file *file;
 	u64 offset = 0;
 
@@ -70,14 +90,9 @@ int on_exit(u64 *ctx)
 		count(LEDGER_UNMATCHED);
 		return 0;
 	}
-	r = scratch(&records);
-	if (!r)
-		return 0;
 	if (call->operation <= FS_WRITE)
 		offset = fs_offset(call, file, regs, ctx[1]);
-	describe(&r->event, call, ctx[1], offset);
-	identify_current(&r->event.who);
-	emit_path(r, file_path(&r->walked, r->text, file));
+	ended(call, &file->f_path, FOLLOW(file, file, f_inode), ctx[1], offset);
 	return 0;
 }
 

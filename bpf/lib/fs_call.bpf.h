@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Operations on files and directories, from a system call's entry to its end, where the file is
- * found from the descriptor, and reads, writes and flushes through io_uring (lib/ring_io.bpf.h).
- * The same on every kernel and file system. Not seen: I/O by mappings and AIO, the kernel's own,
- * stat by path, opens and stat through io_uring. An open that fails has no file.
+ * Operations on files and directories, in one of two ways, and reads, writes and flushes through
+ * io_uring (lib/ring_io.bpf.h):
+ *
+ * - By system calls, from entry to end, where the file is found from the descriptor. The same on
+ *   every kernel and file system. Not seen: I/O by mappings and AIO, the kernel's own, stat by
+ * path, opens and stat through io_uring. An open that fails has no file.
+ * - By the functions of one type of file systems, where programs may be attached to functions
+ *   (FS_FUNCTIONS): nothing else runs them. Not seen: I/O by mappings and AIO, opens of
+ * directories.
  */
 #ifndef CORETAP_FS_CALL_BPF_H
 #define CORETAP_FS_CALL_BPF_H
@@ -29,7 +34,8 @@ struct fs_call {
 	u64 start; /* 0: none under way */
 	u64 end;
 	u64 latency;
-	struct file *file;
+	u64 frame;                      /* of a function: where the task's stack was */
+	struct file *file;              /* of a system call or a request */
 	struct file_system_type *known; /* the one of `type` */
 	struct fs_type type;
 	u32 fd;
@@ -109,21 +115,21 @@ inline_ bool fs_type_wanted(const struct fs_type *type)
 }
 
 /* Of a file or directory; NULL: of anything else, or of what cannot be mounted. */
-inline_ struct file_system_type *fs_type_of(struct file *file)
+inline_ struct file_system_type *fs_type_of_inode(struct inode *inode)
 {
+	u32 mode = FOLLOW(inode, inode, i_mode) & MODE_FORMAT;
 	struct super_block *sb;
-	struct inode *inode;
-	u32 mode;
 
-	if (!file)
-		return NULL;
-	inode = FOLLOW(file, file, f_inode);
-	mode = FOLLOW(inode, inode, i_mode) & MODE_FORMAT;
 	if (mode != MODE_REGULAR && mode != MODE_DIRECTORY)
 		return NULL;
 	sb = FOLLOW(inode, inode, i_sb);
 	return FOLLOW(super_block, sb, s_flags) & SB_NOUSER ? NULL :
 							      FOLLOW(super_block, sb, s_type);
+}
+
+inline_ struct file_system_type *fs_type_of(struct file *file)
+{
+	return file ? fs_type_of_inode(FOLLOW(file, file, f_inode)) : NULL;
 }
 
 /* Most of a task's files are of one type. */
@@ -211,6 +217,121 @@ inline_ struct fs_call *fs_call_ended(struct pt_regs *regs, s64 result)
 	call->file = running_file(running, result);
 	return fs_wants(call, fs_type_of(call->file)) ? call : NULL;
 }
+
+/*
+ * At the entry of a function. One that is a part of another operation is left out, as the flush of
+ * a write with O_SYNC. Entry and end of a call have their arguments at one place of the stack, and
+ * what is called within it has them below: so a call whose end was missed is known.
+ */
+inline_ void fs_function_entered(u64 *ctx)
+{
+	struct fs_call *call;
+
+	if (!tracing_since || !keep_current())
+		return;
+	call = current_slot(true);
+	if (!call)
+		return;
+	if (call->start) {
+		if ((u64)ctx < call->frame)
+			return;
+		count(LEDGER_UNMATCHED);
+	}
+	call->frame = (u64)ctx;
+	call->start = bpf_ktime_get_ns();
+}
+
+/* At its end; NULL: of a call that is left out. */
+inline_ struct fs_call *fs_function_ended(u64 *ctx, enum fs_operation operation)
+{
+	struct fs_call *call = current_slot(false);
+
+	if (!call || !call->start || call->frame != (u64)ctx)
+		return NULL;
+	call->end = bpf_ktime_get_ns();
+	call->latency = since(call->start, call->end);
+	call->start = 0;
+	call->operation = operation;
+	return call;
+}
+
+/* AIO and io_uring may wait for the end elsewhere; what the latter does has its own tracepoints. */
+inline_ bool fs_waits(struct kiocb *io)
+{
+	return !io->ki_complete;
+}
+
+#define PF_IO_WORKER 0x10 /* of io_uring */
+
+inline_ bool fs_of_ring(void)
+{
+	return OF_RUNNING(running_task(), flags) & PF_IO_WORKER;
+}
+
+/* The program at a function's entry, if `wanted`. */
+#define FS_ENTRY(function, name, wanted)          \
+	SEC("fentry/" function)                   \
+	int name(u64 *ctx)                        \
+	{                                         \
+		if (wanted)                       \
+			fs_function_entered(ctx); \
+		return 0;                         \
+	}
+
+/* At its end: `ended(call, path, inode, result, offset)`. */
+#define FS_END(function, name, operation, of_path, of_inode, result, offset, ended) \
+	SEC("fexit/" function)                                                      \
+	int name(u64 *ctx)                                                          \
+	{                                                                           \
+		struct fs_call *call = fs_function_ended(ctx, operation);           \
+		struct inode *inode;                                                \
+                                                                                    \
+		if (!call)                                                          \
+			return 0;                                                   \
+		inode = of_inode;                                                   \
+		if (fs_wants(call, fs_type_of_inode(inode)))                        \
+			ended(call, of_path, inode, result, offset);                \
+		return 0;                                                           \
+	}
+
+/* It moves the position on. */
+inline_ u64 fs_spliced_from(u64 position, s64 result)
+{
+	u64 offset = 0;
+
+	bpf_probe_read_kernel(&offset, sizeof(offset), (void *)position);
+	return result > 0 ? offset - result : offset;
+}
+
+#define FS_FILE(argument) ((struct file *)ctx[argument])
+#define FS_IO ((struct kiocb *)ctx[0])
+#define FS_MOVED ((s64)ctx[2] > 0 ? (s64)ctx[2] : 0)
+#define FS_PATH ((struct path *)ctx[1])
+
+/*
+ * Programs at the functions of a file system whose names begin with its type
+ * (src/cli/options_fs.cpp), their ends first. sendfile() and splice() read through
+ * filemap_splice_read() since 6.5 (2cb1e08985e3), before by read_iter().
+ */
+#define FS_FUNCTIONS(ended)                                                                        \
+	FS_END("TYPE_file_read_iter", on_read_end, FS_READ, &FS_IO->ki_filp->f_path,               \
+	       FS_IO->ki_filp->f_inode, (s64)ctx[2], FS_IO->ki_pos - FS_MOVED, ended)              \
+	FS_END("TYPE_file_write_iter", on_write_end, FS_WRITE, &FS_IO->ki_filp->f_path,            \
+	       FS_IO->ki_filp->f_inode, (s64)ctx[2], FS_IO->ki_pos - FS_MOVED, ended)              \
+	FS_END("filemap_splice_read", on_splice_end, FS_READ, &FS_FILE(0)->f_path,                 \
+	       FS_FILE(0)->f_inode, (s64)ctx[5], fs_spliced_from(ctx[1], ctx[5]), ended)           \
+	FS_END("TYPE_file_open", on_open_end, FS_OPEN, &FS_FILE(1)->f_path, FS_FILE(1)->f_inode,   \
+	       (s32)ctx[2], 0, ended)                                                              \
+	FS_END("TYPE_file_fsync", on_fsync_end, FS_FSYNC, &FS_FILE(0)->f_path,                     \
+	       FS_FILE(0)->f_inode, (s32)ctx[4], 0, ended)                                         \
+	FS_END("TYPE_file_getattr", on_getattr_end, FS_GETATTR, FS_PATH, FS_PATH->dentry->d_inode, \
+	       (s32)ctx[5], 0, ended)                                                              \
+	FS_ENTRY("TYPE_file_read_iter", on_read, fs_waits(FS_IO))                                  \
+	FS_ENTRY("TYPE_file_write_iter", on_write, fs_waits(FS_IO))                                \
+	FS_ENTRY("filemap_splice_read", on_splice, true)                                           \
+	FS_ENTRY("TYPE_file_open", on_open, true)                                                  \
+	FS_ENTRY("TYPE_file_fsync", on_fsync, !fs_of_ring())                                       \
+	FS_ENTRY("TYPE_file_getattr", on_getattr, true)
 
 inline_ enum fs_operation fs_operation_of_ring(enum ring_operation operation)
 {

@@ -98,35 +98,40 @@ inline_ struct fs_struct *current_fs(void)
 }
 
 /*
- * The path of an open file as a process with this root sees it (path_walk), or, if it is in no
+ * The path of what is open as a process with this root sees it (path_walk), or, if it is in no
  * directory, its name without a terminator.
  */
-inline_ enum path_kind file_path_below(struct walked *w, char *to, struct file *file,
-				       const struct path *root)
+inline_ enum path_kind path_below(struct walked *w, char *to, const struct path *open,
+				  const struct path *root)
 {
 	struct dentry *d;
 	long n;
 
-	path_walk(w, to, &file->f_path, root);
+	path_walk(w, to, open, root);
 	if (!w->nameless)
 		return w->cut ? PATH_KIND_CUT : PATH_KIND_WHOLE;
-	d = FOLLOW(file, file, f_path.dentry);
+	d = FOLLOW(path, open, dentry);
 	n = bpf_probe_read_kernel_str(to, PATH_NAME, FOLLOW(dentry, d, d_name.name));
 	w->bytes = n > 0 ? n - 1 : 0;
 	return PATH_KIND_NAME;
 }
 
 /* As the running task sees it. */
+inline_ enum path_kind path_here(struct walked *w, char *to, const struct path *open)
+{
+	return path_below(w, to, open, &current_fs()->root);
+}
+
 inline_ enum path_kind file_path(struct walked *w, char *to, struct file *file)
 {
-	return file_path_below(w, to, file, &current_fs()->root);
+	return path_here(w, to, &file->f_path);
 }
 
 /* As another task sees it. */
 inline_ enum path_kind file_path_of(struct walked *w, char *to, struct file *file,
 				    struct task_struct *task)
 {
-	return file_path_below(w, to, file, &FOLLOW(task_struct, task, fs)->root);
+	return path_below(w, to, &file->f_path, &FOLLOW(task_struct, task, fs)->root);
 }
 
 /* In an event, which is shortened by that. */

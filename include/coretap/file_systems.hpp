@@ -22,6 +22,12 @@ inline constexpr std::string_view kFsCalls =
     "read, if that is a regular file. A file counts for the file system that the process sees: "
     "overlay, not the one below it. Pipes, sockets and other files of file systems that cannot be "
     "mounted are left out.\n\n"
+    "With --type ext4, xfs, btrfs or f2fs, where the kernel lets programs attach to functions "
+    "(fentry), operations are calls of functions of that file system, which costs nothing where "
+    "other files are used. The time is that in the file system. What the kernel does with files "
+    "counts too (an NFS server, overlay, loop devices), and stat by path. Of a call with two "
+    "files both count. Not seen are opens of directories, and calls that fail before they reach "
+    "the file system. --explain prints which of the two is used.\n\n"
     "Reads, writes and fsyncs through io_uring count too, for the task that submitted them (with "
     "IORING_SETUP_SQPOLL that is the ring's own thread), from there until their completion is "
     "posted; one that is linked to others waits for these first.";
@@ -32,12 +38,15 @@ inline constexpr std::string_view kFsNotSeen =
     "that fail, opens and stat through io_uring, and its requests that leave no completion or "
     "several";
 
+inline constexpr std::string_view kFsFunctionsNotSeen =
+    "not seen: I/O by mappings (mmap), page faults, AIO, opens of directories, and requests of "
+    "io_uring that leave no completion or several";
+
+/// The function of the file system of --type that "TYPE_file_open" and its like stand for.
+FunctionName fs_function(const Config& config, std::string_view word);
+
 /// The programs.
-inline std::vector<Hook> fs_call_hooks() {
-  return {{"results", {{{"on_exit"}}}},
-          {"system calls", {{.programs = {"on_enter"}, .caveat = kFsNotSeen}}},
-          timed_ring_io_hook()};
-}
+std::vector<Hook> fs_call_hooks();
 
 std::string fs_type_name(const fs_type& type);
 

@@ -46,6 +46,14 @@ inline constexpr std::uint64_t kLeastClockPeriod = 50'000;  // ns
 inline constexpr std::uint64_t kLeastHardwarePeriod = 100;  // events
 inline constexpr std::uint64_t kMostClockHz = 1'000'000'000 / kLeastClockPeriod;
 
+/// A function of the kernel; `module`: the one that it may be a part of.
+struct FunctionName {
+  std::string_view function, module;
+};
+/// What a word in programs' sections stands for, by the command line ("TYPE_file_open"); without a
+/// function: nothing.
+using FunctionOf = FunctionName (*)(const Config&, std::string_view word);
+
 /// One way to attach a hook: all its programs, or it is rejected. Empty: another hook already
 /// delivers the event on this kernel. The ELF section name of each program says what it attaches
 /// to.
@@ -53,6 +61,9 @@ struct Candidate {
   std::vector<std::string_view> programs;
   std::vector<Need> needs = {};
   std::string_view caveat = {};  ///< what is less exact this way; printed when it is chosen
+  /// Of sections "fentry/WORD" and "fexit/WORD"; null: words are functions' names.
+  FunctionOf function_of = nullptr;
+  std::string_view only = {};  ///< what the command line must name for that, in words
 };
 
 /// Words that name what to trace: "vfs_*", "c:malloc", "t:sched:*" (src/program/target.hpp).

@@ -28,6 +28,50 @@ std::set<std::string, std::less<>> known_types() {
 
 }  // namespace
 
+FunctionName fs_function(const Config& config, std::string_view word) {
+  // Those whose functions see all operations, each by one function.
+  static constexpr struct {
+    std::string_view type, read, write, open, fsync, getattr;
+  } kTypes[] = {
+      {"ext4", "ext4_file_read_iter", "ext4_file_write_iter", "ext4_file_open", "ext4_sync_file",
+       "ext4_file_getattr"},
+      {"xfs", "xfs_file_read_iter", "xfs_file_write_iter", "xfs_file_open", "xfs_file_fsync",
+       "xfs_vn_getattr"},
+      {"btrfs", "btrfs_file_read_iter", "btrfs_file_write_iter", "btrfs_file_open",
+       "btrfs_sync_file", "btrfs_getattr"},
+      {"f2fs", "f2fs_file_read_iter", "f2fs_file_write_iter", "f2fs_file_open", "f2fs_sync_file",
+       "f2fs_getattr"},
+  };
+  if (!word.starts_with("TYPE_")) return {word, {}};
+  auto wanted = config.text("type");
+  for (auto& t : kTypes) {
+    if (t.type != wanted) continue;
+    auto function = word.ends_with("read_iter")    ? t.read
+                    : word.ends_with("write_iter") ? t.write
+                    : word.ends_with("open")       ? t.open
+                    : word.ends_with("fsync")      ? t.fsync
+                                                   : t.getattr;
+    return {function, t.type};
+  }
+  return {};
+}
+
+std::vector<Hook> fs_call_hooks() {
+  Candidate functions{
+      .programs = {"on_read_end", "on_write_end", "on_open_end", "on_fsync_end", "on_getattr_end",
+                   "on_read", "on_write", "on_open", "on_fsync", "on_getattr"},
+      // A getattr of five arguments came with 5.12 (549c7297717c), this helper with 5.17.
+      .needs = {has_enumerator("bpf_func_id", "BPF_FUNC_get_func_ret")},
+      .caveat = kFsFunctionsNotSeen,
+      .function_of = fs_function,
+      .only = "--type ext4, xfs, btrfs or f2fs"};
+  auto splice = functions;
+  splice.programs.insert(splice.programs.begin(), {"on_splice_end", "on_splice"});
+  return {{"operations",
+           {splice, functions, {.programs = {"on_exit", "on_enter"}, .caveat = kFsNotSeen}}},
+          timed_ring_io_hook()};
+}
+
 std::string fs_type_name(const fs_type& type) {
   auto* name = reinterpret_cast<const char*>(type.name);
   return {name, strnlen(name, sizeof type.name)};

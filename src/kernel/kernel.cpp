@@ -105,6 +105,25 @@ std::uint32_t Kernel::function_type(std::string_view function) {
   return types() ? btf_.find(function, BTF_KIND_FUNC) : 0;
 }
 
+std::uint32_t Kernel::function_type(std::string_view function, std::string_view module) {
+  auto& types = types_of(module);
+  return types.is_open() ? types.find(function, BTF_KIND_FUNC) : 0;
+}
+
+Result<Fd> module_types(std::string_view module) {
+  for (__u32 id = 0; !bpf_btf_get_next_id(id, &id);) {
+    Fd types(bpf_btf_get_fd_by_id(id));
+    char name[64] = {};
+    bpf_btf_info info{};
+    info.name = reinterpret_cast<std::uintptr_t>(name);
+    info.name_len = sizeof name;
+    __u32 length = sizeof info;
+    if (!types || bpf_obj_get_info_by_fd(types.get(), &info, &length)) continue;
+    if (info.kernel_btf && module == name) return types;
+  }
+  return Error{fmt::format("no types of module {}", module), strerror(errno)};
+}
+
 const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {
   auto* type = btf_.type(tracepoint_type(tracepoint));
   type = type ? btf_.type(type->type) : nullptr;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fd.hpp"
 #include "coretap/result.hpp"
 #include "kernel/btf.hpp"
 
@@ -27,6 +28,8 @@ class Kernel {
   /// What a program of type tracing names to attach to; 0: this kernel does not have it.
   std::uint32_t tracepoint_type(std::string_view tracepoint);
   std::uint32_t function_type(std::string_view function);
+  /// The same of a module's function; its types: module_types().
+  std::uint32_t function_type(std::string_view function, std::string_view module);
   bool has_field(std::string_view type, std::string_view member);
   bool has_enumerator(std::string_view type, std::string_view name);
   /// Names and values of an enum; empty if this kernel has none of that name.
@@ -75,6 +78,9 @@ class Kernel {
 
 /// Modules whose types the kernel has, which it can since 5.11 (36e68442d1af).
 std::vector<std::string> modules_with_types();
+
+/// The kernel's own object with the types of a module; it asks for CAP_SYS_ADMIN.
+Result<Fd> module_types(std::string_view module);
 
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r

@@ -67,6 +67,8 @@ void print_libbpf_words() {
 /// libbpf finds by reading all of them. Here the ids are known from the plan. Until just before its
 /// load such a program passes for one that needs no ids.
 std::map<const bpf_program*, std::uint32_t> tracing_ids;
+/// Of programs at functions of a module: the object that has its types.
+std::map<const bpf_program*, Fd> module_objects;
 const Pads* pads = nullptr;
 bool no_exchange = false;
 
@@ -84,6 +86,8 @@ int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_
   auto id = tracing_ids.find(program);
   if (id == tracing_ids.end()) return -ESRCH;
   options->attach_btf_id = id->second;
+  if (auto module = module_objects.find(program); module != module_objects.end())
+    options->attach_btf_obj_fd = static_cast<__u32>(module->second.get());
   options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
   bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
   change_instructions(program);
@@ -150,9 +154,18 @@ void take_over_tracing() {
                              {"perf_event+", BPF_PROG_TYPE_PERF_EVENT}});
 }
 
+void set_function(Session& s, const bpf_program* program) {
+  auto place = s.plan.function(bpf_program__name(program), bpf_program__section_name(program));
+  tracing_ids[program] = s.kernel.function_type(place.function);
+  if (tracing_ids[program] || place.module.empty()) return;
+  tracing_ids[program] = s.kernel.function_type(place.function, place.module);
+  if (auto types = module_types(place.module)) module_objects[program] = std::move(*types);
+}
+
 /// What a program is loaded for, where that is asked of the kernel's types.
 void set_attach_types(Session& s) {
   tracing_ids.clear();
+  module_objects.clear();
   function_infos.clear();
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
@@ -161,7 +174,7 @@ void set_attach_types(Session& s) {
     if (kind == "tp_btf")
       tracing_ids[program] = s.kernel.tracepoint_type(target);
     else if (kind == "fentry" || kind == "fexit")
-      tracing_ids[program] = s.kernel.function_type(target);
+      set_function(s, program);
     else if (kind == "iter")
       tracing_ids[program] = s.kernel.function_type(fmt::format("bpf_iter_{}", target));
     else if (kind == "target" && s.plan.means.kernel_multi && target.starts_with("kernel"))
@@ -271,6 +284,7 @@ Result<void> load(Session& s) {
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());
   pads = nullptr;
+  module_objects.clear();
   s.types.reset(-1);
   if (error) print_libbpf_words();
   libbpf_words.reset();

@@ -21,6 +21,19 @@ namespace coretap {
 
 namespace {
 
+bool is_trampoline(std::string_view kind) { return kind == "fentry" || kind == "fexit"; }
+
+std::string trampoline_refusal(const FunctionName& place, Kernel& kernel) {
+  auto& [function, module] = place;
+  if (!kernel.has_function(function)) {
+    if (module.empty() || !kernel.function_type(function, module))
+      return fmt::format("no function {} (or inlined)", function);
+    if (auto types = module_types(module); !types)
+      return fmt::format("types of module {}: {}", module, types.error().why);
+  }
+  return kernel.fentry_refusal();
+}
+
 /// Why this kernel cannot attach a program with this section; empty if it can.
 std::string refusal(std::string_view section, Kernel& kernel) {
   auto [kind, target] = split_section(section);
@@ -37,9 +50,8 @@ std::string refusal(std::string_view section, Kernel& kernel) {
   } else if (kind == "iter") {
     if (!kernel.has_function(fmt::format("bpf_iter_{}", target)))
       return fmt::format("no iterator over each {}", target);
-  } else if (kind == "fentry" || kind == "fexit") {
-    if (!kernel.has_function(target)) return fmt::format("no function {} (or inlined)", target);
-    if (auto& why = kernel.fentry_refusal(); !why.empty()) return why;
+  } else if (is_trampoline(kind)) {
+    return trampoline_refusal({target, {}}, kernel);
   } else if (kind == "kprobe" || kind == "kretprobe") {
     if (auto& why = kernel.kprobe_refusal(target); !why.empty())
       return fmt::format("{}: {}", target, why);
@@ -96,7 +108,7 @@ void find_places(CandidatePlan& plan, std::string_view program, std::string_view
   plan.missing_symbol = error;
 }
 
-CandidatePlan judge(const Candidate& way, Kernel& kernel, bpf_object* object,
+CandidatePlan judge(const Candidate& way, const Config& config, Kernel& kernel, bpf_object* object,
                     const Refused& refused, ProbeFinder& finder) {
   CandidatePlan plan{&way, {}, {}};
   for (auto& need : way.needs)
@@ -108,14 +120,23 @@ CandidatePlan judge(const Candidate& way, Kernel& kernel, bpf_object* object,
       break;
     }
     std::string_view section = bpf_program__section_name(program);
-    plan.targets.emplace_back(section);
+    auto [kind, word] = split_section(section);
+    FunctionName place;
+    if (way.function_of && is_trampoline(kind)) place = way.function_of(config, word);
+    plan.targets.push_back(place.function.empty() ? std::string(section)
+                                                  : fmt::format("{}/{}", kind, place.function));
     if (!plan.rejected_because.empty()) continue;
     if (auto known = refused.find(name); known != refused.end())
       plan.rejected_because = known->second;
+    else if (way.function_of && is_trampoline(kind) && place.function.empty())
+      plan.rejected_because = fmt::format("only with {}", way.only);
+    else if (way.function_of && is_trampoline(kind))
+      plan.rejected_because = trampoline_refusal(place, kernel);
     else if (is_probe(section))
       find_places(plan, name, split_section(section).target, finder);
     else
       plan.rejected_because = refusal(section, kernel);
+    if (!place.function.empty()) plan.functions[name] = place;
   }
   return plan;
 }
@@ -178,7 +199,7 @@ Result<Plan> make_plan(const Tool& tool, const Config& config, Kernel& kernel, b
       // Asking costs time: nothing is asked about ways behind the chosen one, but --explain wants
       // all.
       if (h.chosen >= 0 && !config.given("explain")) break;
-      h.candidates.push_back(judge(way, kernel, object, refused, finder));
+      h.candidates.push_back(judge(way, config, kernel, object, refused, finder));
       if (h.wanted && h.chosen < 0 && h.candidates.back().rejected_because.empty())
         h.chosen = static_cast<int>(h.candidates.size()) - 1;
     }
@@ -259,6 +280,15 @@ const ProbePoints* Plan::places(std::string_view program) const {
     if (auto found = all.find(program); found != all.end()) return &found->second;
   }
   return nullptr;
+}
+
+FunctionName Plan::function(std::string_view program, std::string_view section) const {
+  for (auto& hook : hooks) {
+    if (hook.chosen < 0) continue;
+    auto& all = hook.candidates[hook.chosen].functions;
+    if (auto found = all.find(program); found != all.end()) return found->second;
+  }
+  return {split_section(section).target, {}};
 }
 
 Sampling Plan::sampling(std::string_view program) const {

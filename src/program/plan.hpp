@@ -23,10 +23,11 @@ class Kernel;
 /// What one way came to.
 struct CandidatePlan {
   const Candidate* way;
-  std::vector<std::string> targets;                     ///< sections: "tp_btf/sched_switch"
-  std::string rejected_because;                         ///< empty: usable
-  std::map<std::string_view, ProbePoints> places = {};  ///< of programs on user functions
-  std::optional<Error> missing_symbol = {};             ///< no file has such a function
+  std::vector<std::string> targets;                          ///< sections: "tp_btf/sched_switch"
+  std::string rejected_because;                              ///< empty: usable
+  std::map<std::string_view, ProbePoints> places = {};       ///< of programs on user functions
+  std::optional<Error> missing_symbol = {};                  ///< no file has such a function
+  std::map<std::string_view, FunctionName> functions = {};  ///< that words of sections stand for
 };
 
 struct HookPlan {
@@ -46,6 +47,8 @@ struct Plan {
   bool has(std::string_view program) const;
   /// Where a chosen program on a user function goes; null: it is none.
   const ProbePoints* places(std::string_view program) const;
+  /// The function that a chosen program with this section goes to; fentry and fexit.
+  FunctionName function(std::string_view program, std::string_view section) const;
   /// How often the perf event of a chosen program runs it, as its hook has it.
   Sampling sampling(std::string_view program) const;
 };

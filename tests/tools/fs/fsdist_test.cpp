@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "../harness.hpp"
+#include "functions.hpp"
 
 namespace coretap::tooltest {
 namespace {
@@ -47,6 +48,10 @@ void operations_beside_memory(const std::string& type) {
   expect_rounds(apart, "tmpfs", in_memory);
   EXPECT_EQ(apart.body.size(), 2 * kPerRound.size());
   auto of_type = one.stop();
+  EXPECT_FALSE(uses_functions(apart));
+  if (has_functions(type)) {
+    EXPECT_TRUE(uses_functions(of_type));
+  }
   expect_rounds(of_type, "", on_disk);
   EXPECT_EQ(of_type.body.size(), kPerRound.size());
 }
