@@ -61,16 +61,18 @@ int on_ring_end(u64 *ctx)
 	struct slow_record *r;
 	struct ring_io request;
 	struct fs_call call;
+	struct file *file;
 
 	if (!fs_ring_ended(ctx, &request, &call) || !slow_enough(&call))
 		return 0;
 	r = scratch(&ring_records);
 	if (!r)
 		return 0;
-	describe(&r->event, &call, FOLLOW(file, call.file, f_inode), request.result,
+	file = call.file;
+	describe(&r->event, &call, FOLLOW(file, file, f_inode), request.result,
 		 call.operation <= FS_WRITE ? request.offset : 0);
 	identify_known(&r->event.who, request.task);
-	emit_path(r, file_path_of(&r->walked, r->text, call.file, request.task));
+	emit_path(r, file_path_of(&r->walked, r->text, file, request.task));
 	return 0;
 }
 

@@ -26,8 +26,8 @@ inline constexpr std::string_view kFsCalls =
     "(fentry), operations are calls of functions of that file system, which costs nothing where "
     "other files are used. The time is that in the file system. What the kernel does with files "
     "counts too (an NFS server, overlay, loop devices), and stat by path. Of a call with two "
-    "files both count. Not seen are opens of directories, and calls that fail before they reach "
-    "the file system. --explain prints which of the two is used.\n\n"
+    "files both count. Not seen are opens of directories (most file systems), and calls that fail "
+    "before they reach the file system. --explain prints which of the two is used.\n\n"
     "Reads, writes and fsyncs through io_uring count too, for the task that submitted them (with "
     "IORING_SETUP_SQPOLL that is the ring's own thread), from there until their completion is "
     "posted; one that is linked to others waits for these first.";

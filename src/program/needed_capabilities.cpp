@@ -40,6 +40,13 @@ bool has_option(const Tool& tool, std::string_view name) {
                      [&](auto& option) { return option.name == name; });
 }
 
+bool attaches_in_modules(const Tool& tool) {
+  return std::any_of(tool.hooks.begin(), tool.hooks.end(), [](auto& hook) {
+    return std::any_of(hook.candidates.begin(), hook.candidates.end(),
+                       [](auto& way) { return way.function_of != nullptr; });
+  });
+}
+
 /// Does the kernel ask for CAP_BPF at a look into a map? Before 5.19 it did where
 /// kernel.unprivileged_bpf_disabled is set (c8644cd0efe7).
 bool maps_need_bpf(const Session& s) {
@@ -86,6 +93,8 @@ std::vector<NeededCapability> needed_capabilities(const Tool& tool) {
         {Capability::sys_admin,
          "where kernel.perf_event_paranoid is above 2, as Debian has it, for perf events",
          always_perf});
+  if (attaches_in_modules(tool))
+    needed.push_back({Capability::sys_admin, "functions of modules", false});
   needed.push_back({Capability::sys_resource,
                     "before Linux 5.11, where maps count as locked memory (ulimit -l)", true});
   if (targets)

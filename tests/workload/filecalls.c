@@ -150,6 +150,8 @@ static void operate(void)
 	OPERATE('W', file_path, 0, write(fd, bytes, 3000));
 	OPERATE('W', file_path, 8192, pwrite(fd, bytes, 500, 8192));
 	OPERATE('W', file_path, 4096, pwritev(fd, parts, 2, 4096));
+	/* The flush is a part of it. */
+	OPERATE('W', file_path, 5000, pwritev2(fd, parts, 2, 5000, RWF_DSYNC));
 	OPERATE('R', file_path, 1000, pread(fd, bytes, 700, 1000));
 	must(lseek(fd, 200, SEEK_SET), "lseek");
 	OPERATE('R', file_path, 200, read(fd, bytes, 300));

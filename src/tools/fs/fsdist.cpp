@@ -25,8 +25,9 @@ TOOL(fsdist) {
       .summary = "latency of file system operations, as histograms",
       .description = kDescription,
       .overhead =
-          "two hooks on every system call and request of io_uring, counted in the kernel; calls that "
-          "are no such operation cost it some tens of nanoseconds",
+          "counted in the kernel; two hooks on every system call and request of io_uring, where calls "
+          "that are no such operation cost some tens of nanoseconds; with functions of the file "
+          "system its operations alone",
       .examples = {{"fsdist", "all file systems, until Ctrl-C"},
                    {"fsdist -t ext4", "ext4 alone"},
                    {"fsdist -t xfs 1 10", "a report per second, ten of them"},
@@ -44,13 +45,15 @@ TOOL(fsdist) {
                       {"nfsdist", "--type=nfs"},
                       {"xfsdist", "--type=xfs"},
                       {"zfsdist", "--type=zfs"}},
-      .differs = {{Difference::both,
-                   "Times are those of system calls, and every type of file system can be named. "
-                   "Peers time a few functions of some file systems, "
-                   "which stat by path calls too. Directories count here."},
-                  {Difference::bcc,
-                   "-T prints the time of each report. ext4dist and its like print it without an "
-                   "option, and leave it out with -T."}},
+      .differs =
+          {{Difference::both,
+            "Every type of file system can be named, and without --type all are shown. Where "
+            "functions cannot be traced, and for other types than ext4, xfs, btrfs and f2fs, "
+            "times are those of system calls. Peers time functions alone. The flush within "
+            "a write with O_SYNC is a part of the write here. There it replaces the write."},
+           {Difference::bcc,
+            "-T prints the time of each report. ext4dist and its like print it without an "
+            "option, and leave it out with -T."}},
       .object = skeleton<fsdist_bpf>(),
       .positionals = shared::interval_count(),
       .options = {shared::fs_type(), shared::milliseconds(), shared::timestamp(),

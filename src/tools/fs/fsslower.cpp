@@ -53,8 +53,9 @@ TOOL(fsslower) {
       .summary = "slow operations of file systems, with their files",
       .description = kDescription,
       .overhead =
-          "two hooks on every system call and request of io_uring; calls that are no such operation "
-          "cost it some tens of nanoseconds",
+          "two hooks on every system call and request of io_uring, where calls that are no such "
+          "operation cost some tens of nanoseconds; with functions of the file system its operations "
+          "alone",
       .examples = {{"fsslower", "what took 10 ms or more, on all file systems"},
                    {"fsslower -t ext4 1", "what took 1 ms or more on ext4"},
                    {"fsslower -t nfs -p 181", "of process 181 on NFS"},
@@ -71,15 +72,18 @@ TOOL(fsslower) {
                       {"nfsslower", "--type=nfs"},
                       {"xfsslower", "--type=xfs"},
                       {"zfsslower", "--type=zfs"}},
-      .differs = {{Difference::both,
-                   "The time is that of the system call, on every type of file system. FILENAME is "
-                   "the path instead of its last part. BYTES and OFF_KB are empty but for "
-                   "reads and writes."},
-                  {Difference::bcc,
-                   "-j is --csv here, and an fsync has the letter F, as in libbpf-tools. In "
-                   "bcc it is S."},
-                  {Difference::libbpf_tools,
-                   "--csv has the keys of --json. There it has columns of its own."}},
+      .differs =
+          {{Difference::both,
+            "Every type of file system can be named, and without --type all are shown. Where "
+            "functions cannot be traced, and for other types than ext4, xfs, btrfs and f2fs, "
+            "the time is that of the system call. FILENAME is "
+            "the path instead of its last part. BYTES and OFF_KB are empty but for "
+            "reads and writes."},
+           {Difference::bcc,
+            "-j is --csv here, and an fsync has the letter F, as in libbpf-tools. In "
+            "bcc it is S."},
+           {Difference::libbpf_tools,
+            "--csv has the keys of --json. There it has columns of its own."}},
       .object = skeleton<fsslower_bpf>(),
       .positionals = threshold(),
       .options = {shared::fs_type(),
