@@ -26,15 +26,13 @@ bool all_zero(const CounterDeltas::Counters& counters) {
   return std::all_of(counters.begin(), counters.end(), [](auto c) { return c == 0; });
 }
 
-/// False: it was not there.
-bool take_out(int fd, const std::string& key, std::string& value) {
-  // Hash maps do both at once since 5.14 (3e87f192b405).
-  if (bpf_map_lookup_and_delete_elem(fd, key.data(), value.data()) == 0) return true;
-  return bpf_map_lookup_elem(fd, key.data(), value.data()) == 0 &&
-         bpf_map_delete_elem(fd, key.data()) == 0;
-}
-
 }  // namespace
+
+bool take_out(int map, const void* key, void* value) {
+  // Hash maps do both at once since 5.14 (3e87f192b405).
+  if (bpf_map_lookup_and_delete_elem(map, key, value) == 0) return true;
+  return bpf_map_lookup_elem(map, key, value) == 0 && bpf_map_delete_elem(map, key) == 0;
+}
 
 bool CounterDeltas::any_events(const Counters& delta) const {
   return std::any_of(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(counts_),
@@ -80,7 +78,7 @@ void forget_idle(const bpf_map* map, CounterDeltas& deltas, const IsElsewhere& e
   if (!map || deltas.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
   std::string last(value_bytes(map), '\0');
   for (auto& key : deltas.idle())
-    if (!elsewhere(key) && take_out(bpf_map__fd(map), key, last))
+    if (!elsewhere(key) && take_out(bpf_map__fd(map), key.data(), last.data()))
       deltas.gone(key, counters(last.data()));
 }
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,15 +21,13 @@
 #include "stacks/stack_files.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
+#include "stacks/stack_sums.hpp"
 
 namespace coretap {
 
 namespace {
 
-struct Entry {
-  stack_sum sum;
-  std::vector<stack_party> parties;
-};
+using Entry = StackSums::Entry;
 
 /// Of the CPUs' clock from one sample to the next.
 std::uint64_t tick_ns(const Session& s) {
@@ -92,7 +89,7 @@ class StackReporter : public Reporter {
   }
 
   void report(Session& s) override {
-    auto entries = read(s, report_.deltas || s.exporter ? &before_ : nullptr);
+    auto entries = report_.deltas || s.exporter ? sums_.read_since_last(s) : StackSums::read(s);
     bool text = s.config.format == OutputFormat::text;
     if (report_.deltas && text && s.config.given("timestamp"))
       s.out.line(fmt::format("[{}]", wall_time()));
@@ -113,6 +110,7 @@ class StackReporter : public Reporter {
     }
     for (auto& [stack, sum] : std::exchange(folded_, {}))
       s.out.line(fmt::format("{} {}", stack, layout_->shown(sum)));
+    if (s.exporter && profiling_.use_count() == 1) sums_.forget_idle(s);
   }
 
   double poll_seconds() const override { return names_.poll_seconds(); }
@@ -123,15 +121,18 @@ class StackReporter : public Reporter {
   bool keeps_file() const override { return files_.keeps_file(); }
 
   MakeProfile profile(Session& s, bool from_now) override {
-    auto before = std::make_shared<Sums>();
-    if (from_now) read(s, before.get());
-    return [this, before, began = from_now ? monotonic_ns() : s.began_ns](Session& s) {
+    auto before = std::make_shared<StackSums::Sums>();
+    if (from_now) StackSums::read_since(s, *before);
+    // While this exists, all sums stay.
+    auto stay = from_now ? profiling_ : nullptr;
+    return [this, stay, before, began = from_now ? monotonic_ns() : s.began_ns](Session& s) {
       auto profile = files_.profile();
-      for (auto& e : read(s, before.get()))
+      for (auto& e : StackSums::read_since(s, *before))
         if (!own_.is(e.parties.front().tgid))
           profile.add(*layout_, parties(s, e, false), values(e.sum));
       names_.next_report();
-      return profile.finish(s, began, monotonic_ns());
+      auto left_out = stay ? 0 : sums_.forgotten().count;
+      return profile.finish(s, began, monotonic_ns(), left_out);
     };
   }
 
@@ -153,33 +154,6 @@ class StackReporter : public Reporter {
       s.limits.emplace_back(
           "interrupts that wake cannot be told from the tasks they interrupt (/proc/kallsyms hides "
           "addresses; CAP_SYSLOG or root sees them)");
-  }
-
-  using Sums = std::unordered_map<std::string, stack_sum>;  ///< by key
-
-  /// What was counted since *before, which becomes what is now; null: since tracing began.
-  std::vector<Entry> read(Session& s, Sums* before) {
-    std::vector<Entry> entries;
-    auto* map = s.map("stack_counts");
-    if (!map) return entries;
-    std::size_t most = (bpf_map__value_size(map) - sizeof(stack_sum)) / sizeof(stack_party);
-    each_entry(map, [&](const char* key, const char* value) {
-      Entry e{{}, std::vector<stack_party>(most)};
-      memcpy(&e.sum, value, sizeof e.sum);
-      if (before) {
-        auto& then = (*before)[std::string(key, sizeof(std::uint64_t))];
-        auto now = e.sum;
-        e.sum = {.total_ns = now.total_ns - then.total_ns, .count = now.count - then.count};
-        then = now;
-      }
-      memcpy(e.parties.data(), value + sizeof e.sum, most * sizeof(stack_party));
-      // The first is the task itself; a waker has a name, or is no task.
-      while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
-             e.parties.back().state == STACK_TASK)
-        e.parties.pop_back();
-      if (e.sum.count) entries.push_back(std::move(e));
-    });
-    return entries;
   }
 
   StackFiles::Values values_of(const Session& s) {
@@ -245,7 +219,8 @@ class StackReporter : public Reporter {
   StackFiles files_;
   std::uint64_t tick_ns_ = 0;  ///< what a sample stands for; 0: no time
   Iterator waits_;
-  Sums before_;
+  StackSums sums_;
+  std::shared_ptr<bool> profiling_ = std::make_shared<bool>();  ///< shared by profiles at work
 };
 
 const char* entry_words(const StackReport& r) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/clock.hpp"
 #include "program/picture.hpp"
 
@@ -72,9 +74,13 @@ void StackProfile::add(const StackLayout& layout, const std::vector<StackParty>&
   profile_.add(std::span(path).subspan(first ? 1 : 0), {task.name(), task.who.tgid}, values);
 }
 
-std::string StackProfile::finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns) {
+std::string StackProfile::finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,
+                                 std::uint64_t forgotten) {
   auto title = picture_title(s, ended_ns - began_ns, {});
   title.notes.insert(title.notes.begin(), title.title);
+  if (forgotten)
+    title.notes.push_back(fmt::format(
+        "{} events are left out: their stacks were idle when room was needed", forgotten));
   return profile_.finish({.began_ns = since_1970_ns(began_ns),
                           .lasted_ns = ended_ns - began_ns,
                           .period = period_,

@@ -25,8 +25,9 @@ class StackProfile {
 
   void add(const StackLayout& layout, const std::vector<StackParty>& parties,
            const std::vector<std::uint64_t>& values);
-  /// With the options and what was lost.
-  std::string finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns);
+  /// With the options and what was lost; `forgotten`: events whose stacks are no longer known.
+  std::string finish(const Session& s, std::uint64_t began_ns, std::uint64_t ended_ns,
+                     std::uint64_t forgotten = 0);
 
  private:
   std::uint64_t period_;

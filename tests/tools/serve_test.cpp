@@ -493,6 +493,41 @@ TOOL_TEST(Serve, ProfilesOfATime) {
         << seconds;
 }
 
+// Each child has a sum of its own, and there are more of them than there is room.
+TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
+  require_tool("offcputime");
+  constexpr int kRounds = 8, kChildren = 40, kRoom = 200;
+  static_assert(kRounds * kChildren > kRoom);
+  Server server(entry("offcputime --comm forker --stack-storage-size " + std::to_string(kRoom)));
+  ASSERT_TRUE(server.all_up({"offcputime"})) << server.process().err();
+  auto events = [](const Metrics& page, const std::string& outcome) {
+    return page.sum("coretap_events_total", {{"tool", "offcputime"}, {"outcome", outcome}});
+  };
+  double shown = 0;
+  for (int i = 0; i < kRounds; i++) {
+    Workload workload("forker", {"--children", std::to_string(kChildren), "--serial", "--ms", "2"});
+    workload.release();
+    workload.truth();
+    auto page = server.page();
+    EXPECT_EQ(events(page, "untracked"), 0);
+    EXPECT_GE(events(page, "shown"), shown + kChildren);
+    shown = events(page, "shown");
+  }
+  auto profile = answer_to(server.socket(), get("/debug/pprof/offcputime"));
+  auto body = profile.find("\r\n\r\n");
+  ASSERT_NE(body, profile.npos);
+  TemporaryDirectory dir;
+  std::ofstream(dir.path() + "/p.pb.gz") << profile.substr(body + 4);
+  double counted = 0, left_out = 0;
+  auto read = read_profile(dir.path() + "/p.pb.gz");
+  for (auto& s : read["samples"].items())
+    counted += static_cast<double>(s["values"].items()[0].u64());
+  for (auto& c : read["comments"].items())
+    if (contains(c.str(), "are left out")) left_out = std::stod(c.str());
+  EXPECT_GT(left_out, 0);
+  EXPECT_EQ(counted + left_out, shown);
+}
+
 TOOL_TEST(Serve, RequestsForProfilesThatEndOtherwise) {
   require_tool("offcputime");
   Server server(entry("offcputime"));

@@ -1,0 +1,106 @@
+#include "stacks/stack_sums.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <cstring>
+#include <string>
+#include <unordered_set>
+
+#include "program/maps.hpp"
+#include "program/variables.hpp"
+#include "reports/counter_deltas.hpp"
+
+namespace coretap {
+
+namespace {
+
+stack_sum difference(const stack_sum& now, const stack_sum& then) {
+  // It was taken out meanwhile, and began again.
+  if (now.count < then.count) return now;
+  return {.total_ns = now.total_ns - then.total_ns, .count = now.count - then.count};
+}
+
+std::size_t parties_of(const bpf_map* map) {
+  return (bpf_map__value_size(map) - sizeof(stack_sum)) / sizeof(stack_party);
+}
+
+std::vector<stack_party> parties(const char* value, std::size_t most) {
+  std::vector<stack_party> all(most);
+  memcpy(all.data(), value + sizeof(stack_sum), most * sizeof(stack_party));
+  return all;
+}
+
+/// Deletes what no sum has.
+void forget_stacks(Session& s, const bpf_map* counts, const bpf_map* stacks) {
+  std::vector<std::uint64_t> known;
+  each_entry(stacks, [&](const char* key, const char*) {
+    memcpy(&known.emplace_back(), key, sizeof known.back());
+  });
+  std::unordered_set<std::uint64_t> used;
+  each_entry(counts, [&](const char*, const char* value) {
+    for (auto& p : parties(value, parties_of(counts))) used.insert({p.kernel, p.user});
+  });
+  // Programs know stacks that they have stored before, until they are told that some are missing.
+  const bool missed = true;
+  set_live(s, "stack_missed", &missed, sizeof missed);
+  for (auto& id : known)
+    if (!used.contains(id)) bpf_map_delete_elem(bpf_map__fd(stacks), &id);
+}
+
+}  // namespace
+
+std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
+                                              std::vector<std::uint64_t>* idle) {
+  std::vector<Entry> entries;
+  auto* map = s.map("stack_counts");
+  if (!map) return entries;
+  auto most = parties_of(map);
+  each_entry(map, [&](const char* key, const char* value) {
+    Entry e;
+    memcpy(&e.sum, value, sizeof e.sum);
+    if (before) {
+      std::uint64_t id = 0;
+      memcpy(&id, key, sizeof id);
+      auto [then, fresh] = before->try_emplace(id);
+      auto now = e.sum;
+      e.sum = difference(now, then->second);
+      then->second = now;
+      if (idle && !fresh && !e.sum.count) idle->push_back(id);
+    }
+    if (!e.sum.count) return;
+    e.parties = parties(value, most);
+    // The first is the task itself; a waker has a name, or is no task.
+    while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
+           e.parties.back().state == STACK_TASK)
+      e.parties.pop_back();
+    entries.push_back(std::move(e));
+  });
+  return entries;
+}
+
+std::vector<StackSums::Entry> StackSums::read_since_last(const Session& s) {
+  idle_.clear();
+  return read(s, &before_, &idle_);
+}
+
+void StackSums::forget_idle(Session& s) {
+  auto *counts = s.map("stack_counts"), *stacks = s.map("stacks");
+  if (!counts || !stacks || idle_.empty()) return;
+  // A sum has two stacks at most for each of its parties.
+  if (before_.size() <= bpf_map__max_entries(counts) / 2 &&
+      before_.size() * 2 * parties_of(counts) <= bpf_map__max_entries(stacks) / 2)
+    return;
+  std::string last(value_bytes(counts), '\0');
+  for (auto id : std::exchange(idle_, {})) {
+    if (!take_out(bpf_map__fd(counts), &id, last.data())) continue;
+    stack_sum sum;
+    memcpy(&sum, last.data(), sizeof sum);
+    forgotten_.count += sum.count;
+    forgotten_.total_ns += sum.total_ns;
+    before_.erase(id);
+  }
+  forget_stacks(s, counts, stacks);
+}
+
+}  // namespace coretap
