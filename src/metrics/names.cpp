@@ -216,6 +216,7 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
   if (shape.kind == MetricShape::none) return none();
   if (shape.kind == MetricShape::stacks) {
     if (!labels.empty()) return no_label(tool, shape, labels[0]);
+    Maker(tool, config, *plan).families();
     return std::shared_ptr<const Plan>(plan);
   }
   Maker(tool, config, *plan).families();

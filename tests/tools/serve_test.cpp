@@ -439,15 +439,20 @@ TOOL_TEST(Serve, ClientsThatMisbehave) {
 
 std::string get(const std::string& path) { return "GET " + path + " HTTP/1.0\r\n\r\n"; }
 
-/// How often a process waits in this function, by a profile that was answered.
-std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& function) {
+/// A profile that was answered.
+Json profile_of(const std::string& answer) {
   auto body = answer.find("\r\n\r\n");
   if (!contains(answer, " 200 ") || body == answer.npos) throw std::runtime_error(answer);
   TemporaryDirectory dir;
   auto file = dir.path() + "/p.pb.gz";
   std::ofstream(file) << answer.substr(body + 4);
+  return read_profile(file);
+}
+
+/// How often a process waits in this function, by a profile that was answered.
+std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& function) {
   std::uint64_t count = 0;
-  for (auto& s : read_profile(file)["samples"].items()) {
+  for (auto& s : profile_of(answer)["samples"].items()) {
     if (s["pid"].i64() != pid) continue;
     auto frames = s["frames"].items();
     if (std::any_of(frames.begin(), frames.end(),
@@ -513,19 +518,39 @@ TOOL_TEST(Serve, StacksOfThreadsThatEndMakeRoom) {
     EXPECT_GE(events(page, "shown"), shown + kChildren);
     shown = events(page, "shown");
   }
-  auto profile = answer_to(server.socket(), get("/debug/pprof/offcputime"));
-  auto body = profile.find("\r\n\r\n");
-  ASSERT_NE(body, profile.npos);
-  TemporaryDirectory dir;
-  std::ofstream(dir.path() + "/p.pb.gz") << profile.substr(body + 4);
   double counted = 0, left_out = 0;
-  auto read = read_profile(dir.path() + "/p.pb.gz");
-  for (auto& s : read["samples"].items())
+  auto profile = profile_of(answer_to(server.socket(), get("/debug/pprof/offcputime")));
+  for (auto& s : profile["samples"].items())
     counted += static_cast<double>(s["values"].items()[0].u64());
-  for (auto& c : read["comments"].items())
+  for (auto& c : profile["comments"].items())
     if (contains(c.str(), "are left out")) left_out = std::stod(c.str());
   EXPECT_GT(left_out, 0);
   EXPECT_EQ(counted + left_out, shown);
+}
+
+TOOL_TEST(Serve, MemoryThatIsNotFreed) {
+  require_tool("memleak");
+  constexpr std::uint64_t kBlocks = 1000, kBytes = 4800;  // most of all that it allocates
+  Workload workload("leaker",
+                    {"--rounds", "0", "--blocks", std::to_string(kBlocks), "--block-bytes",
+                     std::to_string(kBytes)},
+                    {.linger = true});
+  Server server(entry("memleak -p " + workload.id()));
+  ASSERT_TRUE(server.all_up({"memleak"})) << server.process().err();
+  workload.release();
+  workload.truth();
+  auto bytes = [](const Metrics& page) { return page.sum("coretap_memleak_outstanding_bytes"); };
+  EXPECT_TRUE(server.await([&](auto& p) { return bytes(p) >= double{kBlocks * kBytes}; }));
+  auto page = server.page();
+  EXPECT_EQ(page.types["coretap_memleak_outstanding_bytes"], "gauge");
+  EXPECT_LT(bytes(page), 1.1 * kBlocks * kBytes);
+  EXPECT_GE(page.sum("coretap_memleak_outstanding_allocations"), double{kBlocks});
+
+  auto profile = profile_of(answer_to(server.socket(), get("/debug/pprof/memleak")));
+  std::uint64_t count = 0;
+  for (auto& s : profile["samples"].items())
+    if (s["values"].items()[1].u64() == kBlocks * kBytes) count = s["values"].items()[0].u64();
+  EXPECT_EQ(count, kBlocks);
 }
 
 TOOL_TEST(Serve, RequestsForProfilesThatEndOtherwise) {

@@ -295,7 +295,7 @@ TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
 
 TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
   require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"});
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"}, {.linger = true});
   Tracer kernel("offcputime", {"--json", "-k"}), user("offcputime", {"--json", "-u"});
   workload.release();
   workload.truth();

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "memory/memleak.h"
+#include "metrics/exporter.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -32,6 +33,11 @@ constexpr std::uint64_t kTop = 10;        // stacks in text where --top does not
 constexpr std::uint64_t kYoungest = 500;  // ms; what is younger may be freed in a moment
 
 const std::string kSeveral = "[several]";  // in place of a process' name
+
+/// All that is outstanding, for exporters.
+struct Totals {
+  std::uint64_t bytes, count;
+};
 
 /// The largest stacks of each interval, ascending.
 class OutstandingReporter : public Reporter {
@@ -51,7 +57,7 @@ class OutstandingReporter : public Reporter {
                      {.offsets = c.given("offset"),
                       .modules = c.given("verbose"),
                       .places = text_,
-                      .located = !c.pprof.empty()},
+                      .located = !c.pprof.empty() || s.exporter},
                      c.holds("task-filter"));
     std::uint64_t salt = 0;
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != sizeof salt) salt = monotonic_ns();
@@ -88,6 +94,7 @@ class OutstandingReporter : public Reporter {
   void report(Session& s) override {
     auto now = monotonic_ns();
     auto rows = read(s, now);
+    if (s.exporter) return export_totals(s, rows);
     auto measure = [&](const OutstandingRow& r) {
       return by_count_ ? std::pair(r.count, r.bytes) : std::pair(r.bytes, r.count);
     };
@@ -117,12 +124,33 @@ class OutstandingReporter : public Reporter {
     names_.next_report();
   }
 
+  /// Of what is outstanding at its end, whenever that was allocated.
+  MakeProfile profile(Session&, bool from_now) override {
+    return [this, from_now, asked = monotonic_ns()](Session& s) {
+      auto now = monotonic_ns();
+      auto profile = files_.profile();
+      for (auto& r : read(s, now))
+        profile.add(layout_, {party(s, r, false)}, {r.count * one_in_, r.bytes * one_in_});
+      names_.next_report();
+      return profile.finish(s, from_now ? asked : s.began_ns, now);
+    };
+  }
+
   Result<void> finish(Session& s) override {
     return files_.finish(s, by_count_ ? "allocations" : report_.value_title);
   }
   bool keeps_file() const override { return files_.keeps_file(); }
 
  private:
+  void export_totals(Session& s, const std::vector<OutstandingRow>& rows) const {
+    Totals totals{};
+    for (auto& r : rows) {
+      totals.bytes += r.bytes * one_in_;
+      totals.count += r.count * one_in_;
+    }
+    s.exporter->set_totals(s, &totals);
+  }
+
   template <class Key, class Value, class Visit>
   static std::vector<Key> visit(bpf_map* map, Visit visit) {
     std::vector<Key> unwanted;
@@ -165,7 +193,8 @@ class OutstandingReporter : public Reporter {
     tracker_.forget_notes();
   }
 
-  StackParty party(Session& s, const OutstandingRow& r) {
+  /// `counts`: it is shown, and the ledger is to know what its stack lacks.
+  StackParty party(Session& s, const OutstandingRow& r, bool counts = true) {
     StackParty p;
     p.who.tgid = p.who.tid = r.tgid;
     auto& comm = r.tgid ? r.comm : kSeveral;
@@ -176,6 +205,7 @@ class OutstandingReporter : public Reporter {
     (r.owner ? p.user_places : p.kernel_places) = named.places;
     p.cut = named.cut;
     p.guessed = named.guessed;
+    if (!counts) return p;
     if (named.missed) s.ledger.count[LEDGER_STACK_FAILED] += r.count;
     s.ledger.user_stack(named.cut, named.guessed, r.count);
     return p;
@@ -283,6 +313,15 @@ class OutstandingKind : public ReportKind {
     return std::make_unique<OutstandingReporter>(report_);
   }
   bool kernel_symbols() const override { return true; }
+  MetricShape metrics(const Config&) const override {
+    return {.kind = MetricShape::stacks,
+            .totals = {field<&Totals::bytes>("outstanding_bytes", "", as::number,
+                                             "bytes that are not freed")
+                           .gauge(),
+                       field<&Totals::count>("outstanding_allocations", "", as::number,
+                                             "allocations that are not freed")
+                           .gauge()}};
+  }
 
   std::vector<JsonKind> json() const override {
     JsonKind kind{"stack",
