@@ -532,6 +532,30 @@ TOOL_TEST(Serve, WhatIsWrongStartsNothing) {
 
 // ---- without a socket ----
 
+TOOL_TEST(Serve, PrintsWhatItsEnginesTake) {
+  auto print = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {bin_directory() + "/coretap", "serve", "--print"});
+    return run(words);
+  };
+  auto count = [](const std::string& text, std::string_view what) {
+    int n = 0;
+    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) n++;
+    return n;
+  };
+  constexpr std::string_view kTable = "CREATE TABLE IF NOT EXISTS coretap_";
+  auto two = print({"tables", "--run", "opensnoop", "--run", "biolatency -D"});
+  EXPECT_EQ(two.status, 0) << two.err;
+  EXPECT_EQ(count(two.out, kTable), 2) << two.out;
+  EXPECT_GT(count(print({"tables"}).out, kTable), 100);
+  auto rules = print({"rules"});
+  EXPECT_EQ(rules.status, 0) << rules.err;
+  EXPECT_GE(count(rules.out, "- alert: Coretap"), 5);
+  auto wrong = print({"rule"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("rules or tables"), std::string::npos) << wrong.err;
+  EXPECT_EQ(print({"tables", "--run", "opensnop"}).status, 2);
+}
+
 TOOL_TEST(Serve, OnePage) {
   require_tool("opensnoop");
   Workload workload("opener", {"--count", "60"}, {.linger = true});
