@@ -480,9 +480,11 @@ TOOL_TEST(Serve, ProfilesOfATime) {
   EXPECT_EQ(waits_in(of_all, before.pid(), "workload_middle"), 20u);
 
   auto symbols = answer_to(server.socket(),
-                           "POST /debug/pprof/symbol HTTP/1.0\r\n"
+                           "POST /debug/pprof/symbol HTTP/1.1\r\nHost: coretap\r\n"
                            "Content-Length: 8\r\n\r\n0x400123");
   EXPECT_TRUE(contains(symbols, "num_symbols: 0")) << symbols;
+  // Its clients would keep one for each file.
+  EXPECT_TRUE(contains(symbols, "Connection: close")) << symbols;
   auto list = answer_to(server.socket(), get("/debug/pprof/"));
   EXPECT_TRUE(contains(list, "\r\n\r\n/debug/pprof/waits\n")) << "runqlat has none: " << list;
   EXPECT_TRUE(contains(answer_to(server.socket(), get("/debug/pprof/runqlat")), " 404 "));
