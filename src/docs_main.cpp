@@ -1,5 +1,5 @@
 // coretap-docs DIR [SAMPLES]: writes what is generated for the tree and its checks: golden/
-// (tests/golden), man/ (all pages), and readme-table.md.
+// (tests/golden), man/ (all pages), readme-table.md and rules.yml (packaging/exporter).
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "docs/documents.hpp"
 #include "docs/man.hpp"
 #include "docs/readme.hpp"
+#include "metrics/rules.hpp"
 
 namespace {
 
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
     for (auto& [path, content] : coretap::man_pages(argc == 3 ? argv[2] : ""))
       write(directory / "man" / path, content);
     write(directory / "readme-table.md", coretap::readme_tool_table());
+    write(directory / "rules.yml", coretap::metrics::rules());
   } catch (const std::exception& e) {
     fmt::print(stderr, "coretap-docs: {}\n", e.what());
     return 1;

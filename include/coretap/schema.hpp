@@ -16,6 +16,7 @@ struct OutputKey {
   std::string doc;
   std::string_view when = {};           ///< a condition; empty: always there
   std::vector<OutputKey> members = {};  ///< of the objects in an array
+  bool negative = false;                ///< an integer may be below zero
 };
 
 struct JsonKind {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import budget
-from benchlib import kernel, unwinding
+from benchlib import fleet, kernel, unwinding
 from benchlib.process import (Subject, Unusable, compile_helper, find_program, log_of, output_of, running, say,
                               time_to_attach_ns, time_to_say_ns)
 from benchlib.report import make_row, missing
@@ -851,4 +851,7 @@ FIGURES = {
     "startup": (startup, "exec to attached"),
     "functions": (functions, "exec until attached to all functions of the kernel"),
     "size": (size, "the static executable"),
+    "fleet": (fleet.fleet, "coretap serve beside node_exporter: memory, ms of a scrape, CPU; series of the shipped configuration"),
+    "thousand": (fleet.thousand, "a Prometheus of 1,000 simulated hosts: series, memory, CPU, ms of a query; only where it is named"),
 }
+BY_NAME_ONLY = {"thousand"}

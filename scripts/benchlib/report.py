@@ -50,7 +50,7 @@ def missing(figure, unit, why, against="peer", bar=None, least=False):
     return Row(figure, unit, against=against, bar=bar, least=least, verdict=UNKNOWN, note=why)
 
 
-_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "bcc", "ustack", "strace", "perf trace", "floor", "nothing")
+_COLUMNS = ("coretap", "fp", "peer", "bpftrace", "bcc", "ustack", "strace", "perf trace", "node_exporter", "floor", "nothing")
 
 
 def _number(value):

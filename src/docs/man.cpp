@@ -13,11 +13,11 @@
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
-#include "docs/keys.hpp"
 #include "docs/man_parts.hpp"
 #include "program/load.hpp"
 #include "program/needed_capabilities.hpp"
 #include "program/plan.hpp"
+#include "text/json_kinds.hpp"
 
 namespace coretap {
 

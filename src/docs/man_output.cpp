@@ -5,6 +5,7 @@
 #include "cli/parser.hpp"
 #include "docs/man.hpp"
 #include "docs/man_parts.hpp"
+#include "text/json_kinds.hpp"
 #include "unwind/walker.hpp"
 
 namespace coretap {

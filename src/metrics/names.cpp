@@ -227,13 +227,12 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
     if (!can_be_label(f) || !shown(f, config, shape.kind == MetricShape::histograms)) continue;
     bool capped = values_of(f) == Values::capped;
     if (std::ranges::any_of(plan->labels, [&](auto& l) { return l.name == f.key; })) continue;
-    auto named = std::ranges::find(wanted, f.key);
-    bool asked = named != wanted.end();
+    bool asked = std::ranges::find(wanted, f.key) != wanted.end();
     // A key that has an option of its own is asked for by it.
     bool by_option = shape.kind == MetricShape::histograms && !f.shown_with.empty() &&
                      f.shown_with.find_first_of("|!") == std::string_view::npos;
     if (capped && !asked && !(by_option && config.given(f.shown_with))) continue;
-    if (asked) wanted.erase(named);
+    std::erase(wanted, f.key);
     plan->labels.push_back({std::string(f.key), &f, capped});
   }
   if (!wanted.empty()) return no_label(tool, shape, wanted[0]);

@@ -46,6 +46,7 @@ namespace {
 
 constexpr double kCpuSeconds = 0.2;               // how soon a CPU that has come is noticed
 constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
+constexpr double kServedDrainSeconds = 1;         // the same for `coretap serve`, which shows sums
 constexpr int kReopenSignal = SIGUSR1;            // of --output, as logrotate's users know it
 constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
 
@@ -398,7 +399,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSl
     for (auto seconds : kEarlySeconds) loop.once(seconds, drain);
   }
   if (double poll = reporter.poll_seconds(); ring || poll > 0)
-    loop.every(poll > 0 ? poll : kDrainSeconds, drain);
+    loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
   CpuWatch cpus(s);
   if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });

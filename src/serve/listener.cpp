@@ -95,6 +95,10 @@ void reply(evhttp_request* request, int status, const char* type, std::string_vi
   if (body) evbuffer_free(body);
 }
 
+void end_connection(evhttp_request* request) {
+  evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
+}
+
 void watch_channels(Listener& l);
 
 void profile_comes(evutil_socket_t channel, short, void* context) {
@@ -156,7 +160,7 @@ void answer_profile(evhttp_request* request, Listener& l, const std::string& nam
       waiting->answer(HTTP_SERVUNAVAIL, kText, "the tool has ended\n");
     else if (waiting->request) {
       // Readers take their time before they ask for more, and would find this connection ended.
-      evhttp_add_header(evhttp_request_get_output_headers(waiting->request), "Connection", "close");
+      end_connection(waiting->request);
       waiting->answer(HTTP_OK, kBytes, profile);
     }
   };
@@ -196,8 +200,12 @@ void answer(evhttp_request* request, void* context) {
   auto* uri = evhttp_request_get_evhttp_uri(request);
   auto* path = uri ? evhttp_uri_get_path(uri) : nullptr;
   std::string_view at = path ? path : "";
-  // pprof asks for the names of functions that have none, and takes no profile without an answer.
-  if (at == kSymbolPath) return reply(request, HTTP_OK, kText, "num_symbols: 0\n");
+  if (at == kSymbolPath) {
+    // pprof asks for the names of functions that have none, and takes no profile without an answer.
+    // It asks for each file by a connection of its own, and keeps them all.
+    end_connection(request);
+    return reply(request, HTTP_OK, kText, "num_symbols: 0\n");
+  }
   if (evhttp_request_get_command(request) == EVHTTP_REQ_POST)
     return reply(request, HTTP_BADMETHOD, kText, "there is nothing to post\n");
   if (at == "/metrics")

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +15,8 @@
 #include "coretap/tool.hpp"
 #include "metrics/dashboard.hpp"
 #include "metrics/names.hpp"
+#include "metrics/rules.hpp"
+#include "metrics/tables.hpp"
 #include "metrics/text.hpp"
 #include "program/session.hpp"
 #include "run/run.hpp"
@@ -103,14 +107,13 @@ int check_here(const ServeConfig& config) {
   return status ? status : all ? kOk : kUnsupported;
 }
 
-int print_metrics() {
-  Sink out;
-  for (auto& registered : registry()) out.write(metrics::metrics_text(build(registered)));
-  return end_of(out);
+std::string metrics_of_all(const ServeConfig&) {
+  std::string text;
+  for (auto& registered : registry()) text += metrics::metrics_text(build(registered));
+  return text;
 }
 
-/// Of these entries; without any, of all tools as they are by default.
-int print_dashboard(const ServeConfig& config) {
+std::string dashboard_of(const ServeConfig& config) {
   std::vector<metrics::Shown> shown;
   for (auto& entry : config.entries) {
     auto one = chosen(entry);
@@ -123,14 +126,60 @@ int print_dashboard(const ServeConfig& config) {
       if (auto plan = metrics::make_plan(tool, Config(), {}))
         shown.push_back({fmt::format("{}: {}", tool.name, tool.summary), "", *plan});
     }
+  return metrics::dashboard(shown) + '\n';
+}
+
+std::string rules_of_all(const ServeConfig&) { return metrics::rules(); }
+
+std::string tables_of(const ServeConfig& config) {
+  std::set<std::string_view> named;
+  for (auto& entry : config.entries) named.insert(entry.arguments.front());
+  auto text = metrics::tables_head();
+  for (auto& registered : registry())
+    if (named.empty() || named.contains(registered.name))
+      text += '\n' + metrics::table(build(registered));
+  return text;
+}
+
+/// Of the entries; without any, of all tools as they are by default.
+struct Print {
+  std::string_view name, doc;
+  std::string (*text)(const ServeConfig&);
+};
+constexpr Print kPrints[] = {
+    {"metrics", "names, types and labels of all tools", metrics_of_all},
+    {"dashboard", "JSON for Grafana, of FILE and --run, or of all tools", dashboard_of},
+    {"rules", "alerts for Prometheus", rules_of_all},
+    {"tables", "for ClickHouse and lines of --json, of FILE and --run, or of all tools", tables_of},
+};
+
+/// nullptr: there is no such.
+const Print* find_print(std::string_view name) {
+  for (auto& p : kPrints)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+std::string print_names(bool with_docs) {
+  std::string all;
+  for (auto& p : kPrints) {
+    if (!all.empty()) all += &p == std::end(kPrints) - 1 ? " or " : ", ";
+    all += p.name;
+    if (with_docs) all += fmt::format(" ({})", p.doc);
+  }
+  return all;
+}
+
+int print(const Print& what, const ServeConfig& config) {
   Sink out;
-  out.line(metrics::dashboard(shown));
+  out.write(what.text(config));
   return end_of(out);
 }
 
 }  // namespace
 
 std::vector<Option> serve_options() {
+  static const auto kPrintDoc = fmt::format("print {}", print_names(true));
   auto text = [](std::string_view name, std::string_view metavar, std::string_view doc,
                  std::string Own::*member, Complete complete = Complete::nothing) {
     return value(
@@ -164,30 +213,29 @@ std::vector<Option> serve_options() {
               c.own<Own>().every = *seconds;
               return {};
             }),
-      one_of(text("print", "WHAT",
-                  "print metrics (names, types and labels of all tools) or dashboard (JSON for "
-                  "Grafana, of FILE and --run, or of all tools)",
-                  &Own::print),
+      one_of(text("print", "WHAT", kPrintDoc, &Own::print),
              [] {
-               return std::vector<Completion>{{"metrics", "of all tools"},
-                                              {"dashboard", "JSON for Grafana"}};
+               std::vector<Completion> all;
+               for (auto& p : kPrints) all.push_back({std::string(p.name), std::string(p.doc)});
+               return all;
              }),
   };
 }
 
 int run_serve(const Config& config, const std::vector<std::string>& words) {
   const auto& own = config.own<Own>();
-  if (!own.print.empty() && own.print != "metrics" && own.print != "dashboard")
-    return fail(usage(fmt::format("--print: '{}' is neither metrics nor dashboard", own.print)));
-  if (own.print == "metrics") return print_metrics();
+  auto* what = find_print(own.print);
+  if (!what && !own.print.empty())
+    return fail(usage(fmt::format("--print: there is no '{}'", own.print),
+                      fmt::format("use {}", print_names(false))));
   auto file = words.empty() ? std::string() : words[0];
-  if (!own.print.empty() && file.empty() && own.runs.empty()) return print_dashboard({});
+  if (what && file.empty() && own.runs.empty()) return print(*what, {});
   if (file.empty() && own.runs.empty())
     return fail(usage("there is nothing to serve",
                       "name a FILE, or tools: coretap serve --run 'TOOL OPTIONS' --run TOOL"));
   auto loaded = load(own, file);
   if (!loaded) return fail(loaded.error());
-  if (!own.print.empty()) return print_dashboard(*loaded);
+  if (what) return print(*what, *loaded);
   if (config.given("check")) return check_here(*loaded);
   ServeOptions options{.once = config.given("once"),
                        .textfile = own.textfile,

@@ -37,6 +37,13 @@ std::string type_of(const Field& f, const Value& value) {
   }
 }
 
+/// An empty value does not tell; what has a unit is an amount.
+bool may_be_negative(const OutputKey& k, const Value& value) {
+  if (!k.type.starts_with("integer")) return false;
+  if (std::holds_alternative<std::int64_t>(value)) return true;
+  return std::holds_alternative<std::monostate>(value) && k.unit.empty();
+}
+
 constexpr char kInnermostFirst[] = ", the innermost function first";
 constexpr char kFolded[] = ", outermost function first, joined by semicolons";
 
@@ -53,7 +60,10 @@ OutputKey key(std::string name, std::string type, std::string doc, std::string_v
 OutputKey key_of(const Field& f, const void* record, std::string_view when) {
   auto doc = std::string(f.doc);
   if (f.format.kind == Format::stack) doc += kInnermostFirst;
-  return key(std::string(f.key), type_of(f, f.read(record, {})), std::move(doc), when);
+  auto value = f.read(record, {});
+  auto k = key(std::string(f.key), type_of(f, value), std::move(doc), when);
+  k.negative = f.format.kind != Format::pointer && may_be_negative(k, value);
+  return k;
 }
 
 OutputKey csv_key_of(const Field& f, const void* record, std::string_view when) {

@@ -485,9 +485,11 @@ TOOL_TEST(Serve, ProfilesOfATime) {
   EXPECT_EQ(waits_in(of_all, before.pid(), "workload_middle"), 20u);
 
   auto symbols = answer_to(server.socket(),
-                           "POST /debug/pprof/symbol HTTP/1.0\r\n"
+                           "POST /debug/pprof/symbol HTTP/1.1\r\nHost: coretap\r\n"
                            "Content-Length: 8\r\n\r\n0x400123");
   EXPECT_TRUE(contains(symbols, "num_symbols: 0")) << symbols;
+  // Its clients would keep one for each file.
+  EXPECT_TRUE(contains(symbols, "Connection: close")) << symbols;
   auto list = answer_to(server.socket(), get("/debug/pprof/"));
   EXPECT_TRUE(contains(list, "\r\n\r\n/debug/pprof/waits\n")) << "runqlat has none: " << list;
   EXPECT_TRUE(contains(answer_to(server.socket(), get("/debug/pprof/runqlat")), " 404 "));
@@ -591,6 +593,30 @@ TOOL_TEST(Serve, WhatIsWrongStartsNothing) {
 }
 
 // ---- without a socket ----
+
+TOOL_TEST(Serve, PrintsWhatItsEnginesTake) {
+  auto print = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {bin_directory() + "/coretap", "serve", "--print"});
+    return run(words);
+  };
+  auto count = [](const std::string& text, std::string_view what) {
+    int n = 0;
+    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) n++;
+    return n;
+  };
+  constexpr std::string_view kTable = "CREATE TABLE IF NOT EXISTS coretap_";
+  auto two = print({"tables", "--run", "opensnoop", "--run", "biolatency -D"});
+  EXPECT_EQ(two.status, 0) << two.err;
+  EXPECT_EQ(count(two.out, kTable), 2) << two.out;
+  EXPECT_GT(count(print({"tables"}).out, kTable), 100);
+  auto rules = print({"rules"});
+  EXPECT_EQ(rules.status, 0) << rules.err;
+  EXPECT_GE(count(rules.out, "- alert: Coretap"), 5);
+  auto wrong = print({"rule"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("rules or tables"), std::string::npos) << wrong.err;
+  EXPECT_EQ(print({"tables", "--run", "opensnop"}).status, 2);
+}
 
 TOOL_TEST(Serve, OnePage) {
   require_tool("opensnoop");

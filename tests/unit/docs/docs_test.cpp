@@ -17,7 +17,6 @@
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/documents.hpp"
-#include "docs/keys.hpp"
 #include "docs/man.hpp"
 #include "docs/mdoc.hpp"
 #include "docs/readme.hpp"
@@ -27,6 +26,7 @@
 #include "reports/histogram.hpp"
 #include "reports/reporter.hpp"
 #include "text/columns.hpp"
+#include "text/json_kinds.hpp"
 
 namespace coretap {
 namespace {

@@ -68,6 +68,7 @@ TEST(MetricNames, CountersInBaseUnits) {
 TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(labels_of(*plan_of("execsnoop")), Names{"error"});
   EXPECT_EQ(labels_of(*plan_of("execsnoop", {}, {"comm"})), (Names{"comm", "error"}));
+  EXPECT_EQ(labels_of(*plan_of("runqlat", {"--by", "comm"}, {"comm"})), Names{"comm"});
   auto tool = build(*find_tool("execsnoop"));
   for (auto* name : {"pid", "args", "nothing"}) {
     auto refused = make_plan(tool, Config(), {name});

@@ -12,11 +12,11 @@
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
-#include "docs/keys.hpp"
 #include "docs/man.hpp"
 #include "places.hpp"
 #include "program/attach.hpp"
 #include "program/load.hpp"
+#include "text/json_kinds.hpp"
 
 namespace coretap {
 namespace {

@@ -5,6 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/naming.hpp"
+#include "cli/parser.hpp"
+#include "metrics/names.hpp"
+#include "places.hpp"
 #include "serve/config_keys.hpp"
 
 namespace coretap::serve {
@@ -133,6 +137,37 @@ TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
     EXPECT_NE(c.error().what.find(bad.expected), std::string::npos) << bad.text << "\n"
                                                                     << c.error().what;
   }
+}
+
+/// Of packaging/exporter.
+std::string shipped(const std::string& file) {
+  return places::file_text(places::source_dir() + "/packaging/exporter/" + file);
+}
+
+// An entry with room for one set of labels alone would show nothing but "other".
+TEST(ServeConfig, ShippedEntriesHaveRoomForTheirSeries) {
+  auto c = config(shipped("exporter.toml"));
+  ASSERT_TRUE(c) << c.error().what;
+  EXPECT_EQ(c->entries.size(), 5u);
+  for (auto& entry : c->entries) {
+    auto tool = build(*find_tool(entry.arguments.front()));
+    auto parsed = parse_command_line(tool, {entry.arguments.begin() + 1, entry.arguments.end()});
+    auto plan = *metrics::make_plan(tool, parsed->config, entry.labels);
+    EXPECT_GE(entry.max_series, plan->lines_per_series() * (plan->labels.empty() ? 1 : 4))
+        << entry.run;
+  }
+}
+
+TEST(ServeConfig, TheDaemonSetRunsTheSameTools) {
+  auto c = config(shipped("exporter.toml"));
+  auto yaml = shipped("daemonset.yaml");
+  auto begin = yaml.find("exporter.toml: |\n");
+  ASSERT_NE(begin, yaml.npos);
+  auto there =
+      config(yaml.substr(yaml.find('\n', begin), yaml.find("---", begin) - yaml.find('\n', begin)));
+  ASSERT_TRUE(there) << there.error().what;
+  EXPECT_EQ(there->max_series, c->max_series);
+  EXPECT_TRUE(there->entries == c->entries);
 }
 
 }  // namespace

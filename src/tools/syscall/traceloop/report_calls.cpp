@@ -357,6 +357,12 @@ class CallKind : public ReportKind {
     return dump_signals(config);
   }
 
+  static OutputKey result_key() {
+    auto k = key("result", "integer or null", "null: it has not ended");
+    k.negative = true;
+    return k;
+  }
+
   std::vector<JsonKind> json() const override {
     return {
         {"call",
@@ -370,8 +376,7 @@ class CallKind : public ReportKind {
           key("syscall", "string", "name of the call"),
           key("abi", "string", "table that its number is of"),
           key("arguments", "object", "by name: strings as text, all others as numbers"),
-          key("result", "integer or null", "null: it has not ended"),
-          key("error", "string or null", "errno by its name; null: it did not fail"),
+          result_key(), key("error", "string or null", "errno by its name; null: it did not fail"),
           key("latency_ns", "integer or null", "null: its start or its end was not seen")}},
         {"dump",
          "before what a recorder held",

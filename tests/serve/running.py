@@ -1,0 +1,82 @@
+"""What tests of `coretap serve` under other programs share."""
+
+import os
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SERVED = 19961  # port of coretap serve
+
+
+class Absent(Exception):
+    """What a test needs is not on this machine."""
+
+
+class Failed(Exception):
+    """What a test waits for does not come."""
+
+
+def say(text):
+    print(f"engines: {text}", flush=True)
+
+
+def fetched(name):
+    """Where `scripts/deps fleet` puts what the distribution lacks."""
+    own = os.environ.get("CORETAP_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    found = Path(own or Path(base, "coretap"), "engines", name)
+    if not found.exists():
+        raise Absent(f"no {found} (scripts/deps fleet)")
+    return found
+
+
+def fetch(url, data=None):
+    with urllib.request.urlopen(url, data=data, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def query(port, expression, **more):
+    """The address of a query of PromQL."""
+    return f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": expression, **more})
+
+
+def until(what, condition, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if condition():
+                return
+        except OSError:
+            pass
+        time.sleep(0.3)
+    raise Failed(f"after {seconds} s not yet: {what}")
+
+
+class Running:
+    """A process that ends with the block."""
+
+    def __init__(self, argv, directory):
+        self.log = open(Path(directory, Path(argv[0]).name + ".log"), "w")
+        self.process = subprocess.Popen(argv, stdout=self.log, stderr=self.log, cwd=directory)
+
+    def __enter__(self):
+        return self.process
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+        self.log.close()
+
+
+def samples(page):
+    """Lines of a page, by name and labels."""
+    return dict(line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))
+
+
+def series(name):
+    """Of a line: name and labels, which may come in any order."""
+    family, _, labels = name.partition("{")
+    return family, frozenset(labels.rstrip("}").replace('",', '"\n').split("\n")) - {""}

@@ -1,0 +1,45 @@
+// Alert rules: what packaging ships is what the command prints, and rules are about metrics that
+// there are.
+#include "metrics/rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "places.hpp"
+
+namespace coretap::metrics {
+namespace {
+
+TEST(Rules, ThePackagesFileIsTheirOutput) {
+  auto file = places::source_dir() + "/packaging/exporter/rules.yml";
+  EXPECT_EQ(places::file_text(file), rules()) << "run scripts/golden";
+}
+
+TEST(Rules, EachTellsWhatToDo) {
+  auto text = rules();
+  auto count = [&](std::string_view what) {
+    std::size_t n = 0;
+    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) n++;
+    return n;
+  };
+  EXPECT_GT(count("- alert: Coretap"), 0u);
+  for (auto* part : {"expr: ", "severity: ", "summary: ", "description: "})
+    EXPECT_EQ(count(part), count("- alert: Coretap")) << part;
+}
+
+TEST(Rules, AreAboutMetricsOfAllTools) {
+  auto text = rules();
+  std::set<std::string> named;
+  const std::regex name("coretap_[a-z_]+");
+  for (std::sregex_iterator m(text.begin(), text.end(), name), end; m != end; ++m)
+    named.insert(m->str());
+  EXPECT_EQ(named,
+            (std::set<std::string>{"coretap_config_last_reload_successful", "coretap_events_total",
+                                   "coretap_series_folded_total", "coretap_tool_down",
+                                   "coretap_tool_restarts_total", "coretap_tool_up"}));
+}
+
+}  // namespace
+}  // namespace coretap::metrics

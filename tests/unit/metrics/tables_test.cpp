@@ -1,0 +1,76 @@
+// Tables of ClickHouse: a column for each key of the lines, of a type that holds its values.
+#include "metrics/tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "text/json_kinds.hpp"
+
+namespace coretap::metrics {
+namespace {
+
+/// Types by column, of the statement for a tool.
+std::map<std::string, std::string> columns_of(const Tool& tool) {
+  auto text = table(tool);
+  std::map<std::string, std::string> all;
+  const std::regex column("\n  `([a-z0-9_]+)` (.*?) COMMENT '.+'");
+  for (std::sregex_iterator m(text.begin(), text.end(), column), end; m != end; ++m)
+    EXPECT_TRUE(all.emplace((*m)[1], (*m)[2]).second) << (*m)[1] << " twice";
+  return all;
+}
+std::map<std::string, std::string> columns_of(std::string_view name) {
+  return columns_of(build(*find_tool(name)));
+}
+
+TEST(Tables, HaveAColumnForEachKey) {
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    SCOPED_TRACE(tool.name);
+    std::map<std::string, bool> keys;  // and whether it may be null
+    for (auto& kind : json_kinds(tool))
+      for (auto& k : kind.keys) keys[k.name] |= k.type.ends_with(" or null");
+    auto columns = columns_of(tool);
+    EXPECT_EQ(columns.size(), keys.size());
+    for (auto& [name, null] : keys) {
+      ASSERT_TRUE(columns.contains(name)) << name;
+      EXPECT_EQ(columns[name].starts_with("Nullable("), null) << name;
+    }
+  }
+}
+
+TEST(Tables, TypesHoldTheValues) {
+  auto exec = columns_of("execsnoop");
+  EXPECT_EQ(exec["type"], "LowCardinality(String)");
+  EXPECT_EQ(exec["time"], "DateTime64(9) DEFAULT now64(9)");
+  EXPECT_EQ(exec["ret"], "Int64");
+  EXPECT_EQ(exec["pid"], "UInt64");
+  EXPECT_EQ(exec["error"], "Nullable(String)");
+  EXPECT_EQ(exec["incomplete"], "Bool");
+  EXPECT_EQ(exec["args"], "Array(String)");
+  EXPECT_EQ(exec["options"], "Map(String, String)");
+  EXPECT_EQ(columns_of("opensnoop")["dirfd"], "Nullable(Int64)");
+  EXPECT_EQ(columns_of("traceloop")["result"], "Nullable(Int64)");
+  EXPECT_EQ(columns_of("biolatency")["histogram"],
+            "Array(Tuple(`from_ns` UInt64, `below_ns` UInt64, `count` UInt64))");
+  EXPECT_EQ(columns_of("cachestat")["hit_ratio"], "Nullable(Float64)");
+  EXPECT_EQ(columns_of("offcputime")["kernel_stack"], "Array(String)");
+}
+
+// A quote would end the comment.
+TEST(Tables, CommentsAreQuoted) {
+  auto text = table(build(*find_tool("opensnoop")));
+  EXPECT_NE(text.find("the kernel\\'s monotonic clock"), text.npos);
+  for (std::size_t at = text.find("COMMENT '"); at != text.npos; at = text.find("COMMENT '", at)) {
+    at += std::string_view("COMMENT '").size();
+    while (text[at] != '\'') at += text[at] == '\\' ? 2 : 1;
+    EXPECT_TRUE(text[at + 1] == ',' || text[at + 1] == '\n' || text[at + 1] == ';')
+        << text.substr(at, 60);
+  }
+}
+
+}  // namespace
+}  // namespace coretap::metrics
