@@ -384,7 +384,7 @@ class Supervisor {
     config_time_ = static_cast<std::uint64_t>(time(nullptr));
     if (fresh->listen != config_.listen)
       say("another address to listen at needs a new start; this one stays");
-    // It sends what it has, and ends; its successor is told of all tools.
+    // It pushes what it has, and ends; the next one gets the channels of all tools.
     if (fresh->otlp != config_.otlp && news_) {
       renews_listener_ = true;
       news_.reset();

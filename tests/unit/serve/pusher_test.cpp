@@ -244,7 +244,7 @@ TEST_F(PusherTest, WhatIsRefusedIsDropped) {
 }
 
 TEST_F(PusherTest, TheQueueIsBounded) {
-  // Names that compress badly; nobody answers.
+  // Names that compress badly; there is no server.
   page_ = "# TYPE coretap_x_total counter\n";
   std::uint32_t random = 1;
   for (int i = 0; i < 3000; i++) {
