@@ -346,22 +346,6 @@ OtlpName otlp_name(std::string_view family, Type type) {
   return made;
 }
 
-std::string otlp_request(const OtlpResource& of, std::string_view items) {
-  std::string bytes;
-  protozero::pbf_writer to(bytes);
-  add_message(to, request::of_resource, [&](auto& one) {
-    add_message(one, of_resource::resource, [&](auto& r) {
-      add_attribute(r, resource::attributes, "service.name", "coretap");
-      add_attribute(r, resource::attributes, "service.version", of.version);
-      add_attribute(r, resource::attributes, "host.name", of.host);
-      // Prometheus makes the label "instance" of it, and of nothing else.
-      add_attribute(r, resource::attributes, "service.instance.id", of.host);
-    });
-    one.add_message(of_resource::of_scope, items.data(), items.size());
-  });
-  return bytes;
-}
-
 void OtlpMetrics::add(std::string_view page, std::uint64_t now_ns, std::uint64_t since_ns) {
   Converter made(page, now_ns, since_ns);
   made.run();
@@ -370,7 +354,9 @@ void OtlpMetrics::add(std::string_view page, std::uint64_t now_ns, std::uint64_t
   malformed_ += made.malformed;
 }
 
-std::string OtlpMetrics::finish() const { return otlp_request(resource_, metrics_); }
+std::string OtlpMetrics::finish() const {
+  return otlp_request(resource_.version, resource_.host, metrics_);
+}
 
 std::uint64_t otlp_rejected(std::string_view bytes) {
   try {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/parse.hpp"
+#include "metrics/otlp.hpp"
 #include "metrics/otlp_parts.hpp"
 
 namespace coretap::metrics {
@@ -188,7 +189,7 @@ bool OtlpLogs::add(std::string_view line, std::string_view entry, std::uint64_t 
 
 std::string OtlpLogs::take() {
   records_ = 0;
-  return otlp_request(resource_, std::exchange(text_, {}));
+  return otlp_request(resource_.version, resource_.host, std::exchange(text_, {}));
 }
 
 }  // namespace coretap::metrics

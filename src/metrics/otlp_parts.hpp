@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "metrics/otlp.hpp"
 #include "text/protobuf.hpp"
 #include "text/sanitize.hpp"
 
@@ -55,7 +54,7 @@ inline void add_attribute(protozero::pbf_writer& to, protozero::pbf_tag_type tag
   });
 }
 
-/// `items`: metrics or records with their tags.
-std::string otlp_request(const OtlpResource& resource, std::string_view items);
+/// `items`: metrics or records with their tags; of this version of coretap, on this host.
+std::string otlp_request(std::string_view version, std::string_view host, std::string_view items);
 
 }  // namespace coretap::metrics
