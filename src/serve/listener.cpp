@@ -34,6 +34,7 @@
 #include "kernel/capabilities.hpp"
 #include "serve/channel.hpp"
 #include "serve/collector.hpp"
+#include "serve/endpoint.hpp"
 #include "serve/pusher.hpp"
 #include "text/gzip.hpp"
 
@@ -282,7 +283,7 @@ void too_many(evconnlistener* accepting, void* context) {
 }
 
 /// All others fail: the process goes on without what it should not do.
-void confine(bool connects) {
+void confine(const std::optional<Otlp>& otlp) {
   auto* filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!filter) return;
   for (const char* name : {"read",
@@ -336,9 +337,11 @@ void confine(bool connects) {
                            "newfstatat"})
     if (int number = seccomp_syscall_resolve_name(name); number != __NR_SCMP_ERROR)
       seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
-  if (connects)
-    for (int number : {SCMP_SYS(socket), SCMP_SYS(connect)})
-      seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+  if (otlp) {
+    const auto family = parse_endpoint(otlp->endpoint)->address.ss_family;
+    seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
+    seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0);
+  }
   seccomp_load(filter);
   seccomp_release(filter);
 }
@@ -421,7 +424,7 @@ void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp,
   l.limit_connections();
   retain_capabilities({});
   give_memory_back();
-  confine(otlp.has_value());
+  confine(otlp);
   event_base_dispatch(l.base);
   _exit(kOk);
 }

@@ -298,7 +298,8 @@ class Supervisor {
       listener_ = 0;
       news_.reset();
       if (!std::exchange(renews_listener_, false)) {
-        say("the process that answers requests ended; it starts again");
+        say(fmt::format("the process that answers requests ended; it starts again{}",
+                        config_.otlp ? ", without what it had to push" : ""));
         loop_.once(kFirstPause, [this] { begin_listener(); });
       } else {
         begin_listener();
