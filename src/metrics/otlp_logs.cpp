@@ -31,7 +31,10 @@ constexpr int kDeepest = 8;
 
 using Json = rapidjson::Value;
 
-std::string_view text_of(const Json& value) { return {value.GetString(), value.GetStringLength()}; }
+/// The parser lets the second half of a surrogate through.
+std::string text_of(const Json& value) {
+  return valid_utf8({value.GetString(), value.GetStringLength()});
+}
 
 /// OpenTelemetry's names of what keys of the suite mean.
 struct Convention {
@@ -94,7 +97,7 @@ std::optional<std::uint64_t> time_of(std::string_view text) {
 bool put(protozero::pbf_writer& any, const Json& value, int depth) {
   if (value.IsNull() || depth > kDeepest) return false;
   if (value.IsString()) {
-    any.add_string(any_value::string_value, value.GetString(), value.GetStringLength());
+    any.add_string(any_value::string_value, text_of(value));
   } else if (value.IsBool()) {
     any.add_bool(any_value::bool_value, value.GetBool());
   } else if (value.IsInt64()) {
@@ -119,7 +122,7 @@ bool put(protozero::pbf_writer& any, const Json& value, int depth) {
     add_message(any, any_value::kvlist_value, [&](auto& members) {
       for (auto& member : value.GetObject())
         add_message(members, list::values, [&](auto& pair) {
-          pair.add_string(key_value::key, member.name.GetString(), member.name.GetStringLength());
+          pair.add_string(key_value::key, text_of(member.name));
           add_message(pair, key_value::value, [&](auto& one) {
             all &= member.value.IsNull() || put(one, member.value, depth + 1);
           });
@@ -147,15 +150,16 @@ std::string attribute_of(std::string_view key, const Json& value) {
 }  // namespace
 
 bool OtlpLogs::add(std::string_view line, std::string_view entry, std::uint64_t now_ns) {
-  if (line.size() > kLongestLine) return false;
+  // To the parser a NUL is the end; to receivers a text that is not UTF-8 spoils the request.
+  if (line.size() > kLongestLine || line.find('\0') != line.npos || valid_utf8(line) != line)
+    return false;
   rapidjson::Document event;
-  event.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(line.data(),
-                                                                                      line.size());
+  event.Parse<rapidjson::kParseIterativeFlag>(line.data(), line.size());
   if (event.HasParseError() || !event.IsObject()) return false;
   auto text = [&](const char* key) {
     auto found = event.FindMember(key);
     return found != event.MemberEnd() && found->value.IsString() ? text_of(found->value)
-                                                                 : std::string_view();
+                                                                 : std::string();
   };
   auto time = time_of(text("time"));
   auto tool = text("tool");

@@ -399,6 +399,9 @@ TEST(Otlp, Events) {
                                           {"coretap.by", "{x=1,y=nothing}"}}));
   EXPECT_FALSE(r.has(7));
   EXPECT_EQ(attributes(record(event(""), "mine"), 6), (Attributes{{"coretap.entry", "'mine'"}}));
+  EXPECT_EQ(attributes(record(event(",\"a\":\"x\\udc00\"")), 6),
+            (Attributes{{"coretap.a", "'x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd'"}}))
+      << "half of a surrogate is no UTF-8";
   EXPECT_EQ(record(event("", "1970-01-01T00:00:00.000001-00:30")).one(1).value, 1'800'000'001'000u);
 }
 
@@ -406,8 +409,8 @@ TEST(Otlp, WhatIsNoEventIsLeftOut) {
   OtlpLogs logs({"1.2", "here"});
   for (const std::string& bad :
        {std::string(), std::string("{}"), std::string("[]"), std::string("1"), event("") + "x",
-        event(",\"a\":\"\xff\""), event(",\"a\":\"\\ud800\""), event("", "2026-11-25"),
-        event("", "2026-11-25T15:16:08.12345x+01:00"),
+        event("") + std::string("\0\xff", 2), event(",\"a\":\"\xff\""), event(",\"a\":\"\\ud800\""),
+        event("", "2026-11-25"), event("", "2026-11-25T15:16:08.12345x+01:00"),
         event("", "1960-11-25T15:16:08.123456+01:00"),
         std::string(R"({"type":"ledger","tool":"x","time":"2026-11-25T15:16:08.123456+01:00"})"),
         std::string(R"({"type":"event","time":"2026-11-25T15:16:08.123456+01:00"})"),
