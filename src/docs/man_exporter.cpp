@@ -57,7 +57,7 @@ std::string exporter_man_page() {
       "Pushing holds nothing up. Requests that wait have 1 MiB, compressed; above it the oldest are "
       "dropped. After the status 429, 502, 503 or 504, or without an answer, a request is made again: "
       "after the time that the receiver says, or after 1 s and then after twice the time before, "
-      "5 min at most. Any other failure drops what the request holds. At the end of the service what is left "
+      "5 min at most. If only the answer was lost, the receiver gets it twice. Any other failure drops what the request holds. At the end of the service what is left "
       "has 2 s. coretap_otlp_dropped_total counts what was dropped, and coretap_otlp_requests_total "
       "the requests by what became of them. An event for which the buffer of the tool has no room is "
       "limited in the ledger, neither written nor pushed.");

@@ -349,7 +349,7 @@ void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots&
   });
 }
 
-/// Those that are not pushed are not shown, whatever was thought of them.
+/// Those that are not pushed are limited; they were counted as shown before.
 void finish_events(Session& s) {
   auto left = s.exporter->finish_events();
   if (!left) return;

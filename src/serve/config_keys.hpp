@@ -25,7 +25,8 @@ inline constexpr ConfigKey kOtlpKeys[] = {
      "/v1/logs are added, or unix:PATH, a socket. ADDRESS is a number, as 127.0.0.1 or [::1], or "
      "localhost; other names are not resolved. There is no https: an OpenTelemetry Collector on this "
      "machine can encrypt what it sends on. Required."},
-    {"every", "SECONDS", "How often metrics are pushed (default: 60). Events are pushed at once."},
+    {"every", "SECONDS",
+     "How often metrics are pushed (default: 60). Events are pushed within a second."},
     {"headers", "{ NAME = VALUE, ... }",
      "Headers that each request has, as { X-Scope-OrgID = \"ops\" }. Nothing of it is encrypted."},
 };

@@ -68,6 +68,8 @@ std::optional<HttpAnswer> parse_answer(std::string_view rest, bool ended) {
     if (same(name, "Transfer-Encoding")) chunked = same(value, "chunked");
     if (same(name, "Retry-After")) answer.retry_after = parse_unsigned(value);
   }
+  constexpr int kNoContent = 204;
+  if (answer.status == kNoContent) return answer;
   if (chunked) {
     auto body = joined_chunks(rest);
     if (!body) return std::nullopt;

@@ -167,10 +167,13 @@ class Supervisor {
       return;
     }
     Fd ours(ends[0]), its(ends[1]), events, its_events;
-    if (pushes_events(tool.entry) &&
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-      events.reset(ends[0]);
-      its_events.reset(ends[1]);
+    if (pushes_events(tool.entry)) {
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        events.reset(ends[0]);
+        its_events.reset(ends[1]);
+      } else {
+        say(fmt::format("{}: its events are not pushed: {}", tool.entry.name, strerror(errno)));
+      }
     }
     tool.pid = start([&] {
       close_others({&its, &its_events});
@@ -231,7 +234,7 @@ class Supervisor {
     tool.process.reset();
     tool.theirs.reset();
     int unread = 0;
-    if (tool.events && !news_ && ioctl(tool.events.get(), FIONREAD, &unread) == 0 && unread)
+    if (tool.events && listener_ <= 0 && ioctl(tool.events.get(), FIONREAD, &unread) == 0 && unread)
       say(fmt::format("{}: {} bytes of events are lost", tool.entry.name, unread));
     tool.events.reset();
     tool.pid = 0;

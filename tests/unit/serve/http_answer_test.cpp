@@ -16,6 +16,7 @@ TEST(HttpAnswer, Whole) {
       {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", false, 200, "ab"},
       {"HTTP/1.1 200 OK\r\ncontent-length:0\r\n\r\n", false, 200, ""},
       {"HTTP/1.0 404 Not Found\r\n\r\nno", true, 404, "no"},
+      {"HTTP/1.1 204 No Content\r\n\r\n", false, 204, ""},
       {"HTTP/1.1 503\r\nContent-Length: 0\r\n\r\n", false, 503, ""},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\nA \r\n0123456789\r\n"
        "0\r\n\r\n",
