@@ -219,10 +219,11 @@ const std::vector<OwnCommand>& commands() {
            "What the tools need: CAP_BPF and CAP_PERFMON for most, and more for tools that need "
            "more, as their pages say. Each tool drops what it no longer needs once it has attached. "
            "The process that answers requests has no capability, no BPF descriptor and a filter of "
-           "system calls. Metrics hold no command lines, paths or addresses, and command names only "
+           "system calls; it connects to others only with [otlp]. Metrics hold no command lines, paths or addresses, and command names only "
            "where labels asks for them. Profiles have command names, process ids, functions and paths of "
            "files, of all users. Requests are not encrypted and not authenticated: the "
-           "default address is this machine alone.",
+           "default address is this machine alone. Events that are pushed have all fields of the event, "
+           "and are not encrypted either.",
        .output =
            "A page in the text format of Prometheus. Names are coretap_TOOL_WORD_UNIT; times are in "
            "seconds, amounts of memory and data in bytes; counters end with _total. Labels are the "
@@ -240,6 +241,8 @@ const std::vector<OwnCommand>& commands() {
            "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; coretap_tool_down "
            "with the reason; coretap_tool_restarts_total; and what they cost. A tool that does not "
            "answer within a second is left out.\n\n"
+           "With the table [otlp] in FILE, metrics are also pushed by OTLP over HTTP, and events of tools "
+           "whose entry asks for it as log records.\n\n"
            "coretap-exporter.toml(5) describes FILE.",
        .complete = Complete::file,
        .run = run_serve},

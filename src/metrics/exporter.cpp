@@ -25,6 +25,7 @@ namespace coretap::metrics {
 namespace {
 
 constexpr int kPatienceMs = 3000;      // for a reader of a reply
+constexpr int kLastMs = 1000;          // for a reader of events, at the end
 constexpr std::uint64_t kStrikes = 3;  // of too many events, kRateSeconds each
 
 std::vector<bool> capped(const Plan& plan) {
@@ -59,10 +60,11 @@ std::uint64_t number_of(const Value& value) {
 
 }  // namespace
 
-Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel)
+Exporter::Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel, Fd events)
     : plan_(std::move(plan)),
       options_(std::move(options)),
       channel_(std::move(channel)),
+      events_(std::move(events)),
       series_(capped(*plan_), plan_->values(), series_of(*plan_, options_.max_series)),
       values_(plan_->values()),
       totals_(plan_->totals.size()) {
@@ -152,6 +154,41 @@ void Exporter::reply(const Request& request, std::string_view text) {
     if (rest.size() < all.size()) shutdown(channel_.get(), SHUT_RDWR);
     return;
   }
+}
+
+bool Exporter::has_room() {
+  if (waiting_.size() >= kMostWaiting) send_events();
+  return waiting_.size() < kMostWaiting;
+}
+
+void Exporter::add_event(std::string_view line) {
+  if (!events_) return;
+  waiting_ += line;
+  waiting_ += '\n';
+}
+
+void Exporter::send_events() {
+  std::size_t sent = 0;
+  while (sent < waiting_.size()) {
+    auto n = send(events_.get(), waiting_.data() + sent, waiting_.size() - sent,
+                  MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0)
+      sent += static_cast<std::size_t>(n);
+    else if (errno != EINTR)
+      break;
+  }
+  waiting_.erase(0, sent);
+}
+
+std::uint64_t Exporter::finish_events() {
+  auto end = monotonic_ns() + kLastMs * 1'000'000ULL;
+  send_events();
+  while (!waiting_.empty() && monotonic_ns() < end) {
+    pollfd wait{events_.get(), POLLOUT, 0};
+    if (::poll(&wait, 1, kLastMs) > 0 && wait.revents & (POLLERR | POLLHUP)) break;
+    send_events();
+  }
+  return static_cast<std::uint64_t>(std::ranges::count(waiting_, '\n'));
 }
 
 void Exporter::series_page(Page& page) {

@@ -44,7 +44,8 @@ struct ReplyHead {
 
 class Exporter {
  public:
-  Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel);
+  /// `events`: takes events as lines, if they are to be pushed.
+  Exporter(std::shared_ptr<const Plan> plan, ExportOptions options, Fd channel, Fd events);
 
   /// A row of an aggregate since the reading before, or an event.
   void add(const Session& s, const void* record);
@@ -56,6 +57,15 @@ class Exporter {
   /// The next request; none: there is no whole one yet. False in `open`: the other end is closed.
   bool read_request(Request& request, bool& open);
   void reply(const Request& request, std::string_view text);
+
+  bool pushes_events() const { return static_cast<bool>(events_); }
+  /// Is there room for one more event? One that finds none is limited.
+  bool has_room();
+  void add_event(std::string_view line);
+  /// As many as the reader takes at once.
+  void send_events();
+  /// Gives the reader a moment for the rest; how many events it has not taken.
+  std::uint64_t finish_events();
 
   /// All of it: series, the ledger and what it costs.
   std::string page(const Session& s, const Ledger& ledger);
@@ -71,9 +81,12 @@ class Exporter {
   void ledger_page(Page& page, const Ledger& ledger) const;
   void cost_page(Page& page, const Session& s) const;
 
+  static constexpr std::size_t kMostWaiting = 256 << 10;  // bytes of events
+
   std::shared_ptr<const Plan> plan_;
   ExportOptions options_;
-  Fd channel_;
+  Fd channel_, events_;
+  std::string waiting_;  ///< events that the reader has not taken yet
   SeriesTable series_;
   SeriesTable::Labels labels_;         // of the record at hand
   std::vector<std::uint64_t> values_;  // of it

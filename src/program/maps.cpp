@@ -219,6 +219,12 @@ void each_entry(const bpf_map* map, const std::function<void(const char*, const 
   }
 }
 
+bool take_out(int map, const void* key, void* value) {
+  // Hash maps do both at once since 5.14 (3e87f192b405).
+  if (bpf_map_lookup_and_delete_elem(map, key, value) == 0) return true;
+  return bpf_map_lookup_elem(map, key, value) == 0 && bpf_map_delete_elem(map, key) == 0;
+}
+
 void size_maps(Session& s) {
   bpf_map* slots = nullptr;
   bpf_object__for_each_map(slots, s.object.get())  // CPU_SLOTS

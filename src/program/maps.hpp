@@ -33,6 +33,10 @@ std::size_t value_bytes(const bpf_map* map);
 /// meanwhile, so that none is visited twice or left out.
 void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit);
 
+/// Takes a key out of a hash map, with its last value; false: it was not there. A program that adds
+/// to it in the same microsecond loses that.
+bool take_out(int map, const void* key, void* value);
+
 /// For maps with an entry for each key (--max-keys), or for each stack (--stack-storage-size).
 void size_for_keys(Session& s, bpf_map* map);
 void size_for_stacks(Session& s, bpf_map* map);

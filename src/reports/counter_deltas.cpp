@@ -1,6 +1,5 @@
 #include "reports/counter_deltas.hpp"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include <algorithm>
@@ -27,12 +26,6 @@ bool all_zero(const CounterDeltas::Counters& counters) {
 }
 
 }  // namespace
-
-bool take_out(int map, const void* key, void* value) {
-  // Hash maps do both at once since 5.14 (3e87f192b405).
-  if (bpf_map_lookup_and_delete_elem(map, key, value) == 0) return true;
-  return bpf_map_lookup_elem(map, key, value) == 0 && bpf_map_delete_elem(map, key) == 0;
-}
 
 bool CounterDeltas::any_events(const Counters& delta) const {
   return std::any_of(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(counts_),

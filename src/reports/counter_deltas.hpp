@@ -40,10 +40,6 @@ class CounterDeltas {
 using CountersOf = std::function<CounterDeltas::Counters(const char* value)>;
 using IsElsewhere = std::function<bool(const std::string& key)>;
 
-/// Takes a key out of a hash map, with its last value; false: it was not there. A program that adds
-/// to it in the same microsecond loses that.
-bool take_out(int map, const void* key, void* value);
-
 /// Keys of ended processes and the like would fill a map, and memory, in the course of time: where
 /// there are many, the idle ones are taken out. Keys that are counted elsewhere too stay.
 void forget_idle(const bpf_map* map, CounterDeltas& deltas, const IsElsewhere& elsewhere,

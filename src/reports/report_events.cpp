@@ -78,7 +78,7 @@ class EventReporter : public Reporter {
       return;
     }
     auto* head = static_cast<const event_head*>(data);
-    if (rate_ && !rate_->take(head->time_ns)) {
+    if ((rate_ && !rate_->take(head->time_ns)) || (s.exporter && !s.exporter->has_room())) {
       s.ledger.limited++;
       return;
     }
@@ -88,7 +88,7 @@ class EventReporter : public Reporter {
     s.ledger.shown++;
     enough_ = enough(s);
     if (s.exporter) s.exporter->add(s, data);
-    if (!s.prints()) return;
+    if (!s.prints() && !(s.exporter && s.exporter->pushes_events())) return;
     if (s.config.format == OutputFormat::json)
       json(s, *head, data, frames);
     else if (s.config.format == OutputFormat::csv)
@@ -146,7 +146,9 @@ class EventReporter : public Reporter {
       auto& user = callers(s, data);
       json_user_stack(line, user.frames, user.cut, user.guessed);
     }
-    s.out.line(line.finish());
+    auto text = line.finish();
+    if (s.prints()) s.out.line(text);
+    if (s.exporter) s.exporter->add_event(text);
   }
 
   void csv(Session& s, const event_head& head, const void* data, const stack* frames) {

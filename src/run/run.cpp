@@ -350,6 +350,15 @@ void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots&
   });
 }
 
+/// Those that are not pushed are limited; they were counted as shown before.
+void finish_events(Session& s) {
+  auto left = s.exporter->finish_events();
+  if (!left) return;
+  s.ledger.shown -= std::min(left, s.ledger.shown);
+  s.ledger.limited += left;
+  s.say(fmt::format("{} events are not pushed: they were not taken in time", left));
+}
+
 /// The part between attach and detach.
 Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
   Loop loop;
@@ -380,6 +389,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSl
     if (ring) ring_buffer__consume(ring.get());
     reporter.poll(s);
     s.out.flush();
+    if (s.exporter) s.exporter->send_events();
     check_output();
   };
   auto report = [&] {
@@ -463,6 +473,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSl
       report();
   }
   s.out.give_up_on(-1);
+  if (s.exporter) finish_events(s);
   if (too_many) return Error{"too many events", "more than max_events_per_second", {}, kTooMany};
   return {};
 }
@@ -559,7 +570,8 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
   if (exported) {
     auto plan = metrics::make_plan(tool, parsed->config, exported->options.labels);
     if (!plan) return fail(plan.error());
-    exporter.emplace(*plan, exported->options, std::move(exported->channel));
+    exporter.emplace(*plan, exported->options, std::move(exported->channel),
+                     std::move(exported->events));
     s.exporter = &*exporter;
     // Requests say when.
     parsed->config.interval = parsed->config.duration = 0;

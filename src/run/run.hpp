@@ -16,7 +16,8 @@ struct Session;
 /// For a tool that `coretap serve` runs: pages of metrics on request, in place of reports.
 struct Exported {
   metrics::ExportOptions options;
-  Fd channel;  ///< of requests and replies
+  Fd channel;      ///< of requests and replies
+  Fd events = {};  ///< that takes events, if they are pushed
 };
 
 /// Exit status of an exported tool that had more events than ExportOptions::max_rate.

@@ -1,5 +1,5 @@
 // What the supervisor tells the process that answers requests: tools that came and went, and their
-// state. Datagrams over a socket; with a tool that came, the descriptor of its channel.
+// state. Datagrams over a socket; with a tool that came, the descriptors of its channels.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,10 +10,22 @@
 namespace coretap::serve {
 
 struct News {
-  enum What : char { came = '+', went = '-', state = 's', end = '.' } what;
-  std::string text;  ///< the tool's key (Collector::add), or the page of the state
-  Fd channel = {};   ///< of a tool that came
+  enum What : char {
+    came = '+',
+    went = '-',
+    events = 'e',  ///< of a tool that came, to be pushed
+    state = 's',
+    last = 'l',  ///< the service ends soon: metrics are to be pushed now; the answer is kDone
+    end = '.',
+  } what;
+  /// The tool's key (Collector::add), the name of its entry if it has one, or the page of the
+  /// state.
+  std::string text;
+  Fd channel = {};  ///< of a tool that came, or of its events
 };
+
+/// The answer to News::last.
+inline constexpr char kDone = '!';
 
 /// False: the other end is closed.
 bool send_news(int socket, const News& news);

@@ -21,13 +21,33 @@
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "serve/config_keys.hpp"
+#include "serve/endpoint.hpp"
 
 namespace coretap::serve {
 
 namespace {
 
 constexpr std::uint64_t kMostSeries = 100'000, kUsualSeries = 500;
+constexpr std::uint64_t kLongestPause = 3600;  // between pushes of metrics, in seconds
+constexpr std::size_t kMostHeaders = 16, kHeaderBytes = 1024;
 constexpr std::uint64_t kEventRate = 20'000;  // max_events_per_second of tools that show each event
+
+/// A header that a request may have besides its own.
+bool is_header(std::string_view name, std::string_view value) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  constexpr std::string_view kOwn[] = {"host",       "content-length",    "content-type",
+                                       "connection", "transfer-encoding", "content-encoding"};
+  std::string lower;
+  for (char c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || kOthers.find(c) != kOthers.npos))
+      return false;
+    lower += c;
+  }
+  return !name.empty() && std::ranges::find(kOwn, lower) == std::end(kOwn) &&
+         name.size() + value.size() <= kHeaderBytes &&
+         std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
+}
 
 class Reader {
  public:
@@ -75,6 +95,45 @@ class Reader {
     return {};
   }
 
+  Result<void> yes(const toml::table& table, std::string_view key, bool& to) const {
+    auto* node = table.get(key);
+    if (!node) return {};
+    auto* value = node->as_boolean();
+    if (!value) return at(*node, fmt::format("{} must be true or false", key));
+    to = value->get();
+    return {};
+  }
+
+  Result<void> otlp(const toml::node& node, std::optional<Otlp>& to) const {
+    auto* table = node.as_table();
+    if (!table) return at(node, "otlp must be a table: [otlp]");
+    if (auto r = keys(*table, kOtlpKeys); !r) return r;
+    auto& otlp = to.emplace();
+    if (auto r = text(*table, "endpoint", otlp.endpoint); !r) return r;
+    if (otlp.endpoint.empty())
+      return at(node, "otlp needs endpoint", "endpoint = \"http://127.0.0.1:4318\"");
+    if (auto good = parse_endpoint(otlp.endpoint); !good)
+      return at(*table->get("endpoint"), good.error().what, good.error().hint);
+    if (auto* headers = table->get("headers"))
+      if (auto r = header_list(*headers, otlp); !r) return r;
+    return number(*table, "every", 1, kLongestPause, otlp.every);
+  }
+
+  Result<void> header_list(const toml::node& node, Otlp& otlp) const {
+    auto* table = node.as_table();
+    if (!table) return at(node, "headers must be a table: { X-Scope-OrgID = \"ops\" }");
+    if (table->size() > kMostHeaders)
+      return at(node, fmt::format("headers: there can be {}", kMostHeaders));
+    for (auto& [key, value] : *table) {
+      auto* text = value.as_string();
+      if (!text) return at(value, fmt::format("headers: {} must be text in quotes", key.str()));
+      if (!is_header(key.str(), text->get()))
+        return at(value, fmt::format("headers: {} is no header that can be added", key.str()));
+      otlp.headers.emplace_back(key.str(), text->get());
+    }
+    return {};
+  }
+
   Result<void> serve(const toml::table& table, ServeConfig& config) const {
     if (auto r = keys(table, kServeKeys); !r) return r;
     if (auto r = text(table, "listen", config.listen); !r) return r;
@@ -89,7 +148,8 @@ class Reader {
     entry.events = EventFile();
     auto& e = *entry.events;
     if (auto r = text(*table, "file", e.file); !r) return r;
-    if (e.file.empty()) return at(node, "events needs file");
+    if (auto r = yes(*table, "otlp", e.otlp); !r) return r;
+    if (e.file.empty() && !e.otlp) return at(node, "events needs file, or otlp = true");
     if (auto r = text(*table, "max_bytes", e.max_bytes); !r) return r;
     if (auto r = number(*table, "keep", 1, 99, e.keep); !r) return r;
     return number(*table, "per_second", 1, 1 << 30, e.per_second);
@@ -195,11 +255,13 @@ Result<ServeConfig> parse_config(std::string_view text, const std::string& file)
   Reader reader(file);
   ServeConfig config;
   const toml::table& table = parsed.table();
-  if (auto r = reader.keys(table, {"serve", "tool"}); !r) return r.error();
+  if (auto r = reader.keys(table, {"serve", "otlp", "tool"}); !r) return r.error();
   if (auto* serve = table.get("serve")) {
     if (!serve->is_table()) return reader.at(*serve, "serve must be a table: [serve]");
     if (auto r = reader.serve(*serve->as_table(), config); !r) return r.error();
   }
+  if (auto* otlp = table.get("otlp"))
+    if (auto r = reader.otlp(*otlp, config.otlp); !r) return r.error();
   if (auto* tools = table.get("tool")) {
     if (!tools->is_array()) return reader.at(*tools, "tools are a list of tables: [[tool]]");
     for (auto& node : *tools->as_array()) {
@@ -234,10 +296,14 @@ Result<void> check(ServeConfig& config) {
     if (!call.option.empty()) words->insert(words->begin() + 1, std::string(call.option));
     if (entry.events) {
       auto& e = *entry.events;
-      for (const auto& word :
-           {std::string("--json"), fmt::format("--output={}", e.file), std::string("--append"),
-            fmt::format("--rotate={},{}", e.max_bytes, e.keep)})
-        words->push_back(word);
+      if (e.otlp && !config.otlp)
+        return fail(usage("its events are to be pushed, but nothing says where to",
+                          "add [otlp] with endpoint = \"http://127.0.0.1:4318\""));
+      words->emplace_back("--json");
+      if (!e.file.empty())
+        for (const auto& word : {fmt::format("--output={}", e.file), std::string("--append"),
+                                 fmt::format("--rotate={},{}", e.max_bytes, e.keep)})
+          words->push_back(word);
       if (e.per_second) words->push_back(fmt::format("--max-rate={}", e.per_second));
     }
     auto tool = build(*call.tool);
@@ -247,7 +313,8 @@ Result<void> check(ServeConfig& config) {
       return fail(usage(fmt::format("'{}' asks for help, not for a run", entry.run)));
     if (!parsed->config.command.empty())
       return fail(usage("a command after -- cannot be served", "tools are to run all the time"));
-    if (!entry.events && parsed->config.given("output"))
+    const bool has_file = entry.events && !entry.events->file.empty();
+    if (!has_file && parsed->config.given("output"))
       return fail(
           usage("--output is not for served tools", "events = { file = \"...\" } writes them"));
     tool.report = chosen_report(tool, parsed->config);
@@ -255,7 +322,7 @@ Result<void> check(ServeConfig& config) {
     if (!plan) return fail(plan.error());
     bool shows_events = (*plan)->shape.kind == MetricShape::events;
     if (entry.events && !shows_events)
-      return fail(usage(fmt::format("{} shows no single events that could be written to a file",
+      return fail(usage(fmt::format("{} shows no single events that could be written or pushed",
                                     words->front())));
     entry.profiles = (*plan)->shape.kind == MetricShape::stacks;
     if (!entry.max_rate && shows_events) entry.max_rate = kEventRate;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "coretap/result.hpp"
@@ -11,9 +12,10 @@
 
 namespace coretap::serve {
 
-/// Where a tool writes its events, as JSON lines.
+/// Where a tool's events go, as JSON lines.
 struct EventFile {
-  std::string file;
+  std::string file;               ///< empty: they are only pushed
+  bool otlp = false;              ///< they are pushed
   std::string max_bytes = "50M";  ///< as --rotate takes it
   std::uint64_t keep = 3;         ///< files before it
   std::uint64_t per_second = 0;   ///< events that are written; 0: all
@@ -42,9 +44,19 @@ struct Entry {
   metrics::ExportOptions export_options() const;
 };
 
+/// What is pushed, and where to.
+struct Otlp {
+  std::string endpoint;      ///< as parse_endpoint() takes it
+  std::uint64_t every = 60;  ///< seconds
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  bool operator==(const Otlp&) const = default;
+};
+
 struct ServeConfig {
   std::string listen = "127.0.0.1:9961";  ///< or "unix:PATH"
   std::uint64_t max_series = 5000;
+  std::optional<Otlp> otlp;  ///< none: nothing is pushed
   std::vector<Entry> entries;
 };
 

@@ -19,6 +19,18 @@ inline constexpr ConfigKey kServeKeys[] = {
     {"max_series", "NUMBER", "Lines of all tools together (default: 5000)."},
 };
 
+inline constexpr ConfigKey kOtlpKeys[] = {
+    {"endpoint", "URL",
+     "Where it is pushed to: http://ADDRESS:PORT, perhaps with a path, to which /v1/metrics and "
+     "/v1/logs are added, or unix:PATH, a socket. ADDRESS is a number, as 127.0.0.1 or [::1], or "
+     "localhost; other names are not resolved. There is no https: an OpenTelemetry Collector on this "
+     "machine can encrypt what it sends on. Required."},
+    {"every", "SECONDS",
+     "How often metrics are pushed (default: 60). Events are pushed within a second."},
+    {"headers", "{ NAME = VALUE, ... }",
+     "Headers that each request has, as { X-Scope-OrgID = \"ops\" }. Nothing of it is encrypted."},
+};
+
 inline constexpr ConfigKey kToolKeys[] = {
     {"run", "COMMAND",
      "The tool and its options, as typed after coretap. Words are divided as a shell does; nothing "
@@ -37,15 +49,18 @@ inline constexpr ConfigKey kToolKeys[] = {
      "Above this number, for longer than some seconds, the tool ends for ten minutes (default: 20000 "
      "for tools that show each event; 0: no limit)."},
     {"events", "{ ... }",
-     "Each event is also written to a file, as a line of JSON. For tools that show each event."},
+     "Each event is also written to a file, as a line of JSON, or pushed, or both. For tools that "
+     "show each event."},
 };
 
 inline constexpr ConfigKey kEventKeys[] = {
-    {"file", "PATH", "The file; lines are appended. Required."},
+    {"file", "PATH", "The file; lines are appended. Required, unless events are pushed."},
+    {"otlp", "true", "Events are pushed to where the table [otlp] says (default: false)."},
     {"max_bytes", "SIZE", "A file of this size is renamed and a new one begun (default: 50M)."},
     {"keep", "NUMBER", "Files that were renamed and stay, FILE.1 the youngest (default: 3)."},
     {"per_second", "NUMBER",
-     "Events that are written in a second; others are limited in the ledger (default: all)."},
+     "Events that are written or pushed in a second; others are limited in the ledger (default: "
+     "all)."},
 };
 
 }  // namespace coretap::serve

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,9 +30,12 @@
 #include "base/memory.hpp"
 #include "base/parse.hpp"
 #include "cli/option_parts.hpp"
+#include "coretap/version.hpp"
 #include "kernel/capabilities.hpp"
 #include "serve/channel.hpp"
 #include "serve/collector.hpp"
+#include "serve/endpoint.hpp"
+#include "serve/pusher.hpp"
 #include "text/gzip.hpp"
 
 namespace coretap::serve {
@@ -51,15 +56,18 @@ struct Listener {
   Fd news;
   event_base* base = nullptr;
   evconnlistener* accepting = nullptr;
+  event* told = nullptr;  ///< news can be read
   std::string page;
   std::uint64_t made_ns = 0;
   std::size_t profiles = 0;        ///< requests that wait for one
   std::map<int, event*> channels;  ///< of tools that owe one
   rlim_t own_files = 0;            ///< descriptors beside channels and connections
+  std::optional<Pusher> pusher;
 
   /// The kernel refuses connections above the limit.
   void limit_connections() const {
     auto most = own_files + collector.sources() + kConnections;
+    if (pusher) most += pusher->descriptors();
     rlimit limit{most, RLIM_INFINITY};
     rlimit now{};
     if (getrlimit(RLIMIT_NOFILE, &now) == 0) limit.rlim_max = now.rlim_max;
@@ -209,7 +217,8 @@ void answer(evhttp_request* request, void* context) {
   if (evhttp_request_get_command(request) == EVHTTP_REQ_POST)
     return reply(request, HTTP_BADMETHOD, kText, "there is nothing to post\n");
   if (at == "/metrics")
-    reply(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", l.current());
+    reply(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
+          l.pusher ? l.current() + l.pusher->page() : l.current());
   else if (at == "/" || at.empty())
     reply(request, HTTP_OK, kText,
           "coretap: metrics are at /metrics, profiles at /debug/pprof/NAME?seconds=N\n");
@@ -219,6 +228,18 @@ void answer(evhttp_request* request, void* context) {
     answer_profile(request, l, decoded(at.substr(kProfilePath.size())), seconds_of(uri));
   else
     reply(request, HTTP_NOTFOUND, kText, "there are only /metrics and /debug/pprof/\n");
+}
+
+std::string host_name() {
+  utsname names{};
+  return uname(&names) == 0 ? names.nodename : "";
+}
+
+void end(Listener& l) {
+  auto stop = [&l] { event_base_loopbreak(l.base); };
+  if (!l.pusher) return stop();
+  event_del(l.told);
+  l.pusher->finish(stop);
 }
 
 void take_news(evutil_socket_t socket, short, void* context) {
@@ -233,11 +254,22 @@ void take_news(evutil_socket_t socket, short, void* context) {
         l.collector.remove(news->text);
         watch_channels(l);
         break;
+      case News::events:
+        if (l.pusher) l.pusher->add_source(std::move(news->text), std::move(news->channel));
+        break;
       case News::state:
         l.collector.set_state(std::move(news->text));
         break;
+      case News::last:
+        // Twice: series that are new are 0 first.
+        for (int i = 0; i < 2 && l.pusher; i++) {
+          l.made_ns = 0;
+          l.pusher->push_metrics();
+        }
+        send(socket, &kDone, sizeof kDone, MSG_NOSIGNAL | MSG_DONTWAIT);
+        break;
       default:
-        event_base_loopbreak(l.base);
+        end(l);
         return;
     }
     l.made_ns = 0;
@@ -259,7 +291,7 @@ void too_many(evconnlistener* accepting, void* context) {
 }
 
 /// All others fail: the process goes on without what it should not do.
-void confine() {
+void confine(const std::optional<Otlp>& otlp) {
   auto* filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!filter) return;
   for (const char* name : {"read",
@@ -313,6 +345,11 @@ void confine() {
                            "newfstatat"})
     if (int number = seccomp_syscall_resolve_name(name); number != __NR_SCMP_ERROR)
       seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+  if (otlp) {
+    const auto family = parse_endpoint(otlp->endpoint)->address.ss_family;
+    seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
+    seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0);
+  }
   seccomp_load(filter);
   seccomp_release(filter);
 }
@@ -364,7 +401,8 @@ Result<Fd> listening_socket(const std::string& address) {
   return fd;
 }
 
-void run_listener(Fd socket, Fd news) {
+void run_listener(Fd socket, Fd news, const std::optional<Otlp>& otlp,
+                  std::uint64_t served_since_ns) {
   Listener l;
   l.news = std::move(news);
   l.base = event_base_new();
@@ -380,15 +418,21 @@ void run_listener(Fd socket, Fd news) {
   if (!bound) _exit(kFailed);
   l.accepting = evhttp_bound_socket_get_listener(bound);
   evconnlistener_set_error_cb(l.accepting, too_many);
-  auto* told = event_new(l.base, l.news.get(), EV_READ | EV_PERSIST, take_news, &l);
-  if (!told || event_add(told, nullptr) != 0) _exit(kFailed);
+  l.told = event_new(l.base, l.news.get(), EV_READ | EV_PERSIST, take_news, &l);
+  if (!l.told || event_add(l.told, nullptr) != 0) _exit(kFailed);
   Fd next(dup(l.news.get()));
   l.own_files = static_cast<rlim_t>(next.get());
   next.reset();
+  if (otlp)
+    l.pusher.emplace(l.base, Pusher::How{.otlp = *otlp,
+                                         .resource = {kVersion, host_name()},
+                                         .served_since_ns = served_since_ns,
+                                         .page = [&l] { return l.current(); },
+                                         .descriptors_change = [&l] { l.limit_connections(); }});
   l.limit_connections();
   retain_capabilities({});
   give_memory_back();
-  confine();
+  confine(otlp);
   event_base_dispatch(l.base);
   _exit(kOk);
 }

@@ -95,7 +95,11 @@ int check_here(const ServeConfig& config) {
     out.line(fmt::format("  labels: {}; at most {} lines, {} for each set of labels",
                          label_names(*plan), entry.max_series, plan->lines_per_series()));
     if (entry.profiles) out.line(fmt::format("  profiles: /debug/pprof/{}", entry.name));
-    if (entry.events) out.line(fmt::format("  events: {}", entry.events->file));
+    if (auto& e = entry.events)
+      out.line(fmt::format("  events: {}{}", e->file,
+                           !e->otlp          ? ""
+                           : e->file.empty() ? "pushed"
+                                             : ", and pushed"));
     Session s(one.tool, one.invocation.config);
     auto ready = prepare(s);
     all &= static_cast<bool>(ready);
@@ -103,6 +107,9 @@ int check_here(const ServeConfig& config) {
                    : fmt::format("  does not run here: {}{}{}", ready.error().what,
                                  ready.error().why.empty() ? "" : ": ", ready.error().why));
   }
+  if (config.otlp)
+    out.line(
+        fmt::format("OTLP: metrics every {} s to {}", config.otlp->every, config.otlp->endpoint));
   auto status = end_of(out);
   return status ? status : all ? kOk : kUnsupported;
 }

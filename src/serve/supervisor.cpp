@@ -1,7 +1,9 @@
 #include "serve/supervisor.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <initializer_list>
 #include <list>
 #include <utility>
 
@@ -59,10 +62,16 @@ void notify(std::string_view state) {
          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + strlen(path)));
 }
 
-/// Closes all but the standard ones and this one.
-void close_others(int kept) {
-  close_range(3, static_cast<unsigned>(kept) - 1, 0);
-  close_range(static_cast<unsigned>(kept) + 1, ~0U, 0);
+/// Closes all but the standard ones and these, which come to lie side by side; those without a
+/// descriptor stay so.
+void close_others(std::initializer_list<Fd*> kept) {
+  constexpr int kFirst = 3, kAbove = 100;  // what may be in their places is not to be lost
+  for (auto* fd : kept)
+    if (*fd) fd->reset(fcntl(fd->get(), F_DUPFD_CLOEXEC, kAbove));
+  int next = kFirst;
+  for (auto* fd : kept)
+    if (*fd) fd->reset(dup3(fd->get(), next++, O_CLOEXEC));
+  close_range(static_cast<unsigned>(next), ~0U, 0);
 }
 
 /// A process of ours: what it is to do never returns. It ends with this one.
@@ -87,7 +96,9 @@ struct Running {
   pid_t pid = 0;  ///< 0: it waits to be started
   Fd process;
   Fd theirs;  ///< our copy of the end that asks, for a listener that comes later
+  Fd events;  ///< the same, of the end that takes events
   std::uint64_t started_ns = 0, restarts = 0;
+  time_t started = 0;  ///< the same, since 1970
   double pause = kFirstPause;
   std::string down;  ///< why it does not run
   bool wanted = true;
@@ -155,10 +166,18 @@ class Supervisor {
       later(tool, kLongestPause);
       return;
     }
-    Fd ours(ends[0]), its(ends[1]);
+    Fd ours(ends[0]), its(ends[1]), events, its_events;
+    if (pushes_events(tool.entry)) {
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        events.reset(ends[0]);
+        its_events.reset(ends[1]);
+      } else {
+        say(fmt::format("{}: its events are not pushed: {}", tool.entry.name, strerror(errno)));
+      }
+    }
     tool.pid = start([&] {
-      close_others(its.get());
-      Exported exported{tool.entry.export_options(), std::move(its)};
+      close_others({&its, &its_events});
+      Exported exported{tool.entry.export_options(), std::move(its), std::move(its_events)};
       exported.options.starts_at_zero = !options_.once;
       auto* registered = find_tool(tool.entry.arguments.front());
       std::vector<std::string> arguments(tool.entry.arguments.begin() + 1,
@@ -173,20 +192,29 @@ class Supervisor {
       return;
     }
     tool.started_ns = monotonic_ns();
+    tool.started = time(nullptr);
     tool.key = Collector::key(++last_key_, tool.entry.profiles, tool.entry.name);
     tool.down.clear();
     tool.theirs = std::move(ours);
+    tool.events = std::move(events);
     tool.process = process_fd(tool.pid);
     loop_.watch(tool.process.get(), EPOLLIN, [this, pid = tool.pid] { ended(pid); });
     announce(tool);
   }
 
   void announce(const Running& tool) {
-    Fd copy(fcntl(tool.theirs.get(), F_DUPFD_CLOEXEC, 0));
+    auto copy = [](const Fd& fd) { return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
     if (in_this_process())
-      collector_.add(tool.key, std::move(copy));
+      collector_.add(tool.key, copy(tool.theirs));
     else if (news_)
-      send_news(news_.get(), {News::came, tool.key, std::move(copy)});
+      send_news(news_.get(), {News::came, tool.key, copy(tool.theirs)});
+    if (news_ && tool.events)
+      send_news(news_.get(),
+                {News::events, tool.entry.named ? tool.entry.name : "", copy(tool.events)});
+  }
+
+  bool pushes_events(const Entry& entry) const {
+    return config_.otlp && !in_this_process() && entry.events && entry.events->otlp;
   }
 
   void withdraw(const Running& tool) {
@@ -205,6 +233,10 @@ class Supervisor {
     loop_.forget(tool.process.get());
     tool.process.reset();
     tool.theirs.reset();
+    int unread = 0;
+    if (tool.events && listener_ <= 0 && ioctl(tool.events.get(), FIONREAD, &unread) == 0 && unread)
+      say(fmt::format("{}: {} bytes of events are lost", tool.entry.name, unread));
+    tool.events.reset();
     tool.pid = 0;
     tool.restarts++;
     withdraw(tool);
@@ -251,14 +283,8 @@ class Supervisor {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
     Fd ours(ends[0]), its(ends[1]);
     listener_ = start([&] {
-      // The two to keep come to lie side by side, above those that may be in their places.
-      constexpr int kAbove = 100;
-      int socket = fcntl(socket_.get(), F_DUPFD_CLOEXEC, kAbove);
-      int news = fcntl(its.get(), F_DUPFD_CLOEXEC, kAbove);
-      socket = dup2(socket, 3);
-      news = dup2(news, 4);
-      close_range(5, ~0U, 0);
-      run_listener(Fd(socket), Fd(news));
+      close_others({&socket_, &its});
+      run_listener(std::move(socket_), std::move(its), config_.otlp, since_ns_);
     });
     if (listener_ < 0) {
       say(fmt::format("cannot start the process that answers requests: {}", strerror(errno)));
@@ -274,8 +300,13 @@ class Supervisor {
       waitpid(listener_, &status, 0);
       listener_ = 0;
       news_.reset();
-      say("the process that answers requests ended; it starts again");
-      loop_.once(kFirstPause, [this] { begin_listener(); });
+      if (!std::exchange(renews_listener_, false)) {
+        say(fmt::format("the process that answers requests ended; it starts again{}",
+                        config_.otlp ? ", without what it had to push" : ""));
+        loop_.once(kFirstPause, [this] { begin_listener(); });
+      } else {
+        begin_listener();
+      }
     });
     for (auto& tool : tools_)
       if (tool.pid) announce(tool);
@@ -303,12 +334,10 @@ class Supervisor {
       if (t.wanted) page.sample("coretap_tool_restarts_total", of(t), t.restarts);
     page.family("coretap_tool_start_time_seconds", Type::gauge,
                 "when the tool was started, since 1970");
-    auto now = static_cast<double>(time(nullptr));
     for (auto& t : tools_)
       if (t.pid && t.wanted)
-        page.sample(
-            "coretap_tool_start_time_seconds", of(t),
-            fmt::format("{:.0f}", now - static_cast<double>(monotonic_ns() - t.started_ns) / 1e9));
+        page.sample("coretap_tool_start_time_seconds", of(t),
+                    static_cast<std::uint64_t>(t.started));
     page.family("coretap_config_last_reload_successful", Type::gauge,
                 "0: the file was refused, and the configuration before it stays");
     page.sample("coretap_config_last_reload_successful", {}, std::uint64_t{reloaded_});
@@ -359,6 +388,12 @@ class Supervisor {
     config_time_ = static_cast<std::uint64_t>(time(nullptr));
     if (fresh->listen != config_.listen)
       say("another address to listen at needs a new start; this one stays");
+    // It pushes what it has, and ends; the next one gets the channels of all tools.
+    if (fresh->otlp != config_.otlp && news_) {
+      renews_listener_ = true;
+      news_.reset();
+    }
+    config_.otlp = fresh->otlp;
     std::size_t kept = 0;
     for (auto& tool : tools_) {
       auto same = std::find(fresh->entries.begin(), fresh->entries.end(), tool.entry);
@@ -383,7 +418,16 @@ class Supervisor {
     tell_state();
   }
 
+  /// Last values, while the tools can still say them.
+  void push_last() {
+    constexpr int kPatienceMs = 1500;
+    if (!config_.otlp || !news_ || !send_news(news_.get(), {News::last, {}})) return;
+    pollfd answer{news_.get(), POLLIN, 0};
+    poll(&answer, 1, kPatienceMs);
+  }
+
   void end_all() {
+    push_last();
     for (auto& tool : tools_)
       if (tool.pid) kill(tool.pid, SIGTERM);
     news_.reset();
@@ -409,6 +453,8 @@ class Supervisor {
   pid_t listener_ = 0;
   Collector collector_;
   bool reloaded_ = true, told_textfile_ = false;
+  bool renews_listener_ = false;  ///< it ends as it was told to
+  const std::uint64_t since_ns_ = static_cast<std::uint64_t>(since_1970_ns(monotonic_ns()));
   std::uint64_t config_time_ = 0, last_key_ = 0;
   int status_ = kOk;
 };

@@ -1,11 +1,11 @@
 #include "stacks/pprof.hpp"
 
-#include <protozero/pbf_writer.hpp>
 #include <tuple>
 #include <utility>
 
 #include "coretap/symbols.hpp"
 #include "text/gzip.hpp"
+#include "text/protobuf.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -64,14 +64,6 @@ constexpr std::uint64_t kFirstStart = 0x400000, kApart = 0x10000;
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
 constexpr std::string_view kKernel = "[kernel.kallsyms]", kUnknown = "[unknown]";
-
-template <class Fill>
-void message(protozero::pbf_writer& to, protozero::pbf_tag_type tag, Fill fill) {
-  std::string bytes;
-  protozero::pbf_writer inner(bytes);
-  fill(inner);
-  to.add_message(tag, bytes);
-}
 
 }  // namespace
 
@@ -168,7 +160,7 @@ std::string PprofProfile::finish(const About& about) {
   std::string bytes;
   protozero::pbf_writer to(bytes);
   auto type = [&](protozero::pbf_tag_type tag, const Type& t) {
-    message(to, tag, [&](auto& m) {
+    add_message(to, tag, [&](auto& m) {
       m.add_int64(value_type::type, static_cast<std::int64_t>(text(t.name)));
       m.add_int64(value_type::unit, static_cast<std::int64_t>(text(t.unit)));
     });
@@ -176,23 +168,23 @@ std::string PprofProfile::finish(const About& about) {
   auto number = [](std::uint64_t n) { return static_cast<std::int64_t>(n); };
   for (auto& t : types_) type(profile::sample_type, t);
   for (auto& entry : samples_)
-    message(to, profile::sample, [&](auto& m) {
+    add_message(to, profile::sample, [&](auto& m) {
       auto& key = entry.first;
       auto& sums = entry.second;
       m.add_packed_uint64(sample::location_id, key.locations.begin(), key.locations.end());
       m.add_packed_int64(sample::value, sums.begin(), sums.end());
-      message(m, sample::label, [&](auto& l) {
+      add_message(m, sample::label, [&](auto& l) {
         l.add_int64(label::key, number(text("comm")));
         l.add_int64(label::str, number(key.comm));
       });
       if (key.pid)
-        message(m, sample::label, [&](auto& l) {
+        add_message(m, sample::label, [&](auto& l) {
           l.add_int64(label::key, number(text("pid")));
           l.add_int64(label::num, number(key.pid));
         });
     });
   for (std::size_t i = 0; i < mappings_.size(); i++)
-    message(to, profile::mapping, [&](auto& m) {
+    add_message(to, profile::mapping, [&](auto& m) {
       auto& is = mappings_[i];
       m.add_uint64(mapping::id, i + 1);
       m.add_uint64(mapping::memory_start, is.start);
@@ -203,16 +195,16 @@ std::string PprofProfile::finish(const About& about) {
       m.add_bool(mapping::has_functions, is.named);
     });
   for (auto& entry : locations_)
-    message(to, profile::location, [&](auto& m) {
+    add_message(to, profile::location, [&](auto& m) {
       const auto in = std::get<0>(entry.first), address = std::get<1>(entry.first),
                  f = std::get<2>(entry.first);
       m.add_uint64(location::id, entry.second);
       if (in) m.add_uint64(location::mapping_id, in);
       if (address) m.add_uint64(location::address, address);
-      if (f) message(m, location::line, [&](auto& l) { l.add_uint64(line::function_id, f); });
+      if (f) add_message(m, location::line, [&](auto& l) { l.add_uint64(line::function_id, f); });
     });
   for (auto& entry : functions_)
-    message(to, profile::function, [&](auto& m) {
+    add_message(to, profile::function, [&](auto& m) {
       m.add_uint64(function::id, entry.second);
       m.add_int64(function::name, number(entry.first.first));
       m.add_int64(function::system_name, number(entry.first.second));

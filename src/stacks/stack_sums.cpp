@@ -9,7 +9,6 @@
 
 #include "program/maps.hpp"
 #include "program/variables.hpp"
-#include "reports/counter_deltas.hpp"
 
 namespace coretap {
 

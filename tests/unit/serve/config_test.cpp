@@ -36,6 +36,10 @@ TEST(ServeConfig, Everything) {
 [serve]
 listen = "unix:/run/x"
 max_series = 2000
+[otlp]
+endpoint = "http://127.0.0.1:4318"
+every = 15
+headers = { X-Scope-OrgID = "ops", Authorization = "Basic eA==" }
 [[tool]]
 run = "coretap biolatency -D"
 max_series = 600
@@ -60,6 +64,28 @@ events = { file = "/var/log/x.jsonl", max_bytes = "1M", keep = 2, per_second = 1
   EXPECT_EQ(*exec.max_rate, 5u);
   EXPECT_EQ(exec.arguments, (Words{"execsnoop", "--json", "--output=/var/log/x.jsonl", "--append",
                                    "--rotate=1M,2", "--max-rate=10"}));
+  ASSERT_TRUE(c->otlp);
+  EXPECT_EQ(c->otlp->endpoint, "http://127.0.0.1:4318");
+  EXPECT_EQ(c->otlp->every, 15u);
+  EXPECT_EQ(c->otlp->headers, (std::vector<std::pair<std::string, std::string>>{
+                                  {"Authorization", "Basic eA=="}, {"X-Scope-OrgID", "ops"}}));
+}
+
+TEST(ServeConfig, EventsArePushedOrWrittenOrBoth) {
+  auto arguments = [](std::string_view events) {
+    auto c =
+        config(fmt::format("[otlp]\nendpoint = \"unix:/x\"\n[[tool]]\nrun = \"execsnoop\"\n"
+                           "events = {{ {} }}\n",
+                           events));
+    EXPECT_TRUE(c) << c.error().what;
+    return c ? c->entries[0].arguments : Words();
+  };
+  EXPECT_EQ(arguments("otlp = true, per_second = 7"),
+            (Words{"execsnoop", "--json", "--max-rate=7"}));
+  EXPECT_EQ(arguments("otlp = true, file = \"/x\""),
+            (Words{"execsnoop", "--json", "--output=/x", "--append", "--rotate=50M,3"}));
+  EXPECT_EQ(config("[otlp]\nendpoint = \"unix:/x\"\n[[tool]]\nrun = \"runqlat\"")->otlp->every,
+            60u);
 }
 
 // What the manual page has is read: a date is no value of any of them.
@@ -72,6 +98,10 @@ TEST(ServeConfig, EachKeyIsRead) {
   };
   constexpr std::string_view kDate = " = 1979-05-27";
   for (auto& key : kServeKeys) refuses(fmt::format("[serve]\n{}{}\n", key.name, kDate), key.name);
+  for (auto& key : kOtlpKeys)
+    refuses(fmt::format("[otlp]\n{}{}{}\n",
+                        key.name == "endpoint" ? "" : "endpoint = \"unix:/x\"\n", key.name, kDate),
+            key.name);
   for (auto& key : kToolKeys)
     refuses(fmt::format("[[tool]]\n{}{}{}\n", key.name == "run" ? "" : "run = \"runqlat\"\n",
                         key.name, kDate),
@@ -126,6 +156,17 @@ TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {
       {"[[tool]]\nrun = \"runqlat\"\nmax_series = 0", "x.toml:3: max_series must be"},
       {"[serve]\nmax_series = 400\n[[tool]]\nrun = \"runqlat\"\nmax_series = 500",
        "500 series together"},
+      {"[[tool]]\nrun = \"execsnoop\"\nevents = { otlp = false }", "events needs file, or otlp"},
+      {"[[tool]]\nrun = \"execsnoop\"\nevents = { otlp = true }", "x.toml:1: its events"},
+      {"[otlp]\n", "x.toml:1: otlp needs endpoint"},
+      {"otlp = 1\n", "otlp must be a table"},
+      {"[otlp]\nendpoint = \"https://127.0.0.1\"", "x.toml:2: endpoint: coretap has no TLS"},
+      {"[otlp]\nendpoint = \"http://collector:4318\"", "names of hosts are not resolved"},
+      {"[otlp]\nendpoint = \"unix:/x\"\nevery = 0", "x.toml:3: every must be"},
+      {"[otlp]\nendpoint = \"unix:/x\"\nheaders = { a = 1 }", "headers: a must be text"},
+      {"[otlp]\nendpoint = \"unix:/x\"\nheaders = { Host = \"x\" }", "headers: Host is no header"},
+      {"[otlp]\nendpoint = \"unix:/x\"\nheaders = { a = \"x\\r\\ny: z\" }", "a is no header"},
+      {"[otlp]\nendpoint = \"unix:/x\"\nheaders = { \"a b\" = \"x\" }", "a b is no header"},
       {"[serve]\nport = 1\n", "x.toml:2: unknown key 'port'"},
       {"serve = 3\n", "serve must be a table"},
       {"tool = 3\n", "tools are a list"},

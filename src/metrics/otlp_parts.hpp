@@ -1,0 +1,60 @@
+// What messages of OTLP for metrics and for logs share. Numbers of members as in
+// opentelemetry-proto.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "text/protobuf.hpp"
+#include "text/sanitize.hpp"
+
+namespace coretap::metrics {
+
+namespace any_value {
+enum : protozero::pbf_tag_type {
+  string_value = 1,
+  bool_value = 2,
+  int_value = 3,
+  double_value = 4,
+  array_value = 5,
+  kvlist_value = 6,
+};
+}
+namespace list {  // ArrayValue, KeyValueList
+enum : protozero::pbf_tag_type { values = 1 };
+}
+namespace key_value {
+enum : protozero::pbf_tag_type { key = 1, value = 2 };
+}
+namespace resource {
+enum : protozero::pbf_tag_type { attributes = 1 };
+}
+// ExportMetricsServiceRequest and ExportLogsServiceRequest, down to the metrics and the records.
+namespace request {
+enum : protozero::pbf_tag_type { of_resource = 1 };
+}
+namespace of_resource {
+enum : protozero::pbf_tag_type { resource = 1, of_scope = 2 };
+}
+namespace of_scope {
+enum : protozero::pbf_tag_type { items = 2 };
+}
+namespace response {
+enum : protozero::pbf_tag_type { partial_success = 1 };
+}
+namespace partial_success {
+enum : protozero::pbf_tag_type { rejected = 1 };
+}
+
+inline void add_attribute(protozero::pbf_writer& to, protozero::pbf_tag_type tag,
+                          std::string_view key, std::string_view value) {
+  add_message(to, tag, [&](auto& pair) {
+    pair.add_string(key_value::key, valid_utf8(key));
+    add_message(pair, key_value::value,
+                [&](auto& any) { any.add_string(any_value::string_value, valid_utf8(value)); });
+  });
+}
+
+/// `items`: metrics or records with their tags; of this version of coretap, on this host.
+std::string otlp_request(std::string_view version, std::string_view host, std::string_view items);
+
+}  // namespace coretap::metrics

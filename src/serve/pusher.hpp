@@ -1,0 +1,115 @@
+// Pushes metrics and events by OTLP over HTTP, in the process that answers requests. Nothing waits
+// for it: what cannot be pushed is kept for later, up to a limit, and counted where it is dropped.
+//
+// The client is not evhttp's: that of libevent 2.1 connects to no sockets with a path, and asks the
+// resolver, which blocks.
+#pragma once
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/fd.hpp"
+#include "metrics/otlp.hpp"
+#include "serve/config.hpp"
+#include "serve/endpoint.hpp"
+#include "serve/http_answer.hpp"
+
+namespace coretap::serve {
+
+class Pusher {
+ public:
+  struct How {
+    Otlp otlp;
+    metrics::OtlpResource resource;
+    std::uint64_t served_since_ns;             ///< start of the service, in ns since 1970
+    std::function<std::string()> page;         ///< of all tools, as of now
+    std::function<void()> descriptors_change;  ///< there may be more of them now, or fewer
+  };
+  Pusher(event_base* base, How how);
+  ~Pusher();
+  Pusher(const Pusher&) = delete;
+  Pusher& operator=(const Pusher&) = delete;
+
+  /// Lines of events come from here until its other end is closed.
+  void add_source(std::string entry, Fd events);
+  /// That it has open at most.
+  std::size_t descriptors() const { return sources_.size() + 2; }
+
+  /// What it says of itself, a page of its own.
+  std::string page() const;
+  void push_metrics();
+
+  /// Sends what there is, once, and calls back then, or when the time is over.
+  void finish(std::function<void()> done);
+
+ private:
+  using Event = std::unique_ptr<event, decltype(&event_free)>;
+  struct Source {
+    Pusher& pusher;
+    std::string entry;
+    Fd events;
+    Event readable;
+    std::string partial = {};
+    bool too_long = false;  ///< what comes until the next end of a line is the rest of one
+  };
+  struct Request {
+    std::string body;
+    std::uint64_t items;  ///< data points or records
+  };
+  struct Dropped {
+    std::uint64_t queue = 0, refused = 0, malformed = 0;
+  };
+  /// Metrics or events, which OpenTelemetry calls signals: each has a connection of its own, so that
+  /// neither waits for the other.
+  struct Signal {
+    Pusher& pusher;
+    std::string_view kind, path;
+    std::list<Request> queue = {};  ///< the first one is under way, if there is a connection
+    bufferevent* connection = nullptr;
+    Fd place = {};  ///< a descriptor that no client can take meanwhile
+    std::string answer = {};
+    Event late{nullptr, event_free}, again{nullptr, event_free};
+    double pause = 0;  ///< seconds before the next attempt after a failure
+    std::uint64_t taken = 0, refused = 0, failed = 0, items = 0;  ///< requests; items of the taken
+    Dropped dropped = {};
+    bool told_failed = false, told_refused = false, told_queue = false;
+  };
+
+  Event timer(void (*call)(evutil_socket_t, short, void*), void* context, double seconds,
+              bool repeat = false);
+  void say(std::string_view text) const;
+
+  void read(Source& source);
+  void take_lines(Source& source);
+  void push_events();
+
+  void add(Signal& signal, std::string_view message, std::uint64_t items);
+  bool make_room(Signal& signal, std::size_t bytes);
+  std::size_t queued() const;
+  void begin(Signal& signal);
+  bool connect(Signal& signal);
+  void close(Signal& signal);
+  void look_at_answer(Signal& signal, bool ended);
+  void answered(Signal& signal, const HttpAnswer& answer);
+  void failed(Signal& signal, std::string_view why, std::uint64_t least_seconds = 0);
+  void check_finished();
+  void end();
+
+  event_base* base_;
+  How how_;
+  Endpoint endpoint_;
+  std::uint64_t since_ns_;
+  std::list<Source> sources_;
+  Signal metrics_, events_;
+  metrics::OtlpLogs logs_;
+  Event every_{nullptr, event_free}, batch_{nullptr, event_free}, last_{nullptr, event_free};
+  std::function<void()> done_;  ///< not empty: it is to end
+};
+
+}  // namespace coretap::serve

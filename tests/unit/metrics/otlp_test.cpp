@@ -1,0 +1,450 @@
+// What engines decode of the metrics and events that are pushed, by a small reader of its own.
+#include "metrics/otlp.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "metrics/page.hpp"
+
+namespace coretap::metrics {
+namespace {
+
+// ---- protobuf, by its wire format alone ----
+
+struct Wire {
+  struct Member {
+    unsigned number, type;
+    std::uint64_t value;
+    std::string bytes;
+  };
+  std::vector<Member> members;
+
+  explicit Wire(std::string_view b) {
+    auto varint = [&] {
+      std::uint64_t n = 0;
+      for (int shift = 0; shift < 64; shift += 7) {
+        if (b.empty()) throw std::runtime_error("cut");
+        auto byte = static_cast<unsigned char>(b[0]);
+        b.remove_prefix(1);
+        n |= std::uint64_t{byte & 127U} << shift;
+        if (byte < 128) return n;
+      }
+      throw std::runtime_error("long number");
+    };
+    while (!b.empty()) {
+      auto tag = varint();
+      Member m{static_cast<unsigned>(tag >> 3), static_cast<unsigned>(tag & 7), 0, {}};
+      if (m.type == 0) {
+        m.value = varint();
+      } else {
+        auto size = m.type == 1 ? 8 : m.type == 2 ? varint() : throw std::runtime_error("type");
+        if (size > b.size()) throw std::runtime_error("cut");
+        m.bytes = b.substr(0, size);
+        if (m.type == 1) memcpy(&m.value, m.bytes.data(), 8);
+        b.remove_prefix(size);
+      }
+      members.push_back(std::move(m));
+    }
+  }
+  std::vector<const Member*> all(unsigned number) const {
+    std::vector<const Member*> found;
+    for (auto& m : members)
+      if (m.number == number) found.push_back(&m);
+    return found;
+  }
+  const Member& one(unsigned number) const {
+    auto found = all(number);
+    if (found.size() != 1) throw std::runtime_error(fmt::format("{} of {}", found.size(), number));
+    return *found[0];
+  }
+  bool has(unsigned number) const { return !all(number).empty(); }
+  Wire in(unsigned number) const { return Wire(one(number).bytes); }
+  std::string text(unsigned number) const { return has(number) ? one(number).bytes : ""; }
+};
+
+template <class T>
+std::vector<T> packed(const std::string& bytes) {
+  std::vector<T> all(bytes.size() / sizeof(T));
+  memcpy(all.data(), bytes.data(), all.size() * sizeof(T));
+  return all;
+}
+
+/// An AnyValue, and which of its types it is of.
+std::string any(const Wire& value) {
+  if (value.members.empty()) return "nothing";
+  auto& m = value.members.at(0);
+  switch (m.number) {
+    case 1:
+      return "'" + m.bytes + "'";
+    case 2:
+      return m.value ? "true" : "false";
+    case 3:
+      return fmt::format("{}", static_cast<std::int64_t>(m.value));
+    case 4:
+      return fmt::format("{}d", std::bit_cast<double>(m.value));
+  }
+  std::string all;
+  auto items = Wire(m.bytes);
+  for (auto* item : items.all(1)) {
+    auto one = Wire(item->bytes);
+    all += all.empty() ? "" : ",";
+    all += m.number == 5 ? any(one) : one.text(1) + "=" + any(one.in(2));
+  }
+  return m.number == 5 ? "[" + all + "]" : "{" + all + "}";
+}
+
+using Attributes = std::map<std::string, std::string>;
+
+Attributes attributes(const Wire& of, unsigned number) {
+  Attributes all;
+  for (auto* pair : of.all(number)) {
+    Wire w(pair->bytes);
+    EXPECT_TRUE(all.emplace(w.text(1), any(w.in(2))).second) << w.text(1) << " is there twice";
+  }
+  return all;
+}
+
+struct Point {
+  std::string name, unit, help;
+  unsigned type;  ///< 5: gauge, 7: sum, 9: histogram
+  bool monotonic;
+  std::uint64_t temporality;
+  Attributes labels;
+  std::uint64_t start, time;
+  std::string value;  ///< "7" or "7.0d"; of histograms the count
+  std::vector<std::uint64_t> counts;
+  std::vector<double> bounds;
+  std::string sum;
+};
+
+std::vector<Point> points(const std::string& request) {
+  std::vector<Point> all;
+  auto scope = Wire(request).in(1).in(2);
+  for (auto* m : scope.all(2)) {
+    Wire metric(m->bytes);
+    auto type = metric.has(5) ? 5U : metric.has(7) ? 7U : 9U;
+    auto data = metric.in(type);
+    const bool monotonic = data.has(3) && data.one(3).value == 1;
+    const auto temporality = data.has(2) ? data.one(2).value : 0;
+    for (auto* d : data.all(1)) {
+      Wire p(d->bytes);
+      auto real = [&](unsigned n) {
+        return fmt::format("{}d", std::bit_cast<double>(p.one(n).value));
+      };
+      all.push_back(
+          {metric.text(1), metric.text(3), metric.text(2), type, monotonic, temporality,
+           attributes(p, type == 9 ? 9 : 7), p.has(2) ? p.one(2).value : 0, p.one(3).value,
+           type == 9  ? fmt::format("{}", p.one(4).value)
+           : p.has(4) ? real(4)
+                      : fmt::format("{}", static_cast<std::int64_t>(p.one(6).value)),
+           type == 9 ? packed<std::uint64_t>(p.one(6).bytes) : std::vector<std::uint64_t>(),
+           type == 9 ? packed<double>(p.one(7).bytes) : std::vector<double>(),
+           type == 9 && p.has(5) ? real(5) : ""});
+    }
+  }
+  return all;
+}
+
+constexpr std::uint64_t kNow = 1'800'000'000'000'000'000, kSince = 1'700'000'000'000'000'000;
+
+struct Pushed {
+  std::vector<Point> points;
+  std::uint64_t malformed;
+};
+
+Pushed pushed(std::string_view page) {
+  OtlpMetrics metrics({"1.2", "here"});
+  metrics.add(page, kNow, kSince);
+  auto all = points(metrics.finish());
+  EXPECT_EQ(all.size(), metrics.points());
+  return {all, metrics.malformed()};
+}
+
+// ---- metrics ----
+
+TEST(Otlp, CountersGaugesAndTheirTimes) {
+  auto [p, malformed] = pushed(
+      "# HELP coretap_filetop_read_bytes_total bytes \\\\ and\\nlines\n"
+      "# TYPE coretap_filetop_read_bytes_total counter\n"
+      "coretap_filetop_read_bytes_total{comm=\"a\\\"b\\\\c\\nd\",op=\"R,}\"} 9007199254740993\n"
+      "coretap_filetop_read_bytes_total 18446744073709551615\n"
+      "# HELP coretap_events_total e\n"
+      "# TYPE coretap_events_total counter\n"
+      "coretap_events_total{tool=\"other\",outcome=\"shown\"} 5\n"
+      "# HELP coretap_tool_cpu_seconds_total c\n"
+      "# TYPE coretap_tool_cpu_seconds_total counter\n"
+      "coretap_tool_cpu_seconds_total{tool=\"filetop\"} 2\n"
+      "# HELP coretap_tool_restarts_total r\n"
+      "# TYPE coretap_tool_restarts_total counter\n"
+      "coretap_tool_restarts_total{tool=\"filetop\"} 1\n"
+      "# HELP coretap_tool_start_time_seconds s\n"
+      "# TYPE coretap_tool_start_time_seconds gauge\n"
+      "coretap_tool_start_time_seconds{tool=\"filetop\"} 1750000000\n");
+  EXPECT_EQ(malformed, 0u);
+  ASSERT_EQ(p.size(), 6u);
+  constexpr std::uint64_t kStarted = 1'750'000'000'000'000'000;
+  EXPECT_EQ(p[0].name, "coretap.filetop.read");
+  EXPECT_EQ(p[0].unit, "By");
+  EXPECT_EQ(p[0].help, "bytes \\ and\nlines");
+  EXPECT_EQ(p[0].type, 7u);
+  EXPECT_TRUE(p[0].monotonic);
+  EXPECT_EQ(p[0].temporality, 2u);
+  EXPECT_EQ(p[0].labels, (Attributes{{"comm", "'a\"b\\c\nd'"}, {"op", "'R,}'"}}));
+  EXPECT_EQ(p[0].value, "9007199254740993") << "no double has it";
+  EXPECT_EQ(p[0].time, kNow);
+  EXPECT_EQ(p[0].start, kStarted);
+  EXPECT_EQ(p[1].value, "1.8446744073709552e+19d");
+  EXPECT_TRUE(p[1].labels.empty());
+  EXPECT_EQ(p[2].name, "coretap.events");
+  EXPECT_EQ(p[2].unit, "{event}");
+  EXPECT_EQ(p[2].start, kSince) << "nothing is known of this tool";
+  EXPECT_EQ(p[3].value, "2d") << "times are doubles, whole or not";
+  EXPECT_EQ(p[3].unit, "s");
+  EXPECT_EQ(p[3].start, kStarted);
+  EXPECT_EQ(p[4].start, kSince) << "counted by the process that starts tools";
+  EXPECT_EQ(p[5].type, 5u);
+  EXPECT_EQ(p[5].temporality, 0u);
+  EXPECT_EQ(p[5].start, 0u);
+  EXPECT_EQ(p[5].value, "1750000000d");
+}
+
+TEST(Otlp, SeriesOfAnEntryBeginWithIt) {
+  auto [p, malformed] = pushed(
+      "# TYPE coretap_runqlat_total counter\ncoretap_runqlat_total{entry=\"two\"} 1\n"
+      "# TYPE coretap_tool_start_time_seconds gauge\n"
+      "coretap_tool_start_time_seconds{tool=\"runqlat\"} 1750000000\n"
+      "coretap_tool_start_time_seconds{tool=\"two\"} 1760000000\n");
+  ASSERT_EQ(p.size(), 3u);
+  EXPECT_EQ(p[0].start, 1'760'000'000'000'000'000u);
+}
+
+TEST(Otlp, Histograms) {
+  Family f{
+      .name = "coretap_h_seconds", .type = Type::histogram, .help = "h", .unit = {"seconds", 1, 1}};
+  f.buckets = {.first = 0, .bounds = {2'000, 4'000}};
+  const std::uint64_t one[] = {3, 2, 1, 12'345}, none[] = {0, 0, 0, 0};
+  Page page;
+  page.family(f.name, f.type, f.help);
+  page.samples(f, "{disk=\"sda\"}", one);
+  page.samples(f, "{disk=\"sdb\"}", none);
+  page.samples(f, "", one);
+  auto [p, malformed] = pushed(page.take());
+  EXPECT_EQ(malformed, 0u);
+  ASSERT_EQ(p.size(), 3u);
+  EXPECT_EQ(p[0].name, "coretap.h");
+  EXPECT_EQ(p[0].unit, "s");
+  EXPECT_EQ(p[0].type, 9u);
+  EXPECT_EQ(p[0].temporality, 2u);
+  EXPECT_EQ(p[0].labels, (Attributes{{"disk", "'sda'"}}));
+  EXPECT_EQ(p[0].bounds, (std::vector<double>{0.000002, 0.000004}));
+  EXPECT_EQ(p[0].counts, (std::vector<std::uint64_t>{3, 2, 1}));
+  EXPECT_EQ(p[0].value, "6");
+  EXPECT_EQ(p[0].sum, "1.2345e-05d");
+  EXPECT_EQ(p[0].start, kSince);
+  EXPECT_EQ(p[1].labels, (Attributes{{"disk", "'sdb'"}}));
+  EXPECT_EQ(p[1].counts, (std::vector<std::uint64_t>{0, 0, 0}));
+  EXPECT_EQ(p[2].labels, Attributes());
+}
+
+TEST(Otlp, HistogramsThatAreNotWholeAreLeftOut) {
+  const std::string head = "# TYPE coretap_h histogram\n";
+  const std::string good =
+      "coretap_h_bucket{le=\"1\"} 1\ncoretap_h_bucket{le=\"+Inf\"} 2\ncoretap_h_sum 3\n"
+      "coretap_h_count 2\n";
+  EXPECT_EQ(pushed(head + good).points.size(), 1u);
+  for (std::string bad :
+       {"coretap_h_bucket{le=\"1\"} 1\ncoretap_h_bucket{le=\"+Inf\"} 2\n",  // no count
+        "coretap_h_bucket{le=\"1\"} 1\ncoretap_h_count 2\n",                // not all
+        "coretap_h_bucket{le=\"+Inf\"} 3\ncoretap_h_count 2\n",             // two sums
+        "coretap_h_bucket{le=\"1\"} 3\ncoretap_h_bucket{le=\"2\"} 2\n"      // it falls
+        "coretap_h_bucket{le=\"+Inf\"} 4\ncoretap_h_count 4\n",
+        "coretap_h_bucket{le=\"1\"} 3\ncoretap_h_bucket{le=\"+Inf\"} 2\ncoretap_h_count 2\n",
+        "coretap_h_bucket{le=\"2\"} 1\ncoretap_h_bucket{le=\"1\"} 2\n"  // out of order
+        "coretap_h_bucket{le=\"+Inf\"} 2\ncoretap_h_count 2\n",
+        "coretap_h_bucket{le=\"x\"} 1\ncoretap_h_bucket{le=\"+Inf\"} 2\ncoretap_h_count 2\n",
+        "coretap_h_bucket 1\ncoretap_h_bucket{le=\"+Inf\"} 2\ncoretap_h_count 2\n",
+        "coretap_h_bucket{le=\"1\"} -1\ncoretap_h_bucket{le=\"+Inf\"} 2\ncoretap_h_count 2\n",
+        "coretap_h_other 2\n"}) {
+    auto [p, malformed] = pushed(head + bad);
+    EXPECT_TRUE(p.empty()) << bad;
+    EXPECT_GT(malformed, 0u) << bad;
+  }
+}
+
+TEST(Otlp, HostilePages) {
+  for (std::string_view bad :
+       {"x", "# TYPE", "# TYPE a b\na 1", "# TYPE a counter\na", "# TYPE a counter\na ",
+        "# TYPE a counter\na x\n", "# TYPE a counter\na 1 2\n", "# TYPE a counter\na{ 1\n",
+        "# TYPE a counter\na{b} 1\n", "# TYPE a counter\na{b=\"c} 1\n",
+        "# TYPE a counter\na{b=\"c\\\"} 1\n", "# TYPE a counter\na{=\"\"} 1\n",
+        "# TYPE a counter\na{b=\"\",} 1\n", "# TYPE a counter\na{b=\"\"c} 1\n",
+        "# TYPE a counter\n{a=\"\"} 1\n", "# TYPE a counter\nb 1\n", "a 1\n# TYPE a counter\n"})
+    EXPECT_TRUE(pushed(bad).points.empty()) << bad;
+  EXPECT_TRUE(pushed("").points.empty());
+  EXPECT_EQ(pushed("# TYPE a counter\nb 1\n\n# a comment\n").malformed, 1u);
+  // Engines refuse a whole request for one text that is not UTF-8.
+  auto p = pushed("# HELP a \xff\n# TYPE a counter\na{b=\"\xc3\",\xfe=\"\"} 1\n").points;
+  ASSERT_EQ(p.size(), 1u);
+  EXPECT_EQ(p[0].help, "\xef\xbf\xbd");
+  EXPECT_EQ(p[0].labels, (Attributes{{"b", "'\xef\xbf\xbd'"}, {"\xef\xbf\xbd", "''"}}));
+  // Any number of buckets and of lines.
+  std::string many = "# TYPE h histogram\n";
+  for (int i = 0; i < 5000; i++) many += fmt::format("h_bucket{{le=\"{}\"}} 1\n", i);
+  EXPECT_TRUE(pushed(many + "h_bucket{le=\"+Inf\"} 1\nh_count 1\n").points.empty());
+  many = "# TYPE a counter\n";
+  for (int i = 0; i < 50'000; i++) many += fmt::format("a{{n=\"{}\"}} {}\n", i, i);
+  EXPECT_EQ(pushed(many).points.size(), 50'000u);
+}
+
+TEST(Otlp, TheSender) {
+  auto resource = Wire(OtlpMetrics({"1.2", "here\xff"}).finish()).in(1).in(1);
+  EXPECT_EQ(attributes(resource, 1), (Attributes{{"service.name", "'coretap'"},
+                                                 {"service.version", "'1.2'"},
+                                                 {"host.name", "'here\xef\xbf\xbd'"},
+                                                 {"service.instance.id", "'here\xef\xbf\xbd'"}}));
+}
+
+/// As engines do it that give Prometheus' names: words, unit, total.
+std::string prometheus_name(const OtlpName& otlp, Type type) {
+  auto name = otlp.name;
+  for (auto& c : name)
+    if (c == '.') c = '_';
+  const std::map<std::string_view, std::string_view> kWords{{"s", "seconds"}, {"By", "bytes"}};
+  std::set<std::string> words;
+  std::string word;
+  for (char c : name + "_") {
+    if (c != '_') {
+      word += c;
+      continue;
+    }
+    words.insert(word);
+    word.clear();
+  }
+  EXPECT_FALSE(words.contains("total")) << name << ": engines take the word for a suffix";
+  if (auto unit = kWords.find(otlp.unit);
+      unit != kWords.end() && !words.contains(std::string(unit->second)))
+    name += fmt::format("_{}", unit->second);
+  if (otlp.unit == "1" && type == Type::gauge) name += "_ratio";
+  if (type == Type::counter) name += "_total";
+  return name;
+}
+
+TEST(Otlp, NamesOfAllToolsAreThoseOfTheScrape) {
+  std::set<std::string> seen;
+  auto check = [&](const Family& f) {
+    auto otlp = otlp_name(f.name, f.type);
+    EXPECT_EQ(prometheus_name(otlp, f.type), f.name);
+    EXPECT_EQ(otlp.name.find("_total"), otlp.name.npos) << otlp.name;
+    EXPECT_TRUE(otlp.name.starts_with("coretap.")) << otlp.name;
+    seen.insert(f.name);
+  };
+  for (auto& registered : registry()) {
+    auto tool = build(registered);
+    auto plan = make_plan(tool, Config(), {});
+    if (!plan) continue;
+    for (auto& f : (*plan)->families) check(f);
+    for (auto& f : (*plan)->totals) check(f);
+  }
+  EXPECT_GT(seen.size(), 150u);
+  EXPECT_EQ(otlp_name("coretap_biolatency_seconds", Type::histogram).name, "coretap.biolatency");
+  EXPECT_EQ(otlp_name("coretap_numamove_timed_migrations_total", Type::counter).name,
+            "coretap.numamove.timed_migrations");
+  EXPECT_EQ(otlp_name("coretap_x_hit_ratio", Type::gauge).unit, "1");
+  EXPECT_EQ(otlp_name("coretap_tool_up", Type::gauge).unit, "");
+}
+
+// ---- events ----
+
+Wire record(const std::string& line, std::string_view entry = {}) {
+  OtlpLogs logs({"1.2", "here"});
+  EXPECT_TRUE(logs.add(line, entry, kNow)) << line;
+  EXPECT_EQ(logs.records(), 1u);
+  EXPECT_GT(logs.bytes(), line.size());
+  auto request = logs.take();
+  EXPECT_EQ(logs.records() + logs.bytes(), 0u);
+  return Wire(request).in(1).in(2).in(2);
+}
+
+std::string event(const std::string& more,
+                  const std::string& time = "2026-11-25T15:16:08.123456+01:00") {
+  return R"({"type":"event","tool":"execsnoop","time":")" + time + "\"" + more + "}";
+}
+
+TEST(Otlp, Events) {
+  auto line =
+      event(R"(,"monotonic_ns":18446744073709551615,"pid":7,"uid":0,"comm":"a\u0000\"","ret":-2,)"
+            R"("error":null,"container":null,"ratio":0.5,"whole":2.0,"incomplete":true,)"
+            R"("args":["a",1,["b"]],"by":{"x":1,"y":null})");
+  auto r = record(line);
+  EXPECT_EQ(r.one(1).value, 1795616168'123456000u);
+  EXPECT_EQ(r.one(11).value, kNow);
+  EXPECT_EQ(r.text(12), "coretap.execsnoop");
+  EXPECT_EQ(any(r.in(5)), "'" + line + "'");
+  EXPECT_EQ(attributes(r, 6), (Attributes{{"coretap.monotonic_ns", "'18446744073709551615'"},
+                                          {"process.pid", "7"},
+                                          {"user.id", "'0'"},
+                                          {"thread.name", std::string("'a\0\"'", 5)},
+                                          {"coretap.ret", "-2"},
+                                          {"coretap.ratio", "0.5d"},
+                                          {"coretap.whole", "2d"},
+                                          {"coretap.incomplete", "true"},
+                                          {"coretap.args", "['a',1,['b']]"},
+                                          {"coretap.by", "{x=1,y=nothing}"}}));
+  EXPECT_FALSE(r.has(7));
+  EXPECT_EQ(attributes(record(event(""), "mine"), 6), (Attributes{{"coretap.entry", "'mine'"}}));
+  EXPECT_EQ(attributes(record(event(",\"a\":\"x\\udc00\"")), 6),
+            (Attributes{{"coretap.a", "'x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd'"}}))
+      << "half of a surrogate is no UTF-8";
+  EXPECT_EQ(record(event("", "1970-01-01T00:00:00.000001-00:30")).one(1).value, 1'800'000'001'000u);
+}
+
+TEST(Otlp, WhatIsNoEventIsLeftOut) {
+  OtlpLogs logs({"1.2", "here"});
+  for (const std::string& bad :
+       {std::string(), std::string("{}"), std::string("[]"), std::string("1"), event("") + "x",
+        event("") + std::string("\0\xff", 2), event(",\"a\":\"\xff\""), event(",\"a\":\"\\ud800\""),
+        event("", "2026-11-25"), event("", "2026-11-25T15:16:08.12345x+01:00"),
+        event("", "1960-11-25T15:16:08.123456+01:00"),
+        std::string(R"({"type":"ledger","tool":"x","time":"2026-11-25T15:16:08.123456+01:00"})"),
+        std::string(R"({"type":"event","time":"2026-11-25T15:16:08.123456+01:00"})"),
+        event(",\"a\":\"" + std::string(OtlpLogs::kLongestLine, 'x') + "\""),
+        event(",\"a\":" + std::string(60'000, '['))})
+    EXPECT_FALSE(logs.add(bad, "", kNow)) << bad.substr(0, 100);
+  EXPECT_EQ(logs.records() + logs.bytes(), 0u);
+}
+
+TEST(Otlp, EventsAreBounded) {
+  std::string many;
+  for (int i = 0; i < 200; i++) many += fmt::format(",\"k{}\":{}", i, i);
+  auto r = record(event(many));
+  EXPECT_EQ(attributes(r, 6).size(), 128u);
+  EXPECT_EQ(r.one(7).value, 72u);
+  auto deep = record(event(",\"a\":" + std::string(30'000, '[') + std::string(30'000, ']')));
+  EXPECT_EQ(attributes(deep, 6).size(), 0u);
+  EXPECT_EQ(deep.one(7).value, 1u);
+  std::string items = "1";
+  for (int i = 0; i < 2000; i++) items += ",1";
+  EXPECT_EQ(record(event(",\"a\":[" + items + "]")).one(7).value, 1u);
+}
+
+// ---- answers ----
+
+TEST(Otlp, WhatAnEngineRefused) {
+  EXPECT_EQ(otlp_rejected(""), 0u);
+  EXPECT_EQ(otlp_rejected({"\x0a\x02\x08\x07", 4}), 7u);
+  EXPECT_EQ(otlp_rejected({"\x0a\x06\x12\x02no\x08\x07", 8}), 7u);
+  EXPECT_EQ(otlp_rejected({"\x0a\x00", 2}), 0u);
+  EXPECT_EQ(otlp_rejected({"\x0a\x7f\x08", 3}), 0u);
+  EXPECT_EQ(otlp_rejected("not found"), 0u);
+  EXPECT_EQ(otlp_rejected({"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13}), 0u);
+}
+
+}  // namespace
+}  // namespace coretap::metrics
