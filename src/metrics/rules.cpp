@@ -35,6 +35,12 @@ constexpr Rule kRules[] = {
      "{{ $labels.tool }} on {{ $labels.instance }} starts again and again",
      "The tool ended by itself more than three times in an hour. The service's log has what it "
      "said. Counters begin at 0 after each start."},
+    {"CoretapPushDrops", "sum by (instance, kind) (increase(coretap_otlp_dropped_total[15m])) > 0",
+     "", "warning",
+     "{{ $labels.kind }} of {{ $labels.instance }} that were to be pushed are dropped",
+     "The label reason of coretap_otlp_dropped_total says why. queue: the endpoint of [otlp] does "
+     "not answer, or not fast enough. refused, malformed: the service's log has the endpoint's "
+     "reason. What is scraped does not change."},
     {"CoretapReloadFailed", "coretap_config_last_reload_successful == 0", "5m", "warning",
      "the configuration on {{ $labels.instance }} was refused; the one before it is in use",
      "`coretap serve --check FILE` says what is wrong and where. Correct the file, and send SIGHUP "

@@ -40,7 +40,7 @@ void forget_stacks(Session& s, const bpf_map* counts, const bpf_map* stacks) {
   each_entry(counts, [&](const char*, const char* value) {
     for (auto& p : parties(value, parties_of(counts))) used.insert({p.kernel, p.user});
   });
-  // Programs know stacks that they have stored before, until they are told that some are missing.
+  // Programs know stacks that they have stored before, until this says that some are missing.
   const bool missed = true;
   set_live(s, "stack_missed", &missed, sizeof missed);
   for (auto& id : known)

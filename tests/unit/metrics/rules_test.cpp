@@ -35,10 +35,10 @@ TEST(Rules, AreAboutMetricsOfAllTools) {
   const std::regex name("coretap_[a-z_]+");
   for (std::sregex_iterator m(text.begin(), text.end(), name), end; m != end; ++m)
     named.insert(m->str());
-  EXPECT_EQ(named,
-            (std::set<std::string>{"coretap_config_last_reload_successful", "coretap_events_total",
-                                   "coretap_series_folded_total", "coretap_tool_down",
-                                   "coretap_tool_restarts_total", "coretap_tool_up"}));
+  EXPECT_EQ(named, (std::set<std::string>{"coretap_config_last_reload_successful",
+                                          "coretap_events_total", "coretap_otlp_dropped_total",
+                                          "coretap_series_folded_total", "coretap_tool_down",
+                                          "coretap_tool_restarts_total", "coretap_tool_up"}));
 }
 
 }  // namespace
