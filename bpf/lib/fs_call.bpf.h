@@ -232,11 +232,10 @@ inline_ void fs_function_entered(u64 *ctx)
 	call = current_slot(true);
 	if (!call)
 		return;
-	if (call->start) {
-		if ((u64)ctx < call->frame)
-			return;
+	if (call->start && (u64)ctx < call->frame)
+		return;
+	if (end_missed(call->start))
 		count(LEDGER_UNMATCHED);
-	}
 	call->frame = (u64)ctx;
 	call->start = bpf_ktime_get_ns();
 }
