@@ -23,10 +23,10 @@ class Kernel;
 /// What one way came to.
 struct CandidatePlan {
   const Candidate* way;
-  std::vector<std::string> targets;                          ///< sections: "tp_btf/sched_switch"
-  std::string rejected_because;                              ///< empty: usable
-  std::map<std::string_view, ProbePoints> places = {};       ///< of programs on user functions
-  std::optional<Error> missing_symbol = {};                  ///< no file has such a function
+  std::vector<std::string> targets;                         ///< sections: "tp_btf/sched_switch"
+  std::string rejected_because;                             ///< empty: usable
+  std::map<std::string_view, ProbePoints> places = {};      ///< of programs on user functions
+  std::optional<Error> missing_symbol = {};                 ///< no file has such a function
   std::map<std::string_view, FunctionName> functions = {};  ///< that words of sections stand for
 };
 

@@ -65,8 +65,8 @@ class Pusher {
   struct Dropped {
     std::uint64_t queue = 0, refused = 0, malformed = 0;
   };
-  /// Metrics or events, which OpenTelemetry calls signals: each has a connection of its own, so that
-  /// neither waits for the other.
+  /// Metrics or events, which OpenTelemetry calls signals: each has a connection of its own, so
+  /// that neither waits for the other.
   struct Signal {
     Pusher& pusher;
     std::string_view kind, path;
