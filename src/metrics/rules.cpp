@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "text/quoted.hpp"
+
 namespace coretap::metrics {
 
 namespace {
@@ -47,16 +49,6 @@ constexpr Rule kRules[] = {
      "to the service."},
 };
 
-/// In double quotes, as YAML and JSON have them.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
 /// A block of lines that are joined.
 std::string folded(std::string_view text) {
   std::string out = ">-\n          ";
@@ -81,7 +73,7 @@ std::string rules() {
     text += fmt::format(
         "        labels: {{severity: {}}}\n        annotations:\n          summary: {}\n"
         "          description: {}\n",
-        r.severity, quoted(r.summary), quoted(r.description));
+        r.severity, quoted(r.summary, '"'), quoted(r.description, '"'));
   }
   return text;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/help.hpp"
 #include "text/json_kinds.hpp"
+#include "text/quoted.hpp"
 
 namespace coretap::metrics {
 
@@ -21,15 +22,6 @@ struct Column {
   OutputKey key;
   std::vector<std::string> docs;
 };
-
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '\'';
-}
 
 std::string type_of(const OutputKey& k);
 
@@ -93,10 +85,10 @@ std::string table(const Tool& tool) {
   auto text = fmt::format("CREATE TABLE IF NOT EXISTS coretap_{} (\n", name);
   for (auto& c : columns)
     text += fmt::format("  `{}` {} COMMENT {},\n", c.key.name, type_of(c.key),
-                        quoted(fmt::format("{}", fmt::join(c.docs, " | "))));
+                        quoted(fmt::format("{}", fmt::join(c.docs, " | ")), '\''));
   text.resize(text.size() - 2);
-  return text +
-         fmt::format("\n) ENGINE = MergeTree ORDER BY time COMMENT {};\n", quoted(tool.summary));
+  return text + fmt::format("\n) ENGINE = MergeTree ORDER BY time COMMENT {};\n",
+                            quoted(tool.summary, '\''));
 }
 
 }  // namespace coretap::metrics

@@ -8,6 +8,7 @@
 #include "coretap/skeleton.hpp"
 #include "coretap/tool.hpp"
 #include "execsnoop.skel.h"
+#include "text/quoted.hpp"
 
 using namespace coretap;
 using Event = execsnoop_event;
@@ -17,14 +18,6 @@ namespace {
 
 Value failed(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : Value(); }
 std::int64_t result(const Event& e) { return e.ret; }
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
 
 /// Is the file a script? Its interpreter then gets the file as second or third word.
 bool is_script(const Event& e) {
@@ -55,7 +48,7 @@ std::string line_of(const Event& e, const Arguments& all) {
   std::string line;
   for (auto& word : all.words) {
     if (&word != &all.words.front()) line += ' ';
-    line += e.what & EXECSNOOP_QUOTE ? quoted(word) : std::string(word);
+    line += e.what & EXECSNOOP_QUOTE ? quoted(word, '"') : std::string(word);
   }
   if (line.empty() && e.what & EXECSNOOP_NO_ARGS) line = text_of(e, e.file);
   return all.incomplete ? line + " ..." : line;
