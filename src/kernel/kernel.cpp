@@ -110,7 +110,9 @@ std::uint32_t Kernel::function_type(std::string_view function, std::string_view 
   return types.is_open() ? types.find(function, BTF_KIND_FUNC) : 0;
 }
 
-Result<Fd> module_types(std::string_view module) {
+namespace {
+
+Result<Fd> find_module_object(std::string_view module) {
   for (__u32 id = 0; !bpf_btf_get_next_id(id, &id);) {
     Fd types(bpf_btf_get_fd_by_id(id));
     char name[64] = {};
@@ -122,6 +124,17 @@ Result<Fd> module_types(std::string_view module) {
     if (info.kernel_btf && module == name) return types;
   }
   return Error{fmt::format("no types of module {}", module), strerror(errno)};
+}
+
+}  // namespace
+
+Result<int> Kernel::module_object(std::string_view module) {
+  auto known = module_objects_.find(module);
+  if (known == module_objects_.end())
+    known = module_objects_.emplace(module, find_module_object(module)).first;
+  auto& object = known->second;
+  if (!object) return object.error();
+  return object->get();
 }
 
 const btf_type* Kernel::tracepoint_prototype(std::string_view tracepoint) {

@@ -28,7 +28,7 @@ class Kernel {
   /// What a program of type tracing names to attach to; 0: this kernel does not have it.
   std::uint32_t tracepoint_type(std::string_view tracepoint);
   std::uint32_t function_type(std::string_view function);
-  /// The same of a module's function; its types: module_types().
+  /// The same of a module's function; its types: module_object().
   std::uint32_t function_type(std::string_view function, std::string_view module);
   bool has_field(std::string_view type, std::string_view member);
   bool has_enumerator(std::string_view type, std::string_view name);
@@ -61,6 +61,10 @@ class Kernel {
   const Btf& all_types();
   /// Those of a module, with the kernel's as their base; closed if there are none.
   const Btf& types_of(std::string_view module);
+  /// A descriptor of the kernel's own object with the types of a module, looked for once; it asks
+  /// for CAP_SYS_ADMIN.
+  Result<int> module_object(std::string_view module);
+  void close_module_objects() { module_objects_.clear(); }
   /// Gives the memory of the type information back.
   void release();
 
@@ -70,6 +74,7 @@ class Kernel {
 
   Btf btf_;
   std::map<std::string, Btf, std::less<>> modules_;  ///< by name, once they are asked for
+  std::map<std::string, Result<Fd>, std::less<>> module_objects_;
   bool tried_ = false;
   std::optional<std::string> fentry_, kprobe_, kprobe_multi_;
   std::optional<bool> exchange_;
@@ -78,9 +83,6 @@ class Kernel {
 
 /// Modules whose types the kernel has, which it can since 5.11 (36e68442d1af).
 std::vector<std::string> modules_with_types();
-
-/// The kernel's own object with the types of a module; it asks for CAP_SYS_ADMIN.
-Result<Fd> module_types(std::string_view module);
 
 std::string lockdown();        ///< "none", "integrity", "confidentiality", "" if not built in
 std::string kernel_release();  ///< uname -r

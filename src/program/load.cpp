@@ -68,7 +68,7 @@ void print_libbpf_words() {
 /// load such a program passes for one that needs no ids.
 std::map<const bpf_program*, std::uint32_t> tracing_ids;
 /// Of programs at functions of a module: the object that has its types.
-std::map<const bpf_program*, Fd> module_objects;
+std::map<const bpf_program*, int> module_objects;
 const Pads* pads = nullptr;
 bool no_exchange = false;
 
@@ -87,7 +87,7 @@ int make_tracing(bpf_program* program, bpf_prog_load_opts* options, long attach_
   if (id == tracing_ids.end()) return -ESRCH;
   options->attach_btf_id = id->second;
   if (auto module = module_objects.find(program); module != module_objects.end())
-    options->attach_btf_obj_fd = static_cast<__u32>(module->second.get());
+    options->attach_btf_obj_fd = static_cast<__u32>(module->second);
   options->expected_attach_type = static_cast<bpf_attach_type>(attach_type);
   bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
   change_instructions(program);
@@ -159,7 +159,7 @@ void set_function(Session& s, const bpf_program* program) {
   tracing_ids[program] = s.kernel.function_type(place.function);
   if (tracing_ids[program] || place.module.empty()) return;
   tracing_ids[program] = s.kernel.function_type(place.function, place.module);
-  if (auto types = module_types(place.module)) module_objects[program] = std::move(*types);
+  if (auto types = s.kernel.module_object(place.module)) module_objects[program] = *types;
 }
 
 /// What a program is loaded for, where that is asked of the kernel's types.
@@ -284,7 +284,7 @@ Result<void> load(Session& s) {
   // libbpf raises RLIMIT_MEMLOCK where the kernel still accounts BPF memory by it (before 5.11).
   int error = bpf_object__load(s.object.get());
   pads = nullptr;
-  module_objects.clear();
+  s.kernel.close_module_objects();
   s.types.reset(-1);
   if (error) print_libbpf_words();
   libbpf_words.reset();

@@ -28,7 +28,7 @@ std::string trampoline_refusal(const FunctionName& place, Kernel& kernel) {
   if (!kernel.has_function(function)) {
     if (module.empty() || !kernel.function_type(function, module))
       return fmt::format("no function {} (or inlined)", function);
-    if (auto types = module_types(module); !types)
+    if (auto types = kernel.module_object(module); !types)
       return fmt::format("types of module {}: {}", module, types.error().why);
   }
   return kernel.fentry_refusal();
