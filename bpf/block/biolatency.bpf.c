@@ -37,6 +37,7 @@ int on_complete(u64 *ctx)
 		key.disk = rq_disk(rq);
 	if (by_flags)
 		key.flags = rq->cmd_flags;
-	latency_add(&key, since(start, bpf_ktime_get_ns()));
+	latency_add_of(&key, since(start, bpf_ktime_get_ns()), owner_of_request(rq));
+	forget_owner(rq);
 	return 0;
 }

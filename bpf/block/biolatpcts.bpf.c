@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* biolatpcts: percentiles of block I/O latency. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/block_span.bpf.h"
 #include "lib/percentile.bpf.h"
 #include "block/biolatpcts.h"

@@ -15,20 +15,27 @@ int on_issue(u64 *ctx)
 	struct biopattern_key key = {};
 	bool known = false, first;
 	struct biopattern_value *v;
+	struct block_io *s = NULL;
 	s64 distance = 0;
 	u32 bytes = rq->__data_len;
 
 	/* A flush has no place on the disk. What the filters exclude moves the disk too. */
 	if (bytes)
 		known = disk_seek(rq, &distance);
-	if (filter.on ? !io_issued(rq, 0, &first) || !first : !keep_disk(rq))
+	if (filter.on || owner_parts) {
+		s = io_issued(rq, 0, &first);
+		if (!s || !first)
+			return 0;
+	} else if (!keep_disk(rq)) {
 		return 0;
+	}
 	if (!bytes)
 		return 0;
 	key.disk = rq_disk(rq);
 	v = disks_kept(key.disk, 0);
 	if (!v)
-		v = disks_keep(key.disk, 0, &key);
+		v = owner_parts && s ? disks_row_of(&key, &s->owner.who) :
+				       disks_keep(key.disk, 0, &key);
 	if (!v)
 		return 0;
 	__sync_fetch_and_add(&v->ios, 1);

@@ -39,7 +39,8 @@ int on_complete(u64 *ctx)
 		__builtin_memcpy(key.comm, s->owner.who.comm, sizeof(key.comm));
 	}
 	key.disk = rq_disk(rq);
-	latencies_add(&key, since(s->inserted ? s->inserted : s->issued, bpf_ktime_get_ns()));
+	latencies_add_of(&key, since(s->inserted ? s->inserted : s->issued, bpf_ktime_get_ns()),
+			 &s->owner.who);
 	io_ended(rq, s);
 	return 0;
 }

@@ -41,7 +41,7 @@ int on_complete(u64 *ctx)
 	}
 	key.disk = rq_disk(rq);
 	key.flags = rq->cmd_flags & 0xff;
-	v = users_row(&key);
+	v = users_row_of(&key, &s->owner.who);
 	if (v) {
 		__sync_fetch_and_add(&v->ios, 1);
 		__sync_fetch_and_add(&v->bytes, s->bytes);

@@ -28,8 +28,8 @@ int on_issue(u64 *ctx)
 		key.disk = rq_disk(rq);
 	if (by_operation)
 		key.flags = rq->cmd_flags & 0xff;
-	if (by_disk || by_operation)
-		sizes_add(&key, s->bytes);
+	if (by_disk || by_operation || owner_parts)
+		sizes_add_of(&key, s->bytes, &s->owner.who);
 	else
 		sizes_add_comm(&key, s->bytes);
 	return 0;

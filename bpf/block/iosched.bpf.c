@@ -35,6 +35,7 @@ int on_issue(u64 *ctx)
 					  rq->q->elevator->type->elevator_name);
 	if (by_disk)
 		key.disk = rq_disk(rq);
-	waits_add(&key, since(start, bpf_ktime_get_ns()));
+	waits_add_of(&key, since(start, bpf_ktime_get_ns()), owner_of_request(rq));
+	forget_owner(rq);
 	return 0;
 }

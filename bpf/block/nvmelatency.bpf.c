@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* nvmelatency: how long NVMe commands take. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/block_span.bpf.h"
 #include "lib/command.bpf.h"

@@ -34,8 +34,8 @@ int on_issue(u64 *ctx)
 	if (by_direction)
 		key.backwards = distance < 0;
 	distance = distance < 0 ? -distance : distance;
-	if (by_disk || by_direction)
-		distances_add(&key, distance);
+	if (by_disk || by_direction || owner_parts)
+		distances_add_of(&key, distance, &s->owner.who);
 	else
 		distances_add_comm(&key, distance);
 	return 0;

@@ -33,7 +33,7 @@ inline_ void add(struct task_struct *t, u64 ns)
 			key.tid = view_pidns ? pid_seen(BPF_CORE_READ(t, thread_pid)) :
 					       BPF_CORE_READ(t, pid);
 	}
-	stints_add(&key, ns);
+	stints_add_of_task(&key, ns, t);
 }
 
 inline_ bool wanted(struct task_struct *t, u32 pid)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* hardirqs: how often interrupt handlers run, and how long. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/cpu.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"

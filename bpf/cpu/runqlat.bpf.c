@@ -14,10 +14,10 @@ inline_ void at_switch(struct task_struct *prev, u64 now)
 {
 }
 
-inline_ void add_part(struct runqlat_key *key, enum wait_part part, u64 ns)
+inline_ void add_part(struct runqlat_key *key, enum wait_part part, u64 ns, struct task_struct *t)
 {
 	key->part = part;
-	delays_add(key, ns);
+	delays_add_of_task(key, ns, t);
 }
 
 inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
@@ -33,15 +33,15 @@ inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 	if (by_pidns)
 		key.pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
 	if (!affinity) {
-		delays_add(&key, w->ns);
+		delays_add_of_task(&key, w->ns, t);
 		return;
 	}
 	if (!w->idle_known) {
-		add_part(&key, WAIT_UNKNOWN, w->ns);
+		add_part(&key, WAIT_UNKNOWN, w->ns, t);
 		return;
 	}
 	if (w->idle_ns)
-		add_part(&key, WAIT_CPU_IDLE, w->idle_ns);
+		add_part(&key, WAIT_CPU_IDLE, w->idle_ns, t);
 	if (w->ns > w->idle_ns)
-		add_part(&key, WAIT_CPUS_BUSY, w->ns - w->idle_ns);
+		add_part(&key, WAIT_CPUS_BUSY, w->ns - w->idle_ns, t);
 }

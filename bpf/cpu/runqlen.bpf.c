@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* runqlen: how many tasks wait for each CPU, at each tick of a clock. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/runqueue.bpf.h"

@@ -13,28 +13,37 @@ OPT(bool, distributed);
 CPU_TABLE(functions, struct smpcalls_key, struct smpcalls_value)
 HISTOGRAM(durations, struct smpcalls_key)
 
+/* A call of one CPU by another, from its queueing until its function has run (since 6.4). */
+struct call {
+	u64 queued;
+	struct smpcalls_key key;
+	struct task_id owner; /* with --by */
+};
+
 /* The running task calls this function. */
-inline_ void caller(void *ctx, u64 function, struct smpcalls_key *key)
+inline_ void caller(void *ctx, u64 function, struct call *c)
 {
-	key->function = function;
+	c->key.function = function;
 	if (stack_kernel)
-		key->kernel_stack = stack_of_kernel(ctx, 0);
+		c->key.kernel_stack = stack_of_kernel(ctx, 0);
+	if (owner_parts)
+		identify_current(&c->owner);
 	if (!by_pid)
 		return;
-	key->pid = current_tgid();
-	bpf_get_current_comm(key->comm, sizeof(key->comm));
+	c->key.pid = current_tgid();
+	bpf_get_current_comm(c->key.comm, sizeof(c->key.comm));
 }
 
-inline_ void add(struct smpcalls_key *key, bool timed, u64 ns, u64 run_ns)
+inline_ void add(struct call *c, bool timed, u64 ns, u64 run_ns)
 {
 	struct smpcalls_value *v;
 
 	if (distributed) {
 		if (timed)
-			durations_add(key, ns);
+			durations_add_of(&c->key, ns, &c->owner);
 		return;
 	}
-	v = functions_row(key);
+	v = functions_row_of(&c->key, &c->owner);
 	if (!v)
 		return;
 	v->count++;
@@ -45,12 +54,6 @@ inline_ void add(struct smpcalls_key *key, bool timed, u64 ns, u64 run_ns)
 	v->run_ns += run_ns;
 	extreme_add(&v->longest, ns);
 }
-
-/* A call of one CPU by another, from its queueing until its function has run (since 6.4). */
-struct call {
-	u64 queued;
-	struct smpcalls_key key;
-};
 
 /* By the address of the call's structure, which is in use until then. */
 struct {
@@ -75,7 +78,7 @@ int on_exit(u64 *ctx)
 
 	if (!r || !r->start)
 		return 0;
-	add(&r->call.key, true, since(r->call.queued, now), since(r->start, now));
+	add(&r->call, true, since(r->call.queued, now), since(r->start, now));
 	r->start = 0;
 	return 0;
 }
@@ -111,7 +114,7 @@ int on_queue(u64 *ctx)
 
 	if ((BPF_CORE_READ(csd, node.u_flags) & CSD_TYPES) > CSD_TYPE_SYNC || !keep_current())
 		return 0;
-	caller(ctx, function_arg(ctx, 2), &c.key);
+	caller(ctx, function_arg(ctx, 2), &c);
 	c.queued = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&calls, &address, &c, BPF_ANY))
 		count(LEDGER_UNTRACKED);
@@ -137,13 +140,13 @@ inline_ int making_starts(void)
 
 inline_ int making_ends(void *ctx, u64 function, bool waits)
 {
-	struct smpcalls_key key = {};
 	struct making *m = current_slot(false);
+	struct call c = {};
 
 	if (!m || !m->depth || --m->depth)
 		return 0;
-	caller(ctx, function, &key);
-	add(&key, waits, since(m->start, bpf_ktime_get_ns()), 0);
+	caller(ctx, function, &c);
+	add(&c, waits, since(m->start, bpf_ktime_get_ns()), 0);
 	return 0;
 }
 
@@ -174,11 +177,11 @@ int single(u64 *ctx)
 SEC("fentry/smp_call_function_single_async")
 int async(u64 *ctx)
 {
-	struct smpcalls_key key = {};
+	struct call c = {};
 
 	if (!keep_current())
 		return 0;
-	caller(ctx, (u64)BPF_CORE_READ((struct __call_single_data *)ctx[1], func), &key);
-	add(&key, false, 0, 0);
+	caller(ctx, (u64)BPF_CORE_READ((struct __call_single_data *)ctx[1], func), &c);
+	add(&c, false, 0, 0);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* softirqs: how often softirqs run, and how long, without nested hardware interrupts. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/cpu.bpf.h"
 #include "lib/extreme.bpf.h"
 #include "lib/filter.bpf.h"

@@ -17,7 +17,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 		return 0;
 	file = io->file;
 	inode_identity(&key.directory, BPF_CORE_READ(file, f_path.dentry, d_parent, d_inode));
-	row = directories_row(&key);
+	row = FILE_IO_ROW(directories, &key, io);
 	if (!row)
 		return 0;
 	file_count(row, io, bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* filelife: files that are removed, and how long they existed. */
+#include "lib/current_call.bpf.h"
 #include "lib/file_id.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/program.bpf.h"
@@ -9,6 +10,7 @@
 OPT(__u64, max_age_ns);
 
 #define FMODE_CREATED 0x100000
+#define NAME_BYTES 256
 
 /* When files were created, of those that exist. */
 struct {
@@ -19,6 +21,108 @@ struct {
 	__type(value, u64);
 } born SEC(".maps");
 
+struct life_record {
+	struct given_texts texts;
+	struct filelife_event event;
+	char text[GIVEN_ROOM];
+};
+
+SCRATCH(records, struct life_record);
+
+inline_ int created(struct file *file)
+{
+	u64 now = bpf_ktime_get_ns();
+	struct file_id id = {};
+
+	if (!(FOLLOW(file, file, f_mode) & FMODE_CREATED))
+		return 0;
+	inode_identity(&id, FOLLOW(file, file, f_inode));
+	if (bpf_map_update_elem(&born, &id, &now, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+	return 0;
+}
+
+/* A file that has lost its last name; NULL: it is not to be shown, or not known. */
+inline_ struct life_record *ended(struct file_id *file, u64 now)
+{
+	u64 *birth = bpf_map_lookup_elem(&born, file), age;
+	struct life_record *r;
+
+	if (!birth)
+		return NULL;
+	age = since(*birth, now);
+	bpf_map_delete_elem(&born, file);
+	if (!keep_current())
+		return NULL;
+	if (max_age_ns && age > max_age_ns) {
+		count(LEDGER_FILTERED);
+		return NULL;
+	}
+	r = scratch(&records);
+	if (!r)
+		return NULL;
+	r->event.head.time_ns = now;
+	r->event.age_ns = age;
+	r->event.file = *file;
+	r->texts.used = 0;
+	return r;
+}
+
+inline_ void show(struct life_record *r, const struct removal *removal, s64 result)
+{
+	struct filelife_event *e = &r->event;
+	bool replaces = removal->call >= REMOVAL_RENAME;
+
+	e->call = removal->call;
+	identify_current(&e->who);
+	read_given_path(&e->path, &r->texts, r->text, sizeof(*e), 0,
+			replaces ? removal->to : removal->name,
+			replaces ? removal->to_dfd : removal->dfd, result);
+	emit_copy(e, given_size(&r->texts, sizeof(*e), 1));
+}
+
+/* By none of the calls that remove names: of the path there is only the name. */
+inline_ void show_name(struct life_record *r, const u8 *name)
+{
+	struct filelife_event *e = &r->event;
+	s64 n = bpf_probe_read_kernel_str(r->text, NAME_BYTES, name);
+
+	e->call = REMOVAL_OTHER;
+	identify_current(&e->who);
+	e->path = (struct given_path){ .what = n > 0 ? GIVEN_PATH_TEXT : 0 };
+	e->path.text.at = sizeof(*e);
+	e->path.text.bytes = n > 0 ? (n - 1) & (NAME_BYTES - 1) : 0;
+	emit_copy(e, sizeof(*e) + e->path.text.bytes);
+}
+
+/*
+ * Where functions can be traced: a name goes here when its file system has removed it, and the
+ * entry still has its inode. A target that is replaced goes in the same way.
+ */
+inline_ int nameless(u64 dentry)
+{
+	struct inode *inode = FOLLOW(dentry, dentry, d_inode);
+	struct removal removal = {};
+	struct life_record *r;
+	struct file_id id = {};
+
+	if (!inode || FOLLOW(inode, inode, __i_nlink))
+		return 0;
+	inode_identity(&id, inode);
+	r = ended(&id, bpf_ktime_get_ns());
+	if (!r)
+		return 0;
+	if (current_removal(&removal))
+		show(r, &removal, 0);
+	else
+		show_name(r, FOLLOW(dentry, dentry, d_name.name));
+	return 0;
+}
+
+FUNC_ENTRY(on_created, security_file_open, created((struct file *)arg[0]))
+FUNC_ENTRY(on_removed, d_delete, nameless(arg[0]))
+FUNC_ENTRY(on_replaced, d_move, nameless(arg[1]))
+
 /* A call that removes a name, and the files of `born` that it touches: a rename has two. */
 struct life_call {
 	struct removal removal;
@@ -28,30 +132,10 @@ struct life_call {
 
 TASK_SLOT(struct life_call);
 
-struct life_record {
-	struct given_texts texts;
-	struct filelife_event event;
-	char text[GIVEN_ROOM];
-};
-
-SCRATCH(records, struct life_record);
-
 SEC("tracepoint/syscalls/sys_exit_open,sys_exit_creat,sys_exit_openat,sys_exit_openat2")
 int on_opened(struct exit_ctx *ctx)
 {
-	u64 now = bpf_ktime_get_ns();
-	struct file_id id = {};
-	struct file *file;
-
-	if (ctx->ret < 0)
-		return 0;
-	file = current_file(ctx->ret);
-	if (!(FOLLOW(file, file, f_mode) & FMODE_CREATED))
-		return 0;
-	inode_identity(&id, FOLLOW(file, file, f_inode));
-	if (bpf_map_update_elem(&born, &id, &now, BPF_ANY))
-		count(LEDGER_UNTRACKED);
-	return 0;
+	return ctx->ret < 0 ? 0 : created(current_file(ctx->ret));
 }
 
 inline_ int removal_begins(struct removal *r)
@@ -82,15 +166,7 @@ inline_ int touched(struct inode *inode)
 	return 0;
 }
 
-inline_ struct inode *inode_of(u64 dentry)
-{
-	return FOLLOW(dentry, dentry, d_inode);
-}
-
-FUNC_ENTRY(on_remove, security_inode_unlink, touched(inode_of(arg[1])))
-FUNC_ENTRY(on_replace, security_inode_rename, touched(inode_of(arg[3])))
-
-/* File systems set the time of the last change of what loses a name. */
+/* Elsewhere: file systems set the time of the last change of what loses a name. */
 ON_TRACEPOINT(on_changed, ctime_ns_xchg, touched((void *)ctx[0]))
 ON_TRACEPOINT(on_change_kept, ctime_xchg_skip, touched((void *)ctx[0]))
 ON_TRACEPOINT(on_change_set, inode_set_ctime_to_ts, touched((void *)ctx[0]))
@@ -106,14 +182,12 @@ inline_ bool has_a_name(struct inode *inode, struct file_id *file)
 }
 
 SEC(REMOVAL_EXITS)
-int on_removed(struct exit_ctx *ctx)
+int on_call_end(struct exit_ctx *ctx)
 {
 	struct life_call *c = current_slot(false);
-	struct filelife_event *e;
 	struct life_record *r;
 	struct file_id file;
-	u64 now, age, *birth;
-	bool replaces;
+	u64 now;
 
 	if (!c || !c->removal.start)
 		return 0;
@@ -130,31 +204,8 @@ int on_removed(struct exit_ctx *ctx)
 		if (i)
 			return 0;
 	}
-	birth = bpf_map_lookup_elem(&born, &file);
-	if (!birth)
-		return 0;
-	age = since(*birth, now);
-	bpf_map_delete_elem(&born, &file);
-	if (!keep_current())
-		return 0;
-	if (max_age_ns && age > max_age_ns) {
-		count(LEDGER_FILTERED);
-		return 0;
-	}
-	r = scratch(&records);
-	if (!r)
-		return 0;
-	e = &r->event;
-	e->head.time_ns = now;
-	e->age_ns = age;
-	e->file = file;
-	e->call = c->removal.call;
-	identify_current(&e->who);
-	replaces = c->removal.call >= REMOVAL_RENAME;
-	r->texts.used = 0;
-	read_given_path(&e->path, &r->texts, r->text, sizeof(*e), 0,
-			replaces ? c->removal.to : c->removal.name,
-			replaces ? c->removal.to_dfd : c->removal.dfd, ctx->ret);
-	emit_copy(e, given_size(&r->texts, sizeof(*e), 1));
+	r = ended(&file, now);
+	if (r)
+		show(r, &c->removal, ctx->ret);
 	return 0;
 }

@@ -21,7 +21,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	key.tid = owner.tid;
 	key.mode = io->mode & MODE_FORMAT;
 	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
-	row = files_row(&key);
+	row = FILE_IO_ROW(files, &key, io);
 	if (!row)
 		return 0;
 	file_count(row, io, bytes);

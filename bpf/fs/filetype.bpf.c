@@ -19,7 +19,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	key.pid = owner.pid;
 	key.mode = io->mode & MODE_FORMAT;
 	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
-	row = types_row(&key);
+	row = FILE_IO_ROW(types, &key, io);
 	if (row)
 		file_count(row, io, bytes);
 	return 0;

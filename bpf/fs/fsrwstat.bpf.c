@@ -20,7 +20,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	file = io->file;
 	type = BPF_CORE_READ(file, f_inode, i_sb, s_type);
 	key.type = (u64)type;
-	row = types_row(&key);
+	row = FILE_IO_ROW(types, &key, io);
 	if (!row)
 		return 0;
 	file_count(row, io, bytes);

@@ -22,7 +22,7 @@ static __noinline int add(struct file_io *io, u64 bytes)
 	key.pid = owner.pid;
 	key.mode = io->mode & MODE_FORMAT;
 	key.write = io->write;
-	h = sizes_row(&key);
+	h = FILE_IO_ROW(sizes, &key, io);
 	if (!h)
 		return 0;
 	hist_log2(h, bytes, 1, sizes_step);

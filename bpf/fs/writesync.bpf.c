@@ -36,7 +36,7 @@ static __noinline int add(struct file_io *io, u64 bytes, u32 call_flags)
 	key.pid = owner.pid;
 	key.mode = io->mode & MODE_FORMAT;
 	__builtin_memcpy(key.comm, owner.comm, COMM_LEN);
-	row = files_row(&key);
+	row = FILE_IO_ROW(files, &key, io);
 	if (!row)
 		return 0;
 	flags = FOLLOW(file, file, f_flags);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* virtiostat: buffers that drivers hand to virtio devices. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/aggregate.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/program.bpf.h"

@@ -8,7 +8,7 @@
 #ifndef CORETAP_AGGREGATE_BPF_H
 #define CORETAP_AGGREGATE_BPF_H
 
-#include "lib/coretap.bpf.h"
+#include "lib/task.bpf.h"
 
 inline_ u32 log2_u64(u64 v)
 {
@@ -75,7 +75,15 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 			__sync_fetch_and_add(&s_->counter, n); \
 	} while (0)
 
-/* name_row(): the value of a key, made of zeros; NULL, and counted, where there is no room. */
+/*
+ * name_row(): the value of a key, made of zeros; NULL, and counted, where there is no room.
+ *
+ * With --by a row may be apart for each owner: then a struct task_id follows the key in the map, of
+ * which only the parts that are asked for are there. Without, nothing of it is left of the program.
+ * A row is the running task's unless the program says whose it is: name_row_of(), or
+ * name_row_of_task() by a task's address. A tool whose rows belong to no task defines
+ * ROWS_WITHOUT_OWNER first, and says why in its report (AggregateReport::without_owner).
+ */
 #define TABLE(name, key_type, value_type) TABLE_OF(BPF_MAP_TYPE_HASH, name, key_type, value_type)
 /* The same with a value for each CPU, for keys that many CPUs share. */
 #define CPU_TABLE(name, key_type, value_type) \
@@ -89,7 +97,7 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 		__type(value, value_type);                                          \
 	} name SEC(".maps");                                                        \
 	static const value_type name##_zero;                                        \
-	inline_ value_type *name##_row(key_type *key)                               \
+	inline_ value_type *name##_row_at(const void *key)                          \
 	{                                                                           \
 		value_type *v = bpf_map_lookup_elem(&name, key);                    \
                                                                                     \
@@ -100,7 +108,79 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 		if (!v)                                                             \
 			count(LEDGER_UNTRACKED);                                    \
 		return v;                                                           \
+	}                                                                           \
+	OWNED_ROWS(name, key_type, value_type)
+
+#ifdef ROWS_WITHOUT_OWNER
+#define owner_parts 0
+#define OWNED_ROWS(name, key_type, value_type)        \
+	inline_ value_type *name##_row(key_type *key) \
+	{                                             \
+		return name##_row_at(key);            \
 	}
+#else
+OPT(__u32, owner_parts); /* enum owner_part */
+
+inline_ void owner_of_key(struct task_id *to, const struct task_id *owner)
+{
+	u64 *comm = (u64 *)to->comm;
+
+	*to = *owner;
+	to->tid = 0;
+	if (!(owner_parts & OWNER_PID))
+		to->pid = 0;
+	if (!(owner_parts & OWNER_UID))
+		to->uid = 0;
+	if (!(owner_parts & OWNER_CGROUP))
+		to->cgroup = 0;
+	if (!(owner_parts & OWNER_COMM))
+		comm[0] = comm[1] = 0;
+}
+
+/* Functions of their own: what is rarely asked for takes no room on the others' stacks. */
+#define OWNED_ROWS(name, key_type, value_type)                                                  \
+	struct name##_owned {                                                                   \
+		key_type key;                                                                   \
+		struct task_id owner;                                                           \
+	};                                                                                      \
+	static __noinline __attribute__((unused))                                               \
+	value_type *name##_owned_row(key_type *key, const struct task_id *owner)                \
+	{                                                                                       \
+		struct name##_owned owned;                                                      \
+                                                                                                \
+		__builtin_memset(&owned, 0, sizeof(owned));                                     \
+		__builtin_memcpy(&owned.key, key, sizeof(owned.key));                           \
+		owner_of_key(&owned.owner, owner);                                              \
+		return name##_row_at(&owned);                                                   \
+	}                                                                                       \
+	static __noinline __attribute__((unused)) value_type *name##_current_row(key_type *key) \
+	{                                                                                       \
+		struct task_id current = {};                                                    \
+                                                                                                \
+		identify_current(&current);                                                     \
+		return name##_owned_row(key, &current);                                         \
+	}                                                                                       \
+	static __noinline __attribute__((unused))                                               \
+	value_type *name##_task_row(key_type *key, struct task_struct *t)                       \
+	{                                                                                       \
+		struct task_id task;                                                            \
+                                                                                                \
+		identify_known(&task, t);                                                       \
+		return name##_owned_row(key, &task);                                            \
+	}                                                                                       \
+	inline_ value_type *name##_row(key_type *key)                                           \
+	{                                                                                       \
+		return owner_parts ? name##_current_row(key) : name##_row_at(key);              \
+	}                                                                                       \
+	inline_ value_type *name##_row_of(key_type *key, const struct task_id *owner)           \
+	{                                                                                       \
+		return owner_parts ? name##_owned_row(key, owner) : name##_row_at(key);         \
+	}                                                                                       \
+	inline_ value_type *name##_row_of_task(key_type *key, struct task_struct *t)            \
+	{                                                                                       \
+		return owner_parts ? name##_task_row(key, t) : name##_row_at(key);              \
+	}
+#endif
 
 /*
  * A table of which each CPU keeps the rows of a few keys at hand, in cache lines of its own. A
@@ -176,7 +256,29 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
                                                                                  \
 		if (h)                                                           \
 			add(h, value, 1, name##_step);                           \
+	}                                                                        \
+	OWNED_ADD(name, key_type, add)
+
+/* name_add_of(), name_add_of_task(): a value of this owner. */
+#ifdef ROWS_WITHOUT_OWNER
+#define OWNED_ADD(name, key_type, add)
+#else
+#define OWNED_ADD(name, key_type, add)                                                      \
+	inline_ void name##_add_of(key_type *key, u64 value, const struct task_id *owner)   \
+	{                                                                                   \
+		struct hist *h = name##_keyed ? name##_row_of(key, owner) : name##_slot();  \
+                                                                                            \
+		if (h)                                                                      \
+			add(h, value, 1, name##_step);                                      \
+	}                                                                                   \
+	inline_ void name##_add_of_task(key_type *key, u64 value, struct task_struct *t)    \
+	{                                                                                   \
+		struct hist *h = name##_keyed ? name##_row_of_task(key, t) : name##_slot(); \
+                                                                                            \
+		if (h)                                                                      \
+			add(h, value, 1, name##_step);                                      \
 	}
+#endif
 
 /* A histogram whose keys are kept (KEPT). */
 #define HISTOGRAM_KEPT(name, key_type)                                                \

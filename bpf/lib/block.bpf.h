@@ -3,6 +3,7 @@
 #ifndef CORETAP_BLOCK_BPF_H
 #define CORETAP_BLOCK_BPF_H
 
+#include "lib/aggregate.bpf.h"
 #include "lib/bio.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/since.bpf.h"
@@ -68,17 +69,37 @@ inline_ bool missed_start(struct request *rq, bool wanted)
 	       (wanted || (!filter.on && !filter_disk_on && began_traced(rq->start_time_ns)));
 }
 
-/* The cgroup that the I/O is charged to is in the wanted one: right for writeback too. */
+/* The cgroup that the I/O is charged to, which writeback has of the pages; NULL: none of version 2.
+ */
+inline_ struct cgroup *charged_cgroup(struct bio *bio)
+{
+	struct cgroup *c = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
+
+	/* Hierarchy 0 is version 2; elsewhere ids mean other directories. */
+	return c && BPF_CORE_READ(c, root, hierarchy_id) == 0 ? c : NULL;
+}
+
 inline_ bool wanted_by_cgroup(struct bio *bio)
 {
 	struct cgroup *c;
 
 	if (!filter.by_cgroup)
 		return false;
-	c = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
+	c = charged_cgroup(bio);
+	return c && cgroup_under(c, filter.cgroup);
+}
 
-	/* Hierarchy 0 is version 2; elsewhere ids mean other directories. */
-	return c && BPF_CORE_READ(c, root, hierarchy_id) == 0 && cgroup_under(c, filter.cgroup);
+/* The running task submits this. What a kernel thread does for a cgroup is the cgroup's. */
+inline_ void identify_submitter(struct task_id *id, struct bio *bio)
+{
+	struct cgroup *c;
+
+	identify_current(id);
+	if (!(owner_parts & OWNER_CGROUP) || !(BPF_CORE_READ(current_task(), flags) & PF_KTHREAD))
+		return;
+	c = charged_cgroup(bio);
+	if (c)
+		id->cgroup = BPF_CORE_READ(c, kn, id);
 }
 
 /* Asked where it is submitted, of the submitter; what is written back later is its cgroup's. */

@@ -37,13 +37,17 @@ struct block_io {
 RQ_SLOTS(struct block_io);
 BIO_SLOTS(struct block_owner);
 
-inline_ void identify_owner(void *ctx, struct block_owner *owner)
+inline_ void identify_owner(void *ctx, struct block_owner *owner, struct bio *bio)
 {
 #ifdef BLOCK_IO_COMMS
-	owner->who.known = 1;
-	current_comm(owner->who.comm);
+	if (owner_parts) {
+		identify_submitter(&owner->who, bio);
+	} else {
+		owner->who.known = 1;
+		current_comm(owner->who.comm);
+	}
 #else
-	identify_current(&owner->who);
+	identify_submitter(&owner->who, bio);
 #endif
 #ifdef BLOCK_IO_STACKS
 	owner->kernel_stack = stack_kernel ? stack_of_kernel(ctx, 0) : 0;
@@ -73,7 +77,7 @@ int on_io_start(u64 *ctx)
 		return 0;
 	s->inserted = s->issued = 0;
 	s->wanted = 1;
-	identify_owner(ctx, &s->owner);
+	identify_owner(ctx, &s->owner, rq->bio);
 	return 0;
 }
 
@@ -86,7 +90,7 @@ int on_getrq(u64 *ctx)
 
 	if (!keep_submission((struct bio *)bio))
 		return 0;
-	identify_owner(ctx, &o);
+	identify_owner(ctx, &o, (struct bio *)bio);
 	bio_slot_put(bio, &o);
 	return 0;
 }

@@ -3,7 +3,8 @@
  * From when to when a block request is measured, of those that the filters want; not whose it is
  * (lib/block_io.bpf.h). A tool with it has a hook for on_io_start or on_getrq with filters by task,
  * and calls span_begin() and span_end(). Where spans begin in a queue, in which a request may be
- * merged into another and never end, it defines SPAN_QUEUES first.
+ * merged into another and never end, it defines SPAN_QUEUES first. With --by of owners it has these
+ * hooks, too: owner_of_request() then is the submitter.
  */
 #ifndef CORETAP_BLOCK_SPAN_BPF_H
 #define CORETAP_BLOCK_SPAN_BPF_H
@@ -22,8 +23,46 @@ struct io {
 
 RQ_SLOTS(struct io);
 
-/* Of a wanted task; nothing more is known. */
-BIO_SLOTS(u8);
+/* Of a wanted task. */
+BIO_SLOTS(struct task_id);
+
+/* With --by of owners: until forget_owner(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, struct task_id);
+} request_owners SEC(".maps");
+
+inline_ void own_request(struct request *rq, const struct task_id *owner)
+{
+	u64 key = (u64)rq;
+
+	if (owner_parts && bpf_map_update_elem(&request_owners, &key, owner, BPF_ANY))
+		count(LEDGER_UNTRACKED);
+}
+
+/* For name_add_of(): NULL where nobody asks. */
+inline_ const struct task_id *owner_of_request(struct request *rq)
+{
+	static const struct task_id nobody;
+	const struct task_id *owner;
+	u64 key = (u64)rq;
+
+	if (!owner_parts)
+		return NULL;
+	owner = bpf_map_lookup_elem(&request_owners, &key);
+	return owner ?: &nobody;
+}
+
+/* When all of it has been used: its next life may start unseen. A flush may follow. */
+inline_ void forget_owner(struct request *rq)
+{
+	u64 key = (u64)rq;
+
+	if (owner_parts && !waits_for_flush(rq))
+		bpf_map_delete_elem(&request_owners, &key);
+}
 
 /* Known of it in this life. Before 6.5 none tells that another one has begun. */
 inline_ bool known_wanted(struct io *s, u64 life)
@@ -35,9 +74,15 @@ inline_ bool known_wanted(struct io *s, u64 life)
 inline_ bool wanted_flush(struct request *flush)
 {
 	struct request *waits = first_waiting(flush);
-	u64 bio = (u64)BPF_CORE_READ(waits, bio);
+	u64 bio = (u64)BPF_CORE_READ(waits, bio), key = (u64)waits;
+	struct task_id *owner = known_by_bio() ? bpf_map_lookup_elem(&bios, &bio) : NULL;
+	bool by_bio = owner;
 
-	if (known_by_bio() && bpf_map_lookup_elem(&bios, &bio))
+	if (owner_parts && !owner)
+		owner = bpf_map_lookup_elem(&request_owners, &key);
+	if (owner)
+		own_request(flush, owner);
+	if (by_bio)
 		return true;
 	return known_wanted(rq_slot_read((u64)waits), BPF_CORE_READ(waits, start_time_ns)) ||
 	       wanted_by_cgroup((struct bio *)bio);
@@ -45,12 +90,17 @@ inline_ bool wanted_flush(struct request *flush)
 
 inline_ bool wanted(struct request *rq, struct io *s)
 {
-	u8 one;
+	struct task_id owner;
 
 	if (is_flush(rq))
 		return wanted_flush(rq);
-	return known_wanted(s, rq->start_time_ns) || (known_by_bio() && bio_slot_take(rq, &one)) ||
-	       wanted_by_cgroup(rq->bio);
+	if (known_wanted(s, rq->start_time_ns))
+		return true;
+	if (known_by_bio() && bio_slot_take(rq, &owner)) {
+		own_request(rq, &owner);
+		return true;
+	}
+	return wanted_by_cgroup(rq->bio);
 }
 
 inline_ int span_begin(struct request *rq, bool first_only)
@@ -60,7 +110,7 @@ inline_ int span_begin(struct request *rq, bool first_only)
 	if (!keep_disk(rq))
 		return 0;
 	s = rq_slot(rq);
-	if (filter.on && !wanted(rq, s)) {
+	if ((filter.on || owner_parts) && !wanted(rq, s) && filter.on) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}
@@ -98,12 +148,13 @@ inline_ u64 span_end(struct request *rq, u32 bytes)
 	return start;
 }
 
-/* With a filter by task: whose request it is, while the submitter runs. */
+/* Whose request it is, while the submitter runs. */
 SEC("tp_btf/block_io_start")
 int on_io_start(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	struct io *s = rq_slot(rq);
+	struct task_id owner = {};
 
 	/* Its last end was not seen; of those that only queue it could have been merged. */
 	if (s && s->wanted && s->start && !SPAN_QUEUES)
@@ -112,6 +163,10 @@ int on_io_start(u64 *ctx)
 		s = s ? s : rq_slot_new(rq);
 		if (s)
 			*s = (struct io){ .wanted = 1 };
+		if (owner_parts) {
+			identify_submitter(&owner, rq->bio);
+			own_request(rq, &owner);
+		}
 		return 0;
 	}
 	if (s)
@@ -123,10 +178,14 @@ int on_io_start(u64 *ctx)
 SEC("tp_btf/block_getrq")
 int on_getrq(u64 *ctx)
 {
-	u8 one = 1;
+	struct task_id owner = {};
+	u64 bio = getrq_bio(ctx);
 
-	if (filter_matches(current_task()))
-		bio_slot_put(getrq_bio(ctx), &one);
+	if (!filter_matches(current_task()))
+		return 0;
+	if (owner_parts)
+		identify_submitter(&owner, (struct bio *)bio);
+	bio_slot_put(bio, &owner);
 	return 0;
 }
 

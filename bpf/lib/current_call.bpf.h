@@ -6,19 +6,26 @@
 #include "lib/syscall.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* By call_index(); CALLS: none, but an interrupt, an exception, or a kernel thread. */
-inline_ u32 current_call(void)
+/* An address to be read by a helper; NULL: a kernel thread, which makes none. */
+inline_ struct pt_regs *current_call_regs(void)
 {
 	struct task_struct *t = current_task();
-	struct pt_regs *regs;
+
+	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
+		return NULL;
+	return has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
+				 (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES -
+					 bpf_core_type_size(struct pt_regs);
+}
+
+/* By call_index(); CALLS: none, but an interrupt, an exception, or a kernel thread. */
+inline_ u32 current_call_of(struct pt_regs *regs)
+{
 	s32 number;
 	bool compat;
 
-	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
+	if (!regs)
 		return CALLS;
-	regs = has_task_regs() ? (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()) :
-				 (void *)BPF_CORE_READ(t, stack) + THREAD_BYTES -
-					 bpf_core_type_size(struct pt_regs);
 #ifdef __TARGET_ARCH_x86
 	number = BPF_CORE_READ(regs, orig_ax);
 	compat = call_is_compat(regs);
@@ -27,6 +34,11 @@ inline_ u32 current_call(void)
 	compat = BPF_CORE_READ(regs, pstate) & PSR_MODE32_BIT;
 #endif
 	return number < 0 ? CALLS : call_index(number, compat);
+}
+
+inline_ u32 current_call(void)
+{
+	return current_call_of(current_call_regs());
 }
 
 #endif

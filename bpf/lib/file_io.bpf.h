@@ -117,6 +117,10 @@ inline_ void file_io_owner(struct file_io_owner *owner, const struct file_io *io
 	}
 }
 
+/* The row of a table (lib/aggregate.bpf.h) that I/O counts in. */
+#define FILE_IO_ROW(name, key, io) \
+	(owner_parts && (io)->task ? name##_row_of_task(key, (io)->task) : name##_row(key))
+
 /*
  * add(struct file_io *, u64 bytes) is called for each file of a system call that succeeded, and
  * of a request of io_uring. It is a function of its own, or there would be two copies of it.

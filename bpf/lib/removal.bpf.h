@@ -6,6 +6,7 @@
 #ifndef CORETAP_REMOVAL_BPF_H
 #define CORETAP_REMOVAL_BPF_H
 
+#include "lib/current_call.bpf.h"
 #include "lib/given_path.bpf.h"
 #include "lib/removal.h"
 
@@ -40,6 +41,45 @@ REMOVAL_ENTRY(rename, RENAME, AT_CWD, ctx->args[0], AT_CWD, ctx->args[1], 0)
 REMOVAL_ENTRY(renameat, RENAMEAT, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3], 0)
 REMOVAL_ENTRY(renameat2, RENAMEAT2, ctx->args[0], ctx->args[1], ctx->args[2], ctx->args[3],
 	      ctx->args[4])
+
+/* The one that the running task makes, by its registers, at any place within it; false: none. */
+inline_ bool current_removal(struct removal *r)
+{
+	struct pt_regs *at = current_call_regs(), regs;
+	u32 index = current_call_of(at);
+	u64 args[6];
+
+	if (index >= CALLS_COMPAT || bpf_core_read(&regs, sizeof(regs), at))
+		return false;
+	call_arguments(&regs, false, args);
+	r->dfd = r->to_dfd = AT_CWD;
+	r->name = args[0];
+	r->to = args[1];
+	switch (index) {
+#ifdef CALL_UNLINK
+	case CALL_UNLINK:
+		r->call = REMOVAL_UNLINK;
+		return true;
+	case CALL_RENAME:
+		r->call = REMOVAL_RENAME;
+		return true;
+#endif
+	case CALL_UNLINKAT:
+		r->call = REMOVAL_UNLINKAT;
+		r->dfd = args[0];
+		r->name = args[1];
+		return true;
+	case CALL_RENAMEAT:
+	case CALL_RENAMEAT2:
+		r->call = index == CALL_RENAMEAT ? REMOVAL_RENAMEAT : REMOVAL_RENAMEAT2;
+		r->dfd = args[0];
+		r->name = args[1];
+		r->to_dfd = args[2];
+		r->to = args[3];
+		return true;
+	}
+	return false;
+}
 
 #define REMOVAL_EXITS                                                            \
 	"tracepoint/syscalls/sys_exit_unlink,sys_exit_unlinkat,sys_exit_rename," \

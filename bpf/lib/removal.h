@@ -10,6 +10,7 @@ enum removal_call {
 	REMOVAL_RENAME, /* from here on they have two paths */
 	REMOVAL_RENAMEAT,
 	REMOVAL_RENAMEAT2,
+	REMOVAL_OTHER, /* none of them: io_uring, the kernel itself, a 32-bit call */
 	REMOVAL_CALLS
 };
 

@@ -248,6 +248,14 @@ struct task_id {
 	char comm[COMM_LEN];
 };
 
+/* What --by asks of whom rows of an aggregate are (bpf/lib/aggregate.bpf.h). */
+enum owner_part {
+	OWNER_PID = 1,
+	OWNER_COMM = 2,
+	OWNER_UID = 4,
+	OWNER_CGROUP = 8,
+};
+
 /* Every record through the ring buffer begins so. */
 struct event_head {
 	__u64 time_ns; /* CLOCK_MONOTONIC */

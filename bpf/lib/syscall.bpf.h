@@ -46,6 +46,11 @@
 #define CALL_NEWFSTATAT 262
 #define CALL_OPEN_BY_HANDLE_AT 304
 #define CALL_STATX 332
+#define CALL_RENAME 82
+#define CALL_UNLINK 87
+#define CALL_UNLINKAT 263
+#define CALL_RENAMEAT 264
+#define CALL_RENAMEAT2 316
 #define CALL32_OPENAT 295
 #define CALL32_FSTATAT64 300
 #define CALL32_OPEN_BY_HANDLE_AT 342
@@ -133,6 +138,9 @@ inline_ bool running_compat(struct task_struct *running, struct pt_regs *regs)
 #define CALL_FDATASYNC 83
 #define CALL_OPEN_BY_HANDLE_AT 265
 #define CALL_STATX 291
+#define CALL_UNLINKAT 35
+#define CALL_RENAMEAT 38
+#define CALL_RENAMEAT2 276
 #define CALL32_OPENAT 322
 #define CALL32_FSTATAT64 327
 #define CALL32_OPEN_BY_HANDLE_AT 371

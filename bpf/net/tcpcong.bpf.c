@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* tcpcong: time of TCP connections in each state of congestion control. */
+#define ROWS_WITHOUT_OWNER
 #include "lib/acceptors.bpf.h"
 #include "lib/aggregate.bpf.h"
 #include "net/tcpcong.h"

@@ -42,7 +42,7 @@ inline_ void show(struct flow *f, const struct attempt *a, u32 error)
 	if (counting) {
 		if (!with_lport)
 			f->lport = 0;
-		c = connects_row(f);
+		c = connects_row_of(f, &a->owner);
 		if (c)
 			__sync_fetch_and_add(&c->connects, 1);
 		return;

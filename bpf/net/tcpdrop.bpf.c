@@ -197,14 +197,14 @@ inline_ u64 stack_of_drop(void *ctx)
 	return id;
 }
 
-inline_ int count_drop(void *ctx, const struct tcpdrop_event *what)
+inline_ int count_drop(void *ctx, const struct tcpdrop_event *what, const struct task_id *owner)
 {
 	struct tcpdrop_key key = { .location = what->location, .reason = what->reason };
 	struct tcpdrop_count *c;
 
 	if (stack_kernel)
 		key.kernel_stack = stack_of_drop(ctx);
-	c = drops_row(&key);
+	c = drops_row_of(&key, owner);
 	if (c)
 		__sync_fetch_and_add(&c->drops, 1);
 	return 0;
@@ -248,7 +248,7 @@ int on_drop(u64 *ctx)
 	}
 	what.location = function_arg(ctx, 1);
 	if (counting)
-		return count_drop(ctx, &what);
+		return count_drop(ctx, &what, &(owner ?: &nobody)->id);
 	e = emit_begin_stack(sizeof(*e));
 	if (!e)
 		return 0;

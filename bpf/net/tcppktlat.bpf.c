@@ -95,16 +95,19 @@ int on_segment(u64 *ctx)
 	return 0;
 }
 
-inline_ void distribute(u64 latency_ns, u64 softirq_ns)
+inline_ void distribute(u64 latency_ns, u64 softirq_ns, bool by_process)
 {
+	struct task_id owner = {};
 	struct tcppktlat_key key = { .part = TCPPKTLAT_READER };
 
-	waits_add(&key, latency_ns);
+	if (owner_parts && by_process)
+		identify_current(&owner);
+	waits_add_of(&key, latency_ns, &owner);
 	if (!with_softirq)
 		return;
 	key.part = TCPPKTLAT_SOFTIRQ;
 	if (softirq_ns)
-		waits_add(&key, softirq_ns);
+		waits_add_of(&key, softirq_ns, &owner);
 	else
 		count(LEDGER_UNMATCHED);
 }
@@ -123,7 +126,7 @@ inline_ int taken(struct tcp_sock *tp, const struct segment *s)
 		return 0;
 	}
 	if (distribution) {
-		distribute(latency_ns, s->softirq_ns);
+		distribute(latency_ns, s->softirq_ns, by_process);
 		return 0;
 	}
 	e = emit_begin(sizeof(*e));

@@ -28,7 +28,7 @@ inline_ int again(struct flow *f, struct sock_owner *owner, struct tcpretrans_ev
 		return 0;
 	}
 	if (counting) {
-		c = flows_row(f);
+		c = flows_row_of(f, &(owner ?: &nobody)->id);
 		if (c) {
 			__sync_fetch_and_add(&c->retransmits, 1);
 			__sync_fetch_and_add(&c->bytes, what->length);

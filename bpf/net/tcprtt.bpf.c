@@ -38,16 +38,15 @@ inline_ u32 new_sample(struct sock *sk, struct tcp_sock *tp)
 	return is_new ? sample : 0;
 }
 
-inline_ bool wanted(struct sock *sk, const struct tcp_sock *tp, const struct flow *f)
+/* NULL: not known, or nobody asks. */
+inline_ struct sock_owner *owner_of(struct sock *sk, const struct tcp_sock *tp)
 {
-	struct sock_owner *o = NULL;
 	struct connection *c;
 
-	if (filter.on) {
-		c = sock_slot(sk, false);
-		o = known_owner(tp, c ? &c->owner : NULL);
-	}
-	return (!filter.on || (o && owner_wanted(o))) && flow_wanted(f);
+	if (!filter.on && !owner_parts)
+		return NULL;
+	c = sock_slot(sk, false);
+	return known_owner(tp, c ? &c->owner : NULL);
 }
 
 /* Each segment of an established connection, before the kernel looks at what it acknowledges. */
@@ -56,7 +55,9 @@ int on_segment(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	static const struct sock_owner nobody;
 	struct tcprtt_key key = {};
+	struct sock_owner *owner;
 	struct flow f = {};
 	u32 us;
 
@@ -67,7 +68,8 @@ int on_segment(u64 *ctx)
 		return 0;
 	if (filter.on || flow_filters_on() || by_local || by_remote)
 		flow_of(tp, &f);
-	if (!wanted(sk, tp, &f)) {
+	owner = owner_of(sk, tp);
+	if (!owner_wanted(owner ?: &nobody) || !flow_wanted(&f)) {
 		count(LEDGER_FILTERED);
 		return 0;
 	}
@@ -77,7 +79,7 @@ int on_segment(u64 *ctx)
 		__builtin_memcpy(key.local, f.local, sizeof(key.local));
 	if (by_remote)
 		__builtin_memcpy(key.remote, f.remote, sizeof(key.remote));
-	times_add(&key, us * 1000ULL);
+	times_add_of(&key, us * 1000ULL, &(owner ?: &nobody)->id);
 	return 0;
 }
 

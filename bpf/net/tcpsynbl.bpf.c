@@ -45,33 +45,35 @@ inline_ bool any_address(const struct flow *f)
  * A connection has the local end of its listener still, or its own already, by kernel: the address
  * that the listener is bound to, or one of all.
  */
-inline_ bool listener_wanted(const struct flow *f)
+inline_ const struct sock_owner *listener_of(const struct flow *f)
 {
 	struct flow all = { .lport = f->lport, .netns = f->netns };
+	static const struct sock_owner nobody;
 	struct sock_owner *owner = NULL;
 
-	if (!filter.on)
-		return true;
+	if (!filter.on && !owner_parts)
+		return &nobody;
 	if (!any_address(f))
 		owner = bpf_map_lookup_elem(&owners, f);
 	if (!owner)
 		owner = bpf_map_lookup_elem(&owners, &all);
-	return owner && owner_wanted(owner);
+	return owner ?: &nobody;
 }
 
 /* A copy of the listener, whose queue it has still; it will be in that. */
 inline_ void completes(const struct sock *sk, const struct flow *f)
 {
+	const struct sock_owner *owner = listener_of(f);
 	struct tcpsynbl_key key = {};
 
-	if (!listener_wanted(f) || !flow_wanted(f)) {
+	if (!owner_wanted(owner) || !flow_wanted(f)) {
 		count(LEDGER_FILTERED);
 		return;
 	}
 	key.backlog_max_1 = sk->sk_max_ack_backlog + 1ULL;
 	if (by_port)
 		key.port = f->lport;
-	backlogs_add(&key, sk->sk_ack_backlog);
+	backlogs_add_of(&key, sk->sk_ack_backlog, &owner->id);
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -90,7 +92,7 @@ int on_state(u64 *ctx)
 		completes(sk, &f);
 		return 0;
 	}
-	if (!filter.on)
+	if (!filter.on && !owner_parts)
 		return 0;
 	if (any_address(&f))
 		f.ip = 0;

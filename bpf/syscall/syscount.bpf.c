@@ -34,11 +34,13 @@ inline_ struct syscount_counts *counts_of(u32 index)
 {
 	struct slots *s;
 
-	if (by_process) {
-		struct syscount_key key = {};
+	if (by_process || owner_parts) {
+		struct syscount_key key = { .id = index };
 
-		key.id = current_tgid();
-		process_comm(key.comm);
+		if (by_process) {
+			key.id = current_tgid();
+			process_comm(key.comm);
+		}
 		return calls_row(&key);
 	}
 	s = calls_slot();

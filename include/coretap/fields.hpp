@@ -49,7 +49,8 @@ using RowTexts = std::map<std::string, std::string, std::less<>>;
 /// What a reader of fields may ask beside its record.
 struct FieldContext {
   const Config* config = nullptr;  ///< the command line; there is always one where a tool runs
-  double seconds = 0;  ///< that the record covers, in reports at intervals; 0: not known
+  std::size_t owner_at = 0;  ///< where in a row of an aggregate its owner is; 0: there is none
+  double seconds = 0;        ///< that the record covers, in reports at intervals; 0: not known
   const RowTexts* texts = nullptr;
 
   /// The text that belongs to the row with this key; nullptr: it is not known.
@@ -172,6 +173,9 @@ enum class Values : std::uint8_t {
   capped,     ///< names that any user can make: only where asked for, and up to a limit
   unbounded,  ///< never a label
 };
+
+/// Field::only_with of those that exist only where --by names them.
+inline constexpr std::string_view kNamedByOnly = "by";
 
 struct Field {
   std::string_view key;    ///< snake_case, unit in the name: "latency_ns"

@@ -30,7 +30,8 @@ std::vector<Field> counts_of_files() {
          auto& counts = static_cast<const Line*>(row)->value;
          return std::uint64_t{counts.read_bytes + counts.write_bytes};
        },
-       .shown_with = "json"},
+       .shown_with = "json",
+       .role = Role::derived},
   };
 }
 

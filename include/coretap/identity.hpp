@@ -70,16 +70,17 @@ inline constexpr Part<Cgroup> cgroup{{.key = "cgroup_id",
 }  // namespace id
 
 namespace detail {
-/// Read::of(record): the struct task_id, or what has such members; nullptr: no task is known.
+/// Read::of(record, context): the struct task_id, or what has such members; nullptr: no task is
+/// known.
 template <class Read, class Of>
-Value read_part(const void* record, const FieldContext&) {
-  auto* who = Read::of(record);
+Value read_part(const void* record, const FieldContext& context) {
+  auto* who = Read::of(record, context);
   return who ? detail::to_value(Of::of(*who)) : Value{};
 }
 
 template <class Read, CgroupName Which>
 Value read_cgroup_name(const void* record, const FieldContext& context) {
-  auto* who = Read::of(record);
+  auto* who = Read::of(record, context);
   if (!who || !context.cgroup_name) return {};
   auto name = context.cgroup_name(id::Cgroup::of(*who), Which);
   return name.empty() ? Value{} : Value{std::move(name)};
@@ -118,18 +119,20 @@ std::vector<Field> parts_of(const id::Part<Of>&... parts) {
 
 template <auto Who>
 struct OfMember {
-  static auto* of(const void* record) {
+  static auto* of(const void* record, const FieldContext&) {
     return &(static_cast<const typename member_of<decltype(Who)>::record*>(record)->*Who);
   }
 };
 template <class Record>
 struct OfRecord {
-  static auto* of(const void* record) { return static_cast<const Record*>(record); }
+  static auto* of(const void* record, const FieldContext&) {
+    return static_cast<const Record*>(record);
+  }
 };
 template <auto Owner>
 struct OfOwner {
-  static const task_id* of(const void* record) {
-    auto* owner = OfMember<Owner>::of(record);
+  static const task_id* of(const void* record, const FieldContext& context) {
+    auto* owner = OfMember<Owner>::of(record, context);
     return owner->known ? owner : nullptr;
   }
 };

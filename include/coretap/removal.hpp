@@ -9,8 +9,8 @@
 
 namespace coretap {
 
-inline constexpr std::string_view kRemovalCalls[] = {"unlink", "unlinkat", "rmdir",
-                                                     "rename", "renameat", "renameat2"};
+inline constexpr std::string_view kRemovalCalls[] = {"unlink",   "unlinkat",  "rmdir", "rename",
+                                                     "renameat", "renameat2", "other"};
 static_assert(std::size(kRemovalCalls) == REMOVAL_CALLS);
 
 /// The starts of these calls, some of which architectures lack.

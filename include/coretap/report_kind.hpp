@@ -63,7 +63,7 @@ class ReportKind {
   /// Does it say which process something is of? Then coretap itself is left out.
   virtual bool names_processes() const {
     for (auto& f : fields())
-      if (f.key == "pid") return true;
+      if (f.key == "pid" && f.only_with != kNamedByOnly) return true;
     return false;
   }
   /// Bytes of the records that they read; 0: these are no flat records.

@@ -92,6 +92,9 @@ struct AggregateReport {
   /// read from per-CPU slots: one value, or as many as fit, their key being their index.
   std::string_view keyed_when = {};
   bool keyless = false;  ///< never any keys
+  /// Why no task owns a row, where that is so; else --by can ask whose rows are
+  /// (bpf/lib/aggregate.bpf.h).
+  std::string_view no_owner = {};
 
   // table, screen
   std::string_view sort = {};  ///< keys of fields, the largest first; "total_ns,count": then count
@@ -143,6 +146,15 @@ struct AggregateReport {
 
   AggregateReport runs_at_intervals(std::string_view program) && {
     at_intervals = program;
+    return std::move(*this);
+  }
+  /// A row: key, value, and room for its owner (struct task_id).
+  std::size_t owner_at() const { return value_at + value_size; }
+  std::size_t row_size() const { return owner_at() + sizeof(task_id); }
+
+  /// "they are of interrupts": for ROWS_WITHOUT_OWNER of the kernel program.
+  AggregateReport without_owner(std::string_view why) && {
+    no_owner = why;
     return std::move(*this);
   }
   AggregateReport in_milliseconds() && {

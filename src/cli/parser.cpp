@@ -46,7 +46,9 @@ std::optional<std::string_view> condition_of(const Tool& tool,
 
 bool shows_containers(const Tool& tool) {
   auto shows = [](const Report& report) {
-    return std::ranges::any_of(report->fields(), [](auto& f) { return f.key == "container"; });
+    return std::ranges::any_of(report->fields(), [](auto& f) {
+      return f.key == "container" && f.only_with != kNamedByOnly;
+    });
   };
   return shows(tool.report) ||
          std::ranges::any_of(tool.other_reports, [&](auto& other) { return shows(other.report); });

@@ -171,6 +171,11 @@ Error no_label(const Tool& tool, const MetricShape& shape, std::string_view name
   for (auto& f : shape.fields)
     if (can_be_label(f)) possible.push_back(f.key);
   for (auto& f : shape.fields)
+    if (f.key == name && f.only_with == kNamedByOnly)
+      return usage(
+          fmt::format("rows of {} have no {} unless they are asked for it", tool.name, name),
+          fmt::format("give it --by {}", name));
+  for (auto& f : shape.fields)
     if (f.key == name)
       return usage(fmt::format("'{}' of {} cannot be a label: it may have any number of values",
                                name, tool.name),
@@ -226,6 +231,8 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
     // Keys of a histogram exist only with their options; a table's and an event's always do.
     if (!can_be_label(f) || !shown(f, config, shape.kind == MetricShape::histograms)) continue;
     bool capped = values_of(f) == Values::capped;
+    // --by adds up rows that differ in the others.
+    if (!config.by.empty() && std::ranges::find(config.by, f.key) == config.by.end()) continue;
     if (std::ranges::any_of(plan->labels, [&](auto& l) { return l.name == f.key; })) continue;
     bool asked = std::ranges::find(wanted, f.key) != wanted.end();
     // A key that has an option of its own is asked for by it.

@@ -25,14 +25,15 @@ std::uint64_t word(const char* at) {
 
 }  // namespace
 
-void KeptRows::configure(Session& s, std::string_view table) {
-  set_variable(s, fmt::format("{}_keeps", table), s.config.max_keys == 0);
+void KeptRows::configure(Session& s, std::string_view table, bool owners) {
+  keeps_ = s.config.max_keys == 0 && !owners;
+  set_variable(s, fmt::format("{}_keeps", table), keeps_);
 }
 
 Result<void> KeptRows::open(Session& s, std::string_view table, std::size_t key_size,
                             std::size_t value_size) {
   auto* map = s.map(fmt::format("{}_rows", table));
-  if (!map || s.config.max_keys) return {};
+  if (!map || !keeps_) return {};
   key_size_ = key_size;
   value_size_ = value_size;
   stride_ = (value_size + kTold + key_size + kLine - 1) / kLine * kLine;

@@ -50,7 +50,7 @@ class HistogramLayout : public AggregateLayout {
     }
     // Of an interval in which nothing happened too, where there is one histogram, or totals.
     if (!r.rows.empty() || (!keys_.empty() && report_.totals.empty())) return;
-    std::string no_keys(report_.value_at + report_.value_size, '\0');
+    std::string no_keys(report_.row_size(), '\0');
     if (s.config.format == OutputFormat::json)
       json(s, r, no_keys, hist{});
     else if (s.config.format == OutputFormat::csv)

@@ -103,7 +103,7 @@ class BarsLayout : public TableLayout {
     for (int n : report_.numbers()) {
       auto is_it = [&](auto& row) { return number(row) == static_cast<std::uint64_t>(n); };
       if (std::any_of(r.rows.begin(), r.rows.end(), is_it)) continue;
-      std::string empty(report_.value_at + report_.value_size, '\0');
+      std::string empty(report_.row_size(), '\0');
       memcpy(empty.data(), &n, sizeof n);
       r.rows.push_back(std::move(empty));
     }

@@ -14,7 +14,8 @@ void OwnActivity::configure(const Session& s) {
 
 void OwnActivity::configure(const Session& s, const std::vector<Field>& fields) {
   configure(s);
-  auto pid = std::ranges::find(fields, "pid", &Field::key);
+  auto pid = std::ranges::find_if(
+      fields, [](auto& f) { return f.key == "pid" && f.only_with != kNamedByOnly; });
   if (pid != fields.end()) pid_ = *pid;
 }
 

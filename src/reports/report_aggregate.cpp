@@ -20,6 +20,7 @@
 #include "reports/kept_rows.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/reporter.hpp"
+#include "reports/row_owner.hpp"
 #include "stacks/stack_layout.hpp"
 #include "stacks/stack_names.hpp"
 
@@ -58,7 +59,9 @@ class AggregateReporter : public Reporter {
     keyed_ = keyed(s.config);
     set_variable(s, fmt::format("{}_keyed", report_.map), keyed_);
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
-    KeptRows::configure(s, report_.map);
+    set_variable(s, "owner_parts", owner_parts_);
+    if (owner_parts_) s.names.context.owner_at = report_.owner_at();
+    kept_.configure(s, report_.map, owner_parts_ != 0);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     if (s.exporter) layout_ = make_exporter_layout();
@@ -67,7 +70,10 @@ class AggregateReporter : public Reporter {
   }
 
   void size_maps(Session& s) override {
-    if (auto* map = s.map(report_.map); map && keyed_) size_for_keys(s, map);
+    if (auto* map = s.map(report_.map); map && keyed_) {
+      size_for_keys(s, map);
+      if (owner_parts_) bpf_map__set_key_size(map, static_cast<__u32>(key_bytes()));
+    }
     if (!has_stacks()) return;
     StackNames::size_maps(s);
     if (auto* map = s.map("stacks")) size_for_stacks(s, map);
@@ -165,20 +171,29 @@ class AggregateReporter : public Reporter {
       return std::find(keys.begin(), keys.end(), f.key) != keys.end();
     };
     bool all_keys = report_.layout == AggregateReport::histograms;
+    auto owners = fields;
+    std::erase_if(owners, [&](auto& f) { return !by(f); });
+    auto parts = owner_parts(owners);
     std::erase_if(fields, [&](auto& f) { return (all_keys || is_key(f)) && !by(f); });
     for (auto& f : fields) {
       if (!by(f)) continue;
       f.shown_with = f.only_with = {};
       by_.push_back(f);
     }
+    owner_parts_ = parts;
     layout_ = make_layout(report_);
   }
 
   bool keyed(const Config& config) const {
     if (report_.keyless) return false;
+    if (owner_parts_) return true;
     if (report_.layout != AggregateReport::histograms) return config.holds(report_.keyed_when);
     return std::any_of(report_.fields.begin(), report_.fields.end(),
                        [&](auto& key) { return config.holds(key.shown_with); });
+  }
+
+  std::size_t key_bytes() const {
+    return owner_parts_ ? report_.value_at + sizeof(task_id) : report_.key_size;
   }
 
   AggregateRows::Reading read(Session& s, AggregateRows::Reading& largest, std::uint64_t now) {
@@ -189,8 +204,8 @@ class AggregateReporter : public Reporter {
       if (!report_.largest.empty()) set_live(s, "extreme_interval", &interval_, sizeof interval_);
       each_entry(map, [&, cpus = values_of(map)](const char* key, const char* value) {
         // The map's keys may be shorter: what they lack is zeros.
-        std::string name(key, std::min<std::size_t>(report_.key_size, bpf_map__key_size(map)));
-        name.resize(report_.key_size);
+        std::string name(key, std::min<std::size_t>(key_bytes(), bpf_map__key_size(map)));
+        name.resize(key_bytes());
         if (!report_.largest.empty()) largest.emplace(name, rows_.largest(value, cpus, interval));
         all.emplace(std::move(name), rows_.counters(value, cpus, now));
       });
@@ -358,7 +373,8 @@ class AggregateReporter : public Reporter {
   StackNames names_;
   std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are judged
   bool keyed_ = false, no_intervals_ = false;
-  std::uint32_t interval_ = 0;  ///< its number, for struct extreme
+  std::uint32_t owner_parts_ = 0;  ///< enum owner_part
+  std::uint32_t interval_ = 0;     ///< its number, for struct extreme
   std::uint64_t last_ns_ = 0, ended_ns_ = 0;
 };
 
@@ -372,7 +388,12 @@ std::string in_turn(std::string_view list) {
 
 class AggregateKind : public ReportKind {
  public:
-  explicit AggregateKind(LiveReport live) : live_(std::move(live)), report_(live_.aggregate) {}
+  explicit AggregateKind(LiveReport live) : live_(std::move(live)), report_(live_.aggregate) {
+    if (!has_owner(report_)) return;
+    auto& fields = live_.aggregate.fields;
+    auto owners = owner_fields(report_);
+    fields.insert(fields.end(), owners.begin(), owners.end());
+  }
 
   std::string_view name() const override { return "aggregate"; }
   bool kernel_symbols() const override {
@@ -402,7 +423,7 @@ class AggregateKind : public ReportKind {
   }
   std::vector<Field> fields() const override { return report_.fields; }
   bool has_histograms() const override { return report_.layout == AggregateReport::histograms; }
-  std::size_t record_size() const override { return report_.value_at + report_.value_size; }
+  std::size_t record_size() const override { return report_.row_size(); }
   std::vector<std::string_view> conditions() const override {
     return {report_.keyed_when, report_.extension, report_.header_when};
   }
@@ -475,7 +496,10 @@ class AggregateKind : public ReportKind {
       std::vector<std::string_view> known;
       for (auto& f : report_.fields)
         if (is_key(f) && f.format.kind != Format::stack && !f.table_only) known.push_back(f.key);
-      if (auto r = check_key("--by", key, known); !r) return r;
+      auto r = check_key("--by", key, known);
+      if (!r && !report_.no_owner.empty() && is_owner_key(key))
+        r.error().why = fmt::format("no task owns what is counted: {}", report_.no_owner);
+      if (!r) return r;
     }
     if (report_.sort.empty()) return {};
     for (auto& [word, sort_key] : report_.sort_words)
@@ -553,12 +577,29 @@ class AggregateKind : public ReportKind {
           "denser is its character, from '.' to '@', which is the largest number so far. The last "
           "range holds all above it too. With a file's name the histograms become one picture "
           "instead.");
-    if (report_.fields.empty()) return;
-    m.paragraph();
-    m.prose(
-        "There is one histogram for each set of those of these that are asked for; in parentheses "
-        "their keys in JSON and CSV.");
-    m.fields(report_.fields);
+    if (auto fields = own_fields(); !fields.empty()) {
+      m.paragraph();
+      m.prose(
+          "There is one histogram for each set of those of these that are asked for; in parentheses "
+          "their keys in JSON and CSV.");
+      m.fields(fields);
+    }
+    owner_manual(m);
+  }
+
+  /// Those that are there without --by.
+  std::vector<Field> own_fields() const {
+    auto fields = report_.fields;
+    std::erase_if(fields, is_owner_field);
+    return fields;
+  }
+
+  void owner_manual(Manual& m) const {
+    std::vector<std::string_view> keys;
+    for (auto& f : report_.fields)
+      if (is_owner_field(f)) keys.push_back(f.key);
+    if (keys.empty()) return;
+    m.prose(fmt::format("--by can also tell apart whose they are: {}.", fmt::join(keys, ", ")));
   }
 
   void interval_manual(Manual& m) const {
@@ -612,7 +653,8 @@ class AggregateKind : public ReportKind {
         in_turn(report_.sort), report_.largest_last ? "last" : "first"));
     if (m.has_option("top") && report_.top)
       m.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", report_.top));
-    m.fields(report_.fields);
+    m.fields(own_fields());
+    owner_manual(m);
   }
 
   LiveReport live_;

@@ -64,6 +64,16 @@ std::vector<Json> Json::items() const {
   return all;
 }
 
+std::vector<std::string> Json::keys() const {
+  std::vector<std::string> all;
+  auto& value = at(value_);
+  if (value.IsObject())
+    for (auto& member : value.GetObject()) all.emplace_back(member.name.GetString());
+  return all;
+}
+
+bool Json::is_count() const { return at(value_).IsUint64(); }
+
 void Json::each_member(const std::function<void(Json)>& visit) const {
   auto one = [&](const rapidjson::Value& value) {
     Json member = *this;

@@ -20,6 +20,8 @@ class Json {
   bool is_string() const;
   std::vector<Json> items() const;                                 ///< of an array
   void each_member(const std::function<void(Json)>& visit) const;  ///< of an array or an object
+  std::vector<std::string> keys() const;                           ///< of an object
+  bool is_count() const;  ///< an integer that is not negative
   std::vector<std::string> strings() const;
   std::uint64_t u64() const;
   std::int64_t i64() const;

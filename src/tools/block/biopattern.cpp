@@ -51,10 +51,10 @@ TOOL(biopattern) {
       .positionals = shared::interval_count(),
       .options = {shared::disk(), shared::timestamp(), shared::pid(), shared::tid(), shared::uid(),
                   shared::comm(), shared::cgroup(), shared::max_keys()},
-      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter|by"},
                 {"issue to the device", {{{"on_issue"}}}}},
-      .maps = {{"requests", MapSize::block_requests, "task-filter"},
-               {"bios", MapSize::block_bios, "task-filter"},
+      .maps = {{"requests", MapSize::block_requests, "task-filter|by"},
+               {"bios", MapSize::block_bios, "task-filter|by"},
                {"next_sectors", MapSize::disks}},
       .report =
           table<Key, Counts>(

@@ -44,10 +44,12 @@ TOOL(iosched) {
                   shared::disk(), shared::milliseconds(), shared::timestamp(), shared::pid(),
                   shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::max_keys()},
-      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},
+      .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter|by"},
                 {"insertion into the queue", {{{"on_insert"}}}},
                 {"issue to the device", {{{"on_issue"}}}}},
-      .maps = {{"requests", MapSize::block_requests}, {"bios", MapSize::block_bios}},
+      .maps = {{"requests", MapSize::block_requests},
+               {"bios", MapSize::block_bios},
+               {"request_owners", MapSize::block_requests, "by"}},
       .report = histogram<Key>(
           "waits", "queue time",
           {derived<Key, scheduler>("scheduler", "scheduler", as::text, "the I/O scheduler")

@@ -136,6 +136,8 @@ TOOL(nvmelatency) {
                                     "status of NVMe, hexadecimal, or success")
                    .bounded()
                    .with("status")})
+              .without_owner(
+                  "they are commands of a driver, which has merged and split what tasks submitted")
               .only<Line, wanted>(),
       .announce = "Tracing NVMe commands",
       .look_up = find_members,

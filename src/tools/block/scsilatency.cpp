@@ -170,16 +170,20 @@ TOOL(scsilatency) {
       .maps = {{"commands", MapSize::block_requests},
                {"requests", MapSize::block_requests},
                {"bios", MapSize::block_bios}},
-      .report = histogram<Key>(
-          "latencies", "latency",
-          {derived<Key, command>("command", "command", as::text, "the command").bounded(),
-           derived<Key, device>("device", "device", as::text, "host, channel, target and LUN")
-               .bounded()
-               .with("devices"),
-           derived<Key, status>("status", "status", as::text,
-                                "success, timeout, or the device's status and what the host says")
-               .bounded()
-               .with("status")}),
+      .report =
+          histogram<Key>(
+              "latencies", "latency",
+              {derived<Key, command>("command", "command", as::text, "the command").bounded(),
+               derived<Key, device>("device", "device", as::text, "host, channel, target and LUN")
+                   .bounded()
+                   .with("devices"),
+               derived<Key, status>(
+                   "status", "status", as::text,
+                   "success, timeout, or the device's status and what the host says")
+                   .bounded()
+                   .with("status")})
+              .without_owner(
+                  "they are commands of a driver, which has merged and split what tasks submitted"),
       .announce = "Tracing SCSI commands",
       .look_up = find_members,
   };

@@ -56,6 +56,7 @@ AggregateReport clocks() {
            derived<Key, syswide>("syswide", "", as::number, "of all tasks")
                .key_part()
                .with("json")})
+          .without_owner("its histograms are by command name already")
           .scaled(kClock);
   report.sort = "syswide";
   return report;

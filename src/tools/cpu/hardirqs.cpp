@@ -82,6 +82,7 @@ TOOL(hardirqs) {
                of_key<Line, &Key::cpu>("cpu", "CPU", as::wide(as::number, 3), "CPU")
                    .only("per-cpu")},
               "total_ns,count")
+              .without_owner("an interrupt comes in whatever task runs")
               .with_largest<&Sums::longest>()
               .timed_with("timestamp"),
       .other_reports = {{"distributed",
@@ -92,7 +93,8 @@ TOOL(hardirqs) {
                                                 "name of the handler, or of the vector")
                                   .bounded(),
                               field<&Key::irq>("irq", "irq", as::number,
-                                               "number of the interrupt or vector")})}},
+                                               "number of the interrupt or vector")})
+                             .without_owner("an interrupt comes in whatever task runs")}},
       .announce = "Tracing interrupt handlers",
       .exclusive = {{"count", "distributed"}, {"count", "nanoseconds"}},
   };

@@ -54,7 +54,19 @@ Result<void> take_lock(Config& c, std::string_view text) {
   return {};
 }
 
-AggregateReport report_of(std::string_view count_doc, const std::string_view (&titles)[3]) {
+/// Both have the same counters, which exporters must tell apart.
+std::string waits_word(const Line&) { return "waits"; }
+std::string holds_word(const Line&) { return "holds"; }
+
+template <std::string (*Word)(const Line&)>
+Field measured() {
+  return derived<Line, Word>("measured", "MEASURED", as::text, "waits or holds")
+      .bounded()
+      .with("json");
+}
+
+AggregateReport report_of(const Field& of, std::string_view count_doc,
+                          const std::string_view (&titles)[3]) {
   return table<Key, Sums>(
              "times",
              {derived<Line, caller>("caller", "Caller", as::wide(as::text, -37),
@@ -62,6 +74,7 @@ AggregateReport report_of(std::string_view count_doc, const std::string_view (&t
                   .capped(),
               derived<Line, kind>("lock_type", "TYPE", as::wide(as::text, -10), "kind of lock")
                   .bounded(),
+              of,
               of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the lock")
                   .only("per-lock"),
               of_key<Line, &Key::tid>("tid", "Tid", as::pid, "thread").only("per-thread"),
@@ -83,13 +96,13 @@ AggregateReport report_of(std::string_view count_doc, const std::string_view (&t
 
 AggregateReport waits() {
   std::string_view titles[] = {"Avg Wait(us)", "Max Wait(us)", "Total Wait(us)"};
-  return report_of("waits", titles)
+  return report_of(measured<waits_word>(), "waits", titles)
       .sorted_also_by({{"acq_max", "max_ns"}, {"acq_total", "total_ns"}, {"acq_count", "count"}});
 }
 
 AggregateReport holds() {
   std::string_view titles[] = {"Avg Hold(us)", "Max Hold(us)", "Total Hold(us)"};
-  return report_of("releases", titles)
+  return report_of(measured<holds_word>(), "releases", titles)
       .sorted_also_by({{"hld_max", "max_ns"}, {"hld_total", "total_ns"}, {"hld_count", "count"}});
 }
 

@@ -64,6 +64,7 @@ TOOL(runqlen) {
       .report = histogram<runqlen_key>(
                     "lengths", "run queue length",
                     {field<&runqlen_key::cpu>("cpu", "cpu", as::number, "CPU").with("cpus")})
+                    .without_owner("a queue is of all tasks in it")
                     .scaled(kLength),
       .other_reports =
           {{"runqocc",
@@ -77,6 +78,7 @@ TOOL(runqlen) {
                  derived<Line, occupancy>("occupancy_ratio", "RUNQOCC", as::percent,
                                           "their share")},
                 "occupancy_ratio", 0, "cpus")
+                .without_owner("a queue is of all tasks in it")
                 .scaled(kLength)
                 .counted_by(HIST_SLOTS)}},
       .announce = "Sampling run queue length",

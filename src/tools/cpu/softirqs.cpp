@@ -100,15 +100,19 @@ TOOL(softirqs) {
                             of_key<Line, &Key::cpu>("cpu", "CPU", as::wide(as::number, 3), "CPU")
                                 .only("per-cpu")},
                            "total_ns,count")
+              .without_owner(
+                  "a softirq runs in whatever task it interrupts, or in a thread of the kernel")
               .with_largest<&Sums::longest>()
               .timed_with("timestamp"),
-      .other_reports = {{"distributed",
-                         histogram<Key>(
-                             "durations", "softirq times",
-                             {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
-                              derived<Key, vector_name>("name", "softirq", as::text,
-                                                        "name of the softirq")
-                                  .bounded()})}},
+      .other_reports =
+          {{"distributed",
+            histogram<Key>("durations", "softirq times",
+                           {field<&Key::cpu>("cpu", "cpu", as::number, "CPU").with("per-cpu"),
+                            derived<Key, vector_name>("name", "softirq", as::text,
+                                                      "name of the softirq")
+                                .bounded()})
+                .without_owner(
+                    "a softirq runs in whatever task it interrupts, or in a thread of the kernel")}},
       .announce = "Tracing softirqs",
       .exclusive = {{"events", "distributed"},
                     {"events", "nanoseconds"},

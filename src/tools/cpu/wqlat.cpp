@@ -76,12 +76,13 @@ TOOL(wqlat) {
                 {"queueing", {{{"on_queue"}}}}},
       .maps = {{"waiting", MapSize::per_cpu}, {"running", MapSize::per_cpu, "execution"}},
       .report = histogram<Key>(
-          "times", "times of work items",
-          {field<&Key::workqueue>("wqname", "wqname", as::text, "name of the work queue")
-               .capped()
-               .with("workqueues"),
-           field<&Key::function>("function", "function", as::symbol, "what the items run")
-               .with("functions")}),
+                    "times", "times of work items",
+                    {field<&Key::workqueue>("wqname", "wqname", as::text, "name of the work queue")
+                         .capped()
+                         .with("workqueues"),
+                     field<&Key::function>("function", "function", as::symbol, "what the items run")
+                         .with("functions")})
+                    .without_owner("work items run in threads of the kernel"),
       .announce = "Tracing work queue request latency time",
   };
 }

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 #include "coretap/files.hpp"
 #include "coretap/given_path.hpp"
 #include "coretap/removal.hpp"
@@ -22,6 +25,17 @@ std::string seconds(const Event& e) {
 Value path(const Event& e) { return given_path_of(e, e.path); }
 bool cut(const Event& e) { return incomplete(e.path); }
 
+/// `old`: calls that architectures may lack.
+Candidate by_calls(std::vector<std::string_view> old) {
+  for (auto program : {"on_opened", "on_unlinkat", "on_renameat", "on_renameat2", "on_call_end",
+                       "on_changed", "on_change_kept", "on_change_set"})
+    old.emplace_back(program);
+  return {.programs = std::move(old),
+          .caveat =
+              "removals from network and FUSE file systems may not be seen, nor what io_uring, "
+              "the kernel itself, and 32-bit programs on a 64-bit kernel create or remove"};
+}
+
 }  // namespace
 
 TOOL(filelife) {
@@ -35,15 +49,15 @@ TOOL(filelife) {
           "meanwhile, and where it has several hard links the removal of the last one counts. Where "
           "it is open still, its data remains.\n\n"
           "FILE is the path that the call was given: '-' where its memory could not be read, with "
-          "'...' where it is longer than 4095 bytes.\n\n"
-          "Not seen: files that were there before, that mknod, bind or link (O_TMPFILE) made, "
-          "directories, and what io_uring, the kernel itself, and 32-bit programs on a 64-bit "
-          "kernel create or remove.",
+          "'...' where it is longer than 4095 bytes. Of what io_uring, the kernel itself (an NFS "
+          "server), and 32-bit programs on a 64-bit kernel remove it is the name alone.\n\n"
+          "Not seen: files that were there before, that mknod, bind or link (O_TMPFILE) made, and "
+          "directories.",
       .overhead =
-          "a hook per open, three per removal, and an entry of about 100 bytes for each created file "
-          "that exists; a little on every other system call, which the kernel then takes the longer "
-          "way. Where functions of the kernel cannot be traced, a hook per change of a file's times "
-          "besides",
+          "a hook per open and one per removal, and an entry of about 100 bytes for each created "
+          "file that exists. Where functions of the kernel cannot be traced, three hooks per removal, "
+          "one per change of a file's times, and a little on every other system call, which the "
+          "kernel then takes the longer way",
       .examples = {{"filelife", "all files that are removed"},
                    {"filelife -F -p 181", "full paths of those that process 181 removes"},
                    {"filelife -m 1000", "only files that existed for a second at most"},
@@ -62,18 +76,15 @@ TOOL(filelife) {
                    setting(&Opt::max_age_ns), kMillisecond),
             shared::max_keys()},
            shared::task_filters()}),
-      .hooks = removal_hooks(
-          {{"results", {{{"on_removed"}}}},
-           {"files removed",
-            {{{"on_remove", "on_replace"}},
-             {{"on_remove_kprobe", "on_replace_kprobe"}},
-             {.programs = {"on_changed", "on_change_kept", "on_change_set"},
-              .caveat = "removals from network and FUSE file systems may not be seen"}},
-            {},
-            {},
-            {},
-            "use filegone, which shows removals without the age of the file"},
-           {"files created", {{{"on_opened"}}}}}),
+      .hooks = {{"files created and removed",
+                 {{{"on_created", "on_removed", "on_replaced"}},
+                  {{"on_created_kprobe", "on_removed_kprobe", "on_replaced_kprobe"}},
+                  by_calls({"on_unlink", "on_rename"}),
+                  by_calls({})},
+                 {},
+                 {},
+                 {},
+                 "use filegone, which shows removals without the age of the file"}},
       .maps = {{"born", MapSize::objects}},
       .report =
           events<Event>(

@@ -152,6 +152,7 @@ TOOL(argdist) {
                          .key_part()
                          .with("json")},
                     "count")
+                    .without_owner("an expression can be $COMM, $PID or $UID")
                     .ascending(),
       .other_reports = {{"histogram-of",
                          histogram<argdist_range>(
@@ -163,6 +164,7 @@ TOOL(argdist) {
                                   "negative", "", as::text, "values below zero, without their sign")
                                   .key_part()
                                   .with("json|csv")})
+                             .without_owner("an expression can be $COMM, $PID or $UID")
                              .scaled({unit::plain, 1})}},
       .announce = "Counting values",
       .exclusive = {{"count-of", "histogram-of"}},

@@ -112,6 +112,7 @@ TOOL(virtiostat) {
                              of_value<Line, &Sums::out_bytes>("out_bytes", "OUT", as::number,
                                                               "bytes that the device reads")})},
               "out_bytes,in_bytes")
+              .without_owner("drivers fill queues in whatever runs")
               .only<Line, wanted>()
               .timed_with("timestamp"),
       .announce = "Tracing virtio devices",

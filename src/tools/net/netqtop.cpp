@@ -176,6 +176,7 @@ TOOL(netqtop) {
                                          "network namespace: the inode of /proc/PID/ns/net")
                    .with("json")},
               "packets,bytes", 0)
+              .without_owner("packets are queued in whatever runs")
               .grouped_by<Line, side>()
               .on_screen(),
       .announce = "Tracing packets of network interfaces",

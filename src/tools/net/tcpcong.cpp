@@ -119,13 +119,16 @@ TOOL(tcpcong) {
                net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
                net::parts<&Line::key>()},
               "changes")
+              .without_owner("they are of connections, whose owners tcpstates shows")
               .timed_with("timestamp")),
-      .other_reports = {{"dist", histogram<Key>("durations", "times in one state",
-                                                {field<&Key::state>(
-                                                    "congestion_state", "state",
-                                                    as::enumerator("tcp_ca_state", "TCP_CA_", -10),
-                                                    "state of congestion control")})
-                                     .in_milliseconds()}},
+      .other_reports = {{"dist",
+                         histogram<Key>(
+                             "durations", "times in one state",
+                             {field<&Key::state>("congestion_state", "state",
+                                                 as::enumerator("tcp_ca_state", "TCP_CA_", -10),
+                                                 "state of congestion control")})
+                             .without_owner("they are of connections, whose owners tcpstates shows")
+                             .in_milliseconds()}},
       .announce = "Tracing the states of congestion control",
   };
 }

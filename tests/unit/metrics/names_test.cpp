@@ -69,12 +69,40 @@ TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(labels_of(*plan_of("execsnoop")), Names{"error"});
   EXPECT_EQ(labels_of(*plan_of("execsnoop", {}, {"comm"})), (Names{"comm", "error"}));
   EXPECT_EQ(labels_of(*plan_of("runqlat", {"--by", "comm"}, {"comm"})), Names{"comm"});
+  EXPECT_EQ(labels_of(*plan_of("syscount", {"--by", "syscall,cgroup"})),
+            (Names{"syscall", "cgroup"}));
+  EXPECT_EQ(labels_of(*plan_of("biolatency", {"--by", "container,uid"})),
+            (Names{"uid", "container"}));
+  // The disk of a sum is that of one of its rows.
+  EXPECT_EQ(labels_of(*plan_of("biotop", {"--by", "comm"})), Names{"comm"});
   auto tool = build(*find_tool("execsnoop"));
   for (auto* name : {"pid", "args", "nothing"}) {
     auto refused = make_plan(tool, Config(), {name});
     ASSERT_FALSE(refused) << name;
     EXPECT_EQ(refused.error().status, kUsage);
     EXPECT_NE(refused.error().what.find(name), std::string::npos);
+  }
+}
+
+// What --by takes are keys: they do not change with what is counted.
+TEST(MetricNames, KeysAreNoCounts) {
+  for (auto& registered : registry()) {
+    auto tool = build(registered);
+    std::vector<Report> reports{tool.report};
+    for (auto& other : tool.other_reports) reports.push_back(other.report);
+    for (auto& report : reports) {
+      if (!report->adds_up()) continue;
+      auto shape = report->metrics(Config());
+      std::string none(report->record_size(), '\0'), counted = none;
+      std::fill(counted.begin() + static_cast<std::ptrdiff_t>(shape.value_at), counted.end(), '\1');
+      Config config;
+      FieldContext context{.config = &config, .seconds = 1};
+      for (auto& f : report->fields()) {
+        if (!is_key(f) || f.format.kind == Format::stack || f.only_with == kNamedByOnly) continue;
+        EXPECT_EQ(f.read(none.data(), context), f.read(counted.data(), context))
+            << tool.name << ": " << f.key;
+      }
+    }
   }
 }
 

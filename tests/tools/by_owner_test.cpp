@@ -1,0 +1,113 @@
+// --by of whom rows are: in every tool whose rows have owners, what it counts for a cgroup is what
+// the same tool counts with a filter by this cgroup. Both look at the same workload at once.
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "harness.hpp"
+
+namespace coretap::tooltest {
+namespace {
+
+/// Keys that --by takes in a report of the tool.
+Strings by_keys(const std::string& tool, Strings options) {
+  options.insert(options.begin(), tool_path(tool));
+  for (auto* word : {"--by", "no_such_key"}) options.emplace_back(word);
+  auto refused = run(options);
+  const std::string before = "there are: ";
+  auto at = refused.err.find(before);
+  if (at == std::string::npos) return {};
+  auto list = refused.err.substr(at + before.size());
+  Strings keys;
+  for (std::size_t from = 0; from < list.size();) {
+    auto end = std::min(list.find_first_of(",\n", from), list.size());
+    keys.push_back(list.substr(from, end - from));
+    from = list.find_first_not_of(", \n", end);
+  }
+  return keys;
+}
+
+bool has(const Strings& keys, const char* key) { return std::ranges::count(keys, key) != 0; }
+
+/// Options of the tool's aggregates whose rows can have owners.
+std::vector<Strings> owned_reports(const std::string& tool) {
+  std::vector<Strings> all;
+  for (auto& report : tests_of(tool).reports)
+    if (report.kind == ReportKind::aggregate && has(by_keys(tool, report.options), "cgroup"))
+      all.push_back(report.options);
+  return all;
+}
+
+std::vector<std::string> tools_with_aggregates() {
+  std::vector<std::string> all;
+  for (auto& [tool, tests] : declared_tests())
+    if (std::ranges::count(tests.reports, ReportKind::aggregate, &ToolTests::Report::kind) != 0)
+      all.push_back(tool);
+  return all;
+}
+
+/// Counters of events in these lines: two tools take times that differ, and largest values are no
+/// sums.
+std::map<std::string, std::uint64_t> counters(const std::vector<Json>& lines) {
+  static const std::set<std::string> kNotCounted = {"pid", "tid",       "ppid",
+                                                    "uid", "cgroup_id", "cpu"};
+  std::map<std::string, std::uint64_t> sums;
+  for (auto& line : lines)
+    for (auto& key : line.keys()) {
+      auto value = line[key.c_str()];
+      if (!value.is_count() || kNotCounted.contains(key)) continue;
+      if (contains(key, "_ns") || contains(key, "max") || contains(key, "average")) continue;
+      sums[key] += value.u64();
+    }
+  return sums;
+}
+
+class ByOwner : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Tools, ByOwner, ::testing::ValuesIn(tools_with_aggregates()),
+                         [](auto& info) { return info.param; });
+
+void expect_as_filtered(const std::string& tool, const Strings& options) {
+  auto events = events_for(tool);
+  if (events.command.empty()) throw Skip("no workload is known that makes events for it");
+  Cgroup cgroup("-by-owner");
+  auto name = cgroup.path().substr(cgroup.path().rfind('/'));
+  auto workload_name = events.command[0].substr(events.command[0].rfind('/') + 1);
+  Workload workload(workload_name, {events.command.begin() + 1, events.command.end()},
+                    {.linger = true, .in_child = [&] { cgroup.add(::getpid()); }});
+  auto with = [&](Strings more) {
+    more.insert(more.begin(), options.begin(), options.end());
+    more.insert(more.begin(), "--json");
+    return more;
+  };
+  Tracer by(tool, with({"--by", "cgroup,uid"}));
+  Tracer filtered(tool, with({"--cgroup", cgroup.path()}));
+  workload.release();
+  workload.truth();
+  auto all = by.stop(), some = filtered.stop();
+  std::vector<Json> of_cgroup;
+  for (auto& line : all.body) {
+    EXPECT_TRUE(line.has("cgroup") && line.has("uid"));
+    if (line["cgroup"].is_string() && line["cgroup"].str().ends_with(name))
+      of_cgroup.push_back(line);
+  }
+  auto expected = counters(some.body), seen = counters(of_cgroup);
+  if (std::ranges::all_of(expected, [](auto& one) { return one.second == 0; }))
+    throw Skip("with a filter by cgroup its workload makes nothing that it counts");
+  for (auto& [key, sum] : seen) EXPECT_EQ(sum, expected[key]) << key;
+  EXPECT_FALSE(seen.empty()) << "nothing was counted";
+}
+
+TEST_P(ByOwner, AsFiltered) {
+  auto& tool = GetParam();
+  TOOL_TEST_BODY([&] {
+    require_tool(tool);
+    auto reports = owned_reports(tool);
+    if (reports.empty()) throw Skip("its rows have no owners");
+    for (auto& options : reports) expect_as_filtered(tool, options);
+  }());
+}
+
+}  // namespace
+}  // namespace coretap::tooltest
