@@ -31,11 +31,12 @@ SCRATCH(records, struct life_record);
 
 inline_ int created(struct file *file)
 {
-	u64 now = bpf_ktime_get_ns();
 	struct file_id id = {};
+	u64 now;
 
 	if (!(FOLLOW(file, file, f_mode) & FMODE_CREATED))
 		return 0;
+	now = bpf_ktime_get_ns();
 	inode_identity(&id, FOLLOW(file, file, f_inode));
 	if (bpf_map_update_elem(&born, &id, &now, BPF_ANY))
 		count(LEDGER_UNTRACKED);

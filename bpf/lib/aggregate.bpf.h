@@ -121,64 +121,56 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 #else
 OPT(__u32, owner_parts); /* enum owner_part */
 
-inline_ void owner_of_key(struct task_id *to, const struct task_id *owner)
+/* What was not asked for goes, or it would be a part of the key. */
+inline_ void cut_owner(struct task_id *owner)
 {
-	u64 *comm = (u64 *)to->comm;
+	u64 *comm = (u64 *)owner->comm;
 
-	*to = *owner;
-	to->tid = 0;
+	owner->tid = 0;
 	if (!(owner_parts & OWNER_PID))
-		to->pid = 0;
+		owner->pid = 0;
 	if (!(owner_parts & OWNER_UID))
-		to->uid = 0;
+		owner->uid = 0;
 	if (!(owner_parts & OWNER_CGROUP))
-		to->cgroup = 0;
+		owner->cgroup = 0;
 	if (!(owner_parts & OWNER_COMM))
 		comm[0] = comm[1] = 0;
 }
 
 /* Functions of their own: what is rarely asked for takes no room on the others' stacks. */
-#define OWNED_ROWS(name, key_type, value_type)                                                  \
-	struct name##_owned {                                                                   \
-		key_type key;                                                                   \
-		struct task_id owner;                                                           \
-	};                                                                                      \
-	static __noinline __attribute__((unused))                                               \
-	value_type *name##_owned_row(key_type *key, const struct task_id *owner)                \
+#define OWNED_ROWS(name, key_type, value_type)                                              \
+	struct name##_owned {                                                               \
+		key_type key;                                                               \
+		struct task_id owner;                                                       \
+	};                                                                                  \
+	OWNED_ROW(name, key_type, value_type, name##_row_by, const struct task_id *owner,   \
+		  owned.owner = *owner)                                                     \
+	OWNED_ROW(name, key_type, value_type, name##_row_by_task, struct task_struct *t,    \
+		  identify_known(&owned.owner, t))                                          \
+	OWNED_ROW(name, key_type, value_type, name##_row_by_current, void *unused,          \
+		  identify_current(&owned.owner))                                           \
+	inline_ value_type *name##_row(key_type *key)                                       \
+	{                                                                                   \
+		return owner_parts ? name##_row_by_current(key, NULL) : name##_row_at(key); \
+	}                                                                                   \
+	inline_ value_type *name##_row_of(key_type *key, const struct task_id *owner)       \
+	{                                                                                   \
+		return owner_parts ? name##_row_by(key, owner) : name##_row_at(key);        \
+	}                                                                                   \
+	inline_ value_type *name##_row_of_task(key_type *key, struct task_struct *t)        \
+	{                                                                                   \
+		return owner_parts ? name##_row_by_task(key, t) : name##_row_at(key);       \
+	}
+#define OWNED_ROW(name, key_type, value_type, function, argument, identify)                     \
+	static __noinline __attribute__((unused)) value_type *function(key_type *key, argument) \
 	{                                                                                       \
 		struct name##_owned owned;                                                      \
                                                                                                 \
 		__builtin_memset(&owned, 0, sizeof(owned));                                     \
 		__builtin_memcpy(&owned.key, key, sizeof(owned.key));                           \
-		owner_of_key(&owned.owner, owner);                                              \
+		identify;                                                                       \
+		cut_owner(&owned.owner);                                                        \
 		return name##_row_at(&owned);                                                   \
-	}                                                                                       \
-	static __noinline __attribute__((unused)) value_type *name##_current_row(key_type *key) \
-	{                                                                                       \
-		struct task_id current = {};                                                    \
-                                                                                                \
-		identify_current(&current);                                                     \
-		return name##_owned_row(key, &current);                                         \
-	}                                                                                       \
-	static __noinline __attribute__((unused))                                               \
-	value_type *name##_task_row(key_type *key, struct task_struct *t)                       \
-	{                                                                                       \
-		struct task_id task;                                                            \
-                                                                                                \
-		identify_known(&task, t);                                                       \
-		return name##_owned_row(key, &task);                                            \
-	}                                                                                       \
-	inline_ value_type *name##_row(key_type *key)                                           \
-	{                                                                                       \
-		return owner_parts ? name##_current_row(key) : name##_row_at(key);              \
-	}                                                                                       \
-	inline_ value_type *name##_row_of(key_type *key, const struct task_id *owner)           \
-	{                                                                                       \
-		return owner_parts ? name##_owned_row(key, owner) : name##_row_at(key);         \
-	}                                                                                       \
-	inline_ value_type *name##_row_of_task(key_type *key, struct task_struct *t)            \
-	{                                                                                       \
-		return owner_parts ? name##_task_row(key, t) : name##_row_at(key);              \
 	}
 #endif
 

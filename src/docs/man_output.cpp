@@ -68,6 +68,26 @@ void filters(Page& p) {
       "What is above is counted as limited.");
 }
 
+void rows(Page& p) {
+  p.section("ROWS BY OTHER KEYS");
+  p.prose(
+      "In tools that add up in the kernel, --by KEY,... adds their rows up by the keys that it "
+      "names alone: biotop --by disk has a row for each disk. Where what is counted belongs to a "
+      "task, the keys may also be those of this task, whatever the tool shows otherwise: pid, comm, "
+      "uid, cgroup, cgroup_id, container, container_id, pod and unit. The kernel program then keeps "
+      "a row for each of them; without --by it reads nothing of this.");
+  p.macro("Pp");
+  p.prose(
+      "The task is the one that filters are about: of a wait for a CPU the one that waits, of block "
+      "I/O the one that submits it, of a TCP connection the process that opened or accepted it. "
+      "What kernel threads write back for a cgroup is the cgroup's. Where the task is not known, as "
+      "its start was before tracing, these keys are null, and empty in text.");
+  p.literal(
+      "biolatency --by cgroup 10 1\n"
+      "syscount --by syscall,container\n"
+      "runqlat --by unit --json 60");
+}
+
 void files(Page& p) {
   p.section("OUTPUT FILES");
   p.prose(
@@ -229,6 +249,7 @@ std::string output_man_page() {
   options(p);
   filters(p);
   formats(p);
+  rows(p);
   files(p);
   attach_points(p);
   user_stacks(p);

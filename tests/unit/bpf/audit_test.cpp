@@ -5,6 +5,7 @@
 #include <gelf.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bitset>
 #include <cstring>
 #include <map>
@@ -509,6 +510,25 @@ TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
     }
   }
   EXPECT_GT(maps, 0u);
+}
+
+// What --by may ask for is what the program can tell: one of the two alone would show rows of
+// nobody.
+TEST_P(EveryKernelProgram, TellsWhoseRowsAreWhereTheReportAsks) {
+  std::vector<Report> reports{tool.report};
+  for (auto& other : tool.other_reports) reports.push_back(other.report);
+  bool asks = std::ranges::any_of(reports, [](auto& report) {
+    return report->adds_up() && std::ranges::any_of(report->fields(), [](auto& f) {
+             return f.only_with == kNamedByOnly;
+           });
+  });
+  if (!asks) return;
+  auto bytes = tool.object.bytes();
+  std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(
+      bpf_object__open_mem(bytes.data(), bytes.size(), nullptr), bpf_object__close);
+  ASSERT_TRUE(object);
+  EXPECT_GT(btf__find_by_name_kind(bpf_object__btf(object.get()), "owner_parts", BTF_KIND_VAR), 0)
+      << "ROWS_WITHOUT_OWNER without AggregateReport::without_owner()";
 }
 
 INSTANTIATE_TEST_SUITE_P(Tools, EveryKernelProgram, testing::ValuesIn([] {

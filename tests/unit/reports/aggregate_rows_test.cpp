@@ -44,7 +44,7 @@ Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
   Seen all;
   for (auto& row : rows.since_last(now, {}, {})) {
     Line line;
-    EXPECT_EQ(row.size(), sizeof line);
+    EXPECT_EQ(row.size(), report().row_size());
     memcpy(&line, row.data(), sizeof line);
     all.push_back({line.key.id, line.value.count, line.value.total_ns});
   }
