@@ -219,6 +219,23 @@ inline_ void process_comm(char comm[COMM_LEN])
 	bpf_core_read_str(comm, COMM_LEN, &leader->comm);
 }
 
+/* The running process: its id, user, and the name of its first thread; one call of a helper. */
+inline_ void identify_process(u32 *pid, u32 *uid, char comm[COMM_LEN])
+{
+	struct task_struct *t;
+
+	if (has_current_btf()) {
+		t = bpf_get_current_task_btf();
+		*pid = task_tgid(t);
+		*uid = t->cred->uid.val;
+		task_comm(t->group_leader, comm);
+		return;
+	}
+	*pid = current_tgid();
+	*uid = (u32)bpf_get_current_uid_gid();
+	process_comm(comm);
+}
+
 /*
  * Task storage for tracing programs came with 5.12 (a10787e6d58c); before, a hash by the task's
  * address, which the loader sizes and whose entries go when the task is freed, after its last

@@ -18,10 +18,8 @@ inline_ int counted(const struct tcp_sock *tp, u64 bytes, bool sent)
 		count(LEDGER_FILTERED);
 		return 0;
 	}
-	key.pid = current_tgid();
-	key.uid = (u32)bpf_get_current_uid_gid();
 	/* Threads may have names of their own: a connection is one row all the same. */
-	process_comm(key.comm);
+	identify_process(&key.pid, &key.uid, key.comm);
 	v = connections_row(&key);
 	if (!v)
 		return 0;

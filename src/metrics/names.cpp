@@ -156,9 +156,7 @@ class Maker {
       return false;
     if (plan_.shape.kind == MetricShape::one_row) return true;
     if (plan_.shape.kind != MetricShape::events || base.suffix.empty()) return false;
-    // A number by itself that ends like a time is none: "mount_ns". Where something lies is no
-    // amount.
-    return !(base.nanoseconds && f.format.kind == Format::number) && !f.key.starts_with("offset");
+    return !f.key.starts_with("offset");  // where something lies is no amount
   }
 
   const Tool& tool_;

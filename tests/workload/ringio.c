@@ -12,12 +12,12 @@
 #define SYNCS 4	       /* RWF_SYNC */
 #define AT_POSITION UINT64_MAX
 
-static uint64_t rounds = 10, size = 4096, delay_ms;
+static uint64_t rounds = 10, size = 4096, delay_ms, lives;
 static bool direct, same_data;
 static char dir[64], data_path[WL_PATH];
 static char *buffer;
 static struct iovec parts[2], whole;
-static int ring, data;
+static int ring, data, last_result;
 
 static struct {
 	unsigned int *head, *tail, *array, mask;
@@ -108,6 +108,7 @@ static void ended_with(const struct io_uring_cqe *cqe)
 	if (kind == FAILURES ? cqe->res != -EFAULT : cqe->res < 0)
 		wl_die(WL_CANNOT, "a request of sort %d: %s", kind, strerror(-cqe->res));
 	ended[kind]++;
+	last_result = cqe->res;
 	bytes[kind] += cqe->res > 0 ? (uint64_t)cqe->res : 0;
 }
 
@@ -205,6 +206,21 @@ static void read_late(void)
 	pthread_join(writer, NULL);
 }
 
+/* A file that the ring creates and removes. */
+static void live_once(const char *path)
+{
+	struct io_uring_sqe *sqe = next(OTHERS, IORING_OP_OPENAT, AT_FDCWD, 0);
+
+	sqe->addr = (uintptr_t)path;
+	sqe->open_flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
+	sqe->len = 0600;
+	go();
+	close(last_result);
+	sqe = next(OTHERS, IORING_OP_UNLINKAT, AT_FDCWD, 0);
+	sqe->addr = (uintptr_t)path;
+	go();
+}
+
 static uint64_t bytes_from_disk(void)
 {
 	char text[512];
@@ -247,9 +263,11 @@ int main(int argc, char **argv)
 		{"size", WL_NUM, &size, "BYTES", "of each read and write"},
 		{"direct", WL_FLAG, &direct, NULL, "rounds of 3 reads past the page cache instead"},
 		{"same-data", WL_FLAG, &same_data, NULL, "all requests have the same user_data"},
+		{"lives", WL_NUM, &lives, "N", "files that it also creates and removes"},
 		{"delay", WL_NUM, &delay_ms, "MS", "also a read that waits so long for another"},
 		{0},
 	};
+	char path[WL_PATH + 16];
 	uint64_t from_disk = 0;
 
 	wl_start(argc, argv, "ringio", "Reads and writes a file through io_uring.", opts);
@@ -280,6 +298,9 @@ int main(int argc, char **argv)
 			read_in_all_ways();
 		}
 	}
+	snprintf(path, sizeof(path), "%s.short-lived", data_path);
+	for (uint64_t i = 0; i < lives; i++)
+		live_once(path);
 	if (delay_ms)
 		read_late();
 	if (direct)

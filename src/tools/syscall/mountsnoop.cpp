@@ -170,7 +170,7 @@ TOOL(mountsnoop) {
            field<&Event::pcomm>("pcomm", "PCOMM", as::comm, "command name of its parent")
                .with("parent-process"),
            field<&Event::ppid>("ppid", "PPID", as::pid, "its parent").with("parent-process"),
-           field<&Event::mount_ns>("mount_ns", "MNT_NS", as::wide(as::number, -11),
+           field<&Event::mount_ns>("mount_namespace", "MNT_NS", as::wide(as::number, -11),
                                    "mount namespace of the thread"),
            with("json",
                 {derived<Event, name>("call", "OP", as::text, "the call").bounded(),

@@ -60,6 +60,26 @@ TOOL_TEST(Filelife, EveryFileThatEnds) {
   for (auto& event : some.body) EXPECT_LE(event["age_ns"].u64(), 149'000'000u);
 }
 
+// What io_uring creates and removes is no system call of this kind: its name alone is known.
+TOOL_TEST(Filelife, OfIoUring) {
+  require_tool("filelife");
+  Workload workload("ringio", {"--rounds", "1", "--lives", "20"}, {.linger = true});
+  Tracer tracer("filelife", {"--json", "--strict", "-p", workload.id()});
+  workload.release();
+  workload.truth();
+  auto report = tracer.stop();
+  auto hooks = report.header["hooks"].items();
+  if (hooks.at(0)["attached"].strings().at(0).find("security_file_open") == std::string::npos)
+    throw Skip("this kernel allows no programs at functions; without them io_uring is not seen");
+  ASSERT_EQ(report.body.size(), 20u);
+  auto data = workload.ready()["data"].str();
+  for (auto& event : report.body) {
+    EXPECT_EQ(event["call"].str(), "other");
+    EXPECT_EQ(event["file"].str(), data.substr(data.rfind('/') + 1) + ".short-lived");
+    EXPECT_GT(event["age_ns"].u64(), 0u);
+  }
+}
+
 TOOL_TEST(Filelife, Text) {
   require_tool("filelife");
   EXPECT_EQ(header_of("filelife", {}), (Strings{"TIME", "PID", "COMM", "AGE(s)", "FILE"}));

@@ -35,7 +35,8 @@ TOOL_TEST(Mountsnoop, EveryCallWithItsArguments) {
   for (std::size_t i = 0; i < events.size(); i++) {
     SCOPED_TRACE(i);
     auto& event = events[i];
-    EXPECT_EQ("mnt:[" + std::to_string(event["mount_ns"].u64()) + "]", truth["mount_ns"].str());
+    EXPECT_EQ("mnt:[" + std::to_string(event["mount_namespace"].u64()) + "]",
+              truth["mount_ns"].str());
     if (i < 20) {
       EXPECT_EQ(event["arguments_text"].str(), "umount(\"/no/where\", MNT_FORCE) = -ENOENT");
       continue;
