@@ -53,19 +53,19 @@ Option ids(char letter, std::string_view name, std::string_view doc,
 }  // namespace
 
 Option pid() { return ids('p', "pid", "only these processes", &Config::pids); }
-Option not_pid() { return ids(0, "not-pid", "all but these processes", &Config::not_pids); }
+Option not_pid() { return ids(0, "not-pid", "exclude these processes", &Config::not_pids); }
 Option tid(char letter) { return ids(letter, "tid", "only these threads", &Config::tids); }
 
 Option ppid(char letter, Setting wanted) {
   return same_everywhere(value(
-      letter, "ppid", "PID", "only processes whose parent is this one",
+      letter, "ppid", "PID", "only children of this process",
       [=](Config& c, std::string_view text) -> Result<void> {
         auto pid = take_number("--ppid", text, 1, INT32_MAX, parse_unsigned);
         if (!pid) return pid.error();
         // A parent that is not there has no children.
         if (kill(static_cast<pid_t>(*pid), 0) && errno != EPERM)
           return usage(fmt::format("--ppid {}: there is no such process", *pid),
-                       "process ids are taken as seen from here (this pid namespace)");
+                       "process ids are those of this pid namespace");
         c.set(wanted, *pid);
         return {};
       },
@@ -125,7 +125,7 @@ Option comm(char letter) {
   return comms(letter, "comm", "only tasks with one of these command names", &Config::comms);
 }
 Option not_comm() {
-  return comms(0, "not-comm", "all but tasks with one of these command names", &Config::not_comms);
+  return comms(0, "not-comm", "exclude tasks with one of these command names", &Config::not_comms);
 }
 
 Option name(char letter) {
@@ -137,7 +137,7 @@ Option name(char letter) {
         if (text.empty()) return usage("--name: an empty text matches every name");
         if (text.size() >= COMM_LEN)
           return usage(fmt::format("--name: '{}' is longer than any command name", text),
-                       fmt::format("the kernel cuts them to {} bytes", COMM_LEN - 1));
+                       fmt::format("the kernel truncates them to {} bytes", COMM_LEN - 1));
         if (all > NAME_BITS)
           return usage(
               fmt::format("--name: all texts together are longer than {} bytes", NAME_BITS),
@@ -172,7 +172,7 @@ Option in_found(std::string_view name, std::string_view metavar, std::string_vie
 
 std::vector<Option> container_filters() {
   return {in_found("container", "NAME|ID",
-                   "only tasks in this container; by its name, or by its id or how that begins",
+                   "only tasks in this container, given by name, by id or by the start of its id",
                    &Containers::find_container, Complete::container),
           in_found("pod", "NAME|UID", "only tasks in this Kubernetes pod", &Containers::find_pod,
                    Complete::pod),
@@ -182,7 +182,7 @@ std::vector<Option> container_filters() {
 
 Option containers() {
   return same_everywhere(
-      flag(0, "containers", "columns with the container, pod and systemd unit of each task"));
+      flag(0, "containers", "add columns with the container, pod and systemd unit of each task"));
 }
 
 Option cgroup(char letter) {
@@ -219,7 +219,7 @@ Error unknown_syscall(std::string_view name) {
   for (auto& call : all) known.push_back(call.name);
   auto hint = did_you_mean(name, known);
   return usage(fmt::format("--syscall: there is no system call '{}'", name),
-               hint.empty() ? "name one as man 2 syscalls does" : hint);
+               hint.empty() ? "use the names in man 2 syscalls" : hint);
 }
 }  // namespace
 
@@ -276,7 +276,7 @@ Option command(char letter) {
       "like -- COMMAND, as one string, split at spaces (no shell quoting)",
       [](Config& c, std::string_view text) -> Result<void> {
         if (!c.command.empty())
-          return usage("--command: there is a command already", "give one, by --command or --");
+          return usage("--command: there is a command already", "give one, with --command or --");
         for (std::size_t at = 0; (at = text.find_first_not_of(" \t", at)) != text.npos;) {
           auto end = std::min(text.find_first_of(" \t", at), text.size());
           c.command.emplace_back(text.substr(at, end - at));

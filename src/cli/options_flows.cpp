@@ -74,9 +74,9 @@ Result<std::uint32_t> namespace_inode(std::string_view text) {
                                       : fmt::format("/run/netns/{}", text);
   struct stat st {};
   if (stat(path.c_str(), &st))
-    return usage(
-        fmt::format("--netns: '{}' is no network namespace: {}: {}", text, path, strerror(errno)),
-        "give a name of `ip netns list`, a process id, a file or an inode");
+    return usage(fmt::format("--netns: '{}' is not a network namespace: {}: {}", text, path,
+                             strerror(errno)),
+                 "give a name of `ip netns list`, a process id, a file or an inode");
   return static_cast<std::uint32_t>(st.st_ino);
 }
 }  // namespace
@@ -84,23 +84,25 @@ Result<std::uint32_t> namespace_inode(std::string_view text) {
 Option ipv4() { return ip_version('4', "ipv4", "only IPv4", 4); }
 Option ipv6() { return ip_version('6', "ipv6", "only IPv6", 6); }
 Option local_ports(char letter, std::string_view name) {
-  return ports(letter, name, "only these local ports; ranges as 8000-8100", &Config::local_ports);
+  return ports(letter, name, "only these local ports, or ranges such as 8000-8100",
+               &Config::local_ports);
 }
 Option remote_ports(char letter, std::string_view name) {
-  return ports(letter, name, "only these remote ports; ranges as 8000-8100", &Config::remote_ports);
+  return ports(letter, name, "only these remote ports, or ranges such as 8000-8100",
+               &Config::remote_ports);
 }
 Option local_addresses(char letter) {
-  return addresses(letter, "laddr", "only these local addresses, or prefixes as 192.0.2.0/24",
+  return addresses(letter, "laddr", "only these local addresses, or prefixes such as 192.0.2.0/24",
                    &Config::local_addresses);
 }
 Option remote_addresses(char letter) {
-  return addresses(letter, "raddr", "only these remote addresses, or prefixes as 192.0.2.0/24",
+  return addresses(letter, "raddr", "only these remote addresses, or prefixes such as 192.0.2.0/24",
                    &Config::remote_addresses);
 }
 Option netns() {
   return same_everywhere(value(0, "netns", "NAMESPACE",
-                               "only this network namespace: a name, a process that is in it, a "
-                               "file or an inode",
+                               "only this network namespace: a name, a process in it, a file or "
+                               "an inode",
                                [](Config& c, std::string_view text) -> Result<void> {
                                  auto inode = namespace_inode(text);
                                  if (!inode) return inode.error();

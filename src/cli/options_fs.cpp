@@ -80,10 +80,10 @@ std::string fs_type_name(const fs_type& type) {
 Option shared::fs_type() {
   return same_everywhere(one_of(
       value('t', "type", "TYPE",
-            "only file systems of this type, as /proc/filesystems names it; nfs is nfs4 too, and "
-            "fuse fuseblk",
+            "only file systems of this type, as in /proc/filesystems; nfs includes nfs4, and "
+            "fuse includes fuseblk",
             [](Config&, std::string_view text) -> Result<void> {
-              if (text.empty()) return usage("--type: needs the name of a type of file systems");
+              if (text.empty()) return usage("--type: needs a file system type");
               return {};
             }),
       [] {
@@ -111,7 +111,7 @@ Result<void> look_up_fs_type(Config& config, Setting wanted) {
   if (any) return {};
   return Error{
       fmt::format("the kernel does not know the file system '{}'", type),
-      fmt::format("{} does not list it: its module is not loaded, or there is none", kTypes),
+      fmt::format("{} does not list it: its module is not loaded or does not exist", kTypes),
       fmt::format("load the module (modprobe {}) or mount such a file system, then trace", type),
       kUnsupported};
 }

@@ -45,7 +45,7 @@ Option node(char letter) {
 
 Option zone(char letter) {
   return same_everywhere(value(
-      letter, "zone", "ZONE", "only memory of zones of this name, such as Normal or DMA32",
+      letter, "zone", "ZONE", "only memory in zones with this name, such as Normal or DMA32",
       [](Config& c, std::string_view text) -> Result<void> {
         if (!zones()) return zones().error();
         auto name = text;

@@ -28,8 +28,8 @@ Result<void> take_rotation(Config& c, std::string_view text) {
   auto rest = text;
   auto bytes = parse_size(take_until(rest, ','));
   if (!bytes || *bytes < kLeast || *bytes > kMost)
-    return usage(fmt::format("--rotate: '{}' does not begin with a size from 1K to 1024G", text),
-                 "give a size and perhaps how many old files to keep: --rotate 10M,5");
+    return usage(fmt::format("--rotate: '{}' does not start with a size from 1K to 1024G", text),
+                 "give a size and, optionally, how many old files to keep: --rotate 10M,5");
   c.rotate_bytes = *bytes;
   if (text.find(',') == text.npos) return {};
   auto files = parse_unsigned(rest);
@@ -47,7 +47,7 @@ std::vector<Option> output_files() {
   return belonging_to(
       "output",
       {same_everywhere(value(0, "rotate", "SIZE[,KEEP]",
-                             "rename FILE to FILE.1 before it grows beyond SIZE, and begin a new "
+                             "rename FILE to FILE.1 before it grows beyond SIZE, and start a new "
                              "one; KEEP old files are kept (default: 3)",
                              take_rotation)),
        same_everywhere(flag(0, "append", "append to FILE instead of replacing it"))});
@@ -55,7 +55,7 @@ std::vector<Option> output_files() {
 
 Option max_rate() {
   return limit("max-rate", "N",
-               "show at most N events a second; others are counted as limited, not as lost",
+               "show at most N events per second; others are counted as limited, not as lost",
                &Config::max_rate, RateLimit::kMost);
 }
 
@@ -124,7 +124,7 @@ Option sort(char letter) {
 
 Option by() {
   auto o = same_everywhere(
-      value(0, "by", "KEY,...", "add rows up by these keys of the JSON output alone, such as comm",
+      value(0, "by", "KEY,...", "add up rows by only these keys of the JSON output, such as comm",
             [](Config& c, std::string_view text) -> Result<void> {
               bool all = take_parts(text, [&](std::string_view key) {
                 c.by.emplace_back(key);
@@ -177,8 +177,9 @@ std::vector<Option> screen() {
 Option heatmap() {
   auto o = same_everywhere(value(
       0, "heatmap", "[FILE]",
-      "print each histogram as a line, every second without an interval; with a FILE that ends in "
-      ".svg write an interactive heat map to it at the end instead (--heatmap=-: standard output)",
+      "print each histogram as a line, every second if no interval is given; with a FILE that "
+      "ends in .svg, write an interactive heat map to it at the end instead (--heatmap=-: "
+      "standard output)",
       [](Config& c, std::string_view text) -> Result<void> {
         c.heatmap = text;
         return {};

@@ -31,7 +31,7 @@ Positional target_arguments(std::string_view otherwise) {
   return {.metavar = "PATTERN",
           .doc = fmt::format(
               "what to trace: FUNCTION or MODULE:FUNCTION of the kernel, LIBRARY:FUNCTION of a "
-              "library or program, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * is any text{}",
+              "library or program, t:CATEGORY:EVENT, u:LIBRARY:PROBE; * matches any text{}",
               otherwise.empty() ? "" : fmt::format("; without one {}", otherwise)),
           .repeat = otherwise.empty() ? Positional::at_least_one : Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
@@ -49,12 +49,12 @@ Option regular_expressions(char letter) {
 
 Option max_probes() {
   return limit("max-probes", "N",
-               "places that may be attached one by one (default: 1000); more take long",
+               "maximum places to attach one by one (default: 1000); more take long",
                &Config::max_probes, 1 << 20);
 }
 
 Option debug(char letter) {
-  return same_everywhere(flag(letter, "debug", "also say each place that is traced"));
+  return same_everywhere(flag(letter, "debug", "also print each place that is traced"));
 }
 
 }  // namespace coretap::shared

@@ -65,9 +65,9 @@ Option unwind() {
   return one_of(
       same_everywhere(value(
           0, "unwind", "HOW",
-          "how user stacks are walked: auto (default), by the unwind tables of programs and "
-          "libraries, and by frame pointers where there are none; fp, by frame pointers alone; "
-          "off: only the current instruction address",
+          "how user stacks are walked: auto (default), with the unwind tables of programs and "
+          "libraries, and with frame pointers where there are none; fp, with frame pointers "
+          "only; off, only the current instruction address",
           [](Config& c, std::string_view text) -> Result<void> {
             if (text == "auto")
               c.unwind = Config::automatic;
@@ -82,14 +82,14 @@ Option unwind() {
           })),
       [] {
         return std::vector<Completion>{{"auto", "unwind tables, and frame pointers without them"},
-                                       {"fp", "frame pointers alone"},
+                                       {"fp", "frame pointers only"},
                                        {"off", "only the current instruction"}};
       });
 }
 
 Option unwind_memory() {
   return limit("unwind-memory", "SIZE",
-               "memory for unwind tables of programs and libraries that run (default: 64M)",
+               "memory for unwind tables of running programs and libraries (default: 64M)",
                &Config::unwind_memory, 1 << 30);
 }
 

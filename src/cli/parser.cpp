@@ -96,7 +96,7 @@ std::vector<Option> common_options(const Tool& tool) {
   if (shows_containers(tool)) all.push_back(containers());
   if (auto when = condition_of(tool, [](auto& kind) { return kind.names_processes(); }))
     all = joined({all, belonging_to(*when, {simple(0, "include-self",
-                                                   "show what coretap itself does, too")})});
+                                                   "also show the activity of coretap itself")})});
   bool intervals =
       std::ranges::any_of(tool.positionals, [](auto& p) { return p.option == "interval"; });
   if (intervals) all.push_back(interval());
@@ -145,7 +145,7 @@ Result<void> take_positionals(const Tool& tool, Config& c, const std::vector<std
     if (!p.option.empty() && c.given(p.option))
       return usage(
           fmt::format("{} '{}' and --{} cannot be used together", p.metavar, *word, p.option),
-          "both set the same value: give one of them");
+          "both set the same value: give only one of them");
     do {
       auto r = p.apply(c, *word++);
       if (!r) return r;
@@ -232,7 +232,7 @@ std::vector<Option> all_options(const Tool& tool) {
 const std::vector<Elsewhere>& refused_by_all() {
   constexpr std::string_view kByCgroup = "filter by --cgroup, which takes paths and ids";
   static const std::vector<Elsewhere> all = {
-      {0, "ebpf", "the program is compiled already; --explain shows where it would be attached"},
+      {0, "ebpf", "the program is already compiled; --explain shows where it would be attached"},
       {0, "cgroupmap", kByCgroup},
       {0, "mntnsmap", kByCgroup},
   };
@@ -391,20 +391,20 @@ Result<Invocation> parse_command_line(const Tool& tool, const std::vector<std::s
   if (c.heatmap == "-" && c.holds("json|csv"))
     return usage("--heatmap=-: standard output is for one thing only", "name a file");
   if (c.rotate_bytes && (c.svg == "-" || c.heatmap == "-" || c.pprof == "-"))
-    return usage("--rotate would cut what is one file", "name a file for it");
+    return usage("--rotate cannot split a single document", "name a file for it");
   if (c.given("exit-status") && c.command.empty())
     return usage("--exit-status needs a command after --", see);
   if (!c.command.empty() && (!c.pids.empty() || !c.tids.empty()))
     return usage("-- COMMAND cannot be used together with --pid or --tid",
-                 "the command and its children are what is traced");
+                 "only the command and its children are traced");
   if (!c.not_pids.empty() && (!c.pids.empty() || !c.command.empty()))
     return usage("--not-pid cannot be used together with --pid or -- COMMAND",
-                 "those are all that is traced then");
+                 "only those processes are traced then");
   if (!c.not_comms.empty() && !c.comms.empty())
     return usage("--not-comm and --comm cannot be used together",
-                 "--comm names all that is traced");
+                 "only the tasks that --comm names are traced");
   if ((c.node || !c.zone.empty()) && zones() && (*zones()).ranges(c.node, c.zone).empty())
-    return usage("--node and --zone: no memory here is of both", "see /proc/zoneinfo");
+    return usage("--node and --zone: no memory here belongs to both", "see /proc/zoneinfo");
   for (auto& [one, other] : tool.exclusive)
     if (c.given(one) && c.given(other))
       return usage(fmt::format("--{} and --{} cannot be used together", one, other), see);

@@ -118,14 +118,14 @@ const std::vector<OwnCommand>& commands() {
        .most = SIZE_MAX,
        .summary = "search questions, tools and options",
        .description =
-           "Prints every question with the command line that answers it, every tool and every "
-           "option that has words starting with all of these. Exit status 1: nothing was found.",
+           "Prints every question (with the command line that answers it), tool and option in "
+           "which each WORD is the start of a word. Exit status 1: nothing was found.",
        .options = {json()},
        .run = run_find},
       {.name = "doctor",
-       .summary = "check which tools this kernel and these rights can run",
+       .summary = "check which tools this kernel and your rights allow",
        .description =
-           "Tries what the kernel offers, loads the programs of every tool without attaching "
+           "Tests what the kernel supports, loads the programs of every tool without attaching "
            "them, and prints what is missing.",
        .options = {json()},
        .run = run_doctor},
@@ -134,12 +134,11 @@ const std::vector<OwnCommand>& commands() {
        .most = 1,
        .summary = kTplist.summary,
        .description =
-           "Tracepoints of the kernel that match PATTERN, with -l or -p the USDT probes of a file "
-           "or of processes, with -f functions. In PATTERN * stands for any text, ? for one "
-           "character and [...] for one of several; it needs quotes, or the shell takes it for "
-           "names of files. It is matched with CATEGORY:EVENT, PROVIDER:PROBE or the name alone, "
-           "with -f also with MODULE:FUNCTION. Nothing is attached. Exit status 1: nothing "
-           "matches.",
+           "Lists the kernel's tracepoints that match PATTERN; with -l or -p, the USDT probes of "
+           "a file or of processes; with -f, functions. In PATTERN, * matches any text, ? one "
+           "character and [...] one of several; quote it, or the shell expands it to file names. "
+           "It is compared with CATEGORY:EVENT, PROVIDER:PROBE or the name alone, with -f also "
+           "with MODULE:FUNCTION. Nothing is attached. Exit status 1: nothing matches.",
        .options = tplist_options(),
        .examples = {{"tplist -v 'block:*'", "tracepoints of block devices and their fields"},
                     {"tplist -b sched_switch",
@@ -147,102 +146,105 @@ const std::vector<OwnCommand>& commands() {
                     {"tplist -v -l c", "USDT probes of the C library"},
                     {"tplist -p 1234", "USDT probes of the files that a process has mapped"},
                     {"tplist -f -v 'tcp_send*'",
-                     "such functions of the kernel, which can be traced, and their prototypes"}},
+                     "matching kernel functions, which of them can be traced, and prototypes"}},
        .rights =
-           "The kernel's tracepoints and functions: root, or CAP_DAC_READ_SEARCH for tracefs (and "
-           "CAP_SYS_ADMIN where tracefs is not mounted). Processes: the right to trace them. Files: "
-           "the right to read them.",
+           "The kernel's tracepoints and functions: root, or CAP_DAC_READ_SEARCH for tracefs "
+           "(and CAP_SYS_ADMIN if tracefs is not mounted). Processes: the right to trace them. "
+           "Files: the right to read them.",
        .output =
-           "A line for each: CATEGORY:EVENT, PATH PROVIDER:PROBE, or the function and in brackets "
-           "its module. With -v a tracepoint is followed by the fields of its record, without those "
-           "that all tracepoints have, a probe by how many places and arguments it has, a function "
-           "of the kernel or of a module by its prototype, if their type information has it. With -vv "
-           "fields have their offsets and sizes, and probes their offsets in the file and their "
-           "arguments as the compiler placed them. A function that cannot be traced is marked with "
-           "the reason. Words for trace, funccount and others are t:CATEGORY:EVENT, "
-           "u:PATH:PROVIDER:PROBE, MODULE:FUNCTION and PATH:FUNCTION.",
+           "One line each: CATEGORY:EVENT, PATH PROVIDER:PROBE, or the function with its module "
+           "in brackets. With -v, a tracepoint is followed by the fields of its record, except "
+           "those that all tracepoints have; a probe by its number of locations and arguments; a "
+           "function of the kernel or of a module by its prototype, if the type information has "
+           "it. With -vv, fields have their offsets and sizes, and probes their offsets in the "
+           "file and their arguments as the compiler placed them. A function that cannot be "
+           "traced is marked with the reason. For trace, funccount and others, write "
+           "t:CATEGORY:EVENT, u:PATH:PROVIDER:PROBE, MODULE:FUNCTION or PATH:FUNCTION.",
        .json =
            "Each line has type: tracepoint (category, name, fields: declaration, offset_bytes, "
-           "size_bytes, signed), raw_tracepoint (name, prototype, module), usdt (path, provider, name, "
-           "locations: offset_bytes, semaphore_offset_bytes, arguments), function (name, module, "
-           "traceable, which is null where the kernel does not tell, why, prototype) or "
-           "user_function (path, name, offset_bytes).",
+           "size_bytes, signed), raw_tracepoint (name, prototype, module), usdt (path, provider, "
+           "name, locations: offset_bytes, semaphore_offset_bytes, arguments), function (name, "
+           "module, traceable, which is null if the kernel does not report it, why, prototype) "
+           "or user_function (path, name, offset_bytes).",
        .complete = Complete::tracepoint,
        .run = run_tplist},
       {.name = kBpflist.name,
        .summary = kBpflist.summary,
        .description =
-           "How many BPF programs, maps and links each process has descriptors of. The process - "
-           "stands for what no process has a descriptor of: what is pinned or attached permanently, "
-           "and what other objects hold, such as the maps of a program. With -l each object. Exit "
-           "status 1: there is none.",
+           "Counts the BPF programs, maps and links that each process holds descriptors of. The "
+           "process - has those that no process holds a descriptor of: objects that are pinned, "
+           "attached permanently, or held by other objects, such as the maps of a program. With "
+           "-l, lists each object. Exit status 1: there are none.",
        .options = bpflist_options(),
        .examples = {{"bpflist", "who uses BPF"},
                     {"bpflist -vv", "with the probes of each process"},
                     {"bpflist -l", "what is loaded, where it is attached, what its runs cost"}},
        .rights =
-           "Root, or CAP_SYS_ADMIN and CAP_SYS_PTRACE. Without them it counts what this user's own "
-           "processes have.",
+           "Root, or CAP_SYS_ADMIN and CAP_SYS_PTRACE. Without them, it counts only objects held "
+           "by this user's own processes.",
        .output =
-           "PID COMM TYPE COUNT: each object counts once for a process, where bcc counts descriptors. With -v also programs that "
-           "processes attached to perf events: kprobe, uprobe, tracepoint and others; -vv prints "
-           "where. With -l a line for each object and process that has it: NAME is the program's, "
-           "also of a link. MEMORY is in bytes. RUNS and NS/RUN, the mean nanoseconds of a run, are "
-           "those since the kernel began to count (kernel.bpf_stats_enabled). ATTACH: where a link, "
-           "or without one a program, is attached, as far as this kernel tells.",
+           "PID COMM TYPE COUNT: an object counts once per process; bcc counts descriptors. With "
+           "-v, programs that processes attached to perf events are included: kprobe, uprobe, "
+           "tracepoint and others; -vv prints where. With -l, one line per object and process "
+           "that holds it. NAME is that of the program, also for a link. MEMORY is in bytes. "
+           "RUNS and NS/RUN, the mean nanoseconds per run, count since the kernel's statistics "
+           "were enabled (kernel.bpf_stats_enabled). ATTACH is where a link, or a program "
+           "without a link, is attached, as far as this kernel reports it.",
        .json =
-           "Each line has type, pid and comm, which are null where no process has the object. "
-           "Without -l the type is count (kind, count). With -l it is prog (id, kind, name, "
-           "memory_bytes, attach_point, runs, run_time_ns, average_ns, recursion_misses), map (id, "
-           "kind, name, memory_bytes, key_bytes, value_bytes, max_entries) or link (id, kind, name, "
-           "attach_point, prog_id). What was never counted is null.",
+           "Each line has type, pid and comm; pid and comm are null if no process holds the "
+           "object. Without -l, type is count (kind, count). With -l, it is prog (id, kind, "
+           "name, memory_bytes, attach_point, runs, run_time_ns, average_ns, recursion_misses), "
+           "map (id, kind, name, memory_bytes, key_bytes, value_bytes, max_entries) or link (id, "
+           "kind, name, attach_point, prog_id). Values that were never counted are null.",
        .run = run_bpflist},
       {.name = "serve",
        .arguments = "[FILE]",
        .most = 1,
-       .summary = "run tools all the time and serve their metrics to Prometheus",
+       .summary = "run tools continuously and serve their metrics to Prometheus",
        .description =
            "Each entry of FILE, in TOML, is the command line of a tool, as typed after coretap. "
            "The metrics are at http://127.0.0.1:9961/metrics unless FILE or --listen says "
-           "otherwise, in the text format that Prometheus and all that understand it read. Names, "
-           "units and labels follow from the fields of the tool. SIGHUP reads FILE again: entries "
-           "that are the same go on with their counters. A tool that ends is started again. With "
-           "a FILE that is wrong nothing starts; at SIGHUP the configuration before it stays.",
+           "otherwise, in the text format of Prometheus and compatible software. Names, units "
+           "and labels are derived from the fields of the tool. On SIGHUP, FILE is read again: "
+           "unchanged entries keep their counters. A tool that exits is restarted. If FILE is "
+           "invalid, nothing starts; on SIGHUP, the previous configuration stays in effect.",
        .options = serve_options(),
        .examples = {{"serve --run 'biolatency -D' --run runqlat", "two tools, without a file"},
-                    {"serve --once --every 10 --run tcpretrans", "one page, of ten seconds"},
+                    {"serve --once --every 10 --run tcpretrans", "one page, covering ten seconds"},
                     {"serve --check /etc/coretap/exporter.toml",
-                     "what this file makes, and whether it runs here"},
+                     "what this file produces, and whether its tools run here"},
                     {"serve exporter.toml --textfile /var/lib/node_exporter/ct.prom",
-                     "through the text files of node_exporter, without a port"}},
+                     "through the textfile collector of node_exporter, without a port"}},
        .rights =
-           "What the tools need: CAP_BPF and CAP_PERFMON for most, and more for tools that need "
-           "more, as their pages say. Each tool drops what it no longer needs once it has attached. "
-           "The process that answers requests has no capability, no BPF descriptor and a filter of "
-           "system calls; it connects to others only with [otlp]. Metrics hold no command lines, paths or addresses, and command names only "
-           "where labels asks for them. Profiles have command names, process ids, functions and paths of "
-           "files, of all users. Requests are not encrypted and not authenticated: the "
-           "default address is this machine alone. Events that are pushed have all fields of the event, "
-           "and are not encrypted either.",
+           "Those of the tools: CAP_BPF and CAP_PERFMON for most; some need more, as their pages "
+           "say. Each tool drops the capabilities that it no longer needs once it is attached. "
+           "The process that answers requests has no capabilities, no BPF descriptors and a "
+           "system call filter; it opens connections only with [otlp]. Metrics contain no "
+           "command lines, paths or addresses, and command names only if labels requests them. "
+           "Profiles contain command names, process ids, functions and file paths, of all users. "
+           "Requests are not encrypted and not authenticated: the default address is reachable "
+           "only from this machine. Pushed events contain all fields of the event, and are not "
+           "encrypted either.",
        .output =
-           "A page in the text format of Prometheus. Names are coretap_TOOL_WORD_UNIT; times are in "
-           "seconds, amounts of memory and data in bytes; counters end with _total. Labels are the "
-           "keys of the tool's JSON that have few values: disks, operations, errors, names of "
-           "system calls. Names that any user can make (comm, cgroup, uid) are labels only where the "
-           "entry's labels names them, and process ids, addresses and paths never are. An entry has "
-           "as many lines as its max_series says; what has no series of its own is counted in one "
-           "whose label is other, so that rates of sums stay exact. A series that is new is shown as "
-           "0 first.\n\n"
-           "Tools with stacks have profiles: /debug/pprof/NAME?seconds=N is what NAME counts in the "
-           "next N seconds, 60 at most, and without seconds what it has counted since it started, in "
-           "the format of pprof. /debug/pprof/ lists them. Four can be waited for at a time.\n\n"
-           "All tools have these, by the label tool: coretap_events_total, which is all events that "
-           "hooks saw, by outcome (shown, filtered, lost and others, as in the ledger of "
-           "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; coretap_tool_down "
-           "with the reason; coretap_tool_restarts_total; and what they cost. A tool that does not "
-           "answer within a second is left out.\n\n"
-           "With the table [otlp] in FILE, metrics are also pushed by OTLP over HTTP, and events of tools "
-           "whose entry asks for it as log records.\n\n"
+           "A page in the text format of Prometheus. Names are coretap_TOOL_WORD_UNIT; times are "
+           "in seconds, amounts of memory and data in bytes; counters end with _total. Labels "
+           "are the keys of the tool's JSON that have few values: disks, operations, errors, "
+           "names of system calls. Names that any user can create (comm, cgroup, uid) are labels "
+           "only if the entry's labels key lists them; process ids, addresses and paths never "
+           "are. An entry has at most max_series lines; values beyond that are counted in a "
+           "series labelled other, so that rates of sums stay exact. A new series is shown as 0 "
+           "first.\n\n"
+           "Tools with stacks have profiles: /debug/pprof/NAME?seconds=N is what NAME counts in "
+           "the next N seconds (60 at most), or without seconds what it has counted since it "
+           "started, in the format of pprof. /debug/pprof/ lists the profiles. At most four "
+           "profile requests can wait at a time.\n\n"
+           "All tools have these metrics, with the label tool: coretap_events_total, all events "
+           "that hooks saw, by outcome (shown, filtered, lost and others, as in the ledger of "
+           "coretap-output(7)); coretap_events_degraded_total; coretap_tool_up; "
+           "coretap_tool_down with the reason; coretap_tool_restarts_total; and what they cost. "
+           "A tool that does not answer within a second is left out.\n\n"
+           "With the table [otlp] in FILE, metrics are also pushed by OTLP over HTTP, and events "
+           "as log records, for tools whose entry requests it.\n\n"
            "coretap-exporter.toml(5) describes FILE.",
        .complete = Complete::file,
        .run = run_serve},
@@ -251,10 +253,10 @@ const std::vector<OwnCommand>& commands() {
        .most = 1,
        .summary = "create a link for each tool, so that it runs by its own name",
        .description =
-           "The links lead to this executable and are created in DIRECTORY, by default the "
-           "directory of the executable. With a prefix, the part after the last hyphen of the name "
-           "is the tool. Nothing is overwritten: if one of the names exists and is not such a "
-           "link, no link is created. Where a package installed this executable, the directory is "
+           "The links point to this executable and are created in DIRECTORY, by default the "
+           "directory of the executable. With a prefix, the part after the last hyphen of the "
+           "name is the tool. Nothing is overwritten: if one of the names exists and is not such "
+           "a link, no link is created. If a package installed this executable, the directory is "
            "recorded in /var/lib/coretap/links, and the links are removed with the package.",
        .options = link_options(),
        .complete = Complete::directory,

@@ -124,8 +124,8 @@ void attach_section(Page& p, const Tool& tool) {
   auto parts = kernel_parts(tool);
   p.section("ATTACH POINTS");
   p.prose(
-      "Each of these hooks uses the first candidate that the running kernel offers; --explain "
-      "prints which, and why not the others. The kinds of attach points are explained in "
+      "Each hook uses the first candidate that the running kernel supports; --explain prints "
+      "which one, and why the others were rejected. The kinds of attach points are explained in "
       "coretap-output(7).");
   p.begin("-tag -width Ds");
   for (auto& hook : tool.hooks) {
@@ -145,7 +145,7 @@ void attach_section(Page& p, const Tool& tool) {
       std::string needs;
       for (auto& need : candidate.needs)
         needs += (needs.empty() ? "where " : " and ") + need_words(need);
-      if (candidate.programs.empty()) needs = "Nothing of its own, " + needs;
+      if (candidate.programs.empty()) needs = "No program, " + needs;
       if (!needs.empty()) p.prose(needs + '.');
       p.prose(sentence(candidate.caveat));
     }
@@ -172,7 +172,7 @@ void field_items(Page& p, const std::vector<Field>& fields) {
     p.prose(sentence(f.doc));
     // Such a field is left out of the table alone: the reporters write all into JSON and CSV.
     if (auto words = condition_words(f.only_with); !words.empty())
-      p.prose(fmt::format("There only {}.", words));
+      p.prose(fmt::format("Present only {}.", words));
     if (!f.millisecond_title.empty())
       p.prose(fmt::format("With --milliseconds it is {}.", f.millisecond_title));
     if (!f.nanosecond_title.empty())
@@ -219,9 +219,9 @@ void csv_names(Page& p, const std::vector<OutputKey>& columns) {
 void json_section(Page& p, const Tool& tool) {
   p.section("JSON");
   p.prose(
-      "With --json each line is an object. The header, which comes first, the ledger, which comes "
-      "last, and what all objects have in common are described in coretap-output(7). Between the "
-      "two, with their keys in this order:");
+      "With --json each line is an object. The header, which comes first, the ledger, which "
+      "comes last, and the keys that all objects have are described in coretap-output(7). These "
+      "objects come between them, with their keys in this order:");
   auto kinds = json_kinds(tool);
   for (std::size_t i = 1; i + 1 < kinds.size(); i++) {
     auto& kind = kinds[i];
@@ -230,7 +230,7 @@ void json_section(Page& p, const Tool& tool) {
     key_items(p, kind.keys);
   }
   p.macro("Ss CSV");
-  p.prose("With --csv a first line names the columns:");
+  p.prose("With --csv the first line names the columns:");
   csv_names(p, tool.report->csv());
   for (auto& other : tool.other_reports) {
     p.prose(fmt::format("With --{} they are:", other.when));
@@ -259,7 +259,7 @@ void rights_section(Page& p, const Tool& tool) {
 void sample_section(Page& p, const Tool& tool, std::string_view sample) {
   auto text = sample, command = take_until(text, '\n');
   p.section("EXAMPLE OUTPUT");
-  p.prose("The start of what this command line printed, beside a test's workload:");
+  p.prose("The first lines that this command printed, while a test's workload ran:");
   p.macro("Pp");
   p.example(command);
   p.literal(text);
@@ -330,13 +330,12 @@ std::string man_page(const Tool& tool, std::string_view sample) {
   tool.report->manual(manual);
   for (auto& other : tool.other_reports) {
     p.macro("Pp");
-    p.prose(fmt::format("With --{} there is another report instead.", other.when));
+    p.prose(fmt::format("With --{} there is a different report instead.", other.when));
     other.report->manual(manual);
   }
   if (has(tool, "unwind")) {
     p.macro("Pp");
-    p.prose(
-        "User stacks, and the marks of those that are cut, are described in coretap-output(7).");
+    p.prose("User stacks, and the marks of truncated ones, are described in coretap-output(7).");
   }
   json_section(p, tool);
   rights_section(p, tool);
@@ -360,7 +359,9 @@ std::string man_page(const Tool& tool, std::string_view sample) {
   if (!sample.empty()) sample_section(p, tool, sample);
   if (has_differences(tool)) {
     p.section("DIFFERENCES");
-    p.prose("For users of the tools of this name in bcc and libbpf-tools; see coretap-migrate(7).");
+    p.prose(
+        "For users of the tools with this name in bcc and libbpf-tools; see "
+        "coretap-migrate(7).");
     differences(p, tool);
   }
   p.section("SEE ALSO");

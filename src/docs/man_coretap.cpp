@@ -60,7 +60,7 @@ void commands_section(Page& p) {
     p.end();
   }
   p.end();
-  p.prose("With --help each command, and each tool, prints its usage.");
+  p.prose("With --help, each command and each tool prints its usage.");
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ std::string coretap_man_page() {
   p.macro("Nm");
   p.prose(
       "holds a suite of tracers in one executable. Its first argument is the name of a tool or a "
-      "command. A link to it that is called after a tool, with or without a prefix that ends in a "
+      "command. A link to it that is named after a tool, with or without a prefix that ends in a "
       "hyphen, runs that tool. There is nothing else to install: no compiler, no kernel headers. "
       "Options, output formats and exit statuses that all tools share are described in "
       "coretap-output(7).");
@@ -140,9 +140,9 @@ std::string coretap_man_page() {
   p.section("RIGHTS");
   p.prose(
       "Tools need root, or the capabilities(7) CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN includes "
-      "both) and, some of them, others, which their own pages and coretap doctor list. After a tool "
-      "is attached it drops the capabilities that it no longer needs, also those of root; -v prints "
-      "which it keeps. A command after -- keeps the rights of the caller.");
+      "both); some tools need others, which their own pages and coretap doctor list. Once a tool "
+      "is attached, it drops the capabilities that it no longer needs, even when run by root; -v "
+      "prints which ones it keeps. A command after -- keeps the rights of the caller.");
   p.macro("Pp");
   p.prose(
       "Capabilities can be given to the file. Any user who can execute it then sees what all users "
@@ -152,19 +152,19 @@ std::string coretap_man_page() {
   p.macro("Pp");
   p.prose(
       "The kernel must be Linux 5.10 or newer and have its type information in "
-      "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF). Kernel lockdown in the mode "
-      "confidentiality forbids tracing. A tool that cannot run exits with status 3 and prints what "
-      "is missing; --explain prints which attach points it would use.");
+      "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF). Kernel lockdown in confidentiality mode "
+      "forbids tracing. A tool that cannot run exits with status 3 and prints what is missing; "
+      "--explain prints which attach points it would use.");
   p.section("EXIT STATUS");
   p.prose("As described in coretap-output(7).");
   p.section("EXAMPLES");
-  p.prose("Which tools are there, and which of them run here:");
+  p.prose("Which tools there are, and which of them run here:");
   p.macro("Pp");
   p.example("coretap list");
   p.example("coretap find slow disk");
   p.example("sudo coretap doctor");
   p.macro("Pp");
-  p.prose("Links to the tools, with a prefix because another suite has tools of these names:");
+  p.prose("Links to the tools, with a prefix because another suite has tools with these names:");
   p.macro("Pp");
   p.example("sudo coretap link --prefix ct- /usr/local/sbin");
   p.section("SEE ALSO");

@@ -23,14 +23,15 @@ void key_list(Page& p, std::span<const serve::ConfigKey> keys) {
 }  // namespace
 
 std::string exporter_man_page() {
-  Page p("coretap-exporter.toml", 5, "which tools coretap serve runs, and what it shows of them");
+  Page p("coretap-exporter.toml", 5, "which tools coretap serve runs, and what it exports");
   p.section("DESCRIPTION");
   p.prose(
-      "The file that coretap-serve(8) reads, in TOML; the package coretap-exporter has it as "
-      "/etc/coretap/exporter.toml. It has a table [serve], which may be left out, a table "
-      "[[tool]] for each tool, and a table [otlp] where metrics are also to be pushed. Keys that are not described here are errors: nothing starts, or, on "
-      "SIGHUP, the configuration before it stays. coretap serve --check FILE says what a file makes "
-      "and whether it runs here.");
+      "The TOML file that coretap-serve(8) reads; the package coretap-exporter installs it as "
+      "/etc/coretap/exporter.toml. It has a table [serve], which may be omitted, a table "
+      "[[tool]] for each tool, and a table [otlp] if metrics are also to be pushed. Keys that "
+      "are not described here are errors: nothing starts or, on SIGHUP, the previous "
+      "configuration stays in effect. coretap serve --check FILE shows what a file produces and "
+      "whether its tools run here.");
   p.section("THE TABLE SERVE");
   key_list(p, serve::kServeKeys);
   p.section("EACH TOOL");
@@ -40,31 +41,35 @@ std::string exporter_man_page() {
   key_list(p, serve::kEventKeys);
   p.section("THE TABLE OTLP");
   p.prose(
-      "With it coretap serve also pushes, by OTLP over HTTP (protobuf, compressed by gzip), to an "
-      "OpenTelemetry Collector or another receiver. --once and --textfile push nothing.");
+      "With this table, coretap serve also pushes data by OTLP over HTTP (protobuf, "
+      "gzip-compressed) to an OpenTelemetry Collector or another receiver. --once and --textfile "
+      "push nothing.");
   key_list(p, serve::kOtlpKeys);
   p.macro("Pp");
   p.prose(
       "Metrics are those of the page, cumulative. Their names have dots and no units "
-      "(coretap.biolatency in s is coretap_biolatency_seconds), so that a receiver that makes "
-      "Prometheus' names gets those of the page; attributes have the names of the labels. An event "
-      "is a log record: its event name is coretap.TOOL, its time is that of the event, its body is the "
-      "line of JSON, and its fields are attributes. Those that OpenTelemetry has a name for have that "
-      "one (process.pid, thread.name), others begin with coretap. The resource has service.name, "
-      "service.version, host.name and service.instance.id, which is the name of the host too.");
+      "(coretap.biolatency in s is coretap_biolatency_seconds), so that a receiver that converts "
+      "them to Prometheus names gets those of the page; attributes have the names of the labels. "
+      "An event is a log record: its event name is coretap.TOOL, its time is that of the event, "
+      "its body is the JSON line, and its fields are attributes. Fields that have a name in "
+      "OpenTelemetry use it (process.pid, thread.name), others start with coretap. The resource "
+      "has service.name, service.version, host.name and service.instance.id, which is also the "
+      "host name.");
   p.macro("Pp");
   p.prose(
-      "Pushing holds nothing up. Requests that wait have 1 MiB, compressed; above it the oldest are "
-      "dropped. After the status 429, 502, 503 or 504, or without an answer, a request is made again: "
-      "after the time that the receiver says, or after 1 s and then after twice the time before, "
-      "5 min at most. If only the answer was lost, the receiver gets it twice. Any other failure drops what the request holds. At the end of the service what is left "
-      "has 2 s. coretap_otlp_dropped_total counts what was dropped, and coretap_otlp_requests_total "
-      "the requests by what became of them. An event for which the buffer of the tool has no room is "
-      "limited in the ledger, neither written nor pushed.");
+      "Pushing delays nothing else. Pending requests can use 1 MiB, compressed; above that, the "
+      "oldest are dropped. After status 429, 502, 503 or 504, or without a response, a request "
+      "is retried: after the time that the receiver specifies, or after 1 s and then after twice "
+      "the previous time, 5 min at most. If only the response was lost, the receiver gets the "
+      "request twice. On any other failure, the content of the request is dropped. When the "
+      "service stops, it has 2 s to push what is left. coretap_otlp_dropped_total counts what "
+      "was dropped, and coretap_otlp_requests_total the requests by outcome. An event for which "
+      "the tool's buffer has no room is counted as limited in the ledger, and is neither written "
+      "nor pushed.");
   p.section("FILES");
   p.begin("-tag -width 4n");
   p.item("Pa /etc/coretap/exporter.toml");
-  p.prose("What the service of the package coretap-exporter reads.");
+  p.prose("The file that the service of the package coretap-exporter reads.");
   p.end();
   p.section("EXAMPLES");
   p.prose("Latency of block I/O by disk, executed programs with their names, and profiles:");

@@ -38,23 +38,24 @@ void in_general(Page& p) {
   p.begin("-bullet");
   for (
       std::string_view words :
-      {"Tools are called coretap TOOL, or by links that coretap link makes, with a prefix where "
+      {"Tools are called coretap TOOL, or by links that coretap link makes, with a prefix if "
        "another suite has these names: coretap link --prefix ct- /usr/local/sbin.",
        "No compiler, kernel headers or Python are needed, and most tools need no kprobes; "
        "--explain prints which attach points a tool uses.",
-       "Letters of options mean what they mean in libbpf-tools and bcc. Where these two differ, the "
-       "page of the tool says which of them it follows. Long names mean the same in all tools, and "
-       "may be written with underscores.",
-       "An option that is not here is refused, and the message names what to use instead.",
-       "-n or --name looks for a part of the command name. --comm compares whole names, and takes "
+       "Option letters have the same meaning as in libbpf-tools and bcc. Where these two differ, "
+       "the page of the tool says which one it follows. Long names mean the same in all tools, "
+       "and may be written with underscores.",
+       "An option that coretap does not have is refused, and the message names what to use "
+       "instead.",
+       "-n or --name matches a part of the command name. --comm compares whole names, and takes "
        "a list.",
-       "Only data goes to standard output. The line that says that tracing starts, notes and the "
-       "ledger go to standard error, so that output can be piped as it is.",
+       "Only data goes to standard output. The line that announces tracing, notes and the ledger "
+       "go to standard error, so that output can be piped as it is.",
        "Events that were lost, not shown or not matched are counted and reported when tracing ends; "
        "with --strict lost data makes the exit status 4.",
-       "--json and --csv are in all tools, with the same names and units; -o writes to a file.",
-       "Filters by pid, thread, user, command name, cgroup, container and systemd unit are in all "
-       "tools that see tasks, and -- COMMAND traces a command from its start."}) {
+       "All tools have --json and --csv, with the same names and units; -o writes to a file.",
+       "All tools that see tasks can filter by pid, thread, user, command name, cgroup, "
+       "container and systemd unit, and -- COMMAND traces a command from its start."}) {
     p.item("");
     p.prose(words);
   }
@@ -89,13 +90,14 @@ std::string migrate_man_page() {
   Page p("coretap-migrate", 7, "what differs in coretap for users of bcc and libbpf-tools");
   p.section("DESCRIPTION");
   p.prose(
-      "Most command lines of the tools of bcc and libbpf-tools work here with the same meaning and "
-      "columns. This page lists what differs, and why. In what follows, here is coretap and there "
-      "is the other suite.");
+      "Most command lines of the tools of bcc and libbpf-tools work here with the same meaning "
+      "and columns. This page lists what differs, and why. In what follows, here means coretap "
+      "and there means the other suite.");
   in_general(p);
   p.section("BY TOOL");
   p.prose(
-      "Tools that are not listed are in neither suite. Refused options are followed by what to use.");
+      "Tools that are not listed are in neither suite. Refused options are followed by what to "
+      "use instead.");
   std::vector<Tool> tools;
   for (auto& entry : registry())
     if (auto tool = build(entry); has_differences(tool)) tools.push_back(std::move(tool));

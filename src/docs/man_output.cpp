@@ -32,8 +32,9 @@ Tool any_tool() {
 void options(Page& p) {
   p.section("COMMON OPTIONS");
   p.prose(
-      "A tool that has another use for one of these letters takes the long name only, as its page "
-      "shows. Long names mean the same in all tools, and any unambiguous start of one will do.");
+      "A tool that uses one of these letters for something else accepts only the long name, as "
+      "its page shows. Long names mean the same in all tools and can be shortened to any "
+      "unambiguous prefix.");
   p.begin("-tag -width Ds");
   for (auto& o : all_options(any_tool())) {
     p.item(option_item(o));
@@ -53,35 +54,36 @@ void options(Page& p) {
 void filters(Page& p) {
   p.section("FILTERS");
   p.prose(
-      "Filters by task apply to the task that an event belongs to, which need not be the one that "
-      "runs when the event happens: for block I/O it is the one that submitted the request, for a "
-      "TCP connection the one that owns the socket. Process and thread ids are those of the pid "
-      "namespace that the tool runs in. Cgroups are those of version 2; a filter by cgroup also "
-      "matches the cgroups below it. A list, and an option that is given several times, matches what "
-      "any of its values matches; filters of different kinds must all match. --comm compares whole "
-      "names, --name looks for a part. Filters are evaluated in the kernel, and the events that "
-      "they exclude are counted.");
+      "Filters by task apply to the task that an event belongs to, which need not be the task "
+      "that runs when the event happens: for block I/O it is the task that submitted the "
+      "request, for a TCP connection the task that owns the socket. Process and thread ids are "
+      "those of the pid namespace that the tool runs in. Cgroups are version 2 cgroups; a filter "
+      "by cgroup also matches the cgroups below it. A list, or an option that is given several "
+      "times, matches if any of its values matches; filters of different kinds must all match. "
+      "--comm compares whole names, --name matches a part. Filters are evaluated in the kernel, "
+      "and the events that they exclude are counted.");
   p.macro("Pp");
   p.prose(
-      "--max-rate N counts what the filters leave, by the times of the events. After a second or "
-      "more with fewer events there is room for N at once, so that a second has twice N at most. "
-      "What is above is counted as limited.");
+      "--max-rate N limits the events that pass the filters, by their timestamps. After a second "
+      "or more with fewer events, a burst of N is allowed, so that a second has at most twice N. "
+      "Events above the limit are counted as limited.");
 }
 
 void rows(Page& p) {
   p.section("ROWS BY OTHER KEYS");
   p.prose(
-      "In tools that add up in the kernel, --by KEY,... adds their rows up by the keys that it "
-      "names alone: biotop --by disk has a row for each disk. Where what is counted belongs to a "
-      "task, the keys may also be those of this task, whatever the tool shows otherwise: pid, comm, "
-      "uid, cgroup, cgroup_id, container, container_id, pod and unit. The kernel program then keeps "
-      "a row for each of them; without --by it reads nothing of this.");
+      "In tools that aggregate in the kernel, --by KEY,... adds up rows by the keys that it "
+      "names and no others: biotop --by disk has a row for each disk. If what is counted belongs "
+      "to a task, the keys may also be those of this task, whatever the tool shows by default: "
+      "pid, comm, uid, cgroup, cgroup_id, container, container_id, pod and unit. The kernel "
+      "program then keeps a row for each of them; without --by it does not read them.");
   p.macro("Pp");
   p.prose(
-      "The task is the one that filters are about: of a wait for a CPU the one that waits, of block "
-      "I/O the one that submits it, of a TCP connection the process that opened or accepted it. "
-      "What kernel threads write back for a cgroup is the cgroup's. Where the task is not known, as "
-      "its start was before tracing, these keys are null, and empty in text.");
+      "The task is the one that filters apply to: for a wait for a CPU the task that waits, for "
+      "block I/O the task that submits it, for a TCP connection the process that opened or "
+      "accepted it. Writeback that kernel threads do for a cgroup belongs to the cgroup. If the "
+      "task is not known, because what is counted started before tracing, these keys are null, "
+      "and empty in text.");
   p.literal(
       "biolatency --by cgroup 10 1\n"
       "syscount --by syscall,container\n"
@@ -91,28 +93,28 @@ void rows(Page& p) {
 void files(Page& p) {
   p.section("OUTPUT FILES");
   p.prose(
-      "--output creates FILE for its owner only (mode 0600). With --append what is there stays, "
-      "which suits a tool that a service manager starts again: a line that a crash has left "
-      "unfinished is ended, and the new run begins with its header.");
+      "--output creates FILE for its owner only (mode 0600). With --append, existing content is "
+      "kept, which suits a tool that a service manager restarts: a line that a crash left "
+      "incomplete is terminated, and the new run starts with its header.");
   p.macro("Pp");
   p.prose(
-      "With --rotate FILE is renamed to FILE.1 before a line makes it larger than SIZE, FILE.1 "
-      "to FILE.2, and so on; the oldest is replaced. Each file begins with the header line of "
-      "JSON, the titles of CSV or those of a list of events; a header that is longer than half "
-      "of SIZE does not count. No line is cut: one that is longer than SIZE gets a file of its "
-      "own. A report in text is not divided if it fits into a file and into 64 KiB. A new file "
-      "has the mode of the one before, and its group if the user may give it away. If FILE "
-      "cannot be renamed, a note says why, once; it goes on growing, and renaming is tried "
+      "With --rotate, before a line would make FILE larger than SIZE, FILE is renamed to FILE.1, "
+      "FILE.1 to FILE.2, and so on; the oldest is replaced. Each file starts with the header "
+      "line of JSON, or the titles of CSV or of a list of events; a header longer than half of "
+      "SIZE does not count towards SIZE. Lines are never split: a line longer than SIZE gets a "
+      "separate file. A report in text is not split if it fits into a file and into 64 KiB. A "
+      "new file has the mode of the previous one, and its group if the user may assign it. If "
+      "FILE cannot be renamed, a single note says why; FILE keeps growing, and renaming is tried "
       "again after another SIZE. If nothing more can be written, because the disk is full, the "
-      "tool ends with status 1. Only one tool may write to a FILE that is renamed.");
+      "tool exits with status 1. Only one tool may write to a FILE that is rotated.");
   p.macro("Pp");
   p.prose(
-      "SIGUSR1 makes a tool with --output close the file and open what has the name FILE now, or "
-      "create it. So logrotate(8) can rename it, with create or nocreate: all events that were read "
-      "before the signal are in the old file, all later ones in the new one, after its header. "
-      "Where the name still stands for the same file nothing changes; if it cannot be opened, the old "
-      "file goes on and a note says why. traceloop --dump-signal USR1 keeps this signal for itself; "
-      "USR2 leaves it free.");
+      "SIGUSR1 makes a tool with --output close the file and open the one that is now called "
+      "FILE, or create it. This lets logrotate(8) rename the file, with create or nocreate: all "
+      "events read before the signal are in the old file, all later ones in the new one, after "
+      "its header. If the name still refers to the same file, nothing changes; if it cannot be "
+      "opened, the old file stays in use and a note says why. traceloop --dump-signal USR1 "
+      "reserves this signal for dumps; USR2 leaves it free.");
   p.literal(
       "/var/log/execs.jsonl {\n"
       "    daily\n"
@@ -122,11 +124,11 @@ void files(Page& p) {
       "    endscript\n"
       "}");
   p.prose(
-      "When tracing begins a tool gives up its capabilities; it renames and opens files by the "
-      "rights of its user. What root has started can do so in directories that root may write to by "
-      "their modes, not in those of other users, although it could create FILE there; with --rotate a "
-      "note says so at the start. Nor can it open a FILE again that belongs to another user and is "
-      "not writable for root by its mode.");
+      "When tracing starts, a tool drops its capabilities; it then renames and opens files with "
+      "the rights of its user. A tool started by root can do so in directories whose mode lets "
+      "root write, but not in those of other users, although it could create FILE there; with "
+      "--rotate a note says so at the start. It also cannot reopen a FILE that belongs to "
+      "another user and whose mode does not let root write.");
 }
 
 void formats(Page& p) {
@@ -139,12 +141,12 @@ void formats(Page& p) {
       "comes from other programs.");
   p.section("JSON");
   p.prose(
-      "With --json each line is one object. The value of its key type names its kind. Keys keep "
-      "their names, order and types in later versions; new ones may be added. A key that ends in "
-      "_ns, _us, _ms, _bytes, _kb, _mb, _pages or _ratio has its unit there. Each object has the "
-      "key tool, so that several tools can write to one log. Times have six digits after the second, "
-      "as many parsers take no more (RFC 5424, strptime of Python); the order of events is exact in "
-      "monotonic_ns.");
+      "With --json each line is one object. The key type names its kind. Keys keep their names, "
+      "order and types in later versions; new ones may be added. The suffix _ns, _us, _ms, "
+      "_bytes, _kb, _mb, _pages or _ratio of a key is its unit. Each object has the key tool, so "
+      "that several tools can write to one log. Times have six fractional digits, because many "
+      "parsers accept no more (RFC 5424, Python's strptime); monotonic_ns gives the exact order "
+      "of events.");
   p.macro("Ss Header");
   p.prose("The first line:");
   key_items(p, header.keys);
@@ -154,8 +156,8 @@ void formats(Page& p) {
   p.section("CSV");
   p.prose(
       "With --csv the first line has the names of the columns, which are the same as the keys of "
-      "JSON. Fields are quoted as RFC 4180 says. Unknown values are empty. There is no header "
-      "line with options; the ledger goes to standard error, as for text.");
+      "JSON. Fields are quoted as in RFC 4180. Unknown values are empty. There is no header line "
+      "with options; the ledger goes to standard error, as for text.");
 }
 
 void attach_points(Page& p) {
@@ -175,8 +177,8 @@ void attach_points(Page& p) {
   };
   p.section("ATTACH POINTS");
   p.prose(
-      "The pages of the tools list candidates for each hook, the preferred one first. They are "
-      "written as the sections of the BPF programs:");
+      "The pages of the tools list the candidates for each hook, the preferred one first. "
+      "Candidates are written like the sections of BPF programs:");
   p.begin("-tag -width tracepoint -compact");
   for (auto& [kind, meaning] : kKinds) {
     p.item(fmt::format("Ql {}", kind));
@@ -188,18 +190,18 @@ void attach_points(Page& p) {
 void user_stacks(Page& p) {
   p.section("USER STACKS");
   p.prose(
-      "On x86-64 user stacks are unwound by the tables in .eh_frame that programs and libraries "
-      "carry for exceptions, so that code without frame pointers is covered. The tables are read "
-      "once for each file: those of a command before it starts, those of what runs in the "
-      "background, others when a stack first passes them. Frames are kept as places in files, so "
-      "that they have names when their process has ended; for this up to 256 programs and "
-      "libraries outside system directories are kept open while a tool runs, and their file "
-      "systems cannot be unmounted. In code without such tables (of JIT compilers, for example) "
-      "the frame pointer is tried; the number of frames found that way is reported with the stack, "
-      "as [guessed frames: 1], and in JSON. They may be wrong where code keeps no frame pointer "
-      "either. On arm64 --unwind auto uses frame pointers alone, which distributions keep there. A "
-      "function that calls no other function may have none: if it is the innermost one, its caller "
-      "is missing.");
+      "On x86-64, user stacks are unwound with the tables in .eh_frame that programs and "
+      "libraries carry for exceptions, so that code without frame pointers is covered. The "
+      "tables are read once per file: for a command before it starts, for running processes in "
+      "the background, for other files when a stack first passes through them. Frames are kept "
+      "as locations in files, so that they have names after their process has exited; for this, "
+      "up to 256 programs and libraries outside system directories are kept open while a tool "
+      "runs, and their file systems cannot be unmounted. In code without such tables (of JIT "
+      "compilers, for example) the frame pointer is tried; the number of frames found that way "
+      "is reported with the stack, as [guessed frames: 1], and in JSON. They may be wrong where "
+      "code keeps no frame pointer either. On arm64, --unwind auto uses only frame pointers, "
+      "which distributions keep there. A function that calls no other function may not set one "
+      "up: if it is the innermost one, its caller is missing.");
   p.macro("Pp");
   p.prose(
       "A stack that ends before the function in which its program or thread started is marked at "
@@ -212,19 +214,19 @@ void user_stacks(Page& p) {
   }
   p.end();
   p.prose(
-      "If a library is mapped at addresses at which another one was mapped before, the tables of "
-      "the old one are used for up to 50 ms; a stack of that time may have a wrong frame.");
+      "If a library is mapped at addresses where another one was mapped before, the tables of "
+      "the old one are used for up to 50 ms; a stack from that time may have a wrong frame.");
 }
 
 void signals(Page& p) {
   p.section("SIGNALS");
   p.prose(
-      "SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end tracing: what was counted is printed, and "
-      "the exit status is 0. Where that takes long, a second one ends the tool at once. A signal "
-      "that was ignored when the tool started stays ignored: SIGHUP under nohup, and SIGINT in what "
-      "a script starts in the background, which SIGTERM ends:");
+      "SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end tracing: what was counted is printed, "
+      "and the exit status is 0. If that takes long, a second signal ends the tool immediately. "
+      "A signal that was ignored when the tool started stays ignored: SIGHUP under nohup, and "
+      "SIGINT in a process that a script starts in the background; SIGTERM ends such a process:");
   p.example("coretap biosnoop > requests & sleep 10; kill $!");
-  p.prose("SIGUSR1 opens the file of --output again; see OUTPUT FILES.");
+  p.prose("SIGUSR1 reopens the file of --output; see OUTPUT FILES.");
 }
 
 void exit_status(Page& p) {
@@ -235,7 +237,7 @@ void exit_status(Page& p) {
     p.prose(sentence(s.meaning));
   }
   p.end();
-  p.prose("With --exit-status it is that of the command.");
+  p.prose("With --exit-status it is the exit status of the command.");
 }
 
 }  // namespace
@@ -244,8 +246,8 @@ std::string output_man_page() {
   Page p("coretap-output", 7, "options, output formats and exit status of all coretap tools");
   p.section("DESCRIPTION");
   p.prose(
-      "What the tools of coretap(8) have in common. Data goes to standard output, everything else "
-      "to standard error.");
+      "This page describes what the tools of coretap(8) have in common. Data goes to standard "
+      "output, everything else to standard error.");
   options(p);
   filters(p);
   formats(p);

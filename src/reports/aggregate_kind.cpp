@@ -70,7 +70,7 @@ class AggregateKind : public ReportKind {
     JsonKind kind;
     if (report_.layout == AggregateReport::histograms) {
       kind = {"histogram",
-              report_.fields.empty() ? "one a report" : "one a report and set of keys",
+              report_.fields.empty() ? "one per report" : "one per report and set of keys",
               {type_key("histogram"), time_key()}};
       for (auto& f : report_.fields) kind.keys.push_back(of(f, f.shown_with));
       for (auto& f : report_.totals) kind.keys.push_back(key(f, report_.totals_size));
@@ -78,14 +78,15 @@ class AggregateKind : public ReportKind {
       return {kind};
     }
     if (report_.layout == AggregateReport::percentile_columns) {
-      kind = {"percentiles", "one a report and set of keys", {type_key("percentiles"), time_key()}};
+      kind = {
+          "percentiles", "one per report and set of keys", {type_key("percentiles"), time_key()}};
       for (auto& k : columns()) kind.keys.push_back(k);
       for (auto& k : percentile_keys(report_.scale)) kind.keys.push_back(k);
       return {kind};
     }
     bool interval = report_.layout == AggregateReport::interval;
     auto* type = interval ? "interval" : "row";
-    kind = {type, interval ? "one a report" : "one a row", {type_key(type), time_key()}};
+    kind = {type, interval ? "one per report" : "one per row", {type_key(type), time_key()}};
     for (auto& k : columns()) kind.keys.push_back(k);
     return {kind};
   }
@@ -136,7 +137,7 @@ class AggregateKind : public ReportKind {
         if (is_key(f) && f.format.kind != Format::stack && !f.table_only) known.push_back(f.key);
       auto r = check_key("--by", key, known);
       if (!r && !report_.no_owner.empty() && is_owner_key(key))
-        r.error().why = fmt::format("no task owns what is counted: {}", report_.no_owner);
+        r.error().why = fmt::format("no task owns the counted events: {}", report_.no_owner);
       if (!r) return r;
     }
     if (report_.sort.empty()) return {};
@@ -200,26 +201,26 @@ class AggregateKind : public ReportKind {
                           report_.extension));
     if (!report_.totals.empty()) {
       m.prose(fmt::format(
-          "Above it stands \"{}\", since tracing began; JSON has these as keys of the report, CSV as "
-          "columns of each of its rows:",
+          "The line \"{}\" above it covers the time since tracing began; JSON has its values as "
+          "keys of the report, CSV as columns of each row:",
           report_.totals_title));
       m.fields(report_.totals);
       m.prose(
-          "In CSV a report without values is one row with empty ranges and the count 0, so that its "
-          "totals are there.");
+          "In CSV a report without values is one row with empty ranges and the count 0, so that "
+          "its totals are present.");
     }
     if (m.has_option("heatmap"))
       m.prose(
-          "With --heatmap each histogram is one line: a character for each range, from the least to "
-          "the greatest, and behind them the number of values. The more values a range has the "
-          "denser is its character, from '.' to '@', which is the largest number so far. The last "
-          "range holds all above it too. With a file's name the histograms become one picture "
+          "With --heatmap each histogram is one line: a character for each range, in ascending "
+          "order, followed by the number of values. The more values a range has, the denser its "
+          "character, from '.' to '@', which is the largest number so far. The last range also "
+          "holds all values above it. With a file name, the histograms become one picture "
           "instead.");
     if (auto fields = own_fields(); !fields.empty()) {
       m.paragraph();
       m.prose(
-          "There is one histogram for each set of those of these that are asked for; in parentheses "
-          "their keys in JSON and CSV.");
+          "There is one histogram for each combination of those of these keys that are "
+          "requested; the names in JSON and CSV are in parentheses.");
       m.fields(fields);
     }
     owner_manual(m);
@@ -237,31 +238,32 @@ class AggregateKind : public ReportKind {
     for (auto& f : report_.fields)
       if (is_owner_field(f)) keys.push_back(f.key);
     if (keys.empty()) return;
-    m.prose(fmt::format("--by can also tell apart whose they are: {}.", fmt::join(keys, ", ")));
+    m.prose(fmt::format("--by also accepts the keys of the task that the values belong to: {}.",
+                        fmt::join(keys, ", ")));
   }
 
   void interval_manual(Manual& m) const {
     m.prose(
-        "One line a report, about what happened since the one before; in parentheses the columns' "
-        "keys in JSON and CSV.");
+        "One line per report, about what happened since the previous one; the columns' keys in "
+        "JSON and CSV are in parentheses.");
     if (report_.time_when.empty())
-      m.prose("Each line begins with the time.");
+      m.prose("Each line starts with the time.");
     else if (m.has_option(report_.time_when))
-      m.prose(fmt::format("With --{} each line begins with the time.", report_.time_when));
+      m.prose(fmt::format("With --{} each line starts with the time.", report_.time_when));
     m.fields(report_.fields);
   }
 
   void percentile_manual(Manual& m) const {
     m.prose(fmt::format(
-        "Each report has a row for each set of keys with values since the report before, with their "
-        "number and a column for each percentile: p99 is the {} that 99 % of them do not exceed. It "
-        "is at most 0.8 % off.",
+        "Each report has a row for each set of keys with values since the previous report, with "
+        "their number and a column for each percentile: p99 is the {} that 99 % of them do not "
+        "exceed. The error is at most 0.8 %.",
         report_.what));
     if (m.has_option("overall"))
       m.prose("With --overall all values since tracing began count, and all keys have rows.");
     m.prose(
-        "JSON has an object for each row, and CSV a row for each percentile of it, with both. The "
-        "keys are, in parentheses as in JSON and CSV:");
+        "JSON has an object for each row, and CSV a row for each percentile of it, both also "
+        "with the overall values. The keys, with their names in JSON and CSV in parentheses:");
     m.fields(report_.fields);
   }
 
@@ -277,12 +279,14 @@ class AggregateKind : public ReportKind {
     bool screen = report_.layout == AggregateReport::screen;
     if (screen)
       m.prose(
-          "On a terminal each report is drawn over the one before, in the size of the terminal. The "
-          "key q ends, s sorts by the next column, r reverses the order, p or space pauses. With "
-          "--noclear, and where standard output is not a terminal, reports follow each other.");
+          "On a terminal each report is drawn over the previous one, in the size of the "
+          "terminal. The key q quits, s sorts by the next column, r reverses the order, p or "
+          "space pauses. With --noclear, or if standard output is not a terminal, reports follow "
+          "each other.");
     m.prose(fmt::format(
-        "Each report has {} and a row for each key about which there is something to tell since the "
-        "report before, by {}, the largest {}; in parentheses the columns' keys in JSON and CSV.",
+        "Each report has {} and a row for each key with something to report since the previous "
+        "report, sorted by {}, the largest {}; the columns' keys in JSON and CSV are in "
+        "parentheses.",
         screen ? "a line with the time of day, the load averages and the number of rows"
                : fmt::format("{}the time of day in brackets",
                              report_.header_when.empty()
@@ -290,7 +294,7 @@ class AggregateKind : public ReportKind {
                                  : fmt::format("with --{} ", report_.header_when)),
         in_turn(report_.sort), report_.largest_last ? "last" : "first"));
     if (m.has_option("top") && report_.top)
-      m.prose(fmt::format("Text has the first {} rows unless --top says otherwise.", report_.top));
+      m.prose(fmt::format("Text output has the first {} rows unless --top is given.", report_.top));
     m.fields(own_fields());
     owner_manual(m);
   }

@@ -144,7 +144,7 @@ std::string HeatMap::svg(const PictureTitle& title) const {
 
   std::vector<std::string> notes{fmt::format(
       "total: {} {}; the darkest cell has {}{}", total, title.unit, most,
-      intervals_ > 1 ? fmt::format("; a column is {} intervals", intervals_) : std::string())};
+      intervals_ > 1 ? fmt::format("; a column covers {} intervals", intervals_) : std::string())};
   if (!shared_.empty())
     notes.push_back(fmt::format("the last {} histograms are drawn as one", shared_.size()));
   notes.insert(notes.end(), title.notes.begin(), title.notes.end());

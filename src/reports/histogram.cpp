@@ -152,15 +152,15 @@ void json_histogram(JsonLine& line, const hist& h, const HistogramScale& scale) 
 }
 
 std::vector<OutputKey> slot_keys(const HistogramScale& scale) {
-  return {key(with_unit("from", scale), "integer", "least value that counts here"),
-          key(with_unit("below", scale), "integer", "least value that no longer does"),
-          key("count", "integer", "values between them")};
+  return {key(with_unit("from", scale), "integer", "lower bound of the range (inclusive)"),
+          key(with_unit("below", scale), "integer", "upper bound of the range (exclusive)"),
+          key("count", "integer", "values in this range")};
 }
 
 std::vector<OutputKey> histogram_keys(const HistogramScale& scale) {
-  return {key("count", "integer", "values in all"),
+  return {key("count", "integer", "number of all values"),
           key(with_unit("total", scale), "integer", "their sum"),
-          key("histogram", "array of objects", "slots that are not empty", {}, slot_keys(scale))};
+          key("histogram", "array of objects", "ranges that are not empty", {}, slot_keys(scale))};
 }
 
 }  // namespace coretap

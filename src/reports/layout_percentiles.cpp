@@ -152,23 +152,24 @@ class PercentileLayout : public AggregateLayout {
 }  // namespace
 
 std::vector<OutputKey> percentile_columns(const HistogramScale& scale) {
-  return {key("percent", "number", "of the values, 0 to 100"),
-          key(with_unit("value", scale), "integer or null",
-              "what this percentage of the values does not exceed"),
-          key(with_unit("overall", scale), "integer", "the same of all values since tracing began"),
-          key("count", "integer", "values since the report before"),
-          key("overall_count", "integer", "values since tracing began")};
+  return {
+      key("percent", "number", "of the values, 0 to 100"),
+      key(with_unit("value", scale), "integer or null",
+          "what this percentage of the values does not exceed"),
+      key(with_unit("overall", scale), "integer", "the same for all values since tracing began"),
+      key("count", "integer", "values since the previous report"),
+      key("overall_count", "integer", "values since tracing began")};
 }
 
 std::vector<OutputKey> percentile_keys(const HistogramScale& scale) {
   auto columns = percentile_columns(scale);
   std::vector<OutputKey> members = {columns[0], columns[1]};
-  return {
-      columns[3],
-      key("percentiles", "array of objects", "of the values since the report before", {}, members),
-      columns[4],
-      key("overall_percentiles", "array of objects", "of all values since tracing began", {},
-          members)};
+  return {columns[3],
+          key("percentiles", "array of objects", "of the values since the previous report", {},
+              members),
+          columns[4],
+          key("overall_percentiles", "array of objects", "of all values since tracing began", {},
+              members)};
 }
 
 std::unique_ptr<AggregateLayout> make_percentile_layout(const AggregateReport& report) {

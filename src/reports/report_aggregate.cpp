@@ -264,7 +264,7 @@ class AggregateReporter : public Reporter {
     if (report_.at_intervals.empty() || no_intervals_ || ended_ns_) return;
     auto run = run_on_each_cpu(s, report_.at_intervals);
     if (run) return;
-    s.note("what is under way at the end of an interval is not counted then", run.error());
+    s.note("what is in progress at the end of an interval is not counted in it", run.error());
     no_intervals_ = true;
   }
 

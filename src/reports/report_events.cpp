@@ -222,7 +222,7 @@ class EventKind : public ReportKind {
   }
 
   std::vector<JsonKind> json() const override {
-    JsonKind kind{"event", "one an event", {type_key("event"), time_key(), monotonic_key()}};
+    JsonKind kind{"event", "one per event", {type_key("event"), time_key(), monotonic_key()}};
     for (auto& f : report_.fields)
       if (!f.table_only) kind.keys.push_back(key(f, report_.record_size, f.only_with));
     if (!report_.stack_when.empty()) kind.keys.push_back(kernel_stack_key(report_.stack_when));
@@ -244,12 +244,12 @@ class EventKind : public ReportKind {
   }
 
   void manual(Manual& m) const override {
-    m.prose("One line an event; in parentheses the columns' keys in JSON and CSV.");
+    m.prose("One line per event; the columns' keys in JSON and CSV are in parentheses.");
     for (auto& t : report_.times) {
       if (t.when.empty() || t.when.front() == '!')
         m.prose(fmt::format("{} is {}.", t.title, time_words(t)));
       else if (m.has_option(t.when))
-        m.prose(fmt::format("With --{} each line begins with {}.", t.when, time_words(t)));
+        m.prose(fmt::format("With --{} each line starts with {}.", t.when, time_words(t)));
     }
     if (!report_.stack_when.empty()) {
       bool without = report_.stack_when.starts_with('!');

@@ -85,7 +85,7 @@ class StackReporter : public Reporter {
   void ends(Session& s) override {
     if (!waits_.is_open()) return;
     if (auto r = waits_.read(1); !r)
-      s.note("waits that are still under way are not shown", r.error());
+      s.note("waits that are still in progress are not shown", r.error());
   }
 
   void report(Session& s) override {
@@ -152,8 +152,8 @@ class StackReporter : public Reporter {
     set_variable(s, "softirq_code_end", code.softirq_end);
     if (!code.irq_end)
       s.limits.emplace_back(
-          "interrupts that wake cannot be told from the tasks they interrupt (/proc/kallsyms hides "
-          "addresses; CAP_SYSLOG or root sees them)");
+          "interrupts that wake a task cannot be distinguished from the tasks they interrupt "
+          "(/proc/kallsyms hides addresses; CAP_SYSLOG or root sees them)");
   }
 
   StackFiles::Values values_of(const Session& s) {
@@ -232,7 +232,7 @@ const char* entry_words(const StackReport& r) {
       return "Each has, for each waker from the most distant one to the nearest, a line with its "
              "name and thread id and its frames, the outermost first; then the frames in which "
              "the task blocked, the innermost first; a line with its name and thread id; and the "
-             "sum. In place of a name stands [irq], [softirq] or [idle] where no task woke.";
+             "sum. If the waker is not a task, [irq], [softirq] or [idle] replaces the name.";
     default:
       return "Each has the frames of the kernel stack, then those of the user stack, the innermost "
              "first; a line with the name and, in parentheses, the id; and the sum.";
@@ -279,7 +279,7 @@ class StackKind : public ReportKind {
   }
 
   std::vector<JsonKind> json() const override {
-    JsonKind kind{"stack", "one a stack and thread, the largest sum last", {type_key("stack")}};
+    JsonKind kind{"stack", "one per stack and thread, the largest sum last", {type_key("stack")}};
     add(kind.keys, stack_owner());
     if (timed()) kind.keys.push_back(runnable());
     if (waits()) kind.keys.push_back(still_waiting());
@@ -287,12 +287,13 @@ class StackKind : public ReportKind {
     add(kind.keys, user_stack_keys());
     if (report_.layout != StackReport::alone) {
       std::vector<OutputKey> waker = {
-          key("context", "string", "task, or what is none: irq, softirq, idle")};
+          key("context", "string", "task, or what is not a task: irq, softirq, idle")};
       add(waker, stack_owner());
       waker.push_back(kernel_stack_key());
       add(waker, user_stack_keys());
       kind.keys.push_back(key("wakers", "array of objects",
-                              "who woke the task, who woke that one, ...", {}, std::move(waker)));
+                              "the waker of the task, the waker of that one, ...", {},
+                              std::move(waker)));
     }
     if (timed()) kind.keys.push_back(key("total_ns", "integer", "sum of the times"));
     if (sized()) kind.keys.push_back(sum_of_bytes());
@@ -318,10 +319,11 @@ class StackKind : public ReportKind {
     m.prose("Entries come in the order of their sums, the largest last.");
     if (waits())
       m.prose(
-          "Waits that are under way when tracing ends come first, marked [still waiting], with "
-          "the time until then. Waits that were already under way when tracing started count from "
-          "its start: those of tasks that a filter names, and without a filter those of tasks that "
-          "can run or are in uninterruptible sleep (state D). Of these no user stack is known.");
+          "Waits that are in progress when tracing ends come first, marked [still waiting], with "
+          "the time until then. Waits that were already in progress when tracing started count "
+          "from its start: those of tasks that a filter names, and without a filter those of "
+          "tasks that can run or are in uninterruptible sleep (state D). Their user stacks are "
+          "not known.");
     m.prose(entry_words(report_));
     m.prose(fmt::format("The sum is in {}.", report_.value_title));
     if (m.has_option("folded")) m.prose(folded_words(report_));
@@ -332,7 +334,7 @@ class StackKind : public ReportKind {
   bool timed() const { return report_.measure == StackReport::time; }
   bool waits() const { return !report_.waits_by.empty(); }
   static OutputKey still_waiting() {
-    return key("still_waiting", "boolean", "the wait was under way when tracing ended");
+    return key("still_waiting", "boolean", "the wait was in progress when tracing ended");
   }
   bool sized() const { return report_.measure == StackReport::bytes; }
   static OutputKey sum_of_bytes() { return key("bytes", "integer", "sum of the bytes"); }

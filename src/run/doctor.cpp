@@ -116,7 +116,7 @@ std::vector<Finding> examine(Kernel& kernel) {
     auto value = read_number(path);
     all.push_back({name, value ? std::to_string(*value) : "?",
                    std::string_view(name) == "kptr_restrict" && value == 2
-                       ? "kernel stacks have no names"
+                       ? "kernel stack frames have no names"
                        : ""});
   }
   auto cgroup = cgroup2_mount();

@@ -57,7 +57,7 @@ Result<std::set<fs::path>> recorded(const fs::path& record) {
   if (fstat(fd.get(), &status) < 0) return failure("cannot read", record, errno);
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
     return Error{fmt::format("cannot use {}", printable(record.native())),
-                 "it is not a regular file that this user alone can write"};
+                 "it is not a regular file that only this user can write"};
   std::string text;
   char buffer[4096];
   for (ssize_t got; (got = read(fd.get(), buffer, sizeof buffer)) != 0;) {
@@ -99,11 +99,10 @@ Result<void> take_prefix(Config&, std::string_view prefix) {
 std::vector<Option> link_options() {
   return {
       value(0, "prefix", "PREFIX",
-            "names start with this, which ends in a hyphen: with ct- they are ct-NAME",
-            take_prefix),
-      flag(0, "remove", "remove links to this executable instead: with this prefix, or with any"),
+            "prefix of the names, which ends in a hyphen: with ct- they are ct-NAME", take_prefix),
+      flag(0, "remove", "remove links to this executable instead: those with this prefix, or all"),
       flag(0, "remove-all",
-           "remove all links to this executable: in the usual directories of programs, and where "
+           "remove all links to this executable: in the usual program directories, and wherever "
            "this command created some (packages do this when they are removed)"),
       flag(0, "list", "print the links to this executable that are on PATH, and exit")};
 }
@@ -135,7 +134,7 @@ Result<LinkCounts> make_links(const fs::path& executable, const fs::path& direct
   if (error) return failure("cannot find", executable, error);
   auto home = fs::canonical(directory, error);
   if (!error && !fs::is_directory(home)) error = std::make_error_code(std::errc::not_a_directory);
-  if (error) return failure("cannot make links in", directory, error);
+  if (error) return failure("cannot create links in", directory, error);
 
   LinkCounts counts;
   std::vector<fs::path> wanted;
@@ -151,7 +150,7 @@ Result<LinkCounts> make_links(const fs::path& executable, const fs::path& direct
   }
   if (!taken.empty())
     return Error{
-        fmt::format("no link was made: {} has {} that {} not ours", printable(home.native()),
+        fmt::format("no link was created: {} has {} that {} not ours", printable(home.native()),
                     fmt::join(taken, ", "), taken.size() == 1 ? "is" : "are"),
         {},
         "choose other names with --prefix, such as --prefix ct-, or another directory"};
@@ -164,7 +163,7 @@ Result<LinkCounts> make_links(const fs::path& executable, const fs::path& direct
         if (made == name) break;
         fs::remove(made, ignored);
       }
-      return failure("no link was made: cannot make", name, error);
+      return failure("no link was created: cannot create", name, error);
     }
   }
   counts.made = wanted.size();
@@ -297,7 +296,8 @@ int run_link(const Config& config, const std::vector<std::string>& words) {
       print_error("coretap", counts.error());
       return kFailed;
     }
-    out.line(fmt::format("{}: {} links made, {} were there", shown, counts->made, counts->there));
+    out.line(fmt::format("{}: {} links created, {} already existed", shown, counts->made,
+                         counts->there));
     if (auto kept = record_directory(kLinkRecord, home); !kept)
       fmt::print(stderr, "coretap: note: removing the package will leave these links: {}{}{}\n",
                  kept.error().what, kept.error().why.empty() ? "" : ": ", kept.error().why);

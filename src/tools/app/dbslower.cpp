@@ -29,31 +29,32 @@ Option most_text() {
 
 TOOL(dbslower) {
   static const std::string kDescription =
-      "One line for each query of MariaDB, MySQL or PostgreSQL that takes at least a threshold, "
+      "One line for each query of MariaDB, MySQL or PostgreSQL that takes at least --threshold, "
       "when it is done: the process or thread of the server that ran it, its time and its text.\n\n" +
       std::string(kDatabaseWords) +
-      "\n\nTexts have up to 32000 bytes; what is cut is counted. The text of a statement that is "
-      "executed by its number is known for MariaDB, by its query cache's function, and for "
-      "PostgreSQL. Parameters are shown only where the server puts them into the text.";
+      "\n\n"
+      "Texts have up to 32000 bytes; longer ones are cut and counted. The text of a statement that "
+      "is executed by its number is shown for PostgreSQL, and for MariaDB by its query cache's "
+      "function. Parameters are shown only where the server puts them into the text.";
   return {
       .name = "dbslower",
       .summary = "slow queries of MariaDB, MySQL and PostgreSQL, with their texts",
       .description = kDescription,
       .overhead =
-          "three breakpoints per query and a copy of its text: a few microseconds. Only servers "
-          "of databases pay",
-      .examples = {{"dbslower", "queries of 1 ms and more, of all servers"},
-                   {"dbslower mysql -m 100", "of 100 ms and more, of MariaDB and MySQL"},
+          "three breakpoints per query and a copy of its text: a few microseconds. Only database "
+          "servers pay",
+      .examples = {{"dbslower", "queries of 1 ms or more, of all servers"},
+                   {"dbslower mysql -m 100", "of 100 ms or more, of MariaDB and MySQL"},
                    {"dbslower postgres -p 181", "of one backend of PostgreSQL"},
                    {"dbslower -m 0 --text-size 80", "all queries, the first 80 bytes of each"},
                    {"dbslower -x /opt/mysql/bin/mysqld", "of a server by its program"}},
       .questions = {{"Which queries of a database are slow?", "dbslower -m 100"},
-                    {"Which queries does a server of MariaDB or PostgreSQL run?", "dbslower -m 0"}},
+                    {"Which queries does a MariaDB or PostgreSQL server run?", "dbslower -m 0"}},
       .other_names = {{"mysqld_qslower", "--database=mysql"}},
       .differs = {{Difference::bcc,
-                   "Servers are found without -p and -x, and several at once are traced. Prepared "
-                   "statements are shown, and times of PostgreSQL include the commit. There only "
-                   "simple queries are."},
+                   "Servers are found without -p and -x, and several are traced at the same time. "
+                   "Prepared statements are shown, and times of PostgreSQL include the commit. "
+                   "There only simple queries are shown."},
                   {Difference::bcc, "Texts have up to 32000 bytes. There they are cut at 256."}},
       .object = skeleton<dbslower_bpf>(),
       .positionals = {database_argument(), query_threshold(setting(&Opt::min_ns))},
@@ -62,7 +63,7 @@ TOOL(dbslower) {
                          setting(&Opt::min_ns), kMillisecond),
                   database_option(), shared::library('x', "exe"), most_text(),
                   flag(0, "all-commands",
-                       "all that clients of MariaDB and MySQL ask for, such as ping and quit",
+                       "all commands of MariaDB and MySQL clients, such as ping and quit",
                        setting(&Opt::all_commands)),
                   shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::print_uid(), shared::extended()},
@@ -77,13 +78,13 @@ TOOL(dbslower) {
                                          "time that the query took"),
                derived<Event, command>(
                    "command", "COMMAND", as::text,
-                   "what the client asked for: query, prepare, execute; parse: a "
-                   "query of PostgreSQL that was not run")
+                   "what the client requested: query, prepare, execute; parse: a PostgreSQL query "
+                   "that was not run")
                    .bounded()
                    .with("extended"),
                derived<Event, cut>("query_cut", "", as::text, "whether the text is cut")
                    .with("json"),
-               derived<Event, query>("query", "QUERY", as::rest, "its text; null: it is not known"),
+               derived<Event, query>("query", "QUERY", as::rest, "its text; null: unknown"),
                who<&Event::who>(id::cgroup)})
               .timed({{TimeColumn::since_start, "TIME(s)", 14, ""}})
               .high_rate(),  // long records

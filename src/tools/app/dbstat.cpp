@@ -18,18 +18,18 @@ std::string command(const Key& key) { return database_command(key.command); }
 
 TOOL(dbstat) {
   static const std::string kDescription =
-      "A log2 histogram of the times of queries of MariaDB, MySQL or PostgreSQL.\n\n" +
+      "A log2 histogram of the query times of MariaDB, MySQL or PostgreSQL.\n\n" +
       std::string(kDatabaseWords);
   return {
       .name = "dbstat",
-      .summary = "time of queries of MariaDB, MySQL and PostgreSQL, as histograms",
+      .summary = "query times of MariaDB, MySQL and PostgreSQL, as histograms",
       .description = kDescription,
       .overhead = "two or three breakpoints per query, counted in the kernel",
       .examples = {{"dbstat", "all servers, until Ctrl-C"},
                    {"dbstat mysql -u", "of MariaDB and MySQL, in microseconds"},
                    {"dbstat postgres -i 1", "of PostgreSQL, a report per second"},
-                   {"dbstat -m 100 -S", "what took 100 ms and more, by kind of server"},
-                   {"dbstat -C -u", "by what clients ask for"}},
+                   {"dbstat -m 100 -S", "what took 100 ms or more, by kind of server"},
+                   {"dbstat -C -u", "by kind of command, in microseconds"}},
       .questions = {{"How long do queries of a database take?", "dbstat -u"},
                     {"Is the database slow, or the network to it?", "dbstat -i 1"}},
       .differs = {{Difference::bcc,
@@ -46,7 +46,7 @@ TOOL(dbstat) {
            flag('e', "extension", "print average, total and count below each histogram"),
            database_option(), shared::library('x', "exe"),
            flag(0, "all-commands",
-                "all that clients of MariaDB and MySQL ask for, such as ping and quit",
+                "all commands of MariaDB and MySQL clients, such as ping and quit",
                 setting(&Opt::all_commands)),
            shared::interval(), shared::duration(), shared::timestamp(), shared::pid(),
            shared::tid(0), shared::uid(0), shared::comm(), shared::cgroup(), shared::max_keys()},
@@ -57,8 +57,8 @@ TOOL(dbstat) {
                                                      "mysql (MariaDB, too) or postgres")
                          .with("servers"),
                      derived<Key, command>("command", "command", as::text,
-                                           "what the client asked for: query, prepare, execute; "
-                                           "parse: a query of PostgreSQL that was not run")
+                                           "what the client requested: query, prepare, execute; "
+                                           "parse: a PostgreSQL query that was not run")
                          .bounded()
                          .with("commands")},
                     "extension")

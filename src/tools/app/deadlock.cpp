@@ -15,7 +15,7 @@ namespace {
 Positional process() {
   auto pid = shared::pid();
   return {.metavar = "PID",
-          .doc = "process to watch, as --pid; without one and without a command: all",
+          .doc = "process to watch, like --pid; without PID or a command: all processes",
           .apply = pid.apply,
           .complete = Complete::pid,
           .option = "pid"};
@@ -38,25 +38,26 @@ TOOL(deadlock) {
       .name = "deadlock",
       .summary = "mutexes that threads of a process take in orders that can deadlock",
       .description =
-          "Watches in which order the threads of a process take its mutexes (pthread_mutex_lock "
-          "and its relatives, and with them those of C++ and of most other languages). Where these "
-          "orders form a cycle, the threads can deadlock, though they may not have done so yet: "
-          "the tool shows the cycle at once, with the user stacks in which each mutex was taken "
-          "and those in which the threads were made.\n\n"
-          "A mutex counts as soon as a thread waits for it, so that a deadlock that is there is "
-          "shown, too. pthread_mutex_trylock does not wait: what it takes is held, but no order "
-          "ends there. Waits with a time limit count, and are marked. pthread_cond_wait gives its "
-          "mutex back and takes it again. A cycle is left out as long as all of its orders were "
-          "taken under one and the same other mutex. What has the address of a mutex that "
-          "pthread_mutex_destroy or pthread_mutex_init has seen is another mutex; one that is "
-          "freed without pthread_mutex_destroy, as C++'s std::mutex is, is taken for the next one "
-          "at its address, and a cycle may then be none: compare the stacks, or use --free.\n\n"
-          "Mutexes that were taken before tracing began are not known, nor are reader/writer "
-          "locks and spinlocks.",
+          "Watches the order in which the threads of a process take its mutexes "
+          "(pthread_mutex_lock and its relatives, on which the mutexes of C++ and most other "
+          "languages are built). If these orders form a cycle, the threads can deadlock, even if "
+          "they have not done so yet: the tool shows the cycle as soon as it finds it, with the "
+          "user stacks in which each mutex was taken and those in which the threads were "
+          "created.\n\n"
+          "A mutex counts as soon as a thread waits for it, so an actual deadlock is shown, too. "
+          "pthread_mutex_trylock does not wait: a mutex that it takes is held, but cannot be "
+          "second in an order. Waits with a time limit count, and are marked. pthread_cond_wait "
+          "releases its mutex and takes it again. A cycle is not shown while all of its orders "
+          "were taken under the same other mutex. After pthread_mutex_destroy or "
+          "pthread_mutex_init, the same address is a different mutex. A mutex that is freed "
+          "without pthread_mutex_destroy, as a C++ std::mutex is, is confused with the next one at "
+          "its address, and a cycle may then be false: compare the stacks, or use --free.\n\n"
+          "Not seen: mutexes that were taken before tracing started, reader/writer locks, and "
+          "spinlocks.",
       .overhead =
-          "two breakpoints and a walk of the user stack each time a mutex is taken, and one "
-          "breakpoint when it is given back: some microseconds. With a process or a command other "
-          "processes pay nothing; without, all that use mutexes become slower",
+          "two breakpoints and a user stack walk each time a mutex is taken, and one breakpoint "
+          "when it is released: some microseconds. With a process or a command, other processes "
+          "pay nothing; otherwise, all processes that use mutexes become slower",
       .examples = {{"deadlock 181", "watch process 181 until Ctrl-C"},
                    {"deadlock --dump-graph locks.dot 181", "with a graph of all orders"},
                    {"deadlock -- ./server", "a command, from its start"},
@@ -64,11 +65,11 @@ TOOL(deadlock) {
       .questions = {{"Can this program deadlock?", "deadlock 181"},
                     {"Why does this program hang?", "deadlock -- ./server"}},
       .differs = {{Difference::bcc,
-                   "The mutexes that a thread holds are forgotten as it releases them. There "
-                   "releases are not seen, so that cycles are reported that do not exist."},
+                   "A mutex is no longer held after its thread releases it. There releases are not "
+                   "seen, so cycles that do not exist are reported."},
                   {Difference::bcc,
-                   "The stacks in which threads were made are known with glibc 2.34 and later, "
-                   "too, and the process may be left out: then all processes are watched."}},
+                   "The stacks in which threads were created are also shown with glibc 2.34 and "
+                   "later, and the process is optional: without one, all processes are watched."}},
       .object = skeleton<deadlock_bpf>(),
       .positionals = {process()},
       .options =
@@ -78,8 +79,8 @@ TOOL(deadlock) {
                0, "dump-graph", "FILE", "write all orders to this file at the end, for Graphviz",
                [](Config&, std::string_view) -> Result<void> { return {}; }, Complete::file),
            flag(0, "free",
-                "mutexes end with the block of glibc's memory that they are in (a breakpoint per "
-                "free)",
+                "a mutex ends when the block of glibc memory that it is in is freed (a breakpoint "
+                "per free)",
                 setting(&Opt::frees)),
            shared::duration('d'), shared::offset(0), also(shared::max_keys(), 'e', "edges"),
            shared::stack_depth(), also(shared::stack_storage(), 's', "stacktraces"),

@@ -70,23 +70,23 @@ TOOL(gethostlatency) {
       .name = "gethostlatency",
       .summary = "time that programs wait for host names to be resolved",
       .description =
-          "One line for each call of getaddrinfo, gethostbyname, gethostbyname2 and their _r "
-          "forms in the C library, when it returns: who asked for which name, and how long it "
-          "took. What such a call does inside (gethostbyname uses gethostbyname_r) is a part of "
-          "it and no line of its own. Calls that were under way at the start are not seen.\n\n"
-          "Traced are the C library of the system and every other one that a process has mapped "
-          "at the start, glibc or musl, in containers too and also after an upgrade; with --pid "
-          "only those of these processes. Programs that start later are seen if they use one of "
-          "these files. Not seen are programs that resolve names without the C library (many in "
-          "Go), 32-bit ones, and ones linked statically unless --pid or --library names them.",
+          "One line for each call of getaddrinfo, gethostbyname, gethostbyname2 and their _r forms "
+          "in the C library, when it returns: the process, the name that it looked up, and the "
+          "time that it took. Calls inside such a call (gethostbyname uses gethostbyname_r) are "
+          "part of it and have no separate line. Calls in progress at the start are not seen.\n\n"
+          "The tool traces the system's C library and every other one that a process has mapped at "
+          "the start, glibc or musl, also in containers and after an upgrade; with --pid, only "
+          "those of these processes. Programs that start later are seen if they use one of these "
+          "files. Not seen: programs that resolve names without the C library (many in Go), 32-bit "
+          "programs, and statically linked programs unless --pid or --library names them.",
       .overhead =
           "two breakpoints per call, some microseconds of a wait that usually takes "
           "hundreds",
       .examples = {{"gethostlatency", "all programs"},
-                   {"gethostlatency -p 181", "process 181, by the C library that it has"},
-                   {"gethostlatency -m 100 -e", "what took 100 ms and more, with its result"},
-                   {"gethostlatency -x", "what was not resolved"},
-                   {"gethostlatency -l /opt/app/server", "a program with a C library of its own"}},
+                   {"gethostlatency -p 181", "process 181, with the C library that it uses"},
+                   {"gethostlatency -m 100 -e", "what took 100 ms or more, with its result"},
+                   {"gethostlatency -x", "names that were not resolved"},
+                   {"gethostlatency -l /opt/app/server", "a program with its own C library"}},
       .questions = {{"Is it DNS?", "gethostlatency -m 100 -e"},
                     {"Which names are looked up and not found?", "gethostlatency -x"},
                     {"Which program looks up which host names, and how long does each take?",
@@ -99,7 +99,7 @@ TOOL(gethostlatency) {
       .object = skeleton<gethostlatency_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::library('l', "libc"),
-                  number('m', "min-latency", "MS", "only calls that took at least so long",
+                  number('m', "min-latency", "MS", "only calls that took at least MS milliseconds",
                          setting(&Rodata::min_ns), 1000000),
                   flag('x', "failed", "only calls that found nothing",
                        setting(&Rodata::failed_only)),
@@ -137,7 +137,7 @@ TOOL(gethostlatency) {
                                      "what the function returned; -1 for NULL instead of a host")
                    .with("json"),
                derived<Event, host>("host", "HOST", as::rest,
-                                    "the name asked for; null: none was given"),
+                                    "the requested name; null: none was given"),
                who<&Event::who>(id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing lookups of host names",

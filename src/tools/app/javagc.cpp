@@ -69,27 +69,27 @@ Result<void> look_up(Config& config) {
 TOOL(javagc) {
   return {
       .name = "javagc",
-      .summary = "garbage collections of Java programs that take long",
+      .summary = "slow garbage collections of Java programs",
       .description =
           "One line for each garbage collection of HotSpot (OpenJDK and its relatives) that takes "
-          "at least a threshold, when it is done. A pause is the time between the probes gc__begin "
-          "and gc__end: all threads of the program wait. Pools are the time between the first "
-          "mem__pool__gc__begin and the last mem__pool__gc__end of a collection, also of phases of "
-          "concurrent collectors that are no such pause.\n\n"
-          "Traced are the USDT probes of libjvm.so, of each that is installed or that a process has "
-          "mapped at the start; where it was built without probes, its functions, which show pauses "
-          "only. Pauses of ZGC and Shenandoah have no such probes.",
-      .overhead = "two to eight breakpoints per collection: none that can be measured",
-      .examples = {{"javagc", "collections of 1 ms and more, of all Java programs"},
-                   {"javagc -p 181 -t 10000", "of process 181, 10 ms and more"},
+          "at least --min-pause, when it is done. A pause is the time between the probes gc__begin "
+          "and gc__end, during which all threads of the program wait. Pools are the time between "
+          "the first mem__pool__gc__begin and the last mem__pool__gc__end of a collection, "
+          "including phases of concurrent collectors that are not such pauses.\n\n"
+          "The tool traces the USDT probes of every libjvm.so that is installed or that a process "
+          "has mapped at the start; if it was built without probes, its functions, which show only "
+          "pauses. Pauses of ZGC and Shenandoah have no such probes.",
+      .overhead = "two to eight breakpoints per collection: not measurable",
+      .examples = {{"javagc", "collections of 1 ms or more, of all Java programs"},
+                   {"javagc -p 181 -t 10000", "of process 181, 10 ms or more"},
                    {"javagc -t 0", "all of them"}},
       .questions = {{"Does garbage collection stop this Java program?", "javagc -p 1234"},
                     {"How long are the pauses of garbage collections?", "javagc -t 0"}},
       .differs = {{Difference::libbpf_tools,
-                   "Pauses and pools are apart. There a pool's events end the pause that they are "
-                   "in, and what takes more than 4.29 seconds is shown too short."},
+                   "Pauses and pools are separate. There a pool's events end the pause that they "
+                   "are in, and times above 4.29 seconds are shown too short."},
                   {Difference::libbpf_tools,
-                   "-p may be left out: then all Java programs are traced."}},
+                   "-p is optional: without it, all Java programs are traced."}},
       .object = skeleton<javagc_bpf>(),
       .options = {number('t', "min-pause", "US",
                          "only what took at least US microseconds (default: 1000)",
@@ -100,15 +100,16 @@ TOOL(javagc) {
       .hooks = {known_functions("collections of Java's virtual machine",
                                 {"target_user", "target_usdt"}, words,
                                 "give the path of libjvm.so with --library")},
-      .report = events<Event>(
-                    {field<&Event::cpu>("cpu", "CPU", as::wide(as::number, -5), "CPU of its end"),
-                     who<&Event::who>(id::uid, id::pid, id::tid, id::comm.with("extended")),
-                     named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
-                                                 "pause, or pools"),
-                     field<&Event::pause_ns>("gc_ns", "GC TIME(us)", as::whole_microseconds,
-                                             "time from start to end"),
-                     who<&Event::who>(id::cgroup)})
-                    .timed({{TimeColumn::wall, "TIME", 12, ""}}),
+      .report =
+          events<Event>(
+              {field<&Event::cpu>("cpu", "CPU", as::wide(as::number, -5), "CPU on which it ended"),
+               who<&Event::who>(id::uid, id::pid, id::tid, id::comm.with("extended")),
+               named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -6),
+                                           "pause, or pools"),
+               field<&Event::pause_ns>("gc_ns", "GC TIME(us)", as::whole_microseconds,
+                                       "time from start to end"),
+               who<&Event::who>(id::cgroup)})
+              .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing garbage collections",
       .look_up = look_up,
   };

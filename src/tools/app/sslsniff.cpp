@@ -124,17 +124,18 @@ TOOL(sslsniff) {
       .name = "sslsniff",
       .summary = "reads and writes of programs through TLS libraries",
       .description =
-          "One line for each call by which a program reads or writes through OpenSSL (SSL_read, "
-          "SSL_write and their _ex forms), GnuTLS (gnutls_record_recv, gnutls_record_send) or NSS "
-          "(PR_Read, PR_Recv, PR_Write, PR_Send on descriptors with a layer), when it returns: the "
-          "process, the function, the bytes of plain text and the time of the call.\n\n"
-          "The plain text itself is shown with --show-data only. It is what TLS keeps secret: "
-          "passwords, keys, cookies and contents of other users. Give that option only where you "
-          "may read all of it, and mind where the output is kept.\n\n"
-          "Traced are the libraries of the system and all others that a process has mapped at the "
-          "start, in containers too. Programs that are linked statically with OpenSSL or BoringSSL "
-          "are traced where --pid, --library or --extra-lib names them and they have symbols. Not "
-          "seen are other implementations (Go, Java, rustls), SSL_sendfile, and early data.",
+          "One line for each call that reads or writes through OpenSSL (SSL_read, SSL_write and "
+          "their _ex forms), GnuTLS (gnutls_record_recv, gnutls_record_send) or NSS (PR_Read, "
+          "PR_Recv, PR_Write, PR_Send on descriptors with a layer), when it returns: the process, "
+          "the function, the bytes of plain text and the time of the call.\n\n"
+          "The plain text itself is shown only with --show-data. It is what TLS keeps secret: "
+          "passwords, keys, cookies and other users' contents. Use that option only where you are "
+          "allowed to read all of it, and take care where you store the output.\n\n"
+          "The tool traces the system's libraries and all others that a process has mapped at the "
+          "start, also in containers. Programs that are linked statically with OpenSSL or "
+          "BoringSSL are traced if --pid, --library or --extra-lib names them and they have "
+          "symbols. Not seen: other implementations (Go, Java, rustls), SSL_sendfile, and early "
+          "data.",
       .overhead =
           "two breakpoints per call, and with --show-data a copy of what is read or written",
       .examples = {{"sslsniff", "all programs, without contents"},
@@ -143,13 +144,13 @@ TOOL(sslsniff) {
                    {"sslsniff --show-data --hexdump --max-buffer-size 64",
                     "the first 64 bytes of each, in hexadecimal"},
                    {"sslsniff --extra-lib openssl:/opt/app/server",
-                    "with a program that has BoringSSL in it"}},
+                    "also a program that contains BoringSSL"}},
       .questions = {{"Which programs speak TLS, and how much?", "sslsniff"},
                     {"How long do TLS handshakes take?", "sslsniff --handshake"},
                     {"What does a program send through TLS?", "sslsniff -p 1234 --show-data"}},
       .differs = {{Difference::bcc,
-                   "Contents are shown with --show-data only, in a column of the line. There they "
-                   "always are, below each line."},
+                   "Contents are shown only with --show-data, in a column of the line. There they "
+                   "are always shown, below each line."},
                   {Difference::bcc,
                    "SSL_read_ex and SSL_write_ex are traced, and every library that a process has "
                    "mapped at the start. LAT(ms) is shown without an option, and failed calls are "
@@ -157,10 +158,10 @@ TOOL(sslsniff) {
       .object = skeleton<sslsniff_bpf>(),
       .options = joined(
           {{shared::pid(), shared::tid(0), shared::uid(), shared::comm('c'), shared::cgroup(0),
-            flag('x', "extra", "also user and thread"), flag('o', "no-openssl", "not OpenSSL"),
-            flag('g', "no-gnutls", "not GnuTLS"), flag('n', "no-nss", "not NSS"),
-            flag(0, "handshake", "handshakes, too"), shared::library(0), extra_library(),
-            flag(0, "show-data", "show the plain text of all that is read and written",
+            flag('x', "extra", "also user and thread"), flag('o', "no-openssl", "exclude OpenSSL"),
+            flag('g', "no-gnutls", "exclude GnuTLS"), flag('n', "no-nss", "exclude NSS"),
+            flag(0, "handshake", "also handshakes"), shared::library(0), extra_library(),
+            flag(0, "show-data", "show the plain text that is read and written",
                  setting(&Opt::show_data))},
            belonging_to("show-data",
                         {flag(0, "hexdump", "data in hexadecimal"),
@@ -181,7 +182,7 @@ TOOL(sslsniff) {
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),
                                          "time from call to return"),
                derived<Event, failed>("call_failed", "", as::text,
-                                      "whether the call failed, or has to be made again")
+                                      "whether the call failed, or has to be repeated")
                    .with("json"),
                named<&Event::function, kFunctions>("function", "FUNCTION", as::wide(as::text, -18),
                                                    "the function that was called"),

@@ -51,7 +51,7 @@ struct Settings {
 };
 
 Result<void> take_terminal(Config& c, std::string_view text) {
-  if (text.empty()) return Error{"TTY: an empty name is that of no terminal", {}, {}, kUsage};
+  if (text.empty()) return Error{"TTY: the name is empty", {}, {}, kUsage};
   c.own<Settings>().terminal = text;
   return {};
 }
@@ -63,12 +63,12 @@ Result<void> find_terminal(Config& c, const std::string& text) {
   struct stat file {
   }, own{};
   auto failed = [&](std::string_view why) {
-    return Error{fmt::format("TTY: '{}' is no terminal", text), fmt::format("{}: {}", path, why),
-                 "name one as ps(1) and who(1) do: pts/3, tty1; or by its path", kUsage};
+    return Error{fmt::format("TTY: '{}' is not a terminal", text), fmt::format("{}: {}", path, why),
+                 "name it as ps(1) and who(1) do: pts/3, tty1; or by its path", kUsage};
   };
   if (stat(path.c_str(), &file)) return failed(strerror(errno));
-  if (!is_terminal(file)) return failed("a file of another kind");
-  if (file.st_rdev == kOwnTerminal) return failed("another one for each process");
+  if (!is_terminal(file)) return failed("it is another kind of file");
+  if (file.st_rdev == kOwnTerminal) return failed("it is a different terminal for each process");
   if (!fstat(STDOUT_FILENO, &own) && S_ISCHR(own.st_mode) && own.st_rdev == file.st_rdev &&
       own.st_dev == file.st_dev)
     return Error{fmt::format("TTY: {} is where the output goes", path),
@@ -129,39 +129,38 @@ TOOL(ttysnoop) {
       .name = "ttysnoop",
       .summary = "what programs write to a terminal, as it is written",
       .description =
-          "One line per write to the terminal TTY: the process, how many bytes, and what it wrote, "
-          "with control characters made visible, so that nothing in it can change the terminal of "
-          "the reader. TTY is a number of a pseudo-terminal (3), a name (pts/3, tty1) or a path "
-          "(/dev/pts/3). Writes to /dev/tty of programs on this terminal count. Without TTY writes "
-          "to all terminals but those of ttysnoop itself are shown: its controlling terminal, and "
-          "the one to which it writes.\n\n"
-          "With --raw the bytes alone, as they are, so that the terminal of the reader shows what "
-          "the other one shows. It obeys all control sequences in them. With --json or --csv they are "
-          "hexadecimal numbers.\n\n"
-          "What users type is seen only where a program writes it back: the echo of the kernel "
-          "itself is not a write. Not seen either: writes by splice, sendfile and io_uring, and "
-          "those of 32-bit programs on a 64-bit kernel.",
+          "One line per write to the terminal TTY: the process, the number of bytes, and what it "
+          "wrote, with control characters made visible, so that they cannot change the reader's "
+          "terminal. TTY is a number of a pseudo-terminal (3), a name (pts/3, tty1) or a path "
+          "(/dev/pts/3). Writes to /dev/tty by programs on this terminal count. Without TTY, "
+          "writes to all terminals are shown, except those of ttysnoop itself: its controlling "
+          "terminal, and the one to which it writes.\n\n"
+          "With --raw, only the bytes are printed, unchanged, so that the reader's terminal shows "
+          "what the other one shows. It obeys all control sequences in them. With --json or --csv, "
+          "they are in hexadecimal.\n\n"
+          "What users type is seen only if a program writes it back: the kernel's own echo is not "
+          "a write. Also not seen: writes by splice, sendfile and io_uring, and by 32-bit programs "
+          "on a 64-bit kernel.",
       .overhead =
-          "two hooks per write to anything, of which those that are no terminal cost tens of "
-          "nanoseconds; a little on every other system call, which the kernel then takes the longer "
-          "way",
+          "two hooks per write to anything, tens of nanoseconds if it is not a terminal; a small "
+          "cost on every other system call, because the kernel then takes its slow path",
       .examples = {{"ttysnoop", "what is written to any other terminal"},
                    {"ttysnoop pts/3", "what is written to this terminal, by which process"},
                    {"ttysnoop --raw 3", "the same screen"},
                    {"ttysnoop --raw -C tty1 > session", "into a file"},
-                   {"ttysnoop --json /dev/ttyS0", "what is sent by a serial line"}},
+                   {"ttysnoop --json /dev/ttyS0", "what is sent over a serial line"}},
       .questions = {{"What does another terminal show?", "ttysnoop --raw pts/3"},
                     {"Which process writes to a terminal?", "ttysnoop pts/3"}},
       .differs =
           {{Difference::bcc,
-            "Without --raw there are lines that name the process, and no control characters. "
-            "All bytes are shown, up to 64 KiB of a write, from all parts of writev. In bcc "
-            "it is 4096 bytes, from the first part."}},
+            "Without --raw, each line names the process and has no control characters. All bytes "
+            "are shown, up to 64 KiB of a write, from all parts of writev. In bcc it is 4096 "
+            "bytes, from the first part."}},
       .object = skeleton<ttysnoop_bpf>(),
       .positionals = {{"TTY", "only this terminal: 3, pts/3, tty1 or a path", Positional::optional,
                        take_terminal, Complete::file}},
       .options = joined(
-          {{flag(0, "raw", "the bytes alone, as they are")},
+          {{flag(0, "raw", "only the bytes, unchanged")},
            belonging_to("raw", {flag('C', "keep-screen", "do not clear the screen first")}),
            {number('s', "datasize", "BYTES", "at most this many bytes in a line (default: 4096)",
                    {.least = 1, .most = TTYSNOOP_PART}, setting(&Opt::part_bytes)),
@@ -177,9 +176,9 @@ TOOL(ttysnoop) {
       .report = events<Event>(
           {derived<Event, terminal>("tty", "TTY", as::wide(as::text, -8), "the terminal"),
            who<&Event::who>(id::uid, id::pid, id::comm, id::tid, id::cgroup),
-           derived<Event, bytes>("bytes", "BYTES", as::wide(as::small, 6), "how many"),
+           derived<Event, bytes>("bytes", "BYTES", as::wide(as::small, 6), "number of bytes"),
            field<&Event::part>("part_number", "PART", as::small,
-                               "of a write that has several lines, from 0 on")
+                               "part of a write that has several lines, from 0")
                .with("json"),
            text_field<&Event::data>("data", "DATA", as::rest, "what was written")}),
       .other_reports = {{"raw", RawReport{}}},

@@ -1,4 +1,4 @@
-// bioerr: block I/O that failed, with what failed, where, and whose it was.
+// bioerr: block I/O that failed, with disk, sector, error and process.
 #include "block/bioerr.h"
 
 #include "bioerr.skel.h"
@@ -21,42 +21,42 @@ TOOL(bioerr) {
       .name = "bioerr",
       .summary = "block I/O that failed, with disk, sector, error and process",
       .description =
-          "One line per request to a disk that failed, when the kernel gives it up: the operation "
+          "One line per disk request that failed, when the kernel gives up on it: the operation "
           "and its flags (T: R read, W write, D discard, F flush; then F forced unit access, A "
-          "read-ahead, S synchronous, M metadata), where, how much of it failed, the error, and the "
-          "process that submitted it. What a driver retries with success is no error.\n\n"
-          "Devices without requests, such as those of device mapper and md, have lines of their own "
-          "for what fails there, without a process: a line of a disk below says whose it was.\n\n"
-          "Left out unless --all is given: read-ahead, operations that the device does not support, "
-          "requests of which the driver asked the kernel to say nothing, and commands that programs "
-          "send to the device themselves.\n\n"
-          "The process is the one that made the request. What the kernel writes back later on its "
-          "own was submitted by a kernel thread. Columns of an I/O whose submission was not seen "
-          "show a dash.\n\n"
-          "With --kernel-stack each line is followed by the kernel stack in which the request was "
-          "made, that of the process shown: the path from the system call, or from the kernel "
-          "thread, through the file system. It is not the stack in which the error was found. "
-          "Lines without a process have none.",
+          "read-ahead, S synchronous, M metadata), where and how much of it failed, the error, and "
+          "the process that submitted it. A request that a driver retries successfully is not an "
+          "error.\n\n"
+          "Devices without requests, such as device mapper and md, have separate lines for what "
+          "fails there, without a process: the line of the underlying disk names it.\n\n"
+          "Not shown without --all: read-ahead, operations that the device does not support, "
+          "requests whose errors the driver asked the kernel not to log, and commands that "
+          "programs send directly to the device.\n\n"
+          "The process is the one that made the request. Data that the kernel writes back later is "
+          "submitted by a kernel thread. Columns of an I/O whose submission was not seen show a "
+          "dash.\n\n"
+          "With --kernel-stack, each line is followed by the kernel stack in which the process "
+          "shown made the request: the path from the system call, or from the kernel thread, "
+          "through the file system. It is not the stack in which the error was detected. Lines "
+          "without a process have none.",
       .overhead =
-          "one hook per I/O to know the processes, none with --no-process; before Linux 5.18 and "
-          "with --all one more; with --kernel-stack a walk of the kernel stack for each I/O, also "
+          "one hook per I/O to identify the processes, none with --no-process; one more before "
+          "Linux 5.18 and with --all; with --kernel-stack, a kernel stack walk for each I/O, even "
           "those that succeed",
       .examples = {{"bioerr", "all errors until Ctrl-C"},
                    {"bioerr -d sda --no-process", "of one disk, at no cost for I/O that succeeds"},
-                   {"bioerr -K", "with the code of the kernel that submitted what failed"},
-                   {"bioerr -a -- fstrim /", "what fails of a command's I/O, in all"}},
+                   {"bioerr -K", "with the kernel code that submitted what failed"},
+                   {"bioerr -a -- fstrim /", "all failed I/O of a command"}},
       .questions = {{"Does a disk report errors?", "bioerr"},
                     {"Which process gets I/O errors, and where on the disk?", "bioerr -d sda"},
-                    {"Which code of the kernel submitted I/O that failed?", "bioerr -K"}},
+                    {"Which kernel code submitted I/O that failed?", "bioerr -K"}},
       .object = skeleton<bioerr_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(
           {{flag('a', "all",
-                 "also read-ahead, what is not supported, and what the kernel does not "
-                 "write to its log",
+                 "also read-ahead, unsupported operations, and what the kernel does not log",
                  setting(&rodata_of<bioerr_bpf>::all)),
             shared::disk(), shared::name('n')},
-           {flag(0, "no-process", "do not look for the processes")},
+           {flag(0, "no-process", "do not identify the processes")},
            belonging_to("!no-process", joined({{shared::kernel_stack()}, shared::task_filters()})),
            belonging_to("kernel-stack", {shared::stack_depth(), shared::stack_storage()})}),
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq", "on_issue"}}}, "!no-process"},
@@ -71,7 +71,7 @@ TOOL(bioerr) {
               {field<&Event::disk>("disk", "DISK", as::disk, "the disk"),
                field<&Event::flags>("rwbs", "T", as::rwbs, "operation and flags, in letters"),
                derived<Event, sector>("sector", "SECTOR", as::number,
-                                      "first sector of 512 bytes of what failed"),
+                                      "first 512-byte sector of what failed"),
                field<&Event::bytes>("bytes", "BYTES", as::wide(as::number, 8), "its length"),
                derived<Event, error>("error", "ERROR", as::wide(as::error, -11),
                                      "what it failed with"),

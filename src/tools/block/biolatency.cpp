@@ -14,14 +14,13 @@ TOOL(biolatency) {
       .name = "biolatency",
       .summary = "block I/O latency as a histogram",
       .description =
-          "Time of each block request from its issue to the device until it is complete, as a "
-          "log2 histogram. With --queued the time in the I/O scheduler's queue counts too. A "
-          "request that completes in parts counts once, when the last part is done.\n\n"
-          "Task filters apply to the submitter of the I/O. What the kernel writes back later on its "
-          "own belongs to no process; with --cgroup it counts where the io controller charges it. "
-          "A flush that the kernel makes for several waiting requests is attributed to the first.",
-      .overhead =
-          "two hooks per I/O (three with --queued or a filter by task), no output per event",
+          "Time of each block request from its issue to the device until it is complete, as a log2 "
+          "histogram. With --queued the time in the I/O scheduler's queue counts too. A request "
+          "that completes in parts counts once, when the last part is done.\n\n"
+          "Task filters apply to the submitter of the I/O. Data that the kernel writes back later "
+          "belongs to no process; with --cgroup it counts where the io controller charges it. A "
+          "flush that the kernel makes for several waiting requests is attributed to the first.",
+      .overhead = "two hooks per I/O (three with --queued or a task filter), no output per event",
       .examples = {{"biolatency", "one histogram of everything until Ctrl-C"},
                    {"biolatency -D 1 10", "per disk, ten reports of one second"},
                    {"biolatency -mT 5", "in milliseconds, every five seconds, with the time"},
@@ -38,9 +37,8 @@ TOOL(biolatency) {
                   {Difference::libbpf_tools,
                    "-D is --disks. There --disk is the name of both -D and -d."},
                   {Difference::libbpf_tools,
-                   "A filter by cgroup applies to the task that submits the I/O. There it "
-                   "applies to the task that runs when the request completes, mostly another "
-                   "one."},
+                   "A cgroup filter applies to the task that submits the I/O. There it applies to "
+                   "the task that runs when the request completes, usually another one."},
                   {Difference::libbpf_tools,
                    "A request that completes in parts ends with its last part instead of its "
                    "first. Operations have the names that the running kernel gives them; there "

@@ -26,8 +26,8 @@ constexpr std::pair<std::string_view, biolatpcts_since> kSince[] = {
 Option which() {
   return one_of(
       value('w', "which", "WHICH",
-            "measure since on-device: the issue to the device (default); after-rq-alloc: the "
-            "request was allocated; from-rq-alloc: it was asked for",
+            "measure from on-device: the issue to the device (default); after-rq-alloc: the end of "
+            "the request's allocation; from-rq-alloc: its start",
             [](Config& c, std::string_view text) -> Result<void> {
               for (auto& [name, since] : kSince)
                 if (text == name) {
@@ -56,7 +56,7 @@ Option interval() {
       return Error{fmt::format("--interval: {} is not a valid time between reports", text),
                    {},
                    text == "0" ? "--explain shows whether it would run here"
-                               : "--interval 1e9 reports at the end alone",
+                               : "--interval 1e9 reports only at the end",
                    kUsage};
     return usual(c, text);
   };
@@ -75,9 +75,10 @@ std::vector<Positional> words() {
 Result<void> look_up(Config& c) {
   Kernel kernel;
   if (c.text("which") != "from-rq-alloc" || kernel.has_field("request", "alloc_time_ns")) return {};
-  return Error{"--which from-rq-alloc: this kernel does not know when a request was asked for",
-               "it is built without CONFIG_BLK_RQ_ALLOC_TIME", "--which after-rq-alloc",
-               kUnsupported};
+  return Error{
+      "--which from-rq-alloc: this kernel does not record when a request's allocation "
+      "starts",
+      "it is built without CONFIG_BLK_RQ_ALLOC_TIME", "--which after-rq-alloc", kUnsupported};
 }
 
 }  // namespace
@@ -87,40 +88,42 @@ TOOL(biolatpcts) {
       .name = "biolatpcts",
       .summary = "percentiles of block I/O latency, by disk and operation",
       .description =
-          "Percentiles of the time of each block request until it is complete, by disk and "
-          "operation: p99 is the time that 99 % of the requests do not exceed. By default the time "
-          "since the issue to the device counts (on-device). With --which after-rq-alloc it is the "
-          "time since the request was allocated, with the wait in the I/O scheduler's queue; with "
-          "from-rq-alloc also the wait for a request, which the kernel knows of disks with the "
-          "cgroup controller iocost only: others' requests count as unmatched.\n\n"
+          "Percentiles of the time until each block request completes, by disk and operation: p99 "
+          "is the time that 99 % of the requests do not exceed. By default, the time starts at the "
+          "issue to the device (on-device). With --which after-rq-alloc, it starts when the "
+          "request was allocated and includes the wait in the I/O scheduler's queue; with "
+          "from-rq-alloc, it also includes the wait for a request, which the kernel records only "
+          "for disks with the cgroup controller iocost: requests of other disks count as "
+          "unmatched.\n\n"
           "A request that completes in parts counts once, when the last part is done. Times are "
-          "counted in the kernel, 64 counts for each power of two.\n\n"
-          "Task filters apply to the submitter of the I/O. What the kernel writes back later on its "
-          "own belongs to no process; with --cgroup it counts where the io controller charges it.",
+          "counted in the kernel, in 64 buckets per power of two.\n\n"
+          "Task filters apply to the submitter of the I/O. Data that the kernel writes back later "
+          "belongs to no process; with --cgroup it counts where the io controller charges it.",
       .overhead =
-          "two hooks per I/O, three with a filter by task; counted in the kernel, no output per event",
+          "two hooks per I/O, three with a task filter; counted in the kernel, no output per event",
       .examples = {{"biolatpcts", "all disks, every 3 seconds"},
                    {"biolatpcts --pcts 50,99,99.9 -d sda -i 1",
                     "one disk, each second, three percentiles"},
-                   {"biolatpcts --overall --duration 60", "of a minute, so far"},
-                   {"biolatpcts -j -d 8:0", "as JSON, of the disk with these numbers"}},
+                   {"biolatpcts --overall --duration 60", "of one minute, cumulative"},
+                   {"biolatpcts -j -d 8:0", "as JSON, for the disk with these numbers"}},
       .questions = {{"How slow are the slowest 1 % of the requests?",
                      "biolatpcts --pcts 50,99,100"},
                     {"Does a disk keep its promised latency?", "biolatpcts --overall -d sda"}},
       .differs =
           {{Difference::bcc,
             "Percentiles are at most 0.8 % off, without an upper limit, and all disks are shown "
-            "unless one is named. There, counts of 10 us, 1 ms and 100 ms each are used."},
+            "unless one is named. There, buckets of 10 us, 1 ms and 100 ms are used."},
            {Difference::bcc,
-            "--pcts takes a list with commas: 50,99. There the percentiles are words of their own, "
-            "and its letter is -p, which chooses processes here."},
+            "--pcts takes a comma-separated list: 50,99. There the percentiles are separate "
+            "arguments, and the short option is -p, which selects processes here."},
            {Difference::bcc,
             "-j prints an object for each disk and operation, with nanoseconds. There it is one "
-            "for each interval, with seconds, such as {\"read\": {\"50\": 0.0001}, ...}. Of our lines, "
-            "jq -c 'select(.type == \"percentiles\") | {(.operation | ascii_downcase): (.percentiles "
-            "| map({(.percent | tostring): (.value_ns / 1e9)}) | add)}' makes such objects."},
+            "for each interval, with seconds, such as {\"read\": {\"50\": 0.0001}, ...}. From our "
+            "lines, jq -c 'select(.type == \"percentiles\") | {(.operation | ascii_downcase): "
+            "(.percentiles | map({(.percent | tostring): (.value_ns / 1e9)}) | add)}' makes such "
+            "objects."},
            {Difference::bcc,
-            "On-device times are measured. There, the kernel's own stamps are used, which most "
+            "On-device times are measured. There, the kernel's own timestamps are used, which most "
             "disks do not have."}},
       .object = skeleton<biolatpcts_bpf>(),
       .positionals = words(),

@@ -27,26 +27,26 @@ TOOL(biopattern) {
       .name = "biopattern",
       .summary = "random and sequential I/O, by disk",
       .description =
-          "Requests as they are issued to each disk: sequential ones start where the disk's previous "
-          "request, of any process, ended; all others are random (%SEQ, %RND). COUNT and KBYTES are "
-          "all requests with data and their bytes. The first request of a disk has none before it, "
-          "and is in COUNT only.\n\n"
-          "With filters by task, the requests that those tasks submitted.\n\n"
-          "Requests are looked at in the order of their issue; completions have another one where a "
-          "device works on several at once. Several sequential streams at once look random, as they "
-          "are for the disk. A request that the device refuses for the moment and that is issued "
-          "again counts again.",
+          "Requests as they are issued to each disk: sequential ones start where the disk's "
+          "previous request, of any process, ended; all others are random (%SEQ, %RND). COUNT and "
+          "KBYTES are all requests with data and their bytes. The first request of a disk has none "
+          "before it, and is in COUNT only.\n\n"
+          "With task filters, only requests that these tasks submitted count.\n\n"
+          "Requests are compared in the order of their issue; completions come in another order if "
+          "a device works on several requests at a time. Several simultaneous sequential streams "
+          "appear random, as they are to the disk. A request that the device refuses for the "
+          "moment and that is issued again counts again.",
       .overhead =
-          "one hook per I/O, two with a filter by task; counted in the kernel, no output per event",
+          "one hook per I/O, two with a task filter; counted in the kernel, no output per event",
       .examples = {{"biopattern", "by disk, until Ctrl-C"},
                    {"biopattern 1 10", "ten reports of one second"},
                    {"biopattern -T -d sda 5", "one disk, every five seconds, with the time"}},
       .questions = {{"Is the I/O of a disk random or sequential?", "biopattern 10 1"}},
       .differs = {{Difference::both,
-                   "Requests are looked at when they are issued. Peers look at completions, "
-                   "which have another order where a device works on several requests at once, "
-                   "and take flushes for accesses."},
-                  {Difference::bcc, "The time is printed with -T. There it always is."}},
+                   "Requests are compared when they are issued. Peers use completions, which come "
+                   "in another order if a device works on several requests at a time, and count "
+                   "flushes as accesses."},
+                  {Difference::bcc, "The time is printed with -T. There it is always printed."}},
       .object = skeleton<biopattern_bpf>(),
       .positionals = shared::interval_count(),
       .options = {shared::disk(), shared::timestamp(), shared::pid(), shared::tid(), shared::uid(),
@@ -61,9 +61,9 @@ TOOL(biopattern) {
               "disks",
               {of_key<Line, &Key::disk>("disk", "DISK", as::disk, "the disk"),
                derived<Line, random_ratio>("random_ratio", "%RND", as::percent,
-                                           "random requests of those with one before them, 0 to 1"),
+                                           "share of random requests after the first, 0 to 1"),
                derived<Line, sequential_ratio>("sequential_ratio", "%SEQ", as::percent,
-                                               "sequential ones, 0 to 1"),
+                                               "share of sequential ones, 0 to 1"),
                of_value<Line, &Counts::ios>("ios", "COUNT", as::wide(as::number, 8),
                                             "requests with data"),
                of_value<Line, &Counts::bytes>("total_bytes", "KBYTES", as::wide(as::kilobytes, 10),

@@ -1,4 +1,4 @@
-// biosnoop: each block I/O with who submitted it and how long it took.
+// biosnoop: each block I/O with the task that submitted it and how long it took.
 #include "block/biosnoop.h"
 
 #include "biosnoop.skel.h"
@@ -29,16 +29,16 @@ TOOL(biosnoop) {
       .name = "biosnoop",
       .summary = "each block I/O with its process, disk, size and latency",
       .description =
-          "One line per request to a disk, when it is complete: who submitted it, the operation and "
-          "its flags (T: R read, W write, D discard, F flush; then F forced unit access, A "
-          "read-ahead, S synchronous, M metadata), where, how much, and the time from its issue "
-          "to the device until all of it was complete. With --queued also the time in the I/O "
-          "scheduler's queue before the issue.\n\n"
-          "The submitter is the task that made the request, not the one that was interrupted "
-          "when it ended; what the kernel writes back later on its own was submitted by a kernel "
-          "thread. With --cgroup such I/O counts where the io controller charges it. A flush that "
-          "the kernel makes for several waiting requests is the first one's, and has no sector. "
-          "Columns of an I/O whose submission was not seen show a dash.",
+          "One line per disk request, when it is complete: the task that submitted it, the "
+          "operation and its flags (T: R read, W write, D discard, F flush; then F forced unit "
+          "access, A read-ahead, S synchronous, M metadata), the sector, the size, and the time "
+          "from its issue to the device until all of it was complete. With --queued, also the time "
+          "in the I/O scheduler's queue before the issue.\n\n"
+          "The submitter is the task that made the request, not the one that its completion "
+          "interrupted; data that the kernel writes back later is submitted by a kernel thread. "
+          "With --cgroup, such I/O counts where the io controller charges it. A flush that the "
+          "kernel makes for several waiting requests is attributed to the first, and has no "
+          "sector. Columns of an I/O whose submission was not seen show a dash.",
       .overhead = "three hooks per I/O (four with --queued), and an event for each that is shown",
       .examples = {{"biosnoop", "all block I/O until Ctrl-C"},
                    {"biosnoop -Q -d sda 10", "ten seconds of sda, with the time in the queue"},
@@ -53,9 +53,9 @@ TOOL(biosnoop) {
       .differs = {{Difference::bcc,
                    "T has the operation and its flags, such as RA or WS, instead of R or W."},
                   {Difference::libbpf_tools,
-                   "A filter by cgroup applies to the task that submits the I/O. There it "
-                   "applies to the tasks that run when the request is queued, issued and "
-                   "completed, so that most I/O is lost."}},
+                   "A cgroup filter applies to the task that submits the I/O. There it applies to "
+                   "the tasks that run when the request is queued, issued and completed, so most "
+                   "I/O is lost."}},
       .object = skeleton<biosnoop_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {flag('Q', "queued", "print the time queued in the I/O scheduler",

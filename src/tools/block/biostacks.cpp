@@ -18,9 +18,9 @@ TOOL(biostacks) {
           "requests; with --user-stacks also for each user stack. The latency is the time from the "
           "insertion into the I/O scheduler's queue, or the issue to the device where there is no "
           "such queue, to completion.\n\n"
-          "The stack and the process are those of the submission: what the kernel writes back later "
-          "on its own has the stack of a kernel thread. Requests that were made before tracing "
-          "began have neither.",
+          "The stack and the process are those of the submission: data that the kernel writes back "
+          "later has the stack of a kernel thread. Requests that were made before tracing started "
+          "have neither.",
       .overhead = "four hooks per I/O, and a kernel stack for each; counted in the kernel",
       .examples = {{"biostacks", "until Ctrl-C"},
                    {"biostacks -m -d sda 10", "ten seconds of sda, in milliseconds"},
@@ -48,7 +48,7 @@ TOOL(biostacks) {
       .report = histogram<Key>(
           "latencies", "latency",
           {of_key<Line, &Key::comm>("comm", "comm", as::comm, "command name of the submitter"),
-           of_key<Line, &Key::pid>("pid", "pid", as::pid, "its process; 0: not known"),
+           of_key<Line, &Key::pid>("pid", "pid", as::pid, "its process; 0: unknown"),
            of_key<Line, &Key::disk>("disk", "disk", as::disk, "the disk"),
            kernel_stack_of<Line, &Key::kernel_stack>(),
            user_stack_of<Line, &Key::user_stack, &Key::pid>().with("user-stacks")}),

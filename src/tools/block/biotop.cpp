@@ -34,21 +34,22 @@ TOOL(biotop) {
       .summary = "block I/O by process, disk and operation, as a screen",
       .description =
           "Requests to disks that completed in each interval, by the process that submitted them, "
-          "the disk and the operation (D: R read, W write, D discard, F flush), with their bytes and "
-          "the average time from issue to completion. With --queued the time in the I/O "
+          "the disk and the operation (D: R read, W write, D discard, F flush), with their bytes "
+          "and the average time from issue to completion. With --queued the time in the I/O "
           "scheduler's queue counts too.\n\n"
-          "The process is the one that made the request, not the one that was interrupted when it "
-          "ended; what the kernel writes back later on its own was submitted by a kernel thread. "
-          "[unknown] are requests that were made before tracing began.",
+          "The process is the one that made the request, not the one that its completion "
+          "interrupted; data that the kernel writes back later is submitted by a kernel thread. "
+          "[unknown] is for requests that were made before tracing started.",
       .overhead = "three hooks per I/O (four with --queued); counted in the kernel",
       .examples = {{"biotop", "redrawn every second; q ends"},
                    {"biotop -C 5 2", "two reports of five seconds, one after another"},
                    {"biotop -s ios -r 5", "the five with the most requests"},
                    {"biotop -p 181", "only what process 181 submits"}},
       .questions = {{"Which process does the most disk I/O now?", "biotop"},
-                    {"Who writes to this disk all the time?", "biotop -d sda -C 10"}},
+                    {"Which process writes to this disk all the time?", "biotop -d sda -C 10"}},
       .differs = {{Difference::both,
-                   "D tells discards and flushes from reads. Peers show all but writes as R."},
+                   "D distinguishes discards and flushes from reads. Peers show all except writes "
+                   "as R."},
                   {Difference::libbpf_tools,
                    "Rows are sorted by bytes, then requests. There the default is a sum of "
                    "unlike units."},

@@ -26,13 +26,13 @@ TOOL(bitesize) {
           "as one log2 histogram for each command name that submitted them. Requests without data "
           "(flushes) are not counted.\n\n"
           "The name is that of the task that made the request, not of the kernel thread that "
-          "dispatched it. What the kernel writes back later on its own was submitted by a kernel "
-          "thread. [unknown] are requests that were made before tracing began.",
+          "dispatched it. Data that the kernel writes back later is submitted by a kernel thread. "
+          "[unknown] is for requests that were made before tracing started.",
       .overhead = "two hooks per I/O; counted in the kernel, no output per event",
       .examples = {{"bitesize", "by command, until Ctrl-C"},
                    {"bitesize -T 5", "every five seconds, with the time"},
                    {"bitesize -c postgres 10 1", "what postgres submits in ten seconds"},
-                   {"bitesize -F -d sda", "reads and writes of one disk apart"},
+                   {"bitesize -F -d sda", "reads and writes of one disk, separately"},
                    {"bitesize -- dd if=big of=/dev/null bs=1M", "what this command submits"}},
       .questions = {{"Is the disk busy with many small requests?", "bitesize 10 1"},
                     {"Which sizes does a database read and write?",

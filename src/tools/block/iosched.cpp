@@ -23,16 +23,16 @@ TOOL(iosched) {
       .summary = "time that block requests wait in the I/O scheduler, as histograms",
       .description =
           "Time of each block request from its insertion into the I/O scheduler's queue to its "
-          "issue to the device, as a log2 histogram for each scheduler: mq-deadline, kyber, bfq, or "
-          "none, where requests may wait in a plain queue.\n\n"
-          "Requests that are issued at once without being queued are not counted: flushes, and with "
-          "none most others. A request that the device refuses for the moment and that is queued "
-          "again is counted for each time in the queue; one that is merged into another is not "
-          "counted.\n\n"
-          "Task filters apply to the submitter of the I/O. What the kernel writes back later on its "
-          "own belongs to no process; with --cgroup it counts where the io controller charges it.",
+          "issue to the device, as a log2 histogram for each scheduler: mq-deadline, kyber, bfq, "
+          "or none, where requests may wait in a plain queue.\n\n"
+          "Requests that are issued immediately, without being queued, are not counted: flushes, "
+          "and with none most others. A request that the device refuses for the moment and that is "
+          "queued again is counted for each time in the queue; one that is merged into another is "
+          "not counted.\n\n"
+          "Task filters apply to the submitter of the I/O. Data that the kernel writes back later "
+          "belongs to no process; with --cgroup it counts where the io controller charges it.",
       .overhead =
-          "two hooks per I/O, three with a filter by task; counted in the kernel, no output per event",
+          "two hooks per I/O, three with a task filter; counted in the kernel, no output per event",
       .examples = {{"iosched", "one histogram for each scheduler, until Ctrl-C"},
                    {"iosched -D 1 10", "per disk, ten reports of one second"},
                    {"iosched -mT -d sda 5", "of sda in milliseconds, every five seconds"}},

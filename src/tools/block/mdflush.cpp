@@ -1,4 +1,4 @@
-// mdflush: flushes that reach software RAID, and whose they are.
+// mdflush: flushes that reach software RAID, with the process.
 #include "block/mdflush.h"
 
 #include "coretap/skeleton.hpp"
@@ -19,14 +19,14 @@ Value latency(const Event& e) {
 TOOL(mdflush) {
   return {
       .name = "mdflush",
-      .summary = "flushes that reach software RAID (md), and whose they are",
+      .summary = "flushes that reach software RAID (md), with the process",
       .description =
           "One line per request to an md array to flush the caches of its disks, when it reaches "
           "the array: fsync, a file system's journal, or a write that needs a flush before it. All "
           "disks of the array flush then, and requests behind it wait.\n\n"
-          "With --latency a line comes when the array is done, with the time that it took. Not seen "
-          "then are flushes with data that the array hands on to a disk as they are, as raid0 "
-          "may do; they count as unmatched when the kernel uses their memory again.",
+          "With --latency, the line is printed when the array is done, with the time that it took. "
+          "Not seen then: flushes with data that the array passes to a disk unchanged, which raid0 "
+          "may do; they count as unmatched when the kernel reuses their memory.",
       .overhead =
           "one hook per I/O of all disks, two with --latency, and an event per flush of an array",
       .examples = {{"mdflush", "all arrays until Ctrl-C"},

@@ -83,7 +83,7 @@ Result<void> find_members(Config& c) {
                       Place{*complete, "status", setting(&Opt::at_end_status)}}) {
     auto found = place.of.find(place.member);
     if (found == place.of.end())
-      return Error{"this kernel's records of NVMe commands are not known",
+      return Error{"this kernel's NVMe command records have an unknown format",
                    fmt::format("they have no member {}", place.member),
                    "biolatency shows disks of any kind", kUnsupported};
     c.set(place.to, found->second.at);
@@ -98,16 +98,17 @@ TOOL(nvmelatency) {
       .name = "nvmelatency",
       .summary = "latency of NVMe commands by disk and command, as histograms",
       .description =
-          "Time of each NVMe command from where the driver prepares it to its completion, as a log2 "
-          "histogram for each disk and command (nvme_cmd_read, nvme_cmd_write, ...). With --admin "
-          "also commands to the controller, whose disk is nvme0 and so on. A command that fails and "
-          "is tried again counts each time.\n\n"
-          "Task filters apply to the submitter of the I/O, also where a kernel thread hands the "
-          "command over; what the kernel writes back later on its own belongs to no process.",
+          "Time of each NVMe command from its setup by the driver to its completion, as a log2 "
+          "histogram for each disk and command (nvme_cmd_read, nvme_cmd_write, ...). With --admin, "
+          "also commands to the controller, whose disk is nvme0 and so on. A command that fails "
+          "and is retried counts each time.\n\n"
+          "Task filters apply to the submitter of the I/O, even if a kernel thread dispatches the "
+          "command; data that the kernel writes back later belongs to no process.",
       .overhead = "two hooks per command; counted in the kernel, no output per event",
       .examples = {{"nvmelatency", "until Ctrl-C"},
                    {"nvmelatency -mT -d nvme0n1 5", "one disk in milliseconds, every 5 seconds"},
-                   {"nvmelatency --admin --status", "by status too, also the controllers' own"}},
+                   {"nvmelatency --admin --status",
+                    "by status too, including controller commands"}},
       .questions = {{"Which NVMe commands are slow?", "nvmelatency 10 1"},
                     {"Do NVMe commands fail?", "nvmelatency --status 10 1"}},
       .object = skeleton<nvmelatency_bpf>(),
@@ -133,7 +134,7 @@ TOOL(nvmelatency) {
                field<&Key::queue>("queue_index", "qid", as::number, "number of the queue")
                    .with("qid"),
                derived<Key, status>("status", "status", as::text,
-                                    "status of NVMe, hexadecimal, or success")
+                                    "NVMe status in hexadecimal, or success")
                    .bounded()
                    .with("status")})
               .without_owner(

@@ -90,7 +90,7 @@ Option one_device() {
                    if (!number || *number > UINT32_MAX)
                      return Error{fmt::format("--device: '{}' is not four numbers", text),
                                   {},
-                                  "as lsscsi and /sys/class/scsi_device have them: 2:0:0:0",
+                                  "as in lsscsi and /sys/class/scsi_device: 2:0:0:0",
                                   kUsage};
                    c.set(to, *number);
                  }
@@ -126,7 +126,7 @@ Result<void> find_members(Config& c) {
     if (found != format->end())
       c.set(place.to, found->second.at);
     else if (place.needed)
-      return Error{"this kernel's records of SCSI commands are not known",
+      return Error{"this kernel's SCSI command records have an unknown format",
                    fmt::format("{} has no member {}", place.event, place.member),
                    "biolatency shows disks of any kind", kUnsupported};
   }
@@ -140,17 +140,17 @@ TOOL(scsilatency) {
       .name = "scsilatency",
       .summary = "latency of SCSI commands by command, as histograms",
       .description =
-          "Time of each SCSI command from where it is handed to the host adapter's driver to its "
-          "end, as a log2 histogram for each command (READ_10, WRITE_10, ...). A command that ends "
-          "by a timeout has the status timeout. One that the driver does not take is not counted "
-          "before it is handed over again.\n\n"
+          "Time of each SCSI command from its dispatch to the host adapter's driver to its end, as "
+          "a log2 histogram for each command (READ_10, WRITE_10, ...). A command that times out "
+          "has the status timeout. If the driver does not accept a command, its time starts when "
+          "it is dispatched again.\n\n"
           "Disks of SATA, SAS, USB and Fibre Channel are SCSI devices. Task filters apply to the "
-          "task that runs when the command is handed over: the one that submits the I/O, or a "
-          "kernel thread, as mostly with older kernels.",
+          "submitter of the I/O, even if a kernel thread dispatches the command, as is usual on "
+          "older kernels.",
       .overhead = "two hooks per command; counted in the kernel, no output per event",
       .examples = {{"scsilatency", "until Ctrl-C"},
                    {"scsilatency -mT -d 2:0:0:0 5", "one device in milliseconds, every 5 seconds"},
-                   {"scsilatency -e --status", "what fails, by status"}},
+                   {"scsilatency -e --status", "failed commands, by status"}},
       .questions = {{"Which SCSI commands are slow?", "scsilatency -D 10 1"},
                     {"Do SCSI commands fail, and how?", "scsilatency -e --status 10 1"}},
       .object = skeleton<scsilatency_bpf>(),
@@ -177,9 +177,8 @@ TOOL(scsilatency) {
                derived<Key, device>("device", "device", as::text, "host, channel, target and LUN")
                    .bounded()
                    .with("devices"),
-               derived<Key, status>(
-                   "status", "status", as::text,
-                   "success, timeout, or the device's status and what the host says")
+               derived<Key, status>("status", "status", as::text,
+                                    "success, timeout, or the status of the device and the host")
                    .bounded()
                    .with("status")})
               .without_owner(

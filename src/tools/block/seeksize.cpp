@@ -25,18 +25,19 @@ TOOL(seeksize) {
       .summary = "how far disks seek, as histograms by command",
       .description =
           "For each block request, as it is issued to the device, the distance in sectors of 512 "
-          "bytes from the end of the disk's previous request, of any process, to its start: one log2 "
-          "histogram for each command name that submitted requests. Sequential I/O has the distance "
-          "0 and is in the first slot. With --signed, distances forwards and backwards are apart. "
-          "Requests without data (flushes) and the first request of each disk are not counted.\n\n"
+          "bytes from the end of the disk's previous request, of any process, to its start: one "
+          "log2 histogram for each command name that submitted requests. Sequential I/O has the "
+          "distance 0 and is in the first slot. With --signed, distances forwards and backwards "
+          "are separate. Requests without data (flushes) and the first request of each disk are "
+          "not counted.\n\n"
           "The name is that of the task that made the request, not of the kernel thread that "
-          "dispatched it. What the kernel writes back later on its own was submitted by a kernel "
-          "thread. [unknown] are requests that were made before tracing began.",
+          "dispatched it. Data that the kernel writes back later is submitted by a kernel thread. "
+          "[unknown] is for requests that were made before tracing started.",
       .overhead = "two hooks per I/O; counted in the kernel, no output per event",
       .examples = {{"seeksize", "by command, until Ctrl-C"},
                    {"seeksize -T 5", "every five seconds, with the time"},
                    {"seeksize -D -c postgres 10 1", "of postgres, by disk, in ten seconds"},
-                   {"seeksize --signed -d sda", "forwards and backwards apart, of one disk"}},
+                   {"seeksize --signed -d sda", "forwards and backwards separately, of one disk"}},
       .questions = {{"Which program makes the disk seek?", "seeksize 10 1"}},
       .object = skeleton<seeksize_bpf>(),
       .positionals = shared::interval_count(),

@@ -18,20 +18,20 @@ TOOL(chaintrace) {
       .name = "chaintrace",
       .summary = "off-CPU time by chains of wakers, back to the interrupt",
       .description =
-          "From leaving the CPU blocked until running again, summed by the task and the stacks in "
-          "which it blocked, who woke it, who had woken that one before, and so on, each with the "
-          "stacks in which it did. A chain ends where an interrupt woke ([irq], [softirq]: a disk, "
-          "a network card, a timer), after --chain wakers, or where the waker had run for longer "
-          "than --max-age since it was woken itself.\n\n"
-          "Filters are about the task that was blocked; wakers may be any. Time of tasks that were "
-          "preempted has no waker and is not counted.",
+          "Time from blocking until running again, summed by the task and the stacks in which it "
+          "blocked, its waker, the waker of that waker, and so on, each with the stacks in which "
+          "it woke the next one. A chain ends at an interrupt ([irq], [softirq]: a disk, a "
+          "network card, a timer), after --chain wakers, or at a waker that was itself woken "
+          "more than --max-age earlier.\n\n"
+          "Filters apply to the blocked task; wakers may be any task. The time of preempted "
+          "tasks has no waker and is not counted.",
       .overhead =
           "one hook per context switch and one per wake-up, of all tasks, each with stack walks",
       .examples = {{"chaintrace -p 1234 10",
                     "what this process waits for, and what that waits for"},
                    {"chaintrace -n 8 -m 1000 10", "long chains behind waits of 1 ms and more"},
-                   {"chaintrace --svg out.svg 30", "a flame graph that ends in the metal"}},
-      .questions = {{"Who holds up the one that holds up my program?", "chaintrace -p 1234 10"},
+                   {"chaintrace --svg out.svg 30", "a flame graph that ends at the hardware"}},
+      .questions = {{"What holds up the task that holds up my program?", "chaintrace -p 1234 10"},
                     {"Does a wait end in a disk, the network, a timer or another program?",
                      "chaintrace -n 8 -m 1000 10"}},
       .object = skeleton<chaintrace_bpf>(),

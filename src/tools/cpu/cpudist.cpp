@@ -16,13 +16,15 @@ namespace {
 
 std::vector<Completion> switch_types() {
   return {{"voluntary", "left to wait for something"},
-          {"preempted", "could have run on: another task came first, or it yielded"}};
+          {"preempted", "still runnable: another task was given the CPU, or it yielded"}};
 }
 
 Result<void> take_switch_type(Config& c, std::string_view text) {
   if (text != "voluntary" && text != "preempted")
-    return Error{
-        fmt::format("--switch-type: '{}' is no type", text), {}, "voluntary or preempted", kUsage};
+    return Error{fmt::format("--switch-type: '{}' is not a type", text),
+                 {},
+                 "voluntary or preempted",
+                 kUsage};
   c.set(setting(&Opt::wanted_switch), text == "voluntary" ? SWITCH_VOLUNTARY : SWITCH_PREEMPTED);
   return {};
 }
@@ -34,15 +36,14 @@ TOOL(cpudist) {
       .name = "cpudist",
       .summary = "how long tasks stay on a CPU at a time, or off it, as a histogram",
       .description =
-          "Each time that a task leaves its CPU, the time since it got it, as a log2 histogram: "
-          "every stint, whether the task leaves to wait or is preempted. --switch-type shows only "
-          "the ones or the others. With --offcpu the time from leaving a CPU until the task runs "
-          "again.\n\n"
-          "A stint on a CPU that is under way when an interval ends, or when tracing does, counts "
-          "with its part until then, and the rest in the next interval. With --switch-type it "
-          "counts when it ends, as its type is not known before; so do the times off the CPU. "
-          "The time of interrupts is in that of the task that they interrupt. The idle tasks are left out, unless "
-          "--include-idle asks for them: their stints are the times that a CPU is idle.",
+          "A log2 histogram of the time from when a task gets a CPU until it leaves it: every "
+          "stint, whether the task leaves to wait or is preempted. --switch-type selects one of "
+          "these. --offcpu shows the time from leaving a CPU until the task runs again.\n\n"
+          "If a stint is under way when an interval or tracing ends, its part until then counts, "
+          "and the rest counts in the next interval. With --switch-type a stint counts when it "
+          "ends, because its type is not known earlier; so do times off the CPU. The time of an "
+          "interrupt counts as time of the interrupted task. Idle tasks are excluded unless "
+          "--include-idle is given: their stints are the times that a CPU is idle.",
       .overhead =
           "one hook per context switch, no output per event; one interrupt of each CPU per "
           "interval",
@@ -59,21 +60,21 @@ TOOL(cpudist) {
                    "A stint that is under way at the end of an interval counts with its part "
                    "until then. Peers count it in the interval in which it ends."},
                   {Difference::libbpf_tools,
-                   "All stints on the CPU count, and idle tasks only with -I. There only "
-                   "stints that end by preemption count, and idle time does, too."}},
+                   "All stints on the CPU count, and idle tasks only with -I. There only stints "
+                   "that end by preemption count, and so does idle time."}},
       .object = skeleton<cpudist_bpf>(),
       .positionals = shared::interval_count(),
-      .options =
-          joined({{flag('O', "offcpu", "times off the CPU"),
-                   one_of(value(0, "switch-type", "TYPE",
-                                "only those that the task left the CPU so", take_switch_type),
-                          switch_types),
-                   flag('I', "include-idle", "with the idle tasks", setting(&Opt::include_idle)),
-                   flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
-                   flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
-                   flag('e', "extension", "print average, total and count below each histogram"),
-                   shared::milliseconds(), shared::timestamp(), shared::max_keys()},
-                  shared::task_filters()}),
+      .options = joined(
+          {{flag('O', "offcpu", "times off the CPU"),
+            one_of(value(0, "switch-type", "TYPE",
+                         "only those where the task left the CPU this way", take_switch_type),
+                   switch_types),
+            flag('I', "include-idle", "include the idle tasks", setting(&Opt::include_idle)),
+            flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
+            flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
+            flag('e', "extension", "print average, total and count below each histogram"),
+            shared::milliseconds(), shared::timestamp(), shared::max_keys()},
+           shared::task_filters()}),
       .hooks = {{"context switches", {{{"on_switch"}}}, "!offcpu"},
                 {"stints under way", {{{"on_interval"}}}, "!offcpu"},
                 {"context switches off the CPU", {{{"off_switch"}}}, "offcpu"}},

@@ -39,7 +39,7 @@ Result<void> read_clocks(Config& c) {
   return Error{"the kernel does not know the clocks of this machine's CPUs",
                "there is no /sys/devices/system/cpu/cpu*/cpufreq: no driver for it, as in most "
                "virtual machines",
-               "where there are hardware counters: perf stat -e cycles,task-clock", kUnsupported};
+               "if there are hardware counters, use perf stat -e cycles,task-clock", kUnsupported};
 }
 
 Option frequency() {
@@ -53,7 +53,7 @@ AggregateReport clocks() {
       histogram<Key>(
           "frequencies", "CPU clocks",
           {derived<Key, comm>("comm", "", as::comm, "command name of the task; syswide: all tasks"),
-           derived<Key, syswide>("syswide", "", as::number, "of all tasks")
+           derived<Key, syswide>("syswide", "", as::number, "the histogram covers all tasks")
                .key_part()
                .with("json")})
           .without_owner("its histograms are by command name already")
@@ -67,20 +67,20 @@ AggregateReport clocks() {
 TOOL(cpufreq) {
   return {
       .name = "cpufreq",
-      .summary = "the clocks that tasks run at, as histograms",
+      .summary = "CPU frequencies of tasks, as histograms",
       .description =
-          "At each tick of a clock, on each CPU: which task runs, and at which frequency does its CPU? "
-          "A histogram for all tasks (syswide), and one for each command name. An idle CPU is not "
-          "counted, whatever its frequency is.\n\n"
-          "The frequency is the one that the kernel's cpufreq driver has set last; of intel_pstate, "
-          "where it samples, the measured one. A processor that chooses its clock itself may run at "
-          "another one. CPUs that come online later count from their first change on; before, their "
-          "samples count as unmatched.",
-      .overhead = "a tick per CPU at 99 Hz, which wakes idle CPUs; a hook per change of a clock",
+          "Samples each CPU at each tick of a clock: which task is running, and at which "
+          "frequency. There is one histogram for all tasks (syswide) and one for each command "
+          "name. An idle CPU is not counted, whatever its frequency.\n\n"
+          "The frequency is the last one that the kernel's cpufreq driver set; with "
+          "intel_pstate, where it samples, it is the measured one. A processor that chooses its "
+          "own clock may run at another frequency. CPUs that come online later count from their "
+          "first frequency change; until then their samples count as unmatched.",
+      .overhead = "a tick per CPU at 99 Hz, which wakes idle CPUs; a hook per frequency change",
       .examples = {{"cpufreq", "until Ctrl-C"},
                    {"cpufreq -d 10", "for ten seconds"},
                    {"cpufreq -f 999 -p 181", "of one process, 999 samples a second"}},
-      .questions = {{"At which clock do CPUs run my program?", "cpufreq -d 10"},
+      .questions = {{"At which frequency do CPUs run my program?", "cpufreq -d 10"},
                     {"Are CPUs clocked down under load?", "cpufreq -d 10"}},
       .differs = {{Difference::libbpf_tools,
                    "CPUs beyond the 128th are sampled, too, and samples that cannot be counted "

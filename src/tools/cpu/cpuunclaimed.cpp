@@ -34,7 +34,7 @@ Value barred_ns(const Sums& s) {
 
 Result<void> check(const Config& c) {
   if (!c.given("sampled") || !c.filters_tasks()) return {};
-  return Error{"--sampled: which tasks wait is not known then",
+  return Error{"--sampled does not know which tasks wait",
                {},
                "leave out --sampled, or the filter by task",
                kUsage};
@@ -47,25 +47,25 @@ TOOL(cpuunclaimed) {
       .name = "cpuunclaimed",
       .summary = "CPUs that are idle while tasks wait for one",
       .description =
-          "Each interval: the share of the time of all CPUs in which they ran tasks (%CPU), and the "
-          "share in which they were idle although a task waited for a CPU that it may use "
-          "(UNCLAIMED): where two tasks wait and three CPUs are idle, two of these are unclaimed. "
-          "BARRED is the time of CPUs that were idle while tasks waited, none of which may use "
-          "them, by their CPU affinity, their cpuset, or because they have disabled migration. "
-          "Peers count both together. WAIT(ms) is what all tasks waited together.\n\n"
-          "The times are exact: the tool keeps which CPUs are idle and which tasks wait, and adds "
-          "up the time between any two changes. The time in which an idle CPU wakes up for a task "
-          "is unclaimed too. A task that waits because the quota of its cgroup is used up counts "
-          "as one that waits for a CPU. Where the sets of CPUs of waiting tasks overlap in part, an "
-          "idle CPU may count for two tasks. Tasks that wait when tracing starts count from their "
-          "next wait on.\n\n"
-          "With --sampled the run queues of all CPUs are looked at some times a second instead, "
-          "all at once. That costs less on large machines; what CPUs tasks may use is not known "
-          "then, and what is barred is in UNCLAIMED. Kernels before 5.17 have only this way.\n\n"
-          "Filters are about the tasks that wait; what CPUs do is shown of all.",
+          "For each interval: the share of all CPUs' time in which they ran tasks (%CPU), and "
+          "the share in which they were idle although a task waited for a CPU that it may use "
+          "(UNCLAIMED): if two tasks wait and three CPUs are idle, two of the CPUs are "
+          "unclaimed. BARRED is the time of CPUs that were idle while tasks waited, none of "
+          "which may use them, because of CPU affinity, a cpuset, or disabled migration. Peers "
+          "count both together. WAIT(ms) is the total wait of all tasks.\n\n"
+          "The times are exact: the tool tracks which CPUs are idle and which tasks wait, and "
+          "adds up the time between any two changes. The time that an idle CPU takes to wake up "
+          "for a task is unclaimed, too. A task that waits because its cgroup has used up its "
+          "quota counts as waiting for a CPU. If the CPU sets of waiting tasks overlap partly, "
+          "an idle CPU may count for two tasks. Tasks that are waiting when tracing starts count "
+          "from their next wait.\n\n"
+          "--sampled instead reads the run queues of all CPUs in one pass, at a fixed rate. That "
+          "costs less on large machines, but which CPUs a task may use is not known then, and "
+          "BARRED time is part of UNCLAIMED. Kernels before 5.17 have only this mode.\n\n"
+          "Filters apply to the tasks that wait; what CPUs do is shown for all tasks.",
       .overhead =
           "hooks at each wakeup, context switch and migration, which take one lock that all CPUs "
-          "share; with --sampled one CPU looks at all run queues 99 times a second",
+          "share; with --sampled one CPU reads all run queues 99 times a second",
       .examples = {{"cpuunclaimed", "a line per second"},
                    {"cpuunclaimed -T 5 12", "a minute, every five seconds, with the time"},
                    {"cpuunclaimed --sampled", "from samples, on a large machine"},
@@ -73,20 +73,20 @@ TOOL(cpuunclaimed) {
       .questions = {{"Do tasks wait although CPUs are idle?", "cpuunclaimed"},
                     {"Does CPU affinity keep idle CPUs from being used?", "cpuunclaimed 10 1"}},
       .differs = {{Difference::bcc,
-                   "The times are exact, not samples, and CPUs that no waiting task may use are "
-                   "apart (BARRED). bcc's tool takes 99 samples a second, which --sampled does, "
+                   "The times are exact, not sampled, and CPUs that no waiting task may use are "
+                   "separate (BARRED). bcc's tool takes 99 samples a second, as --sampled does, "
                    "and counts both together."}},
       .object = skeleton<cpuunclaimed_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined(
-          {{flag(0, "sampled", "look at run queues some times a second instead"),
+          {{flag(0, "sampled", "sample the run queues at a fixed rate instead"),
             shared::timestamp()},
            shared::task_filters(),
            belonging_to("sampled",
                         {shared::frequency("samples per second (default: 99)", kMostClockHz)})}),
       .elsewhere = {{'j', "", "use --csv with a short interval, or runqlen -C --csv by CPU"},
                     {'J', "fullcsv",
-                     "use --csv with a short interval: CPUs are looked at at once, without "
+                     "use --csv with a short interval: all CPUs are read together, without "
                      "offsets"}},
       .hooks = {{.name = "waits and idle CPUs",
                  // Locks of programs came to tracing programs with bpf_loop, in 5.17.
@@ -94,7 +94,7 @@ TOOL(cpuunclaimed) {
                                   "idle_since_start"},
                                  {has_enumerator("bpf_func_id", "BPF_FUNC_loop")}}},
                  .when = "!sampled",
-                 .instead = "use --sampled: tracing programs have no locks on this kernel"},
+                 .instead = "use --sampled: tracing programs cannot use locks on this kernel"},
                 {.name = "samples of run queues",
                  .candidates = {{{"on_start", "on_sample"}}},
                  .when = "sampled",
@@ -104,24 +104,25 @@ TOOL(cpuunclaimed) {
           {derived<Sums, busy>("busy_ratio", "%CPU", as::percent,
                                "share of the time in which CPUs ran tasks"),
            derived<Sums, unclaimed>("unclaimed_ratio", "UNCLAIMED", as::percent,
-                                    "share in which they were idle and a task waited that may "
-                                    "use them"),
+                                    "share in which they were idle and a task that may use them "
+                                    "waited"),
            derived<Sums, barred>("barred_ratio", "BARRED", as::percent,
-                                 "share in which they were idle, and of the tasks that waited "
-                                 "none may use them"),
+                                 "share in which they were idle, and none of the waiting tasks "
+                                 "may use them"),
            field<&Sums::waiting_ns>("waiting_ns", "WAIT(ms)", as::wide(as::milliseconds, 11),
-                                    "time that all tasks waited together"),
-           with("json", {field<&Sums::events>("waits", "WAITS", as::number,
-                                              "waits that ended; samples with --sampled"),
-                         field<&Sums::span_ns>("span_ns", "SPAN(ms)", as::milliseconds,
-                                               "time that the row is about"),
-                         field<&Sums::idle_ns>("idle_ns", "IDLE(ms)", as::milliseconds,
-                                               "time in which CPUs were idle, all together"),
-                         field<&Sums::unclaimed_ns>("unclaimed_ns", "UNCLAIMED(ms)",
-                                                    as::milliseconds, "that of unclaimed_ratio"),
-                         derived<Sums, barred_ns>("barred_ns", "BARRED(ms)", as::milliseconds,
-                                                  "that of barred_ratio")
-                             .counter()})}),
+                                    "total wait of all tasks"),
+           with("json",
+                {field<&Sums::events>("waits", "WAITS", as::number,
+                                      "waits that ended; samples with --sampled"),
+                 field<&Sums::span_ns>("span_ns", "SPAN(ms)", as::milliseconds,
+                                       "time that the row covers"),
+                 field<&Sums::idle_ns>("idle_ns", "IDLE(ms)", as::milliseconds,
+                                       "total time in which CPUs were idle"),
+                 field<&Sums::unclaimed_ns>("unclaimed_ns", "UNCLAIMED(ms)", as::milliseconds,
+                                            "the time for unclaimed_ratio"),
+                 derived<Sums, barred_ns>("barred_ns", "BARRED(ms)", as::milliseconds,
+                                          "the time for barred_ratio")
+                     .counter()})}),
       .announce = "Tracing idle CPUs and waiting tasks",
       .check = check,
   };

@@ -61,14 +61,15 @@ TOOL(cpuwalk) {
       .name = "cpuwalk",
       .summary = "how long each CPU runs tasks, as a histogram",
       .description =
-          "A line for each CPU, also for those that were idle, with the milliseconds in which it ran "
-          "tasks. Lines of the same length are load that is spread evenly; a single long one may be "
-          "a program that can use one CPU only. JSON and CSV have the share of the time too.\n\n"
-          "The times are those between context switches, not samples: what peers count at ticks of "
-          "a clock, without their errors. A task that has its CPU when an interval ends counts "
-          "with its part until then. The time of interrupts is in that of the task that they "
-          "interrupt; where they interrupt an idle CPU, it does not count. Filters are about the "
-          "running task: which CPUs run it, and how long.",
+          "One line for each CPU, including idle ones, with the milliseconds during which it ran "
+          "tasks. Lines of equal length mean that the load is spread evenly; a single long one "
+          "may be a program that can use only one CPU. JSON and CSV also have the share of the "
+          "time.\n\n"
+          "The times are measured between context switches. Peers sample at ticks of a clock "
+          "instead, with the errors of sampling. If a task is running when an interval ends, its "
+          "time until then counts. The time of an interrupt counts as time of the interrupted "
+          "task; on an idle CPU it does not count. Filters apply to the running task: which CPUs "
+          "run it, and for how long.",
       .overhead =
           "one hook per context switch, no output per event; one interrupt of each CPU per "
           "interval",
@@ -76,7 +77,7 @@ TOOL(cpuwalk) {
                    {"cpuwalk -T 1", "each second, with the time"},
                    {"cpuwalk -p 181 10 1", "on which CPUs process 181 runs"},
                    {"cpuwalk --per-node 1", "by NUMA node"},
-                   {"cpuwalk --json 10 1", "with the share of the time that each is busy"}},
+                   {"cpuwalk --json 10 1", "with the share of time that each CPU is busy"}},
       .questions = {{"Is the load spread evenly over the CPUs?", "cpuwalk 10 1"},
                     {"On which CPUs does a process run?", "cpuwalk -p 181 10 1"}},
       .object = skeleton<cpuwalk_bpf>(),

@@ -90,19 +90,22 @@ TOOL(execsnoop) {
       .name = "execsnoop",
       .summary = "new programs (exec), with their arguments",
       .description =
-          "One line per successful exec, with --fails also one per failed attempt. PCOMM is the new "
-          "name of the process (of a failed attempt: the old one), RET is 0 or the error. ARGS is the file and the arguments that the new program got, up to 4096 "
-          "bytes; ' ...' stands for what is missing. args in JSON and CSV has the program's own "
-          "name first, as the program got it; file has the file. In JSON it is an array, without "
-          "quotes, and incomplete is true where arguments are missing.\n\n"
-          "Filters apply to the names and ids after the exec; for failed attempts, to those of the "
-          "process that made them.\n\n"
+          "One line per successful exec, with --fails also one per failed attempt. PCOMM is the "
+          "new name of the process (for a failed attempt: the old one), RET is 0 or the error. "
+          "ARGS is the file and the arguments that the new program got, up to 4096 bytes; ' ...' "
+          "marks missing ones. In JSON and CSV args starts with the program's own name, as "
+          "passed to it; file is the file. In JSON args is an array, without quotes, and "
+          "incomplete is true if arguments are missing.\n\n"
+          "Filters apply to the names and ids after the exec; for failed attempts, to those of "
+          "the process that made them.\n\n"
           "Not seen: failed attempts of 32-bit programs on a 64-bit kernel and through io_uring.",
       .overhead = "one hook per program run, about a microsecond; with --fails two more",
       .examples = {{"execsnoop", "all new programs"},
                    {"execsnoop -x -T", "with failed attempts, and the time of day"},
-                   {"execsnoop -U --comm sh,bash", "shells, and whose"},
-                   {"execsnoop -q -l /etc/passwd", "what has this in its arguments, quoted"}},
+                   {"execsnoop -U --comm sh,bash", "shells, and their users"},
+                   {"execsnoop -q -l /etc/passwd",
+                    "programs with this text in their arguments, "
+                    "quoted"}},
       .questions = {{"What short-lived programs are run here?", "execsnoop"},
                     {"Who runs this command all the time, and with which arguments?",
                      "execsnoop -n curl"},
@@ -112,11 +115,11 @@ TOOL(execsnoop) {
                    "--max-args 20 does that here."},
                   {Difference::bcc,
                    "The command is under PCOMM, as in libbpf-tools, and its parent, with -M, "
-                   "under PARENT. There these are COMM and PCOMM. -n and -l look for a text "
-                   "instead of a regular expression. execveat is traced, too."},
+                   "under PARENT. There these are COMM and PCOMM. -n and -l match plain text, "
+                   "not a regular expression. execveat is traced, too."},
                   {Difference::libbpf_tools,
-                   "-l looks in the arguments. There it looks in the command name. execveat, "
-                   "and programs that a thread other than the first one runs, are shown, too."}},
+                   "-l searches the arguments. There it searches the command name. execveat, and "
+                   "programs that a thread other than the first one runs, are shown, too."}},
       .object = skeleton<execsnoop_bpf>(),
       .options = {shared::pid(), shared::tid(0), shared::uid(), shared::comm(), shared::name('n'),
                   shared::cgroup(), shared::ppid('P', setting(&Rodata::wanted_parent)),

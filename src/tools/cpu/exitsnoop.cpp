@@ -68,27 +68,27 @@ TOOL(exitsnoop) {
       .name = "exitsnoop",
       .summary = "processes that end: how, and after how long",
       .description =
-          "One line per process, when its last thread ends: how long ago it was forked (AGE), and "
-          "what its parent gets from wait(2): 0, the exit status (code 1), or the signal that "
-          "ended it (signal 9 (KILL)), and whether it left a core dump. A process whose first "
-          "thread ends earlier is shown when it ends as a whole.\n\n"
-          "With -T one line per thread, with the thread's own age and status. With --extended the "
-          "most memory that a process ever had resident (MAXRSS).",
-      .overhead = "one hook per thread that ends",
+          "One line per process, when its last thread exits: how long ago it was forked (AGE), "
+          "and what its parent gets from wait(2): 0, the exit status (code 1), or the signal "
+          "that ended it (signal 9 (KILL)), and whether it dumped core. A process whose first "
+          "thread exits earlier is shown when its last thread exits.\n\n"
+          "-T prints one line per thread, with the thread's own age and status. --extended adds "
+          "the peak resident memory of the process (MAXRSS).",
+      .overhead = "one hook per thread that exits",
       .examples = {{"exitsnoop", "all processes that end"},
                    {"exitsnoop -x -t", "those that fail, with the time of day"},
                    {"exitsnoop -T -p 181", "each thread of process 181"},
                    {"exitsnoop --utc --label web1", "times in UTC, each line marked"}},
       .questions = {{"Which processes fail or crash, and by which signal?", "exitsnoop -x -t"},
-                    {"Are there processes that only live for a moment?", "exitsnoop"},
+                    {"Are there very short-lived processes?", "exitsnoop"},
                     {"How much memory did a short-lived process need?", "exitsnoop -e"}},
       .differs = {{Difference::both,
                    "A process ends with its last thread. Peers report the end of its first "
-                   "thread, and miss the real end where other threads go on."},
+                   "thread, and miss the real end if other threads continue."},
                   {Difference::libbpf_tools,
                    "Signals have short names, as in bcc: KILL instead of Killed."}},
       .object = skeleton<exitsnoop_bpf>(),
-      .options = {flag('x', "failed", "only those that did not end with 0",
+      .options = {flag('x', "failed", "only those that did not exit with status 0",
                        setting(&Rodata::failed_only)),
                   threads(), shared::timestamp('t'), flag(0, "utc", "print the time of day in UTC"),
                   value(0, "label", "LABEL", "print a column with this text",
@@ -108,20 +108,19 @@ TOOL(exitsnoop) {
                                      "time since it was forked")
                    .with("json"),
                derived<Event, max_rss>("max_rss_bytes", "MAXRSS(KB)", as::wide(as::kilobytes, 10),
-                                       "most memory resident at once, of a process")
+                                       "peak resident memory of the process")
                    .with("extended"),
                who<&Event::who>(id::cgroup),
                derived<Event, how>("code", "EXIT_CODE", as::rest, "how it ended").in_text(),
-               with(
-                   "json",
-                   {derived<Event, status>("exit_status", "STATUS", as::small, "exit status"),
-                    derived<Event, signal_name>("signal", "SIGNAL", as::text,
-                                                "signal that ended it, such as KILL")
-                        .bounded(),
-                    derived<Event, dumped>("core_dumped", "CORE", as::small, "it left a core dump"),
-                    derived<Event, ended>("process_ended", "LAST", as::small,
-                                          "the process ended with this thread"),
-                    who<&Event::who>(id::uid)})})
+               with("json",
+                    {derived<Event, status>("exit_status", "STATUS", as::small, "exit status"),
+                     derived<Event, signal_name>("signal", "SIGNAL", as::text,
+                                                 "signal that ended it, such as KILL")
+                         .bounded(),
+                     derived<Event, dumped>("core_dumped", "CORE", as::small, "it dumped core"),
+                     derived<Event, ended>("process_ended", "LAST", as::small,
+                                           "the process ended with this thread"),
+                     who<&Event::who>(id::uid)})})
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"},
                       {TimeColumn::utc, "TIME-UTC", 12, "utc"}}),
       .announce = "Tracing processes that end",

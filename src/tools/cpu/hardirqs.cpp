@@ -16,13 +16,13 @@ TOOL(hardirqs) {
       .name = "hardirqs",
       .summary = "interrupt handlers: how often they run, and how long",
       .description =
-          "Hardware interrupts by the name of their handler and their number: how often the handler "
-          "ran, its time in all, and its longest run in each interval. SPURIOUS are the runs in "
-          "which the handler found that its device had not interrupted (shared interrupt lines).\n\n"
-          "Interrupts of the processor itself (timer, rescheduling, function calls between CPUs) "
-          "have no handlers; --vectors adds them, by the names of the kernel's tracepoints (x86). "
-          "What a threaded handler does in its thread, and softirqs, do not count. Filters by task "
-          "are about the task that was interrupted.",
+          "Hardware interrupts by handler name and number: how often the handler ran, its total "
+          "time, and its longest run in each interval. SPURIOUS counts the runs in which the "
+          "handler found that its device had not interrupted (shared interrupt lines).\n\n"
+          "The processor's own interrupts (timer, rescheduling, function calls between CPUs) "
+          "have no handlers; --vectors adds them, under the names of the kernel's tracepoints "
+          "(x86). Softirqs, and the work of a threaded handler in its thread, do not count. "
+          "Filters by task apply to the interrupted task.",
       .overhead = "two hooks per interrupt; counted in the kernel, per CPU",
       .examples = {{"hardirqs 1", "a table each second"},
                    {"hardirqs -d 10 1", "the times of each handler as a histogram"},
@@ -32,14 +32,13 @@ TOOL(hardirqs) {
                     {"Which device interrupts most?", "hardirqs --count 10 1"},
                     {"Do all interrupts go to one CPU?", "hardirqs -C 10 1"}},
       .differs = {{Difference::bcc,
-                   "-C is by CPU, -c is a cgroup and -s a CPU, as in present libbpf-tools. "
-                   "There -C counts, which is --count here, and -c is a CPU."},
+                   "-C groups by CPU, -c selects a cgroup and -s a CPU, as in current "
+                   "libbpf-tools. There -C only counts (here --count), and -c selects a CPU."},
                   {Difference::libbpf_tools,
-                   "-C is by CPU, as in present versions. In version 0.26 it counts, which is "
-                   "--count here."},
+                   "-C groups by CPU, as in current versions. In version 0.26 it only counts "
+                   "(here --count)."},
                   {Difference::both,
-                   "Interrupts that share the name of a handler have a row each. Peers add "
-                   "them up."}},
+                   "Interrupts that share a handler name have a row each. Peers add them up."}},
       .object = skeleton<hardirqs_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(
@@ -67,7 +66,7 @@ TOOL(hardirqs) {
                of_value<Line, &Sums::count>("count", "TOTAL_count", as::wide(as::number, 11),
                                             "runs"),
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
-                                               "their time")
+                                               "their total time")
                    .nanoseconds("TOTAL_nsecs")
                    .only("!count"),
                of_value<Line, &Sums::longest>("max_ns", "MAX_usecs",
@@ -82,7 +81,7 @@ TOOL(hardirqs) {
                of_key<Line, &Key::cpu>("cpu", "CPU", as::wide(as::number, 3), "CPU")
                    .only("per-cpu")},
               "total_ns,count")
-              .without_owner("an interrupt comes in whatever task runs")
+              .without_owner("an interrupt arrives in whatever task is running")
               .with_largest<&Sums::longest>()
               .timed_with("timestamp"),
       .other_reports = {{"distributed",
@@ -94,7 +93,7 @@ TOOL(hardirqs) {
                                   .bounded(),
                               field<&Key::irq>("irq", "irq", as::number,
                                                "number of the interrupt or vector")})
-                             .without_owner("an interrupt comes in whatever task runs")}},
+                             .without_owner("an interrupt arrives in whatever task is running")}},
       .announce = "Tracing interrupt handlers",
       .exclusive = {{"count", "distributed"}, {"count", "nanoseconds"}},
   };

@@ -22,28 +22,28 @@ TOOL(irqslower) {
       .name = "irqslower",
       .summary = "interrupt handlers that run long",
       .description =
-          "One line per run of a hardware interrupt's handler that takes at least so long: other "
-          "interrupts of that CPU wait meanwhile, and so does the task that was interrupted, which "
-          "COMM names. In JSON and CSV spurious says that the handler found that its device had "
-          "not interrupted (shared interrupt lines).\n\n"
-          "Interrupts of the processor itself (timer, rescheduling, function calls between CPUs) "
-          "have no handlers; --vectors adds them, by the names of the kernel's tracepoints (x86). "
-          "What a threaded handler does in its thread, and softirqs, do not count. Filters by task "
-          "are about the task that was interrupted.",
-      .overhead = "two hooks per interrupt; only slow ones are handed over",
+          "One line per run of a hardware interrupt handler that takes at least MIN_US "
+          "microseconds. Other interrupts of that CPU wait meanwhile, and so does the "
+          "interrupted task, which COMM names. In JSON and CSV spurious_run marks runs in which "
+          "the handler found that its device had not interrupted (shared interrupt lines).\n\n"
+          "The processor's own interrupts (timer, rescheduling, function calls between CPUs) "
+          "have no handlers; --vectors adds them, under the names of the kernel's tracepoints "
+          "(x86). Softirqs, and the work of a threaded handler in its thread, do not count. "
+          "Filters by task apply to the interrupted task.",
+      .overhead = "two hooks per interrupt; only slow ones are sent to user space",
       .examples = {{"irqslower", "what took 1 ms or more"},
                    {"irqslower 100", "what took 100 us or more"},
                    {"irqslower -c 1 --vectors 50", "on CPU 1, with its timer and other vectors"},
                    {"irqslower -K 100", "with the kernel stack that was interrupted"}},
       .questions = {{"Which interrupt handler runs too long?", "irqslower 100"},
-                    {"Is it interrupts that keep a task from answering in time?",
+                    {"Do interrupts keep a task from responding in time?",
                      "irqslower --vectors -p 181 50"}},
       .object = skeleton<irqslower_bpf>(),
       .positionals = {shared::threshold("MIN_US", kMicrosecond,
                                         "only handlers that take at least MIN_US microseconds; "
                                         "0: all",
                                         setting(&Opt::min_ns), "1000")},
-      .options = joined({{number('i', "irq", "IRQ", "only the interrupt, or vector, of this number",
+      .options = joined({{number('i', "irq", "IRQ", "only the interrupt or vector with this number",
                                  setting(&Opt::filter_irq), 1, setting(&Opt::filter_irq_on)),
                           flag(0, "vectors", "the processor's own interrupts too (x86)"),
                           shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(),

@@ -46,7 +46,7 @@ Result<void> take_lock(Config& c, std::string_view text) {
   auto digits = text.starts_with("0x") ? text.substr(2) : std::string_view();
   auto address = parse_hexadecimal(digits);
   if (!address)
-    return Error{fmt::format("--lock: '{}' is no address", text),
+    return Error{fmt::format("--lock: '{}' is not an address", text),
                  {},
                  "give it in hexadecimal, as --per-lock shows it: 0xffff8881003d8a00",
                  kUsage};
@@ -54,7 +54,7 @@ Result<void> take_lock(Config& c, std::string_view text) {
   return {};
 }
 
-/// Both have the same counters, which exporters must tell apart.
+/// Both have the same counters, which exporters must distinguish.
 std::string waits_word(const Line&) { return "waits"; }
 std::string holds_word(const Line&) { return "holds"; }
 
@@ -80,12 +80,12 @@ AggregateReport report_of(const Field& of, std::string_view count_doc,
               of_key<Line, &Key::tid>("tid", "Tid", as::pid, "thread").only("per-thread"),
               of_key<Line, &Key::comm>("comm", "Comm", as::comm, "its name").only("per-thread"),
               derived<Line, average>("average_ns", titles[0], as::wide(as::microseconds, 14),
-                                     "total by count"),
+                                     "total divided by count"),
               of_value<Line, &Sums::count>("count", "Count", as::pages, count_doc),
               of_value<Line, &Sums::longest>("max_ns", titles[1], as::wide(as::microseconds, 14),
                                              "the longest of the interval"),
               of_value<Line, &Sums::total_ns>("total_ns", titles[2], as::wide(as::microseconds, 16),
-                                              "all of them"),
+                                              "their sum"),
               kernel_stack_of<Line, &Key::stack>().with("stacks")},
              "total_ns,count")
       .with_largest<&Sums::longest>()
@@ -120,44 +120,47 @@ TOOL(klockstat) {
       .description =
           "Waits for the kernel's locks, by the code that waited and the kind of lock: mutexes, "
           "reader/writer semaphores, spinlocks, reader/writer spinlocks, per-CPU semaphores and "
-          "real-time mutexes. Only a lock that another task or CPU holds is waited for, and costs "
-          "the tool anything; of a spinlock's waiters the kernel shows those behind the first. "
-          "Where the kernel has no tracepoints for this (before 5.19), only waits for mutexes and "
-          "reader/writer semaphores are seen.\n\n"
-          "With --holds the tool shows the other half instead: how long mutexes and semaphores are "
-          "held, by the code that took them. That needs a program on each function that takes or "
-          "releases one. A kernel that allows no such programs shows the holds of mmap_lock only; "
-          "TYPE is then rwsem as well.\n\n"
-          "Filters by task are about the task that waits, or takes the lock; in an interrupt, the "
-          "one that was interrupted.",
+          "real-time mutexes. Only contended acquisitions are traced and cost anything; for a "
+          "spinlock the kernel reports only the waiters behind the first. If the kernel has no "
+          "tracepoints for this (before 5.19), only waits for mutexes and reader/writer "
+          "semaphores are seen.\n\n"
+          "With --holds the tool instead shows how long mutexes and semaphores are held, by the "
+          "code that took them. That needs a BPF program on each function that takes or releases "
+          "one. If the kernel allows no such programs, only holds of mmap_lock are shown; TYPE "
+          "is rwsem then, too.\n\n"
+          "Filters by task apply to the task that waits for or takes the lock; in an interrupt, "
+          "to the interrupted task.",
       .overhead =
           "two hooks and a kernel stack per wait. With --holds two hooks and a stack for each "
-          "acquisition of a lock, many of which take no time: a busy system becomes slower",
+          "lock acquisition, many of which are not contended: a busy system slows down",
       .examples = {{"klockstat", "the waits until Ctrl-C"},
                    {"klockstat -n 10 -i 1", "the ten callers that waited longest, each second"},
                    {"klockstat -s 5 -p 181", "five frames of each caller; process 181"},
-                   {"klockstat -c pipe_ -S acq_count", "callers whose names start so, by count"},
+                   {"klockstat -c pipe_ -S acq_count",
+                    "callers whose names start with pipe_, by "
+                    "count"},
                    {"klockstat --holds -d 10", "how long locks are held"},
                    {"klockstat --per-lock", "by the address of the lock too"}},
       .questions = {{"Which kernel locks are contended?", "klockstat -d 10"},
-                    {"Which kernel code holds locks for long?", "klockstat --holds -d 10"}},
-      .differs = {{Difference::both,
-                   "Waits are shown, or with --holds holds; peers show both at once, and have a "
-                   "program on each acquisition for that. An acquisition that had not to wait is "
-                   "no wait; peers count it."},
-                  {Difference::libbpf_tools,
-                   "-L takes the address of a lock, not a name. -s gives frames in all."}},
+                    {"Which kernel code holds locks for a long time?", "klockstat --holds -d 10"}},
+      .differs =
+          {{Difference::both,
+            "Shows waits or, with --holds, holds. Peers show both together, which takes a "
+            "program on each acquisition. An acquisition that did not have to wait is not "
+            "a wait; peers count it."},
+           {Difference::libbpf_tools,
+            "-L takes the address of a lock, not a name. -s is the total number of frames."}},
       .object = skeleton<klockstat_bpf>(),
       .options = joined(
           {{flag(0, "holds", "how long locks are held, instead of waits"),
-            value('c', "caller", "PREFIX", "only callers whose names start so",
+            value('c', "caller", "PREFIX", "only callers whose names start with PREFIX",
                   [](Config&, std::string_view) -> Result<void> { return {}; }),
             value('L', "lock", "ADDR", "only the lock at this address", take_lock),
             also(shared::top('n'), "locks"),
             number('s', "stacks", "FRAMES", "frames of each caller that are compared and shown",
                    Range{.least = 1, .most = 100}, setting(&Opt::caller_frames)),
             shared::sort('S'), shared::duration('d'), shared::interval(),
-            flag('R', "reset", "each report is about its interval (always so)"),
+            flag('R', "reset", "each report covers only its interval (always the case)"),
             shared::timestamp(), flag('P', "per-thread", "by thread too", setting(&Opt::by_thread)),
             flag(0, "per-lock", "by the address of the lock too", setting(&Opt::by_lock)),
             shared::max_keys(), shared::stack_storage()},

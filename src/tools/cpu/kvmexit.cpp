@@ -118,42 +118,45 @@ Result<void> check(const Config&) {
 TOOL(kvmexit) {
   return {
       .name = "kvmexit",
-      .summary = "why virtual processors leave their guests, and how often",
+      .summary = "why virtual CPUs exit to the host, and how often",
       .description =
-          "Exits of KVM guests by process, thread, virtual processor and reason. The reasons have "
-          "the names that the kernel's own trace gives them; those of Intel's and AMD's processors "
-          "differ. With --pid all threads of the process are one, unless --alltids is given.\n\n"
-          "With --latency the time from each exit to the thread's next entry too: what the kernel "
-          "and the program do for the guest, and for a halted processor the wait.",
+          "Exits of KVM guests by process, thread, virtual CPU and reason. The reasons have the "
+          "names that the kernel's own tracepoint gives them; Intel and AMD have different ones. "
+          "With --pid all threads of the process are added up, unless --alltids is given.\n\n"
+          "--latency adds the time from each exit to the thread's next entry: the work of the "
+          "kernel and the program for the guest and, for a halted virtual CPU, the wait.",
       .overhead =
           "one hook per exit, with --latency one per entry too; busy guests exit up to a million "
           "times a second; counted in the kernel, per CPU",
       .examples = {{"kvmexit", "all virtual machines, by thread, until Ctrl-C"},
                    {"kvmexit 10", "for ten seconds"},
                    {"kvmexit -p 3195281 20", "one virtual machine for 20 seconds"},
-                   {"kvmexit -p 3195281 -a -v 0", "its first virtual processor"},
-                   {"kvmexit -L -i 1", "each second, with the time until the guest runs on"}},
+                   {"kvmexit -p 3195281 -a -v 0", "its first virtual CPU"},
+                   {"kvmexit -L -i 1", "each second, with the time until the guest runs again"}},
       .questions = {{"Why does this virtual machine exit often?", "kvmexit -p 3195281 10"},
                     {"How long do exits keep the guest waiting?", "kvmexit -L 10"}},
       .differs = {{Difference::bcc,
-                   "Rows have the virtual processor too. Names of reasons are those of the "
-                   "kernel that runs, of AMD's in small letters."}},
+                   "Rows also have the virtual CPU. Reasons have the names of the running "
+                   "kernel; those of AMD are in lower case."}},
       .object = skeleton<kvmexit_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
-                  number('v', "vcpu", "N", "only the virtual processor of this number",
+                  number('v', "vcpu", "N", "only the virtual CPU with this number",
                          setting(&Opt::only_vcpu), 1, setting(&Opt::some_vcpu)),
-                  belonging_to("pid", {flag('a', "alltids", "with --pid, its threads one by one",
+                  belonging_to("pid", {flag('a', "alltids",
+                                            "with --pid, each of its threads "
+                                            "separately",
                                             setting(&Opt::all_threads))})
                       .front(),
-                  flag('L', "latency", "the time until the guest runs on", setting(&Opt::timed)),
+                  flag('L', "latency", "the time until the guest runs again", setting(&Opt::timed)),
                   shared::interval(), shared::timestamp(0), shared::top(), shared::sort(),
                   shared::max_keys()},
-      .elsewhere = {{'m', "max-parallelism", "--max-keys N, for rows in all"},
+      .elsewhere = {{'m', "max-parallelism", "--max-keys N, for the total number of rows"},
                     {'T', "tids", "-t TID,..."}},
       .hooks = {{.name = "exits",
                  .candidates = {{{"on_exit"}}},
-                 .instead = "load the module kvm_intel or kvm_amd first; without it nothing exits"},
+                 .instead = "load the module kvm_intel or kvm_amd first; there are no exits "
+                            "without it"},
                 {"entries", {{{"on_entry"}}}, "latency"}},
       .report =
           table<Key, Sums>(
@@ -162,20 +165,20 @@ TOOL(kvmexit) {
                derived<Line, tid>("tid", "TID", as::pid, "thread; null: all of the process")
                    .key_part(),
                derived<Line, vcpu>("vcpu", "VCPU", as::small,
-                                   "virtual processor; null: all of the process")
+                                   "virtual CPU; null: all of the process")
                    .key_part(),
                derived<Line, reason>("reason", "KVM_EXIT_REASON", as::wide(as::text, -24),
                                      "why it left the guest")
                    .bounded(),
                of_value<Line, &Sums::count>("count", "COUNT", as::number, "exits"),
                derived<Line, average>("average_ns", "AVG(us)", as::microseconds,
-                                      "until the guest ran on")
+                                      "until the guest ran again")
                    .only("latency"),
                of_value<Line, &Sums::longest>("max_ns", "MAX(us)", as::wide(as::microseconds, 12),
                                               "the longest of the interval")
                    .only("latency"),
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(us)",
-                                               as::wide(as::microseconds, 14), "all of them")
+                                               as::wide(as::microseconds, 14), "their sum")
                    .only("latency")},
               "count")
               .with_largest<&Sums::longest>()

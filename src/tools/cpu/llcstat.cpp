@@ -42,15 +42,15 @@ TOOL(llcstat) {
       .name = "llcstat",
       .summary = "last-level cache references, misses and hit ratio by process",
       .description =
-          "References to the CPU's last-level cache and misses, by process and CPU. The CPU counts "
-          "them. When it has counted a period of either, the running task is sampled; a sample "
-          "stands for a period of events.\n\n"
-          "The events are cache-references and cache-misses as perf has them; which cache they are "
-          "about depends on the CPU. The two are sampled separately: a task with few samples may "
-          "have more misses than references, and then has no ratio.",
-      .overhead = "an interrupt per period, for both events: much at 100, little at 10000 (-c)",
+          "References to the CPU's last-level cache, and misses, by process and CPU. The CPU "
+          "counts them. Each time it has counted a period of either event, the running task is "
+          "sampled; a sample counts as one period of events.\n\n"
+          "The events are perf's cache-references and cache-misses; which cache they refer to "
+          "depends on the CPU. The two are sampled separately: a task with few samples may have "
+          "more misses than references, and then has no ratio.",
+      .overhead = "an interrupt per period of either event: high at 100, low at 10000 (-c)",
       .examples = {{"llcstat 10", "all processes for ten seconds"},
-                   {"llcstat -c 10000 -t -p 181", "by thread of process 181, at less cost"}},
+                   {"llcstat -c 10000 -t -p 181", "by thread of process 181, with less overhead"}},
       .questions = {{"Which process misses the last-level cache?", "llcstat -c 10000 10"}},
       .differs = {{Difference::both,
                    "Without a duration it runs until Ctrl-C. Peers run for 10 seconds."},
@@ -82,7 +82,7 @@ TOOL(llcstat) {
                of<kValue, &Counts::misses>("misses", "MISS", as::number, 12, "misses").counter(),
                derived<Line, [](const Line& l) { return hit_ratio(l.value); }>(
                    "hit_ratio", "HIT%", as::wide(as::percent, 7),
-                   "references that were no misses, 0 to 1")},
+                   "references that were not misses, 0 to 1")},
               "references,misses")
               .with_total<Counts, total>(),
       .announce = "Sampling the last-level cache",

@@ -22,31 +22,30 @@ TOOL(numasched) {
       .name = "numasched",
       .summary = "tasks that move to a CPU of another NUMA node",
       .description =
-          "One line each time the scheduler gives a task a CPU of another NUMA node than the one that "
-          "it had: from then on its memory is remote, until it moves back or its pages follow (see "
-          "numamove). Moves there and back are two lines. The first CPU of a new task is no move.\n\n"
-          "With --extended also the CPUs, and NUMA: yes where NUMA balancing moved the task closer "
-          "to its memory, no where load balancing, a wakeup or a change of its CPU affinity did. A "
-          "machine with one node has no such moves.",
-      .overhead = "one hook per migration of a task between CPUs; those within a node end there",
+          "One line each time the scheduler moves a task to a CPU of another NUMA node: from "
+          "then on its memory is remote, until it moves back or its pages follow (see numamove). "
+          "A move there and back is two lines. The first CPU of a new task is not a move.\n\n"
+          "--extended adds the CPUs and NUMA: yes if NUMA balancing moved the task closer to its "
+          "memory, no if load balancing, a wakeup or a change of its CPU affinity did. A machine "
+          "with one node has no such moves.",
+      .overhead = "one hook per migration of a task between CPUs; those within a node stop there",
       .examples = {{"numasched", "all tasks"},
                    {"numasched -p 181", "the threads of process 181"},
                    {"numasched -e -c postgres", "tasks of this name, with CPUs and the reason"}},
-      .questions = {{"Do tasks wander between NUMA nodes, away from their memory?", "numasched"},
-                    {"Is it NUMA balancing that moves them?", "numasched -e"}},
+      .questions = {{"Do tasks move between NUMA nodes, away from their memory?", "numasched"},
+                    {"Does NUMA balancing move them?", "numasched -e"}},
       .differs = {{Difference::bcc,
-                   "A move is seen when the task gets its CPU. There the nodes are compared "
-                   "each time that the task leaves a CPU: moves there and back are lost, and "
-                   "ids that are used again look like moves."}},
+                   "A move is seen when the task gets its CPU. There the nodes are compared each "
+                   "time the task leaves a CPU: moves there and back are lost, and reused ids "
+                   "look like moves."}},
       .object = skeleton<numasched_bpf>(),
       .options = {shared::pid(), shared::tid(), shared::comm('c'), shared::uid(), shared::cgroup(0),
                   shared::extended(), shared::duration()},
-      .hooks =
-          {{"migrations of tasks", {{{"on_migrate"}}}},
-           {"decisions of NUMA balancing",
-            {{{"on_move", "on_swap"}}},
-            {},
-            "moves by NUMA balancing are not told from others: this kernel is built without it"}},
+      .hooks = {{"migrations of tasks", {{{"on_migrate"}}}},
+                {"decisions of NUMA balancing",
+                 {{{"on_move", "on_swap"}}},
+                 {},
+                 "moves by NUMA balancing are not distinguished: this kernel is built without it"}},
       .report =
           events<Event>(
               {who<&Event::who>(id::pid.columns(-8), id::tid.with({}).columns(-8)),
@@ -56,12 +55,12 @@ TOOL(numasched) {
                with("json", {field<&Event::from_node>("from_node", "SRC_NID", as::small,
                                                       "node that it leaves"),
                              field<&Event::to_node>("to_node", "DST_NID", as::small,
-                                                    "node that it comes to")}),
+                                                    "node that it moves to")}),
                with("extended",
                     {field<&Event::from_cpu>("from_cpu", "SRC_CPU", as::wide(as::number, -7),
                                              "CPU that it leaves"),
                      field<&Event::to_cpu>("to_cpu", "DST_CPU", as::wide(as::number, -7),
-                                           "CPU that it comes to"),
+                                           "CPU that it moves to"),
                      derived<Event, balancing>("numa_balancing", "NUMA", as::wide(as::text, -5),
                                                "NUMA balancing moved it")}),
                who<&Event::who>(id::comm, id::uid.with("json"), id::cgroup)})

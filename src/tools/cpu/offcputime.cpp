@@ -12,9 +12,9 @@ TOOL(offcputime) {
       .summary = "off-CPU time by kernel and user stack",
       .description =
           "Time from leaving the CPU until running again, summed by thread and by the kernel and "
-          "user stack in which it left. Blocked time (waiting for I/O, locks, timers) and time of "
-          "tasks that were preempted and stayed runnable are separate: the latter end in the "
-          "frame [runnable].\n\n"
+          "user stack at which it left. Blocked time (waiting for I/O, locks, timers) and the "
+          "time of tasks that were preempted and stayed runnable are separate: stacks of the "
+          "latter end in the frame [runnable].\n\n"
           "Times are in microseconds. Waits that are under way when tracing ends are marked "
           "[still waiting].",
       .overhead =
@@ -31,14 +31,14 @@ TOOL(offcputime) {
                     {"Why are tasks in uninterruptible sleep (state D), and the load high?",
                      "offcputime --state 2 10"}},
       .differs = {{Difference::both,
-                   "Time of tasks that were preempted ends in the frame [runnable], and waits "
-                   "that are under way at the end are shown, marked [still waiting]. Peers mix "
-                   "the former with blocked time, and leave out the latter."},
+                   "Stacks of preempted tasks end in the frame [runnable], and waits that are "
+                   "under way at the end are shown, marked [still waiting]. Peers mix the former "
+                   "with blocked time, and omit the latter."},
                   {Difference::both, "User stacks are unwound without frame pointers, too."},
                   {Difference::libbpf_tools,
-                   "--state is a mask, as its help says. There it is compared as a whole, so "
-                   "that sleeps with other bits never match, and idle CPUs spoil the times of "
-                   "the processes 1, 2 and so on."}},
+                   "--state is a mask, as its help says. There the whole value is compared, so "
+                   "that sleeps with other bits never match, and idle CPUs distort the times of "
+                   "processes 1, 2 and so on."}},
       .object = skeleton<offcputime_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined({shared::task_filters(false), shared::off_cpu<Opt>(), shared::stacks()}),

@@ -19,22 +19,22 @@ TOOL(pidpersec) {
       .name = "pidpersec",
       .summary = "new processes and threads per second",
       .description =
-          "Each interval: new tasks per second (PIDs/sec), and how many of them were processes and "
-          "how many were threads of a process that was there. Kernel threads are processes. A fork "
-          "that failed is not counted.\n\n"
-          "Filters ask about the task that forks.",
+          "Each interval: new tasks per second (PIDs/sec), and how many of the new tasks were "
+          "processes and how many were threads of an existing process. Kernel threads count as "
+          "processes. A failed fork is not counted.\n\n"
+          "Filters apply to the task that forks.",
       .overhead = "one hook per fork; counted in the kernel, per CPU",
       .examples = {{"pidpersec", "a line per second"},
                    {"pidpersec 10 6", "a minute, every ten seconds"},
                    {"pidpersec -c system.slice/nginx.service", "what one service forks"},
                    {"pidpersec -- make -j8", "what this command and its children fork"}},
       .questions = {{"Does something fork new processes all the time?", "pidpersec"},
-                    {"Does this service make a thread for each request?",
+                    {"Does this service create a thread for each request?",
                      "pidpersec -c system.slice/nginx.service"}},
       .differs = {{Difference::bcc,
                    "A line has the new tasks per second, and how many were processes and "
-                   "threads. There threads count as processes, and what is counted while the "
-                   "counter is cleared is lost."}},
+                   "threads. There threads count as processes, and forks while the counter is "
+                   "being cleared are lost."}},
       .object = skeleton<pidpersec_bpf>(),
       .positionals = shared::interval_count(1),
       .options = shared::task_filters(),

@@ -11,11 +11,11 @@ TOOL(profile) {
       .name = "profile",
       .summary = "CPU use by kernel and user stack, sampled at a fixed rate",
       .description =
-          "What runs on each CPU at each tick of a clock, counted by process and by kernel and user "
-          "stack: where CPU time is spent. The idle task is left out.\n\n"
-          "The clock is a timer (cpu-clock): code that runs with interrupts disabled is seen where "
-          "it enables them.",
-      .overhead = "a walk of both stacks per tick and CPU; at 49 Hz less than can be measured",
+          "What runs on each CPU at each tick of a clock, counted by process and by kernel and "
+          "user stack: where CPU time is spent. The idle task is excluded.\n\n"
+          "The clock is a timer (cpu-clock): code that runs with interrupts disabled is sampled "
+          "where it enables them.",
+      .overhead = "a walk of both stacks per tick and CPU; at 49 Hz too little to measure",
       .examples = {{"profile 10", "ten seconds, all CPUs, at 49 Hz"},
                    {"profile -F 99 -p 1234", "one process at 99 Hz, until Ctrl-C"},
                    {"profile --svg out.svg 30", "a flame graph, for any browser"},

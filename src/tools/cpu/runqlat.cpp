@@ -20,15 +20,16 @@ TOOL(runqlat) {
       .name = "runqlat",
       .summary = "run queue (scheduler) latency as a histogram",
       .description =
-          "Time that tasks were ready to run and waited for a CPU, as a log2 histogram: from their "
-          "wakeup, or from being preempted, until they run. It is the kernel's own accounting of "
-          "run delay (/proc/PID/schedstat), taken at each context switch.\n\n"
-          "With --affinity each wait is split: the part during which some CPU was idle that the "
-          "task may use, where the scheduler could have let it run, and the part during which all "
-          "of them were busy. Each part is in a histogram of its own. Where the set of CPUs that a "
-          "task may use changes while it waits, its wait is in a third one. This way takes the "
-          "time from wakeup to run itself, in place of the kernel's accounting.\n\n"
-          "Filters and keys are about the task that waited.",
+          "A log2 histogram of the time that runnable tasks waited for a CPU: from their wakeup "
+          "or preemption until they run. It comes from the kernel's own accounting of run delay "
+          "(/proc/PID/schedstat), read at each context switch.\n\n"
+          "--affinity splits each wait: the part during which a CPU that the task may use was "
+          "idle, so that the scheduler could have run the task, and the part during which all of "
+          "these CPUs were busy. Each part has its own histogram. If the set of CPUs that a task "
+          "may use changes while it waits, its wait is in a third one. With --affinity the tool "
+          "measures the time from wakeup to run itself, instead of reading the kernel's "
+          "accounting.\n\n"
+          "Filters and keys apply to the task that waited.",
       .overhead =
           "one hook per context switch (three on kernels without run delay accounting), "
           "no output per event",
@@ -54,7 +55,7 @@ TOOL(runqlat) {
       .positionals = shared::interval_count(),
       .options = {flag('P', "pids", "one histogram per process and name", setting(&Opt::by_pid)),
                   flag('L', "tids", "one histogram per thread and name", setting(&Opt::by_tid)),
-                  flag(0, "pidnss", "one histogram per pid namespace; 0: of tasks that are ending",
+                  flag(0, "pidnss", "one histogram per pid namespace; 0: of exiting tasks",
                        setting(&Opt::by_pidns)),
                   shared::affinity<Opt>(), shared::milliseconds(), shared::timestamp(),
                   shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
@@ -66,7 +67,7 @@ TOOL(runqlat) {
                                      "which part of the waits: cpu_idle, cpus_busy or unknown")
                .with("affinity"),
            field<&Key::pidns>("pid_namespace", "pidns", as::number,
-                              "pid namespace; 0: of a task that is ending")
+                              "pid namespace; 0: of an exiting task")
                .with("pidnss"),
            who<Key>(id::pid.titled("pid").with("pids"), id::tid.titled("tid").with("tids"),
                     id::comm.titled("").with("pids|tids"))}),

@@ -34,11 +34,11 @@ TOOL(runqlen) {
       .name = "runqlen",
       .summary = "run queue length as a linear histogram",
       .description =
-          "How many tasks wait for a CPU: the length of each CPU's run queue at each tick of a clock. "
-          "The running task is not counted. Tasks of all scheduling classes and of all cgroups are, "
-          "but not those that sleep and have not left the queue yet (delayed dequeue).\n\n"
-          "With --runqocc run queue occupancy instead: the share of the samples in which at least "
-          "one task waited. Filters are about the running task: how many wait behind it.",
+          "How many tasks wait for a CPU: the length of each CPU's run queue at each tick of a "
+          "clock. The running task is not counted. Tasks of all scheduling classes and cgroups "
+          "are counted, except tasks that sleep but are still on the queue (delayed dequeue).\n\n"
+          "--runqocc shows run queue occupancy instead: the share of samples in which at least "
+          "one task waited. Filters apply to the running task: how many tasks wait behind it.",
       .overhead = "a tick per CPU at 99 Hz, which wakes idle CPUs; counted in the kernel",
       .examples = {{"runqlen", "one histogram of all CPUs until Ctrl-C"},
                    {"runqlen -T 1", "each second, with the time"},
@@ -47,9 +47,9 @@ TOOL(runqlen) {
       .questions = {{"How many tasks wait for a CPU?", "runqlen 10 1"},
                     {"Do tasks wait for one CPU while others are idle?", "runqlen -C 10 1"}},
       .differs = {{Difference::both,
-                   "All tasks that wait for the CPU count, of all cgroups and scheduling "
-                   "classes. Peers count the cgroup of the running task alone, libbpf-tools "
-                   "with -H the whole queue."}},
+                   "All tasks that wait for the CPU count, in all cgroups and scheduling "
+                   "classes. Peers count only the running task's cgroup; libbpf-tools with -H "
+                   "counts the whole queue."}},
       .object = skeleton<runqlen_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined({{flag('C', "cpus", "one report per CPU"),
@@ -64,7 +64,7 @@ TOOL(runqlen) {
       .report = histogram<runqlen_key>(
                     "lengths", "run queue length",
                     {field<&runqlen_key::cpu>("cpu", "cpu", as::number, "CPU").with("cpus")})
-                    .without_owner("a queue is of all tasks in it")
+                    .without_owner("a queue belongs to all tasks in it")
                     .scaled(kLength),
       .other_reports =
           {{"runqocc",
@@ -76,9 +76,9 @@ TOOL(runqlen) {
                                        "ticks at which at least one task waited")
                      .counter(),
                  derived<Line, occupancy>("occupancy_ratio", "RUNQOCC", as::percent,
-                                          "their share")},
+                                          "their share of the ticks")},
                 "occupancy_ratio", 0, "cpus")
-                .without_owner("a queue is of all tasks in it")
+                .without_owner("a queue belongs to all tasks in it")
                 .scaled(kLength)
                 .counted_by(HIST_SLOTS)}},
       .announce = "Sampling run queue length",

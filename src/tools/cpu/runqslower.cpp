@@ -43,20 +43,20 @@ TOOL(runqslower) {
       .name = "runqslower",
       .summary = "tasks that waited long for a CPU, and which task had it",
       .description =
-          "One line each time a task gets a CPU after it was ready to run and waited for at least so "
-          "long. It is the kernel's own accounting of run delay (/proc/PID/schedstat), taken at "
-          "each context switch.\n\n"
-          "With --previous the task that ran the longest on that CPU during the wait, and for how "
-          "long (RAN): mostly the cause of the wait. It is found among the last 32 turns of tasks "
-          "on the CPU. JSON and CSV also have the task that left the CPU last, which peers show. "
-          "Of a wait that moved from CPU to CPU only the last one is looked at.\n\n"
-          "With --affinity IDLE is the part of the wait during which some CPU was idle that the task "
-          "may use: the scheduler could have let it run. The rest of the wait is for CPUs that "
-          "were all busy.\n\n"
-          "Filters ask about the task that waited.",
+          "One line each time a runnable task gets a CPU after it waited for at least MIN_US "
+          "microseconds. The time comes from the kernel's own accounting of run delay "
+          "(/proc/PID/schedstat), read at each context switch.\n\n"
+          "--previous adds the task that ran the longest on that CPU during the wait, and for "
+          "how long (RAN): mostly the cause of the wait. It is chosen from the last 32 turns of "
+          "tasks on the CPU. JSON and CSV also have the task that left the CPU last, which peers "
+          "show. If the waiting task moved from CPU to CPU, only the last CPU is considered.\n\n"
+          "With --affinity IDLE is the part of the wait during which a CPU that the task may use "
+          "was idle: the scheduler could have run the task. During the rest of the wait all of "
+          "these CPUs were busy.\n\n"
+          "Filters apply to the task that waited.",
       .overhead =
-          "one hook per context switch (three on kernels without run delay accounting), which also "
-          "notes the task that leaves; only long waits reach user space",
+          "one hook per context switch (three on kernels without run delay accounting), which "
+          "also records the task that leaves; only long waits reach user space",
       .examples = {{"runqslower", "waits of 10 ms or more"},
                    {"runqslower 1000 -P", "of 1 ms or more, and which task ran meanwhile"},
                    {"runqslower --cgroup system.slice/nginx.service", "of one service"},
@@ -84,7 +84,7 @@ TOOL(runqslower) {
                                          as::wide(as::whole_microseconds, 14),
                                          "time that it waited"),
                derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
-                                    "part of it during which a CPU was idle that it may use")
+                                    "part of it during which a CPU that it may use was idle")
                    .with("affinity"),
                derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
                                             "task that ran the longest on the CPU during the wait")

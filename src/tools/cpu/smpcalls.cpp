@@ -30,17 +30,17 @@ TOOL(smpcalls) {
       .name = "smpcalls",
       .summary = "functions that CPUs call on other CPUs, and how long that takes",
       .description =
-          "The kernel has other CPUs run functions, by an interrupt of theirs: to flush address "
-          "translations (TLB), to synchronise code that it changes, to read counters. For each "
-          "function: how often one CPU called it on another one, and the time from the call until it "
-          "had run. Callers mostly wait that long, with preemption disabled. JSON and CSV have the "
-          "function's own time as run_ns; the rest is the wait for the other CPU.\n\n"
-          "With --kernel-stack by the stack of the caller, with --pids by the task that ran there. "
-          "Wake-ups of tasks on other CPUs, and irq_work, are no calls of functions. Filters are "
-          "about the calling task.\n\n"
-          "Before Linux 6.4 the functions are traced that make such calls: a call counts once, "
-          "however many CPUs run its function, its time is that of the caller's wait, and calls "
-          "without a wait only count.",
+          "The kernel runs functions on other CPUs by interrupting them (IPI): to flush address "
+          "translations (TLB), to synchronise modified code, to read counters. For each "
+          "function: how often one CPU called it on another, and the time from the call until it "
+          "had run. Callers mostly wait that long, with preemption disabled. JSON and CSV have "
+          "the function's own run time as run_ns; the rest is the wait for the other CPU.\n\n"
+          "--kernel-stack groups calls by the caller's stack, --pids by the calling process. "
+          "Wake-ups of tasks on other CPUs, and irq_work, are not function calls. Filters apply "
+          "to the calling task.\n\n"
+          "Before Linux 6.4 the tool traces the functions that make such calls: a call counts "
+          "once, however many CPUs run its function; its time is the caller's wait; calls "
+          "without a wait are only counted.",
       .overhead = "three hooks per call; two before Linux 6.4",
       .examples = {{"smpcalls", "all calls until Ctrl-C"},
                    {"smpcalls -T 1", "each second, with the time"},
@@ -74,7 +74,7 @@ TOOL(smpcalls) {
                                             "the function"),
                of_value<Line, &Sums::count>("count", "CALLS", as::number, "calls"),
                of_value<Line, &Sums::total_ns>("total_ns", "TOTAL_usecs", as::whole_microseconds,
-                                               "time until it had run, in all")
+                                               "total time until it had run")
                    .nanoseconds("TOTAL_nsecs"),
                derived<Line, average>("average_ns", "AVG_usecs",
                                       as::wide(as::whole_microseconds, 9), "of one call")
@@ -84,7 +84,7 @@ TOOL(smpcalls) {
                                               "the longest of the interval")
                    .nanoseconds("MAX_nsecs"),
                derived<Line, run_ns>("run_ns", "RUN_usecs", as::whole_microseconds,
-                                     "of the time, that of the function itself")
+                                     "the part of total_ns in the function itself")
                    .nanoseconds("RUN_nsecs")
                    .with("json"),
                of_key<Line, &Key::pid>("pid", "PID", as::pid, "process of the caller").only("pids"),

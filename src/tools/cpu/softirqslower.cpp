@@ -20,7 +20,7 @@ constexpr std::string_view kStages[] = {"", "irq(hard) to softirq", "softirq run
 
 Result<void> take_stage(Config& c, std::string_view text) {
   if (text != "wait" && text != "run")
-    return Error{fmt::format("--stage: '{}' is no stage", text), {}, "wait or run", kUsage};
+    return Error{fmt::format("--stage: '{}' is not a stage", text), {}, "wait or run", kUsage};
   c.set(setting(&Opt::wanted_stage), text == "wait" ? STAGE_WAIT : STAGE_RUN);
   return {};
 }
@@ -36,16 +36,16 @@ TOOL(softirqslower) {
       .name = "softirqslower",
       .summary = "softirqs that wait long until they run, or run long",
       .description =
-          "One line per softirq that takes at least so long, in one of two stages: \"irq(hard) to "
-          "softirq\", from being raised until it runs, and \"softirq runtime\". The time is that of "
-          "the clock, including nested hardware interrupts. A softirq that is raised again "
-          "before it runs waits since the first time; if that happens in the instant before it starts, "
-          "the wait of the second run is not known, and counts as unmatched.\n\n"
-          "COMM is the task that was interrupted; of what ran in a thread of its own it is "
-          "ksoftirqd. JSON and CSV also have the task that ran when the softirq was raised: an "
-          "interrupt that raises it has no task of its own. Filters by task are about the task "
-          "that was interrupted.",
-      .overhead = "three hooks per softirq; only slow ones are handed over",
+          "One line per softirq that takes at least MIN_US microseconds in one of two stages: "
+          "\"irq(hard) to softirq\", from being raised until it runs, and \"softirq runtime\". "
+          "The time is elapsed time, including nested hardware interrupts. If a softirq is "
+          "raised again before it runs, its wait starts at the first raise; if that happens in "
+          "the instant before it starts, the wait of the second run is not known, and counts as "
+          "unmatched.\n\n"
+          "COMM is the interrupted task, or ksoftirqd for softirqs that ran in that thread. JSON "
+          "and CSV also have the task that was running when the softirq was raised, even if an "
+          "interrupt raised it. Filters by task apply to the interrupted task.",
+      .overhead = "three hooks per softirq; only slow ones are sent to user space",
       .examples = {{"softirqslower", "what took 10 ms or more"},
                    {"softirqslower 1000", "what took 1 ms or more"},
                    {"softirqslower -c 1 500", "on CPU 1, 500 us or more"},
@@ -60,7 +60,7 @@ TOOL(softirqslower) {
                                         "only what takes at least MIN_US microseconds; 0: all",
                                         setting(&Opt::min_ns), "10000")},
       .options = joined(
-          {{one_of(value(0, "stage", "STAGE", "only this one, wait or run", take_stage), stages),
+          {{one_of(value(0, "stage", "STAGE", "only this stage, wait or run", take_stage), stages),
             shared::kernel_stack(), shared::cpu('c'), shared::pid(), shared::tid(), shared::uid(),
             shared::comm(), shared::cgroup(0)},
            belonging_to("kernel-stack", {shared::stack_depth()})}),
@@ -69,7 +69,7 @@ TOOL(softirqslower) {
                 {"softirqs that are raised", {{{"on_raise"}}}}},
       .report =
           events<Event>({named<&Event::stage, kStages>("stage", "STAGE", as::wide(as::text, -20),
-                                                       "what took so long"),
+                                                       "the stage that was slow"),
                          named<&Event::vector, kNames>("name", "SOFTIRQ", as::wide(as::text, -9),
                                                        "name of the softirq"),
                          field<&Event::latency_ns>("latency_ns", "LAT(us)", as::whole_microseconds,
@@ -81,7 +81,7 @@ TOOL(softirqslower) {
                                                   "process that ran when it was raised")
                              .with("json"),
                          field<&Event::raised_comm>("raised_by_comm", "RAISED BY", as::comm,
-                                                    "its name; empty: that was not seen")
+                                                    "its name; empty: not seen")
                              .with("json")},
                         "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),

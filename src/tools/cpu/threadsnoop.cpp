@@ -13,26 +13,26 @@ TOOL(threadsnoop) {
       .name = "threadsnoop",
       .summary = "new threads, and the function that each starts with",
       .description =
-          "One line per new thread of a process, however it was made. FUNC is the start routine that "
-          "the program gave to pthread_create: the function's name, or its address where the file has "
-          "no symbols; '-' for a thread that was made without the C library (Go) or by one that is "
-          "not traced. A C++ std::thread starts with a function of the C++ library. PID and COMM are "
-          "of the process, --extended adds the thread that called and the new one.\n\n"
-          "Traced are the C library of the system and every other one that a process has mapped at "
-          "the start, glibc or musl, in containers too. Where the system has glibc 2.34 or later, "
-          "start routines of containers with an older one are not known.",
+          "One line per new thread of a process, however it was created. FUNC is the start "
+          "routine that the program passed to pthread_create: the function's name, or its "
+          "address if the file has no symbols; '-' for a thread created without the C library "
+          "(Go) or by a C library that is not traced. A C++ std::thread starts with a function "
+          "of the C++ library. PID and COMM are those of the process; --extended adds the "
+          "calling thread and the new one.\n\n"
+          "The tool traces the system's C library and every other one that a process has mapped "
+          "when tracing starts, glibc or musl, also in containers. If the system has glibc 2.34 "
+          "or later, start routines are not known in containers with an older glibc.",
       .overhead =
-          "one hook per fork, two breakpoints per pthread_create: some microseconds a thread",
+          "one hook per fork, two breakpoints per pthread_create: a few microseconds per thread",
       .examples = {{"threadsnoop", "all new threads"},
                    {"threadsnoop -p 181 -e", "of process 181, with the ids of the threads"},
                    {"threadsnoop -- ./server", "what this command starts"},
-                   {"threadsnoop -l /opt/app/server", "of a program with a C library of its own"}},
-      .questions = {{"Which code makes new threads?", "threadsnoop"},
-                    {"Does a server make a thread for each request?", "threadsnoop -p 181"}},
+                   {"threadsnoop -l /opt/app/server", "of a program with its own C library"}},
+      .questions = {{"Which code creates new threads?", "threadsnoop"},
+                    {"Does a server create a thread for each request?", "threadsnoop -p 181"}},
       .differs = {{Difference::bcc,
-                   "Threads that are made without the C library are shown, too, with - as "
-                   "their function. C libraries of containers are traced; there only that of "
-                   "the host is."}},
+                   "Threads created without the C library are shown, too, with - as their "
+                   "function. C libraries in containers are traced; there only the host's is."}},
       .object = skeleton<threadsnoop_bpf>(),
       .options = joined(
           {{shared::library('l'), shared::timestamp(), shared::extended(), shared::duration()},
@@ -49,7 +49,7 @@ TOOL(threadsnoop) {
                              .with("extended"),
                          who<&Event::who>(id::uid.with("json"), id::cgroup),
                          user_function<&Event::routine>("function", "FUNC", as::rest,
-                                                        "what it starts with; null: not known")})
+                                                        "its start routine; null: not known")})
               .timed({{TimeColumn::milliseconds, "TIME(ms)", 10, "!timestamp"},
                       {TimeColumn::wall, "TIME", 12, "timestamp"}})
               .with_user_functions(),

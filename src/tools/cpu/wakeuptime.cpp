@@ -9,14 +9,14 @@ using Opt = rodata_of<wakeuptime_bpf>;
 TOOL(wakeuptime) {
   return {
       .name = "wakeuptime",
-      .summary = "time that tasks were blocked, by who woke them and in which stack",
+      .summary = "blocked time of tasks, by waker and the waker's kernel stack",
       .description =
-          "From leaving the CPU until being woken, summed by the names of the task and of its waker "
-          "and by the waker's kernel stack. It answers what blocked tasks were waiting for: the code that "
-          "ended the wait.\n\n"
-          "Wakers are taken in their own context (sched_waking). Where an interrupt woke the task, "
-          "the waker is [irq] or [softirq] rather than the task that was interrupted. Filters are "
-          "about the task that was blocked.",
+          "Time from leaving the CPU until being woken, summed by the names of the task and its "
+          "waker and by the waker's kernel stack. It shows what blocked tasks were waiting for: "
+          "the code that ended the wait.\n\n"
+          "Wakers are recorded in their own context (sched_waking). If an interrupt woke the "
+          "task, the waker is [irq] or [softirq], not the interrupted task. Filters apply to the "
+          "blocked task.",
       .overhead =
           "one hook per context switch without stacks, and one per wake-up with a walk of the "
           "waker's stack",
@@ -25,22 +25,22 @@ TOOL(wakeuptime) {
                    {"wakeuptime -m 1000 --svg out.svg 30",
                     "waits of a millisecond and more, as a flame graph"}},
       .questions = {{"Which tasks wake this process?", "wakeuptime -p 1234"},
-                    {"Whose work are blocked tasks waiting for?", "wakeuptime -m 1000 10"}},
+                    {"Which code are blocked tasks waiting for?", "wakeuptime -m 1000 10"}},
       .differs = {{Difference::both,
-                   "Where an interrupt woke the task, the waker is [irq] or [softirq]. Peers "
-                   "show the task that was interrupted."},
+                   "If an interrupt woke the task, the waker is [irq] or [softirq]. Peers show "
+                   "the task that was interrupted."},
                   {Difference::libbpf_tools,
-                   "Wakers are taken in their own context. There the waker of a task on "
+                   "Wakers are recorded in their own context. There the waker of a task on "
                    "another CPU is the task that runs on that CPU."}},
       .object = skeleton<wakeuptime_bpf>(),
       .positionals = {shared::duration_argument()},
-      .options =
-          joined({shared::task_filters(false),
-                  shared::off_cpu<Opt>(),
-                  {flag(0, "user-stacks",
-                        "the waker's user stack too; by its process then, rather than by its name"),
-                   shared::unwind(), shared::unwind_memory()},
-                  shared::kernel_stacks()}),
+      .options = joined(
+          {shared::task_filters(false),
+           shared::off_cpu<Opt>(),
+           {flag(0, "user-stacks",
+                 "also the waker's user stack; grouped by its process then, not by its name"),
+            shared::unwind(), shared::unwind_memory()},
+           shared::kernel_stacks()}),
       .elsewhere = {{'v', "", "--json has the address of each frame; --verbose is about the run"}},
       .hooks = {{"context switches", {{{"on_switch"}}}},
                 {"wake-ups", {{{"on_waking"}}}},

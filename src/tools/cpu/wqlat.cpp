@@ -41,13 +41,13 @@ TOOL(wqlat) {
       .name = "wqlat",
       .summary = "how long work waits in the kernel's work queues, as a histogram",
       .description =
-          "The kernel defers work to kworker threads: each item is queued and runs when a kworker "
-          "takes it. The histogram is of the times in between; with --execution of the times that "
-          "the items' functions take, which may sleep.\n\n"
-          "An item whose timer has not expired yet (delayed work) is not queued and does not wait. "
-          "One that is cancelled before it runs does not count, nor one that was queued before "
-          "tracing began. Filters by task are about the task that queues the item, which is the "
-          "interrupted one where an interrupt does.",
+          "The kernel defers work to kworker threads: each item is queued, and runs when a "
+          "kworker takes it. The histogram shows how long items wait in the queue; with "
+          "--execution, how long their functions run, which may sleep.\n\n"
+          "An item whose timer has not expired yet (delayed work) is not queued and does not "
+          "wait. Items that are cancelled before they run, or were queued before tracing "
+          "started, do not count. Filters by task apply to the task that queues the item; if an "
+          "interrupt queues it, to the interrupted task.",
       .overhead = "two hooks per work item; three with --execution",
       .examples = {{"wqlat", "one histogram until Ctrl-C"},
                    {"wqlat -T 1", "each second, with the time"},
@@ -58,13 +58,13 @@ TOOL(wqlat) {
                     {"Which work queue is slow?", "wqlat -W 10 1"},
                     {"Which work function keeps kworkers busy?", "wqlat -eF 10 1"}},
       .differs = {{Difference::bcc,
-                   "Work that is cancelled is forgotten. There its entry stays until the table "
-                   "is full. Linux 5.10 is supported, and -e shows how long the work runs."}},
+                   "Entries of cancelled work are replaced. There they stay until the table is "
+                   "full. Linux 5.10 is supported, and -e shows how long the work runs."}},
       .object = skeleton<wqlat_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(
           {{flag('W', "workqueues", "one histogram per work queue", setting(&Opt::by_workqueue)),
-            value('w', "wqname", "NAME", "only the work queue of this name", take_name),
+            value('w', "wqname", "NAME", "only the work queue with this name", take_name),
             flag('F', "functions", "one histogram per function of work items",
                  setting(&Opt::by_function)),
             flag('e', "execution", "how long items run, not how long they wait",

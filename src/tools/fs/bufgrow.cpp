@@ -1,4 +1,4 @@
-// bufgrow: by whom the page cache of block devices grows.
+// bufgrow: the processes that make the page cache of block devices grow.
 #include "fs/bufgrow.h"
 
 #include <unistd.h>
@@ -30,17 +30,17 @@ TOOL(bufgrow) {
       .description =
           "Pages of block devices that processes bring into the page cache (KB), by reading a "
           "device itself or a file system's metadata, or by writing to it, and pages that are "
-          "removed from there (FREED_KB): Buffers in /proc/meminfo grows and shrinks by them. "
-          "Pages that were read ahead count, too, and a large folio as many pages as it has.\n\n"
-          "The process is the one that runs: pages that memory reclaim removes are kswapd's, or "
-          "those of a process that needs memory. Pages of files are not counted (cachestat); some "
-          "file systems, such as xfs and btrfs, have caches of their own for their metadata.",
+          "removed from it (FREED_KB). Buffers in /proc/meminfo grows and shrinks by them. Pages "
+          "that were read ahead count, too, and a large folio counts as many pages as it has.\n\n"
+          "The process is the current one: pages that memory reclaim removes count for kswapd, or "
+          "for a process in direct reclaim. Pages of files are not counted (see cachestat); some "
+          "file systems, such as xfs and btrfs, have their own caches for their metadata.",
       .overhead = "a hook per page that is added to or removed from the page cache",
       .examples = {{"bufgrow", "all processes until Ctrl-C"},
                    {"bufgrow -D 5 12", "a minute, every five seconds, by disk too"},
-                   {"bufgrow -d sda -p 181", "what process 181 brings in of one disk"}},
+                   {"bufgrow -d sda -p 181", "what process 181 brings in from one disk"}},
       .questions = {{"Why does Buffers grow?", "bufgrow 10 1"},
-                    {"Which process reads a device past its file system?", "bufgrow -D"}},
+                    {"Which process reads a device, bypassing its file system?", "bufgrow -D"}},
       .object = skeleton<bufgrow_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined({{flag('D', "disks", "rows by disk, too", setting(&Opt::by_disk)),

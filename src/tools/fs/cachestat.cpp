@@ -20,15 +20,15 @@ TOOL(cachestat) {
       .name = "cachestat",
       .summary = "page cache hits and misses",
       .description =
-          "Each interval: accesses that found their page in the page cache (HITS) or had to read it "
-          "in (MISSES), pages dirtied (DIRTIES), and the share of hits. A read is an access to "
+          "Each interval: accesses that found their page in the page cache (HITS) or had to read "
+          "it in (MISSES), pages dirtied (DIRTIES), and the share of hits. A read is an access to "
           "each page in its range; a fault is one access. The first access to a page that "
           "read-ahead has brought in is a miss; what is read in without being accessed is in "
-          "READAHEAD. Pages that write() makes are not misses. A large folio counts as many "
-          "pages as it has. BUFFERS_MB and CACHED_MB are those of /proc/meminfo.\n\n"
-          "Of each file only the pages that were read in last are known to be unused: an access to "
-          "earlier ones is a hit.\n\n"
-          "With filters by task, only what those tasks did themselves.",
+          "READAHEAD. Pages that write() adds are not misses. A large folio counts as many pages "
+          "as it has. BUFFERS_MB and CACHED_MB are those of /proc/meminfo.\n\n"
+          "For each file, only the pages that were read in last are tracked as unused: an access "
+          "to earlier ones is a hit.\n\n"
+          "With task filters, only what these tasks did themselves counts.",
       .overhead =
           "a hook per read and fault and per page added or dirtied; kernels before 6.12 "
           "have one per page touched. Counted in the kernel, no output per event",
@@ -36,15 +36,15 @@ TOOL(cachestat) {
                    {"cachestat -T 5 12", "a minute, every five seconds, with the time"},
                    {"cachestat -p 181", "what process 181 finds in the cache"},
                    {"cachestat -- grep -r word /usr/share/doc", "of one command"}},
-      .questions = {{"Is the page cache of use, or does everything come from the disk?",
+      .questions = {{"Does the page cache help, or does everything come from the disk?",
                      "cachestat"},
                     {"Is there enough memory for the files that are read?", "cachestat -T 5 12"},
                     {"Does this process find its files in the cache?", "cachestat -p 181"}},
       .differs = {{Difference::both,
-                   "MISSES are accesses whose page had to be read. Peers calculate them from "
-                   "other counters, so that read-ahead that is never used counts as misses, "
-                   "and HITS may be 0 where all reads hit. Pages that were read ahead are in "
-                   "READAHEAD, a column more."},
+                   "MISSES are accesses whose page had to be read. Peers calculate them from other "
+                   "counters, so read-ahead that is never used counts as misses, and HITS may be 0 "
+                   "even if all reads hit. Pages that were read ahead are in an additional column, "
+                   "READAHEAD."},
                   {Difference::both,
                    "A large folio counts as many pages as it has. Peers count one."}},
       .object = skeleton<cachestat_bpf>(),
@@ -60,7 +60,7 @@ TOOL(cachestat) {
                .counter(),
            field<&Sums::dirtied>("dirtied", "DIRTIES", as::number, "pages dirtied"),
            derived<Sums, hit_ratio>("hit_ratio", "HITRATIO", as::percent,
-                                    "hits of all accesses, 0 to 1"),
+                                    "share of hits in all accesses, 0 to 1"),
            derived<Sums, buffers_mb>("buffers_mb", "BUFFERS_MB", as::wide(as::number, 12),
                                      "block device pages in the cache")
                .gauge(),

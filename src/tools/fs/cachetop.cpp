@@ -31,14 +31,14 @@ TOOL(cachetop) {
       .name = "cachetop",
       .summary = "page cache hits and misses by process, as a screen",
       .description =
-          "By process: accesses that found their page in the page cache (HITS) or had to read it in "
-          "(MISSES), pages dirtied (DIRTIES), the share of hits (READ_HIT%), and of the pages "
-          "dirtied, the share that was in the cache before (WRITE_HIT%). The numbers are those of "
-          "cachestat: of all processes together they are the same.\n\n"
-          "A read is an access to each page in its range; a fault is one access. The first access to "
-          "a page that read-ahead has brought in is a miss. Pages that write() makes are not "
-          "misses. A large folio counts as many pages as it has. A page that is dirty already is "
-          "not dirtied again.",
+          "By process: accesses that found their page in the page cache (HITS) or had to read it "
+          "in (MISSES), pages dirtied (DIRTIES), the share of hits (READ_HIT%), and the share of "
+          "the dirtied pages that was already in the cache (WRITE_HIT%). The numbers are those of "
+          "cachestat: their sums over all processes are the same.\n\n"
+          "A read is an access to each page in its range; a fault is one access. The first access "
+          "to a page that read-ahead has brought in is a miss. Pages that write() adds are not "
+          "misses. A large folio counts as many pages as it has. A page that is already dirty does "
+          "not count again.",
       .overhead =
           "a hook per read and fault and per page added or dirtied; kernels before 6.12 "
           "have one per page touched. Counted in the kernel, no output per event",
@@ -50,8 +50,8 @@ TOOL(cachetop) {
                     {"Which process dirties the most pages?", "cachetop -s dirtied"}},
       .differs = {{Difference::bcc,
                    "MISSES are accesses whose page had to be read, and READ_HIT% is the share of "
-                   "hits in all accesses. There both are calculated from other counters. Rows "
-                   "are ordered by HITS, the most first; Buffers and Cached are in cachestat."}},
+                   "hits in all accesses. There both are calculated from other counters. Rows are "
+                   "sorted by HITS, largest first; Buffers and Cached are in cachestat."}},
       .object = skeleton<cachetop_bpf>(),
       .positionals = shared::interval_count(5),
       .options = joined({shared::screen(), shared::task_filters(), {shared::max_keys()}}),
@@ -71,10 +71,10 @@ TOOL(cachetop) {
                of_value<Line, &Sums::dirtied>("dirtied", "DIRTIES", as::wide(as::number, 8),
                                               "pages dirtied"),
                derived<Line, hit_ratio>("hit_ratio", "READ_HIT%", as::wide(as::percent, 10),
-                                        "hits of all accesses, 0 to 1"),
+                                        "share of hits in all accesses, 0 to 1"),
                derived<Line, write_hit_ratio>(
                    "write_hit_ratio", "WRITE_HIT%", as::wide(as::percent, 10),
-                   "pages in the cache before, of those dirtied, 0 to 1"),
+                   "share of dirtied pages that were already in the cache, 0 to 1"),
                derived<Line, read_ahead>("read_ahead", "READAHEAD", as::number,
                                          "pages read in that were not accessed yet")
                    .counter()

@@ -30,26 +30,26 @@ TOOL(dcsnoop) {
       .name = "dcsnoop",
       .summary = "look-ups that the directory-entry cache could not answer, by process",
       .description =
-          "One line per component of a path that the kernel's cache of directory entries did not "
-          "answer (T is M, missed), so that the file system is asked; with --all also for each that "
-          "it did (R). FILE is the component; with --full-path it is behind the directory in which "
+          "One line per path component that the kernel's directory-entry cache could not answer (T "
+          "is M, missed), so that the file system is queried; with --all, also for each that it "
+          "could (R). FILE is the component; with --full-path, it follows the directory in which "
           "it is looked up, as the process sees it.\n\n"
-          "Names that the cache knows not to exist are answered. '.' and '..' are not looked up. Not "
-          "seen: the last name of a path that is to be created, removed or renamed, which mostly is that of "
-          "an open with O_CREAT, too.",
+          "The cache also answers for names that it knows do not exist. '.' and '..' are not "
+          "looked up. Not seen: the last component of a path that is to be created, removed or "
+          "renamed, which usually includes opens with O_CREAT.",
       .overhead =
-          "a hook per component of each path that is looked up, which does little where the cache "
-          "answers, and a record per line",
-      .examples = {{"dcsnoop", "what the cache does not answer"},
+          "a hook per path component that is looked up, which does little if the cache answers, "
+          "and a record per line",
+      .examples = {{"dcsnoop", "look-ups that the cache does not answer"},
                    {"dcsnoop -F -p 181", "with the directories, of process 181"},
                    {"dcsnoop -a -n nginx", "all look-ups, of processes with this in their name"}},
-      .questions = {{"Which names are looked up on disk, and by whom?", "dcsnoop -F"},
+      .questions = {{"Which names are looked up on disk, and by which process?", "dcsnoop -F"},
                     {"Which missing files does a program look for?", "dcsnoop -F -p 1234"}},
       .differs =
           {{Difference::bcc,
             "T is M where the cache did not answer a look-up; with --all each look-up has one "
-            "line. There M is a failure of d_lookup, which comes besides the line R. FILE "
-            "ends with the component."}},
+            "line. There M is a failure of d_lookup, shown in addition to the line R. FILE ends "
+            "with the component."}},
       .object = skeleton<dcsnoop_bpf>(),
       .options = joined(
           {{flag('a', "all", "also look-ups that the cache answers", setting(&Opt::all_lookups)),

@@ -37,24 +37,24 @@ TOOL(dcstat) {
       .name = "dcstat",
       .summary = "look-ups in the directory-entry cache: how many it could not answer",
       .description =
-          "Each component of a path is looked up in the kernel's cache of directory entries (REFS), "
-          "which knows names that do not exist, too. SLOW are those that it did not answer. HIT% is "
-          "the share that it answered. MISS are names that the file system was asked for: mostly "
-          "those of SLOW, besides them the last names of paths that an open may create, which are "
-          "not in REFS, and what some file systems prepare when a directory is listed.\n\n"
-          "A walk without locks that had to be taken again counts once. '.' and '..' are not looked "
+          "Each component of a path is looked up in the kernel's directory-entry cache (REFS), "
+          "which also has entries for names that do not exist. SLOW counts look-ups that it did "
+          "not answer. HIT% is the share that it answered. MISS counts names that the file system "
+          "was queried for: mostly those in SLOW, but also the last components of paths that an "
+          "open may create, which are not in REFS, and names that some file systems prepare when a "
+          "directory is listed.\n\n"
+          "A lockless path walk that has to be repeated counts once. '.' and '..' are not looked "
           "up.",
-      .overhead =
-          "a hook per component of each path that is looked up, counted in the kernel, per CPU",
+      .overhead = "a hook per path component that is looked up, counted in the kernel, per CPU",
       .examples = {{"dcstat", "a line per second"},
                    {"dcstat 5 12", "a minute, every five seconds"},
                    {"dcstat -p 181", "of process 181"}},
-      .questions = {{"Does the kernel have to ask file systems for names?", "dcstat"},
+      .questions = {{"Does the kernel have to query file systems for names?", "dcstat"},
                     {"Does a program look for files that are not there?", "dcstat -p 1234"}},
       .differs = {{Difference::bcc,
-                   "SLOW counts look-ups that the cache did not answer, and MISS the file system "
-                   "being asked. There they are calls and failures of d_lookup, which paths that "
-                   "are only walked do not make."}},
+                   "SLOW counts look-ups that the cache did not answer, and MISS queries to the "
+                   "file system. There they are calls and failures of d_lookup, which a plain path "
+                   "walk does not call."}},
       .object = skeleton<dcstat_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
@@ -67,9 +67,9 @@ TOOL(dcstat) {
                             lookups<&Sums::slow>("slow_refs", "SLOW/s", "SLOW",
                                                  "of these, not answered by the cache"),
                             lookups<&Sums::misses>("misses", "MISS/s", "MISS",
-                                                   "names that a file system was asked for"),
+                                                   "names that a file system was queried for"),
                             derived<Sums, ratio>("hit_ratio", "HIT%", as::percent,
-                                                 "look-ups answered of all, 0 to 1")})
+                                                 "share of look-ups answered, 0 to 1")})
                     .counted_by(1)
                     .always_timed(),
       .announce = "Tracing the directory-entry cache",

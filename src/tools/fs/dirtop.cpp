@@ -90,18 +90,18 @@ bool wanted(const Line& l, const FieldContext& context) {
 
 TOOL(dirtop) {
   auto roots = value('d', "root-directories", "DIRS",
-                     "a row for each of these directories, with all that is below it: paths or "
+                     "a row for each of these directories, with everything below it: paths or "
                      "patterns such as '/home/*', separated by commas",
                      take_roots, Complete::directory);
   roots.adds_up = true;
   static const std::string kDescription =
-      "System calls that read regular files and write to them, by the directory that the files are "
-      "in, with the bytes that they returned: read, write, their p and v forms, sendfile, splice, "
-      "copy_file_range. PATH is the path as the process sees it that was first seen to use the "
-      "directory; - are files in no directory (memfd).\n\n"
+      "System calls that read or write regular files, by the directory that the files are in, with "
+      "the bytes that they returned: read, write, their p and v forms, sendfile, splice, "
+      "copy_file_range. PATH is the path as seen by the first process that was observed to use the "
+      "directory; - is for files in no directory (memfd).\n\n"
       "With --depth, directories below the given depth count for their parent at that depth. With "
-      "-d, all files below a given directory count for it, and other files do not count; of given "
-      "directories within each other it is the innermost one.\n\n"
+      "-d, all files below a given directory count for it, and other files do not count; if given "
+      "directories are nested, the innermost one counts.\n\n"
       "Calls that fail do not count.\n\n" +
       std::string(kFileIoSeen);
   return {
@@ -109,26 +109,26 @@ TOOL(dirtop) {
       .summary = "reads and writes by directory, as a screen",
       .description = kDescription,
       .overhead =
-          "a hook on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"dirtop", "redrawn every second; q ends"},
-                   {"dirtop --depth 1 -C 5 2", "two reports by the directories of the root"},
+                   {"dirtop --depth 1 -C 5 2", "two reports by top-level directory"},
                    {"dirtop -d '/home/*'", "a row for each home directory"},
                    {"dirtop -d /var/log,/srv -s writes", "two directories, the most writes first"},
                    {"dirtop -p 181", "what process 181 reads and writes"}},
       .questions = {{"Which directory's files are read or written most?", "dirtop"},
                     {"Which user's files are written to?", "dirtop -d '/home/*' -C 10 1"}},
       .differs = {{Difference::bcc,
-                   "-d may be left out. What counts is below the given directories by its path, "
-                   "at any depth; there inode numbers are compared, without the device, of 50 "
-                   "levels. Bytes are those that calls returned, and all calls that read or "
-                   "write files are traced, not two functions."}},
+                   "-d is optional. Files count if their path is below a given directory, at any "
+                   "depth; there inode numbers are compared, without the device, for 50 levels. "
+                   "Bytes are those that calls returned, and all calls that read or write files "
+                   "are traced, not two functions."}},
       .object = skeleton<dirtop_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(),
                          {roots, number(0, "depth", "N",
-                                        "directories of at most N components: what is in deeper "
-                                        "ones counts for these",
+                                        "directories of at most N components: files in deeper ones "
+                                        "count for these",
                                         Range{0, 4096}, Setting{})},
                          shared::task_filters(),
                          {shared::max_keys()}}),

@@ -71,10 +71,9 @@ bool wanted(const Config& config, const void* record) {
 }
 
 Option files() {
-  auto option = value('f', "file", "GLOB",
-                      "only files whose name, or path where GLOB has a slash, matches; any of "
-                      "several",
-                      want_file);
+  auto option =
+      value('f', "file", "GLOB",
+            "only files whose name (path, if GLOB has a slash) matches; any of several", want_file);
   option.adds_up = true;
   return option;
 }
@@ -89,31 +88,33 @@ TOOL(filegone) {
       .summary = "files and directories that are removed or renamed, and by whom",
       .description =
           "One line per call of unlink, unlinkat, rmdir, rename, renameat and renameat2 that "
-          "succeeds; with --failed per call that fails. ACTION is DELETE, RENAME, or EXCHANGE where two "
-          "files take each other's name. FILE is the path that the call was given, of renames with "
-          "the new one ('old > new'): '-' where its memory could not be read, with '...' where it "
-          "is longer than 4095 bytes. A file that has the new name already is gone, too.\n\n"
-          "With --file GLOB, a pattern as of a shell (* ? [...]), only what has a matching name: the "
-          "last component of FILE, of renames that of the old or of the new one. A pattern with a "
-          "slash is compared with all of FILE, which is the whole path with --full-path; * stands "
-          "for slashes, too.\n\n"
-          "A file that is open, or has another hard link, remains when its name is removed.\n\n"
-          "Not seen: what io_uring, the kernel itself (NFS server, overlays) and 32-bit programs on "
-          "a 64-bit kernel remove or rename.",
+          "succeeds; with --failed, one per call that fails. ACTION is DELETE, RENAME, or EXCHANGE "
+          "if two files swap names. FILE is the path passed to the call, for renames with the new "
+          "one ('old > new'): '-' if its memory could not be read, with '...' if it is longer than "
+          "4095 bytes. A rename also removes a file that already has the new name.\n\n"
+          "With --file GLOB, a shell pattern (* ? [...]), only files with a matching name: the "
+          "last component of FILE, for renames that of the old or the new path. A pattern with a "
+          "slash is compared with all of FILE, which is the full path with --full-path; * matches "
+          "slashes, too.\n\n"
+          "A file that is open, or has another hard link, still exists after its name is "
+          "removed.\n\n"
+          "Not seen: removals and renames by io_uring, the kernel itself (NFS server, overlays) "
+          "and 32-bit programs on a 64-bit kernel.",
       .overhead =
-          "two hooks per such call; a little on every other system call, which the kernel then takes "
-          "the longer way",
+          "two hooks per such call; a small cost on every other system call, because the kernel "
+          "then takes its slow path",
       .examples = {{"filegone", "all files that are removed or renamed"},
                    {"filegone -F -n rsync", "full paths, by programs with this in their name"},
                    {"filegone -x", "attempts that failed"},
-                   {"filegone -F -f '/etc/*' -f '*.conf'", "below /etc, and what ends in .conf"},
-                   {"filegone -- make clean", "those of a command"}},
-      .questions = {{"Where has that file gone: who removes or renames it?",
+                   {"filegone -F -f '/etc/*' -f '*.conf'",
+                    "files below /etc, and names that end in .conf"},
+                   {"filegone -- make clean", "files removed or renamed by a command"}},
+      .questions = {{"Where did that file go: which process removes or renames it?",
                      "filegone -F -f '*.log'"},
                     {"Why can a program not remove a file?", "filegone -x -p 1234"}},
       .differs = {{Difference::bcc,
-                   "FILE is the path that the call was given. There it is the last component. "
-                   "Renames that exchange two files are EXCHANGE."}},
+                   "FILE is the path passed to the call. There it is the last component. Renames "
+                   "that swap two files are shown as EXCHANGE."}},
       .object = skeleton<filegone_bpf>(),
       .options =
           joined({{shared::full_path<Opt>(), files(), shared::name('n'), shared::duration(),
@@ -127,7 +128,8 @@ TOOL(filegone) {
                derived<Event, action>("action", "ACTION", as::wide(as::text, -8),
                                       "DELETE, RENAME or EXCHANGE")
                    .bounded(),
-               derived<Event, error>("error", "ERROR", as::error, "why it failed; null: it did not")
+               derived<Event, error>("error", "ERROR", as::error,
+                                     "why it failed; null: it succeeded")
                    .with("failed"),
                with("json",
                     {named<&Event::call, kRemovalCalls>("call", "CALL", as::text, "system call"),
@@ -141,7 +143,7 @@ TOOL(filegone) {
                      who<&Event::who>(id::uid)}),
                who<&Event::who>(id::cgroup),
                derived<Event, shown>("shown_file", "FILE", as::rest,
-                                     "path of the file; of renames also the new one")
+                                     "path of the file; for renames also the new one")
                    .in_text()})
               .only(wanted)
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),

@@ -32,8 +32,9 @@ Candidate by_calls(std::vector<std::string_view> old) {
     old.emplace_back(program);
   return {.programs = std::move(old),
           .caveat =
-              "removals from network and FUSE file systems may not be seen, nor what io_uring, "
-              "the kernel itself, and 32-bit programs on a 64-bit kernel create or remove"};
+              "removals from network and FUSE file systems may not be seen, nor files that "
+              "io_uring, the kernel itself, and 32-bit programs on a 64-bit kernel create or "
+              "remove"};
 }
 
 }  // namespace
@@ -43,32 +44,31 @@ TOOL(filelife) {
       .name = "filelife",
       .summary = "files that are removed: how long they existed, and who removed them",
       .description =
-          "One line per file that an open created since tracing began and whose last name is removed "
-          "(unlink) or taken by another file (rename). AGE is the time in between, and the process "
-          "is the one that removed it. A file is known by its inode: it may have been renamed "
-          "meanwhile, and where it has several hard links the removal of the last one counts. Where "
-          "it is open still, its data remains.\n\n"
-          "FILE is the path that the call was given: '-' where its memory could not be read, with "
-          "'...' where it is longer than 4095 bytes. Of what io_uring, the kernel itself (an NFS "
-          "server), and 32-bit programs on a 64-bit kernel remove it is the name alone.\n\n"
-          "Not seen: files that were there before, that mknod, bind or link (O_TMPFILE) made, and "
-          "directories.",
+          "One line per file that was created by an open() since tracing started and whose last "
+          "link was removed (unlink) or replaced by another file (rename). AGE is the time from "
+          "creation to removal, and the process is the one that removed it. A file is identified "
+          "by its inode: it may have been renamed meanwhile, and if it has several hard links, the "
+          "removal of the last one counts. If it is still open, its data remains.\n\n"
+          "FILE is the path passed to the call: '-' if its memory could not be read, with '...' if "
+          "it is longer than 4095 bytes. For removals by io_uring, the kernel itself (an NFS "
+          "server), or 32-bit programs on a 64-bit kernel, FILE is only the name.\n\n"
+          "Not seen: files that existed before, files created by mknod, bind or link (O_TMPFILE), "
+          "and directories.",
       .overhead =
           "a hook per open and one per removal, and an entry of about 100 bytes for each created "
-          "file that exists. Where functions of the kernel cannot be traced, three hooks per removal, "
-          "one per change of a file's times, and a little on every other system call, which the "
-          "kernel then takes the longer way",
+          "file that exists. If kernel functions cannot be traced: three hooks per removal, one "
+          "per change of a file's times, and a small cost on every other system call, because the "
+          "kernel then takes its slow path",
       .examples = {{"filelife", "all files that are removed"},
-                   {"filelife -F -p 181", "full paths of those that process 181 removes"},
-                   {"filelife -m 1000", "only files that existed for a second at most"},
-                   {"filelife -- make", "those of a command"}},
-      .questions = {{"Which programs create files that exist for a moment only?",
-                     "filelife -m 1000"},
+                   {"filelife -F -p 181", "full paths of files that process 181 removes"},
+                   {"filelife -m 1000", "only files that existed for at most one second"},
+                   {"filelife -- make", "files removed by a command"}},
+      .questions = {{"Which programs create files that exist only briefly?", "filelife -m 1000"},
                     {"Which process removes files that were just created?", "filelife -F"}},
       .differs = {{Difference::both,
-                   "FILE is the path that the removal was given, and files that a rename replaces "
-                   "count, too. Peers print the last component, show unlink alone, and print a "
-                   "line for the first hard link that is removed."}},
+                   "FILE is the path passed to the removing call, and files that a rename replaces "
+                   "count, too. Peers print the last component, show only unlink, and print a line "
+                   "for the first hard link that is removed."}},
       .object = skeleton<filelife_bpf>(),
       .options = joined(
           {{shared::full_path<Opt>(), shared::name('n'), shared::duration(),

@@ -35,18 +35,18 @@ TOOL(fileslower) {
       "forms, sendfile, splice, copy_file_range) and takes at least MIN_MS milliseconds, when it "
       "returns. LAT is the time that the program waits: in the file system, for locks, for the "
       "disk, and for a CPU. D is R for a read, W for a write; BYTES is what the call returned. "
-      "FILENAME is the path as the process sees it. Of a call with two files it is the one that is "
-      "read; with --write-only, the other. Of a request of io_uring LAT is the time from its "
-      "submission until its completion is posted; one that is linked to others waits for these "
-      "first.\n\n" +
+      "FILENAME is the path as the process sees it. For a call with two files, it is the one that "
+      "is read; with --write-only, the other. For an io_uring request, LAT is the time from its "
+      "submission until its completion is posted; a request that is linked to others waits for "
+      "these first.\n\n" +
       std::string(kFileIoSeen);
   return {
       .name = "fileslower",
       .summary = "slow reads and writes of files, by the system call's time",
       .description = kDescription,
       .overhead =
-          "two hooks on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "two hooks on every system call and io_uring request, which add some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"fileslower", "what took 10 ms or more"},
                    {"fileslower 1", "what took 1 ms or more"},
                    {"fileslower 0 -p 181", "all reads and writes of files, of process 181"},

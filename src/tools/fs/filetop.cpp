@@ -26,10 +26,10 @@ bool below_directory(const Line& l, const FieldContext& context) {
 
 TOOL(filetop) {
   static const std::string kDescription =
-      "System calls that read files and write to them, by file and thread, with the bytes that "
-      "they returned: read, write, their p and v forms, sendfile, splice, copy_file_range. T is R "
-      "for a regular file, S for a socket, O for all others. FILE is the path as the process sees "
-      "it. A file that is in no directory has the name that /proc/PID/fd gives it.\n\n"
+      "System calls that read or write files, by file and thread, with the bytes that they "
+      "returned: read, write, their p and v forms, sendfile, splice, copy_file_range. T is R for a "
+      "regular file, S for a socket, O for all others. FILE is the path as the process sees it. A "
+      "file that is in no directory has the name that /proc/PID/fd gives it.\n\n"
       "Calls that fail do not count.\n\n" +
       std::string(kFileIoSeen);
   return {
@@ -37,8 +37,8 @@ TOOL(filetop) {
       .summary = "reads and writes by file and thread, as a screen",
       .description = kDescription,
       .overhead =
-          "a hook on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"filetop", "redrawn every second; q ends"},
                    {"filetop -C 5 2", "two reports of five seconds, one after another"},
                    {"filetop -s reads -r 5", "the five with the most reads"},
@@ -48,12 +48,12 @@ TOOL(filetop) {
                     {"Which process writes to this directory?", "filetop -d /var/log -C 10"}},
       .other_names = {{"scread", "--read-only"}},
       .differs = {{Difference::both,
-                   "Bytes are those that calls returned. Peers add up the sizes that were "
-                   "asked for, also of calls that fail, and trace two functions instead of all "
-                   "calls that read or write files."},
+                   "Bytes are those that calls returned. Peers add up the requested sizes, even of "
+                   "calls that fail, and trace two functions instead of all calls that read or "
+                   "write files."},
                   {Difference::bcc,
-                   "-d shows what is anywhere below the directory. There it shows the "
-                   "directory's own files."}},
+                   "-d shows files at any depth below the directory. There it shows only files "
+                   "directly in it."}},
       .object = skeleton<filetop_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(),

@@ -40,20 +40,20 @@ std::string type(const Line& l) {
 
 TOOL(filetype) {
   static const std::string kDescription =
-      "System calls that read and write what has a descriptor, by process and by the type of the "
+      "System calls that read or write any file descriptor, by process and by the type of the "
       "file, with the bytes that they returned: read, write, their p and v forms, sendfile, "
       "splice, copy_file_range. The types are regular, directory, link, block, character, fifo "
       "(pipes, too), socket, and none: files without a type, such as those of eventfd, timerfd and "
       "perf events.\n\n"
-      "Calls that fail do not count, nor do calls for sockets alone, such as recvmsg.\n\n" +
+      "Calls that fail do not count, nor do socket-only calls, such as recvmsg.\n\n" +
       std::string(kFileIoSeen);
   return {
       .name = "filetype",
       .summary = "reads and writes by process and type of file",
       .description = kDescription,
       .overhead =
-          "a hook on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"filetype", "until Ctrl-C"},
                    {"filetype -T 5 12", "a minute, every five seconds, with the time"},
                    {"filetype -r 5 -s writes", "the five with the most writes"},

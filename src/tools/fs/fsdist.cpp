@@ -18,18 +18,18 @@ std::string type(const Key& key) { return fs_type_name(key.type); }
 TOOL(fsdist) {
   static const std::string kDescription =
       "A log2 histogram of times for each operation of a file system, in microseconds. Without "
-      "--type the types of file systems are apart.\n\n" +
+      "--type, each type of file system has its own histograms.\n\n" +
       std::string(kFsCalls);
   return {
       .name = "fsdist",
       .summary = "latency of file system operations, as histograms",
       .description = kDescription,
       .overhead =
-          "counted in the kernel; two hooks on every system call and request of io_uring, where calls "
-          "that are no such operation cost some tens of nanoseconds; with functions of the file "
-          "system its operations alone",
+          "counted in the kernel; two hooks on every system call and io_uring request, which add "
+          "some tens of nanoseconds to calls that are not such operations; if functions of the "
+          "file system are traced, only its operations pay",
       .examples = {{"fsdist", "all file systems, until Ctrl-C"},
-                   {"fsdist -t ext4", "ext4 alone"},
+                   {"fsdist -t ext4", "only ext4"},
                    {"fsdist -t xfs 1 10", "a report per second, ten of them"},
                    {"fsdist -m -t nfs -p 181", "in milliseconds, of process 181"},
                    {"fsdist -- git status", "what this command does"}},
@@ -47,13 +47,13 @@ TOOL(fsdist) {
                       {"zfsdist", "--type=zfs"}},
       .differs =
           {{Difference::both,
-            "Every type of file system can be named, and without --type all are shown. Where "
-            "functions cannot be traced, and for other types than ext4, xfs, btrfs and f2fs, "
-            "times are those of system calls. Peers time functions alone. The flush within "
-            "a write with O_SYNC is a part of the write here. There it replaces the write."},
+            "Every type of file system can be named, and without --type all are shown. If "
+            "functions cannot be traced, and for types other than ext4, xfs, btrfs and f2fs, times "
+            "are those of system calls. Peers time only functions. The flush within a write with "
+            "O_SYNC is part of the write here. There it replaces the write."},
            {Difference::bcc,
-            "-T prints the time of each report. ext4dist and its like print it without an "
-            "option, and leave it out with -T."}},
+            "-T prints the time of each report. ext4dist and similar tools print it without an "
+            "option, and omit it with -T."}},
       .object = skeleton<fsdist_bpf>(),
       .positionals = shared::interval_count(),
       .options = {shared::fs_type(), shared::milliseconds(), shared::timestamp(),

@@ -27,20 +27,20 @@ std::uint64_t write_kb(const Line& l) { return l.value.write_bytes / 1024; }
 
 TOOL(fsrwstat) {
   static const std::string kDescription =
-      "System calls that read and write what has a descriptor, per second of each interval, by the "
+      "System calls that read or write any file descriptor, per second of each interval, by the "
       "type of the file system that the file is on, as in /proc/filesystems: read, write, their p "
       "and v forms, sendfile, splice, copy_file_range. Pipes are on pipefs, sockets on sockfs, "
       "eventfd and the like on anon_inodefs. JSON and CSV have the counts and bytes.\n\n"
-      "Calls that fail do not count. A rate is of the time that passed, not of the interval that "
-      "was asked for.\n\n" +
+      "Calls that fail do not count. A rate is based on the time that passed, not on the requested "
+      "interval.\n\n" +
       std::string(kFileIoSeen);
   return {
       .name = "fsrwstat",
       .summary = "reads and writes per second, by type of file system",
       .description = kDescription,
       .overhead =
-          "a hook on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"fsrwstat", "every second"},
                    {"fsrwstat 5 12", "a minute, every five seconds"},
                    {"fsrwstat -s writes -p 181", "of process 181, the most writes first"}},

@@ -43,9 +43,9 @@ std::vector<Positional> threshold() {
 TOOL(fsslower) {
   static const std::string kDescription =
       "One line per operation of a file system that takes at least MIN_MS milliseconds, when it "
-      "is over. T is R for a read, W for a write, O for an open, F for an fsync, G for a getattr. "
-      "BYTES is what a read or write moved, OFF_KB where in the file it began. FILENAME is the "
-      "path as the process sees it. Without --type a column names the type of the file "
+      "ends. T is R for a read, W for a write, O for an open, F for an fsync, G for a getattr. "
+      "BYTES is what a read or write moved, OFF_KB is where in the file it started. FILENAME is "
+      "the path as the process sees it. Without --type, a column shows the type of the file "
       "system.\n\n" +
       std::string(kFsCalls);
   return {
@@ -53,9 +53,9 @@ TOOL(fsslower) {
       .summary = "slow operations of file systems, with their files",
       .description = kDescription,
       .overhead =
-          "two hooks on every system call and request of io_uring, where calls that are no such "
-          "operation cost some tens of nanoseconds; with functions of the file system its operations "
-          "alone",
+          "two hooks on every system call and io_uring request, which add some tens of nanoseconds "
+          "to calls that are not such operations; if functions of the file system are traced, only "
+          "its operations pay",
       .examples = {{"fsslower", "what took 10 ms or more, on all file systems"},
                    {"fsslower -t ext4 1", "what took 1 ms or more on ext4"},
                    {"fsslower -t nfs -p 181", "of process 181 on NFS"},
@@ -74,16 +74,15 @@ TOOL(fsslower) {
                       {"zfsslower", "--type=zfs"}},
       .differs =
           {{Difference::both,
-            "Every type of file system can be named, and without --type all are shown. Where "
-            "functions cannot be traced, and for other types than ext4, xfs, btrfs and f2fs, "
-            "the time is that of the system call. FILENAME is "
-            "the path instead of its last part. BYTES and OFF_KB are empty but for "
-            "reads and writes."},
+            "Every type of file system can be named, and without --type all are shown. If "
+            "functions cannot be traced, and for types other than ext4, xfs, btrfs and f2fs, the "
+            "time is that of the system call. FILENAME is the path instead of its last part. BYTES "
+            "and OFF_KB are empty except for reads and writes."},
            {Difference::bcc,
             "-j is --csv here, and an fsync has the letter F, as in libbpf-tools. In "
             "bcc it is S."},
            {Difference::libbpf_tools,
-            "--csv has the keys of --json. There it has columns of its own."}},
+            "--csv has the keys of --json. There it has different columns."}},
       .object = skeleton<fsslower_bpf>(),
       .positionals = threshold(),
       .options = {shared::fs_type(),
@@ -104,9 +103,9 @@ TOOL(fsslower) {
                                                         "R: read, W: write, O: open, F: fsync, "
                                                         "G: getattr"),
                      derived<Event, bytes>("bytes", "BYTES", as::wide(as::number, 7),
-                                           "bytes moved; empty: no read or write"),
+                                           "bytes moved; empty: not a read or write"),
                      derived<Event, offset>("offset_bytes", "OFF_KB", as::wide(as::kilobytes, 8),
-                                            "where in the file it began"),
+                                            "where in the file it started"),
                      field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
                                                "time of the call"),
                      derived<Event, error>("error", "ERROR", as::error, "what it failed with")

@@ -23,18 +23,18 @@ TOOL(icstat) {
       .name = "icstat",
       .summary = "inode cache look-ups and misses",
       .description =
-          "Each interval: look-ups of inodes in the inode cache (REFS), those that did not find it "
-          "(MISSES), and the share of those that did. An inode is looked up when a name is opened "
-          "that the directory cache does not have, or by a file handle (NFS). After a miss the file "
-          "system reads the inode.\n\n"
-          "Counted are the functions that file systems call (iget_locked, iget5_locked, ilookup), "
-          "once for each look-up. Not seen: xfs, which has a cache of its own, and file systems "
-          "in memory, whose inodes are never looked up.",
+          "Each interval: look-ups of inodes in the inode cache (REFS), those that did not find "
+          "the inode (MISSES), and the share of those that did. An inode is looked up when a name "
+          "that is not in the directory-entry cache is opened, or by a file handle (NFS). After a "
+          "miss, the file system reads the inode.\n\n"
+          "The tool counts calls of the functions that file systems use (iget_locked, "
+          "iget5_locked, ilookup), once for each look-up. Not seen: xfs, which has its own cache, "
+          "and in-memory file systems, whose inodes are never looked up.",
       .overhead = "a hook per look-up, counted in the kernel, per CPU",
       .examples = {{"icstat", "a line per second"},
                    {"icstat -T 5 12", "a minute, every five seconds, with the time"},
                    {"icstat -p 181", "what process 181 looks up"}},
-      .questions = {{"Do file systems read inodes again and again?", "icstat"}},
+      .questions = {{"Do file systems read inodes repeatedly?", "icstat"}},
       .object = skeleton<icstat_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::uid(), shared::comm(),
@@ -45,14 +45,14 @@ TOOL(icstat) {
                                   "by_test_rcu_kprobe"}},
                                 {{"by_number", "by_test", "if_cached"}},
                                 {{"by_number_kprobe", "by_test_kprobe", "if_cached_kprobe"}}},
-                 .instead = "slabratetop counts the inodes that are allocated, as at each miss: "
+                 .instead = "slabratetop counts inode allocations, such as that at each miss: "
                             "ext4_inode_cache and so on"}},
-      .report = sums<Sums>(
-          "inodes",
-          {field<&Sums::lookups>("lookups", "REFS", as::number, "look-ups"),
-           field<&Sums::misses>("misses", "MISSES", as::number,
-                                "those that did not find the inode"),
-           derived<Sums, ratio>("hit_ratio", "HIT%", as::percent, "the others of all, 0 to 1")}),
+      .report =
+          sums<Sums>("inodes", {field<&Sums::lookups>("lookups", "REFS", as::number, "look-ups"),
+                                field<&Sums::misses>("misses", "MISSES", as::number,
+                                                     "those that did not find the inode"),
+                                derived<Sums, ratio>("hit_ratio", "HIT%", as::percent,
+                                                     "share of those that found it, 0 to 1")}),
       .announce = "Tracing look-ups of inodes",
   };
 }

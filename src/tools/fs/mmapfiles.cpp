@@ -18,13 +18,13 @@ TOOL(mmapfiles) {
       .summary = "files that are mapped into memory, with how often and how much",
       .description =
           "How often each file was mapped: libraries and programs that are started, and files that "
-          "programs read and write through their memory. EXEC are the mappings whose memory may be "
-          "executed, WRITE those of which what is written goes to the file (MAP_SHARED). Files are "
-          "identified by device and inode; the path is as the process sees it. Calls that fail "
-          "count too, anonymous memory does not. mmapsnoop has a line for each call.",
+          "programs read and write through mapped memory. EXEC counts mappings whose memory may be "
+          "executed, WRITE those whose writes go to the file (MAP_SHARED). Files are identified by "
+          "device and inode; the path is as the process sees it. Calls that fail count, too; "
+          "anonymous memory does not. mmapsnoop has a line for each call.",
       .overhead =
-          "a hook per mapping, counted in the kernel; where the kernel traces no functions, a "
-          "little on every system call, which the kernel then takes the longer way",
+          "a hook per mapping, counted in the kernel; if the kernel cannot trace functions, a "
+          "small cost on every system call, because the kernel then takes its slow path",
       .examples = {{"mmapfiles", "all files until Ctrl-C"},
                    {"mmapfiles -r 10 5 12", "a minute, every five seconds, the ten with the most"},
                    {"mmapfiles -P -s mapped_bytes", "by process, too, the largest first"},
@@ -40,17 +40,17 @@ TOOL(mmapfiles) {
                  {{{"on_map"}},
                   {{"on_map_kprobe"}},
                   {.programs = {"on_call"},
-                   .caveat = "this kernel traces no functions: what it maps itself when a program "
-                             "starts is not seen, nor are 32-bit programs"}}}},
+                   .caveat = "this kernel cannot trace functions: what it maps itself when a "
+                             "program starts is not seen, nor are 32-bit programs"}}}},
       .report = table<Key, Counts>(
           "files",
           {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process").only("processes"),
            of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name").only("processes"),
            of_value<Line, &Counts::maps>("maps", "MAPS", as::pages, "mappings"),
            of_value<Line, &Counts::executable>("executable_maps", "EXEC", as::pages,
-                                               "of them executable"),
+                                               "executable mappings"),
            of_value<Line, &Counts::writing>("writing_maps", "WRITE", as::pages,
-                                            "of them those that write to the file"),
+                                            "mappings whose writes go to the file"),
            of_value<Line, &Counts::bytes>("mapped_bytes", "SIZE(KB)", as::wide(as::kilobytes, 10),
                                           "their size"),
            identity_of_file<Line>(),

@@ -1,4 +1,4 @@
-// readahead: how long pages that were read ahead lie in the cache until somebody wants them.
+// readahead: how long pages that were read ahead are in the cache until they are used.
 #include "fs/readahead.h"
 
 #include "coretap/skeleton.hpp"
@@ -23,16 +23,16 @@ TOOL(readahead) {
       .name = "readahead",
       .summary = "how soon pages that were read ahead are used, and how many are not",
       .description =
-          "Ages of pages in the page cache from the moment they are added by read-ahead until "
-          "somebody wants them for the first time: by a read, or by a fault on a mapping of the "
-          "file. Ages well above the device's latency mean that read-ahead is too early; pages that stay "
-          "unused mean that it is too much.\n\n"
-          "The pages that a read itself waits for are added in the same way and are among them, "
-          "with small ages. A large folio is used as a whole and counts as many pages as it has. "
-          "A fault that maps pages around it uses them. UNUSED are the pages of those read ahead "
-          "since tracing began that no task has read so far; those that were taken out of the "
-          "cache before a task read them are in DROPPED.\n\n"
-          "Filters ask about the task that reads ahead, not about those that use the pages.",
+          "Ages of pages in the page cache, from the moment they are added by read-ahead until a "
+          "task uses them for the first time: by a read, or by a fault on a mapping of the file. "
+          "Ages well above the device's latency mean that read-ahead is too early; pages that stay "
+          "unused mean that it reads too much.\n\n"
+          "Pages that a read itself waits for are added in the same way and are included, with "
+          "small ages. A large folio is used as a whole and counts as many pages as it has. A "
+          "fault that maps pages around it uses them. UNUSED counts pages read ahead since tracing "
+          "started that no task has used so far; pages that were removed from the cache before a "
+          "task used them are in DROPPED.\n\n"
+          "Filters apply to the task that reads ahead, not to those that use the pages.",
       .overhead = "a hook per page added or dropped, and per read and fault; counted in the kernel",
       .examples = {{"readahead", "one histogram of everything until Ctrl-C"},
                    {"readahead -d 10", "of ten seconds"},
@@ -41,8 +41,8 @@ TOOL(readahead) {
       .questions = {{"Does read-ahead read pages that no task uses?", "readahead 10"},
                     {"Is read-ahead too early, or read_ahead_kb too large?", "readahead -d 10"}},
       .differs = {{Difference::both,
-                   "Use by mapped memory counts. Peers do not see it, so that too many pages "
-                   "are unused. All functions that read ahead are traced; peers trace one. "
+                   "Use through mapped memory counts. Peers do not see it, and report too many "
+                   "pages as unused. All functions that read ahead are traced; peers trace one. "
                    "Pages are counted; peers count folios."}},
       .object = skeleton<readahead_bpf>(),
       .positionals = shared::interval_count(),

@@ -25,14 +25,14 @@ TOOL(vfscount) {
       .name = "vfscount",
       .summary = "calls of the kernel's vfs_* functions",
       .description =
-          "How often each function of the kernel whose name begins with vfs_ was called: reads, "
-          "writes, opens and so on, whatever calls them. It is funccount 'vfs_*', which has more "
-          "options. Functions that the compiler has made part of others are not seen.",
+          "How often each kernel function whose name starts with vfs_ was called: reads, writes, "
+          "opens and so on, by any caller. It is the same as funccount 'vfs_*', which has more "
+          "options. Not seen: functions that the compiler inlined.",
       .overhead = "some tens of nanoseconds per call, counted in the kernel, no output per event",
       .examples = {{"vfscount", "until Ctrl-C"},
                    {"vfscount 5", "for five seconds"},
                    {"vfscount -p 181", "of process 181"}},
-      .questions = {{"Which operations of file systems are called?", "vfscount 10"}},
+      .questions = {{"Which file system operations are called?", "vfscount 10"}},
       .differs = {{Difference::bcc,
                    "There is no column with the functions' addresses. Functions that are never "
                    "called have no row."}},

@@ -19,11 +19,11 @@ constexpr std::string_view kOperations[] = {"R", "W"};
 
 TOOL(vfssize) {
   static const std::string kDescription =
-      "Bytes that each system call has read from a file or written to it, as one log2 histogram "
-      "for each process, file and operation (R, W): read, write, their p and v forms, sendfile, "
-      "splice, copy_file_range. The first range has the calls that returned 0 bytes, as at the end "
-      "of a file, and 1. The file is named by the path as the process sees it; one that is in no "
-      "directory has the name that /proc/PID/fd gives it.\n\n"
+      "Bytes that each system call read from a file or wrote to it, as one log2 histogram for each "
+      "process, file and operation (R, W): read, write, their p and v forms, sendfile, splice, "
+      "copy_file_range. The first range has the calls that returned 0 bytes, for example at the "
+      "end of a file, or 1. The file is named by the path as the process sees it; one that is in "
+      "no directory has the name that /proc/PID/fd gives it.\n\n"
       "A call with several buffers (readv, writev) is one value. Calls that fail do not count.\n\n" +
       std::string(kFileIoSeen);
   return {
@@ -31,8 +31,8 @@ TOOL(vfssize) {
       .summary = "sizes of reads and writes, as histograms by process and file",
       .description = kDescription,
       .overhead =
-          "a hook on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"vfssize", "regular files, until Ctrl-C"},
                    {"vfssize -a -p 181", "sockets and pipes too, of process 181"},
                    {"vfssize --write-only --comm postgres 10 1",

@@ -31,25 +31,25 @@ TOOL(vfsstat) {
       .summary = "operations of the virtual file system per second",
       .description =
           "Each interval, how many files were read, written, flushed (fsync, fdatasync), opened, "
-          "created by an open, unlinked, and how many directories made and removed, per second. "
-          "JSON and CSV have the counts. Reads and writes are of all that has a descriptor: pipes, "
-          "sockets and terminals too.\n\n"
-          "System calls that succeed are counted. Not seen: what io_uring, AIO and the kernel itself "
-          "do, calls of 32-bit programs on a 64-bit kernel, and flushes by O_SYNC, msync and sync. A "
-          "rate is of the time that passed, not of the interval that was asked for.",
+          "created by an open, and unlinked, and how many directories were created and removed, "
+          "per second. JSON and CSV have the counts. Reads and writes include those of any "
+          "descriptor: pipes, sockets and terminals too.\n\n"
+          "Only system calls that succeed count. Not seen: operations by io_uring, AIO and the "
+          "kernel itself, calls of 32-bit programs on a 64-bit kernel, and flushes by O_SYNC, "
+          "msync and sync. A rate is based on the time that passed, not on the requested interval.",
       .overhead =
-          "a hook per operation, counted in the kernel, per CPU; a little on every other system "
-          "call, which the kernel then takes the longer way",
+          "a hook per operation, counted in the kernel, per CPU; a small cost on every other "
+          "system call, because the kernel then takes its slow path",
       .examples = {{"vfsstat", "a line per second"},
                    {"vfsstat 5 12", "a minute, every five seconds"},
                    {"vfsstat -p 181", "of process 181"}},
       .questions = {{"How much does a program use files?", "vfsstat -p 1234"},
-                    {"Are files opened and made all the time?", "vfsstat"}},
+                    {"Are files constantly opened and created?", "vfsstat"}},
       .differs = {{Difference::both,
-                   "CREATE/s counts files that an open creates. Peers count calls of vfs_create, "
-                   "which such an open does not make. READ/s and WRITE/s have readv and writev "
-                   "too, and FSYNC/s fdatasync; UNLINK/s, MKDIR/s and RMDIR/s are "
-                   "always there."}},
+                   "CREATE/s counts files that an open creates. Peers count calls of "
+                   "vfs_create, which such an open does not make. READ/s and WRITE/s include "
+                   "readv and writev, and FSYNC/s includes fdatasync; UNLINK/s, MKDIR/s and "
+                   "RMDIR/s are always shown."}},
       .object = skeleton<vfsstat_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
@@ -65,9 +65,8 @@ TOOL(vfsstat) {
                operation<&Sums::opens>("opens", "OPEN/s", "OPENS", "files opened"),
                operation<&Sums::creates>("creates", "CREATE/s", "CREATES",
                                          "files created by an open"),
-               operation<&Sums::unlinks>("unlinks", "UNLINK/s", "UNLINKS",
-                                         "names of files removed"),
-               operation<&Sums::mkdirs>("mkdirs", "MKDIR/s", "MKDIRS", "directories made"),
+               operation<&Sums::unlinks>("unlinks", "UNLINK/s", "UNLINKS", "file names removed"),
+               operation<&Sums::mkdirs>("mkdirs", "MKDIR/s", "MKDIRS", "directories created"),
                operation<&Sums::rmdirs>("rmdirs", "RMDIR/s", "RMDIRS", "directories removed")})
               .counted_by(7)  // creations are opens
               .always_timed(),

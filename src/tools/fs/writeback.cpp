@@ -28,8 +28,10 @@ Result<void> want_reason(Config& c, std::string_view text) {
     c.set(setting(&Opt::wanted_reasons), wanted);
     return {};
   }
-  return Error{
-      fmt::format("--reason: '{}' is no reason", text), {}, "sync or background, say", kUsage};
+  return Error{fmt::format("--reason: '{}' is not a reason", text),
+               {},
+               "such as sync or background",
+               kUsage};
 }
 
 Option reason() {
@@ -53,7 +55,7 @@ Value device(const Event& e) { return device_of(e); }
 Value slow_device(const Line& l) { return device_of(l.key); }
 
 constexpr auto kDevice = as::wide(as::disk, -12);
-constexpr std::string_view kDeviceDoc = "disk, or the kernel's name of the device";
+constexpr std::string_view kDeviceDoc = "disk, or the kernel's name for the device";
 
 }  // namespace
 
@@ -62,31 +64,35 @@ TOOL(writeback) {
       .name = "writeback",
       .summary = "writeback of dirty pages: device, pages, reason and time",
       .description =
-          "One line for each work of a flusher thread when it ends: how many pages of which device "
-          "it wrote, for what reason, and how long that took. Reasons are those of the kernel: "
-          "background (there are more dirty pages than vm.dirty_background_ratio allows), periodic "
-          "(pages are older than vm.dirty_expire_centisecs), sync (sync, syncfs, unmounting), "
-          "vmscan (memory is short), fs_free_space, foreign_flush (of another cgroup), and so on. "
-          "COMM and PID are the task that asked for it and waits or may wait; a dash: the kernel "
-          "did it by itself, or sync(2) only woke the flusher. Filters by task ask about that task.\n\n"
-          "DEVICE is the disk, or what the kernel calls a file system that is on none or on "
-          "several. A work may write nothing. Not seen: what fsync, msync and direct I/O write, as "
-          "the calling task does that itself (syncsnoop), and work that goes on when tracing ends.\n\n"
-          "With --throttle one table at the end: which processes dirtied pages of a device faster "
-          "than it can take them, so that the kernel put them to sleep in their writes "
-          "(balance_dirty_pages). TOTAL(ms) is what the kernel told them to sleep, in steps of its "
-          "tick; a task can run a little before that, or later where no CPU is free. io_uring first "
-          "tries a write without sleeping: where the kernel asks for a sleep then, that is "
-          "counted, and the sleep of the thread that writes in its place is, too. Tasks that wait "
-          "for the disk otherwise (fsync, reads) are not in the table.",
+          "One line for each work item of a flusher thread when it ends: the device, the pages "
+          "that were written, the reason, and the time that it took. Reasons are those of the "
+          "kernel: background (there are more dirty pages than vm.dirty_background_ratio allows), "
+          "periodic (pages are older than vm.dirty_expire_centisecs), sync (sync, syncfs, "
+          "unmounting), vmscan (memory is short), fs_free_space, foreign_flush (of another "
+          "cgroup), and so on. COMM and PID are the task that requested it and waits or may wait; "
+          "a dash: the kernel started it, or sync(2) only woke the flusher. Task filters apply to "
+          "that task.\n\n"
+          "DEVICE is the disk, or the kernel's name for a file system that is on none or on "
+          "several. A work item may write nothing. Not seen: what fsync, msync and direct I/O "
+          "write, because the calling task does that itself (see syncsnoop), and work in progress "
+          "when tracing ends.\n\n"
+          "With --throttle, one table at the end: processes that dirtied pages of a device faster "
+          "than it can write them, so that the kernel put them to sleep in their writes "
+          "(balance_dirty_pages). TOTAL(ms) is the sleep time that the kernel set, in multiples of "
+          "its tick; a task can run slightly earlier, or later if no CPU is free. io_uring first "
+          "tries a write without sleeping: if the kernel requests a sleep then, it counts, and so "
+          "does the sleep of the thread that does the write instead. Tasks that wait for the disk "
+          "in other ways (fsync, reads) are not in the table.",
       .overhead =
-          "a few hooks per work of a flusher, which is rare; none per page; with --throttle one "
-          "hook each time that the kernel looks whether a writer has to sleep",
+          "a few hooks per work item of a flusher, which is rare; none per page; with --throttle, "
+          "one hook each time the kernel checks whether a writer has to sleep",
       .examples = {{"writeback", "all writeback until Ctrl-C"},
-                   {"writeback -d sda -m 100 60", "on sda, what takes 100 ms or more, a minute"},
+                   {"writeback -d sda -m 100 60",
+                    "on sda, what takes 100 ms or more, for a minute"},
                    {"writeback -r background -r vmscan", "for these two reasons"},
-                   {"writeback --throttle 10", "which writers the kernel slows down, 10 seconds"},
-                   {"writeback -- sync -f /home", "what a command asks for"}},
+                   {"writeback --throttle 10",
+                    "which writers the kernel slows down, for 10 seconds"},
+                   {"writeback -- sync -f /home", "writeback that a command requests"}},
       .questions = {{"When and why does the kernel write dirty pages to the disk?", "writeback"},
                     {"Does writeback take long?", "writeback -m 100"},
                     {"Are writers slowed down because the disk does not keep up?",
@@ -94,7 +100,8 @@ TOOL(writeback) {
       .object = skeleton<writeback_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(
-          {{flag(0, "throttle", "the tasks that the kernel slows down as they write, in a table")},
+          {{flag(0, "throttle",
+                 "the tasks that the kernel slows down when they write, in a table")},
            belonging_to(
                "!throttle",
                {reason(), number('m', "min", "MS", "only what took at least this many milliseconds",
@@ -114,7 +121,7 @@ TOOL(writeback) {
                field<&Event::reason>("reason", "REASON",
                                      as::enumerator("wb_reason", "WB_REASON_", -16), "why"),
                field<&Event::latency_ns>("latency_ns", "ms", as::precise(as::milliseconds, 3),
-                                         "time of it"),
+                                         "time that it took"),
                owner<&Event::who>(id::comm, id::pid, id::tid, id::uid.with("json"), id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .other_reports =
@@ -123,11 +130,11 @@ TOOL(writeback) {
                 "throttled",
                 {derived<Line, slow_device>("device", "DEVICE", kDevice, kDeviceDoc).bounded(),
                  of_value<Line, &Sums::sleeps>("sleeps", "SLEEPS", as::wide(as::number, 8),
-                                               "times that it was told to sleep"),
+                                               "times that the kernel put it to sleep"),
                  of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
-                                                 "for how long, all sleeps together"),
+                                                 "time of all sleeps together"),
                  of_value<Line, &Sums::longest>("max_ns", "MAX(ms)", as::milliseconds,
-                                                "the longest of the sleeps"),
+                                                "the longest sleep"),
                  of_key<Line, &Key::comm>("comm", "COMM", as::comm, "command name of the process"),
                  of_key<Line, &Key::pid>("pid", "PID", as::pid, "process")},
                 "total_ns")

@@ -22,11 +22,11 @@ std::uint64_t writes(const Line& l) { return l.value.sync + l.value.dsync + l.va
 TOOL(writesync) {
   static const std::string kDescription =
       "System calls that write to regular files, by process and file, and by whether they return "
-      "only when the disk has the data. SYNC are those that wait for the data and all of the "
+      "only when the disk has the data. SYNC counts those that wait for the data and all of the "
       "file's metadata: the file was opened with O_SYNC, or the call has RWF_SYNC (pwritev2). "
-      "DSYNC wait for the data and the metadata that is needed to read it: O_DSYNC, RWF_DSYNC, a "
-      "mount with the option sync, or chattr +S. REGULAR are all others. DIRECT are those of all "
-      "three whose file was opened with O_DIRECT.\n\n"
+      "DSYNC counts those that wait for the data and the metadata needed to read it: O_DSYNC, "
+      "RWF_DSYNC, a mount with the option sync, or chattr +S. REGULAR counts all others. DIRECT "
+      "counts those of all three whose file was opened with O_DIRECT.\n\n"
       "A program that calls fsync after its writes waits as well: syncsnoop shows these calls. "
       "Calls that fail do not count.\n\n" +
       std::string(kFileIoSeen);
@@ -35,12 +35,12 @@ TOOL(writesync) {
       .summary = "writes by process, file and synchrony",
       .description = kDescription,
       .overhead =
-          "a hook on every system call and request of io_uring; calls that do not read or write "
-          "files cost it some tens of nanoseconds",
+          "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
+          "to calls that do not read or write files",
       .examples = {{"writesync", "until Ctrl-C"},
                    {"writesync 5 12", "a minute, every five seconds"},
                    {"writesync -p 181", "of process 181"},
-                   {"writesync -a", "block devices too, and all else that can be written"}},
+                   {"writesync -a", "block devices too, and everything else that can be written"}},
       .questions = {{"Does a program wait for the disk at each write?", "writesync -p 181"}},
       .object = skeleton<writesync_bpf>(),
       .positionals = shared::interval_count(),
@@ -61,7 +61,7 @@ TOOL(writesync) {
                of_value<Line, &Counts::regular>("regular_writes", "REGULAR",
                                                 as::wide(as::number, 7), "writes that do not wait"),
                of_value<Line, &Counts::direct>("direct_writes", "DIRECT", as::wide(as::number, 7),
-                                               "those past the page cache, of all writes"),
+                                               "those of all writes that bypass the page cache"),
                derived<Line, writes>("writes", "WRITES", as::number, "calls that wrote")
                    .counter()
                    .with("json"),

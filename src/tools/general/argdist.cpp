@@ -63,7 +63,7 @@ Option specification(char letter, std::string_view name, std::string_view theirs
 
 Positional more() {
   return {.metavar = "SPEC",
-          .doc = fmt::format("more of them; without any -C '{}'", kDefault),
+          .doc = fmt::format("more SPECs; without any -C '{}'", kDefault),
           .repeat = Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
             if (text != kDefault || c.targets.empty()) c.targets.emplace_back(text);
@@ -79,25 +79,24 @@ TOOL(argdist) {
       .name = "argdist",
       .summary = "how often values of arguments and results occur",
       .description =
-          "Counts how often each value, or each set of values, occurs where a SPEC says (-C), or "
-          "shows values as a log2 histogram (-H): of functions of the kernel, of libraries and "
-          "programs, of system calls, tracepoints and USDT probes. The language is that of bcc's "
-          "tool of this name.\n\n"
+          "Counts how often each value, or each set of values, occurs at the place that a SPEC "
+          "names (-C), or shows values as a log2 histogram (-H): of functions of the kernel, of "
+          "libraries and programs, of system calls, tracepoints and USDT probes. The language is "
+          "that of bcc's tool of the same name.\n\n"
           "A SPEC is KIND:LIBRARY:FUNCTION(PARAMETERS):TYPES:VALUES:FILTER#LABEL. KIND is p for "
-          "the entry of a function, r for its return, t for a tracepoint (t:CATEGORY:EVENT), u for "
-          "a USDT probe. LIBRARY is empty for the kernel. FUNCTION+0x1c is an instruction within "
-          "the function, LIBRARY:0xADDRESS one by its address, as objdump shows it; arguments are "
-          "not known there. PARAMETERS may stay empty where "
-          "they are known by name: of kernel functions, system calls, and user functions whose "
-          "file has debug information. TYPES has a type of C "
-          "for each value; char* means text. VALUES are expressions of C, as in trace(8): "
-          "parameters, arg1 to arg6; at returns $retval, $latency (the call's time in nanoseconds) and "
-          "$entry(NAME), what a parameter was at the entry; args->FIELD of tracepoints, $PID, $COMM, "
-          "$task. Without types and values calls are counted, or what a function returns. FILTER "
-          "is an expression; LABEL is a title.\n\n"
-          "A value that is read from memory which is not there counts as (fault) with -C, and as "
-          "not judged with -H; so does an event whose filter reads such memory. Values below zero "
-          "have a histogram of their own, of what they are without the sign.",
+          "the entry of a function, r for its return, t for a tracepoint (t:CATEGORY:EVENT), u "
+          "for a USDT probe. LIBRARY is empty for the kernel. FUNCTION+0x1c is an instruction "
+          "within the function, LIBRARY:0xADDRESS one at an address as objdump shows it; "
+          "arguments are not known there. PARAMETERS may be empty if their names are known: for "
+          "kernel functions, system calls, and user functions whose file has debug information. "
+          "TYPES has a C type for each value; char* means text. VALUES are C expressions, as in "
+          "trace(8): parameters, arg1 to arg6; at returns $retval, $latency (the call's time in "
+          "nanoseconds) and $entry(NAME) (the value of a parameter at the entry); args->FIELD "
+          "for tracepoints, $PID, $COMM, $task. Without types and values calls are counted or, "
+          "for returns, return values. FILTER is an expression; LABEL is a title.\n\n"
+          "A value read from memory that is not accessible counts as (fault) with -C, and as not "
+          "judged with -H; an event whose filter reads such memory counts as not judged. Values "
+          "below zero have a separate histogram, of their absolute values.",
       .overhead =
           "one program per event, which runs the expressions as native code and adds up in the "
           "kernel: about a quarter of a microsecond; a trap for each call of a user function",
@@ -106,7 +105,7 @@ TOOL(argdist) {
                    {"argdist -H 'p:c:malloc(size_t size):size_t:size' -p 181 -i 5",
                     "sizes that a process allocates, each five seconds"},
                    {"argdist -C 'p:c:getenv(char *name):char*:name#variables'",
-                    "variables of the environment that are asked for"},
+                    "environment variables that are looked up"},
                    {"argdist -H 'r::sys_read():u64:$latency/1000:$entry(count) > 4096#us'",
                     "times of large reads in microseconds"},
                    {"argdist -C 't:block:block_rq_issue():u32,int:args->bytes,$PID'",
@@ -118,25 +117,25 @@ TOOL(argdist) {
                     {"How large are the allocations of a process?",
                      "argdist -p 1234 -H 'p:c:malloc(size_t size):size_t:size'"}},
       .differs = {{Difference::bcc,
-                   "There is one report at the end; -i has more. Either counts or histograms are "
-                   "shown by one command. Recursion and nested calls do not confuse $latency and "
-                   "$entry."}},
+                   "There is one report at the end; -i prints more. A command shows either "
+                   "counts or histograms. $latency and $entry are correct for recursive and "
+                   "nested calls."}},
       .object = skeleton<argdist_bpf>(),
       .positionals = {more()},
       .options = {specification('C', "count-of", "count", "count values of SPEC", {}),
                   specification('H', "histogram-of", "histogram",
                                 "show values of SPEC as a histogram", setting(&Opt::distribution)),
-                  number('z', "string-size", "BYTES", "read no more of a text (default: 80)",
+                  number('z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
                          Range{1, ARGDIST_TEXT - 8}, {}),
                   value('I', "include", "HEADER",
-                        "is accepted as in bcc, and not needed: types come from the kernel itself",
+                        "accepted as in bcc, but not needed: types come from the kernel itself",
                         [](Config&, std::string_view) -> Result<void> { return {}; }),
                   shared::interval(), shared::duration('d'), shared::timestamp(0), shared::top('T'),
                   shared::sort(0), shared::regular_expressions('r'), shared::max_probes(),
                   shared::debug(0), shared::max_keys(), shared::pid(), shared::tid(), shared::uid(),
                   shared::comm(), shared::cgroup(0)},
       .elsewhere = {{'n', "number", "give an interval and a duration: -i 1 -d 5"},
-                    {'c', "cumulative", "without -i the one report has all"}},
+                    {'c', "cumulative", "without -i the only report has all values"}},
       .hooks = {traced_by_word("places", distribution::places, words_that_ask_for_entries)},
       .report = table<argdist_key, argdist_count>(
                     "counts",

@@ -29,22 +29,22 @@ TOOL(funccount) {
       .name = "funccount",
       .summary = "calls of functions, tracepoints and USDT probes",
       .description =
-          "Counts how often the functions of the kernel, of libraries and programs, the "
-          "tracepoints or the USDT probes that the patterns name are called; what is never called "
-          "has no row. Without a pattern system calls are counted.\n\n"
-          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
-          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), t:CATEGORY:EVENT for "
-          "tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT probes; * stands for any "
-          "text. r: before the library counts returns (r::vfs_read). sys_NAME is a system call "
-          "where the kernel has no such function. FUNCTION+0x1c is an instruction within the "
-          "function, LIBRARY:0xADDRESS one by its address, as objdump shows it. Functions and "
-          "files of one name are counted together.\n\n"
-          "Filters by task ask the task that runs. Calls that the kernel does not hand to the "
-          "program, as one made while the program runs, count as missed.",
+          "Counts the calls of the kernel, library and program functions, the tracepoints and "
+          "the USDT probes that match the patterns; a target that is never called has no row. "
+          "Without a pattern system calls are counted.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a "
+          "library or program (c:malloc, bash:readline, /usr/bin/bash:readline), "
+          "t:CATEGORY:EVENT for tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT "
+          "probes; * matches any text. A leading r: counts returns (r::vfs_read). sys_NAME is a "
+          "system call if the kernel has no such function. FUNCTION+0x1c is an instruction "
+          "within the function, LIBRARY:0xADDRESS one at an address as objdump shows it. "
+          "Functions and files with the same name are counted together.\n\n"
+          "Filters by task apply to the running task. Calls that the kernel does not pass to the "
+          "BPF program, such as one made while it runs, count as missed.",
       .overhead =
           "a few tens of nanoseconds per tracepoint or system call, more per kernel function, and "
           "a microsecond or more per user function; counted in the kernel, no output per event",
-      .examples = {{"funccount 'vfs_*'", "functions of the kernel that begin with vfs_"},
+      .examples = {{"funccount 'vfs_*'", "functions of the kernel whose names start with vfs_"},
                    {"funccount -i 1 -d 5 't:sched:*'",
                     "tracepoints of the scheduler, five seconds"},
                    {"funccount -p 181 c:malloc c:free", "two functions of the C library"},
@@ -53,7 +53,7 @@ TOOL(funccount) {
                    {"funccount -p 181 'u::*'", "all USDT probes of a process"}},
       .questions = {{"How often is this function called?", "funccount 'vfs_*'"},
                     {"Which tracepoints fire, and how often?", "funccount -i 1 't:block:*'"},
-                    {"How often does it call malloc?", "funccount -p 1234 c:malloc"}},
+                    {"How often does a process call malloc?", "funccount -p 1234 c:malloc"}},
       .differs = {{Difference::bcc,
                    "Without a pattern system calls are counted. sys_NAME is counted by its "
                    "tracepoint where the kernel has no kprobes."}},

@@ -38,27 +38,27 @@ TOOL(funcinterval) {
       .summary = "time between consecutive calls, as histograms",
       .description =
           "A log2 histogram of the times from one call to the next, for each of the functions of "
-          "the kernel, of libraries and programs, the tracepoints and the USDT probes that the "
-          "patterns name. Times are from entry to entry, whichever process or CPU makes the "
-          "calls, or with --per-thread and --per-cpu between the calls of one thread or on one "
-          "CPU; these times too are added up in the histogram of the target. Without a pattern "
-          "the time between system calls is shown.\n\n"
-          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
-          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), t:CATEGORY:EVENT for "
-          "tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT probes; * stands for any "
-          "text. r: before the library takes returns (r::vfs_read). sys_NAME is a system call "
-          "where the kernel has no such function. FUNCTION+0x1c is an instruction within the "
-          "function, LIBRARY:0xADDRESS one by its address, as objdump shows it. Functions and "
-          "files of one name are one target.\n\n"
-          "The first call ends no interval: N calls make N - 1 of them, with --per-thread one less "
-          "for each thread. A report has the intervals that ended since the one before. A call "
-          "that is filtered neither starts nor ends an interval; filters by task ask the task that "
-          "runs. Calls that the kernel does not hand to the program, as one made while the program "
-          "runs, count as missed; the interval then lasts to the next call.\n\n"
-          "CPUs exchange the time of the last call atomically. Where the kernel cannot (before "
-          "5.12, on arm64 before 5.18), two CPUs that call at the same moment may both count the "
-          "time since the same call; this is said at the start. With --per-thread or --per-cpu "
-          "only an interrupt that makes the same call can do so.",
+          "the kernel, of libraries and programs, the tracepoints and the USDT probes that match "
+          "the patterns. Times are from entry to entry, whichever process or CPU makes the "
+          "calls; with --per-thread or --per-cpu, between the calls of one thread or on one CPU. "
+          "These times, too, are added up in the histogram of the target. Without a pattern the "
+          "time between system calls is shown.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a "
+          "library or program (c:malloc, bash:readline, /usr/bin/bash:readline), "
+          "t:CATEGORY:EVENT for tracepoints, u:LIBRARY:PROBE or, with --pid, u::PROBE for USDT "
+          "probes; * matches any text. A leading r: traces returns (r::vfs_read). sys_NAME is a "
+          "system call if the kernel has no such function. FUNCTION+0x1c is an instruction "
+          "within the function, LIBRARY:0xADDRESS one at an address as objdump shows it. "
+          "Functions and files with the same name are one target.\n\n"
+          "The first call ends no interval: N calls make N - 1 intervals, with --per-thread one "
+          "less for each thread. A report has the intervals that ended since the previous one. A "
+          "filtered call neither starts nor ends an interval; filters by task apply to the "
+          "running task. Calls that the kernel does not pass to the BPF program, such as one "
+          "made while it runs, count as missed; the interval then lasts to the next call.\n\n"
+          "CPUs exchange the time of the last call atomically. If the kernel cannot do this "
+          "(before 5.12, on arm64 before 5.18), two CPUs that call at the same moment may both "
+          "count the time since the same call; the tool reports this at the start. With "
+          "--per-thread or --per-cpu only an interrupt that makes the same call can cause it.",
       .overhead =
           "a few tens of nanoseconds per tracepoint or system call, more per kernel function, and "
           "a microsecond or more per user function; CPUs that call at a high rate wait for each "
@@ -72,7 +72,7 @@ TOOL(funcinterval) {
                     "between the calls of each thread"},
                    {"funcinterval --per-cpu -u t:timer:hrtimer_expire_entry",
                     "between timers that expire on one CPU"}},
-      .questions = {{"How much time is between two calls of this function?",
+      .questions = {{"How much time passes between two calls of this function?",
                      "funcinterval vfs_fsync"},
                     {"Is this function called at regular intervals?",
                      "funcinterval -u -p 1234 sys_epoll_wait"}},

@@ -21,17 +21,17 @@ TOOL(funclatency) {
       .summary = "time that functions and system calls take, as histograms",
       .description =
           "A log2 histogram of the times from entry to return of the functions of the kernel, of "
-          "libraries and programs, and of the system calls that the patterns name. The time a call "
-          "waits off the CPU is part of it, and so are the calls that it makes.\n\n"
-          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
-          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), or sys_NAME for a system "
-          "call where the kernel has no such function; * stands for any text. Functions and files "
-          "of one name are added up. Without a pattern system calls are timed.\n\n"
-          "Each call is timed by itself: recursion, calls within calls and calls from interrupts "
-          "do not confuse it. A call that never returns (longjmp, a thread that ends, a return "
-          "that the kernel misses) counts as unmatched when that is noticed; a call that is under "
-          "way at the end, or was when tracing began, does not count. Filters by task ask the "
-          "task that makes the call.",
+          "libraries and programs, and of the system calls that match the patterns. Time that a "
+          "call waits off the CPU is included, and so are the calls that it makes.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a "
+          "library or program (c:malloc, bash:readline, /usr/bin/bash:readline), or sys_NAME for "
+          "a system call if the kernel has no such function; * matches any text. Functions and "
+          "files with the same name are added up. Without a pattern system calls are timed.\n\n"
+          "Each call is timed separately, including recursive and nested calls and calls from "
+          "interrupts. A call that never returns (longjmp, a thread that exits, a return that "
+          "the kernel misses) counts as unmatched when that is noticed; a call that is under way "
+          "when tracing starts or ends does not count. Filters by task apply to the task that "
+          "makes the call.",
       .overhead =
           "two programs per call: about a tenth of a microsecond for a system call or a function "
           "of the kernel, two traps (a few microseconds) for a user function",
@@ -39,7 +39,7 @@ TOOL(funclatency) {
                    {"funclatency vfs_read", "one function of the kernel"},
                    {"funclatency -u -i 1 -d 10 'vfs_fsync*'",
                     "in microseconds, each second for ten seconds"},
-                   {"funclatency -F sys_read sys_write", "two system calls, each by itself"},
+                   {"funclatency -F sys_read sys_write", "two system calls, a histogram for each"},
                    {"funclatency -p 181 c:malloc", "a function of the C library in one process"},
                    {"funclatency -m -P mariadbd:'*dispatch_command*'",
                     "of a program, in milliseconds, by process"}},
@@ -47,15 +47,15 @@ TOOL(funclatency) {
                     {"How long do the fsync calls of a process take?",
                      "funclatency -u -p 1234 sys_fsync"}},
       .differs = {{Difference::both,
-                   "Recursion and calls within calls are timed each by itself, to a depth of 32 "
-                   "calls of a task."},
+                   "Recursive and nested calls are timed separately, to a depth of 32 calls per "
+                   "task."},
                   {Difference::bcc, "Without a pattern system calls are timed."},
                   {Difference::bcc,
-                   "-l is the depth of calls within calls that are timed, the innermost left out "
-                   "beyond it, and need not be given."},
+                   "-l is optional: the depth to which nested calls are timed. Calls nested "
+                   "deeper are left out."},
                   {Difference::libbpf_tools,
-                   "Several functions and patterns can be given. The best way to attach is chosen "
-                   "(--explain shows it), so there is no -k."}},
+                   "Several functions and patterns can be given. The tool chooses the best way "
+                   "to attach (--explain shows it), so there is no -k."}},
       .object = skeleton<funclatency_bpf>(),
       .positionals = {shared::target_arguments("sys_*")},
       .options = {shared::pid(), shared::tid(0), shared::uid(0), shared::comm(),
@@ -63,11 +63,11 @@ TOOL(funclatency) {
                   shared::timestamp('T'), shared::microseconds(), shared::milliseconds(),
                   flag('F', "function", "one histogram per function", setting(&Opt::by_target)),
                   flag('P', "pids", "one histogram per process", setting(&Opt::by_process)),
-                  number('l', "level", "N", "calls within calls that are timed (default: 32)",
+                  number('l', "level", "N", "depth to which nested calls are timed (default: 32)",
                          Range{1, CALL_LEVELS}, setting(&Opt::call_levels)),
                   shared::regular_expressions('r'), shared::debug(), shared::max_probes(),
                   shared::max_keys()},
-      .elsewhere = {{'k', "kprobes", "the best way is chosen; --explain shows it"}},
+      .elsewhere = {{'k', "kprobes", "the best way to attach is chosen; --explain shows it"}},
       .hooks = {traced_calls("calls")},
       .report =
           histogram<Key>(

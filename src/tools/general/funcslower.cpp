@@ -35,37 +35,37 @@ TOOL(funcslower) {
       .name = "funcslower",
       .summary = "calls of functions and system calls that take long",
       .description =
-          "One line for each call that takes at least a millisecond, or what --min-ms or --min-us "
-          "says, of the functions of the kernel, of libraries and programs, and of the system "
-          "calls that the patterns name: the process, the time from entry to return (LAT), what "
-          "the function returned (RVAL, hexadecimal) and its name. The time a call waits off the "
-          "CPU is part of it, and so are the calls that it makes. Lines come in the order in "
-          "which calls end.\n\n"
-          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a library "
-          "or program (c:malloc, bash:readline, /usr/bin/bash:readline), or sys_NAME for a system "
-          "call where the kernel has no such function; * stands for any text. Without a pattern "
-          "slow system calls are shown.\n\n"
-          "Each call is timed by itself: recursion, calls within calls and calls from interrupts "
-          "do not confuse it. A call that never returns (longjmp, a thread that ends, a return "
-          "that the kernel misses) counts as unmatched when that is noticed; a call that is under "
-          "way at the end, or was when tracing began, has no line. Stacks are those at the "
-          "return.",
+          "One line for each call that takes at least a millisecond (or as set by --min-ms or "
+          "--min-us) of the functions of the kernel, of libraries and programs, and of the "
+          "system calls that match the patterns: the process, the time from entry to return "
+          "(LAT), the return value (RVAL, hexadecimal) and the function's name. LAT includes "
+          "time that a call waits off the CPU, and the calls that it makes. Lines are in the "
+          "order in which calls end.\n\n"
+          "A pattern is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION for a "
+          "library or program (c:malloc, bash:readline, /usr/bin/bash:readline), or sys_NAME for "
+          "a system call if the kernel has no such function; * matches any text. Without a "
+          "pattern slow system calls are shown.\n\n"
+          "Each call is timed separately, including recursive and nested calls and calls from "
+          "interrupts. A call that never returns (longjmp, a thread that exits, a return that "
+          "the kernel misses) counts as unmatched when that is noticed; a call that is under way "
+          "when tracing starts or ends has no line. Stacks are those at the return.",
       .overhead =
           "two programs per call: about a tenth of a microsecond for a system call or a function "
-          "of the kernel, two traps (a few microseconds) for a user function; only slow calls are "
-          "handed over",
+          "of the kernel, two traps (a few microseconds) for a user function; only slow calls "
+          "are sent to user space",
       .examples = {{"funcslower", "system calls that take 1 ms or more"},
-                   {"funcslower -m 10 vfs_fsync", "a function of the kernel, from 10 ms on"},
+                   {"funcslower -m 10 vfs_fsync",
+                    "a function of the kernel, calls of 10 ms or more"},
                    {"funcslower -u 100 -a 3 sys_read sys_write",
-                    "from 100 us on, with three arguments each"},
+                    "calls of 100 us or more, with three arguments each"},
                    {"funcslower -U -p 181 c:malloc", "with the user stack"},
                    {"funcslower -T -K 'ext4:ext4_sync*'", "with the time and the kernel stack"}},
       .questions = {{"Which call of this function is slow, and who makes it?",
                      "funcslower -m 10 vfs_fsync"},
                     {"Which system calls make a process wait?", "funcslower -p 1234"}},
       .differs = {{Difference::bcc,
-                   "Without a pattern system calls are traced; recursion does not confuse it. "
-                   "--folded is not there: stackcount and offcputime add stacks up."}},
+                   "Without a pattern system calls are traced; recursive calls are timed "
+                   "correctly. There is no --folded: stackcount and offcputime add stacks up."}},
       .object = skeleton<funcslower_bpf>(),
       .positionals = {shared::target_arguments("sys_*")},
       .options = joined(
@@ -75,7 +75,7 @@ TOOL(funcslower) {
                    setting(&Opt::min_ns), kMicrosecond),
             number('a', "arguments", "N", "print the first N arguments, hexadecimal",
                    Range{1, FUNCSLOWER_ARGUMENTS}, setting(&Opt::arguments)),
-            flag('T', "time", "print the time of day at which the call began"),
+            flag('T', "time", "print the time of day at which the call started"),
             shared::timestamp('t'), shared::regular_expressions('r'), shared::debug(),
             shared::max_probes(), shared::kernel_stack(),
             flag('U', "user-stack", "print the user stack of each call"), shared::pid(),

@@ -40,7 +40,9 @@ Value latency(const Event& e) { return e.returned ? Value(std::uint64_t{e.latenc
 
 Positional functions() {
   return {.metavar = "FUNCTION",
-          .doc = "FUNCTION, FUNCTION(ARGUMENT, ...) or t:CATEGORY:EVENT; before them trace or info",
+          .doc =
+              "FUNCTION, FUNCTION(ARGUMENT, ...) or t:CATEGORY:EVENT, optionally after trace "
+              "or info",
           .repeat = Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
             const bool first = c.targets.empty() && !c.given("list");
@@ -61,24 +63,25 @@ TOOL(ksnoop) {
       .name = "ksnoop",
       .summary = "arguments and results of kernel functions, with all members",
       .description =
-          "One entry per call of each FUNCTION, when it returns: when it began, the CPU, the "
-          "process, and below the arguments as they were at the entry and the result. A pointer to "
-          "a struct is shown by the struct's members, as C initialises them, without those that "
-          "are zero; enumerators and truth values have their names, what a char * leads to is text. All "
-          "types come from the kernel, and from the module that a function is in (BTF). `ksnoop info FUNCTION` prints the declaration of a function.\n\n"
+          "One entry per call of each FUNCTION, when it returns: its start time, the CPU, the "
+          "process, and below these the arguments as they were at the entry and the result. A "
+          "pointer to a struct is shown as the struct's members, in the form of a C initialiser, "
+          "without those that are zero; enumerators and booleans are shown by name, a char * as "
+          "text. All types come from the kernel, and from the module that a function is in "
+          "(BTF). `ksnoop info FUNCTION` prints the declaration of a function.\n\n"
           "FUNCTION is a function of the kernel or of a module (MODULE:FUNCTION), a system call "
           "(sys_NAME), or a tracepoint (t:CATEGORY:EVENT), which kernels without kprobes have, "
-          "too. Without parentheses all arguments and the result are shown. In parentheses are "
-          "those that are wanted: names of parameters, arg1 to arg6, return, args->FIELD of a "
-          "tracepoint, and members of any depth (file->f_inode->i_ino). Where return is not among "
-          "them, a call is shown at its entry. Any expression of trace(8) will do.\n\n"
-          "Behind an argument may be a comparison: == != < <= > >= and a value. A call is "
-          "shown if all of them hold. Comparisons follow C's types: return < 0 holds for errors.\n\n"
-          "What is read from memory that is not there is shown as (fault), and so is memory of the "
-          "process that is swapped out; of an error in a pointer ERR_PTR(-2) is shown. Of a struct "
-          "beyond --value-size, and of a text beyond 80 bytes, the first part is shown, then "
-          "three dots; such calls count as shortened. A call that never returns, or is under way "
-          "at the end, is not shown where its result is wanted.",
+          "too. Without parentheses all arguments and the result are shown. Parentheses select "
+          "the values to show: names of parameters, arg1 to arg6, return, args->FIELD of a "
+          "tracepoint, and members at any depth (file->f_inode->i_ino). If return is not among "
+          "them, a call is shown at its entry. Any expression of trace(8) is allowed.\n\n"
+          "A comparison may follow an argument: == != < <= > >= and a value. A call is shown if "
+          "all comparisons hold. Comparisons follow C's types: return < 0 holds for errors.\n\n"
+          "A value in memory that is not accessible is shown as (fault), and so is memory of the "
+          "process that is swapped out; an error pointer is shown as, for example, ERR_PTR(-2). "
+          "If a struct is larger than --value-size, or a text longer than 80 bytes, only the "
+          "first part is shown, then three dots; such calls count as shortened. A call that "
+          "never returns, or is under way at the end, is not shown if its result is requested.",
       .overhead =
           "one or two programs per call, which copy the values: about a microsecond for each call "
           "and some kilobytes of memory; comparisons of arguments are made first",
@@ -90,22 +93,22 @@ TOOL(ksnoop) {
                    {"ksnoop 'tcp_sendmsg(sk->__sk_common, size)'", "a struct within a struct"},
                    {"ksnoop -p 1234 sys_read 'sys_write(count)'", "system calls of a process"},
                    {"ksnoop t:sched:sched_process_exec", "the fields of a tracepoint"}},
-      .questions = {{"What does a function of the kernel get, and what does it return?",
+      .questions = {{"Which arguments does a kernel function get, and what does it return?",
                      "ksnoop vfs_fsync"},
                     {"What is in the struct that a function gets?", "ksnoop 'vfs_open(file)'"}},
       .differs =
           {{Difference::libbpf_tools,
-            "Arguments and result of a call are one record, printed when it returns; structs have "
-            "no types before their members. -p is the process, not the thread. return < 0 "
-            "holds for errors. Members may lie at any depth, and arguments be expressions. -s "
-            "is not there: trace -K shows in which calls a function is called. Of modules, "
-            "functions have registers (arg1), without names and types of their own."}},
+            "Arguments and result of a call are one record, printed when it returns; structs "
+            "have no types before their members. -p is the process, not the thread. return < 0 "
+            "holds for errors. Members may be at any depth, and arguments may be expressions. "
+            "There is no -s: trace -K shows the stack of each call. If a module has no type "
+            "information (before Linux 5.11), its functions have only registers (arg1)."}},
       .object = skeleton<ksnoop_bpf>(),
       .positionals = {functions()},
       .options = {flag('l', "list",
                        "print how the functions are declared, then exit, as info does"),
                   number('Z', "value-size", "BYTES",
-                         "copy no more of a struct (default: 1024), and of a text 80",
+                         "copy at most BYTES of a struct (default: 1024), and 80 of a text",
                          Range{8, calls::kMostBytes}, {}),
                   shared::max_events(), shared::max_probes(), shared::debug(), shared::pid(),
                   shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},

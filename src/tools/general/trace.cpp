@@ -39,14 +39,14 @@ std::vector<Option> options() {
   return joined(
       {{shared::timestamp('t'), flag('T', "time", "print the time of day"),
         flag('C', "print-cpu", "print the CPU"), shared::max_events(),
-        number('Z', "string-size", "BYTES", "read no more of a text (default: 80)",
+        number('Z', "string-size", "BYTES", "read at most BYTES of a text (default: 80)",
                Range{1, tracing::kMostText}, {}),
-        value('f', "msg-filter", "TEXT", "only messages with this in them",
+        value('f', "msg-filter", "TEXT", "only messages that contain TEXT",
               [](Config&, std::string_view) -> Result<void> { return {}; }),
         shared::regular_expressions('r'), shared::max_probes(), shared::debug(0),
         shared::kernel_stack(), flag('U', "user-stack", "print the user stack of each event"),
         value('I', "include", "HEADER",
-              "is accepted as in bcc, and not needed: types come from the kernel itself",
+              "accepted as in bcc, but not needed: types come from the kernel itself",
               [](Config&, std::string_view) -> Result<void> { return {}; }),
         shared::pid(), shared::tid('L'), shared::uid(0), shared::comm(), shared::name('n'),
         shared::cgroup()},
@@ -57,8 +57,8 @@ std::vector<Option> options() {
 
 Positional probes() {
   return {.metavar = "PROBE",
-          .doc = fmt::format("what to trace, which of it, and what to print: 'SPEC (FILTER) "
-                             "\"FORMAT\", VALUE, ...'; without one {}",
+          .doc = fmt::format("what to trace, under which condition, and what to print: 'SPEC "
+                             "(FILTER) \"FORMAT\", VALUE, ...'; without one {}",
                              kDefault),
           .repeat = Positional::any_number,
           .apply = [](Config& c, std::string_view text) -> Result<void> {
@@ -76,41 +76,43 @@ TOOL(trace) {
       .name = "trace",
       .summary = "calls of functions, tracepoints and USDT probes, with chosen values",
       .description =
-          "One line each time that a place is reached which a PROBE names, if its filter holds: "
-          "process, thread, command, the function or tracepoint, and a message made of a format "
-          "and values. The language is that of bcc's tool of this name.\n\n"
-          "A probe is SPEC, perhaps a filter in parentheses, perhaps a format in double quotes "
-          "with its values. SPEC is FUNCTION or MODULE:FUNCTION for the kernel, LIBRARY:FUNCTION "
-          "for a library or program (c:malloc, bash:readline, /usr/bin/bash:readline), r: before "
-          "it for returns (r::vfs_read, r:c:malloc), t:CATEGORY:EVENT for a tracepoint, "
-          "u:LIBRARY:PROBE for a USDT probe, sys_NAME for a system call; * stands for any text. "
-          "FUNCTION+0x1c is an instruction within the function, LIBRARY:0xADDRESS one by its "
-          "address, as objdump shows it; arguments are not known there. "
-          "C++ and Rust functions may have their names as in the source (app:Class::run). "
-          "Parameters may follow at once, in parentheses and without a blank, where they are not "
-          "known: 'c:open(char *path, int flags) \"%s\", path'.\n\n"
-          "Filters and values are expressions of C, without assignments. Names are arg1 to arg6 "
-          "and the parameters' own names: of kernel functions, of system calls, and of user "
-          "functions whose file has debug information (DWARF), or a debug file of the same build "
-          "id below /usr/lib/debug or by its name (.gnu_debuglink); retval at "
-          "returns, with $latency, the call's time in nanoseconds, and $entry(NAME), what a parameter "
-          "was at the entry; args->FIELD of tracepoints; $pid (the thread), $tgid (the process), $uid, "
-          "$gid, $cpu, $comm, $task. Types come from the kernel, from the module that a function is "
-          "in, and from the program: members of structs (file->f_path.dentry->d_name.name), "
-          "elements, bit fields, casts ((struct sock *)arg1), sizeof and enumerators. Text is compared by == with a text in quotes, or by STRCMP(\"TEXT\", "
-          "VALUE), which as in bcc asks only whether VALUE starts with TEXT; STREQ asks for all "
-          "of it. @user behind a value says that it is an address of the process; of system calls "
-          "and user functions this is so without it. ntohs() and ntohl() turn bytes round.\n\n"
+          "One line each time a place that a PROBE names is reached and its filter holds: "
+          "process, thread, command, the function or tracepoint, and a message made from a "
+          "format and values. The language is that of bcc's tool of the same name.\n\n"
+          "A probe is SPEC, optionally followed by a filter in parentheses and a format in "
+          "double quotes with its values. SPEC is FUNCTION or MODULE:FUNCTION for the kernel, "
+          "LIBRARY:FUNCTION for a library or program (c:malloc, bash:readline, "
+          "/usr/bin/bash:readline), with a leading r: for returns (r::vfs_read, r:c:malloc), "
+          "t:CATEGORY:EVENT for a tracepoint, u:LIBRARY:PROBE for a USDT probe, sys_NAME for a "
+          "system call; * matches any text. FUNCTION+0x1c is an instruction within the function, "
+          "LIBRARY:0xADDRESS one at an address as objdump shows it; arguments are not known "
+          "there. C++ and Rust functions may be named as in the source (app:Class::run). If "
+          "parameters are not known, they may follow the name directly, in parentheses and "
+          "without a blank: 'c:open(char *path, int flags) \"%s\", path'.\n\n"
+          "Filters and values are C expressions without assignments. Names are arg1 to arg6 and "
+          "the parameters' own names: for kernel functions, system calls, and user functions "
+          "whose file has debug information (DWARF) or a debug file, found by build id below "
+          "/usr/lib/debug or by name (.gnu_debuglink); at returns retval, $latency (the call's "
+          "time in nanoseconds) and $entry(NAME) (the value of a parameter at the entry); "
+          "args->FIELD for tracepoints; $pid (the thread), $tgid (the process), $uid, $gid, "
+          "$cpu, $comm, $task. Types come from the kernel, from the module that a function is "
+          "in, and from the program. Expressions can use struct members "
+          "(file->f_path.dentry->d_name.name), array elements, bit fields, casts ((struct sock "
+          "*)arg1), sizeof and enumerators. Text is compared by == with text in quotes, or by "
+          "STRCMP(\"TEXT\", VALUE), which, as in bcc, only checks whether VALUE starts with "
+          "TEXT; STREQ compares all of it. @user after a value means that it is an address in "
+          "the process; for system calls and user functions this is the default. ntohs() and "
+          "ntohl() swap bytes.\n\n"
           "Formats are those of printf: %d %u %x %o %c %s %p with l, ll, h and widths; %K and %U "
-          "show the function of the kernel or of the process that holds an address, %I an IPv4 or "
-          "IPv6 address, %E an errno by its name. A value that is read from memory which is not "
-          "there is shown as (fault); an event whose filter reads such memory is not shown, and "
-          "counts as not judged. A text beyond --string-size ends in three dots, and counts as "
-          "shortened.",
+          "show the function of the kernel or of the process that contains an address, %I an "
+          "IPv4 or IPv6 address, %E an errno by name. A value read from memory that is not "
+          "accessible is shown as (fault); an event whose filter reads such memory is not shown, "
+          "and counts as not judged. Text longer than --string-size ends in three dots, and "
+          "counts as shortened.",
       .overhead =
           "one program per event, which runs the expressions as native code: about a tenth of a "
-          "microsecond for what a filter leaves out, a microsecond or more for what is printed; a "
-          "trap for each call of a user function",
+          "microsecond for events that a filter drops, a microsecond or more for events that are "
+          "printed; a trap for each call of a user function",
       .examples =
           {{"trace 'sys_openat \"%s\", filename'", "files that are opened"},
            {"trace 'sys_read (count > 20000) \"read %d bytes\", count'",
@@ -136,10 +138,10 @@ TOOL(trace) {
                      "trace 'r::sys_connect (retval < 0) \"%E\", retval'"}},
       .differs = {{Difference::bcc,
                    "Parameters of kernel functions and system calls have their names and types "
-                   "without a signature. A value of 64 bits is shown whole by %d where its type "
-                   "is known; argN without a type is an int there, too. Comparisons follow C's "
-                   "types, so that retval < 0 holds for errors. %E, %I, STREQ and == with a text "
-                   "are not in bcc."}},
+                   "without a signature. %d shows all 64 bits of a value if its type is known; "
+                   "argN without a type is an int there, too. Comparisons follow C's types, so "
+                   "that retval < 0 holds for errors. %E, %I, STREQ and == with a text are not "
+                   "in bcc."}},
       .object = skeleton<trace_bpf>(),
       .positionals = {probes()},
       .options = options(),
@@ -147,7 +149,7 @@ TOOL(trace) {
                     {'S', "", "use --include-self"},
                     {'u', "unix-timestamp", "--json has the time of each event"},
                     {'B', "bin_cmp", "compare bytes: ((u8 *)VALUE)[N] == 0x12"},
-                    {'s', "sym_file_list", "functions of all programs have their names"},
+                    {'s', "sym_file_list", "functions of all programs are shown by name"},
                     {'a', "address", "use %p for addresses"},
                     {'A', "aggregate", "funccount and stackcount count events"}},
       .hooks = {traced_by_word("places", tracing::specs, words_that_ask_for_entries)},

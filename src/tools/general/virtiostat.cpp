@@ -55,14 +55,15 @@ TOOL(virtiostat) {
       .name = "virtiostat",
       .summary = "buffers and bytes handed to virtio devices, by queue",
       .description =
-          "Buffers that the drivers of this virtual machine hand to its virtio devices: by driver, "
-          "device and queue, how many segments the device may write (In SGs) and is to read (Out "
-          "SGs), and their bytes per second. What is in may be larger than what the device then "
-          "writes: a network driver hands over whole buffers before there are packets.\n\n"
-          "Task filters apply to the task that runs when the buffer is handed over, which for "
-          "network packets and for what an interrupt starts may be any.\n\n"
-          "It needs kprobes or fentry, and a kernel that virtio is built into, as type information of "
-          "modules is not used: distributions' kernels before 6.12 may have it as a module.",
+          "Buffers that the drivers of this virtual machine hand to its virtio devices: by "
+          "driver, device and queue, how many segments the device may write (In SGs) and has to "
+          "read (Out SGs), and their bytes per second. In BW may exceed what the device then "
+          "writes: a network driver hands over whole buffers before packets arrive.\n\n"
+          "Task filters apply to the task that runs when the buffer is handed over, which may be "
+          "any task for network packets and for work that an interrupt starts.\n\n"
+          "It needs kprobes or fentry, and virtio built into the kernel, because type "
+          "information of modules is not used: distribution kernels before 6.12 may have virtio "
+          "as a module.",
       .overhead = "a hook per buffer, and a read per segment; no output per event",
       .examples = {{"virtiostat", "every three seconds"},
                    {"virtiostat -T 1 10", "ten reports of one second, with the time"},
@@ -73,9 +74,11 @@ TOOL(virtiostat) {
                    "In BW and Out BW are bytes per second. There they are the bytes of the "
                    "interval."},
                   {Difference::bcc,
-                   "Buffers that the driver has mapped itself count, as those of network devices "
-                   "since Linux 6.11. There they do not."},
-                  {Difference::bcc, "-d and -n want a whole name. There they compare its start."}},
+                   "Buffers that the driver has mapped itself count, such as those of network "
+                   "devices since Linux 6.11. There they do not."},
+                  {Difference::bcc,
+                   "-d and -n take a whole name. There they compare the start "
+                   "of it."}},
       .object = skeleton<virtiostat_bpf>(),
       .positionals = shared::interval_count(3),
       .options = joined({{name_option('d', "driver", "only devices of this driver"),
@@ -112,7 +115,7 @@ TOOL(virtiostat) {
                              of_value<Line, &Sums::out_bytes>("out_bytes", "OUT", as::number,
                                                               "bytes that the device reads")})},
               "out_bytes,in_bytes")
-              .without_owner("drivers fill queues in whatever runs")
+              .without_owner("drivers fill queues in whatever task is running")
               .only<Line, wanted>()
               .timed_with("timestamp"),
       .announce = "Tracing virtio devices",

@@ -26,15 +26,15 @@ TOOL(brkstack) {
       .name = "brkstack",
       .summary = "code paths that grow and shrink the heap, with the bytes",
       .description =
-          "Calls of brk(2) that change the end of a process' heap, by the user stack that made them: "
-          "how often it grew and shrank, and by how many bytes. Calls that only ask for the end, or "
-          "that fail, are not counted. With --mmap anonymous mappings count as growth, too: there "
-          "allocators take large blocks from, and many of them all memory.\n\n"
-          "A heap that grows is not a leak yet: memory that was freed stays in it. Calls of 32-bit "
-          "programs on 64-bit kernels are not seen.",
+          "Calls to brk(2) that change the end of a process' heap, by the user stack that made "
+          "them: how often the heap grew and shrank, and by how many bytes. Calls that only query "
+          "the end, or that fail, are not counted. With --mmap anonymous mappings count as growth, "
+          "too: allocators get large blocks from them, and many get all memory from them.\n\n"
+          "A growing heap is not necessarily a leak: memory that was freed stays in it. Calls by "
+          "32-bit programs on 64-bit kernels are not seen.",
       .overhead =
-          "two hooks per call of brk(2), and a walk of the user stack; such calls are rare, "
-          "those of mmap(2) less so",
+          "two hooks per call to brk(2), and a user stack walk; these calls are rare, calls to "
+          "mmap(2) less so",
       .examples = {{"brkstack", "all processes until Ctrl-C"},
                    {"brkstack --mmap -p 181 10", "with anonymous mappings, for ten seconds"},
                    {"brkstack -m 1048576", "only changes of a megabyte and more"},
@@ -45,7 +45,7 @@ TOOL(brkstack) {
       .object = skeleton<brkstack_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(
-          {{flag(0, "mmap", "anonymous mappings too"),
+          {{flag(0, "mmap", "also anonymous mappings"),
             number('m', "min-bytes", "BYTES", "only changes of at least BYTES bytes",
                    setting(&Opt::min_bytes)),
             shared::timestamp()},
@@ -66,12 +66,12 @@ TOOL(brkstack) {
                                               "calls that made the heap larger"),
                of_value<Line, &Counts::grown_bytes>("grown_bytes", "GROWN(KB)",
                                                     as::wide(as::kilobytes, 9),
-                                                    "bytes by which they did"),
+                                                    "bytes by which it grew"),
                of_value<Line, &Counts::shrinks>("shrinks", "SHRINKS", as::wide(as::number, 7),
                                                 "calls that made it smaller"),
                of_value<Line, &Counts::shrunk_bytes>("shrunk_bytes", "SHRUNK(KB)",
                                                      as::wide(as::kilobytes, 10),
-                                                     "bytes by which they did"),
+                                                     "bytes by which it shrank"),
                user_stack_of<Line, &Key::user_stack, &Key::pid>()},
               "grown_bytes,shrunk_bytes")
               .counted_by(2)

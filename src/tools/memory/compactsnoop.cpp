@@ -32,11 +32,11 @@ TOOL(compactsnoop) {
           "One line per run of compaction on one zone: direct (an allocation waits for it), manual "
           "(/proc/sys/vm/compact_memory), proactive, or by kcompactd. ORDER -1 means the whole "
           "zone.\n\n"
-          "With --extended: FRAGIDX, the fragmentation index of the wanted order when the run "
+          "With --extended: FRAGIDX, the fragmentation index of the requested order when the run "
           "began (towards 0: lack of memory, towards 1: fragmentation, -1: would have succeeded, "
-          "-: no order), the zone's watermarks and free memory in pages, and the pages scanned "
-          "and migrated.",
-      .overhead = "a few hooks per run of compaction, which is rare and slow itself",
+          "-: no order), the zone's watermarks and free memory in pages, and the pages scanned and "
+          "migrated.",
+      .overhead = "a few hooks per run of compaction, which is itself rare and slow",
       .examples = {{"compactsnoop", "all runs"},
                    {"compactsnoop -T -e", "with times, fragmentation index and watermarks"},
                    {"compactsnoop -K -d 10", "ten seconds, with kernel stacks"},
@@ -44,9 +44,9 @@ TOOL(compactsnoop) {
       .questions = {{"Which task is held up by memory compaction (huge pages)?", "compactsnoop -T"},
                     {"Why does the kernel compact memory?", "compactsnoop -K -d 10"}},
       .differs = {{Difference::bcc,
-                   "Compaction by request (/proc/sys/vm/compact_memory), proactive compaction "
-                   "and kcompactd are shown, too; KIND is one of the columns of -e. FRAGIDX is "
-                   "- instead of -1.000 where there is no order."}},
+                   "Manual compaction (/proc/sys/vm/compact_memory), proactive compaction and "
+                   "kcompactd are shown, too; KIND is one of the columns of -e. FRAGIDX is - "
+                   "instead of -1.000 if there is no order."}},
       .object = skeleton<compactsnoop_bpf>(),
       .options = joined({{shared::pid(), shared::tid(), shared::uid(), shared::comm(),
                           shared::name('n'), shared::cgroup(), shared::duration('d'),
@@ -55,15 +55,16 @@ TOOL(compactsnoop) {
       .hooks = {{"zone and order",
                  {{{}, {has_arguments("mm_compaction_begin", 4)}},
                   {.programs = {"on_suitable", "on_isolate_migrate", "on_isolate_free"},
-                   .caveat = "this kernel does not tell which pages its fast search scanned: MSCAN "
-                             "and FSCAN are without them"}}},
+                   .caveat = "this kernel does not report which pages its fast search scanned: "
+                             "MSCAN and FSCAN do not include them"}}},
                 {"compaction", {{{"on_begin", "on_end"}}}},
-                {"migration", {{{"on_migrate"}}}, {}, "pages migrated are not known"}},
+                {"migration", {{{"on_migrate"}}}, {}, "migrated pages are not counted"}},
       .report = events<Event>(
           {who<&Event::who>(id::comm, id::pid),
            field<&Event::node>("node", "NODE", as::wide(as::number, -4), "NUMA node").bounded(),
            derived<Event, zone>("zone", "ZONE", as::wide(as::text, -12), "memory zone").bounded(),
-           field<&Event::order>("order", "ORDER", as::small, "2^order pages are wanted; -1: all"),
+           field<&Event::order>("order", "ORDER", as::small,
+                                "2^order pages requested; -1: whole zone"),
            named<&Event::sync, kModes>("mode", "MODE", as::wide(as::text, -5),
                                        "SYNC may wait, ASYNC does not"),
            derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
@@ -83,14 +84,16 @@ TOOL(compactsnoop) {
                .with("extended"),
            field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds, "time of the run"),
            field<&Event::status>("status", "STATUS",
-                                 as::enumerator("compact_result", "COMPACT_", -17), "how it ended"),
-           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -9), "who wanted it")
+                                 as::enumerator("compact_result", "COMPACT_", -17),
+                                 "result of the run"),
+           named<&Event::kind, kKinds>("kind", "KIND", as::wide(as::text, -9),
+                                       "what requested the run")
                .with("extended"),
            field<&Event::migrate_scanned>("migrate_scanned_pages", "MSCAN", as::pages,
-                                          "pages scanned for some to move")
+                                          "pages scanned for pages to move")
                .with("extended"),
            field<&Event::free_scanned>("free_scanned_pages", "FSCAN", as::pages,
-                                       "pages scanned for free ones")
+                                       "pages scanned for free pages")
                .with("extended"),
            field<&Event::migrated>("migrated_pages", "MIGR", as::pages, "pages moved")
                .with("extended"),

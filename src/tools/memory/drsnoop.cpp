@@ -23,22 +23,23 @@ TOOL(drsnoop) {
       .name = "drsnoop",
       .summary = "direct reclaim: allocations that had to free memory first",
       .description =
-          "One line each time a task that wants memory must reclaim pages itself before it gets "
-          "any: how long it was held up, and how many pages it reclaimed. This is a stall that "
-          "the task's users feel.\n\n"
-          "With --memcg also the reclaim that a memory cgroup's limit causes, and the reclaim of "
-          "one NUMA node. FREE(KB) is the machine's free memory when the line is printed.",
-      .overhead = "two hooks per reclaim, which is rare and slow itself: not measurable",
+          "One line each time a task that allocates memory must first reclaim pages itself: how "
+          "long it was held up, and how many pages it reclaimed. This stall is visible to the "
+          "task's users.\n\n"
+          "--memcg adds reclaim that a memory cgroup's limit causes, and reclaim of a single NUMA "
+          "node. FREE(KB) is the machine's free memory when the line is printed.",
+      .overhead = "two hooks per reclaim, which is itself rare and slow: not measurable",
       .examples = {{"drsnoop", "all direct reclaim"},
                    {"drsnoop -T -e", "with times, order, flags and free memory"},
-                   {"drsnoop -M -p 181", "what process 181 waits for, its cgroup's limit included"},
+                   {"drsnoop -M -p 181",
+                    "what process 181 waits for, including its cgroup's limit"},
                    {"drsnoop -K -d 10", "ten seconds, with kernel stacks"}},
       .questions = {{"Which process is held up because free memory is short?", "drsnoop -T"},
                     {"Is a container slow at its memory limit?",
                      "drsnoop -M -c system.slice/nginx.service"},
                     {"Which code allocates when memory is short?", "drsnoop -K -d 10"}},
       .differs = {{Difference::libbpf_tools,
-                   "PID is the process, and the time of day a column with -T, as in bcc. There "
+                   "PID is the process, and the time of day is a column with -T, as in bcc. There, "
                    "the columns are TIME and TID."}},
       .object = skeleton<drsnoop_bpf>(),
       .options = joined(
@@ -68,7 +69,7 @@ TOOL(drsnoop) {
                                "NUMA node of the CPU, or the one reclaimed")
                .bounded()
                .with("extended"),
-           field<&Event::order>("order", "ORDER", as::small, "2^order pages were wanted")
+           field<&Event::order>("order", "ORDER", as::small, "2^order pages were requested")
                .with("extended"),
            field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation")
                .with("extended"),

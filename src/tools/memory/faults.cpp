@@ -21,17 +21,17 @@ std::uint64_t all(const Line& l) { return l.value.minor + l.value.major; }
 AggregateReport rows() {
   auto areas = area_fields<Line, &Key::area>();
   for (auto& field : areas) field = field.only("files");
-  return table<Key, Counts>(
-             "rows",
-             {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
-              of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
-              derived<Line, all>("faults", "FAULTS", as::number, "page faults"),
-              of_value<Line, &Counts::major>("major_faults", "MAJOR", as::number,
-                                             "those for which data was read"),
-              of_value<Line, &Counts::minor>("minor_faults", "MINOR", as::number, "the others")
-                  .with("json"),
-              areas},
-             "faults")
+  return table<Key, Counts>("rows",
+                            {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+                             of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
+                             derived<Line, all>("faults", "FAULTS", as::number, "page faults"),
+                             of_value<Line, &Counts::major>("major_faults", "MAJOR", as::number,
+                                                            "faults for which data was read"),
+                             of_value<Line, &Counts::minor>("minor_faults", "MINOR", as::number,
+                                                            "all other faults")
+                                 .with("json"),
+                             areas},
+                            "faults")
       .counted_by(2);
 }
 
@@ -43,16 +43,16 @@ TOOL(faults) {
       .summary = "page faults by user and kernel stack, by process, or by file",
       .description =
           "Page faults counted by process and by the stack that caused them: which code makes a "
-          "process grow, and which waits for data. A kernel stack is there where the kernel itself "
-          "touched the memory, in a system call such as read(2). With --processes or --files a "
+          "process grow, and which waits for data. There is a kernel stack if the kernel itself "
+          "touched the memory, in a system call such as read(2). --processes and --files print a "
           "table of processes, or of the memory that they touched, with major and minor faults.\n\n"
-          "Counted are the faults that were served, as getrusage(2) has them: major ones, for which "
-          "data was read from a file or from swap, and minor ones. Not counted: those that the "
-          "kernel makes for itself to reach memory (mlock, MAP_POPULATE, direct I/O), and those "
-          "that end in a signal.",
+          "Faults that were handled count, as in getrusage(2): major faults, for which data was "
+          "read from a file or from swap, and minor faults. Not counted: pages that the kernel "
+          "faults in to populate or pin memory (mlock, MAP_POPULATE, direct I/O), and faults that "
+          "end in a signal.",
       .overhead =
-          "a walk of the user stack per fault; --period 100 walks at one in a hundred, "
-          "--processes at none",
+          "a user stack walk per fault; with --period 100 for one fault in a hundred, with "
+          "--processes for none",
       .examples = {{"faults -p 181 10", "the code of process 181 that faults, for ten seconds"},
                    {"faults -M", "major faults only, until Ctrl-C"},
                    {"faults --svg faults.svg 10", "a flame graph of all page faults"},
@@ -69,7 +69,7 @@ TOOL(faults) {
             flag('P', "processes", "a table of processes", setting(&Opt::by_process)),
             flag('F', "files", "a table of processes and the files that they have mapped",
                  setting(&Opt::by_file)),
-            shared::sample_period('n', "count only one fault in N, as N of them", 1, "sample")},
+            shared::sample_period('n', "count only one fault in N, as N faults", 1, "sample")},
            shared::task_filters(),
            {shared::max_keys()},
            belonging_to(kTables, {shared::top('r'), shared::sort(0)}),

@@ -22,38 +22,38 @@ TOOL(fmapfault) {
       .summary = "page faults on mapped files, by process and file",
       .description =
           "How often each process faulted on each file that it has mapped: its program, libraries, "
-          "and data. MAJOR are the faults for which data was read, and that the process waited "
-          "for. It is ffaults --processes without memory that has no file.\n\n"
-          "Counted are the faults that were served, as getrusage(2) has them. The kernel maps pages "
-          "around that of a read fault with it, if they are in memory: a file may have fewer faults "
-          "than pages that were read. Files in memory (tmpfs, memfd) count too.",
+          "and data. MAJOR counts the faults for which data was read and that the process waited "
+          "for. The report is that of ffaults --processes without memory that has no file.\n\n"
+          "Faults that were handled count, as in getrusage(2). On a read fault the kernel also "
+          "maps surrounding pages that are in memory: a file may have fewer faults than pages that "
+          "were read. Files in memory (tmpfs, memfd) count too.",
       .overhead = "a hook per page fault (two with --write), counted in the kernel",
       .examples = {{"fmapfault", "all processes and files until Ctrl-C"},
                    {"fmapfault -s major_faults -r 10 5 12",
-                    "every five seconds the ten that waited most often"},
-                   {"fmapfault -p 181 10 1", "of process 181, for ten seconds"}},
+                    "every five seconds, the ten that waited most often"},
+                   {"fmapfault -p 181 10 1", "process 181, for ten seconds"}},
       .questions = {{"Which process faults on which mapped file?", "fmapfault 10 1"},
                     {"Does a program wait for its own code?", "fmapfault -s major_faults -p 1234"}},
       .object = skeleton<fmapfault_bpf>(),
       .positionals = shared::interval_count(),
-      .options = joined({{flag('w', "write", "only faults of writes",
+      .options = joined({{flag('w', "write", "only write faults",
                                setting(&rodata_of<fmapfault_bpf>::writes_only)),
                           shared::name('n'), shared::top('r'), shared::sort(), shared::max_keys()},
                          shared::task_filters()}),
       .hooks = {faults::minor(), faults::major(), faults::areas(), faults::starts("write")},
-      .report =
-          table<Key, Counts>(
-              "files",
-              {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
-               of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
-               derived<Line, all>("faults", "FAULTS", as::number, "page faults"),
-               of_value<Line, &Counts::major>("major_faults", "MAJOR", as::number,
-                                              "those for which data was read"),
-               of_value<Line, &Counts::minor>("minor_faults", "MINOR", as::number, "the others")
-                   .with("json"),
-               area_fields<Line, &Key::area>()},
-              "faults")
-              .counted_by(2),
+      .report = table<Key, Counts>(
+                    "files",
+                    {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
+                     of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
+                     derived<Line, all>("faults", "FAULTS", as::number, "page faults"),
+                     of_value<Line, &Counts::major>("major_faults", "MAJOR", as::number,
+                                                    "faults for which data was read"),
+                     of_value<Line, &Counts::minor>("minor_faults", "MINOR", as::number,
+                                                    "all other faults")
+                         .with("json"),
+                     area_fields<Line, &Key::area>()},
+                    "faults")
+                    .counted_by(2),
       .announce = "Tracing page faults on mapped files",
   };
 }

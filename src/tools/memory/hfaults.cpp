@@ -22,18 +22,18 @@ TOOL(hfaults) {
       .name = "hfaults",
       .summary = "page faults that map huge pages, and collapses into huge pages",
       .description =
-          "Huge pages by the process that gets them: page faults on hugetlb memory (HUGETLB), those "
-          "for which the kernel allocated a transparent huge page (THP), and those for which it "
-          "tried to and had none (FALLBACK). COLLAPSED are huge pages that khugepaged, or "
-          "madvise(2) with MADV_COLLAPSE, made of the process' small pages later.\n\n"
-          "A transparent huge page is one of 2 MB; those of other sizes are not counted. Neither "
-          "are faults that the kernel makes for itself to reach memory (mlock, MAP_POPULATE).",
+          "Huge pages by the process that gets them: page faults on hugetlb memory (HUGETLB), "
+          "faults for which the kernel allocated a transparent huge page (THP), and faults for "
+          "which it tried but had none (FALLBACK). COLLAPSED counts huge pages that khugepaged, or "
+          "madvise(2) with MADV_COLLAPSE, later made from the process' small pages.\n\n"
+          "Only transparent huge pages of 2 MB are counted, not those of other sizes. Pages that "
+          "the kernel faults in to populate memory (mlock, MAP_POPULATE) are not counted either.",
       .overhead =
-          "two hooks per page fault and one per page allocation; all but huge pages cost it "
-          "some tens of nanoseconds",
+          "two hooks per page fault and one per page allocation, which takes some tens of "
+          "nanoseconds except for huge pages",
       .examples = {{"hfaults", "all processes until Ctrl-C"},
                    {"hfaults 1", "each second"},
-                   {"hfaults -p 181 10 1", "ten seconds of process 181"}},
+                   {"hfaults -p 181 10 1", "process 181 for ten seconds"}},
       .questions = {{"Which processes use huge pages?", "hfaults 10 1"},
                     {"Does a program get the transparent huge pages that it asks for?",
                      "hfaults -p 181 1"},
@@ -61,14 +61,14 @@ TOOL(hfaults) {
               {of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                of_key<Line, &Key::comm>("comm", "COMM", as::comm, "its command name"),
                of_value<Line, &Counts::hugetlb>("hugetlb", "HUGETLB", as::number,
-                                                "faults on memory of hugetlb"),
+                                                "faults on hugetlb memory"),
                of_value<Line, &Counts::thp>("thp", "THP", as::number,
                                             "faults that got a transparent huge page"),
                of_value<Line, &Counts::fallbacks>("fallbacks", "FALLBACK", as::number,
-                                                  "faults that got a small page, as there was no "
-                                                  "huge one"),
+                                                  "faults that got a small page because there was "
+                                                  "no huge page"),
                of_value<Line, &Counts::collapses>("collapses", "COLLAPSED", as::number,
-                                                  "huge pages made of small ones")},
+                                                  "huge pages made from small pages")},
               "thp,hugetlb,collapses,fallbacks")
               .counted_by(4),
       .announce = "Tracing huge page faults",

@@ -53,23 +53,24 @@ TOOL(memleak) {
       .name = "memleak",
       .summary = "memory that was allocated and not freed, by stack",
       .description =
-          "Which call paths hold memory: all that was allocated since tracing began and is not "
-          "freed yet, summed by the stack that allocated it; the ten largest stacks, every five "
-          "seconds. What stays and grows from report to report leaks. Only what is older than --older is shown.\n\n"
-          "With a process, another filter of tasks, a command or a library it is the memory of "
+          "Which call paths hold memory: outstanding allocations, made since tracing began and not "
+          "freed yet, summed by the stack that allocated them; the ten largest stacks, every five "
+          "seconds. A stack that stays and grows from report to report leaks. Only allocations "
+          "older than --older are shown.\n\n"
+          "With a process, another task filter, a command or a library it traces the memory of "
           "programs: malloc and its relatives in the C library (in another allocator with "
-          "--library) and mmap, by user stack. An allocation within another one is a part of it. A "
-          "block that realloc moves is the one of its last realloc. What a process had allocated "
-          "when it ended is shown once more, marked; when it runs another program that is forgotten. A "
-          "child's copy of its parent's memory is not counted.\n\n"
-          "Otherwise it is the kernel's memory: slab objects and pages, by kernel stack; with "
-          "--percpu what each CPU has its own of. Slabs themselves are pages too. Some paths free "
-          "in bulk without a trace (kfree_rcu, kmem_cache_free_bulk): an object counts as "
-          "outstanding there until its address is allocated again.",
+          "--library) and mmap, by user stack. An allocation made within another one is part of "
+          "it. A block that realloc moves belongs to its last realloc. What a process had not "
+          "freed when it exited is shown once more, marked; on exec it is dropped. A child's copy "
+          "of its parent's memory is not counted.\n\n"
+          "Otherwise it traces the kernel's memory: slab objects and pages, by kernel stack; with "
+          "--percpu per-CPU allocations instead. Slabs themselves are pages too. Some paths free "
+          "in bulk without a tracepoint (kfree_rcu, kmem_cache_free_bulk): objects freed there "
+          "count as outstanding until their address is allocated again.",
       .overhead =
-          "in programs two breakpoints and a walk of the stack per allocation and one breakpoint "
-          "per free, a microsecond and more each; with --pid other processes pay nothing. In the "
-          "kernel two hooks for each of its very frequent allocations: use --sample-rate there",
+          "in programs, two breakpoints and a stack walk per allocation and one breakpoint per "
+          "free, a microsecond or more each; with --pid, other processes pay nothing. In the "
+          "kernel, two hooks for each of its very frequent allocations: use --sample-rate there",
       .examples = {{"memleak -p 1234", "what this process holds, every 5 seconds"},
                    {"memleak -p 1234 -o 60000 30", "what is older than a minute, every 30 seconds"},
                    {"memleak -a -- ./server", "a command, with the address of each allocation"},
@@ -79,7 +80,8 @@ TOOL(memleak) {
                    {"memleak -p 1234 --duration 60 --svg leaks.svg",
                     "outstanding allocations after a minute, as a flame graph of bytes"}},
       .questions = {{"Does this process leak memory, and where?", "memleak -p 1234 -o 60000 30"},
-                    {"Who holds all that memory?", "memleak -p 1234 --duration 60 --svg leaks.svg"},
+                    {"Which code holds all that memory?",
+                     "memleak -p 1234 --duration 60 --svg leaks.svg"},
                     {"Does the kernel leak memory (slab grows)?", "memleak -s 16 10 6"}},
       .differs = {{Difference::both,
                    "With -s N one of N addresses is sampled, and the sums are estimates of all "
@@ -87,7 +89,7 @@ TOOL(memleak) {
                    "sample."},
                   {Difference::both,
                    "An allocation that realloc moves, a failed realloc and a mapping that is "
-                   "unmapped in parts are followed. -t is part of the output instead of the "
+                   "unmapped in parts are followed. -t prints to the output instead of the "
                    "kernel's trace_pipe."}},
       .object = skeleton<memleak_bpf>(),
       .positionals = shared::interval_count(5),
@@ -106,7 +108,7 @@ TOOL(memleak) {
             number('Z', "max-size", "BYTES", "only allocations of BYTES bytes or less",
                    setting(&Opt::max_bytes)),
             number('s', "sample-rate", "N",
-                   "only one of N addresses, other ones in each run; sums are estimates then",
+                   "only one of N addresses, different ones in each run; sums are then estimates",
                    Range{.least = 1}, setting(&Opt::sample_one_in)),
             flag('C', "combined-only",
                  "per-stack totals only (cheaper); partly unmapped regions count in full",
@@ -116,7 +118,7 @@ TOOL(memleak) {
                 "treat reuse of a live address as a missed free (always on; kept for compatibility)"),
             flag('a', "show-allocs", "the address and size of each allocation"),
             flag('t', "trace",
-                 "each allocation and free as it happens, instead of outstanding ones",
+                 "each allocation and free as it happens, instead of outstanding allocations",
                  setting(&Opt::trace)),
             shared::top('T'), shared::sort(0), shared::folded(), shared::svg(), shared::pprof(),
             shared::offset(0), shared::stack_depth(), shared::stack_storage(), shared::unwind(),
@@ -168,10 +170,10 @@ TOOL(memleak) {
                  derived<Event, bytes>("bytes", "BYTES", as::number,
                                        "requested size; null for frees"),
                  derived<Event, old>("old_address", "OLD", as::pointer,
-                                     "the block that is to become another one; null: none"),
+                                     "block passed to realloc or mremap; null: none"),
                  field<&Event::address>("address", "ADDRESS", as::pointer,
-                                        "of the memory; 0: it had none; null: the "
-                                        "kernel's, and not to be seen")})
+                                        "address of the memory; 0: the allocation failed; null: a "
+                                        "hidden kernel address")})
                 .timed({{TimeColumn::wall, "TIME", 12, ""}})
                 .high_rate()}},
       .announce = "Tracing outstanding memory allocations",

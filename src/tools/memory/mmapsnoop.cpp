@@ -54,23 +54,23 @@ TOOL(mmapsnoop) {
       .name = "mmapsnoop",
       .summary = "files that are mapped into memory (mmap), with offset and size",
       .description =
-          "One line per call of mmap for a file, when it returns. PROT is what the mapping allows: R "
-          "read, W write, E execute. MAP is S shared or P private, F at an address of the caller's, A "
+          "One line per call to mmap for a file, when it returns. PROT is what the mapping allows: "
+          "R read, W write, E execute. MAP is S shared or P private, F at a fixed address, A "
           "anonymous. OFFS(KB) is the offset in the file, FILE its path as the process sees it.\n\n"
-          "With --all also anonymous memory, with --failed only calls that failed, with their error. "
-          "Filters and --failed apart, calls for anonymous memory count as excluded.\n\n"
-          "Not seen: what the kernel maps itself when a program starts (the program and its loader), "
-          "System V shared memory (shmsnoop), and 32-bit programs on a 64-bit kernel.",
+          "--all adds anonymous memory; --failed shows only calls that failed, with their error. "
+          "Without --all, calls for anonymous memory count as excluded, even with --failed.\n\n"
+          "Not seen: mappings that the kernel itself makes when a program starts (the program and "
+          "its loader), System V shared memory (shmsnoop), and 32-bit programs on a 64-bit kernel.",
       .overhead =
-          "two hooks per call of mmap; a little on every other system call, which the kernel then "
-          "takes the longer way",
+          "two hooks per call to mmap; a small cost on every other system call, because the kernel "
+          "then takes its slow path",
       .examples = {{"mmapsnoop", "files that are mapped"},
-                   {"mmapsnoop -T -p 181", "by process 181, with the time of day"},
+                   {"mmapsnoop -T -p 181", "process 181, with the time of day"},
                    {"mmapsnoop -x -a", "calls that failed, for anonymous memory too"},
                    {"mmapsnoop -- ls", "libraries that a command loads"}},
       .questions = {{"Which files does a program map into its memory?", "mmapsnoop -p 181"},
                     {"Which libraries does a command load?", "mmapsnoop -- ls"},
-                    {"Which calls of mmap fail, and why?", "mmapsnoop -x -a"}},
+                    {"Which calls to mmap fail, and why?", "mmapsnoop -x -a"}},
       .object = skeleton<mmapsnoop_bpf>(),
       .options = joined({{flag('T', "time", "print the time of day"),
                           flag('a', "all", "also anonymous memory", setting(&Opt::anonymous_too)),
@@ -86,7 +86,8 @@ TOOL(mmapsnoop) {
                derived<Event, kind>("kind", "MAP", as::wide(as::text, -5),
                                     "S shared, P private, F fixed address, A anonymous")
                    .bounded(),
-               derived<Event, error>("error", "ERROR", as::error, "why it failed; null: it did not")
+               derived<Event, error>("error", "ERROR", as::error,
+                                     "why it failed; null: it succeeded")
                    .with("failed"),
                derived<Event, offset>("offset_bytes", "OFFS(KB)", as::wide(as::kilobytes, -8),
                                       "offset in the file"),
@@ -98,11 +99,10 @@ TOOL(mmapsnoop) {
                      field<&Event::flags>("map_flags", "FLAGS", as::number, "flags of mmap(2)"),
                      derived<Event, device>("device", "DEV", as::disk,
                                             "disk or device number of the file"),
-                     derived<Event, inode>("inode", "INODE", as::number, "number of the inode"),
+                     derived<Event, inode>("inode", "INODE", as::number, "inode number"),
                      who<&Event::who>(id::uid)}),
                who<&Event::who>(id::cgroup),
-               derived<Event, file>("file", "FILE", as::rest,
-                                    "path of the file; null: there is none")})
+               derived<Event, file>("file", "FILE", as::rest, "path of the file; null: no file")})
               .timed({{TimeColumn::wall, "TIME", 12, "time"}})
               .high_rate(),
       .announce = "Tracing files mapped into memory",

@@ -11,10 +11,10 @@ using Sums = numamove_sums;
 namespace {
 
 constexpr std::string_view kIsolation =
-    "this kernel has no tracepoint where a migration begins: times include the search for room on "
-    "the other node";
+    "this kernel has no tracepoint at the start of a migration: times include the search for free "
+    "memory on the other node";
 
-// Migrations without a time are no migrations that took none.
+// If no migration was timed, the time is not known, rather than 0.
 Value time_ns(const Sums& s) {
   if (s.migrations && !s.timed) return {};
   return s.time_ns;
@@ -27,26 +27,25 @@ TOOL(numamove) {
       .name = "numamove",
       .summary = "pages that NUMA balancing migrates, and the time it takes",
       .description =
-          "Each interval: how often automatic NUMA balancing (kernel.numa_balancing) migrated "
-          "memory to the node of the task that used it, how long those tasks were held up by that "
-          "in all, the pages that were moved, and those that were to be and could not. A huge page "
-          "counts as many pages as it has. Times are added up in nanoseconds: migrations mostly "
-          "take some microseconds.\n\n"
+          "For each interval: how often automatic NUMA balancing (kernel.numa_balancing) migrated "
+          "memory to the node of the task that used it, the total time that these tasks were held "
+          "up, the pages that were moved, and the pages that could not be moved. A huge page "
+          "counts as the number of its base pages. Times are summed in nanoseconds: most "
+          "migrations take some microseconds.\n\n"
           "Pages that move_pages(2), migrate_pages(2), memory policies or compaction move are not "
-          "counted; nor are those that were not even taken off their list because there is no room "
-          "on the other node. A machine with one node has nothing to migrate.\n\n"
-          "Filters ask about the task that used the memory and that the migration holds up.",
+          "counted; nor are pages that were not even isolated because the other node has no free "
+          "memory. A machine with one node has nothing to migrate.\n\n"
+          "Filters apply to the task that used the memory and that the migration holds up.",
       .overhead = "two hooks per migration, no output per event",
       .examples = {{"numamove", "a line per second"},
                    {"numamove 5 12", "a minute, every five seconds"},
                    {"numamove -p 181", "what process 181 waits for"},
-                   {"numamove --json -- ./benchmark", "of one command, for a script"}},
+                   {"numamove --json -- ./benchmark", "one command, for a script"}},
       .questions = {{"Does NUMA balancing hold programs up?", "numamove"},
                     {"Are pages moved from node to node all the time?", "numamove 5 12"}},
       .differs = {{Difference::libbpf_tools,
-                   "Times are added up in nanoseconds. There each migration is cut to "
-                   "milliseconds before, so that most count as 0. PAGES and FAILED are columns "
-                   "more."}},
+                   "Times are summed in nanoseconds. There, each migration is first truncated to "
+                   "milliseconds, and most count as 0. PAGES and FAILED are additional columns."}},
       .object = skeleton<numamove_bpf>(),
       .positionals = shared::interval_count(1),
       .options = {shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::cgroup()},
@@ -68,13 +67,13 @@ TOOL(numamove) {
                                                      as::wide(as::number, 15), "migrations"),
                             derived<Sums, time_ns>("time_ns", "NUMA_migrations_ms",
                                                    as::wide(as::precise(as::milliseconds, 3), 18),
-                                                   "time in them, all together")
+                                                   "total time in them")
                                 .counter(),
                             field<&Sums::moved>("moved_pages", "PAGES", as::number, "pages moved"),
                             field<&Sums::failed>("failed_pages", "FAILED", as::pages,
                                                  "pages that could not be moved"),
                             field<&Sums::timed>("timed_migrations", "TIMED", as::number,
-                                                "migrations whose time is known")
+                                                "migrations that were timed")
                                 .with("json")})
                     .always_timed(),
       .announce = "Tracing migrations by NUMA balancing",

@@ -55,7 +55,7 @@ std::string sentence(const Event& e) {
                        std::string_view(t.comm, strnlen(t.comm, sizeof t.comm)));
   };
   auto line = fmt::format("Triggered by {}, {} of {}, {} pages, loadavg: {}", task(e.trigger),
-                          e.killed ? "OOM kill" : "OOM, end already under way,", task(e.victim),
+                          e.killed ? "OOM kill" : "no OOM kill (already exiting)", task(e.victim),
                           limit_bytes(e) / in_bytes(1), loads());
   if (e.kind == OOMKILL_MEMCG && e.memcg.id)
     line += ", limit of the memory cgroup of " + std::get<std::string>(memcg_path(e));
@@ -71,26 +71,27 @@ TOOL(oomkill) {
       .name = "oomkill",
       .summary = "processes killed because memory ran out, and which task triggered it",
       .description =
-          "One line per process that the kernel kills because there is no memory left, in the whole "
-          "machine or below the limit of a memory cgroup: the task whose allocation triggered it, "
-          "the killed process, the pages that could be used in all (memory and swap of the machine, or the "
-          "limit of the memory cgroup), the load averages, and the resident memory of the killed process by "
-          "kind. A process that was ending already is marked so: it gets no signal.\n\n"
-          "From 6.2 on the kernel counts resident memory per CPU, and the numbers lack up to some "
-          "tens of pages of each CPU. Filters ask about the killed process.",
+          "One line per process that the kernel kills because there is no memory left, on the "
+          "whole machine or within the limit of a memory cgroup: the task whose allocation "
+          "triggered it, the killed process, the total pages that could be used (memory and swap "
+          "of the machine, or the limit of the memory cgroup), the load averages, and the resident "
+          "memory of the killed process by type. A process that was already exiting is marked: it "
+          "gets no signal.\n\n"
+          "From 6.2 on the kernel counts resident memory per CPU, and the numbers miss up to some "
+          "tens of pages of each CPU. Filters apply to the killed process.",
       .overhead =
-          "one hook per run of reclaim by a task and per signal, which return at once; nothing "
+          "one hook per run of reclaim by a task and per signal, which return immediately; nothing "
           "else until a process is killed",
-      .examples = {{"oomkill", "all of the machine and of memory cgroups"},
+      .examples = {{"oomkill", "all kills, of the machine and of memory cgroups"},
                    {"oomkill -K", "with the kernel stack of the allocation"},
                    {"oomkill -c system.slice/nginx.service", "kills in one service"},
-                   {"oomkill --json", "all that is known, for a script"}},
+                   {"oomkill --json", "all fields, for a script"}},
       .questions = {{"Which process was killed because memory ran out?", "oomkill"},
                     {"Was it the machine's memory or the limit of a container?", "oomkill"},
                     {"Which allocation led to the kill?", "oomkill -K"}},
       .differs = {{Difference::both,
                    "The resident memory of the killed process is shown, and a process that was "
-                   "ending already is marked: it gets no signal. No kprobe is needed."}},
+                   "already exiting is marked: it gets no signal. No kprobe is needed."}},
       .object = skeleton<oomkill_bpf>(),
       .options = joined({{shared::kernel_stack(), shared::duration()},
                          belonging_to("kernel-stack", {shared::stack_depth()}),
@@ -102,8 +103,8 @@ TOOL(oomkill) {
                 {"reclaim of memory cgroups",
                  {{{"on_memcg"}}},
                  {},
-                 "whose limit was reached is not known: this kernel is built without memory "
-                 "cgroups"},
+                 "which cgroup's limit was reached is not known: this kernel is built without "
+                 "memory cgroups"},
                 {"signals of the kernel", {{{"on_signal"}}}}},
       .report =
           events<Event>(
@@ -117,9 +118,9 @@ TOOL(oomkill) {
                      named<&Event::kind, kKinds>("kind", "KIND", as::text,
                                                  "machine, or memcg: limit of a memory cgroup"),
                      derived<Event, killed>("killed", "KILLED", as::small,
-                                            "false: it was ending already"),
+                                            "false: it was already exiting"),
                      derived<Event, limit_bytes>("limit_bytes", "LIMIT", as::number,
-                                                 "memory that could be used in all"),
+                                                 "total memory that could be used"),
                      derived<Event, bytes<&Event::anon>>("anon_rss_bytes", "ANON", as::number,
                                                          "anonymous memory of the killed process"),
                      derived<Event, bytes<&Event::file>>("file_rss_bytes", "FILE", as::number,
@@ -129,11 +130,12 @@ TOOL(oomkill) {
                      field<&Event::oom_score_adj>("oom_score_adj", "ADJ", as::small,
                                                   "its /proc/PID/oom_score_adj"),
                      field<&Event::order>("order", "ORDER", as::small,
-                                          "2^order pages were wanted; -1: not known"),
+                                          "2^order pages were requested; -1: not known"),
                      field<&Event::gfp>("gfp_flags", "GFP", as::gfp, "flags of the allocation"),
                      derived<Event, memcg_id>("memcg_id", "MEMCG", as::number,
                                               "memory cgroup of the killed process; 0: none"),
-                     derived<Event, memcg_path>("memcg_path", "PATH", as::text, "its path")})},
+                     derived<Event, memcg_path>("memcg_path", "PATH", as::text,
+                                                "path of this memory cgroup")})},
               "kernel-stack")
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),
       .announce = "Tracing OOM kills",

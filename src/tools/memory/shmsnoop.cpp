@@ -23,7 +23,7 @@ struct Word {
   std::uint64_t mask, value;
   std::string_view name;
 };
-// The size of huge pages stands above bit 26, as its logarithm.
+// Bits 26 and up hold the logarithm of the huge page size.
 constexpr Word kGetFlags[] = {
     {IPC_CREAT, IPC_CREAT, "IPC_CREAT"},       {IPC_EXCL, IPC_EXCL, "IPC_EXCL"},
     {SHM_HUGETLB, SHM_HUGETLB, "SHM_HUGETLB"}, {SHM_NORESERVE, SHM_NORESERVE, "SHM_NORESERVE"},
@@ -104,17 +104,17 @@ TOOL(shmsnoop) {
       .name = "shmsnoop",
       .summary = "calls for System V shared memory, with their arguments and results",
       .description =
-          "One line per call of shmget, shmat, shmdt and shmctl, when it returns. RET is what it "
-          "returned, as a hexadecimal number (the segment's id, or an address), or the error with a "
-          "minus sign. ARGs has the arguments, with the names of flags and commands.\n\n"
-          "Not seen: calls of 32-bit programs on a 64-bit kernel, and POSIX shared memory (shm_open), "
-          "which is files: see opensnoop.",
+          "One line per call to shmget, shmat, shmdt and shmctl, when it returns. RET is the "
+          "return value in hexadecimal (the segment's id, or an address), or the error with a "
+          "minus sign. ARGs shows the arguments, with the names of flags and commands.\n\n"
+          "Not seen: calls by 32-bit programs on a 64-bit kernel, and POSIX shared memory "
+          "(shm_open), which consists of files: see opensnoop.",
       .overhead =
-          "two hooks per call; a little on every other system call, which the kernel then takes the "
-          "longer way",
+          "two hooks per call; a small cost on every other system call, because the kernel then "
+          "takes its slow path",
       .examples = {{"shmsnoop", "all calls"},
-                   {"shmsnoop -T -n postgres", "of processes with this in their name, with times"},
-                   {"shmsnoop -p 181 -d 10", "of process 181, ten seconds"}},
+                   {"shmsnoop -T -n postgres", "processes with this in their name, with times"},
+                   {"shmsnoop -p 181 -d 10", "process 181, for ten seconds"}},
       .questions = {{"Which processes use System V shared memory, and which segments?", "shmsnoop"},
                     {"Why can a program not attach its shared memory?", "shmsnoop -T"}},
       .differs = {{Difference::bcc,
@@ -135,11 +135,11 @@ TOOL(shmsnoop) {
                .in_text(),
            with("json",
                 {derived<Event, error>("error", "ERROR", as::error,
-                                       "why it failed; null: it did not"),
+                                       "why it failed; null: it succeeded"),
                  derived<Event, id_of>("shmid", "SHMID", as::number, "id of the segment"),
                  derived<Event, address>("address", "ADDRESS", as::number, "where it is attached"),
                  derived<Event, bytes>("size_bytes", "SIZE", as::number,
-                                       "size that shmget asks for"),
+                                       "size that shmget requests"),
                  field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
                                            "time of the call"),
                  who<&Event::who>(id::uid)}),

@@ -36,19 +36,21 @@ TOOL(slabratetop) {
       .name = "slabratetop",
       .summary = "the slab caches from which most objects are allocated, as a screen",
       .description =
-          "Objects that the kernel allocates from its slab caches, and their bytes, by cache: names "
-          "and sizes are those of /proc/slabinfo, where caches of a kind may have been merged into "
-          "one. kmalloc-SIZE are all of kmalloc's caches of that size (also kmalloc-cg, "
-          "kmalloc-rcl and so on); [pages SIZE] is what kmalloc takes from the page allocator.\n\n"
-          "Allocations that fail count too. Not seen: objects that the kernel allocates in bulk, such "
-          "as some of the network's, and its page tables, which come from no slab.",
+          "Objects that the kernel allocates from its slab caches, and their bytes, by cache: "
+          "names and sizes are those of /proc/slabinfo, where similar caches may have been merged. "
+          "kmalloc-SIZE is the sum of all kmalloc caches of that size (including kmalloc-cg, "
+          "kmalloc-rcl and so on); [pages SIZE] is memory that kmalloc gets from the page "
+          "allocator.\n\n"
+          "Allocations that fail count too. Not seen: objects that the kernel allocates in bulk, "
+          "such as some of the network stack's, and page tables, which do not come from a slab.",
       .overhead = "a hook per allocation, counted in the kernel, per CPU",
       .examples = {{"slabratetop", "redrawn every second; q ends"},
                    {"slabratetop -C 5 2", "two reports of five seconds, one after another"},
                    {"slabratetop -s bytes -r 5", "the five with the most bytes"},
                    {"slabratetop -p 181", "what the kernel allocates for process 181"}},
-      .questions = {{"What does the kernel allocate all the time?", "slabratetop"},
-                    {"Which kernel objects does a process cause?", "slabratetop -p 181 -C 10 1"}},
+      .questions = {{"Which objects does the kernel allocate most often?", "slabratetop"},
+                    {"Which kernel objects are allocated for a process?",
+                     "slabratetop -p 181 -C 10 1"}},
       .differs = {{Difference::both,
                    "Allocations by kmem_cache_alloc_lru, which inodes and dentries come from, "
                    "and by kmalloc count, too."},

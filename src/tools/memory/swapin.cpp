@@ -24,12 +24,12 @@ TOOL(swapin) {
       .name = "swapin",
       .summary = "page faults that wait for swap-ins, with their latency",
       .description =
-          "Processes whose memory is read back from swap: page faults that waited for it (COUNT), "
-          "the average and the longest wait, the disk, and what was read. A wait is the time from "
-          "the first read of a fault to the end of the fault. The kernel reads ahead: a fault may "
-          "read several pages, and pages that are there when they are needed make no wait. Reads "
-          "without a fault (swapoff, MADV_WILLNEED) have bytes and no count.\n\n"
-          "Not seen: what comes from zswap, which is memory, and swap files on network file "
+          "Processes whose memory is read back from swap: the page faults that waited for it "
+          "(COUNT), the average and longest wait, the disk, and the bytes read. A wait is the time "
+          "from the first read of a fault to the end of the fault. Because the kernel reads ahead, "
+          "a fault may read several pages, and pages that are in memory when they are needed cause "
+          "no wait. Reads without a fault (swapoff, MADV_WILLNEED) have bytes but no count.\n\n"
+          "Not seen: pages that come from zswap, which is memory, and swap files on network file "
           "systems.",
       .overhead =
           "a hook per page fault and one per block I/O, some tens of nanoseconds "
@@ -41,8 +41,8 @@ TOOL(swapin) {
                     {"How long does a program wait for memory that was swapped out?",
                      "swapin -p 181 10 1"}},
       .differs = {{Difference::bcc,
-                   "Counted are page faults that waited for swap, with their time. There pages "
-                   "that the kernel reads ahead count as swap-ins of the process that faults."}},
+                   "Page faults that waited for swap are counted, with their time. There, pages "
+                   "that the kernel reads ahead count as swap-ins of the faulting process."}},
       .object = skeleton<swapin_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({{flag('T', "notime", "no line with the time of day"), shared::pid(),
@@ -69,7 +69,7 @@ TOOL(swapin) {
                of_value<Line, &Counts::longest>("max_ns", "MAX(ms)", as::milliseconds,
                                                 "the longest wait of the interval"),
                of_value<Line, &Counts::total_ns>("total_ns", "TOTAL(ms)", as::milliseconds,
-                                                 "all waits together")
+                                                 "total time of all waits")
                    .with("json"),
                of_value<Line, &Counts::bytes>("swapped_in_bytes", "READ(KB)",
                                               as::wide(as::kilobytes, 9), "bytes read from swap"),

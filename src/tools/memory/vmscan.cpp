@@ -29,18 +29,18 @@ TOOL(vmscan) {
       .name = "vmscan",
       .summary = "memory reclaim: time in it by cause, and how often kswapd is woken",
       .description =
-          "Each interval: the time that tasks spent in slab shrinkers (S-SLABms), in direct reclaim "
-          "because free memory was short (D-RECLAIMms), and in reclaim at the limit of a memory "
-          "cgroup (M-RECLAIMms); how often kswapd was to be woken (KSWAPD), the CPU time of kswapd "
-          "(K-CPUms), and the pages that reclaim wrote out (WRITEPAGE). With --extended also the "
-          "number of runs, and what they freed.\n\n"
-          "Slab shrinkers are mostly a part of reclaim, so that S-SLABms is in the other times "
-          "too; those that kswapd, drop_caches or debugfs call are in no other. Time is added when "
-          "a run ends. With -d the times of the runs as histograms.\n\n"
-          "Filters ask about the task that reclaims, or that wakes kswapd; kswapd is a task of its "
-          "own.",
+          "For each interval: the time that tasks spent in slab shrinkers (S-SLABms), in direct "
+          "reclaim because free memory was short (D-RECLAIMms), and in reclaim at the limit of a "
+          "memory cgroup (M-RECLAIMms); the number of wakeup requests for kswapd (KSWAPD), the CPU "
+          "time of kswapd (K-CPUms), and the pages that reclaim wrote out (WRITEPAGE). --extended "
+          "adds the number of runs, and what they freed.\n\n"
+          "Slab shrinkers mostly run as part of reclaim, and S-SLABms is then included in the "
+          "other times too; shrinkers that kswapd, drop_caches or debugfs call are in no other. "
+          "Time is added when a run ends. -d shows histograms of the times of the runs.\n\n"
+          "Filters apply to the task that reclaims, or that wakes kswapd; kswapd is a separate "
+          "task.",
       .overhead =
-          "two hooks per run of reclaim and per slab shrinker called, no output per event; nothing "
+          "two hooks per run of reclaim and per slab shrinker called, no output per event; no cost "
           "while memory is free",
       .examples = {{"vmscan", "a line per second"},
                    {"vmscan -e 5 12", "a minute, every five seconds, with all numbers"},
@@ -78,11 +78,11 @@ TOOL(vmscan) {
                    "time in reclaim at the limit of a memory cgroup")
                    .counter(),
                field<&Sums::kswapd_wakeups>("kswapd_wakeups", "KSWAPD", as::wide(as::number, 6),
-                                            "times that kswapd was to be woken"),
+                                            "wakeup requests for kswapd"),
                field<&Sums::written>("written_pages", "WRITEPAGE", as::wide(as::number, 9),
                                      "pages that reclaim wrote out"),
                field<&Sums::kswapd_ns>("kswapd_cpu_ns", "K-CPUms", as::milliseconds,
-                                       "CPU time of kswapd; up to a tick of it comes later"),
+                                       "CPU time of kswapd; up to a tick of it is added later"),
                with(
                    "extended",
                    {derived<Sums, of<&Sums::runs, VMSCAN_SLAB>>("slab_runs", "S-RUNS", as::pages,

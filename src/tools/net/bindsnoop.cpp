@@ -17,7 +17,7 @@ Value error(const Event& e) { return e.ret < 0 ? Value(std::int64_t{-e.ret}) : V
 std::int64_t result(const Event& e) { return -e.ret; }
 std::string protocol(const Event& e) { return ip_protocol(e.protocol); }
 
-/// A letter for each option that is set, in a place of its own.
+/// One letter for each option that is set, at a fixed position.
 std::string letters(const Event& e) {
   constexpr std::string_view kLetters = "FTNRr";
   std::string text(kLetters.size(), '.');
@@ -37,27 +37,27 @@ Option ports() {
 TOOL(bindsnoop) {
   return {
       .name = "bindsnoop",
-      .summary = "calls of bind: which process takes which address and port",
+      .summary = "calls to bind: which process binds which address and port",
       .description =
-          "One line per call of bind(2) on a socket of the Internet protocols, when it returns: the "
-          "process, the protocol, the address and port that the socket has then, and its options: F "
+          "One line per call to bind(2) on an Internet socket, when it returns: the process, the "
+          "protocol, the address and port that the socket then has, and its options: F "
           "IP_FREEBIND, T IP_TRANSPARENT, N IP_BIND_ADDRESS_NO_PORT, R SO_REUSEADDR, r "
           "SO_REUSEPORT. IF is the index of the interface that it is bound to; 0: none.\n\n"
-          "With --with-errors also calls that failed, with the error, and the address and port that "
-          "they asked for. With --count one table at the end.",
+          "--with-errors adds calls that failed, with the error and the requested address and "
+          "port. --count prints one table at the end.",
       .overhead =
-          "two hooks per call, which is rare; a little on every other system call, which the kernel "
-          "then takes the longer way",
-      .examples = {{"bindsnoop", "all that succeeds"},
-                   {"bindsnoop -E -U", "with what fails, and the user"},
-                   {"bindsnoop -P 80,443 -t", "of these ports, with times"},
+          "two hooks per call, which is rare; a small cost on every other system call, because the "
+          "kernel then takes its slow path",
+      .examples = {{"bindsnoop", "all calls that succeed"},
+                   {"bindsnoop -E -U", "with failed calls, and the user"},
+                   {"bindsnoop -P 80,443 -t", "only these ports, with times"},
                    {"bindsnoop --count", "how often each address and port was bound"},
                    {"bindsnoop -E -- nginx -g 'daemon off;'", "what a command binds"}},
-      .questions = {{"Which process takes a port?", "bindsnoop -t"},
-                    {"Why is an address in use already?", "bindsnoop -E -P 80"}},
+      .questions = {{"Which process binds a port?", "bindsnoop -t"},
+                    {"Why is an address already in use?", "bindsnoop -E -P 80"}},
       .differs = {{Difference::both,
-                   "-P also finds calls that failed: their port is the one that was asked for. "
-                   "All protocols have names."},
+                   "-P also finds calls that failed: their port is the requested one. All "
+                   "protocols have names."},
                   {Difference::libbpf_tools,
                    "The columns have the order of bcc; RET is RC, shown with -E or -x."}},
       .object = skeleton<bindsnoop_bpf>(),
@@ -89,8 +89,8 @@ TOOL(bindsnoop) {
            net::titled(net::local_address<&Event::flow>(), "ADDR"),
            net::titled(net::local_port<&Event::flow>(), "PORT"),
            derived<Event, letters>("socket_options", "OPTS", as::wide(as::text, -5),
-                                   "options that are set: F freebind, T transparent, N no port, "
-                                   "R reuse of the address, r reuse of the port"),
+                                   "options that are set: F freebind, T transparent, N no port, R "
+                                   "reuse address, r reuse port"),
            field<&Event::interface>("interface", "IF", as::wide(as::small, -3),
                                     "index of the interface; 0: none"),
            net::ip_version<&Event::flow>().with("json"), net::namespace_id<&Event::flow>(),
@@ -105,6 +105,6 @@ TOOL(bindsnoop) {
                               net::ip_version<&Count::key>().with("json"),
                               net::namespace_id<&Count::key>()},
                              "binds")}},
-      .announce = "Tracing calls of bind",
+      .announce = "Tracing calls to bind",
   };
 }

@@ -75,7 +75,7 @@ Option interface() {
       value('n', "interface", "IFACE", "only this network interface",
             [](Config&, std::string_view text) -> Result<void> {
               if (!text.empty() && text.size() < NETQTOP_NAME) return {};
-              return usage(fmt::format("--interface: '{}' is no name of an interface", text));
+              return usage(fmt::format("--interface: '{}' is not an interface name", text));
             });
   return one_of(option, [] {
     std::vector<Completion> all;
@@ -93,18 +93,16 @@ TOOL(netqtop) {
       .name = "netqtop",
       .summary = "packets by queue of network interfaces: sizes, rates and imbalance",
       .description =
-          "Packets that drivers got to send (TX) and handed over (RX) in each interval, by the "
-          "queue of the interface, in classes of sizes. SHARE is the queue's part of the "
-          "interface's packets in that direction; MAX/MEAN is the imbalance, the largest queue "
-          "against the mean of all queues: 100 % where all have the same, 400 % where one of four "
-          "has all.\n\n"
-          "Sizes include the header of the link. A packet counts as the driver has it: what the "
-          "interface cuts into segments by itself is one packet to send, what was merged when it "
-          "came (GRO) is one that is received. Packets whose driver does not say by which queue "
-          "they came count for queue 0. An interface on top of another one (bridge, VLAN) has "
-          "rows of its own.\n\n"
-          "Filters by task ask the task that runs at that moment. What a process sends is often "
-          "handed to the driver while it runs; what it receives comes whenever it comes.",
+          "Packets that drivers were given to send (TX) and passed up (RX) in each interval, by "
+          "interface queue, in size classes. SHARE is the queue's share of the interface's packets "
+          "in that direction; MAX/MEAN is the imbalance, the busiest queue relative to the mean of "
+          "all queues: 100 % if all have the same, 400 % if one of four has all.\n\n"
+          "Sizes include the link header. A packet counts as the driver has it: a packet that the "
+          "interface itself segments is one packet sent, and packets merged on arrival (GRO) are "
+          "one packet received. If the driver does not report the receive queue, packets count for "
+          "queue 0. An interface on top of another one (bridge, VLAN) has separate rows.\n\n"
+          "Task filters apply to the task that runs at that moment. What a process sends is often "
+          "handed to the driver while it runs; what it receives may arrive while any task runs.",
       .overhead = "a hook per packet in each direction, counted in the kernel",
       .examples = {{"netqtop", "all interfaces, redrawn every second; q ends"},
                    {"netqtop -n eth0 -t", "one interface, with rates"},
@@ -114,12 +112,12 @@ TOOL(netqtop) {
                     {"How large are the packets that are sent?", "netqtop -t"}},
       .differs = {{Difference::bcc,
                    "Both directions and all interfaces are in one table, the queues with most "
-                   "packets first. There -n is needed."},
+                   "packets first. There, -n is required."},
                   {Difference::bcc,
-                   "The long form of -n is --interface. --name is a part of the name of a task."},
+                   "The long form of -n is --interface. --name is part of a task's name."},
                   {Difference::bcc,
-                   "The size of a received packet includes the header of the link, as that of a "
-                   "sent one. Packets of 64K and more are counted; --wide shows them."}},
+                   "The size of a received packet includes the link header, as for a sent packet. "
+                   "Packets of 64K and more are counted; --wide shows them."}},
       .object = skeleton<netqtop_bpf>(),
       .positionals = shared::interval_count(1),
       .options = joined({shared::screen(),
@@ -163,9 +161,9 @@ TOOL(netqtop) {
                rate<Line, packets>("packets_per_second", "PPS", as::number, "packets per second")
                    .with("throughput"),
                derived<Line, share>("share_ratio", "SHARE", as::percent,
-                                    "part of the interface's packets in this direction"),
+                                    "share of the interface's packets in this direction"),
                derived<Line, imbalance>("imbalance_ratio", "MAX/MEAN", as::percent,
-                                        "packets of the largest queue against the mean of all"),
+                                        "packets of the busiest queue relative to the mean of all"),
                of_key<Line, &Key::queues>("queues", "QUEUES", as::small,
                                           "queues of the interface in this direction")
                    .with("json"),
@@ -176,7 +174,7 @@ TOOL(netqtop) {
                                          "network namespace: the inode of /proc/PID/ns/net")
                    .with("json")},
               "packets,bytes", 0)
-              .without_owner("packets are queued in whatever runs")
+              .without_owner("packets are queued by whatever task runs")
               .grouped_by<Line, side>()
               .on_screen(),
       .announce = "Tracing packets of network interfaces",

@@ -28,25 +28,25 @@ Option netns() {
 TOOL(solisten) {
   return {
       .name = "solisten",
-      .summary = "calls of listen: which process serves which address and port",
+      .summary = "calls to listen: which process serves which address and port",
       .description =
-          "One line per call of listen(2) on a socket of the Internet protocols, when it returns: "
-          "the process, 0 or the error, the length of the queue that the program asked for "
-          "(BACKLOG), and where the socket listens. MAX, with --wide, is the length that the kernel "
-          "has set: never more than net.core.somaxconn.",
+          "One line per call to listen(2) on an Internet socket, when it returns: the process, 0 "
+          "or the error, the queue length that the program requested (BACKLOG), and where the "
+          "socket listens. MAX, with --wide, is the length that the kernel has set: never more "
+          "than net.core.somaxconn.",
       .overhead =
-          "two hooks per call, which is rare; a little on every other system call, which the kernel "
-          "then takes the longer way",
+          "two hooks per call, which is rare; a small cost on every other system call, because the "
+          "kernel then takes its slow path",
       .examples = {{"solisten", "all calls"},
                    {"solisten -t -w", "with the time of day, and room for IPv6 addresses"},
-                   {"solisten -n /proc/self/ns/net", "in the network namespace that it runs in"},
+                   {"solisten -n /proc/self/ns/net", "in the tool's own network namespace"},
                    {"solisten -- nginx", "where a command listens"}},
       .questions = {{"Which process starts to serve a port?", "solisten -t"},
-                    {"Does a server ask for a long enough queue?", "solisten -w -p 1234"}},
+                    {"Does a server request a long enough queue?", "solisten -w -p 1234"}},
       .differs = {{Difference::both,
-                   "BACKLOG is what the program gave. Peers show it after the kernel has cut it "
-                   "down; this is the column MAX."},
-                  {Difference::bcc, "RET is a column of its own, as in libbpf-tools."}},
+                   "BACKLOG is what the program passed. Peers show it after the kernel has capped "
+                   "it; that is the column MAX."},
+                  {Difference::bcc, "RET is a separate column, as in libbpf-tools."}},
       .object = skeleton<solisten_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {shared::timestamp('t'), netns(),
@@ -64,7 +64,7 @@ TOOL(solisten) {
                                                "error of the call; null: it succeeded")
                              .with("json"),
                          field<&Event::backlog>("backlog", "BACKLOG", as::wide(as::small, -7),
-                                                "length of the queue as the program asked for it"),
+                                                "queue length that the program requested"),
                          field<&Event::max_backlog>("max_backlog", "MAX", as::wide(as::small, -7),
                                                     "length that the kernel has set")
                              .with("wide"),
@@ -76,6 +76,6 @@ TOOL(solisten) {
                          net::ip_version<&Event::flow>().with("json"),
                          who<&Event::who>(id::tid, id::uid.with("json"), id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, "timestamp"}}),
-      .announce = "Tracing calls of listen",
+      .announce = "Tracing calls to listen",
   };
 }

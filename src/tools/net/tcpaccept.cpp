@@ -15,16 +15,16 @@ TOOL(tcpaccept) {
       .summary = "TCP connections that are accepted, with process and both ends",
       .description =
           "One line when a process accepts a TCP connection (accept, accept4): the process, the "
-          "other end (RADDR, RPORT) and this one (LADDR, LPORT). An IPv6 socket that speaks IPv4 "
-          "counts as IPv4. Connections that wait in the queue of a listener have no line until "
-          "they are accepted.",
+          "other end (RADDR, RPORT) and this one (LADDR, LPORT). An IPv6 socket used for IPv4 "
+          "counts as IPv4. Connections that wait in a listener's queue have no line until they are "
+          "accepted.",
       .overhead = "two hooks per connection that is accepted",
       .examples = {{"tcpaccept", "all connections"},
                    {"tcpaccept -t -p 181",
-                    "those of process 181, with the seconds since the start"},
-                   {"tcpaccept -T -P 80,443", "those to a web server, with the time of day"},
+                    "connections of process 181, with the seconds since the start"},
+                   {"tcpaccept -T -P 80,443", "connections to a web server, with the time of day"},
                    {"tcpaccept -6 --raddr 2001:db8::/32", "from these IPv6 addresses"}},
-      .questions = {{"Who connects to this machine, and which process serves it?", "tcpaccept"},
+      .questions = {{"Which hosts connect to this machine, and to which processes?", "tcpaccept"},
                     {"How often do clients connect to a server?", "tcpaccept -T -P 443"}},
       .object = skeleton<tcpaccept_bpf>(),
       .positionals = {shared::duration_argument()},

@@ -53,21 +53,21 @@ TOOL(tcpcong) {
       .summary = "time of TCP connections in each state of congestion control",
       .description =
           "For each connection whose congestion control changes its state, the time in each state, "
-          "and how often it changed. Open is the normal state; Dod (disorder): acknowledgements "
-          "repeat, which may mean a loss; Rcov (recovery): what was lost is sent again; Cwr: the "
-          "window is reduced because a router marked packets (ECN) or a queue of this host was "
-          "full; Los (loss): a timeout, all is sent again.\n\n"
-          "A connection appears with its first change, and from then on in each report until it is "
-          "closed. Its first state lasts from its first SYN, or from the start of the tracer if it is older "
-          "than that. The state that it is in at the end of an interval counts until then, and the "
-          "rest in the next one. With --dist histograms of how long states last, each when it "
-          "ends.\n\n"
-          "States change in whatever a timer or a packet interrupts. A filter by task wants the "
-          "connections that the process was seen to open or to accept, not those that are older "
-          "than the tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
+          "and how often it changed. Open is the normal state; Dod (disorder): duplicate "
+          "acknowledgements arrive, which may mean a loss; Rcov (recovery): lost segments are "
+          "retransmitted; Cwr: the window is reduced because a router marked packets (ECN) or a "
+          "queue of this host was full; Los (loss): a timeout, everything is retransmitted.\n\n"
+          "A connection appears with its first change, and then in each report until it is closed. "
+          "Its first state lasts from its first SYN, or from the start of the tracer if the "
+          "connection is older. The state at the end of an interval counts up to that point, and "
+          "the rest counts in the next interval. --dist shows histograms of how long states last; "
+          "a state counts when it ends.\n\n"
+          "States change in the context of whatever task a timer or a packet interrupts. A task "
+          "filter matches connections that the process was seen to open or accept, not those older "
+          "than the tracer. An IPv6 socket used for IPv4 counts as IPv4.",
       .overhead =
-          "one hook per change of congestion control's state and one per change of a "
-          "connection's state; where the first is missing, hooks per received segment",
+          "one hook per change of congestion control's state and one per change of a connection's "
+          "state; if the first is missing, hooks per received segment",
       .examples = {{"tcpcong", "all connections until Ctrl-C"},
                    {"tcpcong -T 1 10", "ten reports of one second, with the time"},
                    {"tcpcong -R 443 -u", "connections to port 443, in microseconds"},
@@ -76,8 +76,8 @@ TOOL(tcpcong) {
                     {"How long does TCP need to recover from losses?", "tcpcong -d 60 1"}},
       .differs = {{Difference::bcc,
                    "Ends are ADDRESS:PORT instead of ADDRESS/PORT, in one table for IPv4 and IPv6, "
-                   "those with the most changes first. The state that a connection is in counts "
-                   "until the end of the interval. There it counts when it ends."}},
+                   "connections with the most changes first. The current state of a connection "
+                   "counts up to the end of the interval. There, it counts when it ends."}},
       .object = skeleton<tcpcong_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined({{flag('d', "dist", "histograms of how long each state lasts",
@@ -91,10 +91,10 @@ TOOL(tcpcong) {
                   {.programs = {"after_alert", "after_loss", "after_cwr", "after_probe"},
                    .caveat =
                        "connections that are older than the tracer count from when congestion "
-                       "control first looks at them"},
+                       "control first handles them"},
                   {.programs = {"on_segment", "on_retransmit"},
-                   .caveat = "a change is seen with the next segment that is received or sent "
-                             "again; older connections count from then"}}},
+                   .caveat = "a change is seen only with the next segment that is received or "
+                             "retransmitted; older connections count from then"}}},
                 {"states of connections", {{{"on_state"}}}},
                 accepted_connections("task-filter"),
                 {"start of tracing", {{{"on_start"}}}},
@@ -106,11 +106,11 @@ TOOL(tcpcong) {
               "flows",
               {net::titled(net::local_endpoint<&Line::key>(), "LAddrPort"),
                net::titled(net::remote_endpoint<&Line::key>(), "RAddrPort"),
-               state<open>("open_ns", "Open_ms", "open_us", "Open_us", "nothing is wrong"),
+               state<open>("open_ns", "Open_ms", "open_us", "Open_us", "the normal state"),
                state<disorder>("disorder_ns", "Dod_ms", "disorder_us", "Dod_us",
-                               "acknowledgements repeat"),
+                               "duplicate acknowledgements arrive"),
                state<recovery>("recovery_ns", "Rcov_ms", "recovery_us", "Rcov_us",
-                               "what was lost is sent again"),
+                               "lost segments are retransmitted"),
                state<cwr>("cwr_ns", "Cwr_ms", "cwr_us", "Cwr_us", "the window is reduced"),
                state<loss>("loss_ns", "Los_ms", "loss_us", "Los_us", "after a timeout"),
                derived<Line, [](const Line& l) { return l.value.changes; }>(
@@ -119,7 +119,7 @@ TOOL(tcpcong) {
                net::ip_version<&Line::key>().with("json"), net::namespace_id<&Line::key>(),
                net::parts<&Line::key>()},
               "changes")
-              .without_owner("they are of connections, whose owners tcpstates shows")
+              .without_owner("rows are connections; tcpstates shows their owners")
               .timed_with("timestamp")),
       .other_reports = {{"dist",
                          histogram<Key>(
@@ -127,7 +127,7 @@ TOOL(tcpcong) {
                              {field<&Key::state>("congestion_state", "state",
                                                  as::enumerator("tcp_ca_state", "TCP_CA_", -10),
                                                  "state of congestion control")})
-                             .without_owner("they are of connections, whose owners tcpstates shows")
+                             .without_owner("rows are connections; tcpstates shows their owners")
                              .in_milliseconds()}},
       .announce = "Tracing the states of congestion control",
   };

@@ -29,21 +29,21 @@ TOOL(tcpconnect) {
       .name = "tcpconnect",
       .summary = "TCP connections that processes open: which process, where to",
       .description =
-          "One line for each TCP connection that a process starts to open, when it does so, by "
-          "connect(2) or with the first data (TCP Fast Open), whether or not it is established "
-          "later. Accepted connections are not shown; tcpaccept shows them. An IPv6 socket that "
-          "speaks IPv4 counts as IPv4.\n\n"
-          "With --failed one line for each attempt that failed, when it fails, with the error that "
-          "the socket has then; so non-blocking attempts are shown, too, and what connect(2) "
-          "refuses before it sends anything (no route, no free port). ERR is empty where the "
-          "process closed the socket before there was an answer.\n\n"
+          "One line when a process starts to open a TCP connection, by connect(2) or with the "
+          "first data (TCP Fast Open), whether or not it is established later. Accepted "
+          "connections are not shown; tcpaccept shows them. An IPv6 socket used for IPv4 counts as "
+          "IPv4.\n\n"
+          "With --failed one line for each attempt that fails, when it fails, with the socket's "
+          "error. This includes non-blocking attempts, and attempts that connect(2) refuses before "
+          "it sends anything (no route, no free port). ERR is empty if the process closed the "
+          "socket before there was an answer.\n\n"
           "The kernel chooses the local port after it starts the attempt. With --source-port the "
-          "line comes when connect(2) returns, or when the attempt ends if that is earlier.",
+          "line appears when connect(2) returns, or when the attempt ends if that is earlier.",
       .overhead =
-          "a hook, run a few times per connection: not measurable. With --source-port and "
-          "--failed a hook on every system call besides, some tens of nanoseconds each",
+          "a hook, run a few times per connection: not measurable. With --source-port or --failed "
+          "also a hook on every system call, some tens of nanoseconds each",
       .examples = {{"tcpconnect", "all connections that are opened"},
-                   {"tcpconnect -t -p 181", "those of process 181, with the seconds"},
+                   {"tcpconnect -t -p 181", "connections of process 181, with the seconds"},
                    {"tcpconnect -P 80,443 -U", "to these ports, with the user"},
                    {"tcpconnect -x", "attempts that failed, and why"},
                    {"tcpconnect -c", "how often each source connects to each destination"}},
@@ -52,12 +52,12 @@ TOOL(tcpconnect) {
                     {"Which connections are refused or time out?", "tcpconnect -x"},
                     {"How often does a service connect to its database?", "tcpconnect -c -P 5432"}},
       .differs = {{Difference::both,
-                   "An attempt is shown when it starts, also one that fails then. Peers show it "
-                   "when connect(2) returns, if it did not fail by then. Connections of TCP Fast "
-                   "Open are shown, too."},
+                   "An attempt is shown when it starts, even if it fails immediately. Peers show "
+                   "it when connect(2) returns, if it has not failed by then. Connections of TCP "
+                   "Fast Open are shown, too."},
                   {Difference::libbpf_tools,
-                   "The local port is LPORT, as in bcc. There it is SPORT, and -s what is -L here "
-                   "and in bcc."}},
+                   "The local port is LPORT, as in bcc. There it is SPORT, and -s is what -L is "
+                   "here and in bcc."}},
       .object = skeleton<tcpconnect_bpf>(),
       .options = {shared::timestamp('t'), source_port(),
                   flag('c', "count", "count for each connection, and print at the end",
@@ -70,8 +70,7 @@ TOOL(tcpconnect) {
                   shared::remote_addresses(), shared::netns(), shared::max_keys()},
       .elsewhere = {{'s', "", "use -L (--source-port)"},
                     {'d', "dns",
-                     "run gethostlatency beside it, which shows the names that are "
-                     "looked up"}},
+                     "run gethostlatency alongside, which shows the names that are looked up"}},
       .hooks = {{"changes of state", {{{"on_state"}}}},
                 {"ends of connect(2)", {{{"on_exit"}}}, "source-port|failed"},
                 {"end of sockets", {{{"on_destroy"}}}, "failed"}},

@@ -47,14 +47,14 @@ TOOL(tcpconnlat) {
       .description =
           "One line when a TCP connection that a process opens is established: the time from the "
           "first SYN to the answer that establishes it. This is the round trip of the network and "
-          "of the other end's kernel; no server process takes part in it. A second or more is a "
-          "SYN or its answer that was lost and sent again.\n\n"
+          "of the other end's kernel; no server process takes part in it. A second or more means "
+          "that a SYN or its answer was lost and retransmitted.\n\n"
           "With --failed one line for each attempt that failed, blocking or not, with the time "
-          "until it failed and the error that the socket has then. ERR is empty where the process "
-          "closed the socket before there was an answer, and where connect(2) failed before it "
-          "sent anything because no local port was free.\n\n"
-          "The process is the one that started the attempt. An IPv6 socket that speaks IPv4 "
-          "counts as IPv4.",
+          "until it failed and the socket's error. ERR is empty if the process closed the socket "
+          "before there was an answer, or if connect(2) failed before it sent anything because no "
+          "local port was free.\n\n"
+          "The process is the one that started the attempt. An IPv6 socket used for IPv4 counts as "
+          "IPv4.",
       .overhead = "a hook, run a few times per connection: not measurable",
       .examples = {{"tcpconnlat", "all connections"},
                    {"tcpconnlat 10", "only those that took 10 ms or more"},

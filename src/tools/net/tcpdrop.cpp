@@ -77,7 +77,7 @@ Result<void> look_up(Config& c) {
   if (own.reasons.empty()) return {};
   if (known.empty())
     return Error{"--reason: this kernel gives no reasons", "it has no enum skb_drop_reason",
-                 "without --reason each drop is shown with its place", kUnsupported};
+                 "without --reason each drop is shown with its location", kUnsupported};
   c.set(setting(&Opt::by_reason), 1);
   for (auto& name : own.reasons) {
     auto found = std::find_if(known.begin(), known.end(), [&](auto& r) { return r.first == name; });
@@ -88,7 +88,7 @@ Result<void> look_up(Config& c) {
       auto hint = did_you_mean(name, words);
       return Error{fmt::format("--reason: this kernel has no reason '{}'", name),
                    {},
-                   hint.empty() ? "no_socket or netfilter_drop, say" : hint,
+                   hint.empty() ? "for example no_socket or netfilter_drop" : hint,
                    kUsage};
     }
     auto wanted = setting(&Opt::wanted_reasons);
@@ -97,8 +97,8 @@ Result<void> look_up(Config& c) {
   return {};
 }
 
-/// Without a reason nothing tells drops from packets that a driver has sent and frees; the place
-/// does.
+/// Without a reason only the location distinguishes drops from packets that a driver has sent and
+/// frees.
 bool is_drop(const Config& c, std::uint64_t location) {
   auto& symbols = c.own<Settings>().symbols;
   if (!symbols) return true;
@@ -142,38 +142,38 @@ TOOL(tcpdrop) {
       .name = "tcpdrop",
       .summary = "TCP packets that the kernel drops: why, of which connection, where",
       .description =
-          "One line for each TCP packet that the kernel frees without having used it, received or "
-          "to be sent, with the reason that the kernel gives, and the kernel stack. Reasons have "
-          "the names of this kernel's enum skb_drop_reason, such as no_socket, netfilter_drop or "
-          "tcp_old_data. Not all are losses: tcp_old_data is data that had come before. Packets "
-          "that are freed without a specified reason are left out; --reason not_specified shows "
-          "them.\n\n"
-          "Kernels before 5.17 give no reasons. There a packet that functions of TCP, IP or "
-          "netfilter free counts as dropped; the place says where. What TCP drops of a connection "
-          "after it has found its socket cannot be seen there, nor a packet in a queue of the "
-          "device.\n\n"
-          "STATE is that of the socket, as far as the kernel tells which it is: of received packets "
-          "on 6.12 and later. A packet is dropped in whatever it interrupts. PID is not that "
-          "but the process that was seen to connect, listen, accept or shut down the socket, or the sender's "
-          "if it is on this host; without one no filter by task wants the line. For filters the destination of a received packet is "
-          "the local end, also of one that would have been forwarded.\n\n"
-          "Of IPv6 packets up to eight extension headers are passed over; TCP behind more is not "
-          "shown. A fragment other than the first has no ports and no flags.\n\n"
-          "With --count one table of reasons and stacks at the end.",
+          "One line for each TCP packet, received or to be sent, that the kernel frees without "
+          "using it, with the reason that the kernel gives, and the kernel stack. Reasons have the "
+          "names of this kernel's enum skb_drop_reason, such as no_socket, netfilter_drop or "
+          "tcp_old_data. Not all are losses: tcp_old_data is data that had already arrived. "
+          "Packets that are freed without a specified reason are left out; --reason not_specified "
+          "shows them.\n\n"
+          "Kernels before 5.17 give no reasons. There, a packet that functions of TCP, IP or "
+          "netfilter free counts as dropped; the location shows where. Packets that TCP drops "
+          "after it has found their socket cannot be seen there, nor packets in a device queue.\n\n"
+          "STATE is the state of the socket, if the kernel identifies it: for received packets on "
+          "6.12 and later. A packet is dropped in the context of whatever task it interrupts. PID "
+          "is not that task but the process that was seen to connect, listen on, accept or shut "
+          "down the socket, or the sender's socket if the sender is on this host; without one, no "
+          "task filter matches the line. For filters the destination of a received packet is the "
+          "local end, even if the packet would have been forwarded.\n\n"
+          "In IPv6 packets up to eight extension headers are skipped; TCP after more is not shown. "
+          "A fragment other than the first has no ports and no flags.\n\n"
+          "--count prints one table of reasons and stacks at the end.",
       .overhead =
-          "a hook for each packet of any protocol that is dropped, and a kernel stack for each "
-          "of TCP; --count where there are thousands a second",
+          "a hook for each dropped packet of any protocol, and a kernel stack for each TCP packet; "
+          "use --count if there are thousands a second",
       .examples = {{"tcpdrop", "each dropped packet, with its stack"},
-                   {"tcpdrop --no-stack -L 80,443", "only lines, of a web server"},
-                   {"tcpdrop -c", "how often for which reason and by which code, until Ctrl-C"},
+                   {"tcpdrop --no-stack -L 80,443", "a web server, without stacks"},
+                   {"tcpdrop -c", "how often for each reason and stack, until Ctrl-C"},
                    {"tcpdrop --reason netfilter_drop", "what the firewall drops"}},
       .questions = {{"Why does the kernel drop TCP packets?", "tcpdrop -c"},
                     {"Which connections does the firewall drop?",
                      "tcpdrop --reason netfilter_drop --no-stack"}},
       .differs = {{Difference::bcc,
                    "Reasons have the names of the running kernel; there, a fixed table misnames "
-                   "most of them. PID is the process that owns the connection, as far as that is "
-                   "known. There it is the task that was interrupted."}},
+                   "most of them. PID is the process that owns the connection, if known. There, it "
+                   "is the interrupted task."}},
       .object = skeleton<tcpdrop_bpf>(),
       .options =
           joined({{reason(),
@@ -189,7 +189,7 @@ TOOL(tcpdrop) {
       .hooks = {{"drops",
                  {{{"on_drop"}, {has_enumerator(kReasons, "SKB_DROP_REASON_NOT_SPECIFIED")}},
                   {.programs = {"on_drop"},
-                   .caveat = "the kernel gives no reasons, and does not tell of packets that TCP "
+                   .caveat = "the kernel gives no reasons, and does not report packets that TCP "
                              "drops after it has found their socket"}}},
                 {"owners of sockets", {{{"on_state"}}}},
                 accepted_connections(),
@@ -208,14 +208,14 @@ TOOL(tcpdrop) {
                                            "where it goes")
                    .in_text(),
                derived<Event, state>("state", "STATE", as::text,
-                                     "state of the socket; null: none is known")
+                                     "state of the socket; null: not known")
                    .bounded(),
                derived<Event, flags>("tcp_flags", "FLAGS", as::text,
                                      "flags of the TCP header; null: it could not be read"),
                derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
                    "reason", "REASON", kReason, "why; null: the kernel gives no reasons"),
                derived<Event, [](const Event& e) { return reason_of(e.reason); }>(
-                   "reason_code", "CODE", as::small, "the same as the kernel's number")
+                   "reason_code", "CODE", as::small, "the reason as the kernel's number")
                    .with("json"),
                field<&Event::location>("location", "LOCATION", as::symbol,
                                        "function that frees the packet")

@@ -28,32 +28,32 @@ TOOL(tcplife) {
       .name = "tcplife",
       .summary = "TCP sessions: who talked to whom, how long, how many bytes",
       .description =
-          "One line when a TCP session ends: the process, both ends, what was sent and received, "
-          "and how long it lasted, from when it was established to its end. An attempt to connect "
-          "that failed is shown with no bytes and the time since its first packet.\n\n"
-          "Bytes are those of the processes: sent ones that the other end has acknowledged, and "
-          "received ones in order. Over the loopback each session is shown twice, once for each "
-          "end. A session that is older than the tracer is shown without its duration.\n\n"
+          "One line when a TCP session ends: the process, both ends, the bytes sent and received, "
+          "and how long it lasted, from when it was established to its end. A failed attempt to "
+          "connect is shown with no bytes and the time since its first packet.\n\n"
+          "Bytes are application data: sent bytes that the other end has acknowledged, and bytes "
+          "received in order. Over the loopback each session is shown twice, once for each end. A "
+          "session that is older than the tracer is shown without its duration.\n\n"
           "The process is the one that connected, accepted, shut down or closed the socket, "
-          "whichever came first. If the peer reset the connection and none was known by then, the "
-          "line appears when a process closes the socket. A "
-          "session that no process was seen to own has no process in its line, and no filter by "
-          "task wants it. An IPv6 socket that speaks IPv4 counts as IPv4.",
+          "whichever came first. If the peer resets the connection before a process is identified, "
+          "the line appears when a process closes the socket. If no process was seen to own a "
+          "session, its line has no process, and no task filter matches it. An IPv6 socket used "
+          "for IPv4 counts as IPv4.",
       .overhead =
-          "three hooks, run a few times per session: not measurable but with many thousands "
-          "of short sessions per second",
+          "three hooks, run a few times per session: not measurable except with many thousands of "
+          "short sessions per second",
       .examples = {{"tcplife", "all sessions"},
-                   {"tcplife -t -p 181", "those of process 181, with the seconds since the start"},
-                   {"tcplife -T -L 80,443", "those of a web server, with the time of day"},
-                   {"tcplife -w -6", "only IPv6, in columns wide enough"},
+                   {"tcplife -t -p 181",
+                    "sessions of process 181, with the seconds since the start"},
+                   {"tcplife -T -L 80,443", "sessions of a web server, with the time of day"},
+                   {"tcplife -w -6", "only IPv6, in wider columns"},
                    {"tcplife -- curl -s http://192.0.2.1/", "what one command does"}},
       .questions = {{"Who connects to whom, and how much is transferred?", "tcplife"},
                     {"Which service do all these short connections go to?", "tcplife -t"},
                     {"How long do sessions of a web server last?", "tcplife -T -L 80,443"}},
       .differs = {{Difference::both,
                    "The process is the one that connected, accepted, shut down or closed the "
-                   "socket. "
-                   "Peers name the task that was interrupted where the local end closes first."},
+                   "socket. Peers show the interrupted task if the local end closes first."},
                   {Difference::libbpf_tools,
                    "TX_KB and RX_KB are whole numbers, as in bcc. -L also finds connections "
                    "that this machine opens."}},
@@ -75,8 +75,7 @@ TOOL(tcplife) {
                field<&Event::tx_bytes>("tx_bytes", "TX_KB", as::kilobytes, "sent and acknowledged"),
                field<&Event::rx_bytes>("rx_bytes", "RX_KB", as::kilobytes, "received"),
                derived<Event, lasted>("lasted_ns", "MS", as::milliseconds,
-                                      "how long it lasted; none where it is older than the "
-                                      "tracer"),
+                                      "how long it lasted; none if it is older than the tracer"),
                owner<&Event::owner>(id::tid, id::uid.with("json")),
                derived<Event, opened_by>("opened_by", "OPENED", as::text,
                                          "local: connected from here, remote: accepted, or "

@@ -35,8 +35,8 @@ std::uint64_t wall_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-/// The wall clock when the monotonic one was 0. The process may be interrupted between two looks at
-/// clocks: of several looks the shortest counts.
+/// The wall clock when the monotonic one was 0. The process may be interrupted between two clock
+/// reads: the shortest of several attempts counts.
 std::uint64_t wall_clock_at_0() {
   std::uint64_t best = 0, shortest = UINT64_MAX;
   for (int i = 0; i < 100; i++) {
@@ -66,34 +66,33 @@ Result<void> stamp_packets(Config& c) {
 TOOL(tcppktlat) {
   return {
       .name = "tcppktlat",
-      .summary = "how long received TCP data waits until a process takes it",
+      .summary = "how long received TCP data waits until a process reads it",
       .description =
-          "One line when a process takes data from an established TCP connection: the time from "
-          "the arrival of the oldest segment that it takes, when TCP had it in order, until it is "
-          "copied. Segments that come later do not change that. A long time is that of the "
+          "One line when a process reads data from an established TCP connection: the time from "
+          "the arrival of the oldest segment that it reads, when TCP had it in order, until it is "
+          "copied. Segments that arrive later do not change that. A long time is due to the "
           "reader: it was busy, or waited for a CPU.\n\n"
-          "With --softirq also the time before: from where the kernel received the packet until "
-          "TCP had it. That is work on packets in soft interrupts, their queues for each CPU, and "
-          "waiting for a process that uses the socket at that moment. It is empty where the packet "
-          "has no time stamp, and wrong after the wall clock is set.\n\n"
-          "One call of a process may take several buffers: each has a line. Of more than 16 "
-          "segments that wait in a socket the 16th stands for those behind it. Data that comes "
-          "while a connection is being closed from here is not timed. An IPv6 socket that speaks "
-          "IPv4 counts as IPv4.",
+          "--softirq adds the time before that: from when the kernel received the packet until TCP "
+          "had it. That is packet processing in soft interrupts, the per-CPU queues, and waiting "
+          "for a process that uses the socket at that moment. It is empty if the packet has no "
+          "time stamp, and wrong after the wall clock is set.\n\n"
+          "One call may read several buffers: each has a line. If more than 16 segments wait in a "
+          "socket, the 16th represents those after it. Data that arrives while this end is closing "
+          "a connection is not timed. An IPv6 socket used for IPv4 counts as IPv4.",
       .overhead =
-          "a hook per received packet and one per buffer that is taken; --softirq makes the "
-          "kernel read the clock for each packet of any protocol",
+          "a hook per received packet and one per buffer that is read; --softirq makes the kernel "
+          "read the clock for each packet of any protocol",
       .examples = {{"tcppktlat", "all data"},
-                   {"tcppktlat 1000", "only what waited for a millisecond or more"},
-                   {"tcppktlat -T -l 443", "of a web server, with the time of day"},
+                   {"tcppktlat 1000", "only data that waited for a millisecond or more"},
+                   {"tcppktlat -T -l 443", "a web server, with the time of day"},
                    {"tcppktlat --softirq 500", "with the time before TCP had it"},
                    {"tcppktlat -H -i 5", "histograms, every five seconds"}},
       .questions = {{"Does a process read its data late?", "tcppktlat 1000"},
                     {"Is it the network stack or the process that is slow?",
                      "tcppktlat -H --softirq"}},
       .differs = {{Difference::libbpf_tools,
-                   "The time is that of the oldest segment that was not taken. There each later "
-                   "segment starts the time again."}},
+                   "The time is that of the oldest unread segment. There, each later segment "
+                   "restarts the time."}},
       .object = skeleton<tcppktlat_bpf>(),
       .positionals = {shared::threshold("MIN_US", kMicrosecond,
                                         "only data that waited for at least MIN_US microseconds",
@@ -101,7 +100,7 @@ TOOL(tcppktlat) {
       .options = joined(
           {{flag('H', "histogram", "histograms instead of lines", setting(&Opt::distribution)),
             flag(0, "softirq",
-                 "also the time from where the kernel received the packet until TCP had it",
+                 "also the time from when the kernel received the packet until TCP had it",
                  setting(&Opt::with_softirq)),
             shared::timestamp('T'), shared::wide(), shared::pid(), shared::tid(), shared::uid(),
             shared::comm(), shared::cgroup()},
@@ -109,7 +108,7 @@ TOOL(tcppktlat) {
            belonging_to("histogram", {shared::milliseconds(), shared::interval()}),
            {shared::duration()}}),
       .hooks = {{"segments that arrive", {{{"on_segment"}}}},
-                {"data that is taken", {{{"on_taken"}}}},
+                {"data that is read", {{{"on_taken"}}}},
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},
@@ -120,7 +119,7 @@ TOOL(tcppktlat) {
                net::local_port<&Event::flow>(), net::remote_address<&Event::flow>(),
                net::remote_port<&Event::flow>(),
                field<&Event::latency_ns>("latency_ns", "MS", as::precise(as::milliseconds, 3),
-                                         "time from when TCP had the data until it was taken"),
+                                         "time from when TCP had the data until it was read"),
                derived<Event, softirq>("softirq_ns", "SOFTIRQ(ms)",
                                        as::wide(as::precise(as::milliseconds, 3), 11),
                                        "time before that, since the kernel received the packet")
@@ -132,7 +131,7 @@ TOOL(tcppktlat) {
                          histogram<Key>("waits", "times",
                                         {named<&Key::part, kParts>(
                                              "part", "part", as::text,
-                                             "reader: until a process took it; softirq: before")
+                                             "reader: until a process read it; softirq: before")
                                              .with("softirq")})}},
       .announce = "Tracing how long received data waits",
       .look_up = stamp_packets,

@@ -28,29 +28,28 @@ TOOL(tcpretrans) {
       .summary = "TCP retransmits: which connections send again, in which state",
       .description =
           "One line for each TCP segment that is sent again because the other end has not "
-          "acknowledged it: a sign of loss, or of an end that does not keep up. T tells what is "
-          "sent: R a segment, L a tail loss probe (with --lossprobe), S the answer to a SYN.\n\n"
-          "A retransmit runs in whatever its timer or a packet interrupts. PID is not that but "
-          "the process that was seen to connect, accept or shut down the socket; if there was "
-          "none, as with connections that are older than the tracer, there is none, and no filter "
-          "by task wants the line.\n\n"
-          "With --count one table of connections at the end. An IPv6 socket that speaks IPv4 "
-          "counts as IPv4.",
+          "acknowledged it: a sign of loss, or of an end that does not keep up. T shows what is "
+          "sent: R a segment, L a tail loss probe (with --lossprobe), S a SYN-ACK.\n\n"
+          "A retransmit runs in the context of whatever task its timer or a packet interrupts. PID "
+          "is not that task but the process that was seen to connect, accept or shut down the "
+          "socket; if none was seen, as with connections older than the tracer, there is no PID, "
+          "and no task filter matches the line.\n\n"
+          "--count prints one table of connections at the end. An IPv6 socket used for IPv4 counts "
+          "as IPv4.",
       .overhead =
           "a hook per retransmit, one per change of a connection's state and one per accepted "
           "connection: not measurable",
       .examples = {{"tcpretrans", "each retransmit"},
                    {"tcpretrans -l -s", "with tail loss probes and sequence numbers"},
                    {"tcpretrans -c", "how often each connection sent again, until Ctrl-C"},
-                   {"tcpretrans -6 -p 181", "of process 181, only IPv6"}},
+                   {"tcpretrans -6 -p 181", "process 181, only IPv6"}},
       .questions = {{"Does the network lose packets?", "tcpretrans"},
                     {"Which connections send again, and how often?", "tcpretrans -c"},
                     {"Why does connecting take a second or more?", "tcpretrans"}},
       .differs = {{Difference::bcc,
-                   "PID is the process that owns the connection, as far as that is known. "
-                   "There it is the task that was interrupted. With -c ends are ADDRESS:PORT "
-                   "instead of [ADDRESS]#PORT. Answers to SYN that are sent again have lines, "
-                   "too."}},
+                   "PID is the process that owns the connection, if known. There, it is the "
+                   "interrupted task. With -c ends are ADDRESS:PORT instead of [ADDRESS]#PORT. "
+                   "Retransmitted SYN-ACKs have lines, too."}},
       .object = skeleton<tcpretrans_bpf>(),
       .options = joined({{flag('s', "sequence", "print sequence numbers"),
                           flag('l', "lossprobe", "also tail loss probes that repeat a segment",
@@ -86,8 +85,7 @@ TOOL(tcpretrans) {
                field<&Event::length>("length_bytes", "LEN", as::number,
                                      "length; SYN and FIN count as a byte")
                    .with("json"),
-               field<&Event::segments>("segments", "SEGS", as::number,
-                                       "packets that it goes out as")
+               field<&Event::segments>("segments", "SEGS", as::number, "packets that it is sent as")
                    .with("json"),
                field<&Event::congestion>(
                    "congestion_state", "CONGESTION", as::enumerator("tcp_ca_state", "TCP_CA_", -10),
@@ -106,10 +104,10 @@ TOOL(tcpretrans) {
                      .in_text(),
                  net::remote_endpoint<&Count::key>(),
                  derived<Count, [](const Count& c) { return c.value.retransmits; }>(
-                     "retransmits", "RETRANSMITS", as::number, "segments that were sent again")
+                     "retransmits", "RETRANSMITS", as::number, "retransmitted segments")
                      .counter(),
                  derived<Count, [](const Count& c) { return c.value.bytes; }>(
-                     "sent_again_bytes", "BYTES", as::number, "their length")
+                     "sent_again_bytes", "BYTES", as::number, "bytes in these segments")
                      .counter()
                      .with("json"),
                  net::ip_version<&Count::key>().with("json"), net::namespace_id<&Count::key>(),

@@ -49,23 +49,23 @@ TOOL(tcprtt) {
       .name = "tcprtt",
       .summary = "TCP round-trip times as a histogram",
       .description =
-          "The smoothed round-trip time of a connection, each time that it receives a segment, as "
-          "a log2 histogram. It is what ss -i calls rtt: an average in which a new sample counts "
-          "one eighth. A value is that before the segment, whose own acknowledgement counts with "
-          "the next one.\n\n"
-          "With --raw each sample counts, once: the time from sending a segment until it was "
-          "acknowledged, without any smoothing. The kernel keeps the latest one for connections "
-          "with selective acknowledgements, which nearly all have. Their mean deviation, which ss "
-          "-i prints behind the slash, is not shown: histograms of samples tell more.\n\n"
-          "A segment is received in whatever it interrupts. A filter by task wants the connections "
-          "that the process was seen to open or to accept, not those that are older than the "
-          "tracer. An IPv6 socket that speaks IPv4 counts as IPv4.",
+          "A log2 histogram of the smoothed round-trip time of a connection, added each time that "
+          "it receives a segment. It is what ss -i calls rtt: an average in which a new sample has "
+          "a weight of one eighth. The value is the one before the segment, whose own "
+          "acknowledgement counts with the next segment.\n\n"
+          "With --raw each sample counts once: the time from sending a segment until it was "
+          "acknowledged, without smoothing. The kernel keeps the latest one for connections with "
+          "selective acknowledgements, which nearly all have. The mean deviation, which ss -i "
+          "prints after the slash, is not shown: histograms of samples show more.\n\n"
+          "A segment is received in the context of whatever task it interrupts. A task filter "
+          "matches connections that the process was seen to open or accept, not those older than "
+          "the tracer. An IPv6 socket used for IPv4 counts as IPv4.",
       .overhead = "one hook per received segment of established connections, no output per event",
       .examples = {{"tcprtt", "one histogram of all connections until Ctrl-C"},
                    {"tcprtt -i 1 -d 10 -m", "each second for ten seconds, in milliseconds"},
-                   {"tcprtt -L 80,443 -B", "of a web server, a histogram for each client"},
+                   {"tcprtt -L 80,443 -B", "a web server, a histogram for each client"},
                    {"tcprtt --raw -A 192.0.2.0/24", "samples of connections to a network"}},
-      .questions = {{"Is the network slow, and to whom?", "tcprtt -B -e"},
+      .questions = {{"Is the network slow, and to which hosts?", "tcprtt -B -e"},
                     {"Does the round-trip time vary?", "tcprtt --raw -i 1"}},
       .differs = {{Difference::both,
                    "-p is a process, as in other tools. There it is the local port, which is -L "

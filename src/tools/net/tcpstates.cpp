@@ -35,33 +35,33 @@ TOOL(tcpstates) {
       .name = "tcpstates",
       .summary = "changes of the states of TCP sockets, with the time in each state",
       .description =
-          "One line when a TCP socket goes from one state to another. MS is the time that it was "
-          "in the old state; it is empty for the first change that is seen of a socket. States "
-          "have the names of the kernel, with --rfc those of RFC 9293. A socket is not seen in "
-          "TIME_WAIT: the kernel keeps that in another place, and the socket goes to CLOSE.\n\n"
-          "A change may be made by a process or by a packet, in whatever that interrupts. The "
-          "process is not that but the one that was seen to connect, listen, accept, shut down or "
-          "close the socket. The first two changes of an accepted one come before it is accepted, "
-          "and have none; one that was accepted before tracing began has none until it is closed "
-          "here. A line without a known process is wanted by no filter by task.\n\n"
+          "One line when a TCP socket goes from one state to another. MS is the time in the old "
+          "state; it is empty for the first change seen of a socket. States have the kernel's "
+          "names, with --rfc those of RFC 9293. A socket is not seen in TIME_WAIT: the kernel "
+          "tracks that state separately, and the socket goes to CLOSE.\n\n"
+          "A change may be made by a process, or by a packet in the context of whatever task it "
+          "interrupts. The process shown is the one that was seen to connect, listen on, accept, "
+          "shut down or close the socket. The first two changes of an accepted socket come before "
+          "it is accepted, and have no process; a socket accepted before tracing began has none "
+          "until it is closed here. No task filter matches a line without a process.\n\n"
           "The kernel chooses the local port of a client after the first change, and fills in the "
           "other end of an accepted socket after its first one: the line has zeros there. With a "
-          "filter by ports or addresses such a line is judged, and shown, with the next one. An "
-          "IPv6 socket that speaks IPv4 counts as IPv4.",
+          "filter by ports or addresses such a line is filtered, and shown, with the next one. An "
+          "IPv6 socket used for IPv4 counts as IPv4.",
       .overhead =
           "a hook per change of state, five or six for each end of a connection, and one "
           "per accepted connection",
       .examples = {{"tcpstates", "all changes"},
-                   {"tcpstates -T -L 80,443", "of a web server's sockets, with the time"},
-                   {"tcpstates --rfc -p 181", "of process 181, states as in RFC 9293"},
-                   {"tcpstates -w -6", "only IPv6, in columns wide enough"}},
+                   {"tcpstates -T -L 80,443", "a web server's sockets, with the time"},
+                   {"tcpstates --rfc -p 181", "process 181, with states as in RFC 9293"},
+                   {"tcpstates -w -6", "only IPv6, in wider columns"}},
       .questions = {{"Which sockets stay in CLOSE_WAIT?", "tcpstates -L 8080"},
                     {"How long does a connection stay in each state?", "tcpstates -t -p 181"}},
       .differs =
           {{Difference::both,
-            "PID and COMM are the process that uses the socket, as far as it is known; C-PID and "
-            "C-COMM there are the task that was interrupted. The time in the first state is "
-            "empty instead of 0. -L also finds the first change of a client."},
+            "PID and COMM are the process that uses the socket, if known; there, C-PID and C-COMM "
+            "are the interrupted task. The time in the first state is empty instead of 0. -L also "
+            "finds the first change of a client."},
            {Difference::libbpf_tools,
             "-T is the time of day under the title TIME, and -t the seconds since the start."}},
       .object = skeleton<tcpstates_bpf>(),
@@ -77,33 +77,32 @@ TOOL(tcpstates) {
                 {"end of sockets",
                  {{{}, {has_enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")}},
                   {{"on_destroy"}}}}},
-      .report =
-          events<Event>(
-              {field<&Event::socket>("socket", "SKADDR", as::pointer,
-                                     "address of the socket in the kernel"),
-               owner<&Event::owner>(id::pid, id::comm),
-               net::ip_version<&Event::flow>().with("wide"), net::local_address<&Event::flow>(),
-               net::local_port<&Event::flow>(), net::remote_address<&Event::flow>(),
-               net::remote_port<&Event::flow>(),
-               derived<Event, old_state>("old_state", "OLDSTATE", as::text, "state before")
-                   .bounded()
-                   .with("!rfc"),
-               derived<Event, old_rfc>("old_state_rfc", "OLDSTATE", as::text,
-                                       "the same as RFC 9293 names it")
-                   .with("rfc"),
-               derived<Event, arrow>("arrow", "->", as::wide(as::text, -2), "to").in_text(),
-               derived<Event, new_state>("new_state", "NEWSTATE", as::text, "state from now on")
-                   .bounded()
-                   .with("!rfc"),
-               derived<Event, new_rfc>("new_state_rfc", "NEWSTATE", as::text,
-                                       "the same as RFC 9293 names it")
-                   .with("rfc"),
-               derived<Event, in_state>("in_state_ns", "MS", as::precise(as::milliseconds, 3),
-                                        "time in the state before; null: since when is not known"),
-               owner<&Event::owner>(id::tid, id::uid.with("json"), id::cgroup),
-               net::namespace_id<&Event::flow>()})
-              .timed({{TimeColumn::wall, "TIME", 12, "time"},
-                      {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
+      .report = events<Event>(
+                    {field<&Event::socket>("socket", "SKADDR", as::pointer,
+                                           "address of the socket in the kernel"),
+                     owner<&Event::owner>(id::pid, id::comm),
+                     net::ip_version<&Event::flow>().with("wide"),
+                     net::local_address<&Event::flow>(), net::local_port<&Event::flow>(),
+                     net::remote_address<&Event::flow>(), net::remote_port<&Event::flow>(),
+                     derived<Event, old_state>("old_state", "OLDSTATE", as::text, "old state")
+                         .bounded()
+                         .with("!rfc"),
+                     derived<Event, old_rfc>("old_state_rfc", "OLDSTATE", as::text,
+                                             "the same, as named in RFC 9293")
+                         .with("rfc"),
+                     derived<Event, arrow>("arrow", "->", as::wide(as::text, -2), "to").in_text(),
+                     derived<Event, new_state>("new_state", "NEWSTATE", as::text, "new state")
+                         .bounded()
+                         .with("!rfc"),
+                     derived<Event, new_rfc>("new_state_rfc", "NEWSTATE", as::text,
+                                             "the same, as named in RFC 9293")
+                         .with("rfc"),
+                     derived<Event, in_state>("in_state_ns", "MS", as::precise(as::milliseconds, 3),
+                                              "time in the old state; null: not known"),
+                     owner<&Event::owner>(id::tid, id::uid.with("json"), id::cgroup),
+                     net::namespace_id<&Event::flow>()})
+                    .timed({{TimeColumn::wall, "TIME", 12, "time"},
+                            {TimeColumn::since_start, "TIME(s)", 14, "timestamp"}}),
       .announce = "Tracing the states of TCP sockets",
   };
 }

@@ -77,8 +77,8 @@ Result<void> add(Config& c, std::string_view text) {
       return usage(fmt::format("{} and {} are the same subnet", before.text, one.text));
     if (before.holds(one))
       c.notes.push_back(
-          fmt::format("{0} is inside {1}, which is named before it; what goes to {0} "
-                      "counts only there",
+          fmt::format("{0} is inside {1}, which is named before it; traffic to {0} counts only "
+                      "there",
                       one.text, before.text));
   }
   if (all.size() == TCPSUBNET_MOST)
@@ -98,14 +98,14 @@ Result<void> take(Config& c, std::string_view text) {
     added = add(c, part);
     return bool(added);
   });
-  if (!all && added) return usage(fmt::format("'{}' has an empty place for a subnet", text));
+  if (!all && added) return usage(fmt::format("'{}' contains an empty subnet", text));
   return added;
 }
 
 std::vector<Positional> words() {
   return {{.metavar = "SUBNETS",
-           .doc = "subnets, separated by commas; without it those of this machine and of private "
-                  "networks, and all others",
+           .doc = "subnets, separated by commas; without it this machine, private networks, and "
+                  "all others",
            .apply = take,
            .otherwise = std::string(kUsual)},
           shared::interval_count(1).front()};
@@ -136,27 +136,27 @@ TOOL(tcpsubnet) {
       .name = "tcpsubnet",
       .summary = "bytes sent over TCP by the subnet that they go to",
       .description =
-          "What processes sent to TCP connections in each interval, added up by the subnet that "
-          "the other end is in. Bytes are those that the calls returned. An address that is in "
-          "several subnets counts for the smallest of them; what is in none counts as excluded by "
-          "filters. An IPv6 socket that speaks IPv4 counts as IPv4.\n\n"
-          "Without SUBNETS there are 127.0.0.1/32, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, "
-          "0.0.0.0/0, ::1/128, fc00::/7 and ::/0.\n\n"
-          "Not seen: sockets of MPTCP.",
+          "Bytes that processes sent over TCP in each interval, summed by the subnet of the other "
+          "end. Bytes are those that the calls returned. An address in several subnets counts for "
+          "the smallest of them; an address in none counts as excluded by filters. An IPv6 socket "
+          "used for IPv4 counts as IPv4.\n\n"
+          "Without SUBNETS the subnets are 127.0.0.1/32, 10.0.0.0/8, 172.16.0.0/12, "
+          "192.168.0.0/16, 0.0.0.0/0, ::1/128, fc00::/7 and ::/0.\n\n"
+          "Not seen: MPTCP sockets.",
       .overhead = "a hook per send, counted in the kernel",
       .examples = {{"tcpsubnet", "private networks and the rest, every second"},
                    {"tcpsubnet 10.1.0.0/16,10.0.0.0/8,0.0.0.0/0 5",
                     "three subnets, every 5 seconds"},
                    {"tcpsubnet -f K 2001:db8::/32,::/0", "IPv6, in kilobytes"},
                    {"tcpsubnet -p 181", "only what process 181 sends"}},
-      .questions = {{"How much is sent outside of the own network?", "tcpsubnet"},
+      .questions = {{"How much is sent outside our own network?", "tcpsubnet"},
                     {"Does a service send to that data centre?", "tcpsubnet 198.51.100.0/24 10"}},
       .differs = {{Difference::bcc,
-                   "An address counts for the smallest subnet that it is in, and there is a note "
-                   "where a larger one is named before. There it counts for the first one."},
+                   "An address counts for the smallest subnet that it is in, and a note is printed "
+                   "if a larger one is named before it. There, it counts for the first one."},
                   {Difference::bcc,
-                   "Bytes are those that calls returned, also over IPv6. There they are the sizes "
-                   "that were asked for, over IPv4."}},
+                   "Bytes are those that calls returned, also over IPv6. There, they are the "
+                   "requested sizes, over IPv4."}},
       .object = skeleton<tcpsubnet_bpf>(),
       .positionals = words(),
       .options = joined({{unit_of_amounts(), shared::sort(0), shared::top(), shared::pid(),

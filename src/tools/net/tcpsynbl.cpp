@@ -53,24 +53,25 @@ TOOL(tcpsynbl) {
       .name = "tcpsynbl",
       .summary = "accept queues of listening TCP sockets when handshakes complete",
       .description =
-          "How many connections wait to be accepted when a handshake completes and another one "
-          "joins them, as a log2 histogram for each size of the queue: the backlog of listen(2), "
-          "or net.core.somaxconn if that is less. Large numbers mean that a server accepts too "
+          "How many connections wait to be accepted when a handshake completes and adds another "
+          "one, as a log2 histogram for each queue size: the backlog of listen(2), or "
+          "net.core.somaxconn if that is less. Large numbers mean that a server accepts too "
           "slowly, or that its queue is too short.\n\n"
           "When the queue is full the kernel refuses to complete a handshake, and drops further "
-          "SYN. These are in no histogram. Above them are the kernel's own counters, since tracing "
-          "began: ListenOverflows, for which a queue was full, and ListenDrops, all for which a "
-          "listening socket dropped something. They are those of the network namespace that the "
-          "tool runs in; nsenter -t PID -n runs it in another one.\n\n"
-          "A handshake completes in whatever its last packet interrupts. A filter by task wants "
-          "the queues of processes that were seen to call listen(2) on a bound socket. Where several "
-          "sockets share an address and port (SO_REUSEPORT), all their queues count as those of the "
-          "process that called it last. On older kernels an IPv6 socket that accepts IPv4, too, "
-          "counts as IPv6, and filters by address want the one that the listening socket is bound to.",
+          "SYNs. These are in no histogram. The kernel's own counters, since tracing began, are "
+          "above the histograms: ListenOverflows, handshakes for which a queue was full, and "
+          "ListenDrops, everything that listening sockets dropped. They are the counters of the "
+          "network namespace that the tool runs in; nsenter -t PID -n runs it in another one.\n\n"
+          "A handshake completes in the context of whatever task its last packet interrupts. A "
+          "task filter matches the queues of processes that were seen to call listen(2) on a bound "
+          "socket. If several sockets share an address and port (SO_REUSEPORT), all their queues "
+          "count for the process that called listen(2) last. On older kernels an IPv6 socket that "
+          "also accepts IPv4 counts as IPv6, and address filters match the address that the "
+          "listening socket is bound to.",
       .overhead = "one hook per change of a connection's state, no output per event",
       .examples = {{"tcpsynbl", "all queues until Ctrl-C"},
                    {"tcpsynbl -T 1 10", "ten reports of one second, with the time"},
-                   {"tcpsynbl --by-port -L 80,443", "a web server's queues, each by itself"}},
+                   {"tcpsynbl --by-port -L 80,443", "a web server's queues, each port separately"}},
       .questions = {{"Is the backlog of a server large enough?", "tcpsynbl --by-port 10 1"},
                     {"Are connections refused because a queue is full?", "tcpsynbl 1"}},
       .differs = {{Difference::bcc,
@@ -100,7 +101,7 @@ TOOL(tcpsynbl) {
           FieldList{field<&Refused::overflows>("listen_overflows", "OVERFLOWS", as::number,
                                                "handshakes that a full queue refused"),
                     field<&Refused::drops>("listen_drops", "DROPS", as::number,
-                                           "all that listening sockets dropped")}),
+                                           "everything that listening sockets dropped")}),
       .announce = "Tracing the accept queues of listening sockets",
   };
 }

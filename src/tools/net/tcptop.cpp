@@ -34,14 +34,13 @@ TOOL(tcptop) {
       .name = "tcptop",
       .summary = "bytes sent and received by process and TCP connection, as a screen",
       .description =
-          "What processes sent to TCP connections and received from them in each interval. Bytes "
-          "are those that the calls returned. Sent ones are those that the socket's buffer "
-          "took. Data that is only looked at (MSG_PEEK) does not count before it is taken.\n\n"
+          "Bytes that processes sent and received over TCP connections in each interval. Bytes are "
+          "those that the calls returned. Sent bytes are those that the socket's buffer accepted. "
+          "Data read with MSG_PEEK counts only when it is consumed.\n\n"
           "The process is the one that makes the call, with the name of its first thread: a "
-          "connection that two processes use has two rows. Over the loopback each connection has "
-          "a row for each end. An IPv6 socket that speaks IPv4 counts as IPv4.\n\n"
-          "Not seen: sockets of MPTCP, and data that is received by mapping "
-          "(TCP_ZEROCOPY_RECEIVE).",
+          "connection that two processes use has two rows. Over the loopback each connection has a "
+          "row for each end. An IPv6 socket used for IPv4 counts as IPv4.\n\n"
+          "Not seen: MPTCP sockets, and data received by mapping (TCP_ZEROCOPY_RECEIVE).",
       .overhead = "a hook per send and per receive, counted in the kernel",
       .examples = {{"tcptop", "redrawn every second; q ends"},
                    {"tcptop -C 5 2", "two reports of five seconds, one after another"},
@@ -51,11 +50,11 @@ TOOL(tcptop) {
       .questions = {{"Which process uses the network now?", "tcptop"},
                     {"Which client takes most of a server's bandwidth?", "tcptop -L 443 -C 10"}},
       .differs = {{Difference::both,
-                   "TX_KB has what calls returned. Peers add up the sizes that were asked for, "
-                   "also of calls that fail or send less."},
+                   "TX_KB is what calls returned. Peers add up the requested sizes, even of calls "
+                   "that fail or send less."},
                   {Difference::both,
                    "All connections are in one table, IPv6 ones with their addresses in brackets. "
-                   "Peers print IPv6 in a table of its own."},
+                   "Peers print IPv6 in a separate table."},
                   {Difference::both,
                    "COMM is the name of the process. Peers name the thread, and have a row for "
                    "each name."}},

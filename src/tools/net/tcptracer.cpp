@@ -29,36 +29,36 @@ TOOL(tcptracer) {
       .summary = "TCP connections that are opened, accepted and closed",
       .description =
           "One line for each end of a TCP connection when it is opened and when it is closed. T "
-          "tells what happens: C a connection that a process opened is established, A a process "
+          "shows what happens: C a connection that a process opened is established, A a process "
           "accepts one, X one is closed. Over the loopback both ends have lines.\n\n"
-          "X comes when the first of the two directions is closed from here by shutdown(2) or "
-          "close(2), with the process that does it. If the other end resets the connection, X has "
-          "the process that opened it; of an accepted one the process that closes the socket, and "
-          "the line comes then. An IPv6 socket that speaks IPv4 counts as IPv4.\n\n"
-          "Not seen: connections accepted by io_uring, by the kernel itself and by 32-bit "
-          "programs on a 64-bit kernel.",
+          "X appears when this end closes its direction with shutdown(2) or close(2), with the "
+          "process that does it. If the other end resets the connection, X has the process that "
+          "opened it; for an accepted connection X has the process that closes the socket, and "
+          "appears then. An IPv6 socket used for IPv4 counts as IPv4.\n\n"
+          "Not seen: connections accepted by io_uring, by the kernel itself and by 32-bit programs "
+          "on a 64-bit kernel.",
       .overhead =
-          "a hook, run a few times per connection, and one per accept(2); a little on every other "
-          "system call, which the kernel then takes the longer way",
+          "a hook, run a few times per connection, and one per accept(2); a small cost on every "
+          "other system call, because the kernel then takes its slow path",
       .examples = {{"tcptracer", "all connections"},
                    {"tcptracer -t -U", "with the seconds and the user"},
-                   {"tcptracer -p 181 -4", "those of process 181, only IPv4"},
+                   {"tcptracer -p 181 -4", "connections of process 181, only IPv4"},
                    {"tcptracer --json --netns 4026532281",
-                    "those of a network namespace, with all that is known"}},
+                    "connections of a network namespace, with all fields"}},
       .questions = {{"Which connections do processes of a container open and accept?",
                      "tcptracer --netns 4026532281"},
                     {"Which process closed this connection?", "tcptracer -p 181"}},
       .differs = {{Difference::both,
-                   "Connections that fail have no lines. X also comes when a process shuts down "
-                   "one direction; there it is the last close."}},
+                   "Connections that fail have no lines. X also appears when a process shuts down "
+                   "one direction; there, only on the last close."}},
       .object = skeleton<tcptracer_bpf>(),
       .options = {shared::timestamp('t'), shared::print_uid(), shared::wide(), shared::pid(),
                   shared::tid(0), shared::uid(), shared::comm(), shared::cgroup(), shared::ipv4(),
                   shared::ipv6(), shared::local_ports(), shared::remote_ports(),
                   shared::local_addresses(), shared::remote_addresses(), netns()},
       .elsewhere = {{'v', "",
-                     "use --json, which has words for T, nanoseconds and the network "
-                     "namespace; --verbose says what is attached"}},
+                     "use --json, which has words for T, nanoseconds and the network namespace; "
+                     "--verbose shows what is attached"}},
       .hooks = {{"changes of state", {{{"on_state"}}}},
                 {"accepted connections", {{{"on_accept"}}}},
                 {"end of sockets", {{{"on_destroy"}}}}},

@@ -23,21 +23,21 @@ TOOL(udpconnect) {
       .name = "udpconnect",
       .summary = "UDP sockets that are connected: which process talks to whom",
       .description =
-          "One line per call of connect(2) on a UDP socket, when it returns: the process, the other "
-          "end, and 0 or the error. Nothing is sent by it: the socket then sends to this end and "
-          "receives from it alone. Lookups of names are such connections, to port 53. With --wide "
-          "this end as well.\n\n"
-          "Not seen: datagrams of sockets that are not connected, and calls that take a connection "
-          "back.",
+          "One line per call to connect(2) on a UDP socket, when it returns: the process, the "
+          "other end, and 0 or the error. The call sends nothing: the socket then sends to that "
+          "end and receives only from it. DNS lookups are such connections, to port 53. --wide "
+          "also shows the local end.\n\n"
+          "Not seen: datagrams of sockets that are not connected, and calls that dissolve a "
+          "connection.",
       .overhead =
-          "two hooks per call of connect; a little on every other system call, which the kernel "
-          "then takes the longer way",
+          "two hooks per call to connect; a small cost on every other system call, because the "
+          "kernel then takes its slow path",
       .examples = {{"udpconnect", "all calls"},
-                   {"udpconnect -P 53", "lookups of names by DNS"},
+                   {"udpconnect -P 53", "DNS lookups"},
                    {"udpconnect -w -t -U", "with both ends, times and users"},
-                   {"udpconnect -- curl -s https://example.org/", "those of a command"}},
-      .questions = {{"Which process asks which DNS server?", "udpconnect -P 53"},
-                    {"Which processes speak QUIC?", "udpconnect -P 443"}},
+                   {"udpconnect -- curl -s https://example.org/", "calls by a command"}},
+      .questions = {{"Which process queries which DNS server?", "udpconnect -P 53"},
+                    {"Which processes use QUIC?", "udpconnect -P 443"}},
       .object = skeleton<udpconnect_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = {flag('x', "failed", "only calls that failed", setting(&Opt::failed_only)),

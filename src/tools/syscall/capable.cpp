@@ -105,32 +105,32 @@ TOOL(capable) {
       .name = "capable",
       .summary = "checks of capabilities: which one, by whom, granted or denied",
       .description =
-          "One line each time the kernel asks whether a task has a capability (capabilities(7)): "
-          "CAP and NAME are the capability, VERDICT is allow or deny. AUDIT is 1 where a denial is "
-          "a security event for the kernel, and 0 where it only tries, such as for the memory "
-          "that processes may reserve; these are left out without --non-audit. With --extra the "
-          "system call in which it was asked, and the user namespace that the capability is "
-          "for.\n\n"
+          "One line each time the kernel checks whether a task has a capability (capabilities(7)): "
+          "CAP and NAME are the capability, VERDICT is allow or deny. AUDIT is 1 if the kernel "
+          "treats a denial as a security event, and 0 if it only probes, such as for the memory "
+          "that processes may reserve; these checks are left out without --non-audit. --extra adds "
+          "the system call of the check, and the user namespace that the capability is for.\n\n"
           "A security module (SELinux, AppArmor) may still refuse what is allowed here.",
       .overhead =
-          "one hook per check, of which some programs make thousands a second; what --unique "
-          "leaves out costs little, stacks cost a microsecond and more each",
+          "one hook per check, of which some programs cause thousands a second; checks that "
+          "--unique leaves out cost little, stacks cost a microsecond or more each",
       .examples = {{"capable", "all audited checks"},
                    {"capable --denied", "only those that failed"},
                    {"capable --unique pid -x", "each process' capabilities once"},
-                   {"capable --capability SYS_ADMIN -K -U -p 181", "with the code that asks"},
+                   {"capable --capability SYS_ADMIN -K -U -p 181",
+                    "with the code that causes the check"},
                    {"capable -- ping -c 1 127.0.0.1", "what a command needs"}},
       .questions = {{"Which capabilities does a program need?", "capable --unique pid -p 1234"},
                     {"Why is an operation not permitted?", "capable --denied -x"}},
       .differs = {{Difference::both,
-                   "--unique goes by processes or cgroups, and shows a check again that has the "
-                   "other verdict. The columns VERDICT and, with --extra, USERNS and SYSCALL are "
-                   "new to users of bcc."},
+                   "--unique is per process or cgroup, and shows a check again if it has the other "
+                   "verdict. The columns VERDICT and, with --extra, USERNS and SYSCALL are new to "
+                   "users of bcc."},
                   {Difference::bcc,
                    "--unique needs a word: pid or cgroup. -v is --non-audit here."},
                   {Difference::libbpf_tools,
                    "Checks that are not audited are left out without -v, as in bcc. -u is a user, "
-                   "as in other tools; --unique has no letter."}},
+                   "as in other tools; --unique has no short form."}},
       .object = skeleton<capable_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(

@@ -47,7 +47,7 @@ Result<void> take_lock(Config& c, std::string_view text) {
   auto digits = text.substr(text.starts_with("0x") || text.starts_with("0X") ? 2 : 0);
   auto address = parse_hexadecimal(digits);
   if (!address || !*address)
-    return Error{fmt::format("--lock: '{}' is no address", text),
+    return Error{fmt::format("--lock: '{}' is not an address", text),
                  {},
                  "give it in hexadecimal, as the tool shows it: 0x7f3c5c000b60",
                  kUsage};
@@ -63,18 +63,17 @@ TOOL(futexctn) {
       .summary = "waits for futexes, by lock and by the user stack that waits",
       .description =
           "What programs wait for in futex(2) and its relatives: mutexes, condition variables, "
-          "semaphores, joins of threads. A histogram of the waits for each process, futex, "
-          "operation, result and user stack; with --summary a line for each process, futex and "
-          "operation. A lock that is free is taken without a system call, so that all that is here "
-          "was contended, or waited for on purpose.\n\n"
+          "semaphores, thread joins. A histogram of the waits for each process, futex, operation, "
+          "result and user stack; with --summary a line for each process, futex and operation. A "
+          "free lock is taken without a system call: everything shown here was contended, or "
+          "waited for on purpose.\n\n"
           "All operations that wait count: FUTEX_WAIT, WAIT_BITSET, LOCK_PI, LOCK_PI2, "
           "WAIT_REQUEUE_PI, futex_waitv(2) and futex_wait(2); a wait for several futexes counts "
-          "for the one that ended it, else for the first. So do all results: woken, timeout, "
-          "interrupted by a signal, changed (the value was another one already, and nothing was "
-          "waited for), failed. After a signal without a handler a wait goes on as another one.\n\n"
-          "A wait that has not ended counts nowhere yet; what a program hangs in is shown by "
-          "loads and, with stacks, by traceloop and deadlock. Calls of 32-bit programs on x86 are "
-          "not seen.",
+          "for the one that ended it, else for the first. All results count, too: woken, timeout, "
+          "interrupted by a signal, changed (the value had already changed, and there was no "
+          "wait), failed. After a signal without a handler a wait continues as another one.\n\n"
+          "A wait that has not ended is not counted yet; loads shows where a program hangs, and so "
+          "do, with stacks, traceloop and deadlock. Calls by 32-bit programs on x86 are not seen.",
       .overhead =
           "two hooks per futex call; a user stack for each wait that ends, none with --summary; "
           "counted in the kernel",
@@ -86,9 +85,9 @@ TOOL(futexctn) {
       .questions = {{"Which locks of this program are contended?", "futexctn -s -p 185 10 1"},
                     {"Which code waits for a mutex, and how long?", "futexctn -p 185 10 1"}},
       .differs = {{Difference::libbpf_tools,
-                   "All operations that wait count, with all results. There only FUTEX_WAIT "
-                   "that was woken does. Locks are summed by process; --per-thread sums by "
-                   "thread, as there."}},
+                   "All operations that wait count, with all results. There, only a woken "
+                   "FUTEX_WAIT does. Locks are summed by process; --per-thread sums by thread, as "
+                   "there."}},
       .object = skeleton<futexctn_bpf>(),
       .positionals = shared::interval_count(),
       .options = joined(
@@ -118,7 +117,7 @@ TOOL(futexctn) {
            field<&Key::pid>("pid", "pid", as::pid, "process"),
            field<&Key::tid>("tid", "tid", as::pid, "thread").with("per-thread"),
            field<&Key::lock>("lock", "lock", as::pointer, "address of the futex"),
-           named<&Key::op, kOps>("op", "op", as::text, "how it was waited for").bounded(),
+           named<&Key::op, kOps>("op", "op", as::text, "operation that waits").bounded(),
            named<&Key::result, kResults>(
                "outcome", "outcome", as::text,
                "how waits ended: woken, timeout, interrupted, changed or failed"),
@@ -132,22 +131,23 @@ TOOL(futexctn) {
                  of_key<Line, &Key::pid>("pid", "PID", as::pid, "process"),
                  of_key<Line, &Key::tid>("tid", "TID", as::pid, "thread").only("per-thread"),
                  of_key<Line, &Key::lock>("lock", "LOCK", as::pointer, "address of the futex"),
-                 derived<Line, op>("op", "OP", as::wide(as::text, -15), "how it was waited for")
+                 derived<Line, op>("op", "OP", as::wide(as::text, -15), "operation that waits")
                      .bounded(),
                  derived<Line, count>("count", "COUNT", as::pages, "waits").counter(),
-                 derived<Line, average>("average_ns", "AVG(us)", as::microseconds, "of a wait"),
+                 derived<Line, average>("average_ns", "AVG(us)", as::microseconds, "average wait"),
                  of_value<Line, &Sums::longest>("max_ns", "MAX(us)", as::wide(as::microseconds, 12),
                                                 "the longest wait of the interval"),
                  of_value<Line, &Sums::total_ns>("total_ns", "TOTAL(us)",
-                                                 as::wide(as::microseconds, 14), "all waits"),
-                 derived<Line, ended<FUTEX_TIMED_OUT>>("timeouts", "TIMEOUT",
-                                                       as::wide(as::number, 7), "that timed out")
+                                                 as::wide(as::microseconds, 14),
+                                                 "total time of all waits"),
+                 derived<Line, ended<FUTEX_TIMED_OUT>>(
+                     "timeouts", "TIMEOUT", as::wide(as::number, 7), "waits that timed out")
                      .counter(),
                  derived<Line, ended<FUTEX_INTERRUPTED>>("interrupted", "INTR", as::small,
-                                                         "that a signal ended")
+                                                         "waits that a signal ended")
                      .counter(),
                  derived<Line, ended<FUTEX_CHANGED>>("changed", "CHANGED", as::wide(as::number, 7),
-                                                     "that were none: the value had changed")
+                                                     "calls without a wait: the value had changed")
                      .counter(),
                  derived<Line, ended<FUTEX_FAILED>>("failed", "FAILED", as::wide(as::number, 6),
                                                     "other errors")

@@ -132,23 +132,23 @@ TOOL(mountsnoop) {
       .name = "mountsnoop",
       .summary = "calls that mount and unmount file systems, with arguments and result",
       .description =
-          "One line per call of mount, umount and pivot_root, and of the newer interface: fsopen, "
-          "fsconfig, fsmount, fspick, open_tree, open_tree_attr, move_mount and mount_setattr. CALL has "
-          "the arguments, with the names of flags and commands, and the result: 0, a descriptor, or "
-          "the error with a minus sign. MNT_NS is the mount namespace of the thread when the call "
-          "returns.\n\n"
-          "Strings are shown as the program gave them, up to 4095 bytes each; '...' marks a longer "
-          "one, an address one whose memory could not be read. Binary values of fsconfig are shown "
-          "by their address.\n\n"
-          "Not seen: mounts that the kernel makes itself (automounts, mounts that propagate to other "
-          "namespaces, those of a new namespace), those that go when the last process of a "
-          "namespace ends, and calls of 32-bit programs on a 64-bit kernel.",
+          "One line per call to mount, umount and pivot_root, and of the newer interface: fsopen, "
+          "fsconfig, fsmount, fspick, open_tree, open_tree_attr, move_mount and mount_setattr. "
+          "CALL shows the arguments, with the names of flags and commands, and the result: 0, a "
+          "descriptor, or the error with a minus sign. MNT_NS is the mount namespace of the thread "
+          "when the call returns.\n\n"
+          "Strings are shown as the program passed them, up to 4095 bytes each; '...' marks a "
+          "longer string, and an address one whose memory could not be read. Binary values of "
+          "fsconfig are shown by their address.\n\n"
+          "Not seen: mounts that the kernel makes itself (automounts, mounts that propagate to "
+          "other namespaces, mounts of a new namespace), mounts that disappear when the last "
+          "process of a namespace exits, and calls by 32-bit programs on a 64-bit kernel.",
       .overhead =
-          "two hooks per such call, which are rare; a little on every other system call, which the "
-          "kernel then takes the longer way",
+          "two hooks per such call, which is rare; a small cost on every other system call, "
+          "because the kernel then takes its slow path",
       .examples = {{"mountsnoop", "all calls"},
                    {"mountsnoop -P -t", "with time, and the parent of the process"},
-                   {"mountsnoop -- mount /mnt", "those of a command"}},
+                   {"mountsnoop -- mount /mnt", "calls by a command"}},
       .questions = {{"Which process mounts file systems, and with which options?", "mountsnoop -P"},
                     {"Why does a mount fail?", "mountsnoop -- mount /mnt"}},
       .differs =

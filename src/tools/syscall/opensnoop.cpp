@@ -100,42 +100,43 @@ TOOL(opensnoop) {
       .name = "opensnoop",
       .summary = "files that are opened, by whom, and with what result",
       .description =
-          "One line per call of open, creat, openat, openat2 and open_by_handle_at when it returns. "
-          "FD is the new descriptor, or -1 with the error in ERR. PATH is what the program gave: "
-          "'-' where its memory could not be read, with '...' where it is longer than 4095 "
-          "bytes.\n\n"
-          "With --full-path an opened file is shown by its own path as its process sees it, "
-          "symbolic links resolved and mounts crossed; a path that failed follows the directory "
-          "that it is relative to. Beyond 96 components the beginning is '...'. open_by_handle_at "
-          "has no path of its own, so that the file's is shown always.\n\n"
+          "One line per call to open, creat, openat, openat2 and open_by_handle_at when it "
+          "returns. FD is the new descriptor, or -1 with the error in ERR. PATH is what the "
+          "program passed: '-' if its memory could not be read, with '...' if it is longer than "
+          "4095 bytes.\n\n"
+          "With --full-path an opened file is shown with its real path as the process sees it, "
+          "symbolic links resolved and mounts crossed; a path that failed is appended to the "
+          "directory that it is relative to. Beyond 96 components the beginning is '...'. "
+          "open_by_handle_at takes no path: the file's path is always shown.\n\n"
           "Not seen: files opened through io_uring, by 32-bit programs on a 64-bit kernel, and by "
           "the kernel itself (programs that are run, modules).",
       .overhead =
-          "two hooks per open, well below a microsecond; a little on every other system "
-          "call, which the kernel then takes the longer way",
+          "two hooks per open, well below a microsecond; a small cost on every other system call, "
+          "because the kernel then takes its slow path",
       .examples = {{"opensnoop", "all files opened"},
-                   {"opensnoop -x", "only what failed: missing files, lack of rights"},
+                   {"opensnoop -x", "only failures: missing files, lack of permission"},
                    {"opensnoop -F -p 181", "full paths, of one process"},
                    {"opensnoop -T -U -e -n nginx", "with times, users, flags and modes, by name"},
                    {"opensnoop -f O_WRONLY -f O_RDWR", "files opened for writing"}},
       .questions = {{"Which process opens that file?", "opensnoop -F"},
                     {"Which configuration files does a program read?", "opensnoop -- nginx -t"},
                     {"Which file is missing, or may not be opened?", "opensnoop -x"},
-                    {"Who writes to files here?", "opensnoop -F -f O_WRONLY -f O_RDWR"}},
+                    {"Which processes open files for writing?",
+                     "opensnoop -F -f O_WRONLY -f O_RDWR"}},
       .differs =
           {{Difference::both,
-            "Calls of creat and open_by_handle_at are traced, too, and paths are kept up to 4095 "
+            "Calls to creat and open_by_handle_at are traced, too, and paths are kept up to 4095 "
             "bytes. Peers cut them at 255."},
            {Difference::libbpf_tools,
-            "-F shows the path of the file that was opened. There it is put together "
-            "from the working directory and what the program gave."}},
+            "-F shows the path of the file that was opened. There, it is the working directory "
+            "joined with what the program passed."}},
       .object = skeleton<opensnoop_bpf>(),
       .options =
           joined({{shared::pid(), shared::tid(), shared::uid(), shared::comm(), shared::name('n'),
                    shared::cgroup(0), shared::duration('d'), shared::timestamp(),
                    shared::print_uid(), shared::extended(),
                    flag('x', "failed", "only calls that failed", setting(&Rodata::failed_only)),
-                   flag('F', "full-path", "the file's own path, or the whole of one that failed",
+                   flag('F', "full-path", "the file's real path, or the full path if it failed",
                         setting(&Rodata::full_path)),
                    flag('L', "latency", "print the time that each call took"),
                    flag('c', "callers", "print the user stack of each call")},
@@ -167,7 +168,7 @@ TOOL(opensnoop) {
                derived<Event, flags>("open_flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
                    .with("extended"),
                derived<Event, mode>("open_mode", "MODE", as::octal(4, -4),
-                                    "permissions of a file that may be made")
+                                    "permissions of a file that may be created")
                    .with("extended"),
                field<&Event::latency_ns>("latency_ns", "LAT(us)", as::microseconds,
                                          "time of the call")
@@ -177,7 +178,7 @@ TOOL(opensnoop) {
                                          "descriptor that the path is relative to")
                    .with("json"),
                derived<Event, argument>("argument", "ARGUMENT", as::text,
-                                        "path as the program gave it")
+                                        "path as the program passed it")
                    .with("json"),
                derived<Event, incomplete>("incomplete", "CUT", as::small,
                                           "a part of the path is missing")

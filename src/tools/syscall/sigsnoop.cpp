@@ -99,20 +99,20 @@ TOOL(sigsnoop) {
       .name = "sigsnoop",
       .summary = "signals: who sends which to whom, and with what result",
       .description =
-          "One line per signal that is sent: the sender, the receiver (TPID, TCOMM), and what "
-          "came of it: delivered, ignored by the receiver, pending (it had one of the same number "
-          "already), or overflow (the receiver's queue is full). The kernel's own signals are "
-          "among them, such as SIGCHLD, SIGSEGV and those of timers and terminals; their sender "
-          "is the task that ran then.\n\n"
-          "With --kill one line per call of kill, tkill, tgkill, rt_sigqueueinfo, "
-          "rt_tgsigqueueinfo and pidfd_send_signal instead, when it returns, also for those that "
-          "fail: RESULT is 0 or the error. TPID is the process of the call as the sender numbers "
-          "it; 0, -1 or a negative number stand for several. TCOMM is the first one that got the "
-          "signal; '-': none did. Signal 0 only asks whether a process is there.\n\n"
-          "Not seen with --kill: calls of 32-bit programs on a 64-bit kernel.",
+          "One line per signal that is sent: the sender, the receiver (TPID, TCOMM), and the "
+          "result: delivered, ignored by the receiver, pending (one with the same number was "
+          "already pending), or overflow (the receiver's queue is full). The kernel's own signals "
+          "are included, such as SIGCHLD, SIGSEGV and those from timers and terminals; their "
+          "sender is the task that ran at that time.\n\n"
+          "With --kill one line per call to kill, tkill, tgkill, rt_sigqueueinfo, "
+          "rt_tgsigqueueinfo and pidfd_send_signal instead, when it returns, even if it fails: "
+          "RESULT is 0 or the error. TPID is the target of the call as the sender numbers it; 0, "
+          "-1 or a negative number means several. TCOMM is the first process that got the signal; "
+          "'-': none did. Signal 0 only checks whether a process exists.\n\n"
+          "Not seen with --kill: calls by 32-bit programs on a 64-bit kernel.",
       .overhead =
-          "one hook per signal; with --kill two per call in addition, and a little on every other "
-          "system call, which the kernel then takes the longer way",
+          "one hook per signal; with --kill also two per call, and a small cost on every other "
+          "system call, because the kernel then takes its slow path",
       .examples = {{"sigsnoop -n", "all signals, by their names"},
                    {"sigsnoop -k", "calls that send signals, with their errors"},
                    {"sigsnoop -n -s KILL,TERM", "only these two signals"},
@@ -120,15 +120,15 @@ TOOL(sigsnoop) {
                    {"sigsnoop -k -x -p 181", "calls of process 181 that failed"}},
       .questions = {{"Which process kills another one?", "sigsnoop -n -s KILL,TERM"},
                     {"Which signals does a process get?", "sigsnoop -n -T 1234"},
-                    {"Why can a process not send its signal?", "sigsnoop -k -x"}},
+                    {"Why can a process not send a signal?", "sigsnoop -k -x"}},
       .other_names = {{"killsnoop", "--kill"}},
       .differs =
           {{Difference::both,
-            "RESULT has words and the names of errors instead of numbers. All calls that "
-            "send signals are traced, and real-time signals can be chosen."},
+            "RESULT has words and the names of errors instead of numbers. All calls that send "
+            "signals are traced, and real-time signals can be selected."},
            {Difference::bcc,
-            "As killsnoop it has the column TCOMM and sees all calls that send signals. In bcc "
-            "it is kill alone."},
+            "As killsnoop it has the column TCOMM and sees all calls that send signals. In bcc it "
+            "sees only kill."},
            {Difference::libbpf_tools,
             "-n shows the names of signals; the long option is --signal-names. There it is "
             "--name, which here filters by the name of the sender."}},
@@ -157,12 +157,13 @@ TOOL(sigsnoop) {
                derived<Event, signal_column>("signal", "SIG", as::wide(as::text, -11), "the signal")
                    .in_text(),
                derived<Event, receiver>("target_pid", "TPID", as::pid,
-                                        "process that it is for; of a call also 0, -1 and "
-                                        "negative numbers, for several"),
+                                        "target process; with --kill also 0, -1 and negative "
+                                        "numbers, for several"),
                owner<&Event::target>(id::comm.keyed("target_comm", "TCOMM"),
                                      id::tid.keyed("target_tid", "TTID"),
                                      id::uid.keyed("target_uid", "TUID").with("json")),
-               derived<Event, result_column>("result", "RESULT", as::text, "what came of it")
+               derived<Event, result_column>("result", "RESULT", as::text,
+                                             "result of the signal or the call")
                    .in_text(),
                with("json",
                     {field<&Event::signal>("signal_number", "SIGNO", as::small, "the signal"),
@@ -176,17 +177,17 @@ TOOL(sigsnoop) {
                      derived<Event, call>("call", "CALL", as::text, "the call, with --kill")
                          .bounded(),
                      derived<Event, code>("si_code", "CODE", as::text,
-                                          "why it was sent: SI_USER and so on, or a number of "
-                                          "the signal's own"),
+                                          "why it was sent: SI_USER and so on, or a number "
+                                          "specific to the signal"),
                      derived<Event, from_kernel>("from_kernel", "KERNEL", as::small,
-                                                 "the kernel sends it by itself"),
+                                                 "the kernel itself sent it"),
                      field<&Event::sent>("receivers", "SENT", as::small,
-                                         "how many got it: several, where it goes to a group"),
+                                         "number of receivers; several for a group"),
                      field<&Event::pidns>("pidns", "PIDNS", as::number,
                                           "pid namespace of the sender: the inode of "
                                           "/proc/PID/ns/pid"),
                      derived<Event, pidns_of_receiver>("target_pidns", "TPIDNS", as::number,
-                                                       "the same of the receiver"),
+                                                       "the same for the receiver"),
                      who<&Event::who>(id::uid)}),
                who<&Event::who>(id::cgroup)})
               .timed({{TimeColumn::wall, "TIME", 12, ""}}),

@@ -29,25 +29,25 @@ TOOL(sofdsnoop) {
       .name = "sofdsnoop",
       .summary = "file descriptors that are passed over Unix sockets",
       .description =
-          "One line per file descriptor that a process sends over a Unix socket, or receives by "
-          "one (SCM_RIGHTS in sendmsg, sendmmsg, recvmsg and recvmmsg; see unix(7)), when the call "
-          "returns. SOCKET is the descriptor of the socket and its inode, FD the descriptor that is "
-          "passed, as the sender or the receiver numbers it, and NAME the path of its file; '-': it "
-          "is closed already.\n\n"
-          "Not seen: calls through io_uring, those of 32-bit programs on a 64-bit kernel, and "
-          "descriptors that are taken by pidfd_getfd(2).",
+          "One line per file descriptor that a process sends or receives over a Unix socket "
+          "(SCM_RIGHTS in sendmsg, sendmmsg, recvmsg and recvmmsg; see unix(7)), when the call "
+          "returns. SOCKET is the descriptor of the socket and its inode, FD the passed descriptor "
+          "as numbered in the sender or the receiver, and NAME the path of its file; '-': it is "
+          "already closed.\n\n"
+          "Not seen: calls through io_uring, calls by 32-bit programs on a 64-bit kernel, and "
+          "descriptors obtained by pidfd_getfd(2).",
       .overhead =
-          "two hooks per call of sendmsg and recvmsg on any socket; what passes no descriptor costs "
-          "a read of the control data; a little on every other system call, which the kernel then "
-          "takes the longer way",
+          "two hooks per call to sendmsg and recvmsg on any socket; a call that passes no "
+          "descriptor costs a read of the control data; a small cost on every other system call, "
+          "because the kernel then takes its slow path",
       .examples = {{"sofdsnoop", "all descriptors that are passed"},
-                   {"sofdsnoop -T -p 181", "those of process 181, with times"},
-                   {"sofdsnoop -n systemd -d 10", "of processes with this in their name"}},
+                   {"sofdsnoop -T -p 181", "process 181, with times"},
+                   {"sofdsnoop -n systemd -d 10", "processes with this in their name"}},
       .questions = {{"Which process passes open files to another one?", "sofdsnoop"},
-                    {"Where does a process have that open file from?", "sofdsnoop -p 1234"}},
+                    {"Where did a process get that open file from?", "sofdsnoop -p 1234"}},
       .differs = {{Difference::bcc,
-                   "NAME is the path of the file in both directions, taken during the call. There "
-                   "it is looked up later, and unknown for what is received."}},
+                   "NAME is the path of the file in both directions, read during the call. There, "
+                   "it is looked up later, and not known for received descriptors."}},
       .object = skeleton<sofdsnoop_bpf>(),
       .options = {shared::timestamp(), shared::pid(), shared::tid(), shared::name('n'),
                   shared::duration('d'), shared::uid(), shared::comm(), shared::cgroup()},
@@ -58,7 +58,7 @@ TOOL(sofdsnoop) {
                 {"recvmmsg", {{{"on_recvmmsg"}}}}},
       .report = events<Event>(
           {derived<Event, action>("action", "ACTION", as::wide(as::text, -6),
-                                  "which way it goes: SEND or RECV")
+                                  "direction: SEND or RECV")
                .bounded(),
            who<&Event::who>(id::pid.with("json"), id::tid.with(""), id::comm),
            derived<Event, socket_name>("socket", "SOCKET", as::wide(as::text, -22),

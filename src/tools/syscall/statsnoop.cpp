@@ -42,25 +42,25 @@ Value directory(const Event& e) {
 TOOL(statsnoop) {
   return {
       .name = "statsnoop",
-      .summary = "files that are looked at by stat, by whom, and with what result",
+      .summary = "files queried with stat, by whom, and with what result",
       .description =
-          "One line per call of stat, lstat, fstat, newfstatat, statx, statfs and fstatfs when it "
-          "returns, with 0 or -1 in RET and the error in ERR. PATH is what the program gave: '-' "
-          "where its memory could not be read, with '...' where it is longer than 4095 bytes. "
-          "Where a descriptor is looked at it is the path of its file as the process sees it.\n\n"
-          "Not seen: calls through io_uring, and those of 32-bit programs on a 64-bit kernel.",
+          "One line per call to stat, lstat, fstat, newfstatat, statx, statfs and fstatfs when it "
+          "returns, with 0 or -1 in RET and the error in ERR. PATH is what the program passed: '-' "
+          "if its memory could not be read, with '...' if it is longer than 4095 bytes. For calls "
+          "with a descriptor it is the path of its file as the process sees it.\n\n"
+          "Not seen: calls through io_uring, and calls by 32-bit programs on a 64-bit kernel.",
       .overhead =
-          "two hooks per call, well below a microsecond; a little on every other system "
-          "call, which the kernel then takes the longer way",
-      .examples = {{"statsnoop", "all files looked at"},
-                   {"statsnoop -x", "only what failed: missing files, lack of rights"},
+          "two hooks per call, well below a microsecond; a small cost on every other system call, "
+          "because the kernel then takes its slow path",
+      .examples = {{"statsnoop", "all calls"},
+                   {"statsnoop -x", "only failures: missing files, lack of permission"},
                    {"statsnoop -ts -p 181", "with time and name of the call, of one process"},
-                   {"statsnoop -- git status", "what a command looks at"}},
+                   {"statsnoop -- git status", "files that a command queries"}},
       .questions = {{"Which files does a program look for?", "statsnoop -x -p 1234"},
-                    {"Which process looks at files all the time?", "statsnoop"}},
+                    {"Which process calls stat all the time?", "statsnoop"}},
       .differs = {{Difference::both,
                    "Calls with a descriptor (fstat, fstatfs, an empty path) show the path of its "
-                   "file, taken during the call."},
+                   "file, read during the call."},
                   {Difference::bcc, "RET is the result of the call; there the column is FD."}},
       .object = skeleton<statsnoop_bpf>(),
       .positionals = {shared::duration_argument()},
@@ -92,7 +92,7 @@ TOOL(statsnoop) {
                      named<&Event::call, kCalls>("call", "SYSCALL", as::text, "system call")
                          .with("sysname"),
                      derived<Event, directory>("dirfd", "DIRFD", as::small,
-                                               "descriptor that is looked at, or that the path is "
+                                               "descriptor that is queried, or that the path is "
                                                "relative to")
                          .with("json"),
                      derived<Event, incomplete>("incomplete", "CUT", as::small,

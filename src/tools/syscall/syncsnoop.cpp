@@ -29,18 +29,18 @@ TOOL(syncsnoop) {
       .name = "syncsnoop",
       .summary = "calls that flush files or file systems, and how long they take",
       .description =
-          "One line per call of sync, syncfs, fsync, fdatasync, msync and sync_file_range when it "
-          "returns: who called, how long it took, and the file of its descriptor with its path as the "
-          "process sees it (of syncfs, the file system that has this file). sync and msync have "
+          "One line per call to sync, syncfs, fsync, fdatasync, msync and sync_file_range when it "
+          "returns: the caller, how long it took, and the path of the descriptor's file as the "
+          "process sees it (for syncfs, the file system that has this file). sync and msync have "
           "none.\n\n"
-          "Not seen: flushes through io_uring and AIO, by files opened with O_SYNC or O_DSYNC, by "
-          "32-bit programs on a 64-bit kernel, and those that the kernel makes itself.",
+          "Not seen: flushes through io_uring and AIO, through files opened with O_SYNC or "
+          "O_DSYNC, by 32-bit programs on a 64-bit kernel, and by the kernel itself.",
       .overhead =
-          "two hooks per such call; a little on every other system call, which the kernel "
-          "then takes the longer way",
+          "two hooks per such call; a small cost on every other system call, because the kernel "
+          "then takes its slow path",
       .examples = {{"syncsnoop", "all calls until Ctrl-C"},
                    {"syncsnoop -m 10", "only those that took 10 ms or more"},
-                   {"syncsnoop -T -p 181", "of process 181, with the time of day"},
+                   {"syncsnoop -T -p 181", "process 181, with the time of day"},
                    {"syncsnoop -- git commit -a", "what a command flushes"}},
       .questions = {{"Which process flushes files to the disk?", "syncsnoop"},
                     {"Does a program wait for fsync?", "syncsnoop -m 1 -p 1234"}},
@@ -69,7 +69,7 @@ TOOL(syncsnoop) {
                field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::precise(as::milliseconds, 3),
                                          "time of the call"),
                derived<Event, error>("error", "ERROR", as::error,
-                                     "what it failed with; null: it succeeded"),
+                                     "error of the call; null: it succeeded"),
                who<&Event::who>(id::uid.with("json"), id::cgroup),
                derived<Event, file>("file", "FILE", as::rest, "path of the file")})
               .timed({{TimeColumn::since_start, "TIME(s)", 11, "!timestamp"},

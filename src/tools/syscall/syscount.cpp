@@ -81,7 +81,7 @@ std::vector<Option> options() {
                    "only calls that failed with this error, by name or number", take_errno),
              errors),
       shared::syscalls(0, setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
-      flag('l', "list", "print the system calls that this machine knows, then exit"),
+      flag('l', "list", "print the system calls of this machine, then exit"),
       shared::top('T'),
       shared::sort(),
   };
@@ -101,28 +101,28 @@ TOOL(syscount) {
       .name = "syscount",
       .summary = "system calls by name or by process, with errors and time",
       .description =
-          "Counts system calls as they end, by their name or, with --process, by process; with "
-          "--latency also the time between entry and end, waiting included. Calls of 32-bit "
-          "programs have the names of their own table.\n\n"
-          "A call that a signal interrupts is counted once: when it goes on and ends, or as "
-          "EINTR if the signal's handler ends it. What never ends is not counted: exit, "
+          "Counts system calls when they end, by name or, with --process, by process; with "
+          "--latency also the time from entry to end, including waits. Calls by 32-bit programs "
+          "have the names of their own table.\n\n"
+          "A call that a signal interrupts is counted once: when it resumes and ends, or as EINTR "
+          "if the signal's handler ends it. Calls that never end are not counted: exit, "
           "exit_group, and a call in which a task is killed. A call still blocked when a report is "
-          "made is in a later one, or in none; with --latency a call that began before tracing "
-          "did is left out, as its time is not known. A return from a signal handler "
-          "(rt_sigreturn) has no result, so that it never fails. Work that io_uring does is not "
-          "made of system calls.\n\n"
-          "The time of a call starts again where a handler ran before it was restarted.",
+          "made counts in a later one, or in none; with --latency a call that began before tracing "
+          "did is left out because its time is not known. A return from a signal handler "
+          "(rt_sigreturn) has no result and never fails. Work that io_uring does involves no "
+          "system calls.\n\n"
+          "The time of a call starts again if a handler ran before it was restarted.",
       .overhead =
-          "one hook per system call of any process, two with --latency; while it runs the kernel "
-          "takes its slower path into every call. Counted in the kernel, no output per event",
+          "one hook per system call of any process, two with --latency; while it runs, the kernel "
+          "takes its slow path for every call. Counted in the kernel, no output per event",
       .examples = {{"syscount", "the ten most frequent calls until Ctrl-C"},
-                   {"syscount -L -i 1", "each second, by the time in them"},
+                   {"syscount -L -i 1", "each second, by the time in calls"},
                    {"syscount -P -T 20", "the twenty processes that make the most calls"},
-                   {"syscount -x -e ENOENT -P", "which processes look for what is not there"},
+                   {"syscount -x -e ENOENT -P", "which processes look for files that do not exist"},
                    {"syscount --syscall openat,read -p 181", "two calls of process 181"},
                    {"syscount -Lm -- tar cf /tmp/etc.tar /etc",
                     "what a command does, in milliseconds"}},
-      .questions = {{"Which system calls does it make most often?", "syscount -p 1234"},
+      .questions = {{"Which system calls does a process make most often?", "syscount -p 1234"},
                     {"In which system calls does the time go?", "syscount -L -p 1234 -i 1"},
                     {"Which process makes the most system calls?", "syscount -P -T 20"},
                     {"Which system calls fail?", "syscount -x"}},
@@ -130,10 +130,10 @@ TOOL(syscount) {
                    "-c is a cgroup, as in libbpf-tools, and a number is refused. The parent "
                    "process is --ppid."},
                   {Difference::both,
-                   "A call that a signal interrupts and that goes on counts once."},
+                   "A call that a signal interrupts and that then resumes counts once."},
                   {Difference::libbpf_tools,
-                   "Calls of 32-bit programs have the names of their own table. There they "
-                   "have those of 64-bit calls of the same number."}},
+                   "Calls by 32-bit programs have the names of their own table. There, they have "
+                   "the names of the 64-bit calls with the same number."}},
       .object = skeleton<syscount_bpf>(),
       .positionals = shared::interval_count(),
       .options = options(),
@@ -149,8 +149,8 @@ TOOL(syscount) {
           {derived<Line, call_or_pid>("syscall", "SYSCALL", as::syscall, "name of the system call")
                .only("!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
-                              "table that its number is of: the machine's own, or that of 32-bit "
-                              "programs")
+                              "system call table of its number: the machine's own, or that of "
+                              "32-bit programs")
                .bounded()
                .only("!process")
                .with("json"),
@@ -159,7 +159,7 @@ TOOL(syscount) {
                .only("process"),
            derived<Line, count>("count", "COUNT", as::pages, "calls that ended").counter(),
            derived<Line, total_ns>("total_ns", "TIME (us)", as::wide(as::microseconds, 16),
-                                   "time in them")
+                                   "total time in the calls")
                .counter()
                .only("latency")
                .milliseconds("TIME (ms)")},

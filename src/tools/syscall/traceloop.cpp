@@ -1,4 +1,4 @@
-// traceloop: the last system calls of cgroups or processes, kept until they are asked for.
+// traceloop: the last system calls of cgroups or processes, kept until they are requested.
 #include <csignal>
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ Result<void> take_cgroup(Config& c, std::string_view text) {
   return {};
 }
 
-/// Several, each with a recorder of its own; also named without the option.
+/// Several, each with its own recorder; also named without the option.
 Option cgroups() {
   auto option = shared::cgroup();
   option.apply = take_cgroup;
@@ -95,7 +95,7 @@ bool keeps(const Config& c) {
 }
 
 Result<void> check(const Config& c) {
-  // Calls of the whole system as they come would be those of their own reader.
+  // Live calls of the whole system would mostly be those of their own reader.
   if (!keeps(c) && !c.filters_tasks() && c.own<CallSettings>().cgroups.empty() &&
       !c.given("explain"))
     return Error{"nothing to trace",
@@ -114,56 +114,55 @@ TOOL(traceloop) {
       .summary = "flight recorder of system calls, by cgroup or process",
       .description =
           "Records the system calls of cgroups or processes, with their arguments, results and "
-          "times, in memory that holds the last ones and forgets those before: cheap enough to be "
-          "left running until something goes wrong. With --dump-on-exit, --dump-signal or "
-          "--trigger it shows what it holds when tracing ends, when it gets a signal (kill -USR1), "
-          "or when a process ends badly, and only what it has not shown yet. Without any of them it "
-          "prints matching calls live, ten times a second.\n\n"
-          "Each cgroup that is named has a recorder of its own, so that a busy one does not "
-          "overwrite what a quiet one did; what is below it is recorded too. Without a cgroup all "
-          "that the filters leave has one recorder, or the whole system.\n\n"
-          "Strings are taken of paths and names, up to 444 bytes, never of buffers that are read "
-          "or written. They are read when the call ends (execve: when it begins): a program that "
-          "changes them meanwhile is shown as it left them. A call that is still going on, or in "
-          "which its task was killed, ends in ... in place of a result.",
+          "times, in ring buffers that keep only the most recent calls: cheap enough to be left "
+          "running until something goes wrong. With --dump-on-exit, --dump-signal or --trigger it "
+          "prints the recorded calls when tracing ends, when it receives a signal (kill -USR1), or "
+          "when a process fails or is killed, and only those not printed yet. Without any of these "
+          "options it prints matching calls live, ten times a second.\n\n"
+          "Each named cgroup has its own recorder, so that a busy one does not overwrite the calls "
+          "of a quiet one; cgroups below it are recorded too. Without a cgroup, one recorder holds "
+          "all calls that match the filters, or those of the whole system.\n\n"
+          "Strings are recorded for paths and names, up to 444 bytes, never for buffers that are "
+          "read or written. They are read when the call ends (execve: when it begins): if a "
+          "program changes them during the call, the changed string is shown. A call that is still "
+          "in progress, or in which its task was killed, ends in ... in place of a result.",
       .overhead =
-          "two hooks per system call of any process; while it runs the kernel takes its slower path "
-          "into every call. No output per call where it records",
+          "two hooks per system call of any process; while it runs, the kernel takes its slow path "
+          "for every call. No output per call while it records",
       .examples = {{"traceloop --dump-on-exit -- make test", "the last calls of a command"},
                    {"traceloop --trigger signal,oom,exit /sys/fs/cgroup/system.slice/nginx.service",
-                    "what led to each bad end in a service"},
+                    "what led to each failure in a service"},
                    {"traceloop --dump-signal USR1 -o calls.txt -p 1234",
-                    "record until kill -USR1 asks"},
+                    "record, and print on kill -USR1"},
                    {"traceloop -e openat,execve -p 1234", "two system calls, live"}},
-      .questions = {{"What did it do before it crashed, was killed or ended?",
+      .questions = {{"What did a program do before it crashed, was killed or exited?",
                      "traceloop --trigger signal,oom,exit -p 1234"},
                     {"What did a container do in its last second?",
                      "traceloop --dump-on-exit /sys/fs/cgroup/shop"},
-                    {"What does it do right now (as strace, but cheap)?", "traceloop -p 1234"}},
+                    {"What is a program doing right now (like strace, but cheap)?",
+                     "traceloop -p 1234"}},
       .object = skeleton<traceloop_bpf>(),
       .positionals = {cgroup_arguments()},
       .options =
           {shared::pid(), shared::tid(), shared::uid(), shared::comm(), cgroups(),
-           flag('r', "recursive", "a recorder of its own for each cgroup below those named, too"),
+           flag('r', "recursive", "a separate recorder for each cgroup below those named, too"),
            shared::syscalls('e', setting(&Opt::wanted_calls), setting(&Opt::some_calls)),
            number(
                's', "size", "CALLS",
                "calls kept per CPU and recorder; each string argument takes one more slot; rounded "
-               "up to a power of two (default: 8192, which are 1 MiB)",
+               "up to a power of two (default: 8192, which is 1 MiB)",
                Range{kLeastSlots, kMostSlots}, {}),
            flag(0, "dump-on-exit", "show what was recorded when tracing ends"),
-           one_of(value(0, "dump-signal", "SIGNAL", "show it when this signal comes, USR1 or USR2",
+           one_of(value(0, "dump-signal", "SIGNAL", "show it on this signal, USR1 or USR2",
                         take_signal),
                   [] {
                     return std::vector<Completion>{{"USR1"}, {"USR2"}};
                   }),
-           one_of(
-               value(
-                   0, "trigger", "END,...",
-                   "show it when a process that is recorded ends so: signal, SIGSEGV (or another), "
-                   "oom, exit (non-zero status), exit=3",
-                   take_trigger),
-               triggers),
+           one_of(value(0, "trigger", "END,...",
+                        "show it when a recorded process ends in this way: signal, SIGSEGV (or "
+                        "another), oom, exit (non-zero status), exit=3",
+                        take_trigger),
+                  triggers),
            shared::output()},
       .hooks =
           {{"starts of calls", {{{"on_enter"}}}},

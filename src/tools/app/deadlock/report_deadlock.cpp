@@ -168,7 +168,7 @@ class DeadlockReporter : public Reporter {
     for (auto* o : cycle) way += word(o->first) + " => ";
     s.out.line("Cycle in lock order graph: " + way + word(cycle.front()->first) + "\n");
     if (by_one_thread(cycle))
-      s.out.line("All by one thread: another one would have to run the same code.\n");
+      s.out.line("All by one thread: a second thread would have to run the same code.\n");
     if (timed(cycle)) s.out.line("A wait has a time limit, which would end the deadlock.\n");
     std::map<std::uint32_t, std::string> threads;
     for (auto* o : cycle) {
@@ -185,7 +185,7 @@ class DeadlockReporter : public Reporter {
     for (auto& [tid, thread] : threads) {
       auto found = creators_.find(tid);
       if (found == creators_.end()) {
-        s.out.line(thread + " was there before tracing began\n");
+        s.out.line(thread + " existed before tracing started\n");
         continue;
       }
       auto& by = found->second;
@@ -258,40 +258,41 @@ class DeadlockKind : public ReportKind {
   }
 
   std::vector<JsonKind> json() const override {
-    return {{"deadlock",
-             "one a cycle, as soon as it is found",
-             {type_key("deadlock"), time_key(), key("pid", "integer", "process"),
-              key("comm", "string", "name of its first order's thread"),
-              key("one_thread", "boolean", "all orders are of one thread"),
-              key("timed", "boolean", "a wait has a time limit"),
-              key("orders", "array of objects", "each ends with the mutex the next begins with", {},
-                  {key("tid", "integer", "thread that did this first"),
-                   key("comm", "string", "its name"), key("first", "string", "mutex that it held"),
-                   key("first_address", "integer", "where that is"),
-                   key("second", "string", "mutex that it took then, or wanted"),
-                   key("second_address", "integer", "where that is"),
-                   key("first_stack", "array of strings", "where it took the first one"),
-                   key("second_stack", "array of strings", "where it took the second one"),
-                   key("created_by", "integer or null",
-                       "thread that made this one; null: it was there before"),
-                   key("creation_stack", "array of strings", "where that did so")})}},
-            {"graph",
-             "one at the end",
-             {type_key("graph"), time_key(), key("mutexes", "integer", "mutexes in orders"),
-              key("order_count", "integer", "orders in which two of them were taken"),
-              key("deadlocks", "integer", "cycles")}}};
+    return {
+        {"deadlock",
+         "one per cycle, as soon as it is found",
+         {type_key("deadlock"), time_key(), key("pid", "integer", "process"),
+          key("comm", "string", "name of the thread of its first order"),
+          key("one_thread", "boolean", "all orders are by one thread"),
+          key("timed", "boolean", "a wait has a time limit"),
+          key("orders", "array of objects", "the second mutex of each is the first of the next", {},
+              {key("tid", "integer", "thread that first did this"),
+               key("comm", "string", "its name"), key("first", "string", "mutex that it held"),
+               key("first_address", "integer", "its address"),
+               key("second", "string", "mutex that it then took or waited for"),
+               key("second_address", "integer", "its address"),
+               key("first_stack", "array of strings", "where it took the first one"),
+               key("second_stack", "array of strings", "where it took the second one"),
+               key("created_by", "integer or null",
+                   "thread that created this one; null: it existed before"),
+               key("creation_stack", "array of strings", "where it was created")})}},
+        {"graph",
+         "one at the end",
+         {type_key("graph"), time_key(), key("mutexes", "integer", "mutexes in orders"),
+          key("order_count", "integer", "orders in which two of them were taken"),
+          key("deadlocks", "integer", "cycles")}}};
   }
 
   std::vector<OutputKey> csv() const override {
     return {time_key(),
-            key("deadlock", "integer", "its number; it has a row for each order"),
+            key("deadlock", "integer", "number of the deadlock; one row for each order"),
             key("pid", "integer", "process"),
-            key("tid", "integer", "thread that did this first"),
+            key("tid", "integer", "thread that first did this"),
             key("comm", "string", "its name"),
             key("first", "string", "mutex that it held"),
-            key("first_address", "integer", "where that is"),
-            key("second", "string", "mutex that it took then, or wanted"),
-            key("second_address", "integer", "where that is"),
+            key("first_address", "integer", "its address"),
+            key("second", "string", "mutex that it then took or waited for"),
+            key("second_address", "integer", "its address"),
             key("timed", "boolean", "it waited with a time limit"),
             key("first_stack", "string", "where it took the first one, folded"),
             key("second_stack", "string", "where it took the second one, folded")};
@@ -299,10 +300,10 @@ class DeadlockKind : public ReportKind {
 
   void manual(Manual& m) const override {
     m.prose(
-        "A potential deadlock is a block of lines: the cycle of mutexes; for each of its orders "
-        "the two user stacks in which a thread took, or wanted, the second mutex and had taken the "
-        "first one; and where those threads were made. The last line says how many there were, "
-        "among how many mutexes and orders.");
+        "A potential deadlock is a block of lines: the cycle of mutexes; for each of its orders, "
+        "the two user stacks in which a thread took, or waited for, the second mutex and had taken "
+        "the first one; and where those threads were created. The last line counts the potential "
+        "deadlocks, mutexes and orders.");
   }
 };
 

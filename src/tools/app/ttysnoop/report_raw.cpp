@@ -53,7 +53,7 @@ class RawReporter : public Reporter {
   }
 };
 
-OutputKey bytes_key() { return key("data_hex", "string", "what was written, two digits a byte"); }
+OutputKey bytes_key() { return key("data_hex", "string", "what was written, two digits per byte"); }
 
 class RawKind : public ReportKind {
  public:
@@ -61,14 +61,14 @@ class RawKind : public ReportKind {
   std::unique_ptr<Reporter> reporter() const override { return std::make_unique<RawReporter>(); }
   std::vector<JsonKind> json() const override {
     return {{"bytes",
-             "one a write with --raw",
+             "one per write with --raw",
              {type_key("bytes"), time_key(), monotonic_key(), bytes_key()}}};
   }
   std::vector<OutputKey> csv() const override { return {time_key(), monotonic_key(), bytes_key()}; }
   void manual(Manual& m) const override {
     m.prose(
-        "With --raw the bytes that were written, in their order, and nothing else. On a terminal "
-        "the screen is cleared first.");
+        "With --raw, only the bytes that were written are printed, in order. On a terminal, the "
+        "screen is cleared first.");
   }
 };
 

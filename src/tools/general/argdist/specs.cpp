@@ -99,7 +99,7 @@ struct Reading {
     auto of = type.trimmed();
     Conversion conversion;
     if (is_text(of.text)) {
-      if (histogram) return wrong(of, "a histogram is of numbers, this is a text", "use -C");
+      if (histogram) return wrong(of, "a histogram needs numbers, this is a text", "use -C");
       conversion.kind = 's';
     } else {
       conversion.kind = 'd';
@@ -128,7 +128,8 @@ struct Reading {
                                value_parts.size() == 1 ? "" : "s"),
                    "name a type for each value");
     if (histogram && value_parts.size() > 1)
-      return wrong(value_parts[1], "a histogram is of one value", "use -C, or -H for each value");
+      return wrong(value_parts[1], "a histogram has only one value",
+                   "use -C, or -H for each value");
     if (value_parts.size() > kMostValues)
       return wrong(value_parts[kMostValues], fmt::format("no more than {} values", kMostValues));
     for (std::size_t i = 0; i < value_parts.size(); i++)
@@ -173,7 +174,7 @@ Result<std::shared_ptr<Spec>> parse_spec(std::string_view word, const expression
     return reading.wrong(whole, "expected p:, r:, t: or u: here",
                          "such as p::vfs_read() or t:sched:sched_switch()");
   if (open == whole.text.npos)
-    return reading.wrong({{}, whole.text.size()}, "expected '(' behind the name",
+    return reading.wrong({{}, whole.text.size()}, "expected '(' after the name",
                          "write () where there are no parameters");
   spec->place = whole.text.substr(0, open);
   std::size_t close = open;
@@ -195,7 +196,7 @@ Result<std::shared_ptr<Spec>> parse_spec(std::string_view word, const expression
     return reading.wrong(rest, "expected ':' and types here, or the end");
   auto parts = split({rest.text.substr(1), rest.at + 1}, ':', 3);
   if (parts.size() < 2)
-    return reading.wrong({{}, whole.text.size()}, "expected ':' and values behind the types");
+    return reading.wrong({{}, whole.text.size()}, "expected ':' and values after the types");
   if (parts[0].trimmed().text.empty() && parts[1].trimmed().text.empty()) {
     if (auto r = without_values(*spec, reading); !r) return r.error();
   } else if (auto r = reading.values(parts[0], parts[1]); !r) {

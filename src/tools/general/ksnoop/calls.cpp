@@ -262,10 +262,9 @@ Result<void> compile_calls(Session& s) {
   }
   bytes += offsetof(ksnoop_event, out);
   if (bytes > CALL_VALUES_MOST)
-    return Error{
-        "the values of a call are too long",
-        fmt::format("they come to {} bytes, there is room for {}", bytes, CALL_VALUES_MOST),
-        "name fewer, or give a smaller --value-size", kUsage};
+    return Error{"the values of a call are too long",
+                 fmt::format("they take {} bytes, there is room for {}", bytes, CALL_VALUES_MOST),
+                 "name fewer, or give a smaller --value-size", kUsage};
   calls.words = s.plan.targets.words;
   // Each word is one target: a return has the number behind that of its entry.
   std::array<std::uint8_t, CALL_VALUES_TARGETS> has_return{};
@@ -294,7 +293,7 @@ std::vector<std::string> Calls::values(const ksnoop_event& e, bool one_line) con
 std::string declarations(const Config& config) {
   Kernel kernel;
   std::string text;
-  if (!kernel.has_btf() || config.targets.empty()) return "no function that is known\n";
+  if (!kernel.has_btf() || config.targets.empty()) return "no known function\n";
   for (auto& word : config.targets) {
     auto found = declaration_of(trimmed(std::string_view(word).substr(0, word.find('('))), kernel);
     text += found.empty() ? word + " is not in the kernel's type information\n" : found + ";\n";

@@ -19,7 +19,7 @@ Result<std::vector<std::string>> parameters(std::string_view text, std::size_t& 
   const auto start = at;
   for (at++; at < text.size() && text[at] != ')'; at++) {
     if (text[at] == '(')
-      return expression::error_at(text, at, "no parenthesis can stand within the parameters",
+      return expression::error_at(text, at, "parameters cannot contain a parenthesis",
                                   "write void * for a pointer to a function");
     if (text[at] == ',')
       all.emplace_back();

@@ -296,8 +296,8 @@ std::vector<OutputKey> sums() {
 }
 
 std::vector<OutputKey> ages() {
-  return {key("oldest_age_ns", "integer or null", "age of the oldest; null: not known"),
-          key("newest_age_ns", "integer", "age of the newest")};
+  return {key("oldest_age_ns", "integer or null", "age of the oldest allocation; null: not known"),
+          key("newest_age_ns", "integer", "age of the newest allocation")};
 }
 
 void add(std::vector<OutputKey>& to, const std::vector<OutputKey>& keys) {
@@ -325,7 +325,7 @@ class OutstandingKind : public ReportKind {
 
   std::vector<JsonKind> json() const override {
     JsonKind kind{"stack",
-                  "one a stack and process of each report, the largest last",
+                  "one per stack and process in each report, the largest last",
                   {type_key("stack"), time_key(),
                    key("comm", "string or null", "command name; null: several processes"),
                    key("pid", "integer or null", "process; null: several")}};
@@ -337,8 +337,8 @@ class OutstandingKind : public ReportKind {
     kind.keys.push_back(kernel_stack_key());
     add(kind.keys, user_stack_keys());
     kind.keys.push_back(
-        key("allocations", "array of objects", "each of them", "show-allocs",
-            {key("address", "integer or null", "null: the kernel's, which are hidden"),
+        key("allocations", "array of objects", "each allocation", "show-allocs",
+            {key("address", "integer or null", "null: a hidden kernel address"),
              key("bytes", "integer", "its size"), key("age_ns", "integer", "its age")}));
     return {kind};
   }
@@ -354,11 +354,11 @@ class OutstandingKind : public ReportKind {
 
   void manual(Manual& m) const override {
     m.prose(
-        "Each report begins with the time of day and how many stacks follow, the largest last. Each "
-        "stack has a line with the sums of bytes and of allocations, and its frames, the innermost "
-        "first. Where several processes may be meant that line ends with the name and id of the "
-        "process, and with \"has ended\" if this is what it had not freed by then, which is shown "
-        "once.");
+        "Each report begins with the time of day and the number of stacks that follow, the largest "
+        "last. Each stack has a line with its total bytes and allocations, and its frames, "
+        "innermost first. If several processes may be traced, that line ends with the name and id "
+        "of the process, and with \"has ended\" if it shows what the process had not freed when it "
+        "exited, which is shown once.");
     if (m.has_option("show-allocs"))
       m.prose("With --show-allocs each allocation's address and size come before the frames.");
     if (m.has_option("folded"))

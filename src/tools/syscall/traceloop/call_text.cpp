@@ -113,8 +113,7 @@ std::string result_text(std::int64_t result) {
     return fmt::format("? {} (to be restarted, unless a handler ends it)", name);
   if (error) {
     auto* words = strerrordesc_np(error);
-    return fmt::format("-1 {} ({})", error_name(error),
-                       words ? words : "no such error is known here");
+    return fmt::format("-1 {} ({})", error_name(error), words ? words : "unknown error");
   }
   auto value = static_cast<std::uint64_t>(result);
   return value >= kLooksLikeAddress ? fmt::format("{:#x}", value) : fmt::format("{}", result);

@@ -1,4 +1,4 @@
-// Cgroups that have a recorder of their own.
+// Cgroups that have their own recorder.
 #pragma once
 #include <cstdint>
 #include <string>

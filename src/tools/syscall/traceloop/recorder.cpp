@@ -65,7 +65,7 @@ Recorder::~Recorder() {
 namespace {
 
 Error cannot_make(int error) {
-  return {"cannot make the recorder", strerror(error),
+  return {"cannot create the recorder", strerror(error),
           error == ENOMEM ? "give a smaller --size" : ""};
 }
 

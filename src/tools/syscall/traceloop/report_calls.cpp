@@ -54,7 +54,7 @@ std::string end_words(const record_process_end& end) {
   return fmt::format("exit status {}", end.code >> 8 & 0xff);
 }
 
-/// By which the user asks for a report.
+/// By which the user requests a report.
 std::vector<int> dump_signals(const Config& config) {
   auto number = config.own<CallSettings>().dump_signal;
   return number ? std::vector<int>{number} : std::vector<int>();
@@ -106,11 +106,11 @@ class CallReporter : public Reporter {
   }
   std::vector<int> signals() const override { return signals_; }
   void signalled(Session& s, int) override {
-    dump_all(s, "asked for");
+    dump_all(s, "requested");
     s.out.flush();
   }
 
-  // The only records are ends of processes that were asked for.
+  // The only records are the requested ends of processes.
   void record(Session& s, const void* data, std::size_t size) override {
     if (size < sizeof(record_process_end)) return;
     auto& end = *static_cast<const record_process_end*>(data);
@@ -136,7 +136,7 @@ class CallReporter : public Reporter {
 
   void tell_texts(Session& s) {
     if (!formats_.read())
-      s.limits.emplace_back("arguments are numbers: there is no tracefs that names them");
+      s.limits.emplace_back("arguments are shown as numbers: without tracefs they have no names");
     std::uint8_t texts[CALLS] = {};
     for (std::uint32_t index = 0; index < CALLS; index++) {
       auto* arguments = formats_.find(index);
@@ -336,7 +336,7 @@ class CallReporter : public Reporter {
   Fd sample_;  ///< of a recorder's map, until the program is loaded
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;
-  std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< told already
+  std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< reported already
   std::vector<int> signals_;
   bool keeps_ = false;  ///< shows calls when asked to, rather than as they come
 };
@@ -366,49 +366,49 @@ class CallKind : public ReportKind {
   std::vector<JsonKind> json() const override {
     return {
         {"call",
-         "one a call",
+         "one per call",
          {type_key("call"), key("time", "string", "wall clock when it began, ISO 8601 with zone"),
           monotonic_key(),
-          key("cgroup", "string or null", "whose recorder it was in; null: there is one only"),
-          key("cpu", "integer or null", "where it ended; null: it has not"),
+          key("cgroup", "string or null",
+              "cgroup whose recorder it was in; null: there is only one"),
+          key("cpu", "integer or null", "CPU where it ended; null: it has not"),
           key("pid", "integer", "process"), key("tid", "integer", "thread"),
           key("comm", "string", "command name of the task"),
           key("syscall", "string", "name of the call"),
-          key("abi", "string", "table that its number is of"),
+          key("abi", "string", "system call table of its number"),
           key("arguments", "object", "by name: strings as text, all others as numbers"),
           result_key(), key("error", "string or null", "errno by its name; null: it did not fail"),
           key("latency_ns", "integer or null", "null: its start or its end was not seen")}},
         {"dump",
-         "before what a recorder held",
+         "before the calls of a recorder",
          {type_key("dump"), time_key(), monotonic_key(),
-          key("cgroup", "string or null", "whose recorder it is"),
-          key("reason", "string", "why it was asked for"),
-          key("pid", "integer or null", "process whose end was the reason"),
+          key("cgroup", "string or null", "cgroup of the recorder; null: there is only one"),
+          key("reason", "string", "why it was dumped"),
+          key("pid", "integer or null", "process whose exit was the reason"),
           key("comm", "string or null", "its command name"),
           key("calls", "integer", "lines that follow"),
-          key("overwritten", "integer", "older calls that are gone")}}};
+          key("overwritten", "integer", "older calls that were overwritten")}}};
   }
 
   std::vector<OutputKey> csv() const override {
     auto all = json().front().keys;
     all.erase(all.begin());  // the type
     for (auto& k : all)
-      if (k.name == "arguments") k = key("arguments", "string", "the call as text has it");
+      if (k.name == "arguments") k = key("arguments", "string", "the call as in text output");
     return all;
   }
 
   void manual(Manual& m) const override {
     m.prose(
-        "A line a call, in the order in which they began: minutes, seconds and nanoseconds since "
-        "tracing began, CPU, process (and thread, where it is another one), command name, the call "
-        "with its arguments by name, its result or error, and in angle brackets its time in seconds. "
-        "Flags and constants are shown by name as strace shows them, bits without a name as a "
-        "hexadecimal number; JSON has the numbers. "
-        "A call that has not ended has ... in place of its result; one whose start was not seen has "
-        "... before its name.");
+        "One line per call, in the order in which they began: minutes, seconds and nanoseconds "
+        "since tracing began, CPU, process (and thread, if it is another one), command name, the "
+        "call with its arguments by name, its result or error, and its time in seconds in angle "
+        "brackets. Flags and constants are shown by name as in strace, bits without a name as a "
+        "hexadecimal number; JSON has the numbers. A call that has not ended has ... in place of "
+        "its result; one whose start was not seen has ... before its name.");
     m.prose(
-        "What a recorder holds when it is asked for comes behind a line ==> ... <== that names "
-        "which cgroup, why, how many calls, and how many older ones were overwritten.");
+        "The calls that a recorder holds follow a line ==> ... <== with the cgroup, the reason, "
+        "the number of calls, and the number of older ones that were overwritten.");
   }
 
  private:

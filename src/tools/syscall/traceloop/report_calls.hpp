@@ -16,7 +16,7 @@ class ReportKind;
 /// What the command line says to it alone (Config::own).
 struct CallSettings {
   std::vector<RecordedCgroup> cgroups;
-  int dump_signal = 0;  ///< by which the user asks for a report; 0: by none
+  int dump_signal = 0;  ///< by which the user requests a report; 0: none
 };
 
 struct CallReport {
