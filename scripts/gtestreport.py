@@ -18,6 +18,10 @@ BUDGET = 0.02  # of all tests may have needed another try
 ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "*CommonTool.HelpAndVersion/*",
                        "*CommonTool.FiltersThatNothingCanMatch/*", "Common.List", "Common.CommandsOfCoretap",
                        "Common.CoretapOnAFullDisk"])
+# Tests that trace, but count nothing that other tests make: on the host they too run several at once.
+OF_EACH_TOOL = ":".join(["*CommonTool.EndsByItselfAndLosesNothing/*", "*CommonTool.EndsWithTheLastReport/*",
+                         "*CommonTool.HostileNames/*", "*CommonTool.ExplainsWithoutAttaching/*", "*CommonTool.WithoutRights/*",
+                         "Tools/Rights.*"])
 # One quick test per tool: it attaches, and shows data.
 QUICK = "*CommonTool.ShowsData/*"
 

@@ -121,7 +121,7 @@ inline_ void hist_linear(struct hist *h, u64 value, u64 n, u64 step)
 #else
 OPT(__u32, owner_parts); /* enum owner_part */
 
-/* What was not asked for goes, or it would be a part of the key. */
+/* Only the parts in use may stay, as all of it is a part of the key. */
 inline_ void cut_owner(struct task_id *owner)
 {
 	u64 *comm = (u64 *)owner->comm;

@@ -42,17 +42,17 @@ inline_ void own_request(struct request *rq, const struct task_id *owner)
 		count(LEDGER_UNTRACKED);
 }
 
-/* For name_add_of(): NULL where nobody asks. */
+/* For name_add_of(): NULL without --by, zeros where it is not known. */
 inline_ const struct task_id *owner_of_request(struct request *rq)
 {
-	static const struct task_id nobody;
+	static const struct task_id unknown;
 	const struct task_id *owner;
 	u64 key = (u64)rq;
 
 	if (!owner_parts)
 		return NULL;
 	owner = bpf_map_lookup_elem(&request_owners, &key);
-	return owner ?: &nobody;
+	return owner ?: &unknown;
 }
 
 /* When all of it has been used: its next life may start unseen. A flush may follow. */

@@ -38,7 +38,7 @@ inline_ u32 new_sample(struct sock *sk, struct tcp_sock *tp)
 	return is_new ? sample : 0;
 }
 
-/* NULL: not known, or nobody asks. */
+/* NULL: not known, or not in use (no filter, no --by). */
 inline_ struct sock_owner *owner_of(struct sock *sk, const struct tcp_sock *tp)
 {
 	struct connection *c;

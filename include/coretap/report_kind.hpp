@@ -38,12 +38,20 @@ struct MetricShape {
     histograms,  ///< by keys
     events,      ///< each counts, with its fields
     stacks,      ///< profiles
+    readings,    ///< gauges by keys: what is at the time of a page, each time from nothing
   } kind = none;
   std::vector<Field> fields = {};
   std::string_view what = {};      ///< values of histograms: "latency"
   HistogramScale scale = {};       ///< of histograms
   std::size_t value_at = 0;        ///< where in a row the struct hist is
-  std::vector<Field> totals = {};  ///< counters beside the histograms
+  std::vector<Field> totals = {};  ///< counters beside the histograms, gauges beside readings
+
+  /// Of readings whose rows are arrays (SnapshotReport::Series): the elements' name and meaning,
+  /// the label with their index, and their values in thousandths.
+  struct Elements {
+    std::string_view name = {}, label = {}, doc = {};
+    std::vector<Value> (*read)(const void* record) = nullptr;
+  } elements = {};
 };
 
 class ReportKind {

@@ -430,6 +430,7 @@ struct SnapshotReport {
     std::string_view key = {};  ///< the array's
     Field element = {};         ///< key, format and what one of them means
     std::vector<Value> (*read)(const void* record) = nullptr;
+    std::string_view metric = {};  ///< what exporters call one of them: "unusable_ratio"
   };
   /// What stands above all rows, a record of its own; without fields: nothing does.
   struct Head {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -50,7 +51,12 @@ std::string text_of(const Session& s, const Field& f, const Value& value) {
   return {};
 }
 
-std::uint64_t number_of(const Value& value) {
+std::uint64_t number_of(const BaseUnit& unit, const Value& value) {
+  if (unit.thousandths) {
+    auto* d = std::get_if<double>(&value);
+    auto* i = std::get_if<std::int64_t>(&value);
+    return static_cast<std::uint64_t>(d ? std::llround(*d * 1e3) : i ? *i : 0);
+  }
   if (auto* n = std::get_if<std::uint64_t>(&value)) return *n;
   if (auto* i = std::get_if<std::int64_t>(&value))
     return *i > 0 ? static_cast<std::uint64_t>(*i) : 0;
@@ -93,11 +99,11 @@ std::uint64_t Exporter::read_values(const Session& s, const void* record) {
     } else {
       auto read = family.field->read(record, s.names.context);
       if (family.type != Type::histogram) {
-        value[0] = number_of(read);
+        value[0] = number_of(family.unit, read);
         continue;
       }
       if (std::holds_alternative<std::monostate>(read)) continue;  // it was not measured
-      auto number = number_of(read);
+      auto number = number_of(family.unit, read);
       auto& bounds = family.buckets.bounds;
       auto at = std::upper_bound(bounds.begin(), bounds.end(), number) - bounds.begin();
       value[at]++;
@@ -107,12 +113,17 @@ std::uint64_t Exporter::read_values(const Session& s, const void* record) {
   return plan_->shape.kind == MetricShape::rows ? values_[0] : events;
 }
 
+void Exporter::read_labels(const Session& s, const void* record) {
+  labels_.clear();
+  for (auto& l : plan_->labels)
+    if (l.field)
+      labels_.push_back(label_value(text_of(s, *l.field, l.field->read(record, s.names.context))));
+}
+
 void Exporter::add(const Session& s, const void* record) {
   if (plan_->families.empty()) return;
   auto events = read_values(s, record);
-  labels_.clear();
-  for (auto& l : plan_->labels)
-    labels_.push_back(label_value(text_of(s, *l.field, l.field->read(record, s.names.context))));
+  read_labels(s, record);
   // What is now replaces what was.
   for (auto& family : plan_->families)
     if (family.type == Type::gauge)
@@ -121,9 +132,31 @@ void Exporter::add(const Session& s, const void* record) {
   series_.add(labels_, values_, events);
 }
 
+void Exporter::set_reading(const Session& s, const std::vector<const void*>& rows) {
+  series_.clear();
+  auto& elements = plan_->shape.elements;
+  for (auto* row : rows) {
+    if (plan_->families.empty()) break;
+    read_labels(s, row);
+    if (!elements.read) {
+      read_values(s, row);
+      series_.add(labels_, values_, 1);
+      continue;
+    }
+    auto all = elements.read(row);
+    for (std::size_t i = 0; i < all.size(); i++) {
+      labels_.push_back(std::to_string(i));
+      values_[0] = number_of(plan_->families[0].unit, all[i]);
+      series_.add(labels_, values_, 1);
+      labels_.pop_back();
+    }
+  }
+}
+
 void Exporter::set_totals(const Session& s, const void* counters) {
   for (std::size_t i = 0; i < totals_.size(); i++)
-    totals_[i] = number_of(plan_->totals[i].field->read(counters, s.names.context));
+    totals_[i] =
+        number_of(plan_->totals[i].unit, plan_->totals[i].field->read(counters, s.names.context));
 }
 
 bool Exporter::read_request(Request& request, bool& open) {
@@ -308,7 +341,8 @@ void Exporter::cost_page(Page& page, const Session& s) const {
 }
 
 std::string Exporter::page(const Session& s, const Ledger& ledger) {
-  series_.turn(monotonic_ns() / 1'000'000'000);
+  // Each reading has the series of its rows.
+  if (plan_->shape.kind != MetricShape::readings) series_.turn(monotonic_ns() / 1'000'000'000);
   Page page;
   series_page(page);
   ledger_page(page, ledger);

@@ -49,7 +49,9 @@ class Exporter {
 
   /// A row of an aggregate since the reading before, or an event.
   void add(const Session& s, const void* record);
-  /// AggregateReport::totals, since tracing began.
+  /// Readings: all rows that there are now, in place of those before.
+  void set_reading(const Session& s, const std::vector<const void*>& rows);
+  /// MetricShape::totals: since tracing began, or of a reading.
   void set_totals(const Session& s, const void* counters);
   const Plan& plan() const { return *plan_; }
 
@@ -75,6 +77,7 @@ class Exporter {
   static constexpr double kRateSeconds = 10;
 
  private:
+  void read_labels(const Session& s, const void* record);
   /// Into values_; how many events they are of.
   std::uint64_t read_values(const Session& s, const void* record);
   void series_page(Page& page);

@@ -102,6 +102,11 @@ class Maker {
         for (auto& f : plan_.shape.fields)
           if (shown(f, config_, false)) family_of(f);
     }
+    if (auto& elements = plan_.shape.elements; elements.read)
+      add({.name = metric_name(tool_, elements.name, {}, Type::gauge),
+           .type = Type::gauge,
+           .help = std::string(elements.doc),
+           .unit = {.thousandths = true}});
     for (auto& f : plan_.shape.totals) {
       if (f.role == Role::derived) continue;
       plan_.totals.push_back(made_of(f, f.role == Role::gauge ? Type::gauge : Type::counter));
@@ -131,6 +136,7 @@ class Maker {
   Family made_of(const Field& f, Type type) const {
     std::string_view word = f.key;
     auto base = take_unit(word);
+    base.thousandths = f.format.kind == Format::thousandths;
     return {.name = metric_name(tool_, word, base.suffix, type),
             .type = type,
             .help = std::string(f.doc),
@@ -240,6 +246,7 @@ Result<std::shared_ptr<const Plan>> make_plan(const Tool& tool, const Config& co
     std::erase(wanted, f.key);
     plan->labels.push_back({std::string(f.key), &f, capped});
   }
+  if (shape.elements.read) plan->labels.push_back({std::string(shape.elements.label)});
   if (!wanted.empty()) return no_label(tool, shape, wanted[0]);
   if (plan->families.empty() && plan->totals.empty()) return none();
   return std::shared_ptr<const Plan>(plan);

@@ -28,7 +28,7 @@ struct Family {
   std::string help;
   BaseUnit unit;
   const Field* field =
-      nullptr;           ///< that it is read from; nullptr: a histogram's row, or 1 an event
+      nullptr;  ///< that it is read from; nullptr: a histogram's row, 1 an event, or elements
   Buckets buckets = {};  ///< of histograms
   std::size_t at = 0;    ///< where in a series' values its first one is
 
@@ -40,8 +40,8 @@ struct Family {
 
 struct Label {
   std::string name;
-  const Field* field;
-  bool capped;  ///< any user can make values
+  const Field* field = nullptr;  ///< nullptr: the index of an element (MetricShape::elements)
+  bool capped = false;           ///< any user can make values
 };
 
 /// What a report gives, for one command line.

@@ -49,6 +49,12 @@ std::string labels_text(const std::vector<std::pair<std::string_view, std::strin
 }
 
 std::string in_base_unit(const BaseUnit& unit, std::uint64_t value) {
+  if (unit.thousandths) {
+    bool negative = static_cast<std::int64_t>(value) < 0;
+    auto size = negative ? -value : value;
+    // Engines of OTLP take "1" for an integer, and a metric has one type.
+    return fmt::format("{}{}.{:03}", negative ? "-" : "", size / 1'000, size % 1'000);
+  }
   if (!unit.nanoseconds) {
     std::uint64_t product = 0;
     if (__builtin_mul_overflow(value, unit.multiply, &product)) product = UINT64_MAX;

@@ -31,7 +31,8 @@ class Page {
   std::string text_;
 };
 
-/// A number in the family's base unit: whole, or with the digits that nanoseconds have.
+/// A number in the family's base unit: whole, with the digits that nanoseconds have, or always with
+/// those of thousandths.
 std::string in_base_unit(const BaseUnit& unit, std::uint64_t value);
 
 /// Pages of several sources as one: families of one name come together, under the first one's help.

@@ -78,6 +78,12 @@ void SeriesTable::remember(const Labels& labels, std::uint64_t events) {
   if (events > least) waiting_.emplace(labels, events - least);
 }
 
+void SeriesTable::clear() {
+  series_.clear();
+  waiting_.clear();
+  others_ = 0;
+}
+
 void SeriesTable::shown() {
   for (auto& [labels, s] : series_) s.shown = true;
 }

@@ -34,6 +34,8 @@ class SeriesTable {
   SeriesTable(std::vector<bool> capped, std::size_t values, std::size_t most);
 
   void add(const Labels& labels, std::span<const std::uint64_t> values, std::uint64_t events);
+  /// All series leave, and what waits for one.
+  void clear();
   /// A page was made of all series.
   void shown();
   /// At each collection, `now` in seconds of a clock that does not go back: lets idle series leave,

@@ -15,6 +15,7 @@ std::string possible_labels(const Plan& plan) {
     if (!can_be_label(f) || f.table_only) continue;
     all += fmt::format(" {}{}", f.key, values_of(f) == Values::capped ? "*" : "");
   }
+  if (plan.shape.elements.read) all += fmt::format(" {}", plan.shape.elements.label);
   return all.empty() ? " none" : all;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
+#include "metrics/exporter.hpp"
 #include "program/iterator.hpp"
 #include "program/session.hpp"
 #include "reports/reporter.hpp"
@@ -61,6 +62,11 @@ class SnapshotReporter : public Reporter {
     }
     shown_ = true;
     s.ledger.shown += seen_;
+    if (s.exporter) {
+      s.exporter->set_reading(s, now_.records);
+      if (top_) s.exporter->set_totals(s, top_.get());
+      return;
+    }
     auto stamp = iso_time(monotonic_ns());
     if (is_text && s.config.given("timestamp")) s.out.line(fmt::format("[{}]", wall_time()));
     if (top_) show_head(s, stamp);
@@ -176,6 +182,21 @@ class SnapshotKind : public ReportKind {
     all.insert(all.end(), report_.fields.begin(), report_.fields.end());
     return all;
   }
+  MetricShape metrics(const Config&) const override {
+    MetricShape shape{.kind = MetricShape::readings, .fields = report_.fields};
+    for (auto f : report_.head.fields) {
+      if (std::holds_alternative<double>(f.read(report_.head.prototype.get(), {})))
+        f.format = as::thousandths;
+      shape.totals.push_back(f);
+    }
+    auto& series = report_.series;
+    if (!series.key.empty())
+      shape.elements = {.name = series.metric,
+                        .label = series.element.key,
+                        .doc = series.element.doc,
+                        .read = series.read};
+    return shape;
+  }
   bool has_program() const override { return !report_.program.empty(); }
   bool kernel_symbols() const override { return has_stacks(report_.fields); }
   std::string source() const override { return std::string(report_.source); }
@@ -184,12 +205,13 @@ class SnapshotKind : public ReportKind {
     std::vector<JsonKind> all;
     auto& head = report_.head;
     if (!head.fields.empty()) {
-      all.push_back(
-          {std::string(head.type), "one a report", {type_key(std::string(head.type)), time_key()}});
+      all.push_back({std::string(head.type),
+                     "one per report",
+                     {type_key(std::string(head.type)), time_key()}});
       add(all.back().keys, head.fields, head.prototype.get(), key_of);
     }
     if (report_.fields.empty()) return all;
-    JsonKind kind{"snapshot", "several a report", {type_key("snapshot"), time_key()}};
+    JsonKind kind{"snapshot", "several per report", {type_key("snapshot"), time_key()}};
     add(kind.keys, report_.fields, report_.prototype.get(), key_of);
     auto& series = report_.series;
     if (!series.key.empty())
@@ -212,14 +234,15 @@ class SnapshotKind : public ReportKind {
 
   void manual(Manual& m) const override {
     m.prose(fmt::format(
-        "What {} says at that moment{}: at once, and again each interval.{}", report_.source,
+        "What {} reports at that moment{}: immediately, and again at each interval.{}",
+        report_.source,
         report_.format_of.empty() ? "" : fmt::format(", in the form of {}", report_.format_of),
         has_program() ? "" : " Nothing is attached or loaded, and no capability is needed."));
-    if (m.has_option("timestamp")) m.prose("With --timestamp each report has the time before it.");
+    if (m.has_option("timestamp")) m.prose("With --timestamp each report is preceded by the time.");
     if (report_.head.text) {
       m.prose(fmt::format(
-          "A report begins with a line, in JSON an object of type \"{}\", in CSV a part "
-          "of each row:",
+          "A report starts with a line, which in JSON is an object of type \"{}\", and in CSV a "
+          "part of each row:",
           report_.head.type));
       m.fields(report_.head.fields);
       if (!report_.fields.empty()) m.prose("Rows follow:");

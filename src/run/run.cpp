@@ -53,11 +53,11 @@ constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first
 Result<void> check_rights(Kernel& kernel) {
   if (auto missing = missing_capabilities(); !missing.empty())
     return Error{"not allowed to trace", fmt::format("missing {}", missing),
-                 "run as root (sudo), or give those capabilities", kUnsupported};
+                 "run as root (sudo), or grant those capabilities", kUnsupported};
   if (!kernel.has_btf())
-    return Error{"this kernel does not describe its types",
+    return Error{"this kernel does not provide its type information",
                  "there is no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)",
-                 "use a kernel built with BTF, as all current distributions' are", kUnsupported};
+                 "use a kernel built with BTF, as in all current distributions", kUnsupported};
   return {};
 }
 
@@ -98,9 +98,7 @@ std::set<std::string_view> own_programs(const Session& s) {
 }
 
 void learn_names(Session& s) {
-  s.names.tell_hidden = [&s](const Error& why) {
-    s.note("addresses of the kernel are not shown", why);
-  };
+  s.names.tell_hidden = [&s](const Error& why) { s.note("kernel addresses are not shown", why); };
   for (auto& f : s.tool.report->fields()) s.names.learn(f.format, s.kernel);
 }
 
@@ -209,6 +207,7 @@ Ledger whole_ledger(const Session& s, const CpuSlots& slots) {
     if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
       all.count[LEDGER_MISSED] += info.recursion_misses;
   };
+  if (!s.object) return all;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) add_missed(bpf_program__fd(program));
   for (auto& copy : s.copies) add_missed(copy.get());
@@ -343,7 +342,7 @@ void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots&
     }
     if (!open) loop.stop();
   });
-  loop.every(kCollectSeconds, collect);
+  if (!reporter.immediate()) loop.every(kCollectSeconds, collect);
   loop.every(metrics::Exporter::kRateSeconds, [&s, &loop, &ledger, &too_many] {
     too_many = s.exporter->too_many(whole_ledger(s, ledger));
     if (too_many) loop.stop();
@@ -356,7 +355,7 @@ void finish_events(Session& s) {
   if (!left) return;
   s.ledger.shown -= std::min(left, s.ledger.shown);
   s.ledger.limited += left;
-  s.say(fmt::format("{} events are not pushed: they were not taken in time", left));
+  s.say(fmt::format("{} events were not pushed: they were not accepted in time", left));
 }
 
 /// The part between attach and detach.
@@ -448,7 +447,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSl
     });
   if (reporter.immediate()) {
     next_report();
-    if (s.config.interval <= 0) loop.stop();
+    if (s.config.interval <= 0 && !s.exporter) loop.stop();
   }
   s.out.flush();  // before a command's first words
   check_output();

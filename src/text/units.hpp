@@ -10,6 +10,7 @@ struct BaseUnit {
   std::string_view suffix = {};   ///< of a metric's name: "seconds"; empty: plain numbers
   std::uint64_t multiply = 1;     ///< pages by their size
   std::uint64_t nanoseconds = 0;  ///< in one of the key's unit; not 0: the base unit is the second
+  bool thousandths = false;       ///< numbers are signed, and in thousandths of one
 };
 
 struct KeyUnit {

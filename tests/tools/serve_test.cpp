@@ -88,6 +88,60 @@ TOOL_TEST(Serve, Histograms) {
   EXPECT_EQ(last, page.sum("coretap_events_total", {{"tool", "runqlat"}, {"outcome", "shown"}}));
 }
 
+// Tasks of known states, as they are at each page and no longer.
+TOOL_TEST(Serve, LoadsAreThoseOfNow) {
+  require_tool("loads");
+  Workload load("load", {"--spinning", "4", "--blocked", "3", "--comm", "theload"});
+  Server server(entry("loads -p " + load.id(), "labels = [\"comm\"]"));
+  ASSERT_TRUE(server.all_up({"loads"})) << server.process().err();
+  for (int i = 0; i < 2; i++) {
+    auto page = server.page();
+    EXPECT_EQ(page.types["coretap_loads"], "gauge");
+    EXPECT_EQ(page.sum("coretap_loads", {{"state", "R"}, {"comm", "theload"}}), 4);
+    EXPECT_EQ(page.sum("coretap_loads", {{"state", "D"}, {"comm", "theload"}}), 3);
+    EXPECT_EQ(page.count("coretap_loads"), 2u);
+    EXPECT_EQ(page.sum("coretap_loads_runnable_tasks"), 4);
+    EXPECT_EQ(page.sum("coretap_loads_uninterruptible_tasks"), 3);
+    auto of_kernel = strtod(slurp("/proc/loadavg").c_str(), nullptr);
+    EXPECT_NEAR(page.sum("coretap_loads_load_1m"), of_kernel, 0.5 + 0.2 * of_kernel);
+  }
+  load.release();
+  load.truth();
+  EXPECT_TRUE(server.await([](auto& p) { return p.count("coretap_loads") == 0; }));
+  EXPECT_EQ(server.page().sum("coretap_loads_runnable_tasks"), 0);
+  EXPECT_EQ(server.page().up("loads"), 1);
+}
+
+// The same numbers as --json has, of the same free blocks or nearly so.
+TOOL_TEST(Serve, FragmentationOfZones) {
+  require_tool("extfrag");
+  Server server(entry("extfrag --unusable", "name = \"unusable\"") +
+                entry("extfrag --index", "name = \"index\""));
+  ASSERT_TRUE(server.all_up({"unusable", "index"})) << server.process().err();
+  for (auto& [option, keys, name] :
+       {std::tuple{"--unusable", "unusable_indices", "coretap_extfrag_unusable_ratio"},
+        {"--index", "fragmentation_indices", "coretap_extfrag_fragmentation_index"}}) {
+    auto page = server.page();
+    EXPECT_EQ(page.types[name], "gauge");
+    auto result = run({tool_path("extfrag"), option, "--json"});
+    std::size_t all = 0, other = 0;
+    for (auto& line : lines(result.out)) {
+      auto json = Json::parse(line);
+      if (json["type"].str() != "snapshot") continue;
+      auto indices = json[keys].items();
+      for (std::size_t order = 0; order < indices.size(); order++, all++) {
+        std::map<std::string, std::string> labels{{"node", std::to_string(json["node"].u64())},
+                                                  {"zone", json["zone"].str()},
+                                                  {"order", std::to_string(order)}};
+        other += std::abs(page.sum(name, labels) - indices[order].real()) > 0.05;
+      }
+    }
+    EXPECT_GT(all, 0u);
+    EXPECT_LE(other, all / 10);
+    EXPECT_EQ(page.count(name), all);
+  }
+}
+
 // The page stays one, and the events under such a name are one series.
 TOOL_TEST(Serve, HostileNames) {
   require_tool("opensnoop");

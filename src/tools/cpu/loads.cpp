@@ -44,14 +44,14 @@ TOOL(loads) {
       .name = "loads",
       .summary = "load averages, and the tasks that make them",
       .description =
-          "The load averages of 1, 5 and 15 minutes, and what they count at this moment: tasks that "
-          "run or wait for a CPU (R), and those that wait and cannot be interrupted (D), mostly for "
-          "disks and locks. As in the kernel, idle waits (TASK_NOLOAD) and frozen tasks do not "
-          "count. Tasks of one state, command name and kernel stack are one row. A task that runs "
-          "has no stack. loads itself is left out.\n\n"
-          "From Linux 6.12 on the kernel also counts a task that has gone to sleep and keeps its "
-          "place in a run queue for a while: such tasks are not shown.",
-      .overhead = "a look at each task per report; nothing between reports",
+          "The load averages of 1, 5 and 15 minutes, and what they count at this moment: tasks "
+          "that run or wait for a CPU (R), and tasks in uninterruptible sleep (D), mostly "
+          "waiting for disks and locks. As in the kernel, idle waits (TASK_NOLOAD) and frozen "
+          "tasks do not count. Tasks with the same state, command name and kernel stack are one "
+          "row. A running task has no stack. loads itself is excluded.\n\n"
+          "Since Linux 6.12 the kernel also counts tasks that have gone to sleep but stay on a "
+          "run queue for a while (delayed dequeue); such tasks are not shown.",
+      .overhead = "one pass over all tasks per report; nothing between reports",
       .examples = {{"loads", "each second"},
                    {"loads -s 5 12", "a line every five seconds, for a minute"},
                    {"loads -e --top 20 1 1", "the 20 tasks longest in their state"},
@@ -68,7 +68,7 @@ TOOL(loads) {
                  .candidates = {{{"on_task"}}},
                  .instead = "ps -eLo state,pid,lwp,comm,wchan shows tasks, uptime the averages"}},
       .report = rows<Kind>({state(), who<task_kind>(id::comm),
-                            derived<Kind, count>("count", "COUNT", as::pages, "tasks"),
+                            derived<Kind, count>("count", "COUNT", as::pages, "tasks").gauge(),
                             kernel_stack_field<&task_kind::stack>()})
                     .grouped<task_kind>()
                     .sorted_by("count"),
@@ -80,7 +80,7 @@ TOOL(loads) {
                  derived<Task, running>("running", "RUNS", as::small, "it runs at this moment"),
                  derived<Task, in_state>(
                      "in_state_ns", "FOR(ms)", as::milliseconds,
-                     "time in this state, to a tick, where the kernel keeps it"),
+                     "time in this state, accurate to a tick, if the kernel records it"),
                  who<&Task::who>(id::uid.with("json"), id::cgroup),
                  kernel_stack_field<&task_kind::stack>()})
                 .sorted_by("in_state_ns")},

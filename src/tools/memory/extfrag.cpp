@@ -59,31 +59,30 @@ template <class Record>
 struct Fields {
   static Field alloc_type() {
     return derived<Record, part<Record, &extfrag_fallback::alloc_type>>(
-        "alloc_migratetype", "AMIGTYPE", kMigrateType, "migrate type that was asked for");
+        "alloc_migratetype", "AMIGTYPE", kMigrateType, "requested migrate type");
   }
   static Field fallback_type() {
     return derived<Record, part<Record, &extfrag_fallback::fallback_type>>(
-        "fallback_migratetype", "FMIGTYPE", kMigrateType, "migrate type that it was taken from");
+        "fallback_migratetype", "FMIGTYPE", kMigrateType, "migrate type that the pages came from");
   }
   static Field alloc_order() {
     return derived<Record, part<Record, &extfrag_fallback::alloc_order>>(
-        "alloc_order", "AORDER", as::wide(as::number, 6), "2^order pages were asked for");
+        "alloc_order", "AORDER", as::wide(as::number, 6), "2^order pages were requested");
   }
   static Field fallback_order() {
     return derived<Record, part<Record, &extfrag_fallback::fallback_order>>(
         "fallback_order", "FORDER", as::wide(as::number, 6),
-        "2^order pages were in the free block that they were taken from");
+        "the free block that the pages came from had 2^order pages");
   }
   static Field fragmenting() {
     return derived<Record, yes<Record, &extfrag_fallback::fragmenting>>(
         "fragmenting", "FRAGMENTING", as::wide(as::text, -11),
-        "that block was less than a page block, which may from now on hold pages of two migrate "
-        "types");
+        "that block was smaller than a page block, which may now hold pages of two migrate types");
   }
   static Field ownership() {
     return derived<Record, yes<Record, &extfrag_fallback::change_ownership>>(
         "change_ownership", "OWNERSHIP", as::wide(as::text, -9),
-        "the page block became one of the type that was asked for");
+        "the page block changed to the requested type");
   }
 };
 
@@ -133,15 +132,16 @@ std::uint64_t node_of_zone(const FreeBlocks& z) { return z.name.node; }
 std::string name_of_zone(const FreeBlocks& z) { return z.name.zone; }
 
 template <Index index, int width>
-SnapshotReport index_report(std::string_view key, std::string_view doc, std::string_view format) {
+SnapshotReport index_report(std::string_view key, std::string_view metric, std::string_view doc,
+                            std::string_view format) {
   return snapshot<FreeBlocks>(
       "/proc/buddyinfo",
       {derived<FreeBlocks, node_of_zone>("node", "NODE", as::wide(as::number, -4), "NUMA node")
            .bounded(),
        derived<FreeBlocks, name_of_zone>("zone", "ZONE", as::wide(as::text, -8), "memory zone")
            .bounded()},
-      read_free, {key, {"order", "", as::thousandths, doc}, values<index>}, line<index, width>,
-      format);
+      read_free, {key, {"order", "", as::thousandths, doc}, values<index>, metric},
+      line<index, width>, format);
 }
 
 // ----
@@ -160,9 +160,9 @@ std::vector<Option> options() {
                     {flag('P', "process", "count by process too", setting(&Opt::by_process))}),
        {flag('e', "events", "one line per fallback, live", setting(&Opt::each_event)),
         flag('i', "index",
-             "instead of fallbacks the fragmentation index of each zone and order: at once, and "
-             "again each interval"),
-        flag('u', "unusable", "the same with the unusable free space index")},
+             "the fragmentation index of each zone and order instead of fallbacks: immediately, "
+             "and again each interval"),
+        flag('u', "unusable", "the same for the unusable free space index")},
        belonging_to("events",
                     {flag(0, "raw", "with --events: the text of the kernel's own trace output"),
                      shared::kernel_stack()}),
@@ -181,24 +181,24 @@ TOOL(extfrag) {
   using OfLine = Fields<Line>;
   return {
       .name = "extfrag",
-      .summary = "external fragmentation of memory, and who causes it",
+      .summary = "external fragmentation of memory, and its causes",
       .description =
-          "The kernel keeps memory in page blocks, each for pages of one migrate type: movable "
-          "(which compaction can bring together), unmovable, reclaimable. An allocation that finds "
-          "no free page of its type falls back on another's. Where that takes less than a whole "
-          "page block it fragments: one unmovable page keeps its block from ever becoming a huge "
+          "The kernel divides memory into page blocks, each for pages of one migrate type: movable "
+          "(which compaction can move), unmovable, reclaimable. An allocation that finds no free "
+          "page of its type falls back to another type. If it takes less than a whole page block, "
+          "it fragments memory: one unmovable page keeps its block from ever becoming a huge "
           "page.\n\n"
-          "Counts such fallbacks by types and orders, with --process also by process; with "
-          "--events each has a line. OWNERSHIP tells whether the page block changed its type. An "
-          "allocation in an interrupt counts as of the task that it interrupted.\n\n"
-          "With --index or --unusable the state of memory instead, exactly as the files in "
-          "/sys/kernel/debug/extfrag have it, but from /proc/buddyinfo, for any user: for each zone "
-          "a number per order, from 0 on. The fragmentation index tells why an allocation of the "
+          "Counts these fallbacks by type and order, with --process also by process; with --events "
+          "each has a line. OWNERSHIP shows whether the page block changed its type. An allocation "
+          "in an interrupt counts for the interrupted task.\n\n"
+          "--index and --unusable show the state of memory instead, exactly as the files in "
+          "/sys/kernel/debug/extfrag do, but from /proc/buddyinfo, for any user: for each zone one "
+          "number per order, from 0 on. The fragmentation index shows why an allocation of that "
           "order would fail: towards 0 for lack of memory, towards 1 for fragmentation; -1: it "
-          "would succeed. For orders above 3 the kernel compacts a zone only where it is more than "
-          "vm.extfrag_threshold / 1000 (0.500 by default), else it reclaims. The unusable index "
-          "is the part of free memory that an allocation of the order cannot use: 0 none of it, "
-          "1 all.",
+          "would succeed. For orders above 3 the kernel compacts a zone only if the index is more "
+          "than vm.extfrag_threshold / 1000 (0.500 by default), else it reclaims. The unusable "
+          "index is the fraction of free memory that an allocation of that order cannot use: 0 "
+          "none of it, 1 all.",
       .overhead =
           "a hook per fallback, which is rare unless memory is short; counted in the kernel. "
           "--index and --unusable read a small file and attach nothing",
@@ -207,11 +207,11 @@ TOOL(extfrag) {
                    {"extfrag -e -K -o 3", "allocations of 8 pages and more, with kernel stacks"},
                    {"extfrag -a -z Normal -- make", "all fallbacks of a command in one zone"},
                    {"extfrag -i", "would an allocation fail, and why"},
-                   {"extfrag -u 60 10", "the unusable part of free memory, ten times"}},
+                   {"extfrag -u 60 10", "the unusable fraction of free memory, ten times"}},
       .questions = {{"Would a huge-page (or order-N) allocation succeed?", "extfrag -u"},
                     {"Does an allocation fail for lack of memory or for fragmentation?",
                      "extfrag -i"},
-                    {"Who fragments memory?", "extfrag -P 10"}},
+                    {"Which processes fragment memory?", "extfrag -P 10"}},
       .object = skeleton<extfrag_bpf>(),
       .positionals = shared::interval_count(),
       .options = options(),
@@ -221,7 +221,7 @@ TOOL(extfrag) {
           {who<&Line::key>(id::pid.only("process"), id::comm.only("process")), OfLine::alloc_type(),
            OfLine::fallback_type(), OfLine::alloc_order(), OfLine::fallback_order(),
            OfLine::fragmenting().with("all"), OfLine::ownership(),
-           derived<Line, count>("count", "COUNT", as::pages, "how often").counter()},
+           derived<Line, count>("count", "COUNT", as::pages, "number of fallbacks").counter()},
           "count"),
       .other_reports =
           {{"events",
@@ -238,12 +238,12 @@ TOOL(extfrag) {
                  OfEvent::alloc_order().with("!raw"), OfEvent::fallback_order().with("!raw"),
                  field<&Event::pageblock_order>("pageblock_order", "PBORDER",
                                                 as::wide(as::number, 7),
-                                                "2^order pages are a page block")
+                                                "a page block has 2^order pages")
                      .with("!raw"),
                  OfEvent::alloc_type().with("!raw"), OfEvent::fallback_type().with("!raw"),
                  OfEvent::fragmenting().with("!raw"), OfEvent::ownership().with("!raw"),
                  derived<Event, as_traced>("traced", "EVENT", as::rest,
-                                           "the event in the words of the kernel's trace output")
+                                           "the event as in the kernel's trace output")
                      .in_text()
                      .with("raw"),
                  field<&Event::pfn>("pfn", "PFN", as::number, "page frame number of the first page")
@@ -253,14 +253,14 @@ TOOL(extfrag) {
                 .high_rate()},
            {"index",
             index_report<fragmentation_index, 2>(
-                "fragmentation_indices",
+                "fragmentation_indices", "fragmentation_index",
                 "fragmentation index of order N: towards 0 lack of memory, towards 1 fragmentation, "
                 "-1 would succeed",
                 "/sys/kernel/debug/extfrag/extfrag_index")},
-           {"unusable",
-            index_report<unusable_index, 1>(
-                "unusable_indices", "part of the free memory that order N cannot use, 0 to 1",
-                "/sys/kernel/debug/extfrag/unusable_index")}},
+           {"unusable", index_report<unusable_index, 1>(
+                            "unusable_indices", "unusable_ratio",
+                            "fraction of free memory that order N cannot use, 0 to 1",
+                            "/sys/kernel/debug/extfrag/unusable_index")}},
       .announce = "Tracing page allocations that fall back",
       .exclusive = {{"events", "index"},
                     {"events", "unusable"},

@@ -512,8 +512,8 @@ TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
   EXPECT_GT(maps, 0u);
 }
 
-// What --by may ask for is what the program can tell: one of the two alone would show rows of
-// nobody.
+// The report accepts owners in --by exactly where the program stores them: otherwise rows would
+// have empty owners.
 TEST_P(EveryKernelProgram, TellsWhoseRowsAreWhereTheReportAsks) {
   std::vector<Report> reports{tool.report};
   for (auto& other : tool.other_reports) reports.push_back(other.report);

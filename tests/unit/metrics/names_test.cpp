@@ -106,6 +106,35 @@ TEST(MetricNames, KeysAreNoCounts) {
   }
 }
 
+TEST(MetricNames, ReadingsAreGauges) {
+  auto names = [](const std::vector<Family>& families) {
+    std::set<std::string> all;
+    for (auto& f : families) {
+      EXPECT_EQ(f.type, Type::gauge) << f.name;
+      all.insert(f.name);
+    }
+    return all;
+  };
+  auto loads = plan_of("loads", {}, {"comm"});
+  EXPECT_EQ(names(loads->families), std::set<std::string>{"coretap_loads"});
+  EXPECT_EQ(labels_of(*loads), (Names{"state", "comm"}));
+  auto averages = names(loads->totals);
+  EXPECT_TRUE(averages.contains("coretap_loads_load_1m"));
+  EXPECT_TRUE(averages.contains("coretap_loads_uninterruptible_tasks"));
+  for (auto& f : loads->totals)
+    EXPECT_EQ(f.unit.thousandths, f.name.find("_load_") != f.name.npos) << f.name;
+  auto summary = plan_of("loads", {"--summary"});
+  EXPECT_TRUE(summary->families.empty());
+  EXPECT_EQ(names(summary->totals), averages);
+
+  auto unusable = plan_of("extfrag", {"--unusable"});
+  EXPECT_EQ(names(unusable->families), std::set<std::string>{"coretap_extfrag_unusable_ratio"});
+  EXPECT_EQ(labels_of(*unusable), (Names{"node", "zone", "order"}));
+  EXPECT_TRUE(unusable->families[0].unit.thousandths);
+  EXPECT_EQ(names(plan_of("extfrag", {"--index"})->families),
+            std::set<std::string>{"coretap_extfrag_fragmentation_index"});
+}
+
 TEST(MetricNames, NumbersThatDoNotAddUpHaveNone) {
   auto tool = build(*find_tool("biolatpcts"));
   EXPECT_FALSE(make_plan(tool, Config(), {}));

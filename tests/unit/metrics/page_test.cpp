@@ -18,6 +18,14 @@ TEST(MetricsPage, SecondsHaveTheDigitsOfTheirUnit) {
   EXPECT_EQ(in_base_unit(kPages, UINT64_MAX), "18446744073709551615");
 }
 
+TEST(MetricsPage, ThousandthsHaveASignAndAllDigits) {
+  constexpr BaseUnit kThousandths{.thousandths = true};
+  EXPECT_EQ(in_base_unit(kThousandths, 0), "0.000");
+  EXPECT_EQ(in_base_unit(kThousandths, 1'041), "1.041");
+  EXPECT_EQ(in_base_unit(kThousandths, static_cast<std::uint64_t>(-1'000)), "-1.000");
+  EXPECT_EQ(in_base_unit(kThousandths, static_cast<std::uint64_t>(-7)), "-0.007");
+}
+
 TEST(MetricsPage, LabelsAreEscaped) {
   EXPECT_EQ(labels_text({}), "");
   EXPECT_EQ(labels_text({{"comm", "a\"b\\c\nd"}, {"op", "R"}}),

@@ -26,6 +26,20 @@ TEST(SeriesTable, EachLabelSetHasItsOwn) {
   EXPECT_EQ(table.folded(), 0u);
 }
 
+// After it there is as much room as before.
+TEST(SeriesTable, ClearLeavesNothing) {
+  SeriesTable table({true}, 1, 8);
+  for (int i = 0; i < 100; i++) table.add({std::to_string(i)}, Numbers{1}, 1);
+  auto series = table.all().size();
+  table.clear();
+  EXPECT_TRUE(table.all().empty());
+  for (int i = 0; i < 100; i++) table.add({"again " + std::to_string(i)}, Numbers{1}, 1);
+  EXPECT_EQ(table.all().size(), series);
+  for (auto& [labels, s] : table.all())
+    EXPECT_TRUE(labels[0] == "other" || labels[0].starts_with("again ")) << labels[0];
+  EXPECT_EQ(value(table, {"other"}), 100 - (series - 1));
+}
+
 // Only capped labels become "other": the operation stays true.
 TEST(SeriesTable, OtherKeepsBoundedLabels) {
   SeriesTable table({true, false}, 1, 16);
