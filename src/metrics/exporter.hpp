@@ -26,6 +26,9 @@ struct ExportOptions {
   bool starts_at_zero = true;       ///< series are shown as 0 first, so that rates have a start
 };
 
+/// Exit status of a tool that had more events than max_rate.
+inline constexpr int kTooMany = 75;
+
 /// Requests and replies, over a stream socket.
 struct Request {
   enum What : std::uint32_t {

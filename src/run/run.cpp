@@ -1,24 +1,13 @@
 #include "run/run.hpp"
 
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdarg>
 #include <cstdio>
-#include <cstring>
-#include <functional>
-#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include "text/errors.hpp"
 
 #include "base/clock.hpp"
 #include "base/loop.hpp"
@@ -39,16 +28,13 @@
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
 #include "run/command.hpp"
+#include "run/run_words.hpp"
+#include "run/trace_loop.hpp"
+#include "text/errors.hpp"
 
 namespace coretap {
 
 namespace {
-
-constexpr double kCpuSeconds = 0.2;               // how soon a CPU that has come is noticed
-constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
-constexpr double kServedDrainSeconds = 1;         // the same for `coretap serve`, which shows sums
-constexpr int kReopenSignal = SIGUSR1;            // of --output, as logrotate's users know it
-constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
 
 Result<void> check_rights(Kernel& kernel) {
   if (auto missing = missing_capabilities(); !missing.empty())
@@ -157,110 +143,6 @@ void set_tracing_since(Session& s) {
   set_live(s, "tracing_since", &s.began_ns, sizeof s.began_ns);
 }
 
-/// Of programs and libraries that are probed.
-std::set<std::string> files_of(const CandidatePlan& way) {
-  std::set<std::string> files;
-  for (auto& [program, places] : way.places)
-    for (auto& point : places.points) files.insert(point.path);
-  return files;
-}
-
-void print_header(Session& s) {
-  if (s.config.format != OutputFormat::json || !s.prints()) return;
-  JsonLine line("header", s.tool.name);
-  line.text("version", kVersion);
-  line.text("kernel", kernel_release())
-      .text("time", iso_time(s.began_ns))
-      .number("monotonic_ns", s.began_ns);
-  line.key("options").begin_object();
-  for (auto& [name, value] : s.config.given_options()) line.text(name, value);
-  line.end_object().key("hooks").begin_array();
-  for (auto& h : s.plan.hooks) {
-    if (!h.wanted) continue;
-    line.begin_object().text("hook", h.hook->name).key("attached").begin_array();
-    if (h.chosen >= 0)
-      for (auto& target : h.candidates[h.chosen].targets) line.text(target);
-    line.end_array();
-    if (h.chosen >= 0 && !h.candidates[h.chosen].places.empty()) {
-      line.key("files").begin_array();
-      for (auto& file : files_of(h.candidates[h.chosen])) line.text(file);
-      line.end_array();
-    }
-    line.end_object();
-  }
-  line.end_array().key("limits").begin_array();
-  for (auto& l : s.plan.limits) line.text(l);
-  line.end_array();
-  s.out.line(line.finish());
-}
-
-/// With what kernel programs have counted until now.
-Ledger whole_ledger(const Session& s, const CpuSlots& slots) {
-  auto all = s.ledger;
-  ledger sum{};
-  slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
-  for (int i = 0; i < LEDGER_CAUSES; i++) all.count[i] += sum.count[i];
-  // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
-  auto add_missed = [&](int program) {
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
-      all.count[LEDGER_MISSED] += info.recursion_misses;
-  };
-  if (!s.object) return all;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) add_missed(bpf_program__fd(program));
-  for (auto& copy : s.copies) add_missed(copy.get());
-  return all;
-}
-
-void print_ledger(Session& s) {
-  if (s.config.format == OutputFormat::json && s.prints()) {
-    JsonLine line("ledger", s.tool.name);
-    s.ledger.json(line);
-    s.out.line(line.finish());
-    s.out.flush();
-  }
-  auto text = s.ledger.text(s.config.given("verbose"), STDERR_FILENO);
-  if (!text.empty()) fputs(fmt::format("{}: {}", s.tool.name, text).c_str(), stderr);
-}
-
-void print_sizes(Session& s) {
-  std::string text = "maps:\n";
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {
-    if (!bpf_map__autocreate(map)) continue;
-    text +=
-        fmt::format("  {}: {} entries of {} + {} bytes\n", bpf_map__name(map),
-                    bpf_map__max_entries(map), bpf_map__key_size(map), bpf_map__value_size(map));
-  }
-  s.out.write(text);
-}
-
-void print_plan_json(Session& s) {
-  for (auto& line : explain_json(s.plan, s.tool.name)) s.out.line(line);
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, s.object.get()) {
-    if (!bpf_map__autocreate(map)) continue;
-    JsonLine line("map", s.tool.name);
-    line.text("map", bpf_map__name(map));
-    line.number("entries", bpf_map__max_entries(map));
-    line.number("key_bytes", bpf_map__key_size(map));
-    line.number("value_bytes", bpf_map__value_size(map));
-    s.out.line(line.finish());
-  }
-}
-
-void print_plan(Session& s) {
-  if (s.config.format == OutputFormat::json) {
-    print_plan_json(s);
-    return;
-  }
-  s.out.write(explain(s.plan, true));
-  for (auto& l : s.plan.limits) s.out.line("limit: " + l);
-  print_sizes(s);
-}
-
 Result<void> redirect(Session& s) {
   if (!s.config.given("output") || s.config.given("explain")) return {};
   OutputFile::How how{.most = s.config.rotate_bytes,
@@ -281,202 +163,6 @@ void check_rotation(const Session& s) {
     s.note(fmt::format("{} will grow beyond --rotate", s.file.path()), {{}, why});
 }
 
-/// CPUs that come online while perf events are sampled get theirs.
-class CpuWatch {
- public:
-  explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
-
-  static bool wanted(const Session& s) {
-    bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, s.object.get()) {
-      if (bpf_program__autoload(program) && samples(program)) return true;
-    }
-    return false;
-  }
-
-  void look() {
-    auto now = online_cpus();
-    std::vector<int> came;
-    std::set_difference(now.begin(), now.end(), online_.begin(), online_.end(),
-                        std::back_inserter(came));
-    online_ = std::move(now);
-    if (came.empty()) return;
-    auto links = attach_perf_events(s_.object.get(), s_.config, s_.plan, came);
-    if (!links)
-      s_.note(fmt::format("CPU {} came online and is not sampled", fmt::join(came, ", ")),
-              links.error());
-    else
-      for (auto& link : *links) s_.links.push_back(std::move(link));
-  }
-
- private:
-  Session& s_;
-  std::vector<int> online_;
-};
-
-constexpr double kCollectSeconds = 15;  // without requests: maps of keys do not fill up
-
-/// Replies now, or when the profile's time is over.
-void answer_profile(Session& s, Reporter& reporter, Loop& loop, const metrics::Request& request) {
-  auto make = reporter.profile(s, request.ms != metrics::Request::kSinceStart);
-  auto answer = [&s, request, make] { s.exporter->reply(request, make ? make(s) : std::string()); };
-  if (make && request.ms != metrics::Request::kSinceStart)
-    loop.once(request.ms / 1e3, answer);
-  else
-    answer();
-}
-
-/// Pages of metrics and profiles, for `coretap serve`.
-void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots& ledger,
-                     const std::function<void()>& collect, bool& too_many) {
-  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &reporter, &loop, &ledger, collect] {
-    metrics::Request request{};
-    bool open = true;
-    while (s.exporter->read_request(request, open)) {
-      if (request.what == metrics::Request::profile) {
-        answer_profile(s, reporter, loop, request);
-        continue;
-      }
-      collect();
-      s.exporter->reply(request, s.exporter->page(s, whole_ledger(s, ledger)));
-    }
-    if (!open) loop.stop();
-  });
-  if (!reporter.immediate()) loop.every(kCollectSeconds, collect);
-  loop.every(metrics::Exporter::kRateSeconds, [&s, &loop, &ledger, &too_many] {
-    too_many = s.exporter->too_many(whole_ledger(s, ledger));
-    if (too_many) loop.stop();
-  });
-}
-
-/// Those that are not pushed are limited; they were counted as shown before.
-void finish_events(Session& s) {
-  auto left = s.exporter->finish_events();
-  if (!left) return;
-  s.ledger.shown -= std::min(left, s.ledger.shown);
-  s.ledger.limited += left;
-  s.say(fmt::format("{} events were not pushed: they were not accepted in time", left));
-}
-
-/// The part between attach and detach.
-Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
-  Loop loop;
-  if (auto r = loop.open(); !r) return r;
-  s.out.give_up_on(loop.signals());
-
-  std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> ring(nullptr, ring_buffer__free);
-  struct Context {
-    Session* s;
-    Reporter* reporter;
-  } context{&s, &reporter};
-  if (auto* events = s.map("events")) {
-    ring.reset(ring_buffer__new(
-        bpf_map__fd(events),
-        [](void* c, void* data, std::size_t size) {
-          auto* context = static_cast<Context*>(c);
-          context->reporter->record(*context->s, data, size);
-          return 0;
-        },
-        &context, nullptr));
-    if (!ring) return Error{"cannot read the ring buffer", strerror(errno)};
-  }
-  auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
-  auto check_output = [&] {
-    if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
-  };
-  auto drain = [&] {
-    if (ring) ring_buffer__consume(ring.get());
-    reporter.poll(s);
-    s.out.flush();
-    if (s.exporter) s.exporter->send_events();
-    check_output();
-  };
-  auto report = [&] {
-    drain();
-    reporter.report(s);
-    s.out.flush(true);
-    check_output();
-  };
-
-  std::uint64_t reports = 0;
-  auto next_report = [&] {
-    report();
-    if (s.config.count && ++reports >= s.config.count) loop.stop();
-  };
-  if (ring) {
-    loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
-    for (auto seconds : kEarlySeconds) loop.once(seconds, drain);
-  }
-  if (double poll = reporter.poll_seconds(); ring || poll > 0)
-    loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
-  if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
-  CpuWatch cpus(s);
-  if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
-  if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
-  bool too_many = false;
-  if (s.exporter) answer_requests(s, reporter, loop, ledger, report, too_many);
-  // A reader that has gone is noticed although there is nothing to write.
-  if (!reporter.keeps_file() && !s.file && !s.exporter)
-    loop.watch(STDOUT_FILENO, 0, [&] {
-      s.out.reader_has_gone();
-      loop.stop();
-    });
-  if (command.pid() > 0) {
-    loop.watch(command.pidfd(), EPOLLIN, [&] {
-      if (command.status() >= 0) loop.stop();
-    });
-  }
-
-  reporter.begin(s);
-  s.out.keep_header();
-  for (int fd : reporter.wakes()) loop.watch(fd, EPOLLIN, drain);
-  for (int number : reporter.signals()) {
-    block_signal(number);
-    loop.on_signal(number, [&, number] {
-      drain();
-      reporter.signalled(s, number);
-      check_output();
-    });
-  }
-  auto own_signals = reporter.signals();
-  if (s.file && std::ranges::find(own_signals, kReopenSignal) == own_signals.end())
-    loop.on_signal(kReopenSignal, [&] {
-      drain();
-      s.out.reopen();
-      check_output();
-    });
-  if (reporter.immediate()) {
-    next_report();
-    if (s.config.interval <= 0 && !s.exporter) loop.stop();
-  }
-  s.out.flush();  // before a command's first words
-  check_output();
-  if (command.pid() > 0 && wanted() && !s.out.failed())
-    if (auto r = command.start(); !r) return r;
-  loop.run();
-
-  if (loop.signal()) s.out.ending();
-  bool complete = reporter.immediate() || (s.config.count && reports >= s.config.count);
-  if (command.pid() > 0 && command.status() < 0)
-    s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
-  if (!complete && wanted()) reporter.ends(s);
-  // What happened until now belongs to the last report; what happens from here on does not.
-  const bool stopped = true;
-  set_live(s, "tracing_stopped", &stopped, sizeof stopped);
-  s.ledger.count[LEDGER_MISSED] += missed_at(s.links);
-  detach(s.links);
-  if (wanted()) {
-    if (complete)
-      drain();
-    else
-      report();
-  }
-  s.out.give_up_on(-1);
-  if (s.exporter) finish_events(s);
-  if (too_many) return Error{"too many events", "more than max_events_per_second", {}, kTooMany};
-  return {};
-}
-
 int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
   if (!s.out.closed()) let_signals_kill();  // all that is left is to print
   s.ledger = whole_ledger(s, ledger);
@@ -493,22 +179,6 @@ int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& led
   if (s.config.given("strict") && s.ledger.data_lost()) return kDataLost;
   if (s.config.given("exit-status") && command.status() >= 0) return command.status();
   return kOk;
-}
-
-void announce(Session& s) {
-  for (auto& l : s.plan.limits) s.say("note: " + l);
-  for (auto& h : s.plan.hooks)
-    if (h.hook->targets && h.chosen >= 0)
-      s.say(fmt::format("tracing {}{}", fmt::join(h.candidates[h.chosen].targets, ", "),
-                        s.config.given("debug") ? "\n" + list_targets(s.plan.targets) : ""));
-  s.verbose("attached:\n" + explain(s.plan, false));
-  if (s.config.format != OutputFormat::text || s.exporter) return;
-  auto text = std::string(s.tool.announce);
-  if (!s.config.command.empty())
-    text += " until the command ends";
-  else if (s.config.duration > 0)
-    text += fmt::format(" for {:g} s", s.config.duration);
-  fputs((text + "... Hit Ctrl-C to end.\n").c_str(), stderr);
 }
 
 /// A run without any kernel program.

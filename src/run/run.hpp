@@ -20,9 +20,6 @@ struct Exported {
   Fd events = {};  ///< that takes events, if they are pushed
 };
 
-/// Exit status of an exported tool that had more events than ExportOptions::max_rate.
-inline constexpr int kTooMany = 75;
-
 /// Runs a tool with its arguments; returns the exit status.
 int run_tool(const Tool& tool, const std::vector<std::string>& arguments,
              Exported* exported = nullptr);

@@ -246,14 +246,14 @@ class Supervisor {
       return;
     }
     auto code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    tool.down = code < 0               ? "signal"
-                : code == kUnsupported ? "unsupported"
-                : code == kUsage       ? "usage"
-                : code == kTooMany     ? "rate"
-                                       : "exit";
+    tool.down = code < 0                    ? "signal"
+                : code == kUnsupported      ? "unsupported"
+                : code == kUsage            ? "usage"
+                : code == metrics::kTooMany ? "rate"
+                                            : "exit";
     double ran = static_cast<double>(monotonic_ns() - tool.started_ns) / 1e9;
     if (ran >= kSteadySeconds) tool.pause = kFirstPause;
-    auto pause = code == kTooMany                         ? kRatePause
+    auto pause = code == metrics::kTooMany                ? kRatePause
                  : code == kUnsupported || code == kUsage ? kLongestPause
                                                           : tool.pause;
     tool.pause = std::min(2 * tool.pause, kLongestPause);
