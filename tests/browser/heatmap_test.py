@@ -131,7 +131,7 @@ class HeatMap(PictureTest):
         cells = [e for e in root.iter(f"{SVG}rect") if e.get("data-n")]
         self.assertEqual(sum(int(c.get("data-n")) for c in cells), 5000)
         self.assertLess(max(int(c.get("x")) for c in cells), 1200)
-        self.assertIn("a column is 8 intervals", "".join(root.itertext()))
+        self.assertIn("a column covers 8 intervals", "".join(root.itertext()))
 
     def test_keys_beyond_the_most_share_a_panel(self):
         root = ElementTree.fromstring(draw([{f"key = {i}": {4: 1} for i in range(40)}] * 2))
