@@ -21,7 +21,8 @@ ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "*CommonTool.HelpAndV
 # Tests that trace, but count nothing that other tests make: on the host they too run several at once.
 OF_EACH_TOOL = ":".join(["*CommonTool.EndsByItselfAndLosesNothing/*", "*CommonTool.EndsWithTheLastReport/*",
                          "*CommonTool.HostileNames/*", "*CommonTool.ExplainsWithoutAttaching/*", "*CommonTool.WithoutRights/*",
-                         "Tools/Rights.*"])
+                         "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*",
+                         "UnwindProcesses.*"])
 # One quick test per tool: it attaches, and shows data.
 QUICK = "*CommonTool.ShowsData/*"
 
