@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* argdist: how often arguments, results and other values of calls and tracepoints occur. */
-#include "lib/aggregate.bpf.h"
 #define ROWS_WITHOUT_OWNER
+#include "lib/aggregate.bpf.h"
 #include "lib/expression.bpf.h"
 #include "general/argdist.h"
 

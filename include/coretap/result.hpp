@@ -11,7 +11,7 @@ enum Status : int {
   kOk = 0,
   kFailed = 1,       ///< something went wrong while running
   kUsage = 2,        ///< the command line is wrong
-  kUnsupported = 3,  ///< this kernel or these rights cannot run it
+  kUnsupported = 3,  ///< this kernel or these privileges cannot run it
   kDataLost = 4,     ///< --strict was given and data was lost
   kCannotRun = 126,  ///< the command after -- is not a program, or may not be executed
   kNotFound = 127,   ///< the command after -- does not exist

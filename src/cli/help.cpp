@@ -21,22 +21,24 @@ constexpr std::string_view kOwn = "Options";
 constexpr std::string_view kOther = "Other";
 struct Place {
   std::string_view title;
-  std::array<std::string_view, 20> names;
+  std::array<std::string_view, 25> names;
 };
 constexpr Place kPlaces[] = {
-    {"Filters", {"pid",       "tid",        "ppid",  "uid",   "comm",  "name",        "cgroup",
-                 "cpu",       "directory",  "disk",  "node",  "zone",  "ipv4",        "ipv6",
-                 "localport", "remoteport", "laddr", "raddr", "netns", "include-self"}},
+    {"Filters",
+     {"pid",       "tid",        "ppid",     "uid",         "comm",  "name",      "cgroup",
+      "cpu",       "directory",  "disk",     "node",        "zone",  "ipv4",      "ipv6",
+      "localport", "remoteport", "laddr",    "raddr",       "netns", "container", "pod",
+      "unit",      "not-pid",    "not-comm", "include-self"}},
     {"Time", {"interval", "duration"}},
     {"Sampling", {"frequency", "period"}},
     {"Output",
      {"timestamp", "noclear", "milliseconds", "microseconds", "nanoseconds", "extended",
       "print-uid", "kernel-stack", "top", "sort", "wide", "heatmap", "output", "rotate", "append",
-      "json", "csv"}},
+      "json", "csv", "by", "color"}},
     {"Stacks",
      {"user-stacks-only", "kernel-stacks-only", "delimited", "folded", "svg", "pprof", "offset",
       "perf-max-stack-depth", "stack-storage-size"}},
-    {"Trust", {"strict", "exit-status", "explain", "verbose"}},
+    {"Diagnostics", {"strict", "exit-status", "explain", "verbose"}},
     {"Limits", {"max-keys", "max-rate", "ring-size"}},
 };
 
@@ -143,9 +145,9 @@ std::vector<Argument> arguments(const Tool& tool) {
   // As the parser has it: a command is a filter where the tool can filter by process.
   bool filters = std::any_of(tool.options.begin(), tool.options.end(),
                              [](auto& o) { return o.name == "pid"; });
-  all.push_back(
-      {"-- COMMAND", filters ? "run this command, trace it and its children, and end with it"
-                             : "run this command and end with it; the whole system is traced"});
+  all.push_back({"-- COMMAND",
+                 filters ? "run this command, trace it and its children, and exit when it does"
+                         : "run this command and exit when it does; the whole system is traced"});
   return all;
 }
 
@@ -162,11 +164,11 @@ std::vector<OptionGroup> option_groups(const Tool& tool) {
 
 const std::vector<ExitStatus>& exit_statuses() {
   static const std::vector<ExitStatus> all = {
-      {kOk, "fine"},
+      {kOk, "success"},
       {kFailed, "failed while running"},
       {kUsage, "the command line is wrong"},
-      {kUnsupported, "this kernel or these rights cannot run it"},
-      {kDataLost, "data was lost, under --strict"},
+      {kUnsupported, "this kernel or these privileges cannot run it"},
+      {kDataLost, "data was lost (only with --strict)"},
       {kCannotRun, "the command after -- cannot be executed"},
       {kNotFound, "the command after -- does not exist"},
   };
@@ -192,7 +194,8 @@ std::string help_text(const Tool& tool) {
   for (auto& s : exit_statuses())
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : "; ", s.status, s.meaning);
   text += titled("Exit status", statuses);
-  text += titled("More", fmt::format("man {}; coretap list; coretap doctor", page_of(tool.name)));
+  text += titled("More", fmt::format("man {}; coretap doctor {}; coretap list", page_of(tool.name),
+                                     tool.name));
   return text;
 }
 

@@ -34,7 +34,7 @@ Option microseconds() {
 Option nanoseconds() { return same_everywhere(flag('N', "nanoseconds", "times in nanoseconds")); }
 Option interval() { return seconds('i', "interval", "time between reports", &Config::interval); }
 Option duration(char letter) {
-  return seconds(letter, "duration", "end after this time", &Config::duration);
+  return seconds(letter, "duration", "exit after this time", &Config::duration);
 }
 
 std::vector<Positional> interval_count(double otherwise) {

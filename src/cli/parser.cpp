@@ -121,7 +121,7 @@ std::vector<Option> common_options(const Tool& tool) {
   all.push_back(
       simple(0, "explain", "show which attach points would be used here, and why, then exit"));
   all.push_back(simple('v', "verbose",
-                       "verbose: attach points, and the verifier's log if a program is refused"));
+                       "print attach points, and the verifier's log if a program is refused"));
   all.push_back(simple('h', "help", "print this help"));
   all.push_back(simple('V', "version", "print the version"));
   return all;

@@ -52,6 +52,12 @@ int run_help(const Config&, const Words& words) {
   return end_of(out);
 }
 
+int run_doctor_of(const Config& config, const Words& words) {
+  for (auto& word : words)
+    if (!called(word).tool) return no_such(word);
+  return run_doctor(config, words);
+}
+
 int run_version(const Config&, const Words&) {
   Sink out;
   out.line(fmt::format("coretap {}", kVersion));
@@ -123,12 +129,16 @@ const std::vector<OwnCommand>& commands() {
        .options = {json()},
        .run = run_find},
       {.name = "doctor",
-       .summary = "check which tools this kernel and your rights allow",
+       .arguments = "[TOOL...]",
+       .most = SIZE_MAX,
+       .summary = "check which tools this kernel and your privileges allow",
        .description =
-           "Tests what the kernel supports, loads the programs of every tool without attaching "
-           "them, and prints what is missing.",
+           "Tests what the kernel supports, loads the programs of every tool, or of each TOOL, "
+           "without attaching them, and prints what is missing. Exit status 3: no tool can run, "
+           "or one of those that were named cannot.",
        .options = {json()},
-       .run = run_doctor},
+       .complete = Complete::tool,
+       .run = run_doctor_of},
       {.name = kTplist.name,
        .arguments = "[PATTERN]",
        .most = 1,

@@ -142,7 +142,7 @@ std::string coretap_man_page() {
       "Tools need root, or the capabilities(7) CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN includes "
       "both); some tools need others, which their own pages and coretap doctor list. Once a tool "
       "is attached, it drops the capabilities that it no longer needs, even when run by root; -v "
-      "prints which ones it keeps. A command after -- keeps the rights of the caller.");
+      "prints which ones it keeps. A command after -- keeps the privileges of the caller.");
   p.macro("Pp");
   p.prose(
       "Capabilities can be given to the file. Any user who can execute it then sees what all users "

@@ -42,7 +42,7 @@ void options(Page& p) {
   }
   p.item("Fl - Ar COMMAND Op Ar ARGS ...");
   p.prose(
-      "Runs this command with the rights of the caller, and exits when it ends. A tool that can "
+      "Runs this command with the privileges of the caller, and exits when it ends. A tool that can "
       "filter by process traces the command and its children only. The command starts after all "
       "programs are attached, so that its first events are seen.");
   p.end();
@@ -125,7 +125,7 @@ void files(Page& p) {
       "}");
   p.prose(
       "When tracing starts, a tool drops its capabilities; it then renames and opens files with "
-      "the rights of its user. A tool started by root can do so in directories whose mode lets "
+      "the privileges of its user. A tool started by root can do so in directories whose mode lets "
       "root write, but not in those of other users, although it could create FILE there; with "
       "--rotate a note says so at the start. It also cannot reopen a FILE that belongs to "
       "another user and whose mode does not let root write.");

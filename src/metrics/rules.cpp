@@ -28,7 +28,7 @@ constexpr Rule kRules[] = {
     {"CoretapToolDown", "coretap_tool_up == 0", "5m", "warning",
      "{{ $labels.tool }} on {{ $labels.instance }} does not run or does not answer",
      "The label reason of coretap_tool_down says why, and so does the service's log. "
-     "`coretap serve --check FILE` says whether this kernel and these rights can run the tool."},
+     "`coretap serve --check FILE` says whether this kernel and these privileges can run the tool."},
     {"CoretapSeriesLimit", "rate(coretap_series_folded_total[15m]) > 0", "30m", "info",
      "{{ $labels.tool }} on {{ $labels.instance }} counts label sets as other: raise max_series",
      "The tool has more label sets than series. All events are counted, but some under the label "

@@ -7,7 +7,7 @@
 
 namespace coretap {
 
-/// Each takes checked options and words, and returns the exit status.
+/// Each takes checked options and words, such as names of tools, and returns the exit status.
 int run_list(const Config& config, const std::vector<std::string>& words);
 int run_find(const Config& config, const std::vector<std::string>& words);
 int run_doctor(const Config& config, const std::vector<std::string>& words);

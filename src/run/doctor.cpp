@@ -1,4 +1,4 @@
-// coretap doctor: what this kernel and these rights can do, found out by trying.
+// coretap doctor: what this kernel and these privileges can do, found out by trying.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
@@ -14,6 +14,7 @@
 #include "text/errors.hpp"
 
 #include "base/files.hpp"
+#include "cli/naming.hpp"
 #include "kernel/bpf_links.hpp"
 #include "program/needed_capabilities.hpp"
 #include "program/probe.hpp"
@@ -127,6 +128,18 @@ std::vector<Finding> examine(Kernel& kernel) {
   return all;
 }
 
+using Tools = std::vector<const Registered*>;
+
+/// Those that are named, or all.
+Tools tools_named(const std::vector<std::string>& names) {
+  Tools tools;
+  for (auto& entry : registry())
+    if (names.empty() || std::any_of(names.begin(), names.end(),
+                                     [&](auto& name) { return called(name).tool == &entry; }))
+      tools.push_back(&entry);
+  return tools;
+}
+
 struct Verdict {
   std::string tool;
   std::string state;  ///< "runs", "limited", "cannot"
@@ -148,16 +161,16 @@ Verdict judge(const Registered& entry) {
           fmt::format("{}", fmt::join(session.plan.limits, "; "))};
 }
 
-/// What each right is for, which tools ask for it, and whether this process has it.
-void print_rights(Sink& out) {
+/// What each right is for, which of the tools ask for it, and whether this process has it.
+void print_rights(Sink& out, const Tools& chosen) {
   struct Use {
     NeededCapability need;
     std::vector<std::string_view> tools;
   };
   std::vector<Use> uses;
   std::size_t tracing = 0;  // tools that load anything at all
-  for (auto& entry : registry()) {
-    auto needs = needed_capabilities(build(entry));
+  for (auto* entry : chosen) {
+    auto needs = needed_capabilities(build(*entry));
     if (!needs.empty()) tracing++;
     for (auto& need : needs) {
       auto at = std::find_if(uses.begin(), uses.end(), [&](auto& use) {
@@ -165,7 +178,7 @@ void print_rights(Sink& out) {
                use.need.always == need.always;
       });
       if (at == uses.end()) at = uses.insert(at, {need, {}});
-      at->tools.push_back(entry.name);
+      at->tools.push_back(entry->name);
     }
   }
   std::stable_partition(uses.begin(), uses.end(), [](auto& use) { return use.need.always; });
@@ -181,11 +194,12 @@ void print_rights(Sink& out) {
 
 }  // namespace
 
-int run_doctor(const Config& config, const std::vector<std::string>&) {
+int run_doctor(const Config& config, const std::vector<std::string>& words) {
   bool json = config.given("json");
+  auto tools = tools_named(words);
   Kernel kernel;
   Sink out;
-  bool any = false;
+  std::size_t run = 0;
   for (auto& f : examine(kernel)) {
     if (json) {
       JsonLine line;
@@ -198,14 +212,14 @@ int run_doctor(const Config& config, const std::vector<std::string>&) {
   }
   if (!json) out.line("");
   out.flush();  // loading every tool takes a while
-  for (auto& entry : registry()) {
-    auto v = judge(entry);
-    any |= v.state != "cannot";
+  for (auto* entry : tools) {
+    auto v = judge(*entry);
+    run += v.state != "cannot";
     if (json) {
       JsonLine line;
       line.text("type", "tool").text("tool", v.tool).text("state", v.state).text("why", v.why);
       line.key("rights").begin_array();
-      for (auto& need : needed_capabilities(build(entry))) {
+      for (auto& need : needed_capabilities(build(*entry))) {
         line.begin_object().text("right", name_of(need.capability)).text("purpose", need.purpose);
         line.boolean("always", need.always).end_object();
       }
@@ -217,13 +231,13 @@ int run_doctor(const Config& config, const std::vector<std::string>&) {
     }
     out.flush();
   }
-  if (!json) print_rights(out);
+  if (!json) print_rights(out, tools);
   out.flush();
   if (out.failed()) {
     print_error("coretap", out.error());
     return kFailed;
   }
-  return any ? kOk : kUnsupported;
+  return run == tools.size() || (words.empty() && run) ? kOk : kUnsupported;
 }
 
 }  // namespace coretap

@@ -103,7 +103,7 @@ int check_here(const ServeConfig& config) {
     Session s(one.tool, one.invocation.config);
     auto ready = prepare(s);
     all &= static_cast<bool>(ready);
-    out.line(ready ? "  this kernel and these rights can run it"
+    out.line(ready ? "  this kernel and these privileges can run it"
                    : fmt::format("  does not run here: {}{}{}", ready.error().what,
                                  ready.error().why.empty() ? "" : ": ", ready.error().why));
   }
@@ -210,7 +210,7 @@ std::vector<Option> serve_options() {
       text("listen", "ADDRESS", "answer at ADDRESS:PORT or unix:PATH (default: 127.0.0.1:9961)",
            &Own::listen),
       flag(0, "check", "print what would run, its metrics and labels, and whether it runs here"),
-      flag(0, "once", "print one page, of what happens in --every seconds (default: 1), and end"),
+      flag(0, "once", "print one page that covers --every seconds (default: 1), and exit"),
       text("textfile", "FILE", "write the page to FILE for node_exporter, and listen to nothing",
            &Own::textfile, Complete::file),
       value(0, "every", "SECONDS", "how often --textfile is written (default: 15)",

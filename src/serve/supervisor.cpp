@@ -321,9 +321,10 @@ class Supervisor {
     page.family("coretap_tool_up", Type::gauge, "1: the tool runs and answered this request");
     for (auto& t : tools_)
       if (!t.pid) page.sample("coretap_tool_up", of(t), std::uint64_t{0});
-    page.family("coretap_tool_down", Type::gauge,
-                "1: the tool does not run: unsupported by this kernel or these rights, rate (too "
-                "many events), usage, signal or exit");
+    page.family(
+        "coretap_tool_down", Type::gauge,
+        "1: the tool does not run: unsupported by this kernel or these privileges, rate (too "
+        "many events), usage, signal or exit");
     for (auto& t : tools_)
       if (!t.pid)
         page.sample("coretap_tool_down",

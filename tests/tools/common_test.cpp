@@ -818,6 +818,27 @@ TOOL_TEST(Common, Doctor) {
   }
 }
 
+TOOL_TEST(Common, DoctorOfSomeTools) {
+  auto result = run_tool("coretap", {"doctor", "--json", "runqlat", "ext4slower", "runqlat"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  Strings tools;
+  for (auto& line : lines(result.out)) {
+    auto found = Json::parse(line);
+    if (found["type"].str() == "tool") tools.push_back(found["tool"].str());
+  }
+  EXPECT_EQ(tools, (Strings{"runqlat", "fsslower"}));
+  auto text = run_tool("coretap", {"doctor", "runqlat"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(contains(text.out, "\nrunqlat ")) << text.out;
+  EXPECT_FALSE(contains(text.out, "\nbiolatency ")) << text.out;
+  // One that cannot run is enough to fail: scripts ask so.
+  for (auto& name : tool_names()) {
+    if (!expected_missing(name)) continue;
+    EXPECT_EQ(run_tool("coretap", {"doctor", "runqlat", name}).status, 3) << name;
+    break;
+  }
+}
+
 TOOL_TEST(Common, DoctorWithoutRights) {
   auto result = run_tool("coretap", {"doctor", "--json"}, as_nobody({}));
   if (result.status >= 126) throw Skip("cannot give up rights here: " + result.err);
@@ -839,13 +860,15 @@ TOOL_TEST(Common, CommandsOfCoretap) {
                                           {"find"},
                                           {"find", "--json"},
                                           {"doctor", "--nonsense"},
+                                          {"doctor", "runqlat", "nosuchtool"},
                                           {"help", "nosuchtool\x1b"},
                                           {"nosuchtool"},
                                           {"nosuchtool\x1b", "--json"}}) {
     SCOPED_TRACE(::testing::PrintToString(wrong));
     auto result = run_tool("coretap", wrong);
     expect_refusal("coretap", result, 2, "hint: ");
-    auto command = wrong[0] == "list" || wrong[0] == "find" || wrong[0] == "doctor";
+    auto command =
+        wrong[0] == "list" || wrong[0] == "find" || (wrong[0] == "doctor" && wrong[1] != "runqlat");
     EXPECT_TRUE(contains(result.err, command ? "coretap " + wrong[0] + " --help" : "coretap list"))
         << result.err;
   }

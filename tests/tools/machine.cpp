@@ -223,7 +223,12 @@ BpfIds bpf_ids(pid_t pid) {
   std::error_code error;
   auto directory = "/proc/" + std::to_string(pid) + "/fdinfo";
   for (auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    std::istringstream lines(slurp(entry.path().string()));
+    std::istringstream lines;
+    try {
+      lines.str(slurp(entry.path().string()));
+    } catch (const std::ios_base::failure&) {  // closed meanwhile
+      continue;
+    }
     std::uint32_t program = 0, link = 0, map = 0;
     for (std::string line; std::getline(lines, line);) {
       auto number = [&](std::string_view key) {

@@ -45,31 +45,30 @@ bool have(int capability) { return capabilities_of(::getpid(), "CapPrm") >> capa
 
 /// As `coretap doctor` tells them; one entry for each right, and one more for probes.
 const std::vector<Asked>& asked_by(const std::string& tool) {
-  static const auto all = [] {
-    std::map<std::string, std::vector<Asked>> known;
-    auto doctor = run({tool_path("coretap"), "doctor", "--json"});
-    std::istringstream lines(doctor.out);
-    for (std::string line; std::getline(lines, line);) {
-      auto found = Json::parse(line);
-      if (found["type"].str() != "tool") continue;
-      auto& asked = known[found["tool"].str()];
-      for (auto& right : found["rights"].items()) {
-        auto name = right["right"].str();
-        auto number = std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                                   [&](auto& n) { return n.first == name; });
-        if (number == std::end(kNumbers)) throw std::runtime_error("unknown right " + name);
-        bool probes = contains(right["purpose"].str(), "user functions");
-        auto before = std::find_if(asked.begin(), asked.end(), [&](auto& a) {
-          return a.number == number->second && a.probes == probes;
-        });
-        if (before == asked.end())
-          before = asked.insert(asked.end(), Asked{number->second, name, false, probes});
-        before->always |= right["always"].boolean();
-      }
+  static std::map<std::string, std::vector<Asked>> known;
+  if (auto at = known.find(tool); at != known.end()) return at->second;
+  std::vector<Asked> asked;
+  auto doctor = run({tool_path("coretap"), "doctor", "--json", tool});
+  if (doctor.status != 0 && doctor.status != 3) throw std::runtime_error("doctor: " + doctor.err);
+  std::istringstream lines(doctor.out);
+  for (std::string line; std::getline(lines, line);) {
+    auto found = Json::parse(line);
+    if (found["type"].str() != "tool") continue;
+    for (auto& right : found["rights"].items()) {
+      auto name = right["right"].str();
+      auto number = std::find_if(std::begin(kNumbers), std::end(kNumbers),
+                                 [&](auto& n) { return n.first == name; });
+      if (number == std::end(kNumbers)) throw std::runtime_error("unknown right " + name);
+      bool probes = contains(right["purpose"].str(), "user functions");
+      auto before = std::find_if(asked.begin(), asked.end(), [&](auto& a) {
+        return a.number == number->second && a.probes == probes;
+      });
+      if (before == asked.end())
+        before = asked.insert(asked.end(), Asked{number->second, name, false, probes});
+      before->always |= right["always"].boolean();
     }
-    return known;
-  }();
-  return all.at(tool);
+  }
+  return known.emplace(tool, std::move(asked)).first->second;
 }
 
 /// Asked of the kernel without our code: a probe on a function of this program.

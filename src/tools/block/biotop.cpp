@@ -41,7 +41,7 @@ TOOL(biotop) {
           "interrupted; data that the kernel writes back later is submitted by a kernel thread. "
           "[unknown] is for requests that were made before tracing started.",
       .overhead = "three hooks per I/O (four with --queued); counted in the kernel",
-      .examples = {{"biotop", "redrawn every second; q ends"},
+      .examples = {{"biotop", "redrawn every second; q quits"},
                    {"biotop -C 5 2", "two reports of five seconds, one after another"},
                    {"biotop -s ios -r 5", "the five with the most requests"},
                    {"biotop -p 181", "only what process 181 submits"}},

@@ -42,7 +42,7 @@ TOOL(cachetop) {
       .overhead =
           "a hook per read and fault and per page added or dirtied; kernels before 6.12 "
           "have one per page touched. Counted in the kernel, no output per event",
-      .examples = {{"cachetop", "redrawn every five seconds; q ends"},
+      .examples = {{"cachetop", "redrawn every five seconds; q quits"},
                    {"cachetop -C 1 10", "ten reports of one second, one after another"},
                    {"cachetop -s misses -r 5", "the five with the most misses"},
                    {"cachetop -p 181", "what process 181 finds in the cache"}},

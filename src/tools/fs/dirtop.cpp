@@ -111,7 +111,7 @@ TOOL(dirtop) {
       .overhead =
           "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
           "to calls that do not read or write files",
-      .examples = {{"dirtop", "redrawn every second; q ends"},
+      .examples = {{"dirtop", "redrawn every second; q quits"},
                    {"dirtop --depth 1 -C 5 2", "two reports by top-level directory"},
                    {"dirtop -d '/home/*'", "a row for each home directory"},
                    {"dirtop -d /var/log,/srv -s writes", "two directories, the most writes first"},

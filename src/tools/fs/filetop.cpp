@@ -39,7 +39,7 @@ TOOL(filetop) {
       .overhead =
           "a hook on every system call and io_uring request, which adds some tens of nanoseconds "
           "to calls that do not read or write files",
-      .examples = {{"filetop", "redrawn every second; q ends"},
+      .examples = {{"filetop", "redrawn every second; q quits"},
                    {"filetop -C 5 2", "two reports of five seconds, one after another"},
                    {"filetop -s reads -r 5", "the five with the most reads"},
                    {"filetop -a -p 181", "sockets and pipes too, of process 181"},

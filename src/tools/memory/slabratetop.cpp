@@ -44,7 +44,7 @@ TOOL(slabratetop) {
           "Allocations that fail count too. Not seen: objects that the kernel allocates in bulk, "
           "such as some of the network stack's, and page tables, which do not come from a slab.",
       .overhead = "a hook per allocation, counted in the kernel, per CPU",
-      .examples = {{"slabratetop", "redrawn every second; q ends"},
+      .examples = {{"slabratetop", "redrawn every second; q quits"},
                    {"slabratetop -C 5 2", "two reports of five seconds, one after another"},
                    {"slabratetop -s bytes -r 5", "the five with the most bytes"},
                    {"slabratetop -p 181", "what the kernel allocates for process 181"}},

@@ -104,7 +104,7 @@ TOOL(netqtop) {
           "Task filters apply to the task that runs at that moment. What a process sends is often "
           "handed to the driver while it runs; what it receives may arrive while any task runs.",
       .overhead = "a hook per packet in each direction, counted in the kernel",
-      .examples = {{"netqtop", "all interfaces, redrawn every second; q ends"},
+      .examples = {{"netqtop", "all interfaces, redrawn every second; q quits"},
                    {"netqtop -n eth0 -t", "one interface, with rates"},
                    {"netqtop -C -n eth0 5 2", "two reports of five seconds, one after another"},
                    {"netqtop -s imbalance_ratio", "the most uneven interfaces first"}},

@@ -42,7 +42,7 @@ TOOL(tcptop) {
           "row for each end. An IPv6 socket used for IPv4 counts as IPv4.\n\n"
           "Not seen: MPTCP sockets, and data received by mapping (TCP_ZEROCOPY_RECEIVE).",
       .overhead = "a hook per send and per receive, counted in the kernel",
-      .examples = {{"tcptop", "redrawn every second; q ends"},
+      .examples = {{"tcptop", "redrawn every second; q quits"},
                    {"tcptop -C 5 2", "two reports of five seconds, one after another"},
                    {"tcptop -s received -r 5", "the five that receive most"},
                    {"tcptop -L 80,443", "the clients of a web server"},

@@ -51,6 +51,8 @@ TEST(Complete, WordsOfCommands) {
   EXPECT_EQ(offered({"completion", "bash", ""}), std::set<std::string>{}) << "one is enough";
   EXPECT_TRUE(offered({"help", "runq"}).contains("runqlat"));
   EXPECT_TRUE(offered({"help", "do"}).contains("doctor"));
+  EXPECT_TRUE(offered({"doctor", "runqlat", "biol"}).contains("biolatency"));
+  EXPECT_FALSE(offered({"doctor", "do"}).contains("doctor"));
   EXPECT_EQ(offered({"man", "outp"}), std::set<std::string>{"output"});
   EXPECT_EQ(offered({"list", "--"}), (std::set<std::string>{"--help", "--json"}));
   EXPECT_EQ(complete(nullptr, {"link", ""}).shell, Completions::directories);
