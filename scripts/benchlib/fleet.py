@@ -16,6 +16,7 @@ from pathlib import Path
 from benchlib import kernel
 from benchlib.process import Unusable, find_program, output_of, say
 from benchlib.report import make_row, missing
+from cachedir import cache_dir
 
 MB = 1e6
 ROOT = Path(__file__).resolve().parents[2]
@@ -225,9 +226,7 @@ def _prometheuses():
     distribution = find_program("prometheus")
     if distribution:
         yield "classic histograms", distribution, "", []
-    own = os.environ.get("CORETAP_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    third = Path(own or Path(base, "coretap"), "engines/prometheus/usr/bin/prometheus")
+    third = cache_dir() / "engines/prometheus/usr/bin/prometheus"
     if third.exists():
         yield "native histograms", str(third), "    convert_classic_histograms_to_nhcb: true\n", ["--enable-feature=native-histograms"]
 

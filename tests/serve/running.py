@@ -1,7 +1,7 @@
 """What tests of `coretap serve` under other programs share."""
 
-import os
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -9,6 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SERVED = 19961  # port of coretap serve
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from cachedir import cache_dir  # noqa: E402
 
 
 class Absent(Exception):
@@ -25,9 +28,7 @@ def say(text):
 
 def fetched(name):
     """Where `scripts/deps fleet` puts what the distribution lacks."""
-    own = os.environ.get("CORETAP_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    found = Path(own or Path(base, "coretap"), "engines", name)
+    found = cache_dir() / "engines" / name
     if not found.exists():
         raise Absent(f"no {found} (scripts/deps fleet)")
     return found

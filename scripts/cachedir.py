@@ -1,0 +1,10 @@
+"""Where scripts and tests keep what they fetched or found out, from one run to the next."""
+
+import os
+from pathlib import Path
+
+
+def cache_dir():
+    own = os.environ.get("CORETAP_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(own) if own else Path(base) / "coretap"
