@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.hpp"
+
 namespace coretap {
 
 namespace {
@@ -38,6 +40,12 @@ std::vector<Called> all_names() {
     for (auto& other : build(entry).other_names) all.push_back({&entry, other.name, other.option});
   }
   return all;
+}
+
+std::string tool_meant(std::string_view word) {
+  std::vector<std::string_view> known;
+  for (auto& call : all_names()) known.push_back(call.name);
+  return did_you_mean(word, known);
 }
 
 std::string meaning_of(const Called& called) {

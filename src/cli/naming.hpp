@@ -31,6 +31,8 @@ struct Called {
 Called called(std::string_view name);
 /// All names, tool by tool, each tool's own name first.
 std::vector<Called> all_names();
+/// "did you mean 'runqlat'?", of a word that is no name of a tool; empty: none is near.
+std::string tool_meant(std::string_view word);
 /// "fsdist --type=ext4"; of a tool's own name its summary.
 std::string meaning_of(const Called& called);
 /// "ext4dist (--type=ext4), xfsdist (--type=xfs)"; empty where there is no other name.

@@ -53,8 +53,15 @@ int run_help(const Config&, const Words& words) {
 }
 
 int run_doctor_of(const Config& config, const Words& words) {
-  for (auto& word : words)
-    if (!called(word).tool) return no_such(word);
+  for (auto& word : words) {
+    if (called(word).tool) continue;
+    auto meant = tool_meant(word);
+    print_error("coretap",
+                {fmt::format("doctor: there is no tool '{}'", word),
+                 {},
+                 fmt::format("{}{}coretap list shows all tools", meant, meant.empty() ? "" : " ")});
+    return kUsage;
+  }
   return run_doctor(config, words);
 }
 

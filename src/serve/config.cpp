@@ -286,12 +286,9 @@ Result<void> check(ServeConfig& config) {
     if (!words->empty() && words->front() == "coretap") words->erase(words->begin());
     if (words->empty()) return fail(usage("the command line is empty"));
     auto call = called(words->front());
-    if (!call.tool) {
-      std::vector<std::string_view> known;
-      for (auto& one : all_names()) known.push_back(one.name);
-      return fail(usage(fmt::format("there is no tool '{}'", words->front()),
-                        did_you_mean(words->front(), known)));
-    }
+    if (!call.tool)
+      return fail(
+          usage(fmt::format("there is no tool '{}'", words->front()), tool_meant(words->front())));
     words->front() = std::string(call.tool->name);
     if (!call.option.empty()) words->insert(words->begin() + 1, std::string(call.option));
     if (entry.events) {

@@ -120,16 +120,8 @@ bool waits_for_its_reader(pid_t pid) {
   return false;
 }
 
-/// bpf_ids() of a process that still opens and closes files.
-BpfIds ids_meanwhile(pid_t pid) {
-  try {
-    return bpf_ids(pid);
-  } catch (const std::exception&) {
-    return {};
-  }
-}
 bool await_programs(pid_t pid) {
-  return until([&] { return !ids_meanwhile(pid).programs.empty(); });
+  return until([&] { return !bpf_ids(pid).programs.empty(); });
 }
 
 /// The message of a tool that refuses: on stderr, by its name, harmless, and nothing on stdout.
@@ -861,6 +853,7 @@ TOOL_TEST(Common, CommandsOfCoretap) {
                                           {"find", "--json"},
                                           {"doctor", "--nonsense"},
                                           {"doctor", "runqlat", "nosuchtool"},
+                                          {"doctor", "runqlat", "list"},
                                           {"help", "nosuchtool\x1b"},
                                           {"nosuchtool"},
                                           {"nosuchtool\x1b", "--json"}}) {
