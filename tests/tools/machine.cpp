@@ -195,8 +195,9 @@ bool Setting::set(const std::string& value) const {
 }
 
 std::string slurp(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
 }
 
 Counters::Counters(std::string path) : path_(std::move(path)), before_(slurp(path_)) {}
@@ -222,13 +223,10 @@ BpfIds bpf_ids(pid_t pid) {
   BpfIds ids;
   std::error_code error;
   auto directory = "/proc/" + std::to_string(pid) + "/fdinfo";
-  for (auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    std::istringstream lines;
-    try {
-      lines.str(slurp(entry.path().string()));
-    } catch (const std::ios_base::failure&) {  // closed meanwhile
-      continue;
-    }
+  // It may open and close files, and end, meanwhile.
+  for (std::filesystem::directory_iterator at(directory, error), end; at != end;
+       at.increment(error)) {
+    std::istringstream lines(slurp(at->path().string()));
     std::uint32_t program = 0, link = 0, map = 0;
     for (std::string line; std::getline(lines, line);) {
       auto number = [&](std::string_view key) {

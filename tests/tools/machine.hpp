@@ -109,6 +109,7 @@ std::optional<DiskNumbers> diskstats(const std::string& disk);
 /// Requests of one disk by the kernel's own count, since it is there.
 std::uint64_t diskstats_requests(const std::string& disk);
 
+/// What can be read of a file; a process whose file it is may end meanwhile.
 std::string slurp(const std::string& path);
 
 /// Is this machine a guest of scripts/vm, ours to change?
