@@ -1,0 +1,116 @@
+"""How long a run may take, and how what it has started ends in time."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+GRACE_SECONDS = 10  # between SIGTERM and SIGKILL
+ENDED = None  # in place of an exit status: the clock has ended it
+
+_started = set()  # pids; other children are orphans
+
+
+class Clock:
+    """`plan`: no part begins that would not end by then, unless it must. `limit`: everything ends by then. Seconds from now."""
+
+    def __init__(self, plan=None, limit=None):
+        self.begun, self.plan, self.limit = time.monotonic(), plan, limit
+
+    def passed(self):
+        return time.monotonic() - self.begun
+
+    def fits(self, seconds):
+        return self.plan is None or self.passed() + seconds <= self.plan
+
+    def left(self):
+        """Until the limit; None: there is none."""
+        return None if self.limit is None else max(0.0, self.limit - self.passed())
+
+
+def adopt_orphans():
+    """Processes whose parents have ended become this one's children, so that end_tree() finds them."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _parents():
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                # The command's name, in parentheses, may hold anything.
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+    return parents
+
+
+def _started_by(process):
+    """The process, its descendants, and those whose parents have ended: nobody else waits for them."""
+    parents = _parents()
+    found = {process.pid} | {pid for pid, parent in parents.items() if parent == os.getpid() and pid not in _started}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def start(command, **options):
+    process = subprocess.Popen([str(c) for c in command], start_new_session=True, **options)
+    _started.add(process.pid)
+    return process
+
+
+def end_tree(process):
+    """Ends a process of start() and all that it has started."""
+    pids = _started_by(process)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+        end = time.monotonic() + GRACE_SECONDS
+        while time.monotonic() < end and any(Path(f"/proc/{pid}").exists() for pid in pids - {process.pid}):
+            process.poll()
+            for pid in pids - {process.pid}:
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+            time.sleep(0.05)
+        pids |= _started_by(process)
+    process.wait()
+
+
+def call(command, limit=None, **options):
+    """-> exit status, or ENDED after `limit` seconds; what it started has ended then too"""
+    process = start(command, **options)
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return ENDED
+    finally:
+        if process.returncode is None:
+            end_tree(process)
+
+
+class Beside:
+    """A command that runs beside what follows; its words come only if it fails."""
+
+    def __init__(self, command, log, limit=None, **options):
+        self.log, self.status = log, 0
+        self.thread = threading.Thread(target=self._run, args=(command, limit, options), daemon=True)
+        self.thread.start()
+
+    def _run(self, command, limit, options):
+        with open(self.log, "w") as log:
+            self.status = call(command, limit, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, **options)
+
+    def wait(self):
+        """-> its status, the end of its words"""
+        self.thread.join()
+        return self.status, "" if self.status == 0 else "".join(Path(self.log).read_text(errors="replace").splitlines(True)[-60:])

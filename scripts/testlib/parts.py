@@ -1,0 +1,255 @@
+"""The parts of the tests, in the order of their worth: what finds most in the least time comes first."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Callable
+
+import gtestreport
+from testlib import clock
+from testlib.totals import say
+
+AT_ONCE = 3  # shards of tests that wait more than they compute
+PER_CPU = len(os.sched_getaffinity(0))  # shards of tests that compute
+LINT_MOST = 16  # with --ci, of the files that clang-tidy has not found clean yet
+STRESS_SHARE = 3  # with --ci, every third tool is put in trouble; other ones with the next run
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
+BUILDS = ("main", "sanitize", "static", "clang")  # those of --ci
+# On arm64 some: beside doctor, which loads all programs, a test of each subsystem on one kernel.
+ARM64_KERNEL = "6.12"
+ARM64_TESTS = ":".join((
+    "Gethostlatency.EveryCallWithItsName", "Biosnoop.ShowsEveryWriteOfAProcess", "Offcputime.TotalOfKnownSleeps",
+    "Execsnoop.EveryTryWithItsArguments", "Readahead.ReadsUseAllOfIt", "Memleak.OutstandingOfEachFunction",
+    "Tcplife.ClientCloses", "Opensnoop.EveryCallWithItsResult", "Syscount.CountsAreExact", "Traceloop.BadEndsOfProcesses"))
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    words: str
+    call: Callable
+    seconds: float  # on a usual machine with two CPUs
+    tiers: tuple = ()  # "test", "ci"; --everything has all
+    needs: tuple = ()  # groups of scripts/deps
+    by_turn: bool = False
+    must: bool = False  # whatever the plan says
+    traces: bool = False  # this machine, as root
+
+
+PARTS = []
+
+
+def part(name, words, seconds, tiers=(), **more):
+    def add(call):
+        PARTS.append(Part(name, words, call, seconds, tuple(tiers), **more))
+        return call
+    return add
+
+
+def prepare(run, chosen):
+    """Installs what the parts need: what a build needs now, all else beside it. -> whether a build can begin"""
+    if run.clock.left() and not run.step("packages of the distribution", [run.root / "scripts/deps", "build", "test"]):
+        return False
+    if not run.clock.left() and clock.call([run.root / "scripts/deps", "build", "test"], cwd=run.root):
+        run.totals.one("scripts/deps build test", False)
+        return False
+    later = sorted({group for one in chosen for group in one.needs})
+    run.logs.mkdir(parents=True, exist_ok=True)
+    script = " && ".join([f"'{run.root}/scripts/deps' {' '.join(later)}"] * bool(later)
+                         + [f"'{run.root}/scripts/vm' fetch {kernels(run).replace(',', ' ')}"] * ("vm" in later))
+    run.fetched = clock.Beside(["sh", "-c", script or ":"], run.logs / "deps.log", run.limit(900))
+    return True
+
+
+def fetched(run):
+    """Once what was to be installed beside the build is there."""
+    status, words = run.fetched.wait()
+    if status != 0 and words:
+        say(f"not all that was to be fetched is here:\n{words}")
+        run.fetched.status = 0  # said once
+    return status == 0
+
+
+def kernels(run):
+    return run.options.kernels or subprocess.run([run.root / "scripts/vm", "names"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def expected(run):
+    return {"CORETAP_EXPECT": str(run.root / "tests/vm/expected/here.txt")}
+
+
+def is_root(run, name):
+    if os.geteuid() == 0:
+        return True
+    run.totals.skip(name, "tracing needs root (sudo scripts/test)")
+    return False
+
+
+# --- in each run ---------------------------------------------------------------------------------
+
+@part("build", "the executable and the tests' programs", 300, ("test", "ci"), must=True)
+def build(run):
+    run.build()
+
+
+@part("unit", "unit tests", 50, ("test", "ci"), must=True)
+def unit(run):
+    if run.build():
+        run.gtest("unit tests", run.directory() / "bin/unit_tests", shards=PER_CPU)
+
+
+@part("documents", "golden files, manual pages, completion in shells, rules of the tree, the clock", 40, ("test", "ci"), must=True)
+def documents(run):
+    if not run.build():
+        return
+    if shutil.which("mandoc"):
+        run.step("documentation", [run.root / "scripts/golden", "--check"], env={**os.environ, "CORETAP_BUILD": str(run.directory())})
+    run.step("completion in shells", [run.root / "tests/docs/completion", run.directory()])
+    run.step("rules of the tree", [run.root / "tests/docs/picture"])
+    run.step("the clock", [run.root / "tests/scripts/clock_test.py"], stderr=subprocess.DEVNULL)
+
+
+@part("each", "tests of each tool here, several at once", 270, ("test", "ci"), must=True, traces=True)
+def each(run):
+    if is_root(run, "tools here") and run.build():
+        run.gtest("tools here at once", run.directory() / "bin/tool_tests", f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}", expected(run),
+                  again=True, shards=AT_ONCE)
+
+
+def matrix(run, name, directory, of, tests, *more):
+    results = directory / "matrix"
+    problems = results / "problems.txt"
+    problems.unlink(missing_ok=True)
+    shutil.rmtree(results, ignore_errors=True)
+    command = [run.root / "tests/vm/matrix", "--build", directory, "--results", results, "--kernels", of, *more]
+    run.step(name, command + (["--filter", tests] if tests else []))
+    if run.interrupted:
+        for log in results.glob("*.log"):
+            if not (results / f"{log.stem}.json").exists():
+                gtestreport.of_log(log, results / f"{log.stem}.json")
+    run.totals.bad += problems.read_text().splitlines() if problems.exists() else []
+    for report in sorted(results.glob("*.json")):
+        run.totals.add_gtest(f"{name}, {report.stem}", report, 0, again=True)
+
+
+@part("vm", "tools on other kernels, in guests", 1000, ("ci",), needs=("vm", "clang"))
+def vm(run):
+    if fetched(run) and run.build() and run.build("static") and run.build("clang"):
+        more = ["--static", run.directory("static") / "bin/coretap", "--other", run.directory("clang") / "bin/coretap"]
+        if not run.options.everything:
+            more += ["--share", str(run.history.runs)]
+        matrix(run, "matrix of kernels", run.directory(), kernels(run), run.options.filter, *more)
+
+
+@part("fuzz", "the fuzzers, some seconds each", 330, ("ci",), needs=("fuzz",))
+def fuzz(run):
+    if fetched(run) and run.build() and run.build("sanitize"):
+        # One tree gives one answer; longer runs by hand begin elsewhere each time.
+        run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
+
+
+@part("here", "own tests of all tools here", 580, ("ci",), traces=True)
+def here(run):
+    if is_root(run, "own tests of tools here") and run.build():
+        at_once = f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}"
+        run.gtest("tools here alone", run.directory() / "bin/tool_tests", f"-{at_once}", expected(run), again=True)
+
+
+@part("lint", "clang-format and clang-tidy", 150, ("ci",), needs=("lint",))
+def lint(run):
+    if fetched(run) and run.build():
+        most = [] if run.options.everything else ["--most", LINT_MOST]
+        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *most])
+
+
+def stress(run, name, *more):
+    results = run.directory() / "stress"
+    report = results / f"{more[1] if '--kernels' in more else 'host'}.json"
+    report.unlink(missing_ok=True)
+    run.step(name, [run.root / "tests/stress/run", "--build", run.directory(), "--results", results, *more])
+    for cell in json.loads(report.read_text()) if report.exists() else []:
+        if cell["result"] == "skip":
+            continue
+        test = f"{cell['tool']}, {cell['trouble']}"
+        run.totals.ran += 1
+        run.totals.records.add(name, test, cell["attempts"], cell["result"], cell["seconds"])
+        if cell["attempts"] > 1:
+            run.totals.again.append(f"{name}: {test} ({cell['attempts']} tries)")
+
+
+@part("stress", "tools in trouble: small buffers, stalled readers, full disks", 100, ("ci",), traces=True)
+def stress_here(run):
+    if is_root(run, "tools in trouble") and run.build():
+        stress(run, "tools in trouble", *([] if run.options.everything else ["--share", STRESS_SHARE, "--turn", run.history.runs]))
+
+
+@part("stress-vm", "tools whose CPUs, clock and pids change, in a guest", 175, ("ci",), needs=("vm",))
+def stress_vm(run):
+    if fetched(run) and run.build():
+        stress(run, "tools in trouble, in a guest", "--kernels", kernels(run).split(",")[0])
+
+
+@part("packages", "packages: built, checked, installed, used, removed", 370, ("ci",), needs=("package",))
+def packages(run):
+    if fetched(run) and run.build():
+        run.step("packages", [run.root / "tests/packages/run", "--twice", "none", "--results", run.directory("package")])
+
+
+# --- by turns ------------------------------------------------------------------------------------
+
+@part("twice", "packages are built a second time, from nothing: the same bytes", 720, ("ci",), needs=("package",), by_turn=True)
+def twice(run):
+    if fetched(run):
+        run.step("packages built twice", [run.root / "tests/packages/run", "--twice", "deb", "--only", "reproducible", "--results",
+                                          run.directory("package")])
+
+
+@part("sanitize", "unit tests with the address and undefined-behaviour sanitisers", 500, ("ci",), needs=("fuzz",), by_turn=True)
+def sanitize(run):
+    if fetched(run) and run.build() and run.build("sanitize", ["unit_tests"]):
+        run.gtest("unit tests, sanitised", run.directory("sanitize") / "bin/unit_tests", environment=SANITIZERS, shards=PER_CPU)
+
+
+@part("clang", "kernel programs built by a current clang load here", 90, ("ci",), needs=("clang",), by_turn=True, traces=True)
+def current_clang(run):
+    if fetched(run) and is_root(run, "kernel programs of the current clang") and run.build() and run.build("clang"):
+        run.step("tools of the current clang load here", [run.directory("clang") / "bin/coretap", "doctor"], stdout=subprocess.DEVNULL)
+
+
+@part("new-tool", "a tool is added as docs/new-tool.md says", 110, ("ci",), by_turn=True, traces=True)
+def new_tool(run):
+    if not is_root(run, "new tool") or not run.build():
+        return
+    results = run.directory() / "new-tool.json"
+    results.unlink(missing_ok=True)
+    run.step("a tool added as docs/new-tool.md says", [run.root / "tests/docs/new-tool", "--results", results])
+    if results.exists():
+        counted = json.loads(results.read_text())
+        run.totals.ran += counted["ran"]
+        run.totals.again += [f"new tool: {name}" for name in range(counted["tried_again"])]
+
+
+@part("browser", "flame graphs and heat maps in headless Chromium", 60, ("ci",), needs=("browser",), by_turn=True)
+def browser(run):
+    if fetched(run) and run.build():
+        for picture in ("flamegraph", "heatmap"):
+            run.step(f"{picture}s in a browser", [run.root / f"tests/browser/{picture}_test.py", run.directory() / "bin/draw_picture"])
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+@part("arm64", "tools built for arm64, on its kernels", 3000, needs=("arm64",))
+def arm64(run):
+    if fetched(run) and run.build("arm64"):
+        full = not run.options.everything
+        matrix(run, "arm64", run.directory("arm64"), kernels(run) if full else ARM64_KERNEL,
+               run.options.filter or (None if full else ARM64_TESTS), "--arch", "arm64")
+
+
+@part("fleet", "coretap serve under the engines of its users", 300, needs=("fleet",), traces=True)
+def fleet(run):
+    if fetched(run) and run.build():
+        run.step("serve under its engines", [run.root / "tests/serve/engines", "--build", run.directory()])
+        run.step("files of the exporter", [run.root / "tests/packages/exporter", run.directory() / "bin/coretap"])

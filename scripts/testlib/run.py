@@ -1,0 +1,181 @@
+"""One run of the tests: builds, programs of tests, other commands, each within the run's time."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import gtestreport
+from testlib import clock
+from testlib.totals import say
+
+SKIPPED = 77  # exit status of a test that cannot run here, and has said why
+RESERVE_SECONDS = 20  # for what follows a part that the clock has ended
+# The sanitised build and that of the current clang take the kernel programs, and the latter all else, of the main one.
+SETTINGS = {
+    "main": ["-DCORETAP_TESTS=ON"],
+    "sanitize": ["-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DCORETAP_SANITIZE=ON", "-DCORETAP_TESTS=ON",
+                 "-DCORETAP_PRECOMPILE=OFF"],
+    "static": ["-DCORETAP_STATIC=ON", "-DCORETAP_TESTS=OFF"],
+    "clang": ["-DCORETAP_TESTS=OFF"],
+    "arm64": ["--toolchain", "cmake/arm64.cmake", "-DCORETAP_TESTS=ON"],
+}
+TARGETS = {"main": ["all", "coretap-docs"], "sanitize": ["fuzz"], "static": ["coretap"], "clang": ["coretap"], "arm64": ["coretap", "tool_tests"]}
+
+
+def newest_clang():
+    """A current compiler of kernel programs beside the default one, if there is one."""
+    found = sorted((p.name for d in os.environ["PATH"].split(":") for p in Path(d).glob("clang-[0-9]*")
+                    if p.name[6:].isdigit()), key=lambda n: int(n[6:]))
+    return found[-1] if found else None
+
+
+class Run:
+    def __init__(self, root, options, now, history, totals):
+        self.root, self.options, self.clock, self.history, self.totals = root, options, now, history, totals
+        self.interrupted = False  # the clock has ended something of the part that runs
+        self.built = {}
+        self.logs = self.directory() / "test-logs"
+
+    def directory(self, kind="main"):
+        build = self.options.build
+        return build if kind == "main" else build.parent / f"{build.name}-{kind}"
+
+    def limit(self, seconds=None):
+        """For a command that should take at most so long."""
+        left = self.clock.left()
+        left = None if left is None else max(1.0, left - RESERVE_SECONDS)
+        return min((s for s in (seconds, left) if s is not None), default=None)
+
+    def ended_by_clock(self, name, rest=""):
+        self.interrupted = True
+        self.totals.skip(name, f"ended by the clock{rest}")
+
+    # --- builds ----------------------------------------------------------------------------------
+
+    def configured(self, kind):
+        """The command that configures, its environment."""
+        settings = list(SETTINGS[kind])
+        if kind == "clang":
+            settings.append(f"-DCORETAP_CLANG={newest_clang()}")
+        environment = dict(os.environ)
+        if shutil.which("ccache"):  # the static build and the other clang's compile much of the same again
+            settings.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+            environment.update(CCACHE_BASEDIR=str(self.root), CCACHE_NOHASHDIR="1", CCACHE_SLOPPINESS="pch_defines,time_macros")
+        return ["cmake", "-G", "Ninja", "-S", self.root, "-B", self.directory(kind), *settings], environment
+
+    def build(self, kind="main", targets=None):
+        """Once for each kind and targets. -> whether it is there; the compiler's words come only if it fails"""
+        targets = targets or TARGETS[kind]
+        key = (kind, *targets)
+        if key in self.built:
+            return self.built[key]
+        if kind == "clang" and not newest_clang():
+            self.totals.skip("build clang", "there is no other clang than the default one")
+            self.built[key] = False
+            return False
+        directory, begun = self.directory(kind), time.monotonic()
+        name = f"build {directory.name}"
+        say(f"{name} ({', '.join(targets)})")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        log = self.logs / f"{directory.name}.log"
+        configure, environment = self.configured(kind)
+        status = 0
+        with open(log, "w") as out:
+            for command in (configure, ["ninja", "-C", directory, *targets]):
+                status = clock.call(command, self.limit(), cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=out,
+                                    stderr=subprocess.STDOUT)
+                if status != 0:
+                    break
+        say(f"{name}: {'ok' if status == 0 else 'FAILED'}, {time.monotonic() - begun:.0f} s")
+        self.built[key] = status == 0
+        if status is clock.ENDED:
+            self.ended_by_clock(name)
+        else:
+            if status:
+                sys.stderr.write("".join(log.read_text(errors="replace").splitlines(True)[-60:]))
+            self.totals.one(name, status == 0)
+        return self.built[key]
+
+    # --- programs of tests -----------------------------------------------------------------------
+
+    def shards(self, command, environment, directory, shards, limit):
+        """All shards at once. -> one status (None: the clock has ended one), one report"""
+        reports = [directory / f"{index}.json" for index in range(shards)]
+        logs = [directory / f"{index}.log" for index in range(shards)]
+        begun, statuses, left = time.monotonic(), [], 0
+        with ExitStack() as stack:
+            running = []
+            for index, (report, log) in enumerate(zip(reports, logs)):
+                shard = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(index)}
+                out = stack.enter_context(open(log, "w"))
+                running.append(clock.start([*command, f"--gtest_output=json:{report}"], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                           env={**environment, **shard}))
+                stack.callback(lambda process=running[-1]: process.returncode is None and clock.end_tree(process))
+            for report, log, process in zip(reports, logs, running):
+                try:
+                    statuses.append(process.wait(None if limit is None else max(1.0, limit - (time.monotonic() - begun))))
+                except subprocess.TimeoutExpired:
+                    clock.end_tree(process)
+                    statuses.append(clock.ENDED)
+                    left += gtestreport.of_log(log, report)
+        for log, status in zip(logs, statuses):
+            if status != 0:
+                print(gtestreport.failures_of_log(log) or log.read_text(errors="replace")[-4000:], flush=True)
+        joined = directory / "report.json"
+        if all(report.exists() for report in reports):  # where one died, none counts
+            gtestreport.join(joined, reports)
+        if clock.ENDED in statuses:
+            return clock.ENDED, joined, left
+        return max(statuses, key=abs), joined, 0
+
+    def gtest(self, name, program, chosen=None, environment=None, again=False, shards=1, limit=None):
+        """`chosen`: GoogleTest's filter; one on the command line takes its place. `again`: tests that trace are tried again, by
+        themselves, as gtestreport says; every try is shown and counted."""
+        chosen = self.options.filter or chosen
+        command = [program, *([f"--gtest_filter={chosen}"] if chosen else [])]
+        environment = {**os.environ, **(environment or {})}
+        begun = time.monotonic()
+        say(name)
+        directory = self.logs / name.replace(" ", "-").replace(",", "")
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        status, report, left = self.shards(command, environment, directory, shards, self.limit(limit))
+        for attempt in range(2, gtestreport.TRIES + 1):
+            failed = gtestreport.worth_another_try(report) if again and status is not clock.ENDED else []
+            if not failed:
+                break
+            say(f"trying again: {', '.join(failed)}")
+            later = directory / f"try-{attempt}"
+            later.mkdir()
+            status, once_more, _ = self.shards([program, f"--gtest_filter={':'.join(failed)}"], environment, later, 1, self.limit(limit))
+            if once_more.exists():
+                gtestreport.merge(report, once_more)
+        if status is clock.ENDED:
+            self.ended_by_clock(name, f"; {left} of its tests did not end")
+        self.totals.add_gtest(name, report, status or 0, again)
+        say(f"{name}: {time.monotonic() - begun:.0f} s")
+
+    # --- other commands --------------------------------------------------------------------------
+
+    def step(self, name, command, limit=None, **options):
+        """-> whether it ended well"""
+        begun = time.monotonic()
+        say(name)
+        status = clock.call(command, self.limit(limit), cwd=self.root, stdin=subprocess.DEVNULL, **options)
+        if status is clock.ENDED:
+            self.ended_by_clock(name)
+            return False
+        if status == SKIPPED:
+            self.totals.skip(name, "as it has said")
+            return True
+        say(f"{name}: {'ok' if status == 0 else f'FAILED ({status})'}, {time.monotonic() - begun:.0f} s")
+        self.totals.one(name, status == 0)
+        return status == 0
+
+    def scratch(self):
+        return tempfile.TemporaryDirectory(prefix="coretap-test-")
