@@ -101,17 +101,29 @@ def of_log(log, report):
     return (int(running[1]) if running else 0) - sum(map(len, suites.values()))
 
 
-def failures_of_log(log):
-    """What a test program printed of the tests that failed."""
-    shown, block = [], []
+def _blocks(log, ended):
+    """What a test program printed of each test that ended so."""
+    block = []
     for line in log.read_text(errors="replace").splitlines():
         if line.startswith("[ RUN "):
             block = []
         block.append(line)
-        if line.startswith("[  FAILED  ]") and line.endswith("ms)"):
-            shown += block[-60:]
-            block = []
-    return "\n".join(shown)
+        if line.startswith(ended) and line.endswith("ms)"):
+            yield block
+
+
+def failures_of_log(log):
+    return "\n".join(line for block in _blocks(log, "[  FAILED  ]") for line in block[-60:])
+
+
+def skips_of_log(log):
+    """reason -> names of the tests that were skipped for it"""
+    reasons = {}
+    for block in _blocks(log, "[  SKIPPED ]"):
+        name = block[-1].split()[3]
+        why = " ".join(line.strip() for line in block[1:-1] if line.strip() and not line.endswith(": Skipped"))
+        reasons.setdefault(why[:200] or "no reason", []).append(name)
+    return reasons
 
 
 def join(report, reports):
@@ -120,22 +132,18 @@ def join(report, reports):
     report.write_text(json.dumps({"testsuites": suites}))
 
 
+OWN = re.compile(r"/tools/\w+/(\w+)_test\.cpp$")
+
+
+def is_own(test):
+    """Is it in a tool's own file?"""
+    return bool(OWN.search(test.get("file", "")))
+
+
 def tool_of(name, test):
     """The tool whose test this is: its file's, or the one that a test of all tools runs with."""
-    if match := re.search(r"/tools/\w+/(\w+)_test\.cpp$", test.get("file", "")):
+    if match := OWN.search(test.get("file", "")):
         return match[1]
-    if match := re.search(r"\.\w+/([a-z][a-z0-9]*)(?:_[a-z_]+)?$", name) if "/Common" in name or "/Stress" in name else None:
+    if match := re.search(r"\.\w+/([a-z][a-z0-9]*)(?:_[a-z_]+)?$", name) if re.match(r"\w+/(Common|Stress|Life)", name) else None:
         return match[1]
     return None
-
-
-def seconds_by_tool(report):
-    """Of the tests of tools and of all others."""
-    of_tools = others = 0.0
-    for name, test in tests(report):
-        took = float(test.get("time", "0s").rstrip("s"))
-        if tool_of(name, test) and "CommonKind" not in name:
-            of_tools += took
-        else:
-            others += took
-    return of_tools, others

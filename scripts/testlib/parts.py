@@ -39,6 +39,7 @@ class Part:
 
 
 PARTS = []
+OVERDUE_DAYS = 14  # what goes by turns and has not run for so long is run whatever the plan says, or fails
 
 
 def part(name, words, seconds, tiers=(), **more):
@@ -132,15 +133,33 @@ def matrix(run, name, directory, of, tests, *more):
     run.totals.bad += problems.read_text().splitlines() if problems.exists() else []
     for report in sorted(results.glob("*.json")):
         run.totals.add_gtest(f"{name}, {report.stem}", report, 0, again=True)
+        run.totals.skips(f"{name}, {report.stem}", gtestreport.skips_of_log(report.with_suffix(".log")))
 
 
-@part("vm", "tools on other kernels, in guests", 1000, ("ci",), needs=("vm", "clang"))
+def chosen_kernels(run):
+    """All; by the clock the oldest, the newest, and the one of the others that has waited longest, with those that are overdue."""
+    names = kernels(run).split(",")
+    if not run.options.ci or len(names) < 4:
+        return names
+    ages = {name: run.history.age(f"kernel {name}") for name in names[1:-1]}
+    first, *rest = sorted(ages, key=lambda name: -(ages[name] if ages[name] is not None else 1e9))
+    return [names[0], names[-1], first, *(name for name in rest if ages[name] is None or ages[name] > OVERDUE_DAYS)]
+
+
+@part("vm", "the life of each tool on other kernels, in guests, and some own tests that this one has no attach points for", 400, ("ci",),
+      needs=("vm",))
 def vm(run):
-    if fetched(run) and run.build() and run.build("static") and run.build("clang"):
-        more = ["--static", run.directory("static") / "bin/coretap", "--other", run.directory("clang") / "bin/coretap"]
-        if not run.options.everything:
-            more += ["--share", str(run.history.runs)]
-        matrix(run, "matrix of kernels", run.directory(), kernels(run), run.options.filter, *more)
+    if not fetched(run) or not run.build():
+        return
+    chosen = chosen_kernels(run)
+    more = ["--stress", chosen[-1]] + (["--long"] if run.options.everything else [])
+    if run.options.ci:
+        more += ["--share", run.history.runs]
+    begun = run.clock.passed()
+    matrix(run, "matrix of kernels", run.directory(), ",".join(chosen), run.options.filter, *more)
+    if not run.interrupted and not run.options.filter:
+        for name in chosen:
+            run.history.ran(f"kernel {name}", run.clock.passed() - begun)
 
 
 @part("fuzz", "the fuzzers, some seconds each", 330, ("ci",), needs=("fuzz",))
@@ -185,12 +204,6 @@ def stress_here(run):
         stress(run, "tools in trouble", *([] if run.options.everything else ["--share", STRESS_SHARE, "--turn", run.history.runs]))
 
 
-@part("stress-vm", "tools whose CPUs, clock and pids change, in a guest", 175, ("ci",), needs=("vm",))
-def stress_vm(run):
-    if fetched(run) and run.build():
-        stress(run, "tools in trouble, in a guest", "--kernels", kernels(run).split(",")[0])
-
-
 @part("packages", "packages: built, checked, installed, used, removed", 370, ("ci",), needs=("package",))
 def packages(run):
     if fetched(run) and run.build():
@@ -212,10 +225,12 @@ def sanitize(run):
         run.gtest("unit tests, sanitised", run.directory("sanitize") / "bin/unit_tests", environment=SANITIZERS, shards=PER_CPU)
 
 
-@part("clang", "kernel programs built by a current clang load here", 90, ("ci",), needs=("clang",), by_turn=True, traces=True)
+@part("clang", "kernel programs built by a current clang, here and on the oldest kernel", 300, ("ci",), needs=("clang", "vm"), by_turn=True,
+      traces=True)
 def current_clang(run):
     if fetched(run) and is_root(run, "kernel programs of the current clang") and run.build() and run.build("clang"):
         run.step("tools of the current clang load here", [run.directory("clang") / "bin/coretap", "doctor"], stdout=subprocess.DEVNULL)
+        matrix(run, "tools of the current clang", run.directory(), kernels(run).split(",")[0], "Tools/Life.*", "--bin", run.directory("clang") / "bin")
 
 
 @part("new-tool", "a tool is added as docs/new-tool.md says", 110, ("ci",), by_turn=True, traces=True)

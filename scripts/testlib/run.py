@@ -158,6 +158,11 @@ class Run:
         if status is clock.ENDED:
             self.ended_by_clock(name, f"; {left} of its tests did not end")
         self.totals.add_gtest(name, report, status or 0, again)
+        reasons = {}
+        for log in sorted(directory.glob("*.log")):
+            for why, tests in gtestreport.skips_of_log(log).items():
+                reasons.setdefault(why, []).extend(tests)
+        self.totals.skips(name, reasons)
         say(f"{name}: {time.monotonic() - begun:.0f} s")
 
     # --- other commands --------------------------------------------------------------------------

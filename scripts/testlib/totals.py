@@ -31,6 +31,11 @@ class Totals:
         self.left_out.append(f"{name}: {why}")
         say(f"{name}: skipped, {why}")
 
+    def skips(self, name, reasons):
+        """Of tests that are counted elsewhere."""
+        for why, tests in sorted(reasons.items()):
+            self.left_out.append(f"{name}: {tests[0]}{f' and {len(tests) - 1} more' if len(tests) > 1 else ''}: {why}")
+
     def took(self, name, seconds):
         self.steps.append((name, seconds))
 

@@ -140,6 +140,9 @@ class Logs(unittest.TestCase):
             self.assertEqual([(name, gtestreport.result(test)) for name, test in gtestreport.tests(report)],
                              [("A.One", "passed"), ("T/B.Two/x", "failed")])
             self.assertIn("why it failed", gtestreport.failures_of_log(log))
+            log.write_text("[ RUN      ] A.Four\nx_test.cpp:5: Skipped\nno disk\n\n[  SKIPPED ] A.Four (0 ms)\n")
+            self.assertEqual(gtestreport.skips_of_log(log), {"no disk": ["A.Four"]})
+            log.write_text("[ RUN      ] A.One\n[       OK ] A.One (0 ms)\n")
             self.assertNotIn("A.One (", gtestreport.failures_of_log(log))
 
 
