@@ -28,11 +28,12 @@ inline Value area_name(const area_id& area, const std::string* path) {
 template <class Line, auto Member>
 std::vector<Field> area_fields() {
   return {
-      {"file", "FILE", as::rest, "path of the mapped file, or what the memory is, in brackets",
-       [](const void* row, const FieldContext& context) {
-         auto& key = static_cast<const Line*>(row)->key;
-         return area_name(key.*Member, context.row_text(key));
-       }},
+      Field{"file", "FILE", as::rest, "path of the mapped file, or what the memory is, in brackets",
+            [](const void* row, const FieldContext& context) {
+              auto& key = static_cast<const Line*>(row)->key;
+              return area_name(key.*Member, context.row_text(key));
+            }}
+          .or_null(),
       {.key = "area",
        .title = "AREA",
        .format = as::text,
@@ -40,7 +41,7 @@ std::vector<Field> area_fields() {
               "the vDSO), unknown",
        .read = [](const void* row, const FieldContext&) -> Value {
          std::size_t kind = (static_cast<const Line*>(row)->key.*Member).kind;
-         return kind < std::size(kAreaKinds) ? Value(std::string(kAreaKinds[kind])) : Value();
+         return std::string(kAreaKinds[kind < std::size(kAreaKinds) ? kind : 0]);
        },
        .shown_with = "json",
        .values = Values::bounded},

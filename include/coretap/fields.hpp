@@ -190,6 +190,7 @@ struct Field {
   std::string_view nanosecond_title = {};   ///< and where --nanoseconds shows them as nanoseconds
 
   bool table_only = false;  ///< other fields have what it shows
+  bool nullable = false;    ///< it may be empty, though it is not for a record of zeros
   Role role = Role::plain;
   Values values = Values::by_format;
 
@@ -202,6 +203,11 @@ struct Field {
   Field bounded() const { return as_label(Values::bounded); }
   Field capped() const { return as_label(Values::capped); }
   Field unbounded() const { return as_label(Values::unbounded); }
+  Field or_null() const {
+    Field f = *this;
+    f.nullable = true;
+    return f;
+  }
   Field in_text() const {
     Field f = *this;
     f.table_only = true;

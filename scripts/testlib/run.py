@@ -15,7 +15,6 @@ from testlib.totals import say
 
 SKIPPED = 77  # exit status of a test that cannot run here, and has said why
 RESERVE_SECONDS = 20  # for what follows a part that the clock has ended
-# The sanitised build and that of the current clang take the kernel programs, and the latter all else, of the main one.
 SETTINGS = {
     "main": ["-DCORETAP_TESTS=ON"],
     "sanitize": ["-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DCORETAP_SANITIZE=ON", "-DCORETAP_TESTS=ON",
@@ -62,6 +61,8 @@ class Run:
         settings = list(SETTINGS[kind])
         if kind == "clang":
             settings.append(f"-DCORETAP_CLANG={newest_clang()}")
+        if kind == "sanitize":
+            settings.append(f"-DCORETAP_TOOLS_FROM={self.directory()}")
         environment = dict(os.environ)
         if shutil.which("ccache"):  # the static build and the other clang's compile much of the same again
             settings.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")

@@ -48,16 +48,30 @@ std::int64_t to_wall(std::uint64_t monotonic) {
   return moment + ahead.by;
 }
 
-tm local_time(std::int64_t wall_ns) {
-  time_t seconds = wall_ns / 1'000'000'000;
-  tm local{};
-  localtime_r(&seconds, &local);
-  return local;
-}
+/// A moment of the wall clock. A record's time may be anything, before 1970 too.
+struct Moment {
+  explicit Moment(std::int64_t wall_ns)
+      : seconds(wall_ns / kSecond - (wall_ns % kSecond < 0)), ns(wall_ns - seconds * kSecond) {}
 
-std::string time_of_day(const tm& t, std::int64_t wall_ns) {
+  tm local() const {
+    tm t{};
+    localtime_r(&seconds, &t);
+    return t;
+  }
+  tm utc() const {
+    tm t{};
+    gmtime_r(&seconds, &t);
+    return t;
+  }
+
+  static constexpr std::int64_t kSecond = 1'000'000'000;
+  time_t seconds;
+  std::int64_t ns;
+};
+
+std::string time_of_day(const tm& t, const Moment& moment) {
   return fmt::format("{:02}:{:02}:{:02}.{:03}", t.tm_hour, t.tm_min, t.tm_sec,
-                     wall_ns / 1'000'000 % 1000);
+                     moment.ns / 1'000'000);
 }
 
 }  // namespace
@@ -74,25 +88,22 @@ std::string wall_time() {
 }
 
 std::string wall_time(std::uint64_t monotonic) {
-  auto wall = to_wall(monotonic);
-  return time_of_day(local_time(wall), wall);
+  const Moment moment(to_wall(monotonic));
+  return time_of_day(moment.local(), moment);
 }
 
 std::string utc_time(std::uint64_t monotonic) {
-  auto wall = to_wall(monotonic);
-  time_t seconds = wall / 1'000'000'000;
-  tm utc{};
-  gmtime_r(&seconds, &utc);
-  return time_of_day(utc, wall);
+  const Moment moment(to_wall(monotonic));
+  return time_of_day(moment.utc(), moment);
 }
 
 std::string iso_time(std::uint64_t monotonic) {
-  auto wall = to_wall(monotonic);
-  auto local = local_time(wall);
+  const Moment moment(to_wall(monotonic));
+  auto local = moment.local();
   long zone = local.tm_gmtoff / 60;
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}{}{:02}:{:02}", local.tm_year + 1900,
                      local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
-                     wall / 1000 % 1'000'000, zone < 0 ? '-' : '+', (zone < 0 ? -zone : zone) / 60,
+                     moment.ns / 1000, zone < 0 ? '-' : '+', (zone < 0 ? -zone : zone) / 60,
                      (zone < 0 ? -zone : zone) % 60);
 }
 

@@ -15,7 +15,6 @@ class Iterator {
  public:
   /// After load, while this process has its rights.
   Result<void> open(const bpf_object* object, std::string_view program);
-  bool is_open() const { return link_.fd() >= 0; }
 
   /// The records of one pass over all objects, each of `size` bytes as the program writes them
   /// (bpf_seq_write).

@@ -14,6 +14,7 @@
 #include "program/links.hpp"
 #include "program/pads.hpp"
 #include "program/plan.hpp"
+#include "program/source.hpp"
 #include "text/ledger.hpp"
 #include "text/names.hpp"
 #include "text/output_file.hpp"
@@ -69,6 +70,7 @@ struct Session {
   std::unique_ptr<bpf_object, ObjectDeleter> object;
   Fd types;   ///< what libbpf is to read of the kernel's types, until load
   Pads pads;  ///< what Tool::compile has made
+  std::unique_ptr<Source> source;  ///< where what is reported comes from
   Links links;
   std::vector<Fd> copies;                 ///< of programs on what the command line names
   CapabilitySet retained;                 ///< what is needed after all is attached

@@ -17,36 +17,6 @@ void AggregateRows::order(std::string_view sort) {
   }
 }
 
-AggregateRows::Counters AggregateRows::counters(const char* value, std::size_t cpus,
-                                                std::uint64_t now_ns) const {
-  Counters sum(report_.value_size / 8);
-  for (std::size_t cpu = 0; cpu < cpus; cpu++, value += report_.value_size) {
-    for (std::size_t i = 0; i < sum.size(); i++) {
-      std::uint64_t one = 0;
-      memcpy(&one, value + i * sizeof one, sizeof one);
-      sum[i] += one;
-    }
-  }
-  for (auto at : report_.largest) memset(sum.data() + at / 8, 0, sizeof(extreme));
-  if (running_) running_(sum.data(), now_ns);
-  return sum;
-}
-
-AggregateRows::Counters AggregateRows::largest(const char* value, std::size_t cpus,
-                                               std::uint32_t interval) const {
-  constexpr auto kMost = (std::uint64_t{1} << EXTREME_BITS) - 1;
-  Counters all(report_.largest.size());
-  for (std::size_t cpu = 0; cpu < cpus; cpu++, value += report_.value_size)
-    for (std::size_t i = 0; i < all.size(); i++) {
-      extreme e;
-      memcpy(&e, value + report_.largest[i], sizeof e);
-      auto slot = std::uint64_t{e.slots[interval & 1]};
-      if (slot >> EXTREME_BITS == static_cast<std::uint16_t>(interval))
-        all[i] = std::max(all[i], slot & kMost);
-    }
-  return all;
-}
-
 std::vector<std::string> AggregateRows::since_last(Reading now, const Reading& largest,
                                                    const FieldContext& context) {
   std::vector<std::string> rows;

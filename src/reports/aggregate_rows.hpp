@@ -15,23 +15,13 @@ class AggregateRows {
   using Counters = CounterDeltas::Counters;
   using Reading = CounterDeltas::Reading;
 
-  /// LiveReport::running.
-  using Running = void (*)(std::uint64_t* counters, std::uint64_t now_ns);
-
-  explicit AggregateRows(const AggregateReport& report, Running running = nullptr)
-      : report_(report),
-        running_(running),
-        deltas_(running ? report.value_size / 8 : report.event_counters) {}
+  /// `running`: every counter that grew makes a row (LiveReport::running).
+  explicit AggregateRows(const AggregateReport& report, bool running = false)
+      : report_(report), deltas_(running ? report.value_size / 8 : report.event_counters) {}
 
   /// By these fields of the report ("total_ns,count"), the largest first; empty: by key.
   void order(std::string_view sort);
   void reverse(bool smallest_first) { reversed_ = smallest_first; }
-
-  /// The counters of a value: those of all CPUs together, where it has one for each; with what is
-  /// under way now.
-  Counters counters(const char* value, std::size_t cpus, std::uint64_t now_ns) const;
-  /// Its largest values of this interval, one for each of AggregateReport::largest.
-  Counters largest(const char* value, std::size_t cpus, std::uint32_t interval) const;
 
   /// A row (key and counters) for each key that had events since the reading before; with the
   /// largest values by key.
@@ -56,7 +46,6 @@ class AggregateRows {
   void merge(std::vector<std::string>& rows, const FieldContext& context, Same&& same) const;
 
   const AggregateReport& report_;
-  Running running_;
   std::vector<const Field*> sort_;
   bool reversed_ = false;
   std::uint64_t events_ = 0;

@@ -1,17 +1,11 @@
 #include "reports/counter_deltas.hpp"
 
-#include <bpf/libbpf.h>
-
 #include <algorithm>
 #include <utility>
-
-#include "program/maps.hpp"
 
 namespace coretap {
 
 namespace {
-
-constexpr std::size_t kMany = 1024;
 
 void subtract(CounterDeltas::Counters& from, const CounterDeltas::Counters& what) {
   for (std::size_t i = 0; i < from.size(); i++) from[i] -= what[i];
@@ -64,15 +58,6 @@ void CounterDeltas::gone(const std::string& key, const Counters& last) {
   subtract(delta, known->second);
   before_.erase(known);
   if (any_events(delta)) late_.emplace(key, std::move(delta));
-}
-
-void forget_idle(const bpf_map* map, CounterDeltas& deltas, const IsElsewhere& elsewhere,
-                 const CountersOf& counters) {
-  if (!map || deltas.keys() <= std::min<std::size_t>(kMany, bpf_map__max_entries(map) / 2)) return;
-  std::string last(value_bytes(map), '\0');
-  for (auto& key : deltas.idle())
-    if (!elsewhere(key) && take_out(bpf_map__fd(map), key.data(), last.data()))
-      deltas.gone(key, counters(last.data()));
 }
 
 }  // namespace coretap

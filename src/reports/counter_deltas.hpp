@@ -1,12 +1,9 @@
 // Counters by key that only grow: by how much from one reading to the next.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
-
-struct bpf_map;
 
 namespace coretap {
 
@@ -35,14 +32,5 @@ class CounterDeltas {
   Reading before_, late_;
   std::vector<std::string> idle_;
 };
-
-/// Counters of a value as the kernel copies it (value_bytes() in program/maps.hpp).
-using CountersOf = std::function<CounterDeltas::Counters(const char* value)>;
-using IsElsewhere = std::function<bool(const std::string& key)>;
-
-/// Keys of ended processes and the like would fill a map, and memory, in the course of time: where
-/// there are many, the idle ones are taken out. Keys that are counted elsewhere too stay.
-void forget_idle(const bpf_map* map, CounterDeltas& deltas, const IsElsewhere& elsewhere,
-                 const CountersOf& counters);
 
 }  // namespace coretap

@@ -3,18 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
 #include "program/each_cpu.hpp"
+#include "program/kept_rows.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
 #include "reports/aggregate_layout.hpp"
 #include "reports/aggregate_rows.hpp"
 #include "reports/histogram.hpp"
-#include "reports/kept_rows.hpp"
 #include "reports/own_activity.hpp"
 #include "reports/report_aggregate.hpp"
 #include "reports/row_owner.hpp"
@@ -47,7 +46,7 @@ class AggregateReporter : public Reporter {
   explicit AggregateReporter(const LiveReport& live)
       : live_(live),
         report_(live_.aggregate),
-        rows_(report_, live.running),
+        rows_(report_, live.running != nullptr),
         layout_(make_layout(report_)) {}
 
   void configure(Session& s) override {
@@ -58,7 +57,7 @@ class AggregateReporter : public Reporter {
     set_variable(s, fmt::format("{}_step", report_.map), step_of(report_.scale, s.config));
     set_variable(s, "owner_parts", owner_parts_);
     if (owner_parts_) s.names.context.owner_at = report_.owner_at();
-    kept_.configure(s, report_.map, owner_parts_ != 0);
+    KeptRows::configure(s, report_.map, owner_parts_ != 0);
     configure_stacks(s);
     if (s.config.given("heatmap")) layout_ = make_heatmap_layout(report_);
     if (s.exporter) layout_ = make_exporter_layout();
@@ -83,9 +82,19 @@ class AggregateReporter : public Reporter {
     if (live_.read_totals)
       first_totals_ = totals();
     else if (report_.totals_size)
-      if (auto opened = totals_.open(s.map(report_.totals_map)); !opened) return opened;
-    if (keyed_) return kept_.open(s, report_.map, report_.key_size, report_.value_size);
-    return slots_.open(s.map(fmt::format("{}_cpus", report_.map)));
+      if (auto opened =
+              open(s, totals_,
+                   {.map = std::string(report_.totals_map), .value_size = report_.totals_size});
+          !opened)
+        return opened;
+    return open(s, counters_,
+                {.map = keyed_ ? std::string(report_.map) : fmt::format("{}_cpus", report_.map),
+                 .key_size = keyed_ ? key_bytes() : report_.key_size,
+                 .value_size = report_.value_size,
+                 .keyed = keyed_,
+                 .owned = owner_parts_ != 0,
+                 .largest = report_.largest,
+                 .running = live_.running});
   }
 
   void begin(Session& s) override {
@@ -112,17 +121,14 @@ class AggregateReporter : public Reporter {
       rows.push_back(one_row());
     } else {
       AggregateRows::Reading largest;
-      auto all = read(s, largest, now);
+      auto all = counters_->read(now, largest);
       rows = rows_.since_last(std::move(all), largest, s.names.context);
       auto refused = refuse(rows, s.names.context);
       s.ledger.count[LEDGER_FILTERED] += refused;
       before += refused;
-      if (auto* map = s.map(report_.map); map && keyed_)
-        forget_idle(
-            map, rows_.deltas(), [this](const std::string& key) { return kept_.has(key); },
-            [=, this, cpus = values_of(map)](const char* value) {
-              return rows_.counters(value, cpus, now);
-            });
+      auto& deltas = rows_.deltas();
+      for (auto& [key, last] : counters_->take_out(deltas.idle(), deltas.keys(), now))
+        deltas.gone(key, last);
       s.ledger.shown += rows_.events() - before;
       rows_.merge(rows, s.names.context);
       if (!by_.empty()) rows_.merge_by(rows, by_, s.names.context);
@@ -193,50 +199,6 @@ class AggregateReporter : public Reporter {
     return owner_parts_ ? report_.value_at + sizeof(task_id) : report_.key_size;
   }
 
-  AggregateRows::Reading read(Session& s, AggregateRows::Reading& largest, std::uint64_t now) {
-    AggregateRows::Reading all;
-    std::size_t counters = report_.value_size / 8;
-    if (auto* map = s.map(report_.map); map && keyed_) {
-      auto interval = interval_++;
-      if (!report_.largest.empty()) set_live(s, "extreme_interval", &interval_, sizeof interval_);
-      each_entry(map, [&, cpus = values_of(map)](const char* key, const char* value) {
-        // The map's keys may be shorter: what they lack is zeros.
-        std::string name(key, std::min<std::size_t>(key_bytes(), bpf_map__key_size(map)));
-        name.resize(key_bytes());
-        if (!report_.largest.empty()) largest.emplace(name, rows_.largest(value, cpus, interval));
-        all.emplace(std::move(name), rows_.counters(value, cpus, now));
-      });
-      if (kept_.is_open()) add_kept(all, largest, interval, now);
-      return all;
-    }
-    Counters sum(slots_.size() / 8);
-    slots_.sum(sum.data(), sum.size());
-    // One value, or one for each small number.
-    for (std::uint32_t number = 0; (number + 1) * counters <= sum.size(); number++) {
-      auto first = sum.begin() + static_cast<std::ptrdiff_t>(number * counters);
-      auto last = first + static_cast<std::ptrdiff_t>(counters);
-      if (std::all_of(first, last, [](auto c) { return c == 0; })) continue;
-      std::string key(report_.key_size, '\0');
-      memcpy(key.data(), &number, std::min(sizeof number, key.size()));
-      all.emplace(std::move(key), Counters(first, last));
-    }
-    return all;
-  }
-
-  void add_kept(AggregateRows::Reading& all, AggregateRows::Reading& largest,
-                std::uint32_t interval, std::uint64_t now) {
-    auto join = [](AggregateRows::Reading& to, const std::string& key, const Counters& from,
-                   auto operation) {
-      auto& counters = to.try_emplace(key, from.size()).first->second;
-      std::transform(from.begin(), from.end(), counters.begin(), counters.begin(), operation);
-    };
-    kept_.each([&](const std::string& key, const char* value) {
-      join(all, key, rows_.counters(value, 1, now), std::plus<>());
-      join(largest, key, rows_.largest(value, 1, interval),
-           [](auto a, auto b) { return std::max(a, b); });
-    });
-  }
-
   std::uint64_t events_of(const std::string& row) const {
     std::uint64_t events = 0;
     for (std::size_t i = 0; i < report_.event_counters; i++) {
@@ -282,10 +244,7 @@ class AggregateReporter : public Reporter {
 
   Counters totals() const {
     Counters all(report_.totals_size / 8);
-    if (!live_.read_totals) {
-      totals_.sum(all.data(), all.size());
-      return all;
-    }
+    if (!live_.read_totals) return totals_ ? sum_of(*totals_, all.size()) : all;
     live_.read_totals(all.data());
     for (std::size_t i = 0; i < first_totals_.size(); i++) all[i] -= first_totals_[i];
     return all;
@@ -342,10 +301,23 @@ class AggregateReporter : public Reporter {
     std::erase_if(texts_, [&](auto& text) { return !rows_.deltas().knows(text.first); });
   }
 
+  static Result<void> open(Session& s, std::unique_ptr<CounterSource>& to, CounterShape shape) {
+    auto opened = s.source->counters(std::move(shape));
+    if (!opened) return opened.error();
+    to = std::move(*opened);
+    return {};
+  }
+
+  /// Of an aggregate that has one value; zeros where nothing was counted.
+  static Counters sum_of(CounterSource& source, std::size_t counters) {
+    CounterSource::Reading none;
+    auto all = source.read(0, none);
+    return all.empty() ? Counters(counters) : std::move(all.begin()->second);
+  }
+
   /// Of an interval in which nothing happened too.
   std::string one_row() {
-    Counters now(report_.value_size / 8);
-    slots_.sum(now.data(), now.size());
+    auto now = sum_of(*counters_, report_.value_size / 8);
     before_.resize(now.size());
     std::string row(report_.value_size, '\0');
     for (std::size_t i = 0; i < now.size(); i++) {
@@ -362,8 +334,7 @@ class AggregateReporter : public Reporter {
   AggregateRows rows_;
   OwnActivity own_;
   std::unique_ptr<AggregateLayout> layout_;
-  CpuSlots slots_, totals_;
-  KeptRows kept_;
+  std::unique_ptr<CounterSource> counters_, totals_;
   Counters before_, first_totals_;
   RowTexts texts_;
   std::vector<const Field*> stacks_;  ///< those that are shown
@@ -371,7 +342,6 @@ class AggregateReporter : public Reporter {
   std::uint64_t looking_at_ = 0;  ///< events of the row whose stacks are judged
   bool keyed_ = false, no_intervals_ = false;
   std::uint32_t owner_parts_ = 0;  ///< enum owner_part
-  std::uint32_t interval_ = 0;     ///< its number, for struct extreme
   std::uint64_t last_ns_ = 0, ended_ns_ = 0;
 };
 

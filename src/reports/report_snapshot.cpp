@@ -7,7 +7,6 @@
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "metrics/exporter.hpp"
-#include "program/iterator.hpp"
 #include "program/session.hpp"
 #include "reports/reporter.hpp"
 #include "reports/snapshot_rows.hpp"
@@ -39,7 +38,7 @@ class SnapshotReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     if (!report_.program.empty())
-      if (auto r = iterator_.open(s.object.get(), report_.program); !r) return r;
+      if (auto r = s.source->open_iterator(report_.program); !r) return r;
     return read(s);
   }
 
@@ -89,7 +88,7 @@ class SnapshotReporter : public Reporter {
       seen_ = now_.records.size();
       return {};
     }
-    auto bytes = iterator_.read(report_.record_size);
+    auto bytes = s.source->pass(report_.program, report_.record_size);
     if (!bytes) return bytes.error();
     auto records = records_of(std::move(*bytes), report_.record_size);
     if (report_.head.read) {
@@ -161,7 +160,6 @@ class SnapshotReporter : public Reporter {
 
   const SnapshotReport& report_;
   Columns head_, columns_;
-  Iterator iterator_;
   SnapshotReport::Reading now_;
   std::shared_ptr<const void> top_;  ///< the record above the rows
   std::size_t seen_ = 0;             ///< records before they were grouped

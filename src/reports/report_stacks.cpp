@@ -12,7 +12,6 @@
 #include "base/clock.hpp"
 #include "coretap/report_kind.hpp"
 #include "program/attach.hpp"
-#include "program/iterator.hpp"
 #include "program/maps.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
@@ -31,6 +30,7 @@ using Entry = StackSums::Entry;
 
 /// Of the CPUs' clock from one sample to the next.
 std::uint64_t tick_ns(const Session& s) {
+  if (!s.object) return 0;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s.object.get()) {
     if (!samples(program) || bpf_program__fd(program) < 0) continue;
@@ -68,8 +68,10 @@ class StackReporter : public Reporter {
   }
   Result<void> ready(Session& s) override { return names_.ready(s); }
   Result<void> open(Session& s) override {
-    if (attached_waits(s))
-      if (auto r = waits_.open(s.object.get(), report_.waits_by); !r) return r;
+    if (attached_waits(s)) {
+      if (auto r = s.source->open_iterator(report_.waits_by); !r) return r;
+      adds_waits_ = true;
+    }
     return files_.open(s, values_of(s));
   }
 
@@ -83,8 +85,8 @@ class StackReporter : public Reporter {
   }
 
   void ends(Session& s) override {
-    if (!waits_.is_open()) return;
-    if (auto r = waits_.read(1); !r)
+    if (!adds_waits_) return;
+    if (auto r = s.source->pass(report_.waits_by, 1); !r)
       s.note("waits that are still in progress are not shown", r.error());
   }
 
@@ -139,7 +141,7 @@ class StackReporter : public Reporter {
  private:
   static bool waits(const Entry& e) { return e.parties.front().waiting != 0; }
   bool attached_waits(const Session& s) const {
-    if (report_.waits_by.empty()) return false;
+    if (report_.waits_by.empty() || !s.object) return false;
     auto* program =
         bpf_object__find_program_by_name(s.object.get(), std::string(report_.waits_by).c_str());
     return program && bpf_program__fd(program) >= 0;
@@ -218,7 +220,7 @@ class StackReporter : public Reporter {
   std::map<std::string, std::uint64_t> folded_;
   StackFiles files_;
   std::uint64_t tick_ns_ = 0;  ///< what a sample stands for; 0: no time
-  Iterator waits_;
+  bool adds_waits_ = false;    ///< those that are under way when tracing ends
   StackSums sums_;
   std::shared_ptr<bool> profiling_ = std::make_shared<bool>();  ///< shared by profiles at work
 };

@@ -20,6 +20,7 @@
 #include "program/attach.hpp"
 #include "program/each_cpu.hpp"
 #include "program/filters.hpp"
+#include "program/live_source.hpp"
 #include "program/load.hpp"
 #include "program/maps.hpp"
 #include "program/needed_capabilities.hpp"
@@ -163,9 +164,9 @@ void check_rotation(const Session& s) {
     s.note(fmt::format("{} will grow beyond --rotate", s.file.path()), {{}, why});
 }
 
-int finish(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
+int finish(Session& s, Reporter& reporter, Command& command) {
   if (!s.out.closed()) let_signals_kill();  // all that is left is to print
-  s.ledger = whole_ledger(s, ledger);
+  s.ledger = whole_ledger(s);
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.name, finished.error());
   if (s.out.closed()) return finished ? kOk : kFailed;
@@ -201,7 +202,7 @@ Result<void> run_without_program(Session& s) {
   drop_capabilities(s);
   check_rotation(s);
   print_header(s);
-  if (auto r = trace(s, *reporter, none, CpuSlots()); !r) return r;
+  if (auto r = trace(s, *reporter, none); !r) return r;
   if (s.out.closed()) return {};
   let_signals_kill();
   print_ledger(s);
@@ -235,6 +236,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
   };
   if (!parsed) return fail(parsed.error());
   Session s(tool, parsed->config);
+  s.source = std::make_unique<LiveSource>(s);
   std::optional<metrics::Exporter> exporter;
   if (exported) {
     auto plan = metrics::make_plan(tool, parsed->config, exported->options.labels);
@@ -310,8 +312,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
         !refused.emplace(failed, attached.error().why).second)
       return fail(attached.error());
   }
-  CpuSlots ledger;
-  if (auto r = ledger.open(s.map("ledger")); !r) return fail(r.error());
+  if (auto r = s.source->open(); !r) return fail(r.error());
   if (auto r = reporter->open(s); !r) return fail(r.error());
   if (auto r = start_on_each_cpu(s); !r) return fail(r.error());
   set_tracing_since(s);
@@ -320,8 +321,8 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
   announce(s);
   print_header(s);
   give_memory_back();
-  if (auto r = trace(s, *reporter, command, ledger); !r) return fail(r.error());
-  return finish(s, *reporter, command, ledger);
+  if (auto r = trace(s, *reporter, command); !r) return fail(r.error());
+  return finish(s, *reporter, command);
 }
 
 }  // namespace coretap

@@ -1,13 +1,10 @@
 #include "run/trace_loop.hpp"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -79,9 +76,9 @@ void answer_profile(Session& s, Reporter& reporter, Loop& loop, const metrics::R
 }
 
 /// Pages of metrics and profiles, for `coretap serve`.
-void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots& ledger,
+void answer_requests(Session& s, Reporter& reporter, Loop& loop,
                      const std::function<void()>& collect, bool& too_many) {
-  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &reporter, &loop, &ledger, collect] {
+  loop.watch(s.exporter->channel(), EPOLLIN, [&s, &reporter, &loop, collect] {
     metrics::Request request{};
     bool open = true;
     while (s.exporter->read_request(request, open)) {
@@ -90,13 +87,13 @@ void answer_requests(Session& s, Reporter& reporter, Loop& loop, const CpuSlots&
         continue;
       }
       collect();
-      s.exporter->reply(request, s.exporter->page(s, whole_ledger(s, ledger)));
+      s.exporter->reply(request, s.exporter->page(s, whole_ledger(s)));
     }
     if (!open) loop.stop();
   });
   if (!reporter.immediate()) loop.every(kCollectSeconds, collect);
-  loop.every(metrics::Exporter::kRateSeconds, [&s, &loop, &ledger, &too_many] {
-    too_many = s.exporter->too_many(whole_ledger(s, ledger));
+  loop.every(metrics::Exporter::kRateSeconds, [&s, &loop, &too_many] {
+    too_many = s.exporter->too_many(whole_ledger(s));
     if (too_many) loop.stop();
   });
 }
@@ -112,52 +109,28 @@ void finish_events(Session& s) {
 
 }  // namespace
 
-Ledger whole_ledger(const Session& s, const CpuSlots& slots) {
+Ledger whole_ledger(const Session& s) {
   auto all = s.ledger;
-  ledger sum{};
-  slots.sum(reinterpret_cast<std::uint64_t*>(sum.count), LEDGER_CAUSES);
-  for (int i = 0; i < LEDGER_CAUSES; i++) all.count[i] += sum.count[i];
-  // Where tracepoints can be preempted, another task's event on that CPU finds the program busy.
-  auto add_missed = [&](int program) {
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (program >= 0 && bpf_obj_get_info_by_fd(program, &info, &size) == 0)
-      all.count[LEDGER_MISSED] += info.recursion_misses;
-  };
-  if (!s.object) return all;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s.object.get()) add_missed(bpf_program__fd(program));
-  for (auto& copy : s.copies) add_missed(copy.get());
+  s.source->add_ledger(all.count);
   return all;
 }
 
-Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSlots& ledger) {
+Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   Loop loop;
   if (auto r = loop.open(); !r) return r;
   s.out.give_up_on(loop.signals());
 
-  std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> ring(nullptr, ring_buffer__free);
-  struct Context {
-    Session* s;
-    Reporter* reporter;
-  } context{&s, &reporter};
-  if (auto* events = s.map("events")) {
-    ring.reset(ring_buffer__new(
-        bpf_map__fd(events),
-        [](void* c, void* data, std::size_t size) {
-          auto* context = static_cast<Context*>(c);
-          context->reporter->record(*context->s, data, size);
-          return 0;
-        },
-        &context, nullptr));
-    if (!ring) return Error{"cannot read the ring buffer", strerror(errno)};
-  }
+  auto opened = s.source->open_records([&s, &reporter](const void* record, std::size_t bytes) {
+    reporter.record(s, record, bytes);
+  });
+  if (!opened) return opened;
+  const int records = s.source->records_fd();
   auto wanted = [&] { return !s.out.closed() || reporter.keeps_file(); };
   auto check_output = [&] {
     if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
   };
   auto drain = [&] {
-    if (ring) ring_buffer__consume(ring.get());
+    s.source->take_records();
     reporter.poll(s);
     s.out.flush();
     if (s.exporter) s.exporter->send_events();
@@ -175,18 +148,18 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command, const CpuSl
     report();
     if (s.config.count && ++reports >= s.config.count) loop.stop();
   };
-  if (ring) {
-    loop.watch(ring_buffer__epoll_fd(ring.get()), EPOLLIN, drain);
+  if (records >= 0) {
+    loop.watch(records, EPOLLIN, drain);
     for (auto seconds : kEarlySeconds) loop.once(seconds, drain);
   }
-  if (double poll = reporter.poll_seconds(); ring || poll > 0)
+  if (double poll = reporter.poll_seconds(); records >= 0 || poll > 0)
     loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
   CpuWatch cpus(s);
   if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
   if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
   bool too_many = false;
-  if (s.exporter) answer_requests(s, reporter, loop, ledger, report, too_many);
+  if (s.exporter) answer_requests(s, reporter, loop, report, too_many);
   // A reader that has gone is noticed although there is nothing to write.
   if (!reporter.keeps_file() && !s.file && !s.exporter)
     loop.watch(STDOUT_FILENO, 0, [&] {

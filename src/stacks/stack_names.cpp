@@ -2,9 +2,6 @@
 
 #include "unwind/walkers.hpp"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
 #include <fmt/format.h>
 
 #include "program/variables.hpp"
@@ -63,7 +60,7 @@ const StackNames::Named& StackNames::find(Session& s, std::uint64_t id, pid_t tg
   if (!is_new || !id) return named;
   auto* places = stacks_->keeps_places() ? &named.places : nullptr;
   stack found{};
-  if (bpf_map_lookup_elem(bpf_map__fd(s.map("stacks")), &id, &found)) {
+  if (!s.source->stack_of(id, found)) {
     named.missed = true;
     named.frames = {kernel ? "[Missed Kernel Stack]" : "[Missed User Stack]"};
   } else if (kernel) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "program/maps.hpp"
@@ -20,31 +21,33 @@ stack_sum difference(const stack_sum& now, const stack_sum& then) {
   return {.total_ns = now.total_ns - then.total_ns, .count = now.count - then.count};
 }
 
-std::size_t parties_of(const bpf_map* map) {
-  return (bpf_map__value_size(map) - sizeof(stack_sum)) / sizeof(stack_party);
+constexpr std::string_view kSums = "stack_counts", kStacks = "stacks";
+
+std::size_t parties_of(std::size_t value_bytes) {
+  return (value_bytes - sizeof(stack_sum)) / sizeof(stack_party);
 }
 
-std::vector<stack_party> parties(const char* value, std::size_t most) {
-  std::vector<stack_party> all(most);
-  memcpy(all.data(), value + sizeof(stack_sum), most * sizeof(stack_party));
+std::vector<stack_party> parties(std::string_view value) {
+  std::vector<stack_party> all(parties_of(value.size()));
+  memcpy(all.data(), value.data() + sizeof(stack_sum), all.size() * sizeof(stack_party));
   return all;
 }
 
 /// Deletes what no sum has.
-void forget_stacks(Session& s, const bpf_map* counts, const bpf_map* stacks) {
+void forget_stacks(Session& s) {
   std::vector<std::uint64_t> known;
-  each_entry(stacks, [&](const char* key, const char*) {
+  s.source->each_entry(kStacks, [&](const char* key, std::string_view) {
     memcpy(&known.emplace_back(), key, sizeof known.back());
   });
   std::unordered_set<std::uint64_t> used;
-  each_entry(counts, [&](const char*, const char* value) {
-    for (auto& p : parties(value, parties_of(counts))) used.insert({p.kernel, p.user});
+  s.source->each_entry(kSums, [&](const char*, std::string_view value) {
+    for (auto& p : parties(value)) used.insert({p.kernel, p.user});
   });
   // Programs know stacks that they have stored before, until this says that some are missing.
   const bool missed = true;
   set_live(s, "stack_missed", &missed, sizeof missed);
   for (auto& id : known)
-    if (!used.contains(id)) bpf_map_delete_elem(bpf_map__fd(stacks), &id);
+    if (!used.contains(id)) s.source->erase(kStacks, &id);
 }
 
 }  // namespace
@@ -52,12 +55,9 @@ void forget_stacks(Session& s, const bpf_map* counts, const bpf_map* stacks) {
 std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
                                               std::vector<std::uint64_t>* idle) {
   std::vector<Entry> entries;
-  auto* map = s.map("stack_counts");
-  if (!map) return entries;
-  auto most = parties_of(map);
-  each_entry(map, [&](const char* key, const char* value) {
+  s.source->each_entry(kSums, [&](const char* key, std::string_view value) {
     Entry e;
-    memcpy(&e.sum, value, sizeof e.sum);
+    memcpy(&e.sum, value.data(), sizeof e.sum);
     if (before) {
       std::uint64_t id = 0;
       memcpy(&id, key, sizeof id);
@@ -68,7 +68,7 @@ std::vector<StackSums::Entry> StackSums::read(const Session& s, Sums* before,
       if (idle && !fresh && !e.sum.count) idle->push_back(id);
     }
     if (!e.sum.count) return;
-    e.parties = parties(value, most);
+    e.parties = parties(value);
     // The first is the task itself; a waker has a name, or is no task.
     while (e.parties.size() > 1 && !e.parties.back().comm[0] &&
            e.parties.back().state == STACK_TASK)
@@ -84,11 +84,11 @@ std::vector<StackSums::Entry> StackSums::read_since_last(const Session& s) {
 }
 
 void StackSums::forget_idle(Session& s) {
-  auto *counts = s.map("stack_counts"), *stacks = s.map("stacks");
+  auto *counts = s.map(kSums), *stacks = s.map(kStacks);
   if (!counts || !stacks || idle_.empty()) return;
   // A sum has two stacks at most for each of its parties.
   if (before_.size() <= bpf_map__max_entries(counts) / 2 &&
-      before_.size() * 2 * parties_of(counts) <= bpf_map__max_entries(stacks) / 2)
+      before_.size() * 2 * parties_of(value_bytes(counts)) <= bpf_map__max_entries(stacks) / 2)
     return;
   std::string last(value_bytes(counts), '\0');
   for (auto id : std::exchange(idle_, {})) {
@@ -99,7 +99,7 @@ void StackSums::forget_idle(Session& s) {
     forgotten_.total_ns += sum.total_ns;
     before_.erase(id);
   }
-  forget_stacks(s, counts, stacks);
+  forget_stacks(s);
 }
 
 }  // namespace coretap

@@ -11,7 +11,7 @@ namespace coretap {
 
 namespace {
 
-constexpr char kArray[] = "array of strings";
+constexpr char kArray[] = "array of strings", kOrNull[] = " or null";
 
 /// What the field's reader gives for an empty record tells its type.
 std::string type_of(const Field& f, const Value& value) {
@@ -61,7 +61,9 @@ OutputKey key_of(const Field& f, const void* record, std::string_view when) {
   auto doc = std::string(f.doc);
   if (f.format.kind == Format::stack) doc += kInnermostFirst;
   auto value = f.read(record, {});
-  auto k = key(std::string(f.key), type_of(f, value), std::move(doc), when);
+  auto type = type_of(f, value);
+  if (f.nullable && !type.ends_with(kOrNull)) type += kOrNull;
+  auto k = key(std::string(f.key), std::move(type), std::move(doc), when);
   k.negative = f.format.kind != Format::pointer && may_be_negative(k, value);
   return k;
 }

@@ -113,7 +113,8 @@ TOOL(exitsnoop) {
                who<&Event::who>(id::cgroup),
                derived<Event, how>("code", "EXIT_CODE", as::rest, "how it ended").in_text(),
                with("json",
-                    {derived<Event, status>("exit_status", "STATUS", as::small, "exit status"),
+                    {derived<Event, status>("exit_status", "STATUS", as::small, "exit status")
+                         .or_null(),
                      derived<Event, signal_name>("signal", "SIGNAL", as::text,
                                                  "signal that ended it, such as KILL")
                          .bounded(),

@@ -85,6 +85,7 @@ TOOL(runqslower) {
                                          "time that it waited"),
                derived<Event, idle>("idle_ns", "IDLE(us)", as::whole_microseconds,
                                     "part of it during which a CPU that it may use was idle")
+                   .or_null()
                    .with("affinity"),
                derived<Event, longest_comm>("longest_comm", "PREV COMM", as::comm,
                                             "task that ran the longest on the CPU during the wait")

@@ -103,9 +103,11 @@ TOOL(fsslower) {
                                                         "R: read, W: write, O: open, F: fsync, "
                                                         "G: getattr"),
                      derived<Event, bytes>("bytes", "BYTES", as::wide(as::number, 7),
-                                           "bytes moved; empty: not a read or write"),
+                                           "bytes moved; empty: not a read or write")
+                         .or_null(),
                      derived<Event, offset>("offset_bytes", "OFF_KB", as::wide(as::kilobytes, 8),
-                                            "where in the file it started"),
+                                            "where in the file it started")
+                         .or_null(),
                      field<&Event::latency_ns>("latency_ns", "LAT(ms)", as::milliseconds,
                                                "time of the call"),
                      derived<Event, error>("error", "ERROR", as::error, "what it failed with")

@@ -69,6 +69,7 @@ TOOL(compactsnoop) {
                                        "SYNC may wait, ASYNC does not"),
            derived<Event, fragmentation>("fragmentation_index", "FRAGIDX", as::thousandths,
                                          "fragmentation index of the order")
+               .or_null()
                .with("extended"),
            field<&Event::min>("min_pages", "MIN", as::pages, "the zone's min watermark, pages")
                .no_metric()

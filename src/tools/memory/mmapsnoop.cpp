@@ -90,12 +90,14 @@ TOOL(mmapsnoop) {
                                      "why it failed; null: it succeeded")
                    .with("failed"),
                derived<Event, offset>("offset_bytes", "OFFS(KB)", as::wide(as::kilobytes, -8),
-                                      "offset in the file"),
+                                      "offset in the file")
+                   .or_null(),
                field<&Event::bytes>("size_bytes", "SIZE(KB)", as::wide(as::kilobytes, -8),
                                     "size of the mapping"),
                with("json",
                     {derived<Event, address>("address", "ADDRESS", as::number,
-                                             "where it is mapped; null: it failed"),
+                                             "where it is mapped; null: it failed")
+                         .or_null(),
                      field<&Event::flags>("map_flags", "FLAGS", as::number, "flags of mmap(2)"),
                      derived<Event, device>("device", "DEV", as::disk,
                                             "disk or device number of the file"),

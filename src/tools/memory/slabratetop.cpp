@@ -70,6 +70,7 @@ TOOL(slabratetop) {
           table<Key, Counts>(
               "caches",
               {derived<Line, cache>("cache", "CACHE", as::wide(as::text, -32), "name of the cache")
+                   .or_null()
                    .capped(),
                of_value<Line, &Counts::allocs>("allocs", "ALLOCS", as::wide(as::number, 8),
                                                "objects allocated"),

@@ -188,7 +188,8 @@ TOOL(mountsnoop) {
                                                      "where it is mounted, or moved to"),
                  derived<Event, data>("data", "DATA", as::text, "options of the file system"),
                  derived<Event, flags>("flags_text", "FLAGS", as::text,
-                                       "flags of the call, or its command, by name"),
+                                       "flags of the call, or its command, by name")
+                     .or_null(),
                  derived<Event, shown>("arguments_text", "ARGUMENTS", as::text,
                                        "the call with its arguments and result"),
                  derived<Event, incomplete>("incomplete", "CUT", as::small,

@@ -166,6 +166,7 @@ TOOL(opensnoop) {
                                             "errno of the call; 0: it succeeded")
                    .in_text(),
                derived<Event, flags>("open_flags", "FLAGS", as::octal(8, -8), "flags of open(2)")
+                   .or_null()
                    .with("extended"),
                derived<Event, mode>("open_mode", "MODE", as::octal(4, -4),
                                     "permissions of a file that may be created")

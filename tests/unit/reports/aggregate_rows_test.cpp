@@ -8,6 +8,7 @@
 
 #include "cli/config.hpp"
 #include "lib/shared.h"
+#include "program/live_source.hpp"
 #include "text/columns.hpp"
 #include "text/names.hpp"
 
@@ -97,13 +98,14 @@ TEST(Table, LargestIsOfAllCpusAndOfItsInterval) {
       {5, {{0, extreme_slot(interval - 2, 800)}}},
   };
   auto* value = reinterpret_cast<const char*>(cpus);
-  EXPECT_EQ(rows.largest(value, 3, interval), (AggregateRows::Counters{40}));
-  EXPECT_EQ(rows.largest(value, 3, interval + 1), (AggregateRows::Counters{900}));
-  EXPECT_EQ(rows.largest(value, 3, interval + 2), (AggregateRows::Counters{0}));
-  EXPECT_EQ(rows.counters(value, 3, 0), (AggregateRows::Counters{8, 0, 0}));
+  const CounterShape shape{.value_size = sizeof(WithLargest), .largest = r.largest};
+  EXPECT_EQ(largest_of_cpus(shape, value, 3, interval), (AggregateRows::Counters{40}));
+  EXPECT_EQ(largest_of_cpus(shape, value, 3, interval + 1), (AggregateRows::Counters{900}));
+  EXPECT_EQ(largest_of_cpus(shape, value, 3, interval + 2), (AggregateRows::Counters{0}));
+  EXPECT_EQ(sum_of_cpus(shape, value, 3, 0), (AggregateRows::Counters{8, 0, 0}));
 
-  auto all = rows.since_last({{key(1), rows.counters(value, 3, 0)}},
-                             {{key(1), rows.largest(value, 3, interval)}}, {});
+  auto all = rows.since_last({{key(1), sum_of_cpus(shape, value, 3, 0)}},
+                             {{key(1), largest_of_cpus(shape, value, 3, interval)}}, {});
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(r.fields[0].read(all[0].data(), {}), coretap::Value(std::uint64_t{40}));
 }

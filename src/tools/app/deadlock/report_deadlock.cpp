@@ -96,25 +96,24 @@ class DeadlockReporter : public Reporter {
 
  private:
   template <class Key, class Value, class Visit>
-  static void visit(bpf_map* map, Visit visit) {
-    if (!map) return;
-    each_entry(map, [&](const char* k, const char* v) {
+  static void visit(Session& s, std::string_view map, Visit visit) {
+    s.source->each_entry(map, [&](const char* k, std::string_view v) {
       Key key;
       Value value;
       memcpy(&key, k, sizeof key);
-      memcpy(&value, v, sizeof value);
+      memcpy(&value, v.data(), sizeof value);
       visit(key, value);
     });
   }
 
   void look(Session& s) {
     looked_ns_ = monotonic_ns();
-    visit<deadlock_order, deadlock_seen>(s.map("orders"),
+    visit<deadlock_order, deadlock_seen>(s, "orders",
                                          [&](auto& order, auto& seen) { graph_.add(order, seen); });
     auto cycles = graph_.new_cycles();
     if (cycles.empty()) return;
     visit<std::uint32_t, deadlock_creator>(
-        s.map("creators"), [&](auto tid, auto& creator) { creators_[tid] = creator; });
+        s, "creators", [&](auto tid, auto& creator) { creators_[tid] = creator; });
     for (auto& cycle : cycles) {
       number_++;
       if (s.config.format == OutputFormat::json)

@@ -32,6 +32,8 @@ namespace {
 constexpr std::uint64_t kTop = 10;        // stacks in text where --top does not say
 constexpr std::uint64_t kYoungest = 500;  // ms; what is younger may be freed in a moment
 
+constexpr std::string_view kBlocks = "allocs", kSums = "alloc_sums";  // maps
+
 const std::string kSeveral = "[several]";  // in place of a process' name
 
 /// All that is outstanding, for exporters.
@@ -152,21 +154,21 @@ class OutstandingReporter : public Reporter {
   }
 
   template <class Key, class Value, class Visit>
-  static std::vector<Key> visit(bpf_map* map, Visit visit) {
+  static std::vector<Key> visit(Session& s, std::string_view map, Visit visit) {
     std::vector<Key> unwanted;
-    each_entry(map, [&](const char* k, const char* v) {
+    s.source->each_entry(map, [&](const char* k, std::string_view v) {
       Key key;
       Value value;
       memcpy(&key, k, sizeof key);
-      memcpy(&value, v, sizeof value);
+      memcpy(&value, v.data(), sizeof value);
       if (!visit(key, value)) unwanted.push_back(key);
     });
     return unwanted;
   }
 
   template <class Key>
-  static void drop(bpf_map* map, const std::vector<Key>& keys) {
-    for (auto& key : keys) bpf_map_delete_elem(bpf_map__fd(map), &key);
+  static void drop(Session& s, std::string_view map, const std::vector<Key>& keys) {
+    for (auto& key : keys) s.source->erase(map, &key);
   }
 
   std::vector<OutstandingRow> read(Session& s, std::uint64_t now) {
@@ -174,19 +176,20 @@ class OutstandingReporter : public Reporter {
     youngest = youngest > now / kMillisecond ? now : youngest * kMillisecond;
     tracker_.begin(
         {.until_ns = sums_ ? 0 : now - youngest, .blocks = s.config.given("show-allocs")});
-    auto* blocks = s.map("allocs");
-    if (blocks && (!sums_ || tracker_.owners_ended()))
-      drop(blocks, visit<alloc_key, alloc_info>(
-                       blocks, [&](auto& key, auto& value) { return tracker_.add(key, value); }));
-    if (auto* sums = s.map("alloc_sums"); sums && sums_)
-      drop(sums, visit<alloc_site, alloc_sum>(
-                     sums, [&](auto& site, auto& sum) { return tracker_.add(site, sum); }));
+    if (!sums_ || tracker_.owners_ended())
+      drop(s, kBlocks, visit<alloc_key, alloc_info>(s, kBlocks, [&](auto& key, auto& value) {
+             return tracker_.add(key, value);
+           }));
+    if (sums_)
+      drop(s, kSums, visit<alloc_site, alloc_sum>(s, kSums, [&](auto& site, auto& sum) {
+             return tracker_.add(site, sum);
+           }));
     return tracker_.finish();
   }
 
   void forget_notes(Session& s) {
     tracker_.begin_to_forget();
-    visit<alloc_key, alloc_info>(s.map("allocs"), [&](auto& key, auto& value) {
+    visit<alloc_key, alloc_info>(s, kBlocks, [&](auto& key, auto& value) {
       tracker_.keep_notes_of(key, value);
       return true;
     });

@@ -15,7 +15,6 @@
 #include "kernel/flags.hpp"
 #include "kernel/kernel.hpp"
 #include "kernel/syscalls.hpp"
-#include "program/iterator.hpp"
 #include "program/session.hpp"
 #include "program/variables.hpp"
 #include "reports/reporter.hpp"
@@ -86,8 +85,9 @@ class CallReporter : public Reporter {
 
   Result<void> open(Session& s) override {
     sample_.reset();
-    if (s.plan.has(report_.under_way))
-      if (auto r = under_way_.open(s.object.get(), report_.under_way); !r) return r;
+    reads_under_way_ = s.plan.has(report_.under_way);
+    if (reads_under_way_)
+      if (auto r = s.source->open_iterator(report_.under_way); !r) return r;
     for (auto& [key, name] : names_)
       if (auto r = recorders_[key].open(s.map("recorders"), key, slots_, cpus_); !r) return r;
     return {};
@@ -185,9 +185,9 @@ class CallReporter : public Reporter {
   /// Of all recorders.
   std::map<std::uint64_t, std::vector<Call>> under_way(const Session& s) const {
     std::map<std::uint64_t, std::vector<Call>> all;
-    if (!under_way_.is_open()) return all;
+    if (!reads_under_way_) return all;
     record_slot slots[2];
-    auto read = under_way_.read(sizeof slots);
+    auto read = s.source->pass(report_.under_way, sizeof slots);
     if (!read) {
       s.note("calls that have not ended are not shown", read.error());
       return all;
@@ -332,7 +332,7 @@ class CallReporter : public Reporter {
   const CallReport& report_;
   CallFormats formats_;
   std::uint32_t slots_ = 0, cpus_ = 0;
-  Iterator under_way_;
+  bool reads_under_way_ = false;  ///< calls that have not ended
   Fd sample_;  ///< of a recorder's map, until the program is loaded
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;

@@ -1,4 +1,4 @@
-#include "reports/kept_rows.hpp"
+#include "program/kept_rows.hpp"
 
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
@@ -26,14 +26,13 @@ std::uint64_t word(const char* at) {
 }  // namespace
 
 void KeptRows::configure(Session& s, std::string_view table, bool owners) {
-  keeps_ = s.config.max_keys == 0 && !owners;
-  set_variable(s, fmt::format("{}_keeps", table), keeps_);
+  set_variable(s, fmt::format("{}_keeps", table), s.config.max_keys == 0 && !owners);
 }
 
 Result<void> KeptRows::open(Session& s, std::string_view table, std::size_t key_size,
                             std::size_t value_size) {
   auto* map = s.map(fmt::format("{}_rows", table));
-  if (!map || !keeps_) return {};
+  if (!map) return {};
   key_size_ = key_size;
   value_size_ = value_size;
   stride_ = (value_size + kTold + key_size + kLine - 1) / kLine * kLine;

@@ -13,9 +13,9 @@ namespace coretap {
 class KeptRows {
  public:
   /// Tells the kernel program whether it may keep rows, which have no owners; before it is loaded.
-  void configure(Session& session, std::string_view table, bool owners);
+  static void configure(Session& session, std::string_view table, bool owners);
 
-  /// Nothing where the program keeps none.
+  /// Nothing where the program keeps none, or may not.
   Result<void> open(Session& session, std::string_view table, std::size_t key_size,
                     std::size_t value_size);
 
@@ -30,7 +30,6 @@ class KeptRows {
   const char* row(std::size_t number) const;
   bool is_kept(std::size_t number) const;
 
-  bool keeps_ = false;
   CpuSlots slots_;
   std::size_t key_size_ = 0, value_size_ = 0, stride_ = 0, per_cpu_ = 0;
   std::vector<bool> known_;  ///< rows whose key has been seen

@@ -1,0 +1,51 @@
+// The data of kernel programs that run.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "program/iterator.hpp"
+#include "program/session.hpp"
+#include "program/source.hpp"
+
+struct ring_buffer;
+
+namespace coretap {
+
+/// The counters of a value as the kernel copies it (value_bytes() in program/maps.hpp): those of
+/// all CPUs together, where it has one for each; with what is under way now.
+CounterSource::Counters sum_of_cpus(const CounterShape& shape, const char* value, std::size_t cpus,
+                                    std::uint64_t now_ns);
+/// Its largest values of this interval, one for each of CounterShape::largest.
+CounterSource::Counters largest_of_cpus(const CounterShape& shape, const char* value,
+                                        std::size_t cpus, std::uint32_t interval);
+
+class LiveSource : public Source {
+ public:
+  explicit LiveSource(Session& session) : s_(session) {}
+
+  Result<void> open() override;
+  Result<void> open_records(TakeRecord take) override;
+  int records_fd() const override;
+  void take_records() override;
+  Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override;
+  void each_entry(std::string_view map, const VisitEntry& visit) override;
+  void erase(std::string_view map, const void* key) override;
+  bool stack_of(std::uint64_t id, stack& to) override;
+  Result<void> open_iterator(std::string_view program) override;
+  Result<std::string> pass(std::string_view program, std::size_t size) override;
+  void add_ledger(std::uint64_t* count) override;
+
+ private:
+  struct RingDeleter {
+    void operator()(ring_buffer* ring) const;
+  };
+
+  Session& s_;
+  TakeRecord take_;
+  std::unique_ptr<ring_buffer, RingDeleter> ring_;
+  std::map<std::string, Iterator, std::less<>> iterators_;
+  CpuSlots ledger_;
+};
+
+}  // namespace coretap

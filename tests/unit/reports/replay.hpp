@@ -1,0 +1,243 @@
+// Reports without a kernel: made records and counters go through a tool's own reporter.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coretap/tool.hpp"
+#include "program/session.hpp"
+#include "program/source.hpp"
+#include "reports/reporter.hpp"
+
+namespace coretap::replay {
+
+/// Numbers as kernel programs hand them over: mostly small, some of them the largest.
+class Chance {
+ public:
+  explicit Chance(std::uint32_t seed) : random_(seed) {}
+
+  std::uint64_t below(std::uint64_t most) { return random_() % most; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  void fill(char* to, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 8) {
+      std::uint64_t word = 0;
+      switch (below(6)) {
+        case 0:
+          break;
+        case 1:
+          word = random_();
+          break;
+        case 2:
+          word = ~std::uint64_t{0};
+          break;
+        case 3:
+          word = below(256) << 32 | below(256);
+          break;
+        default:
+          word = below(100'000);
+      }
+      memcpy(to + at, &word, std::min<std::size_t>(sizeof word, bytes - at));
+    }
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// What a kernel program would have left, by chance. What it has handed over is counted.
+class MadeSource : public Source {
+ public:
+  /// `stacks`: of the kernel, one behind each record.
+  MadeSource(std::uint32_t seed, std::size_t record_size, std::size_t records, bool stacks = false)
+      : chance_(seed), record_size_(record_size), records_(records), stacks_(stacks) {}
+
+  Result<void> open_records(TakeRecord take) override {
+    take_ = std::move(take);
+    return {};
+  }
+  void take_records() override {
+    // Texts may lie anywhere behind a record, with what follows it.
+    static std::string record(kRoom, 'x');
+    const stack none{};
+    memcpy(record.data() + record_size_, &none, sizeof none);
+    for (std::size_t i = 0; i < records_; i++) {
+      chance_.fill(record.data(), record_size_);
+      take_(record.data(), record_size_ + (stacks_ ? sizeof(stack) : 0));
+    }
+  }
+
+  Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
+    return std::unique_ptr<CounterSource>(std::make_unique<Made>(*this, std::move(shape)));
+  }
+
+  void each_entry(std::string_view map, const VisitEntry& visit) override {
+    if (map != "stack_counts") return;
+    for (std::uint64_t id = 1; id <= kStacks; id++) {
+      std::string value(sizeof(stack_sum) + sizeof(stack_party), '\0');
+      const stack_sum sum{.total_ns = chance_.below(1'000'000), .count = 1 + chance_.below(9)};
+      stack_party party{};
+      party.kernel = id;
+      party.tgid = party.tid = static_cast<std::uint32_t>(2'000'000'000 + chance_.below(3));
+      memcpy(party.comm, "made\n", 5);
+      memcpy(value.data(), &sum, sizeof sum);
+      memcpy(value.data() + sizeof sum, &party, sizeof party);
+      counted_ += sum.count;
+      visit(reinterpret_cast<const char*>(&id), value);
+    }
+  }
+  bool stack_of(std::uint64_t id, stack& to) override {
+    if (id % 3 == 0) return false;
+    to.depth = 1;
+    to.ip[0] = 0xffffffff81000000 + id;
+    return true;
+  }
+
+  Result<void> open_iterator(std::string_view) override { return {}; }
+  Result<std::string> pass(std::string_view, std::size_t size) override {
+    std::string all(size * records_, '\0');
+    chance_.fill(all.data(), all.size());
+    return all;
+  }
+  void add_ledger(std::uint64_t*) override {}
+
+  std::uint64_t counted() const { return counted_; }  ///< in stacks
+
+ private:
+  static constexpr std::size_t kRoom = 1 << 17;
+  static constexpr std::uint64_t kStacks = 12;
+
+  /// Counters that grow from one reading to the next; new keys come.
+  class Made : public CounterSource {
+   public:
+    Made(MadeSource& source, CounterShape shape) : source_(source), shape_(std::move(shape)) {}
+
+    Reading read(std::uint64_t, Reading& largest) override {
+      auto& chance = source_.chance_;
+      for (std::uint64_t fresh = chance.below(4); fresh > 0; fresh--) {
+        std::string key(shape_.key_size, '\0');
+        chance.fill(key.data(), key.size());
+        if (!shape_.keyed && !key.empty()) {  // small numbers
+          std::fill(key.begin(), key.end(), '\0');
+          key[0] = static_cast<char>(chance.below(4));
+        }
+        all_.try_emplace(std::move(key), shape_.value_size / 8);
+      }
+      for (auto& [key, counters] : all_) {
+        if (chance.one_in(3)) continue;  // idle
+        // Every event is counted, and may have more to it.
+        for (auto& c : counters) c += chance.below(1000);
+        counters[0] += 1;
+        for (auto at : shape_.largest) memset(counters.data() + at / 8, 0, sizeof(extreme));
+        if (!shape_.largest.empty())
+          largest.emplace(key, Counters(shape_.largest.size(), chance.below(1'000'000)));
+      }
+      return all_;
+    }
+
+   private:
+    MadeSource& source_;
+    CounterShape shape_;
+    Reading all_;
+  };
+
+  Chance chance_;
+  std::size_t record_size_, records_;
+  bool stacks_;
+  TakeRecord take_;
+  std::uint64_t counted_ = 0;
+};
+
+/// A tool's report with these options of its configuration, and `reports` intervals.
+struct Replayed {
+  Replayed(const Tool& tool, const Config& config, std::uint32_t seed, int reports = 1)
+      : Replayed(tool, config,
+                 std::make_unique<MadeSource>(seed, tool.report->record_size(), kRecords,
+                                              tool.report->kernel_symbols()),
+                 reports) {}
+  Replayed(const Tool& tool, const Config& config, std::unique_ptr<MadeSource> made, int reports)
+      : session(tool, config) {
+    auto* source = made.get();
+    session.source = std::move(made);
+    const int file = memfd_create("replay", MFD_CLOEXEC);
+    session.out = Sink(file);
+    auto reporter = tool.report->reporter();
+    reporter->configure(session);
+    auto opened = reporter->open(session);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().what);
+    session.began_ns = 1;
+    (void)source->open_records(
+        [&](const void* record, std::size_t bytes) { reporter->record(session, record, bytes); });
+    reporter->begin(session);
+    if (tool.report->name() == "event") source->take_records();
+    for (int i = 0; i < reports; i++) reporter->report(session);
+    auto finished = reporter->finish(session);
+    EXPECT_TRUE(finished) << (finished ? "" : finished.error().what);
+    session.out.flush();
+    counted = source->counted();
+    text.resize(static_cast<std::size_t>(lseek(file, 0, SEEK_END)));
+    EXPECT_EQ(pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    ::close(file);
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+  }
+
+  static constexpr std::size_t kRecords = 8;
+
+  Session session;
+  std::string text;
+  std::vector<std::string> lines;
+  std::uint64_t counted = 0;  ///< what stacks were handed over with
+};
+
+/// All reports of all tools, with the option that asks for each.
+struct OfTool {
+  Tool tool;
+  std::string_view when;
+};
+inline std::vector<OfTool> all_reports() {
+  std::vector<OfTool> all;
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    all.push_back({tool, {}});
+    for (auto& other : tool.other_reports) {
+      all.push_back({tool, other.when});
+      all.back().tool.report = other.report;
+    }
+  }
+  return all;
+}
+
+/// Options that its output asks for, each given or not by chance.
+inline void give_some(Config& config, const OfTool& of, Chance& chance) {
+  std::set<std::string> names;
+  auto add = [&](std::string_view condition) {
+    while (!condition.empty() && condition.front() == '!') condition.remove_prefix(1);
+    while (!condition.empty()) {
+      auto bar = std::min(condition.find('|'), condition.size());
+      names.emplace(condition.substr(0, bar));
+      condition.remove_prefix(std::min(condition.size(), bar + 1));
+    }
+  };
+  for (auto& f : of.tool.report->fields()) {
+    add(f.shown_with);
+    add(f.only_with);
+  }
+  for (auto& when : of.tool.report->conditions()) add(when);
+  for (auto* word : {"timestamp", "verbose"}) add(word);
+  if (!of.when.empty()) config.give(of.when, "");
+  // They are more than words, or ask for another report.
+  for (auto* other : {"task-filter", "by", "heatmap", "svg", "pprof"}) names.erase(other);
+  for (auto& other : of.tool.other_reports) names.erase(std::string(other.when));
+  for (auto& name : names)
+    if (chance.one_in(2)) config.give(name, "");
+}
+
+}  // namespace coretap::replay

@@ -1,0 +1,253 @@
+// What holds of every report, whatever kernel programs have counted: lines are as documented,
+// nothing is lost between the source and the output, and intervals add up.
+#include "replay.hpp"
+
+#include <rapidjson/document.h>
+
+#include <map>
+#include <regex>
+
+#include "../../fuzz/fuzz.hpp"
+#include "text/json_kinds.hpp"
+
+namespace coretap::replay {
+namespace {
+
+constexpr std::uint32_t kSeeds = 6;
+
+/// Calls back for each report of each tool, with some of its options.
+template <class Visit>
+void each(OutputFormat format, Visit visit) {
+  for (auto& of : all_reports()) {
+    // Each of these reads the names of the kernel's functions.
+    const auto seeds = of.tool.report->kernel_symbols() ? 2 : kSeeds;
+    for (std::uint32_t seed = 1; seed <= seeds; seed++) {
+      SCOPED_TRACE(::testing::Message() << of.tool.name << " --" << of.when << ", seed " << seed);
+      Config config;
+      config.format = format;
+      Chance chance(seed);
+      give_some(config, of, chance);
+      visit(of, config, seed);
+
+    }
+  }
+}
+
+bool is(std::string_view type, const rapidjson::Value& v) {
+  if (v.IsNull()) return type.ends_with(" or null");
+  if (type.starts_with("string")) return v.IsString();
+  if (type.starts_with("boolean")) return v.IsBool();
+  if (type.starts_with("integer")) return v.IsUint64() || v.IsInt64();
+  if (type.starts_with("number")) return v.IsNumber();
+  if (type.starts_with("object")) return v.IsObject();
+  if (!type.starts_with("array of ") || !v.IsArray()) return false;
+  type.remove_prefix(sizeof "array of " - 1);
+  for (auto& element : v.GetArray())
+    if (!is(type.substr(0, type.find('s', 3)), element)) return false;
+  return true;
+}
+
+void expect_documented(const std::string& line, const std::vector<JsonKind>& kinds,
+                       const Config& config) {
+  rapidjson::Document written;
+  written.Parse<rapidjson::kParseValidateEncodingFlag>(line.data(), line.size());
+  ASSERT_TRUE(written.IsObject()) << line;
+  ASSERT_TRUE(written.HasMember("type") && written["type"].IsString()) << line;
+  auto kind = std::find_if(kinds.begin(), kinds.end(),
+                           [&](auto& k) { return k.type == written["type"].GetString(); });
+  ASSERT_NE(kind, kinds.end()) << "an unknown type: " << line;
+  auto member = written.MemberBegin();
+  for (auto& key : kind->keys) {
+    if (key.name == "tool") {
+      ++member;
+      continue;
+    }
+    if (!config.holds(key.when)) continue;
+    if (key.name == "time" && key.type == "string") {
+      static const std::regex kTime(
+          "[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{6}[+-][0-9]{2}:[0-9]{2}");
+      ASSERT_TRUE(std::regex_match(member->value.GetString(), kTime)) << line;
+    }
+    ASSERT_NE(member, written.MemberEnd()) << key.name << " is not written: " << line;
+    ASSERT_STREQ(member->name.GetString(), key.name.c_str()) << line;
+    EXPECT_TRUE(is(key.type, member->value)) << key.name << " is no " << key.type << ": " << line;
+    ASSERT_TRUE(key.negative || !member->value.IsInt64() || member->value.GetInt64() >= 0)
+        << key.name << " is negative: " << line;
+    ++member;
+  }
+  ASSERT_EQ(member, written.MemberEnd()) << member->name.GetString() << " is not documented";
+}
+
+bool is_own_kind(const OfTool& of) {
+  auto kind = of.tool.report->name();
+  return kind != "event" && kind != "aggregate" && kind != "stacks" && kind != "snapshot";
+}
+
+TEST(Replay, JsonIsAsDocumented) {
+  std::size_t lines = 0;
+  each(OutputFormat::json, [&](auto& of, auto& config, auto seed) {
+    if (is_own_kind(of)) return;
+    auto tool = of.tool;
+    tool.other_reports.clear();
+    auto kinds = json_kinds(tool);
+    const Replayed replayed(of.tool, config, seed, 2);
+    for (auto& line : replayed.lines) expect_documented(line, kinds, config);
+    lines += replayed.lines.size();
+  });
+  EXPECT_GT(lines, 3000u);
+}
+
+std::size_t columns(const std::string& line) {
+  bool quoted = false;
+  std::size_t count = 1;
+  for (char c : line) {
+    quoted ^= c == '"';
+    count += c == ',' && !quoted;
+  }
+  return count;
+}
+
+TEST(Replay, CsvHasTheColumnsOfItsHeader) {
+  each(OutputFormat::csv, [&](auto& of, auto& config, auto seed) {
+    if (is_own_kind(of)) return;
+    const Replayed replayed(of.tool, config, seed, 2);
+    ASSERT_FALSE(replayed.lines.empty());
+    std::string documented;
+    auto keys = of.tool.report->csv();
+    // Of these there are as many as the machine asks for.
+    const bool series = keys.back().name.ends_with("_N");
+    if (series) keys.pop_back();
+    for (auto& key : keys)
+      if (config.holds(key.when)) documented += (documented.empty() ? "" : ",") + key.name;
+    if (series)
+      EXPECT_TRUE(replayed.lines[0].starts_with(documented)) << replayed.lines[0];
+    else
+      EXPECT_EQ(replayed.lines[0], documented);
+    for (auto& line : replayed.lines) {
+      ASSERT_EQ(columns(line), columns(replayed.lines[0])) << line;
+      ASSERT_TRUE(fuzz::is_plain(line)) << line;
+    }
+  });
+}
+
+TEST(Replay, TextIsHarmless) {
+  each(OutputFormat::text, [&](auto& of, auto& config, auto seed) {
+    if (is_own_kind(of)) return;
+    const Replayed replayed(of.tool, config, seed, 2);
+    for (auto& line : replayed.lines) ASSERT_TRUE(fuzz::is_plain(line)) << line;
+  });
+}
+
+TEST(Replay, EveryRecordIsShownOrCounted) {
+  each(OutputFormat::json, [&](auto& of, auto& config, auto seed) {
+    if (of.tool.report->name() != "event") return;
+    for (std::uint64_t most : {0u, 3u}) {
+      Config limited = config;
+      limited.max_events = most;
+      const Replayed replayed(of.tool, limited, seed);
+      auto& ledger = replayed.session.ledger;
+      EXPECT_EQ(ledger.shown, replayed.lines.size());
+      EXPECT_EQ(ledger.seen(), Replayed::kRecords);
+      if (most) {
+        EXPECT_LE(ledger.shown, most);
+        const Replayed all(of.tool, config, seed);
+        EXPECT_EQ(ledger.shown, std::min<std::uint64_t>(most, all.lines.size()));
+      }
+    }
+  });
+}
+
+TEST(Replay, JsonAndCsvHaveTheSameEvents) {
+  each(OutputFormat::json, [&](auto& of, auto& config, auto seed) {
+    if (of.tool.report->name() != "event") return;
+    Config csv = config;
+    csv.format = OutputFormat::csv;
+    EXPECT_EQ(Replayed(of.tool, config, seed).lines.size() + 1,
+              Replayed(of.tool, csv, seed).lines.size());
+  });
+}
+
+/// Counters by key, of all reports together.
+std::map<std::string, std::map<std::string, std::uint64_t>> sums_of(const OfTool& of,
+                                                                    const Replayed& replayed) {
+  std::map<std::string, std::map<std::string, std::uint64_t>> sums;
+  for (auto& text : replayed.lines) {
+    rapidjson::Document line;
+    line.Parse(text.data(), text.size());
+    std::string key;
+    std::map<std::string, std::uint64_t> counters;
+    for (auto& f : of.tool.report->fields()) {
+      auto found = line.FindMember(std::string(f.key).c_str());
+      if (found == line.MemberEnd()) continue;
+      auto& value = found->value;
+      // Differences that are cut at 0 in each interval.
+      if (of.tool.name == "cachetop" && (f.key == "hits" || f.key == "read_ahead")) continue;
+      if (is_key(f))
+        key += value.IsString()   ? value.GetString()
+               : value.IsUint64() ? std::to_string(value.GetUint64())
+                                  : "?";
+      else if (f.role == Role::counter && value.IsUint64())
+        counters[std::string(f.key)] = value.GetUint64();
+    }
+    for (auto& [name, count] : counters) sums[key][name] += count;
+  }
+  return sums;
+}
+
+/// The source after this many readings is what one reading then would have seen.
+class InOne : public MadeSource {
+ public:
+  InOne(std::uint32_t seed, int readings) : MadeSource(seed, 0, 0), readings_(readings) {}
+  Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) override {
+    auto inner = MadeSource::counters(std::move(shape));
+    return std::unique_ptr<CounterSource>(std::make_unique<Last>(std::move(*inner), readings_));
+  }
+
+ private:
+  struct Last : CounterSource {
+    Last(std::unique_ptr<CounterSource> of, int times) : inner(std::move(of)), readings(times) {}
+    Reading read(std::uint64_t now, Reading& largest) override {
+      for (int i = 1; i < readings; i++) inner->read(now, largest);
+      return inner->read(now, largest);
+    }
+    std::unique_ptr<CounterSource> inner;
+    int readings;
+  };
+  int readings_;
+};
+
+TEST(Replay, IntervalsAddUp) {
+  std::size_t compared = 0;
+  each(OutputFormat::json, [&](auto& of, auto& config, auto seed) {
+    if (of.tool.report->name() != "aggregate" || !of.tool.report->adds_up()) return;
+    Config all = config;
+    all.top = 1'000'000;
+    const Replayed some(of.tool, all, seed, 4);
+    const Replayed one(of.tool, all, std::make_unique<InOne>(seed, 4), 1);
+    EXPECT_EQ(sums_of(of, some), sums_of(of, one));
+    EXPECT_EQ(some.session.ledger.seen(), one.session.ledger.seen());
+    compared += some.lines.size();
+  });
+  EXPECT_GT(compared, 1000u);
+}
+
+TEST(Replay, EveryStackIsShown) {
+  each(OutputFormat::json, [&](auto& of, auto& config, auto seed) {
+    if (of.tool.report->name() != "stacks") return;
+    const Replayed replayed(of.tool, config, seed);
+    std::uint64_t count = 0;
+    for (auto& text : replayed.lines) {
+      rapidjson::Document line;
+      line.Parse(text.data(), text.size());
+      ASSERT_TRUE(line.IsObject() && line.HasMember("count")) << text;
+      count += line["count"].GetUint64();
+    }
+    EXPECT_GT(count, 0u);
+    EXPECT_EQ(count, replayed.counted);
+    EXPECT_EQ(replayed.session.ledger.shown, replayed.counted);
+    EXPECT_GT(replayed.session.ledger.count[LEDGER_STACK_FAILED], 0u);
+  });
+}
+
+}  // namespace
+}  // namespace coretap::replay
