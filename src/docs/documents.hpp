@@ -6,8 +6,7 @@
 
 namespace coretap {
 
-/// Contents by path below tests/golden: the keys of all tools, which are a contract, and page and
-/// help of one tool of each kind of report, which show what a change of the words does.
+/// Contents by path below tests/golden: keys and metrics of all tools, which are a contract.
 std::map<std::string, std::string> golden_documents();
 
 }  // namespace coretap

@@ -2,11 +2,9 @@
 #pragma once
 #include <string>
 
-#include "coretap/tool.hpp"
-
 namespace coretap {
 
-/// All of a tool as a text that says at a glance what has changed.
-std::string keys(const Tool& tool);
+/// Those of all tools: what scripts may rely on, without words that explain it.
+std::string keys_of_all();
 
 }  // namespace coretap

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "coretap/tool.hpp"
-#include "docs/keys.hpp"
 #include "docs/mdoc.hpp"
 
 namespace coretap {

@@ -4,7 +4,7 @@
 
 namespace coretap {
 
-const KeyUnit* unit_of_key(std::string_view key) {
+std::span<const KeyUnit> key_units() {
   static const KeyUnit kUnits[] = {
       {"_ns", "nanoseconds", {"seconds", 1, 1}},
       {"_us", "microseconds", {"seconds", 1, 1'000}},
@@ -16,7 +16,11 @@ const KeyUnit* unit_of_key(std::string_view key) {
       {"_pages", "pages", {"bytes", static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))}},
       {"_ratio", "0 to 1", {"ratio"}},
   };
-  for (auto& unit : kUnits)
+  return kUnits;
+}
+
+const KeyUnit* unit_of_key(std::string_view key) {
+  for (auto& unit : key_units())
     if (key.ends_with(unit.suffix)) return &unit;
   return nullptr;
 }

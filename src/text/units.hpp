@@ -1,6 +1,7 @@
 // Units by the ends of keys: "latency_ns", "read_bytes".
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace coretap {
@@ -19,6 +20,7 @@ struct KeyUnit {
   BaseUnit base;
 };
 
+std::span<const KeyUnit> key_units();
 /// nullptr: the key has none.
 const KeyUnit* unit_of_key(std::string_view key);
 

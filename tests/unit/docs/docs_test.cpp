@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -46,12 +47,21 @@ int count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// "line 12: 'old' has become 'new'", or empty.
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream in(line);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// "line 12: opensnoop event...: 'old' has become 'new'", or empty: the first word that differs.
 std::string first_difference(const std::string& golden, const std::string& now) {
   auto a = lines(golden), b = lines(now);
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); i++) {
     auto old = i < a.size() ? a[i] : "(end)", fresh = i < b.size() ? b[i] : "(end)";
-    if (old != fresh) return fmt::format("line {}: '{}' has become '{}'", i + 1, old, fresh);
+    if (old == fresh) continue;
+    auto was = words(old), is = words(fresh);
+    auto [one, other] = std::ranges::mismatch(was, is);
+    return fmt::format("line {}: {}...: '{}' has become '{}'", i + 1, old.substr(0, old.find(':')),
+                       one == was.end() ? "(end)" : *one, other == is.end() ? "(end)" : *other);
   }
   return golden == now ? "" : "line ends differ";
 }
@@ -122,6 +132,172 @@ TEST(Documents, FitATerminalAndName) {
   for (auto& command : commands())
     for (auto& line : lines(help_text(command))) EXPECT_LE(line.size(), 80u) << line;
   for (auto& line : lines(overview())) EXPECT_LE(line.size(), 80u) << line;
+}
+
+/// Of a help, the rows of arguments and options: what is typed, and what it does in one line.
+struct HelpRow {
+  std::string group, typed, doc;
+};
+std::vector<HelpRow> rows(const std::string& help) {
+  constexpr std::size_t kDoc = 28;
+  std::vector<HelpRow> all;
+  std::string group;
+  for (auto& line : lines(help.substr(help.find("\nArguments:\n") + 1))) {
+    auto start = line.find_first_not_of(' ');
+    if (start == line.npos) continue;
+    if (start == 0) {
+      if (!line.ends_with(':')) break;  // paragraphs follow
+      group = line.substr(0, line.size() - 1);
+    } else if (start < kDoc) {
+      auto columns = line.size() > kDoc && line[kDoc - 1] == ' ' && line[kDoc] != ' ';
+      auto typed = line.substr(2, columns ? kDoc - 2 : line.npos);
+      typed.erase(typed.find_last_not_of(' ') + 1);
+      all.push_back({group, typed, columns ? line.substr(kDoc) : ""});
+    } else {
+      EXPECT_EQ(start, kDoc) << line;
+      auto& doc = all.back().doc;
+      doc += (doc.empty() ? "" : " ") + line.substr(kDoc);
+    }
+  }
+  return all;
+}
+
+TEST(Documents, HelpHasEachOptionOnceInItsGroup) {
+  const std::vector<std::string> groups = {"Arguments", "Options", "Filters", "Time",
+                                           "Sampling",  "Output",  "Stacks",  "Diagnostics",
+                                           "Limits",    "Other"};
+  const std::map<std::string_view, std::string> known = {
+      {"pid", "Filters"},     {"cgroup", "Filters"},     {"interval", "Time"},
+      {"json", "Output"},     {"frequency", "Sampling"}, {"folded", "Stacks"},
+      {"max-keys", "Limits"}, {"strict", "Diagnostics"}, {"help", "Other"}};
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    SCOPED_TRACE(tool.name);
+    auto help = help_text(tool);
+    auto all = rows(help);
+    std::size_t at = 0;
+    for (auto& row : all) {
+      while (at < groups.size() && groups[at] != row.group) at++;
+      EXPECT_LT(at, groups.size()) << row.group << " is unknown or out of order";
+    }
+    auto options = all_options(tool);
+    EXPECT_EQ(all.size(), tool.positionals.size() + 1 + options.size());
+    for (auto& o : options) {
+      auto typed = fmt::format("{}--{}{}{}", o.letter ? fmt::format("-{}, ", o.letter) : "    ",
+                               o.name, o.metavar.empty() ? "" : " ", o.metavar);
+      auto row = std::ranges::find(all, typed, &HelpRow::typed);
+      ASSERT_NE(row, all.end()) << typed;
+      EXPECT_EQ(row->doc, o.doc) << typed;
+      EXPECT_EQ(row->group == "Options", !o.shared) << typed;
+      if (auto group = known.find(o.name); o.shared && group != known.end()) {
+        EXPECT_EQ(row->group, group->second) << typed;
+      }
+    }
+    // The parts in their order.
+    std::size_t part = 0;
+    auto expect_next = [&](const std::string& words) {
+      auto found = help.find(words, part);
+      EXPECT_NE(found, help.npos) << words;
+      part = std::min(found, help.size());
+    };
+    expect_next(
+        fmt::format("{}: {}\n\nUsage: coretap {} [OPTIONS]", tool.name, tool.summary, tool.name));
+    expect_next("\nExamples:\n");
+    for (auto& e : tool.examples) expect_next(fmt::format("\n  coretap {}", e.command));
+    for (auto* title : {"\nArguments:\n", "\nOverhead: ", "\nExit status: 0 success;", "\nMore: "})
+      expect_next(title);
+  }
+}
+
+/// What stands behind a macro, line by line, between two lines of a page.
+std::vector<std::string> after_macro(const std::string& page, const std::string& macro,
+                                     const std::string& from = "", const std::string& to = "") {
+  auto start = from.empty() ? 0 : page.find(from);
+  EXPECT_NE(start, page.npos) << from;
+  std::vector<std::string> all;
+  for (auto& line :
+       lines(page.substr(start, to.empty() ? page.npos : page.find(to, start + 1) - start)))
+    if (line.starts_with(macro + ' ')) all.push_back(line.substr(macro.size() + 1));
+  return all;
+}
+
+TEST(Documents, PagesHaveTheirSectionsInOrder) {
+  for (auto& [path, page] : man_pages(places::source_dir() + "/docs/samples")) {
+    if (page.starts_with(".so ")) continue;
+    auto sections = after_macro(page, ".Sh");
+    auto of = std::ranges::find_if(registry(), [&](auto& entry) {
+      return path == fmt::format("man8/{}.8", page_of(entry.name));
+    });
+    if (of == registry().end()) {
+      // mdoc(7) has these, in this order; others are between them.
+      const std::vector<std::string> known = {"NAME",        "SYNOPSIS", "DESCRIPTION", "FILES",
+                                              "EXIT STATUS", "EXAMPLES", "SEE ALSO"};
+      EXPECT_EQ(sections.front(), known.front()) << path;
+      EXPECT_EQ(sections.back(), known.back()) << path;
+      std::erase_if(sections, [&](auto& s) { return !std::ranges::count(known, s); });
+      EXPECT_TRUE(std::ranges::is_sorted(sections, {}, [&](auto& s) {
+        return std::ranges::find(known, s) - known.begin();
+      })) << path;
+      continue;
+    }
+    auto tool = build(*of);
+    std::vector<std::string> expected = {"NAME",          "SYNOPSIS", "DESCRIPTION", "OPTIONS",
+                                         "ATTACH POINTS", "OUTPUT",   "JSON",        "RIGHTS",
+                                         "EXIT STATUS",   "OVERHEAD", "ANSWERS",     "EXAMPLES"};
+    auto sample = fmt::format("{}/docs/samples/{}.txt", places::source_dir(), tool.name);
+    if (fs::exists(sample)) expected.push_back("EXAMPLE OUTPUT");
+    if (!tool.differs.empty() || !tool.elsewhere.empty()) expected.push_back("DIFFERENCES");
+    expected.push_back("SEE ALSO");
+    EXPECT_EQ(sections, expected) << path;
+  }
+}
+
+void add_items(std::vector<std::string>& all, const std::vector<OutputKey>& keys) {
+  for (auto& k : keys) {
+    auto type = k.type + (k.unit.empty() ? "" : ", ") + k.unit;
+    all.push_back(fmt::format("{} Pq {}", k.name, inline_words(type)));
+    add_items(all, k.members);
+  }
+}
+
+TEST(Documents, PagesHaveWhatTheToolHasInItsOrder) {
+  for (auto& entry : registry()) {
+    auto tool = build(entry);
+    SCOPED_TRACE(tool.name);
+    auto page = man_page(tool);
+    std::vector<std::string> keys, columns;
+    auto kinds = json_kinds(tool);
+    for (std::size_t i = 1; i + 1 < kinds.size(); i++) add_items(keys, kinds[i].keys);
+    for (auto& c : tool.report->csv()) columns.push_back(c.name);
+    for (auto& other : tool.other_reports)
+      for (auto& c : other.report->csv()) columns.push_back(c.name);
+    EXPECT_EQ(after_macro(page, ".It Va", "\n.Sh JSON\n", "\n.Ss CSV\n"), keys);
+    auto named = after_macro(page, ".Va", "\n.Ss CSV\n", "\n.Sh ");
+    for (auto& name : named) name.erase(std::min(name.find(' '), name.size()));
+    EXPECT_EQ(named, columns);
+    std::size_t candidates = 0;
+    for (auto& hook : tool.hooks) candidates += hook.candidates.size();
+    auto attach = page.substr(page.find("\n.Sh ATTACH POINTS\n"));
+    attach.resize(attach.find("\n.Sh OUTPUT\n"));
+    EXPECT_GE(count_of(attach, "\n.It \n"), static_cast<int>(candidates));
+    EXPECT_GE(after_macro(attach, ".It Sy").size(), tool.hooks.size());
+    EXPECT_EQ(after_macro(page, ".Dl", "\n.Sh ANSWERS\n", "\n.Sh ").size(), tool.questions.size());
+    EXPECT_EQ(after_macro(page, ".Dl", "\n.Sh EXAMPLES\n", "\n.Sh ").size(), tool.examples.size());
+    // Own options are in the synopsis: letters without a value together, any other by itself.
+    std::size_t alone = 0;
+    std::string letters;
+    for (auto& o : tool.options)
+      if (o.letter && o.metavar.empty())
+        letters += o.letter;
+      else
+        alone++;
+    auto synopsis = after_macro(page, ".Op Fl", "\n.Sh SYNOPSIS\n", "\n.Sh DESCRIPTION\n");
+    EXPECT_EQ(synopsis.size(), alone + !letters.empty() + 1);
+    if (!letters.empty()) {
+      EXPECT_EQ(synopsis.front(), inline_words(letters));
+    }
+    EXPECT_EQ(synopsis.back(), "- Ar COMMAND Op Ar ARGS ...");
+  }
 }
 
 TEST(Documents, PagesLeadToPagesThatAreThere) {

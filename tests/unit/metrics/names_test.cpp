@@ -7,7 +7,10 @@
 #include <regex>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "cli/parser.hpp"
+#include "metrics/text.hpp"
 
 namespace coretap::metrics {
 namespace {
@@ -154,12 +157,16 @@ TEST(MetricNames, EveryTool) {
       tool.report = report;
       auto plan = make_plan(tool, Config(), {});
       if (!plan) continue;
+      auto text = metrics_text(tool);
       std::set<std::string> names;
       for (auto* families : {&(*plan)->families, &(*plan)->totals})
         for (auto& f : *families) {
           EXPECT_TRUE(std::regex_match(f.name, metric)) << f.name;
           EXPECT_TRUE(names.insert(f.name).second) << f.name << " twice";
           EXPECT_FALSE(f.help.empty()) << f.name;
+          EXPECT_NE(text.find(fmt::format("\n  {} {}: {}\n", f.name, name_of(f.type), f.help)),
+                    text.npos)
+              << text;
           EXPECT_EQ(f.name.ends_with("_total"), f.type == Type::counter) << f.name;
         }
       for (auto& f : report->fields()) {
