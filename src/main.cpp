@@ -11,6 +11,7 @@
 #include "docs/complete.hpp"
 #include "run/run.hpp"
 #include "run/tool_links.hpp"
+#include "text/errors.hpp"
 
 int main(int argc, char** argv) {
   using namespace coretap;
@@ -25,6 +26,10 @@ int main(int argc, char** argv) {
     arguments.emplace(arguments.begin() + completes, call.name);
   if (completes) return run_complete(call.tool, {arguments.begin() + 1, arguments.end()});
   if (!call.name.empty()) started_by_link(name, call.name);
+  if (auto own = name.substr(name.rfind('-') + 1); call.name.empty() && is_left_out(own)) {
+    print_error("coretap", no_such_tool(own));
+    return kUsage;
+  }
   if (!call.tool) {
     if (arguments.empty()) {
       fputs(overview().c_str(), stderr);

@@ -246,6 +246,11 @@ def new_tool(run):
         run.totals.again += [f"new tool: {name}" for name in range(counted["tried_again"])]
 
 
+@part("one-tool", "scripts/run's build of a single tool: what it says of the others", 60, ("ci",), by_turn=True)
+def one_tool(run):
+    run.step("a build of one tool", [run.root / "tests/docs/partial-build"])
+
+
 @part("browser", "flame graphs and heat maps in headless Chromium", 60, ("ci",), needs=("browser",), by_turn=True)
 def browser(run):
     if fetched(run) and run.build():

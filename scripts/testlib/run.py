@@ -18,7 +18,7 @@ RESERVE_SECONDS = 20  # for what follows a part that the clock has ended
 SETTINGS = {
     "main": ["-DCORETAP_TESTS=ON"],
     "sanitize": ["-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DCORETAP_SANITIZE=ON", "-DCORETAP_TESTS=ON",
-                 "-DCORETAP_PRECOMPILE=OFF"],
+                 "-DCORETAP_PRECOMPILE=OFF", "-DCORETAP_UNITY=ON"],
     "static": ["-DCORETAP_STATIC=ON", "-DCORETAP_TESTS=OFF"],
     "clang": ["-DCORETAP_TESTS=OFF"],
     "arm64": ["--toolchain", "cmake/arm64.cmake", "-DCORETAP_TESTS=ON"],
@@ -58,7 +58,7 @@ class Run:
 
     def configured(self, kind):
         """The command that configures, its environment."""
-        settings = list(SETTINGS[kind])
+        settings = [*SETTINGS[kind], "-DCORETAP_ONLY="]  # scripts/run may have begun with one tool
         if kind == "clang":
             settings.append(f"-DCORETAP_CLANG={newest_clang()}")
         if kind == "sanitize":

@@ -1,5 +1,7 @@
 #include "cli/naming.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
@@ -42,10 +44,33 @@ std::vector<Called> all_names() {
   return all;
 }
 
-std::string tool_meant(std::string_view word) {
-  std::vector<std::string_view> known;
+bool is_left_out(std::string_view tool) {
+  auto& others = tools_left_out();
+  return std::find(others.begin(), others.end(), tool) != others.end();
+}
+
+std::string tools_in_build() {
+  auto& others = tools_left_out();
+  if (others.empty()) return {};
+  return fmt::format("{} of {} tools are in this build (scripts/run --all builds all)",
+                     registry().size(), registry().size() + others.size());
+}
+
+Error no_such_tool(std::string_view word, std::string_view what,
+                   std::vector<std::string_view> known) {
+  if (is_left_out(word))
+    return {fmt::format("the tool '{}' is not in this build", word),
+            {},
+            fmt::format("scripts/run {} adds it, scripts/run --all builds all tools", word),
+            kUsage};
   for (auto& call : all_names()) known.push_back(call.name);
-  return did_you_mean(word, known);
+  auto& others = tools_left_out();
+  known.insert(known.end(), others.begin(), others.end());
+  auto hint = did_you_mean(word, known);
+  if (!hint.empty()) hint += ' ';
+  hint += "coretap list shows all tools, coretap --help all commands";
+  if (auto few = tools_in_build(); !few.empty()) hint += "; " + few;
+  return {fmt::format("{} '{}'", what, word), {}, hint, kUsage};
 }
 
 std::string meaning_of(const Called& called) {

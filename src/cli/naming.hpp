@@ -31,8 +31,15 @@ struct Called {
 Called called(std::string_view name);
 /// All names, tool by tool, each tool's own name first.
 std::vector<Called> all_names();
-/// "did you mean 'runqlat'?", of a word that is no name of a tool; empty: none is near.
-std::string tool_meant(std::string_view word);
+/// Tools of the tree that are not in this build (CORETAP_ONLY); none: it has all of them.
+const std::vector<std::string_view>& tools_left_out();
+bool is_left_out(std::string_view tool);
+/// "2 of 123 tools are in this build", and how to get the others; empty: it has all of them.
+std::string tools_in_build();
+/// The error of a word that is no name of a tool: of one that was left out how to get it, else a
+/// name that is near. `what`: "there is no tool" or what else is said of such a word.
+Error no_such_tool(std::string_view word, std::string_view what = "there is no tool",
+                   std::vector<std::string_view> known = {});
 /// "fsdist --type=ext4"; of a tool's own name its summary.
 std::string meaning_of(const Called& called);
 /// "ext4dist (--type=ext4), xfsdist (--type=xfs)"; empty where there is no other name.

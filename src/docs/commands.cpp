@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
@@ -29,13 +28,7 @@ using Words = std::vector<std::string>;
 int no_such(std::string_view what) {
   std::vector<std::string_view> known;
   for (auto& command : commands()) known.push_back(command.name);
-  for (auto& call : all_names()) known.push_back(call.name);
-  auto meant = did_you_mean(what, known);
-  print_error("coretap",
-              {fmt::format("there is no tool or command '{}'", what),
-               {},
-               fmt::format("{}{}coretap list shows all tools, coretap --help all commands", meant,
-                           meant.empty() ? "" : " ")});
+  print_error("coretap", no_such_tool(what, "there is no tool or command", std::move(known)));
   return kUsage;
 }
 
@@ -55,11 +48,9 @@ int run_help(const Config&, const Words& words) {
 int run_doctor_of(const Config& config, const Words& words) {
   for (auto& word : words) {
     if (called(word).tool) continue;
-    auto meant = tool_meant(word);
-    print_error("coretap",
-                {fmt::format("doctor: there is no tool '{}'", word),
-                 {},
-                 fmt::format("{}{}coretap list shows all tools", meant, meant.empty() ? "" : " ")});
+    auto error = no_such_tool(word);
+    error.what.insert(0, "doctor: ");
+    print_error("coretap", error);
     return kUsage;
   }
   return run_doctor(config, words);

@@ -18,8 +18,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::size_t kMost = 500;
-
 /// The text of an option, a field or a tool as a description of one line.
 std::string in_a_line(std::string_view text) { return printable(text.substr(0, text.find(';'))); }
 
@@ -257,7 +255,7 @@ Completions complete(const Registered* linked, const Words& words) {
   }
   std::set<std::string> seen;
   std::erase_if(all.candidates, [&](auto& c) {
-    return !fit(c) || seen.size() == kMost || !seen.insert(c.word).second;
+    return !fit(c) || seen.size() == kMostCandidates || !seen.insert(c.word).second;
   });
   return all;
 }

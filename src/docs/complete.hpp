@@ -12,6 +12,7 @@
 namespace coretap {
 
 inline constexpr char kCompleteCommand[] = "__complete";
+inline constexpr std::size_t kMostCandidates = 500;
 
 struct Completions {
   std::vector<Completion> candidates;                                   ///< whole words

@@ -34,7 +34,6 @@ namespace {
 using List = std::vector<Completion>;
 
 // The user waits for the answer, and longer lists are of no use.
-constexpr std::size_t kMost = 500;
 constexpr int kMostDirectories = 4000;
 
 std::vector<std::string> entries(const std::string& directory) {
@@ -68,7 +67,8 @@ List pids(std::string_view prefix) {
   List all;
   for (auto pid : processes()) {
     auto word = std::to_string(pid);
-    if (all.size() < kMost && word.starts_with(prefix)) all.push_back({word, comm_of(pid)});
+    if (all.size() < kMostCandidates && word.starts_with(prefix))
+      all.push_back({word, comm_of(pid)});
   }
   return all;
 }
@@ -141,7 +141,8 @@ List cgroups(std::string_view prefix) {
   auto root = *mount + '/';
   bool absolute = prefix.starts_with('/');
   std::deque<std::string> left{""};
-  for (int looked = 0; !left.empty() && looked < kMostDirectories && all.size() < kMost; looked++) {
+  for (int looked = 0; !left.empty() && looked < kMostDirectories && all.size() < kMostCandidates;
+       looked++) {
     auto directory = left.front();
     left.pop_front();
     for (auto& name : entries(root + directory)) {
@@ -191,7 +192,7 @@ List functions(std::string_view prefix) {
   auto add = [&](std::string_view name, std::string_view module) {
     if (name.starts_with(prefix) && name.find_first_of(".$") == name.npos)
       all.push_back({std::string(name), std::string(module)});
-    return all.size() < kMost;
+    return all.size() < kMostCandidates;
   };
   auto module_of = [](std::string_view rest) {
     auto at = rest.find('[');
@@ -220,7 +221,7 @@ List tracepoints(std::string_view prefix) {
   List all;
   each_line(open_tracing("available_events"), [&](std::string_view line) {
     if (line.starts_with(prefix)) all.push_back({std::string(line)});
-    return all.size() < kMost;
+    return all.size() < kMostCandidates;
   });
   return all;
 }
@@ -288,7 +289,7 @@ List all_of(Complete kind, std::string_view prefix) {
 std::vector<Completion> values(Complete kind, std::string_view prefix) {
   auto all = all_of(kind, prefix);
   std::erase_if(all, [&](auto& c) { return !c.word.starts_with(prefix); });
-  if (all.size() > kMost) all.resize(kMost);
+  if (all.size() > kMostCandidates) all.resize(kMostCandidates);
   return all;
 }
 

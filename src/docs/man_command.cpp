@@ -151,10 +151,10 @@ int run_man(const Config& config, const std::vector<std::string>& words) {
   if (auto call = called(name); call.tool) return show(man_page(build(*call.tool)));
   if (auto* command = find_command(name); command && !command->output.empty())
     return show(command_man_page(*command));
-  print_error("coretap",
-              {fmt::format("man: there is no page '{}'", words[0]),
-               {},
-               "name a tool, exporter.toml, migrate or output; coretap list shows all tools"});
+  Error error = {fmt::format("man: there is no page '{}'", words[0]),
+                 {},
+                 "name a tool, exporter.toml, migrate or output; coretap list shows all tools"};
+  print_error("coretap", is_left_out(name) ? no_such_tool(name) : error);
   return kUsage;
 }
 

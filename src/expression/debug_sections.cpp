@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 12> kNames = {
     ".debug_ranges", ".debug_loc",   ".debug_rnglists", ".debug_loclists",
 };
 constexpr std::uint64_t kMostBytes = 2ULL << 30;  // of all sections, unpacked
-constexpr std::uint64_t kMostNameBytes = 16 << 20;
+constexpr std::uint64_t kMostSectionNames = 16 << 20;
 constexpr std::uint64_t kMostLink = 8192;
 constexpr std::uint64_t kMostChecked = 1ULL << 30;
 constexpr std::uint64_t kZlibRatio = 1032;  // it packs no better
@@ -105,7 +105,7 @@ void each_section(Elf* elf, Visit visit) {
   if (::elf_getshdrstrndx(elf, &names) != 0) return;
   auto* strings = ::elf_getscn(elf, names);
   // elf_strptr reads the whole section of names.
-  if (!strings || !::gelf_getshdr(strings, &header) || header.sh_size > kMostNameBytes ||
+  if (!strings || !::gelf_getshdr(strings, &header) || header.sh_size > kMostSectionNames ||
       (header.sh_flags & SHF_COMPRESSED))
     return;
   for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf, section)) != nullptr;) {

@@ -36,8 +36,6 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepest = 32;                   // modifiers of one type, entries within entries
-constexpr std::size_t kMostInside = 64;        // unnamed members and base classes of one record
 constexpr std::size_t kMostMembers = 1 << 16;  // of one record, with those
 constexpr std::size_t kMostEntries = 1 << 22;  // of one search
 constexpr std::size_t kMostNames = 4096;       // for "did you mean"
@@ -302,11 +300,6 @@ std::optional<std::uint32_t> member_offset(Dwarf_Die& die) {
 
 bool is_record(int tag) {
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
-}
-
-TypePtr nothing() {
-  static const auto none = std::make_shared<const Type>(Type{Type::nothing, "void", 1});
-  return none;
 }
 
 /// Members of a struct, union or class; those of base classes too.

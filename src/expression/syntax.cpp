@@ -13,8 +13,8 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepest = 64;
-constexpr std::size_t kMostText = 128;  // bytes of a text that is compared
+constexpr int kMostNested = 64;
+constexpr std::size_t kMostTyped = 128;  // bytes of a text that is compared
 
 struct Operator {
   std::string_view word;
@@ -90,7 +90,7 @@ Result<NodePtr> Parser::expression() {
 }
 
 Result<NodePtr> Parser::conditional() {
-  if (++depth_ > kDeepest) return wrong(at_, "too many parentheses within parentheses");
+  if (++depth_ > kMostNested) return wrong(at_, "too many parentheses within parentheses");
   auto condition = binary(1);
   if (!condition) return condition;
   const auto start = at_;
@@ -176,7 +176,7 @@ void Parser::type_name(std::string& words, int& stars) {
 Result<NodePtr> Parser::unary() {
   const char c = peek();
   const auto start = at_;
-  if (++depth_ > kDeepest) return wrong(at_, "this expression is nested too deeply");
+  if (++depth_ > kMostNested) return wrong(at_, "this expression is nested too deeply");
   if (c == '-' || c == '+' || c == '~' || c == '!' || c == '*' || c == '&') {
     at_++;
     auto operand = unary();
@@ -278,8 +278,8 @@ Result<NodePtr> Parser::primary() {
   if (c == '"') {
     auto text = quoted();
     if (!text) return text.error();
-    if (text->size() > kMostText)
-      return wrong(start, fmt::format("a text is compared by {} bytes at most", kMostText));
+    if (text->size() > kMostTyped)
+      return wrong(start, fmt::format("a text is compared by {} bytes at most", kMostTyped));
     return Result<NodePtr>(std::make_unique<Node>(Node{Node::literal, start, std::move(*text)}));
   }
   auto name = word();

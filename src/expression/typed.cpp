@@ -7,22 +7,18 @@
 
 #include <fmt/format.h>
 
+#include "expression/types.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepest = 24;                // records in records
-constexpr std::size_t kMostElements = 32;   // of an array that are shown
-constexpr std::size_t kMostInside = 2'000;  // members of one value, those of members too
-constexpr std::int64_t kLastError = -4095;  // of an address that stands for an errno
+constexpr int kDeepestRecord = 24;           // records in records
+constexpr std::size_t kMostElements = 32;    // of an array that are shown
+constexpr std::size_t kMostOfValue = 2'000;  // members of one value, those of members too
+constexpr std::int64_t kLastError = -4095;   // of an address that stands for an errno
 constexpr std::string_view kIndent = "    ";
-
-template <class T>
-const T* behind(const btf_type* type) {
-  return reinterpret_cast<const T*>(type + 1);
-}
 
 class Maker {
  public:
@@ -31,7 +27,7 @@ class Maker {
   Layout make(std::uint32_t id, std::uint32_t at, int depth) {
     Layout made{.at = at};
     auto* t = btf_.plain(id);
-    if (!id || !t || depth > kDeepest || ++made_ > kMostInside) return made;
+    if (!id || !t || depth > kDeepestRecord || ++made_ > kMostOfValue) return made;
     made.bits = t->size * 8;
     switch (BTF_INFO_KIND(t->info)) {
       case BTF_KIND_INT: {
@@ -81,7 +77,7 @@ class Maker {
   void members(const btf_type& type, std::uint32_t base, std::uint32_t before, int depth,
                std::vector<Layout>& all) {
     const bool fields = BTF_INFO_KFLAG(type.info);
-    for (unsigned i = 0; i < BTF_INFO_VLEN(type.info) && depth <= kDeepest; i++) {
+    for (unsigned i = 0; i < BTF_INFO_VLEN(type.info) && depth <= kDeepestRecord; i++) {
       auto& m = behind<btf_member>(&type)[i];
       auto at = base + (fields ? BTF_MEMBER_BIT_OFFSET(m.offset) : m.offset);
       auto width = fields ? BTF_MEMBER_BITFIELD_SIZE(m.offset) : 0;

@@ -13,9 +13,6 @@ namespace coretap::expression {
 
 namespace {
 
-constexpr int kDeepest = 32;             // modifiers and typedefs of one type
-constexpr std::size_t kMostInside = 64;  // unnamed members of one record
-
 struct Base {
   std::string_view name;
   std::uint32_t bytes;
@@ -51,16 +48,6 @@ TypePtr base_type(std::string_view name) {
       return std::make_shared<const Type>(std::move(t));
     }
   return nullptr;
-}
-
-TypePtr nothing() {
-  static const auto none = std::make_shared<const Type>(Type{Type::nothing, "void", 1});
-  return none;
-}
-
-template <class T>
-const T* behind(const btf_type* type) {
-  return reinterpret_cast<const T*>(type + 1);
 }
 
 /// Words of a type's name: "unsigned", "long", "int" in any order, once "const" and the like went.
@@ -197,6 +184,11 @@ class FormatMembers final : public Members {
 };
 
 }  // namespace
+
+TypePtr nothing() {
+  static const auto none = std::make_shared<const Type>(Type{Type::nothing, "void", 1});
+  return none;
+}
 
 TypePtr integer_type(std::uint32_t bytes, bool is_signed) {
   return std::make_shared<const Type>(

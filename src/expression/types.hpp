@@ -65,6 +65,17 @@ struct Type {
   }
 };
 
+/// Damaged type information may lead in a circle.
+inline constexpr int kDeepest = 32;             ///< modifiers of one type, entries within entries
+inline constexpr std::size_t kMostInside = 64;  ///< unnamed members and base classes of one record
+
+/// What follows a type: its members, values or parameters.
+template <class T>
+const T* behind(const btf_type* type) {
+  return reinterpret_cast<const T*>(type + 1);
+}
+
+TypePtr nothing();
 TypePtr integer_type(std::uint32_t bytes, bool is_signed);
 TypePtr pointer_to(TypePtr to, bool user = false);
 /// The same, of memory of the process wherever it leads.

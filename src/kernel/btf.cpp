@@ -154,7 +154,7 @@ const btf_type* Btf::plain(std::uint32_t id, bool typedefs) const {
     if (!modifier) return t;
     t = type(t->type);
   }
-  return t;
+  return nullptr;
 }
 
 const char* Btf::text(std::uint32_t offset) const {

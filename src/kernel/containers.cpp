@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kIdDigits = 64;
-constexpr std::size_t kMostBytes = 4 << 20;             // of a runtime's file
+constexpr std::size_t kMostStateBytes = 4 << 20;        // of a runtime's file
 constexpr std::uint64_t kBetweenLooks = 1'000'000'000;  // ns: new cgroups come all the time
 constexpr std::size_t kMostCgroups = 1 << 16;
 
@@ -63,7 +63,7 @@ bool is_unit(std::string_view part) {
 
 rapidjson::Document json_of(const std::string& path) {
   rapidjson::Document document;
-  const auto text = read_file(path, kMostBytes).value_or("");
+  const auto text = read_file(path, kMostStateBytes).value_or("");
   const std::string_view view = text;
   document.Parse(view.data(), view.size());
   return document;

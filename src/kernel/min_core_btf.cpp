@@ -41,7 +41,7 @@ Sections find_sections(const void* object, std::size_t size) {
 }
 
 template <class T>
-bool take(std::string_view& bytes, T& value) {
+bool take_value(std::string_view& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;
   memcpy(&value, bytes.data(), sizeof value);
   bytes.remove_prefix(sizeof value);
@@ -62,17 +62,18 @@ bool each_relocation(std::string_view section, Visit visit) {
     __u32 header_bytes, func_at, func_bytes, line_at, line_bytes, core_at, core_bytes;
   } header;
   auto all = section;
-  if (!take(section, header) || header.magic != BTF_MAGIC || header.header_bytes < sizeof header)
+  if (!take_value(section, header) || header.magic != BTF_MAGIC ||
+      header.header_bytes < sizeof header)
     return false;
   auto begin = static_cast<std::uint64_t>(header.header_bytes) + header.core_at;
   if (begin + header.core_bytes > all.size()) return false;
   auto rest = all.substr(begin, header.core_bytes);
   __u32 record_bytes = 0;
   if (rest.empty()) return true;
-  if (!take(rest, record_bytes) || record_bytes < sizeof(Relocation)) return false;
+  if (!take_value(rest, record_bytes) || record_bytes < sizeof(Relocation)) return false;
   while (!rest.empty()) {
     __u32 of_program = 0, count = 0;
-    if (!take(rest, of_program) || !take(rest, count)) return false;
+    if (!take_value(rest, of_program) || !take_value(rest, count)) return false;
     for (; count; count--) {
       if (rest.size() < record_bytes) return false;
       Relocation relocation{};
@@ -94,8 +95,6 @@ bool is_modifier(unsigned kind) {
   return kind == BTF_KIND_CONST || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_RESTRICT ||
          kind == BTF_KIND_TYPE_TAG;
 }
-
-constexpr int kMostModifiers = 32;  // of one type; damaged ones may lead in a circle
 
 /// Copies types and all that they hold by value. What they point to is left out: a relocation never
 /// follows a pointer.
@@ -219,9 +218,7 @@ std::string trimmed_types(const Btf& kernel, const void* object, std::size_t siz
   bool answerable = true;
   bool whole = each_relocation(sections.relocations, [&](const Relocation& relocation) {
     if (relocation.kind == BPF_CORE_TYPE_ID_TARGET) answerable = false;
-    auto* type = local.type(relocation.type_id);
-    for (int depth = 0; type && is_modifier(BTF_INFO_KIND(type->info)); depth++)
-      type = depth < kMostModifiers ? local.type(type->type) : nullptr;
+    auto* type = local.plain(relocation.type_id, false);
     auto name = type ? essential(local.name(type->name_off)) : std::string_view();
     if (name.empty())
       answerable = false;

@@ -7,7 +7,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 1 << 16;  // of a record
+constexpr std::uint64_t kMostRecordBytes = 1 << 16;  // of a record
 
 /// "offset:8;" -> 8
 std::uint32_t number_behind(std::string_view line, std::string_view word) {
@@ -15,7 +15,7 @@ std::uint32_t number_behind(std::string_view line, std::string_view word) {
   if (at == line.npos) return 0;
   line.remove_prefix(at + word.size());
   auto number = parse_unsigned(take_until(line, ';'));
-  return number && *number < kMostBytes ? static_cast<std::uint32_t>(*number) : 0;
+  return number && *number < kMostRecordBytes ? static_cast<std::uint32_t>(*number) : 0;
 }
 
 }  // namespace

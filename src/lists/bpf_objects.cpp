@@ -35,8 +35,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostPath = 4096;
 constexpr std::string_view kNobody = "-";
 
-void note(std::string_view words) { fmt::print(stderr, "coretap: bpflist: note: {}\n", words); }
-
 /// What a descriptor of such a link refers to; false: no BPF object.
 bool kind_of(std::string_view link, BpfKind& kind) {
   if (link == "anon_inode:bpf-prog")
@@ -302,9 +300,12 @@ class Objects {
 /// Notes of what is not in the list.
 void notes(const BpfHolders& held, bool ids) {
   if (held.unreadable)
-    note(fmt::format("the descriptors of {} processes cannot be read: run as root",
-                     held.unreadable));
-  if (!ids) note("objects that no process holds are not counted: that needs CAP_SYS_ADMIN");
+    list_note(kBpflist.name,
+              fmt::format("the descriptors of {} processes cannot be read: run as root",
+                          held.unreadable));
+  if (!ids)
+    list_note(kBpflist.name,
+              "objects that no process holds are not counted: that needs CAP_SYS_ADMIN");
 }
 
 std::string pid_words(const BpfHolder* holder) {
@@ -439,7 +440,8 @@ std::size_t print_list(Sink& out, const Config& config, const BpfHolders& held,
   for (auto& holder : held.holders) show(&holder, holder.objects);
   show(nullptr, alone);
   if (rows && !measured)
-    note(
+    list_note(
+        kBpflist.name,
         "runs are not counted now: sysctl kernel.bpf_stats_enabled=1 makes the kernel count and "
         "time them, which costs each run some nanoseconds");
   return rows;

@@ -34,10 +34,6 @@ bool of_all(std::string_view declaration) {
   return declaration.substr(declaration.rfind(' ') + 1).starts_with("common_");
 }
 
-void note(std::string_view words) {
-  fmt::print(stderr, "coretap: tplist: note: {}\n", printable(words));
-}
-
 class List {
  public:
   List(const Config& config, const std::vector<std::string>& words)
@@ -91,7 +87,9 @@ class List {
         if (level_) out.write(field_lines(format, level_ > 1));
       }
     }
-    if (unreadable) note(fmt::format("the fields of {} tracepoints cannot be read", unreadable));
+    if (unreadable)
+      list_note(kTplist.name,
+                fmt::format("the fields of {} tracepoints cannot be read", unreadable));
     if (!found) known_ = std::move(*all);
     return found;
   }
@@ -177,9 +175,10 @@ class List {
     for (auto& f : others) show(f.name, f.module, refusal.empty() ? f.why : refusal);
     const auto found = functions.functions.size() + others.size();
     if (found && !refusal.empty())
-      note(fmt::format("none of them can be traced: {}", refusal));
+      list_note(kTplist.name, fmt::format("none of them can be traced: {}", refusal));
     else if (found && !known)
-      note(
+      list_note(
+          kTplist.name,
           "which can be traced is not known: available_filter_functions of tracefs is not there "
           "or not readable");
     if (!found) known_ = function_names(lists);
@@ -217,9 +216,10 @@ class List {
     std::size_t found = 0;
     for (auto& file : (*all)->files)
       found += functions ? print_user_functions(out, file) : print_usdt(out, file);
-    for (auto& words : (*all)->left_out) note("not listed: " + words);
+    for (auto& words : (*all)->left_out) list_note(kTplist.name, "not listed: " + words);
     auto refusal = uprobe_refusal();
-    if (found && !refusal.empty()) note("none of them can be traced: " + refusal);
+    if (found && !refusal.empty())
+      list_note(kTplist.name, "none of them can be traced: " + refusal);
     return found;
   }
 
@@ -243,15 +243,18 @@ class List {
       }
     }
     auto say = [&](std::size_t n, std::string_view why) {
-      if (n) note(fmt::format("{}: {} not listed: {}", file.path, n, why));
+      if (n) list_note(kTplist.name, fmt::format("{}: {} not listed: {}", file.path, n, why));
     };
     say(all.indirect, "their code is chosen at run time (IFUNC)");
     say(all.outside, "not in the file's code");
     say(all.beyond, "too many in one file");
     using State = symbols::FunctionPlace::State;
-    if (all.state == State::stripped) note(file.path + " has no symbols (stripped)");
-    if (all.state == State::foreign) note(file.path + " is for another processor, or 32-bit");
-    if (all.state == State::no_elf) note(file.path + " is no program or library");
+    if (all.state == State::stripped)
+      list_note(kTplist.name, file.path + " has no symbols (stripped)");
+    if (all.state == State::foreign)
+      list_note(kTplist.name, file.path + " is for another processor, or 32-bit");
+    if (all.state == State::no_elf)
+      list_note(kTplist.name, file.path + " is no program or library");
     return all.functions.size();
   }
 
@@ -282,10 +285,10 @@ class List {
       out.line(line.end_array().finish());
     }
     if (notes.outside)
-      note(fmt::format("{}: {} USDT probes not listed: not in the file's code", file.path,
-                       notes.outside));
+      list_note(kTplist.name, fmt::format("{}: {} USDT probes not listed: not in the file's code",
+                                          file.path, notes.outside));
     if (!notes.readable && !config_.own<Verbosity>().library.empty())
-      note(file.path + " is no program or library of this machine");
+      list_note(kTplist.name, file.path + " is no program or library of this machine");
     return all.size();
   }
 

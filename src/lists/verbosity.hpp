@@ -7,6 +7,7 @@
 
 #include "cli/config.hpp"
 #include "text/errors.hpp"
+#include "text/sanitize.hpp"
 
 namespace coretap {
 
@@ -21,6 +22,10 @@ inline Option verbosity(std::string_view doc) {
             c.own<Verbosity>().level++;
             return {};
           }};
+}
+
+inline void list_note(std::string_view command, std::string_view words) {
+  fmt::print(stderr, "coretap: {}: note: {}\n", command, printable(words));
 }
 
 /// The exit status.

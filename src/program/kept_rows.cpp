@@ -14,7 +14,7 @@ namespace coretap {
 
 namespace {
 
-constexpr std::size_t kLine = 64;                         // alignment of a row
+constexpr std::size_t kCacheLine = 64;                    // alignment of a row
 constexpr std::size_t kTold = 2 * sizeof(std::uint64_t);  // number and pointer, before the key
 /// Much longer than the stores of a key and of what says that it is there can be apart.
 constexpr std::chrono::microseconds kStored(50);
@@ -35,7 +35,7 @@ Result<void> KeptRows::open(Session& s, std::string_view table, std::size_t key_
   if (!map) return {};
   key_size_ = key_size;
   value_size_ = value_size;
-  stride_ = (value_size + kTold + key_size + kLine - 1) / kLine * kLine;
+  stride_ = (value_size + kTold + key_size + kCacheLine - 1) / kCacheLine * kCacheLine;
   per_cpu_ = bpf_map__value_size(map) / stride_;
   if (auto opened = slots_.open(map); !opened) return opened;
   known_.resize(per_cpu_ * slots_.cpus());

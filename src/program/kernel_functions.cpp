@@ -64,14 +64,14 @@ bool parse_symbol(std::string_view line, std::uint64_t& address, Named& named) {
          !named.module.starts_with("__builtin");
 }
 
-/// Names that are found without a copy of the word.
+/// NameSet that are found without a copy of the word.
 struct NameHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view name) const {
     return std::hash<std::string_view>()(name);
   }
 };
-using Names = std::unordered_set<std::string, NameHash, std::equal_to<>>;
+using NameSet = std::unordered_set<std::string, NameHash, std::equal_to<>>;
 
 /// Padding before a function, or code that was moved out of one: nothing calls them.
 bool is_no_function(std::string_view name) {
@@ -172,7 +172,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   });
   std::sort(patched.begin(), patched.end());
   // Of a function with several names, one of them: the others have its address.
-  Names traceable;  // "name module"
+  NameSet traceable;  // "name module"
   bool by_name = false;
   std::string whole_name;
   auto whole = [&](const Named& n) -> const std::string& {
@@ -181,7 +181,7 @@ KernelFunctions kernel_functions(const FunctionLists& lists, std::string_view mo
   if (patched.empty())
     by_name = each_line(
         lists.names, [&](std::string_view line) { traceable.insert(whole(split_module(line))); });
-  Names blacklist;
+  NameSet blacklist;
   each_line(lists.blacklist, [&](std::string_view line) {
     auto tab = line.find('\t');
     if (tab != line.npos) blacklist.emplace(split_module(line.substr(tab + 1)).name);

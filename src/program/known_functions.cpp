@@ -36,10 +36,10 @@ bool is_at(const std::string& path, const symbols::FileIdentity& id) {
   return other && other->device == id.device && other->inode == id.inode;
 }
 
-class Words {
+class FoundWords {
  public:
   /// `by_path`: words name the files themselves.
-  Words(const Config& config, bool by_path) : finder_(config), by_path_(by_path) {}
+  FoundWords(const Config& config, bool by_path) : finder_(config), by_path_(by_path) {}
 
   void search(std::string_view file, const KnownFunction& f) {
     auto& found = finder_.files(file);
@@ -73,7 +73,7 @@ class Words {
 
 std::vector<std::string> words_for(const Config& config, std::span<const KnownFunction> functions,
                                    bool programs) {
-  Words words(config, false);
+  FoundWords words(config, false);
   const bool chosen = !config.library.empty() || !config.pids.empty();
   for (auto& f : functions)
     if (!chosen || !f.installed) words.search(f.file, f);
@@ -85,7 +85,7 @@ std::vector<std::string> words_for(const Config& config, std::span<const KnownFu
   // Those processes may load what the system has.
   Config everywhere = config;
   everywhere.pids.clear();
-  Words others(everywhere, true);
+  FoundWords others(everywhere, true);
   for (auto& f : functions) others.search(f.file, f);
   return others.take();
 }

@@ -20,12 +20,12 @@ namespace coretap {
 
 namespace {
 
-struct Named {
+struct NamedEvent {
   std::string_view name;
   PerfEvent event;
 };
 
-constexpr Named kEvents[] = {
+constexpr NamedEvent kEvents[] = {
     {"cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}},
     {"cpu-cycles", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}},
     {"instructions", {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS}},

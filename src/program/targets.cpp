@@ -56,7 +56,7 @@ constexpr std::array<Shape, TargetPoint::kinds> kShapes = {{
     {"tp_btf/sys_exit", "system call exits"},
 }};
 
-std::string quoted(std::string_view word) {
+std::string in_quotes(std::string_view word) {
   return fmt::format("'{}'", printable(std::string(word)));
 }
 
@@ -67,7 +67,7 @@ std::string suggest(std::string_view word, const std::vector<std::string>& known
 }
 
 /// Names of the kernel's events, "category:name".
-const Result<std::vector<std::string>>& all_events() {
+const Result<std::vector<std::string>>& kernel_events() {
   static const auto all = tracepoint_names();
   return all;
 }
@@ -87,7 +87,7 @@ std::size_t common_run(std::string_view a, std::string_view b) {
 /// Tracepoints that have the most of such a function's name, system calls of a part of it first.
 std::vector<std::string> tracepoints_like(std::string_view function) {
   constexpr std::size_t kLeast = 4;
-  auto& events = all_events();
+  auto& events = kernel_events();
   if (!events) return {};
   std::vector<std::string> names;
   for (auto rest = function.substr(0, 64); !rest.empty();) {
@@ -191,7 +191,7 @@ class Search {
   Result<void> check_call(const TargetWord& word) const {
     if (!calls_) return {};
     auto wrong = [&](std::string why, std::string hint) {
-      return Error{fmt::format("{} is no call", quoted(word_)), std::move(why), std::move(hint),
+      return Error{fmt::format("{} is no call", in_quotes(word_)), std::move(why), std::move(hint),
                    kUsage};
     };
     if (word.kind == TargetWord::tracepoint)
@@ -262,7 +262,7 @@ class Search {
   }
 
   Error nothing(std::string why, std::string hint) const {
-    return {fmt::format("{} matches nothing", quoted(word_)), std::move(why), std::move(hint),
+    return {fmt::format("{} matches nothing", in_quotes(word_)), std::move(why), std::move(hint),
             kUsage};
   }
 
@@ -283,7 +283,7 @@ class Search {
     if (!refusal.empty()) {
       if (!call.empty() && word.place.empty()) return add_calls(word, call);
       return Error{
-          fmt::format("this kernel offers no way to trace functions such as {}", quoted(word_)),
+          fmt::format("this kernel offers no way to trace functions such as {}", in_quotes(word_)),
           refusal, alternatives(word), kUnsupported};
     }
     static const auto lists = FunctionLists::of_this_kernel();
@@ -296,7 +296,7 @@ class Search {
         for (auto& [reason, n] : found.left_out)
           why += fmt::format("{}{} {}", why.empty() ? "" : ", ", n, reason);
         return Error{
-            fmt::format("what {} names cannot be traced", quoted(word_)), why, {}, kUnsupported};
+            fmt::format("what {} names cannot be traced", in_quotes(word_)), why, {}, kUnsupported};
       }
       return nothing(word.place.empty()
                          ? "there is no such function in the kernel or its modules"
@@ -329,7 +329,7 @@ class Search {
       return no_place(fmt::format("{} functions have this name", all.size()),
                       "a module tells them apart: MODULE:FUNCTION+OFFSET");
     if (!f.address)
-      return Error{fmt::format("cannot trace {}", quoted(word_)),
+      return Error{fmt::format("cannot trace {}", in_quotes(word_)),
                    "the addresses of the kernel's functions are hidden",
                    "sysctl kernel.kptr_restrict=1 shows them to root", kUnsupported};
     auto end = next_symbol(lists, f.address);
@@ -345,7 +345,7 @@ class Search {
   }
 
   Error no_place(std::string why, std::string hint) const {
-    return {fmt::format("{} names no place in a function", quoted(word_)), std::move(why),
+    return {fmt::format("{} names no place in a function", in_quotes(word_)), std::move(why),
             std::move(hint), kUsage};
   }
 
@@ -393,7 +393,7 @@ class Search {
   Result<void> add_tracepoints(const TargetWord& word, const NamePattern& pattern) {
     auto category = NamePattern::make(word.place, config_.given("regexp"));
     if (!category) return category.error();
-    auto& events = all_events();
+    auto& events = kernel_events();
     const auto before = found_.points.size();
     if (category->matches("syscalls")) {
       std::set<std::string> named;
@@ -437,7 +437,7 @@ class Search {
     for (auto& name : known ? std::vector{word.place} : files_by_name(word.place))
       if (auto& files = finder_.files(name)) return &*files;
     const bool path = word.place.find('/') != word.place.npos;
-    return Error{fmt::format("{} names no file here", quoted(word_)),
+    return Error{fmt::format("{} names no file here", in_quotes(word_)),
                  path ? finder_.files(word.place).error().why
                       : fmt::format("there is no kernel module, library or program {}",
                                     printable(word.place)),
@@ -452,7 +452,7 @@ class Search {
 
   Result<void> add_user(const TargetWord& word, const NamePattern& pattern) {
     if (auto why = uprobe_refusal(); !why.empty())
-      return Error{fmt::format("cannot trace {}", quoted(word_)), why, {}, kUnsupported};
+      return Error{fmt::format("cannot trace {}", in_quotes(word_)), why, {}, kUnsupported};
     auto files = files_of(word);
     if (!files) return files.error();
     if (word.address) return add_address(**files, *word.address);
@@ -501,7 +501,7 @@ class Search {
     if (found_.points.size() > before) return {};
     if (not_there) return *not_there;
     if (indirect)
-      return Error{fmt::format("what {} names cannot be traced", quoted(word_)),
+      return Error{fmt::format("what {} names cannot be traced", in_quotes(word_)),
                    "its code is chosen at run time (IFUNC)", "name the functions it is chosen from",
                    kUnsupported};
     return nothing(fmt::format("no such function in {}{}", names, stripped ? " (stripped)" : ""),
@@ -573,9 +573,9 @@ class Search {
 
   Result<void> add_usdt(const TargetWord& word, const NamePattern& pattern) {
     if (auto why = uprobe_refusal(); !why.empty())
-      return Error{fmt::format("cannot trace {}", quoted(word_)), why, {}, kUnsupported};
+      return Error{fmt::format("cannot trace {}", in_quotes(word_)), why, {}, kUnsupported};
     if (word.place.empty() && config_.pids.empty())
-      return Error{fmt::format("{} does not say in which file", quoted(word_)),
+      return Error{fmt::format("{} does not say in which file", in_quotes(word_)),
                    {},
                    "name a library or program (u:LIBRARY:PROBE), or processes (--pid)",
                    kUsage};

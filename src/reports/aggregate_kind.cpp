@@ -16,8 +16,6 @@ namespace coretap {
 
 namespace {
 
-bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
-
 /// "a,b" -> "a, then b"
 std::string in_turn(std::string_view list) {
   std::string words(list);

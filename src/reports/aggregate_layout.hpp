@@ -10,6 +10,8 @@
 
 namespace coretap {
 
+inline bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
+
 /// What a layout shows at one report.
 struct AggregateReading {
   std::vector<std::string>& rows;            ///< key and counters of each, in order

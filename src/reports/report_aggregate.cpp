@@ -39,8 +39,6 @@ std::unique_ptr<AggregateLayout> make_layout(const AggregateReport& report) {
 
 constexpr std::size_t kSpareTexts = 1024;  // of rows that are no more; some may come again
 
-bool is_stack(const Field& f) { return f.format.kind == Format::stack; }
-
 class AggregateReporter : public Reporter {
  public:
   explicit AggregateReporter(const LiveReport& live)

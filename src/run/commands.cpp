@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/help.hpp"
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "lists/lists.hpp"
@@ -16,7 +18,13 @@
 
 namespace coretap {
 
+void note_tools_in_build(std::string_view command) {
+  if (auto few = tools_in_build(); !few.empty())
+    fmt::print(stderr, "coretap {}: {}\n", command, few);
+}
+
 int run_list(const Config& config, const std::vector<std::string>&) {
+  note_tools_in_build("list");
   bool json = config.given("json");
   Sink out;
   std::string_view subsystem;
@@ -153,6 +161,7 @@ void print_text(Sink& out, const Finds& found) {
 
 int run_find(const Config& config, const std::vector<std::string>& words) {
   auto found = find(words);
+  note_tools_in_build("find");
   Sink out;
   if (config.given("json"))
     print_json(out, found);

@@ -1,11 +1,15 @@
 // `coretap list`, `find` and `doctor`; src/docs/commands.hpp has the table of all commands.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/config.hpp"
 
 namespace coretap {
+
+/// On standard error, of a command that is about all tools: how many of them this build has.
+void note_tools_in_build(std::string_view command);
 
 /// Each takes checked options and words, such as names of tools, and returns the exit status.
 int run_list(const Config& config, const std::vector<std::string>& words);

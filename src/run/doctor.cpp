@@ -197,6 +197,7 @@ void print_rights(Sink& out, const Tools& chosen) {
 int run_doctor(const Config& config, const std::vector<std::string>& words) {
   bool json = config.given("json");
   auto tools = tools_named(words);
+  if (words.empty()) note_tools_in_build("doctor");
   Kernel kernel;
   Sink out;
   std::size_t run = 0;

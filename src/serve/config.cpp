@@ -28,8 +28,8 @@ namespace coretap::serve {
 namespace {
 
 constexpr std::uint64_t kMostSeries = 100'000, kUsualSeries = 500;
-constexpr std::uint64_t kLongestPause = 3600;  // between pushes of metrics, in seconds
-constexpr std::size_t kMostHeaders = 16, kHeaderBytes = 1024;
+constexpr std::uint64_t kMostEvery = 3600;  // between pushes of metrics, in seconds
+constexpr std::size_t kMostHeaders = 16, kMostHeaderBytes = 1024;
 constexpr std::uint64_t kEventRate = 20'000;  // max_events_per_second of tools that show each event
 
 /// A header that a request may have besides its own.
@@ -45,7 +45,7 @@ bool is_header(std::string_view name, std::string_view value) {
     lower += c;
   }
   return !name.empty() && std::ranges::find(kOwn, lower) == std::end(kOwn) &&
-         name.size() + value.size() <= kHeaderBytes &&
+         name.size() + value.size() <= kMostHeaderBytes &&
          std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
@@ -116,7 +116,7 @@ class Reader {
       return at(*table->get("endpoint"), good.error().what, good.error().hint);
     if (auto* headers = table->get("headers"))
       if (auto r = header_list(*headers, otlp); !r) return r;
-    return number(*table, "every", 1, kLongestPause, otlp.every);
+    return number(*table, "every", 1, kMostEvery, otlp.every);
   }
 
   Result<void> header_list(const toml::node& node, Otlp& otlp) const {
@@ -286,9 +286,7 @@ Result<void> check(ServeConfig& config) {
     if (!words->empty() && words->front() == "coretap") words->erase(words->begin());
     if (words->empty()) return fail(usage("the command line is empty"));
     auto call = called(words->front());
-    if (!call.tool)
-      return fail(
-          usage(fmt::format("there is no tool '{}'", words->front()), tool_meant(words->front())));
+    if (!call.tool) return fail(no_such_tool(words->front()));
     words->front() = std::string(call.tool->name);
     if (!call.option.empty()) words->insert(words->begin() + 1, std::string(call.option));
     if (entry.events) {

@@ -27,7 +27,7 @@ constexpr std::size_t kMostAnswer = 64 << 10;  // bytes
 constexpr std::size_t kBatchBytes = 128 << 10;
 constexpr double kBatchSeconds = 1;  // that an event waits for others
 constexpr double kPatience = 10;     // seconds for one request
-constexpr double kFirstPause = 1, kLongestPause = 300;
+constexpr double kShortestWait = 1, kLongestWait = 300;
 constexpr double kLastSeconds = 2;  // for all that is left, at the end
 
 std::uint64_t now_ns() { return static_cast<std::uint64_t>(since_1970_ns(monotonic_ns())); }
@@ -291,12 +291,12 @@ void Pusher::failed(Signal& signal, std::string_view why, std::uint64_t least_se
   if (!std::exchange(signal.told_failed, true))
     say(fmt::format("{} are not taken, which is tried again: {}", signal.kind, reason));
   if (done_) {
-    signal.pause = kLongestPause;
+    signal.pause = kLongestWait;
     check_finished();
     return;
   }
-  signal.pause = std::clamp(2 * signal.pause, kFirstPause, kLongestPause);
-  auto wait = std::clamp(static_cast<double>(least_seconds), spread(signal.pause), kLongestPause);
+  signal.pause = std::clamp(2 * signal.pause, kShortestWait, kLongestWait);
+  auto wait = std::clamp(static_cast<double>(least_seconds), spread(signal.pause), kLongestWait);
   signal.again = timer(
       [](evutil_socket_t, short, void* r) {
         auto& signal = *static_cast<Signal*>(r);
@@ -325,7 +325,7 @@ void Pusher::finish(std::function<void()> done) {
 void Pusher::check_finished() {
   if (!done_ || !sources_.empty() || logs_.records()) return;
   for (auto* signal : {&metrics_, &events_})
-    if (signal->connection || (!signal->queue.empty() && signal->pause < kLongestPause)) return;
+    if (signal->connection || (!signal->queue.empty() && signal->pause < kLongestWait)) return;
   end();
 }
 

@@ -59,7 +59,7 @@ namespace function {
 enum : protozero::pbf_tag_type { id = 1, name = 2, system_name = 3 };
 }
 
-constexpr std::uint64_t kFirstStart = 0x400000, kApart = 0x10000;
+constexpr std::uint64_t kFirstStart = 0x400000, kGap = 0x10000;
 // Files may say anything.
 constexpr std::size_t kMostSegments = 64;
 constexpr std::uint64_t kMostCode = 1ULL << 36;  // bytes
@@ -98,7 +98,7 @@ const PprofProfile::File& PprofProfile::file(const std::shared_ptr<const CodeFil
     at->second.mappings.push_back(add_mapping(
         {next_start_, next_start_ + segment.size, segment.offset, path, build_id, true}));
     // Readers take what lies side by side for one.
-    next_start_ = (next_start_ + segment.size + 2 * kApart) / kApart * kApart;
+    next_start_ = (next_start_ + segment.size + 2 * kGap) / kGap * kGap;
   }
   return at->second;
 }

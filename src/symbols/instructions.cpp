@@ -9,7 +9,7 @@ namespace coretap::symbols {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 15;
+constexpr std::size_t kLongestInstruction = 15;
 
 /// What follows an operation's byte.
 struct Shape {
@@ -116,7 +116,7 @@ std::size_t read_prefixes(CodeBytes code, Prefixes& p) {
 }  // namespace
 
 std::size_t instruction_bytes(CodeBytes code) {
-  code = code.first(std::min(code.size(), kMostBytes));
+  code = code.first(std::min(code.size(), kLongestInstruction));
   Prefixes p;
   auto at = read_prefixes(code, p);
   auto has = [&](std::size_t bytes) { return at + bytes <= code.size(); };

@@ -8,8 +8,8 @@
 namespace coretap::symbols {
 namespace {
 
-constexpr std::size_t kMaxLine = 32 << 10;         // PATH_MAX, every byte escaped, and the rest
-constexpr std::uint64_t kMaxBytes = 512ULL << 20;  // far above vm.max_map_count's default
+constexpr std::size_t kMaxMapsLine = 32 << 10;         // PATH_MAX, every byte escaped, and the rest
+constexpr std::uint64_t kMaxMapsBytes = 512ULL << 20;  // far above vm.max_map_count's default
 constexpr std::size_t kMaxExecutable = 128 << 10;
 
 bool take(std::string_view& text, char c) {
@@ -85,7 +85,7 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
 
 MapsContent read_mappings(int fd) {
   MapsContent content;
-  LineReader lines(fd, kMaxLine, kMaxBytes);
+  LineReader lines(fd, kMaxMapsLine, kMaxMapsBytes);
   for (std::string_view line; lines.next(line);) {
     ++content.lines;
     auto map = parse_mapping(line);

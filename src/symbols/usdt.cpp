@@ -15,7 +15,7 @@ namespace coretap::symbols {
 
 namespace {
 
-constexpr std::uint64_t kMaxNotes = 16 << 20;
+constexpr std::uint64_t kMaxProbeNotes = 16 << 20;
 constexpr std::uint64_t kMaxNames = 1 << 20;  // of sections
 constexpr std::size_t kMaxProbes = 65536;
 constexpr std::size_t kMaxText = 1024;  // provider, name, and each argument's specification
@@ -185,7 +185,7 @@ UsdtProbes read_usdt(int fd) {
     GElf_Shdr header;
     if (::gelf_getshdr(section, &header) == nullptr) continue;
     if (header.sh_type == SHT_NOTE && notes == nullptr && name_is(header, ".note.stapsdt"))
-      notes = section_data(section, header, kMaxNotes);
+      notes = section_data(section, header, kMaxProbeNotes);
     else if (header.sh_type == SHT_PROGBITS && base == 0 && name_is(header, ".stapsdt.base"))
       base = header.sh_addr;
   }

@@ -17,7 +17,7 @@ namespace {
 
 // What is recorded may be secret: for the file's owner only. At its end always, so that another
 // program may cut it.
-constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
+constexpr int kOpenFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
 constexpr mode_t kMode = 0600;
 
 Error failure(std::string what, int error) {
@@ -47,7 +47,7 @@ Result<void> OutputFile::open(std::string path, How how) {
                  {},
                  "name a file that can be renamed",
                  kUsage};
-  Fd file(::open(path_.c_str(), kFlags | (how_.append ? 0 : O_TRUNC), kMode));
+  Fd file(::open(path_.c_str(), kOpenFlags | (how_.append ? 0 : O_TRUNC), kMode));
   if (!file) return Error{fmt::format("cannot write to {}", path_), strerror(errno)};
   take(std::move(file));
   if (regular_ && ends_in_a_line(path_, static_cast<off_t>(size_)) && write(fd(), "\n", 1) == 1)
@@ -105,7 +105,7 @@ Result<void> OutputFile::begin_new() {
   }
   // The new one first: where there is no room for it, nothing is renamed, and no old one goes.
   auto name = fmt::format("{}.{}.new", path_, getpid());
-  Fd fresh(::open(name.c_str(), kFlags | O_EXCL, kMode));
+  Fd fresh(::open(name.c_str(), kOpenFlags | O_EXCL, kMode));
   if (!fresh) return failure(fmt::format("cannot create {}", name), errno);
   same_readers(fresh.get());
   if (auto r = rename_all(name); !r) {
@@ -128,7 +128,7 @@ void OutputFile::same_readers(int fresh) const {
 
 Result<Fd> OutputFile::open_named() const {
   // A pipe without a reader would hold us here.
-  Fd file(::open(path_.c_str(), kFlags | O_NONBLOCK | (how_.most ? O_NOFOLLOW : 0), kMode));
+  Fd file(::open(path_.c_str(), kOpenFlags | O_NONBLOCK | (how_.most ? O_NOFOLLOW : 0), kMode));
   auto what = fmt::format("cannot open {} again", path_);
   if (!file) return failure(what, errno);
   struct stat now {};
