@@ -7,6 +7,7 @@ set(from ${CPACK_CORETAP_PACKAGING})
 set(mode OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 set(directory_mode ${mode} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
 if(CPACK_PACKAGE_NAME STREQUAL "coretap")
+  execute_process(COMMAND gzip -9nr ${usr}/share/man COMMAND_ERROR_IS_FATAL ANY)
   # Where `coretap link` records in which directories it made links.
   set(state ${root}/var/lib/coretap)
   file(MAKE_DIRECTORY ${state})
