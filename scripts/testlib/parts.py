@@ -204,19 +204,23 @@ def stress_here(run):
         stress(run, "tools in trouble", *([] if run.options.everything else ["--share", STRESS_SHARE, "--turn", run.history.runs]))
 
 
-@part("packages", "packages: built, checked, installed, used, removed", 370, ("ci",), needs=("package",))
+def of_packages(run, *words):
+    """The tests of the packages of the builds that are there."""
+    if fetched(run) and run.build() and run.build("static"):
+        run.step("packages", [run.root / "tests/packages/run", "--build", run.directory(), "--static-build", run.directory("static"),
+                              "--results", run.directory("package"), *words])
+
+
+@part("packages", "packages: what is in them", 60, ("ci",), needs=("package",))
 def packages(run):
-    if fetched(run) and run.build():
-        run.step("packages", [run.root / "tests/packages/run", "--twice", "none", "--results", run.directory("package")])
+    of_packages(run, "--group", "each")
 
 
 # --- by turns ------------------------------------------------------------------------------------
 
-@part("twice", "packages are built a second time, from nothing: the same bytes", 720, ("ci",), needs=("package",), by_turn=True)
-def twice(run):
-    if fetched(run):
-        run.step("packages built twice", [run.root / "tests/packages/run", "--twice", "deb", "--only", "reproducible", "--results",
-                                          run.directory("package")])
+@part("installed", "packages: checked, installed, used, removed, made twice", 150, ("ci",), needs=("package", "package-checks"), by_turn=True)
+def installed(run):
+    of_packages(run, "--group", "turn", *(["--twice", "all"] if run.options.everything else []))
 
 
 @part("sanitize", "unit tests with the address and undefined-behaviour sanitisers", 500, ("ci",), needs=("fuzz",), by_turn=True)
