@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import tempfile
 from pathlib import Path
 
 # Some kernels leave out all tracepoints of a CPU for a millisecond now and then (seen on 6.18: one task's next is not
@@ -32,6 +34,15 @@ def tests(report):
     except (OSError, ValueError, KeyError):
         return []
     return [(f"{suite['name']}.{test['name']}", test) for suite in suites for test in suite["testsuite"]]
+
+
+def listed(program, chosen="*"):
+    """The tests of a program that a filter means, by name, with what reports say of each."""
+    with tempfile.TemporaryDirectory() as scratch:
+        names = Path(scratch, "tests.json")
+        subprocess.run([program, "--gtest_list_tests", f"--gtest_output=json:{names}", f"--gtest_filter={chosen}"],
+                       stdout=subprocess.DEVNULL, check=True)
+        return dict(tests(names))
 
 
 def result(test):

@@ -29,9 +29,9 @@ std::string possible_labels(const Plan& plan) {
   return all.empty() ? " none" : all;
 }
 
-using Writer = std::string (*)(const std::string& name, const Plan& plan);
+using WritePlan = std::string (*)(const std::string& name, const Plan& plan);
 
-std::string text_of(Tool tool, const Report& report, std::string_view when, Writer write) {
+std::string text_of(Tool tool, const Report& report, std::string_view when, WritePlan write) {
   tool.report = report;
   Config config;
   for (auto rest = when; !rest.empty();) config.give(take_until(rest, '|'), "");
@@ -43,7 +43,7 @@ std::string text_of(Tool tool, const Report& report, std::string_view when, Writ
   return write(name, **plan);
 }
 
-std::string text_of_all_reports(const Tool& tool, Writer write) {
+std::string text_of_all_reports(const Tool& tool, WritePlan write) {
   auto text = text_of(tool, tool.report, {}, write);
   for (auto& other : tool.other_reports) text += text_of(tool, other.report, other.when, write);
   return text;

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <thread>
 
+#include "program/maps.hpp"
 #include "program/variables.hpp"
 
 namespace coretap {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;                    // alignment of a row
 constexpr std::size_t kTold = 2 * sizeof(std::uint64_t);  // number and pointer, before the key
 /// Much longer than the stores of a key and of what says that it is there can be apart.
 constexpr std::chrono::microseconds kStored(50);

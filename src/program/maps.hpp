@@ -11,6 +11,8 @@ namespace coretap {
 
 struct Session;
 
+inline constexpr std::size_t kCacheLine = 64;  ///< what slots of CPUs and rows are aligned to
+
 /// Takes memory as it is used, up to `most` entries, where the kernel can do that safely; else
 /// `preallocated` ones at most.
 void on_demand(Session& s, bpf_map* map, std::uint64_t most, std::uint64_t preallocated);

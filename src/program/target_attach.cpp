@@ -28,6 +28,7 @@
 #include "kernel/kernel.hpp"
 #include "lib/expression.h"
 #include "program/load.hpp"
+#include "program/maps.hpp"
 #include "program/plan.hpp"
 #include "program/probe.hpp"
 #include "program/section.hpp"
@@ -43,7 +44,6 @@ using Points = std::span<const TargetPoint* const>;
 
 constexpr std::size_t kNamedRefusals = 5;
 constexpr std::size_t kMostTries = 2000;  // until what is refused is found among many
-constexpr std::size_t kCacheLine = 64;
 
 /// Each link takes a descriptor; the soft limit is 1024 by tradition.
 void raise_descriptors() {

@@ -1,0 +1,53 @@
+"""What a change touches: files by git, tools and directories of the library by the paths and by what compilers have read."""
+
+import re
+import subprocess
+from pathlib import Path
+
+TOOL_FILE = re.compile(r"^(?:bpf|src/tools|tests/tools)/\w+/([a-z0-9]+)(?:_test)?(?:[./].*)?$")
+OBJECT_OF_TOOL = re.compile(r"(?:^|/)skel/(\w+)\.bpf\.o|/src/tools/\w+/(\w+?)(?:\.cpp|/)")
+
+
+def _git(root, *words):
+    done = subprocess.run(["git", "-C", root, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return [line for line in done.stdout.splitlines() if line]
+
+
+def files(root, since="HEAD"):
+    """Changed since a commit, or not committed; those that are gone are not among them."""
+    names = {*_git(root, "diff", "--name-only", since), *_git(root, "ls-files", "--others", "--exclude-standard")}
+    return sorted(name for name in names if (root / name).exists())
+
+
+def tools_of(root):
+    return set(re.findall(r"^add_tool\(\w+/(\w+)\)$", (root / "CMakeLists.txt").read_text(), re.M))
+
+
+def _read_by(root, build):
+    """file -> objects that compilers have made of it, with others: `ninja -t deps`, and what kernel programs left."""
+    found, current = {}, None
+    for line in subprocess.run(["ninja", "-C", build, "-t", "deps"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.splitlines():
+        if line and not line.startswith("    "):
+            current = line.split(":")[0]
+        elif line.strip() and current:
+            found.setdefault((build / line.strip()).resolve(), set()).add(current)
+    return {path.relative_to(root).as_posix(): objects for path, objects in found.items() if path.is_relative_to(root)}
+
+
+def touched(root, names, build):
+    """-> tools whose own files, or the headers that they read, are among these"""
+    tools = tools_of(root)
+    own = {match[1] for name in names if (match := TOOL_FILE.match(name))}
+    headers = [name for name in names if name.startswith(("bpf/", "include/")) and name.endswith((".h", ".hpp"))]
+    if headers and (build / "build.ninja").exists():
+        read_by = _read_by(root, build)
+        for name in headers:
+            for made in read_by.get(name, ()):
+                if match := OBJECT_OF_TOOL.search(made):
+                    own.add(match[1] or match[2])
+    return sorted(own & tools)
+
+
+def rooms(names):
+    """-> directories of the library with changes of their code or their unit tests"""
+    return {match[1] for name in names if (match := re.match(r"^(?:src|tests/unit)/(?!tools/)(\w+)/", name))}
