@@ -134,26 +134,13 @@ void expect_refusal(const std::string& tool, const Result& result, int status,
   EXPECT_TRUE(safe_for_terminals(result.err));
 }
 
-bool attached_anything(const Report& report) {
-  for (auto& hook : report.header["hooks"].items())
-    if (!hook["attached"].strings().empty()) return true;
-  return false;
-}
-
-void expect_complete(const std::string& tool, const Report& report) {
-  EXPECT_EQ(report.header["tool"].str(), tool);
-  EXPECT_FALSE(report.header["version"].str().empty());
-  EXPECT_TRUE(attached_anything(report));
+void expect_report(const std::string& tool, const Report& report) {
+  expect_complete(tool, report);
   // Tables and stacks have a line for what there was, and nothing where there was nothing.
   if (!prints_events(tool) && !contains(help_of(tool), "--stack-storage-size") &&
       !contains(help_of(tool), "--top ROWS") && !tests_of(tool).nothing_when_idle) {
     EXPECT_FALSE(report.body.empty()) << "no report";
   }
-  auto& ledger = report.ledger;
-  EXPECT_EQ(ledger["seen"].u64(), ledger["shown"].u64() + ledger["filtered"].u64() +
-                                      ledger["lost"].u64() + ledger["untracked"].u64() +
-                                      ledger["unmatched"].u64() + ledger["overwritten"].u64() +
-                                      ledger["missed"].u64());
 }
 
 /// -- COMMAND that is `hostile`, then the workload that suits the tool; both say nothing.
@@ -201,7 +188,8 @@ TEST(DeclaredTests, OfEveryTool) {
     auto is_snapshot = [](auto& report) { return report.kind == ReportKind::snapshot; };
     if (std::all_of(tests.reports.begin(), tests.reports.end(), is_snapshot)) continue;
     EXPECT_TRUE(tests.stress.arguments && tests.stress.shown && tests.stress.events) << name;
-    EXPECT_TRUE(tests.stress.truth || !tests.stress.kernel_event.empty()) << name;
+    EXPECT_TRUE(tests.stress.truth || tests.stress.uncounted || !tests.stress.kernel_event.empty())
+        << name;
   }
 }
 
@@ -296,27 +284,9 @@ EVERY_TOOL(EndsByItselfAndLosesNothing) {
   Tracer tracer(tool, {"--json", "--strict", "--duration", "0.3", "-p", idle.id()});
   auto report = tracer.finish();
   EXPECT_GE(Clock::now() - begun, 300ms);
-  expect_complete(tool, report);
+  expect_report(tool, report);
   EXPECT_FALSE(report.ledger["data_lost"].boolean());
   EXPECT_EQ(report.header["options"]["pid"].str(), idle.id());
-}
-
-// Guests run this one of every tool: its programs are loaded once.
-EVERY_TOOL(ShowsData) {
-  auto events = events_for(tool);
-  Strings options{"--json", "--exit-status"};
-  options.insert(options.end(), events.options.begin(), events.options.end());
-  options.emplace_back("--");
-  options.insert(options.end(), events.command.begin(), events.command.end());
-  auto process = start(tool, options);
-  int status = process->wait();
-  if (status == 77) throw Skip("no events of " + tool + " here: " + process->err());
-  if (auto why = expected_missing(tool); why && status == 3) throw Skip(tool + ": " + *why);
-  ASSERT_EQ(status, 0) << process->err();
-  auto report = parse_report(process->out(), process->err());
-  expect_complete(tool, report);
-  EXPECT_FALSE(report.body.empty()) << process->out();
-  EXPECT_GT(report.ledger["shown"].u64(), 0u) << process->out();
 }
 
 EVERY_TOOL(EndsWithTheLastReport) {
@@ -325,7 +295,7 @@ EVERY_TOOL(EndsWithTheLastReport) {
   auto held = bpf_ids(ended.process().pid()), held_too = bpf_ids(killed.process().pid());
   EXPECT_GT(held.programs.size(), 0u);
   EXPECT_GT(held_too.programs.size(), 0u);
-  expect_complete(tool, ended.stop(SIGINT));
+  expect_report(tool, ended.stop(SIGINT));
   killed.process().signal(SIGKILL);
   EXPECT_EQ(killed.process().wait(), 128 + SIGKILL);
   EXPECT_EQ(bpf_left(held), 0u) << "left behind in the kernel";
@@ -357,7 +327,7 @@ EVERY_TOOL(HostileNames) {
   for (auto* process : {text.get(), json.get(), csv.get()})
     EXPECT_TRUE(safe_for_terminals(process->err()));
   auto report = parse_report(json->out(), json->err());
-  expect_complete(tool, report);
+  expect_report(tool, report);
   auto rows = check_csv(csv->out());
   if (folded) {
     EXPECT_TRUE(safe_for_terminals(folded->out()));
@@ -757,7 +727,7 @@ TOOL_TEST(Common, InterruptLeavesTheCommand) {
   Tracer tracer("runqlat",
                 {"--json", "--exit-status", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});
   auto report = tracer.stop(SIGTERM);
-  expect_complete("runqlat", report);
+  expect_report("runqlat", report);
   EXPECT_TRUE(contains(report.err, "goes on")) << report.err;
 }
 
