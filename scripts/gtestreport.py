@@ -15,16 +15,13 @@ BUDGET = 0.005  # of all tests may have needed another try
 
 # Tests that ask nothing of the kernel and count nothing of the machine: they run on the host only, several at once. As a
 # filter of GoogleTest's.
-ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "*CommonTool.HelpAndVersion/*",
-                       "*CommonTool.FiltersThatNothingCanMatch/*", "Common.List", "Common.CommandsOfCoretap",
+ANY_KERNEL = ":".join(["*CommonKind.*", "DeclaredTests.*", "Common.HelpAndVersion", "Common.List", "Common.CommandsOfCoretap",
                        "Common.CoretapOnAFullDisk"])
+# Each tool once: it attaches, sees exactly what happened, and ends.
+LIFE = "Tools/Life.*"
 # Tests that trace, but count nothing that other tests make: on the host they too run several at once.
-OF_EACH_TOOL = ":".join(["*CommonTool.EndsByItselfAndLosesNothing/*", "*CommonTool.EndsWithTheLastReport/*",
-                         "*CommonTool.HostileNames/*", "*CommonTool.ExplainsWithoutAttaching/*", "*CommonTool.WithoutRights/*",
-                         "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*",
+OF_EACH_TOOL = ":".join([LIFE, "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*",
                          "UnwindProcesses.*"])
-# One quick test per tool: it attaches, and shows data.
-QUICK = "*CommonTool.ShowsData/*"
 
 
 def tests(report):
@@ -155,6 +152,6 @@ def tool_of(name, test):
     """The tool whose test this is: its file's, or the one that a test of all tools runs with."""
     if match := OWN.search(test.get("file", "")):
         return match[1]
-    if match := re.search(r"\.\w+/([a-z][a-z0-9]*)(?:_[a-z_]+)?$", name) if re.match(r"\w+/(Common|Stress|Life)", name) else None:
+    if match := re.search(r"\.\w+/([a-z][a-z0-9]*)(?:_[a-z_]+)?$", name) if re.match(r"\w+/(Stress|Life)", name) else None:
         return match[1]
     return None

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Callable
 
 import gtestreport
-from testlib import clock
+from testlib import changed, clock
 from testlib.totals import say
 
 AT_ONCE = 3  # shards of tests that wait more than they compute
 PER_CPU = len(os.sched_getaffinity(0))  # shards of tests that compute
 LINT_MOST = 16  # with --ci, of the files that clang-tidy has not found clean yet
-STRESS_SHARE = 3  # with --ci, every third tool is put in trouble; other ones with the next run
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 BUILDS = ("main", "sanitize", "static", "clang")  # those of --ci
 # On arm64 some: beside doctor, which loads all programs, a test of each subsystem on one kernel.
@@ -77,10 +76,6 @@ def kernels(run):
     return run.options.kernels or subprocess.run([run.root / "scripts/vm", "names"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def expected(run):
-    return {"CORETAP_EXPECT": str(run.root / "tests/vm/expected/here.txt")}
-
-
 def is_root(run, name):
     if os.geteuid() == 0:
         return True
@@ -112,11 +107,27 @@ def documents(run):
     run.step("the clock", [run.root / "tests/scripts/clock_test.py"], stderr=subprocess.DEVNULL)
 
 
-@part("each", "tests of each tool here, several at once", 270, ("test", "ci"), must=True, traces=True)
-def each(run):
-    if is_root(run, "tools here") and run.build():
-        run.gtest("tools here at once", run.directory() / "bin/tool_tests", f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}", expected(run),
-                  again=True, shards=AT_ONCE)
+def here(run, name, chosen, shards=1, all_tools=False):
+    """Tests that trace this machine."""
+    if is_root(run, name) and run.build():
+        environment = {"CORETAP_EXPECT": str(run.root / "tests/vm/expected/here.txt"), "CORETAP_ALL_TOOLS": str(int(all_tools))}
+        run.gtest(name, run.directory() / "bin/tool_tests", chosen, environment, again=True, shards=shards)
+
+
+@part("life", "the life of each tool here, each kind of report, rights, serve, user stacks: several tests at once", 150, ("test", "ci"), must=True,
+      traces=True)
+def life(run):
+    here(run, "tools here", f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}", AT_ONCE, run.options.everything)
+
+
+@part("changed", "own tests of the tools that are changed and not committed", 30, ("test",), traces=True)
+def of_the_change(run):
+    touched = changed.touched(run.root, changed.files(run.root), run.directory())
+    if touched and run.build():
+        names = gtestreport.listed(run.directory() / "bin/tool_tests", f"-{gtestreport.ANY_KERNEL}")
+        own = [name for name, test in names.items() if gtestreport.is_own(test) and gtestreport.tool_of(name, test) in touched]
+        if own:
+            here(run, "own tests of changed tools", ":".join(own))
 
 
 def matrix(run, name, directory, of, tests, *more):
@@ -169,11 +180,9 @@ def fuzz(run):
         run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
 
 
-@part("here", "own tests of all tools here", 580, ("ci",), traces=True)
-def here(run):
-    if is_root(run, "own tests of tools here") and run.build():
-        at_once = f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}"
-        run.gtest("tools here alone", run.directory() / "bin/tool_tests", f"-{at_once}", expected(run), again=True)
+@part("own", "own tests of all tools here, one after another", 450, ("ci",), traces=True)
+def own(run):
+    here(run, "own tests of tools here", f"-{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}")
 
 
 @part("lint", "clang-format and clang-tidy", 150, ("ci",), needs=("lint",))
@@ -183,25 +192,11 @@ def lint(run):
         run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *most])
 
 
-def stress(run, name, *more):
-    results = run.directory() / "stress"
-    report = results / f"{more[1] if '--kernels' in more else 'host'}.json"
-    report.unlink(missing_ok=True)
-    run.step(name, [run.root / "tests/stress/run", "--build", run.directory(), "--results", results, *more])
-    for cell in json.loads(report.read_text()) if report.exists() else []:
-        if cell["result"] == "skip":
-            continue
-        test = f"{cell['tool']}, {cell['trouble']}"
-        run.totals.ran += 1
-        run.totals.records.add(name, test, cell["attempts"], cell["result"], cell["seconds"])
-        if cell["attempts"] > 1:
-            run.totals.again.append(f"{name}: {test} ({cell['attempts']} tries)")
-
-
-@part("stress", "tools in trouble: small buffers, stalled readers, full disks", 100, ("ci",), traces=True)
-def stress_here(run):
+@part("stress", "tools in trouble: small buffers, stalled readers, full disks", 60, ("ci",), traces=True)
+def stress(run):
     if is_root(run, "tools in trouble") and run.build():
-        stress(run, "tools in trouble", *([] if run.options.everything else ["--share", STRESS_SHARE, "--turn", run.history.runs]))
+        environment = {"CORETAP_EXPECT": str(run.root / "tests/vm/expected/here.txt"), "CORETAP_ALL_TOOLS": str(int(run.options.everything))}
+        run.gtest("tools in trouble", run.directory() / "bin/stress_tests", None, environment, again=True, shards=AT_ONCE)
 
 
 def of_packages(run, *words):
@@ -234,7 +229,7 @@ def sanitize(run):
 def current_clang(run):
     if fetched(run) and is_root(run, "kernel programs of the current clang") and run.build() and run.build("clang"):
         run.step("tools of the current clang load here", [run.directory("clang") / "bin/coretap", "doctor"], stdout=subprocess.DEVNULL)
-        matrix(run, "tools of the current clang", run.directory(), kernels(run).split(",")[0], "Tools/Life.*", "--bin", run.directory("clang") / "bin")
+        matrix(run, "tools of the current clang", run.directory(), kernels(run).split(",")[0], gtestreport.LIFE, "--bin", run.directory("clang") / "bin")
 
 
 @part("new-tool", "a tool is added as docs/new-tool.md says", 110, ("ci",), by_turn=True, traces=True)

@@ -53,7 +53,7 @@ struct Row {
   std::function<std::uint64_t(Load& load)> truth = {};
   /// The smallest buffers and tables; some of the events must not fit.
   Strings tiny = {};
-  int workloads = 2;  ///< one on each CPU
+  int workloads = 2;  ///< one on each CPU; 1: of what they take there is but one
   /// At once, in the short form: the kernel takes a tenth of a second to take away each of the
   /// probes of some tools, one after another.
   int copies = 24;
@@ -62,6 +62,7 @@ struct Row {
   /// Events of its own that a workload cannot know of.
   std::uint64_t slack = 0;
   double tolerance = 0;           ///< samples: a part of the truth
+  bool uncounted = false;         ///< nobody but the tool knows how many events there were
   std::string kernel_event = {};  ///< truth is what the kernel's own trace says of this event
   std::string tool = {};          ///< set where it is declared
 };

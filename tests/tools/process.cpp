@@ -234,13 +234,32 @@ char state_of(pid_t pid) {
   return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
 }
 
+namespace {
+
+/// The system call that it is in, and how often it has gone to sleep: the same as long as it
+/// sleeps.
+std::string place_of(pid_t pid) {
+  auto read = [&](const char* name) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/" + name);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  auto status = read("status");
+  auto at = status.find("\nvoluntary_ctxt_switches:");
+  return read("syscall") + (at == std::string::npos ? "" : status.substr(at));
+}
+
+}  // namespace
+
 bool await_sleep(pid_t pid) {
   int in_a_row = 0;
   char state = 0;
+  std::string place;
   return until([&] {
            state = state_of(pid);
-           in_a_row = state == 'S' ? in_a_row + 1 : 0;
-           return in_a_row >= 15 || state == 'Z' || state == '?';
+           auto now = place_of(pid);
+           in_a_row = state == 'S' && now == place ? in_a_row + 1 : 0;
+           place = std::move(now);
+           return in_a_row >= 4 || state == 'Z' || state == '?';
          }) &&
          state == 'S';
 }

@@ -1,5 +1,5 @@
-// Tools with the rights that they ask for instead of root's, without one of them, and what they
-// keep of them while they trace.
+// Tools with the rights that they ask for instead of root's, and without one of them. What they
+// keep of them while they trace is in life_test.cpp.
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
@@ -8,68 +8,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <map>
+#include <set>
 
 #include "harness.hpp"
+#include "rights.hpp"
 
 namespace coretap::tooltest {
 namespace {
 
-struct Asked {
-  int number;
-  std::string name;
-  bool always;
-  bool probes;  ///< for functions of programs and libraries
-};
-
-constexpr std::pair<const char*, int> kNumbers[] = {
-    {"CAP_BPF", CAP_BPF},
-    {"CAP_PERFMON", CAP_PERFMON},
-    {"CAP_SYS_RESOURCE", CAP_SYS_RESOURCE},
-    {"CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH},
-    {"CAP_SYS_PTRACE", CAP_SYS_PTRACE},
-    {"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE},
-    {"CAP_SYSLOG", CAP_SYSLOG},
-    {"CAP_SYS_ADMIN", CAP_SYS_ADMIN},
-};
-
-std::uint64_t capabilities_of(pid_t pid, const std::string& set) {
-  auto status = slurp("/proc/" + std::to_string(pid) + "/status");
-  auto at = status.find("\n" + set + ":");
-  if (at == std::string::npos) throw std::runtime_error("no " + set + " of " + std::to_string(pid));
-  return std::stoull(status.substr(at + set.size() + 2), nullptr, 16);
-}
-
 bool have(int capability) { return capabilities_of(::getpid(), "CapPrm") >> capability & 1; }
-
-/// As `coretap doctor` tells them; one entry for each right, and one more for probes.
-const std::vector<Asked>& asked_by(const std::string& tool) {
-  static std::map<std::string, std::vector<Asked>> known;
-  if (auto at = known.find(tool); at != known.end()) return at->second;
-  std::vector<Asked> asked;
-  auto doctor = run({tool_path("coretap"), "doctor", "--json", tool});
-  if (doctor.status != 0 && doctor.status != 3) throw std::runtime_error("doctor: " + doctor.err);
-  std::istringstream lines(doctor.out);
-  for (std::string line; std::getline(lines, line);) {
-    auto found = Json::parse(line);
-    if (found["type"].str() != "tool") continue;
-    for (auto& right : found["rights"].items()) {
-      auto name = right["right"].str();
-      auto number = std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                                 [&](auto& n) { return n.first == name; });
-      if (number == std::end(kNumbers)) throw std::runtime_error("unknown right " + name);
-      bool probes = contains(right["purpose"].str(), "user functions");
-      auto before = std::find_if(asked.begin(), asked.end(), [&](auto& a) {
-        return a.number == number->second && a.probes == probes;
-      });
-      if (before == asked.end())
-        before = asked.insert(asked.end(), Asked{number->second, name, false, probes});
-      before->always |= right["always"].boolean();
-    }
-  }
-  return known.emplace(tool, std::move(asked)).first->second;
-}
 
 /// Asked of the kernel without our code: a probe on a function of this program.
 bool probes_need_admin() {
@@ -133,8 +80,18 @@ Strings briefly(const std::string& tool) {
   return options;
 }
 
+/// One of those that ask for the same, or each.
+Strings examined() {
+  Strings tools;
+  std::set<std::vector<Asked>> classes;
+  for (auto& name : tool_names())
+    if (with_all_tools() || (!expected_missing(name) && classes.insert(asked_by(name)).second))
+      tools.push_back(name);
+  return tools;
+}
+
 class Rights : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Tools, Rights, ::testing::ValuesIn(tool_names()),
+INSTANTIATE_TEST_SUITE_P(Tools, Rights, ::testing::ValuesIn(examined()),
                          [](auto& info) { return info.param; });
 #define EVERY_TOOL(name)                                             \
   static void Rights_##name(const std::string& tool);                \
@@ -179,34 +136,6 @@ EVERY_TOOL(AreAllNeeded) {
     EXPECT_TRUE(contains(result.err, right.name)) << result.err;
     EXPECT_TRUE(safe_for_terminals(result.err));
   }
-}
-
-// Root's, too.
-EVERY_TOOL(AreGivenUpWhenAttached) {
-  require_tool(tool);
-  auto options = briefly(tool);
-  auto at = std::find(options.begin(), options.end(), "--duration");
-  options.erase(at, at + 2);
-  Tracer tracer(tool, options);
-  auto pid = tracer.process().pid();
-  auto kept = capabilities_of(pid, "CapPrm");
-  EXPECT_EQ(kept, capabilities_of(pid, "CapEff"));
-  EXPECT_EQ(capabilities_of(pid, "CapInh"), 0u);
-  EXPECT_EQ(capabilities_of(pid, "CapAmb"), 0u);
-  EXPECT_TRUE(contains(slurp("/proc/" + std::to_string(pid) + "/status"), "NoNewPrivs:\t1"));
-  // What a kernel before 5.19 asks for at each look into a map, and what other processes' files
-  // and memory ask for.
-  std::uint64_t allowed = 1ULL << CAP_BPF;
-  for (auto& right : asked_by(tool))
-    if (right.number == CAP_SYS_PTRACE)
-      allowed |=
-          1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_CHECKPOINT_RESTORE;
-  // Clocks of CPUs that come later.
-  auto report = tracer.stop();
-  for (auto& hook : report.header["hooks"].items())
-    for (auto& target : hook["attached"].strings())
-      if (target.starts_with("perf_event/")) allowed |= 1ULL << CAP_PERFMON;
-  EXPECT_EQ(kept & ~allowed, 0u) << std::hex << kept;
 }
 
 // A stack of root's process for an ordinary user with the rights to it. Its file has no name any

@@ -3,6 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cstdlib>
 #include <ostream>
 #include <stdexcept>
 
@@ -70,6 +71,11 @@ Representative representative(ReportKind kind) {
         if (report.kind == kind && report.options.empty() == plain && !expected_missing(name))
           return {name, report.options};
   throw std::runtime_error(std::string("no tool has a report of kind ") + name_of(kind));
+}
+
+bool with_all_tools() {
+  auto* wanted = ::getenv("CORETAP_ALL_TOOLS");
+  return wanted && std::string_view(wanted) == "1";
 }
 
 std::string declarations_as_json() {

@@ -66,6 +66,10 @@ struct Representative {
 };
 Representative representative(ReportKind kind);
 
+/// Whether tests of a class of tools run with each tool rather than with one of the class:
+/// CORETAP_ALL_TOOLS=1.
+bool with_all_tools();
+
 /// One line of JSON per tool, for programs that are not these tests.
 std::string declarations_as_json();
 

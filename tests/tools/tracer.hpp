@@ -16,13 +16,15 @@ namespace coretap::tooltest {
 std::string bin_directory();
 std::string tool_path(const std::string& name);
 std::string workload_path(const std::string& name);
-std::vector<std::string> tool_names();  ///< by `coretap list --json`
+std::vector<std::string> tool_names();
 
 /// Why the expectation file (CORETAP_EXPECT) says that this tool may be missing here.
 std::optional<std::string> expected_missing(const std::string& tool);
 
-/// Skips or fails unless the tool runs on this kernel; each tool is tried once.
+/// Skips or fails unless the tool runs on this kernel. Each tool is tried once; that it runs is
+/// kept in a file for other processes of the tests, until the machine boots or the tools are built.
 void require_tool(const std::string& tool);
+void note_that_it_runs(const std::string& tool);
 
 /// A program that waits, ready, until the tracer is attached.
 class Workload {
@@ -69,6 +71,8 @@ Report parse_report(const std::string& out, const std::string& err);
 /// The same for reports too long to be kept: calls back for each line but the header, returns the
 /// last one, the ledger.
 Json read_report(const std::string& out, const std::function<void(const Json&)>& visit);
+/// It names the tool and its version, something is attached, and the ledger adds up.
+void expect_complete(const std::string& tool, const Report& report);
 
 /// A running tool. The constructor returns when it is attached.
 class Tracer {

@@ -90,7 +90,8 @@ const DeclareTests declared{{
                .options = {"-D"},
                .shown = stress::counted,
                .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
+               .tiny = {"--max-keys", "1"},
+               .workloads = 1},
     .long_run = {{.arguments = {"-D", "10"}}},
 }};
 

@@ -146,16 +146,19 @@ const DeclareTests declared{{
     .name = "execsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}},
-    .stress = {
-        .workload = "runner",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--count", std::to_string(n)};
-        },
-        .events = 600,
-        .shown = stress::one,
-        .truth = [](stress::Load& load) { return load.truth("storm") + load.truth("execs"); },
-        .tiny = {"--ring-size", "4096"},
-        .by_cgroup = true},
+    .stress = {.workload = "runner",
+               .arguments = [](std::uint64_t n) -> Strings {
+                 return {"--count", std::to_string(n)};
+               },
+               .events = 600,
+               .options = {"-x"},
+               .shown = stress::one,
+               .truth =
+                   [](stress::Load& load) {
+                     return load.truth("storm") + load.truth("execs") + load.truth("fails");
+                   },
+               .tiny = {"--ring-size", "4096"},
+               .by_cgroup = true},
     .long_run = {{.arguments = {"-x"}}},
 }};
 

@@ -476,6 +476,17 @@ TEST(Documents, NameTheToolAsItWasCalled) {
   EXPECT_EQ(command_of("runqlat"), "coretap runqlat");
 }
 
+TEST(Documents, EveryToolHasHelp) {
+  for (auto& entry : registry()) {
+    auto help = help_text(build(entry));
+    EXPECT_TRUE(help.starts_with(fmt::format("{}: ", entry.name))) << help;
+    EXPECT_NE(help.find(fmt::format("Usage: coretap {} [OPTIONS]", entry.name)), help.npos) << help;
+    for (auto* option : {"--json", "--csv", "--duration", "--strict", "--exit-status", "--explain",
+                         "--verbose", "--help", "--version", "-- COMMAND"})
+      EXPECT_NE(help.find(option), help.npos) << entry.name << ": " << option;
+  }
+}
+
 TEST(Documents, EveryCommandHasHelp) {
   for (auto& command : commands()) {
     EXPECT_EQ(find_tool(command.name), nullptr);
