@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/help.hpp"
+#include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/man.hpp"
@@ -358,6 +359,17 @@ TEST(Registry, NamesAreUnique) {
     EXPECT_NE(entry.name, "coretap");
   }
   EXPECT_EQ(find_tool("no such tool"), nullptr);
+}
+
+TEST(Registry, ThisBuildHasAllTools) {
+  EXPECT_TRUE(tools_left_out().empty());
+  EXPECT_FALSE(is_left_out("runqlat"));
+  EXPECT_EQ(tools_in_build(), "");
+  auto error = no_such_tool("runqla");
+  EXPECT_EQ(error.what, "there is no tool 'runqla'");
+  EXPECT_EQ(error.hint,
+            "did you mean 'runqlat'? coretap list shows all tools, coretap --help all commands");
+  EXPECT_EQ(error.status, kUsage);
 }
 
 TEST(Registry, NoQuestionIsAskedTwice) {
