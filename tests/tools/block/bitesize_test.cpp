@@ -67,8 +67,9 @@ TOOL_TEST(Bitesize, FilterByComm) {
 // A CPU that keeps the row of the one must not take it for the other's.
 TOOL_TEST(Bitesize, NamesThatBeginAlike) {
   require_tool("bitesize");
-  Workload one("blockio", {"--make", "loop", "--count", "40", "--comm", "bite-alike-one"}),
-      two("blockio", {"--make", "loop", "--count", "30", "--comm", "bite-alike-two"});
+  const Workload::How linger{.linger = true};
+  Workload one("blockio", {"--make", "loop", "--count", "40", "--comm", "bite-alike-one"}, linger),
+      two("blockio", {"--make", "loop", "--count", "30", "--comm", "bite-alike-two"}, linger);
   Tracer tracer("bitesize", {"--json", "--strict", "-p", one.id() + "," + two.id()});
   std::map<std::string, std::uint64_t> expected, counts;
   for (auto* workload : {&one, &two}) {
