@@ -77,7 +77,9 @@ TOOL_TEST(Runqlat, ThreadsThatAreMovedWhileTheyWait) {
   Tracer tracer("runqlat", {"--json", "--strict", "-L", "-p", workload.id()});
   auto tids = workload.ready()["tids"].items();
   workload.release();
-  for (int i = 0; i < 60; i++) {
+  // Of a thread that has not been seen to run, what it waited on another CPU is not known.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 40; i++) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(i % 2, &one);
