@@ -78,6 +78,24 @@ TOOL_TEST(Biosnoop, ShowsEveryWriteOfAProcess) {
   }
 }
 
+TOOL_TEST(Biosnoop, TimeInTheQueueOfAScheduler) {
+  require_tool("biosnoop");
+  // Loop devices have no schedulers before 5.15.
+  Workload workload("blockio", {"--make", "loop", "--scheduler", "mq-deadline", "--count", "20"},
+                    {.linger = true});
+  auto queued = of_process(workload, {"--strict", "-Q"});
+  workload.release();
+  auto truth = workload.truth();
+  auto report = queued->stop();
+  ASSERT_EQ(report.body.size(), truth["count"].u64());
+  std::uint64_t took = 0;
+  for (auto& event : report.body) {
+    EXPECT_GT(event["queued_ns"].u64(), 0u);
+    took += event["latency_ns"].u64() + event["queued_ns"].u64();
+  }
+  EXPECT_LE(took, truth["took_ns"].u64());
+}
+
 TOOL_TEST(Biosnoop, RandomReads) {
   require_tool("biosnoop");
   Workload workload(

@@ -1,4 +1,6 @@
 // bitesize against a process that submits a known number of requests of one size.
+#include <map>
+
 #include "../harness.hpp"
 
 namespace coretap::tooltest {
@@ -60,6 +62,23 @@ TOOL_TEST(Bitesize, FilterByComm) {
   ASSERT_EQ(report.body.size(), 1u);
   EXPECT_EQ(report.body[0]["comm"].str(), "bite-by-name");
   EXPECT_EQ(report.sum("count"), count);
+}
+
+// A CPU that keeps the row of the one must not take it for the other's.
+TOOL_TEST(Bitesize, NamesThatBeginAlike) {
+  require_tool("bitesize");
+  const Workload::How linger{.linger = true};
+  Workload one("blockio", {"--make", "loop", "--count", "40", "--comm", "bite-alike-one"}, linger),
+      two("blockio", {"--make", "loop", "--count", "30", "--comm", "bite-alike-two"}, linger);
+  Tracer tracer("bitesize", {"--json", "--strict", "-p", one.id() + "," + two.id()});
+  std::map<std::string, std::uint64_t> expected, counts;
+  for (auto* workload : {&one, &two}) {
+    workload->release();
+    expected[workload == &one ? "bite-alike-one" : "bite-alike-two"] =
+        workload->truth()["count"].u64();
+  }
+  for (auto& line : tracer.stop().body) counts[line["comm"].str()] = line["count"].u64();
+  EXPECT_EQ(counts, expected);
 }
 
 TOOL_TEST(Bitesize, TextHasTheKnownTitles) {

@@ -1,10 +1,13 @@
 // runqlat against the kernel's own sums of run delay in /proc/PID/task/TID/schedstat.
 #include <grp.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "../harness.hpp"
 
@@ -64,6 +67,27 @@ TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   auto report = tracer.stop();
   expect_same_waits(report, truth);
   for (auto& line : report.body) EXPECT_EQ(line["comm"].str(), "runqueue");
+}
+
+// What a thread has waited on one CPU counts when it gets another one.
+TOOL_TEST(Runqlat, ThreadsThatAreMovedWhileTheyWait) {
+  require_tool("runqlat");
+  if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) throw Skip("there is one CPU");
+  Workload workload("runqueue", {"--threads", "4", "--ms", "400"}, kLinger);
+  Tracer tracer("runqlat", {"--json", "--strict", "-L", "-p", workload.id()});
+  auto tids = workload.ready()["tids"].items();
+  workload.release();
+  // Of a thread that has not been seen to run, what it waited on another CPU is not known.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 40; i++) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(i % 2, &one);
+    for (auto& tid : tids) ::sched_setaffinity(static_cast<pid_t>(tid.i64()), sizeof one, &one);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  auto truth = workload.truth();
+  expect_same_waits(tracer.stop(), truth);
 }
 
 TOOL_TEST(Runqlat, UnkeyedAndPerProcessTotals) {

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
@@ -167,11 +168,10 @@ TOOL_TEST(Syscount, Filters) {
   Workload wanted("syscalls", {"--comm", "sc-wanted"}, kLinger);
   Workload other("syscalls", {}, kLinger);
   cgroup.add(wanted.pid());
-  std::vector<Strings> filters{{"-p", wanted.id()},
-                               {"-t", wanted.id()},
-                               {"--comm", "sc-wanted"},
-                               {"-c", cgroup.path()},
-                               {"-L", "-c", cgroup.path()}};
+  auto above = std::filesystem::path(cgroup.path()).parent_path().string();
+  std::vector<Strings> filters{{"-p", wanted.id()},         {"-t", wanted.id()},
+                               {"--comm", "sc-wanted"},     {"-c", cgroup.path()},
+                               {"-L", "-c", cgroup.path()}, {"-c", above, "--comm", "sc-wanted"}};
   std::vector<std::unique_ptr<Tracer>> tracers;
   for (auto filter : filters) {
     filter.insert(filter.begin(), {"--json", "--strict"});

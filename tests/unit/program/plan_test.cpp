@@ -163,6 +163,8 @@ TEST_F(Plans, Needs) {
       {has_arguments("sched_process_fork", 2), ""},
       {has_arguments("sched_process_fork", 3),
        "tracepoint sched_process_fork has 2 arguments, not 3"},
+      {has_arguments("sched_process_fork", 1),
+       "tracepoint sched_process_fork has 2 arguments, not 1"},
       {has_arguments("no_such_tracepoint", 1), "no tracepoint no_such_tracepoint"},
   };
   for (auto& c : cases) {

@@ -44,6 +44,8 @@ TEST(ElfSymbols, ReadsItself) {
   const auto* function = find_named(*table, "function_of_elf_test");
   ASSERT_NE(function, nullptr);
   EXPECT_EQ(table->find(function->start + function->size - 1), function);
+  for (const auto& each : table->functions())
+    ASSERT_NE(table->find(each.start + each.size), &each) << table->name(each);
 }
 
 // Where a stack may end: by name, or where the symbols are gone by the ELF header.
