@@ -104,6 +104,7 @@ def documents(run):
         run.step("documentation", [run.root / "scripts/golden", "--check"], env={**os.environ, "CORETAP_BUILD": str(run.directory())})
     run.step("completion in shells", [run.root / "tests/docs/completion", run.directory()])
     run.step("rules of the tree", [run.root / "tests/docs/picture"])
+    run.step("mutants are of this tree", [run.root / "tests/mutants/run", "--list"], stdout=subprocess.DEVNULL)
     run.step("the clock", [run.root / "tests/scripts/clock_test.py"], stderr=subprocess.DEVNULL)
 
 
@@ -258,6 +259,12 @@ def browser(run):
 
 
 # --- by hand -------------------------------------------------------------------------------------
+
+@part("mutants", "changes of one token each: which test notices", 500, needs=("vm",), traces=True)
+def mutants(run):
+    if fetched(run) and is_root(run, "mutants"):
+        run.step("mutants", [run.root / "tests/mutants/run", "--results", run.directory() / "mutants.json"])
+
 
 @part("arm64", "tools built for arm64, on its kernels", 3000, needs=("arm64",))
 def arm64(run):
