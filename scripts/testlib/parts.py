@@ -85,7 +85,7 @@ def is_root(run, name):
 
 # --- in each run ---------------------------------------------------------------------------------
 
-@part("build", "the executable and the tests' programs", 300, ("test", "ci"), must=True)
+@part("build", "the executable and the tests' programs", 530, ("test", "ci"), must=True)
 def build(run):
     run.build()
 
@@ -96,7 +96,7 @@ def unit(run):
         run.gtest("unit tests", run.directory() / "bin/unit_tests", shards=PER_CPU)
 
 
-@part("documents", "golden files, manual pages, completion in shells, rules of the tree, the clock", 40, ("test", "ci"), must=True)
+@part("documents", "golden files, manual pages, completion in shells, rules of the tree, the clock", 20, ("test", "ci"), must=True)
 def documents(run):
     if not run.build():
         return
@@ -115,7 +115,7 @@ def here(run, name, chosen, shards=1, all_tools=False):
         run.gtest(name, run.directory() / "bin/tool_tests", chosen, environment, again=True, shards=shards)
 
 
-@part("life", "the life of each tool here, each kind of report, rights, serve, user stacks: several tests at once", 150, ("test", "ci"), must=True,
+@part("life", "the life of each tool here, each kind of report, rights, serve, user stacks: several tests at once", 100, ("test", "ci"), must=True,
       traces=True)
 def life(run):
     here(run, "tools here", f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}", AT_ONCE, run.options.everything)
@@ -174,19 +174,29 @@ def vm(run):
             run.history.ran(f"kernel {name}", run.clock.passed() - begun)
 
 
-@part("fuzz", "the fuzzers, some seconds each", 330, ("ci",), needs=("fuzz",))
+@part("fuzz", "the fuzzers, some seconds each", 230, ("ci",), needs=("fuzz",))
 def fuzz(run):
     if fetched(run) and run.build() and run.build("sanitize"):
         # One tree gives one answer; longer runs by hand begin elsewhere each time.
         run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
 
 
-@part("own", "own tests of all tools here, one after another", 450, ("ci",), traces=True)
+@part("own", "own tests of tools here, one after another; with --ci a half of them by turns", 200, ("ci",), traces=True)
 def own(run):
-    here(run, "own tests of tools here", f"-{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}")
+    chosen = f"-{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}"
+    if not run.options.ci:
+        here(run, "own tests of tools here", chosen)
+        return
+    # Each half by itself, as if it were a part: the one that has waited longer.
+    half = run.history.oldest_first(["own 1", "own 2"])[0]
+    names = sorted(gtestreport.listed(run.directory() / "bin/tool_tests", chosen)) if run.build() else []
+    begun = run.clock.passed()
+    here(run, f"own tests of tools here, {half[-1]} of 2", ":".join(names[int(half[-1]) - 1::2]) or "-*")
+    if not run.interrupted:
+        run.history.ran(half, run.clock.passed() - begun)
 
 
-@part("lint", "clang-format and clang-tidy", 150, ("ci",), needs=("lint",))
+@part("lint", "clang-format and clang-tidy", 100, ("ci",), needs=("lint",))
 def lint(run):
     if fetched(run) and run.build():
         most = [] if run.options.everything else ["--most", LINT_MOST]

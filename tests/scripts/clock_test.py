@@ -61,9 +61,10 @@ class InTurns(unittest.TestCase):
         run = self.make(plan=100, passed=50)
         for name, age in (("new", 1), ("old", 9), ("older", 10)):
             run.history.dates[name], run.history.seconds[name] = time.time() - age * DAYS, 30
-        run.clock.fits = lambda seconds: not self.calls
+        program.SHORT_SECONDS = 0
         program.by_plan(run, [self.part(name, 30, by_turn=True) for name in ("new", "old", "older")])
         self.assertEqual(self.calls, ["older"])
+        self.assertRegex(run.totals.left_out[0], "^old: another one had its turn; last run 9 days ago")
         self.assertEqual(run.totals.failed, 0)
 
     def test_an_overdue_part_runs_whatever_the_plan_says(self):
