@@ -20,7 +20,6 @@
 #include "program/attach.hpp"
 #include "program/each_cpu.hpp"
 #include "program/filters.hpp"
-#include "program/live_source.hpp"
 #include "program/load.hpp"
 #include "program/maps.hpp"
 #include "program/needed_capabilities.hpp"
@@ -236,7 +235,6 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
   };
   if (!parsed) return fail(parsed.error());
   Session s(tool, parsed->config);
-  s.source = std::make_unique<LiveSource>(s);
   std::optional<metrics::Exporter> exporter;
   if (exported) {
     auto plan = metrics::make_plan(tool, parsed->config, exported->options.labels);
