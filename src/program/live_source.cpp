@@ -142,6 +142,10 @@ class KeyedCounters : public CounterSource {
 
 }  // namespace
 
+std::unique_ptr<Source> live_source(Session& session) {
+  return std::make_unique<LiveSource>(session);
+}
+
 void LiveSource::RingDeleter::operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 
 Result<void> LiveSource::open() {

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "kernel/containers.hpp"
-#include "program/live_source.hpp"
 #include "text/sanitize.hpp"
 
 namespace coretap {
@@ -46,8 +45,7 @@ void CpuSlots::sum(std::uint64_t* sum, std::size_t counters) const {
   }
 }
 
-Session::Session(const Tool& t, const Config& c)
-    : tool(t), config(c), source(std::make_unique<LiveSource>(*this)) {
+Session::Session(const Tool& t, const Config& c) : tool(t), config(c), source(live_source(*this)) {
   names.context.config = &c;
   // It looks at nothing before the first cgroup is asked for.
   names.context.cgroup_name = [containers = std::make_shared<Containers>()](std::uint64_t cgroup,

@@ -68,8 +68,8 @@ struct Session {
   Plan plan;
   std::vector<std::string> limits;  ///< what else is lost or less true here, in words
   std::unique_ptr<bpf_object, ObjectDeleter> object;
-  Fd types;   ///< what libbpf is to read of the kernel's types, until load
-  Pads pads;  ///< what Tool::compile has made
+  Fd types;                        ///< what libbpf is to read of the kernel's types, until load
+  Pads pads;                       ///< what Tool::compile has made
   std::unique_ptr<Source> source;  ///< where what is reported comes from
   Links links;
   std::vector<Fd> copies;                 ///< of programs on what the command line names

@@ -83,4 +83,7 @@ class Source {
   virtual void add_ledger(std::uint64_t* count) = 0;
 };
 
+/// The data of the kernel programs that this session runs.
+std::unique_ptr<Source> live_source(Session& session);
+
 }  // namespace coretap
