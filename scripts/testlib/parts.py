@@ -224,9 +224,22 @@ def packages(run):
 
 # --- by turns ------------------------------------------------------------------------------------
 
-@part("installed", "packages: checked, installed, used, removed, made twice", 150, ("ci",), needs=("package", "package-checks"), by_turn=True)
-def installed(run):
-    of_packages(run, "--group", "turn", *(["--twice", "all"] if run.options.everything else []))
+def in_turn(name, words, seconds, *only):
+    """A part of the tests of packages that goes by turns; all of it with --everything."""
+    @part(name, words, seconds, ("ci",), needs=("package", "package-checks"), by_turn=True)
+    def call(run):
+        of_packages(run, *(word for one in only for word in ("--only", one)))
+
+
+in_turn("rpm", "packages: the RPM is checked, installed, used, removed; lintian", 60, "lintian", "rpmlint", "RPM")
+in_turn("deb", "packages: the DEB is installed, used, removed", 140, "DEB")
+in_turn("systemd", "packages: the exporter's service under systemd, in a guest", 90, "systemd")
+in_turn("twice", "packages: made twice, objects compiled elsewhere: the same bytes", 75, "reproducible")
+
+
+@part("all-twice", "packages: built a second time, from nothing: the same bytes", 900, needs=("package",))
+def all_twice(run):
+    of_packages(run, "--only", "overrides", "--twice", "all")
 
 
 @part("sanitize", "unit tests with the address and undefined-behaviour sanitisers", 500, ("ci",), needs=("fuzz",), by_turn=True)
