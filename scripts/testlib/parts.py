@@ -226,7 +226,7 @@ def packages(run):
 
 def in_turn(name, words, seconds, *only):
     """A part of the tests of packages that goes by turns; all of it with --everything."""
-    @part(name, words, seconds, ("ci",), needs=("package", "package-checks"), by_turn=True)
+    @part(name, words, seconds, ("ci",), needs=("package", "package-checks", "vm"), by_turn=True)
     def call(run):
         of_packages(run, *(word for one in only for word in ("--only", one)))
 
