@@ -131,21 +131,30 @@ def of_the_change(run):
             here(run, "own tests of changed tools", ":".join(own))
 
 
-def matrix(run, name, directory, of, tests, *more):
-    results = directory / "matrix"
-    problems = results / "problems.txt"
-    problems.unlink(missing_ok=True)
+def guests(run, directory, of, tests, *more, results="matrix"):
+    """-> the command that runs tests in guests, where it leaves their results"""
+    results = directory / results
     shutil.rmtree(results, ignore_errors=True)
     command = [run.root / "tests/vm/matrix", "--build", directory, "--results", results, "--kernels", of, *more]
-    run.step(name, command + (["--filter", tests] if tests else []))
+    return command + (["--filter", tests] if tests else []), results
+
+
+def count_guests(run, name, results):
     if run.interrupted:
         for log in results.glob("*.log"):
             if not (results / f"{log.stem}.json").exists():
                 gtestreport.of_log(log, results / f"{log.stem}.json")
+    problems = results / "problems.txt"
     run.totals.bad += problems.read_text().splitlines() if problems.exists() else []
     for report in sorted(results.glob("*.json")):
         run.totals.add_gtest(f"{name}, {report.stem}", report, 0, again=True)
         run.totals.skips(f"{name}, {report.stem}", gtestreport.skips_of_log(report.with_suffix(".log")))
+
+
+def matrix(run, name, directory, of, tests, *more):
+    command, results = guests(run, directory, of, tests, *more)
+    run.step(name, command)
+    count_guests(run, name, results)
 
 
 def chosen_kernels(run):
@@ -158,20 +167,24 @@ def chosen_kernels(run):
     return [names[0], names[-1], first, *(name for name in rest if ages[name] is None or ages[name] > OVERDUE_DAYS)]
 
 
-@part("vm", "the life of each tool on other kernels, in guests, and some own tests that this one has no attach points for", 400, ("ci",),
+@part("vm", "the life of each tool on other kernels, in guests, and some own tests that this one has no attach points for", 215, ("ci",),
       needs=("vm",))
 def vm(run):
     if not fetched(run) or not run.build():
         return
     chosen = chosen_kernels(run)
-    more = ["--stress", chosen[-1]] + (["--long"] if run.options.everything else [])
-    if run.options.ci:
-        more += ["--share", run.history.runs]
-    begun = run.clock.passed()
-    matrix(run, "matrix of kernels", run.directory(), ",".join(chosen), run.options.filter, *more)
-    if not run.interrupted and not run.options.filter:
-        for name in chosen:
-            run.history.ran(f"kernel {name}", run.clock.passed() - begun)
+    more = ["--long"] if run.options.everything else []
+    if not run.options.ci:
+        matrix(run, "matrix of kernels", run.directory(), ",".join(chosen), run.options.filter, "--stress", chosen[-1], *more)
+        return
+    more += ["--share", run.history.runs]
+    # A guest keeps one CPU busy. The last ones run beside what only computes: part "vm-beside" waits for them.
+    run.later = chosen[2:]
+    matrix(run, "matrix of kernels", run.directory(), ",".join(chosen[:2]), None, *more)
+    if run.later:
+        command, run.later_results = guests(run, run.directory(), ",".join(run.later), None, "--stress", chosen[-1], "--at-once", 1, *more,
+                                            results="matrix-beside")
+        run.guests_beside = clock.Beside(command, run.logs / "matrix-beside.log", run.limit())
 
 
 @part("fuzz", "the fuzzers, some seconds each", 230, ("ci",), needs=("fuzz",))
@@ -179,6 +192,32 @@ def fuzz(run):
     if fetched(run) and run.build() and run.build("sanitize"):
         # One tree gives one answer; longer runs by hand begin elsewhere each time.
         run.step("fuzzers", [run.root / "tests/fuzz/run", "--build", run.directory("sanitize"), "--seed", "1", "--seconds", "4"])
+
+
+@part("lint", "clang-format and clang-tidy", 100, ("ci",), needs=("lint",))
+def lint(run):
+    if fetched(run) and run.build():
+        most = [] if run.options.everything else ["--most", LINT_MOST]
+        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *most])
+
+
+@part("vm-beside", "the guests of other kernels that run beside fuzzers and lint, and what changes a guest's clock, pids and CPUs", 60, ("ci",),
+      needs=("vm",), must=True)
+def vm_beside(run):
+    if not getattr(run, "guests_beside", None):
+        return
+    status, words = run.guests_beside.wait()
+    name = "matrix of kernels, beside"
+    if status is clock.ENDED:
+        run.ended_by_clock(name)
+    else:
+        if status:
+            say(f"{name}: FAILED\n{words}")
+        run.totals.one(name, status == 0)
+    count_guests(run, name, run.later_results)
+    if not run.interrupted:
+        for kernel in run.later:
+            run.history.ran(f"kernel {kernel}", 200)
 
 
 @part("own", "own tests of tools here, one after another; with --ci a half of them by turns", 200, ("ci",), traces=True)
@@ -194,13 +233,6 @@ def own(run):
     here(run, f"own tests of tools here, {half[-1]} of 2", ":".join(names[int(half[-1]) - 1::2]) or "-*")
     if not run.interrupted:
         run.history.ran(half, run.clock.passed() - begun)
-
-
-@part("lint", "clang-format and clang-tidy", 100, ("ci",), needs=("lint",))
-def lint(run):
-    if fetched(run) and run.build():
-        most = [] if run.options.everything else ["--most", LINT_MOST]
-        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *most])
 
 
 @part("stress", "tools in trouble: small buffers, stalled readers, full disks", 60, ("ci",), traces=True)
