@@ -28,7 +28,6 @@ void each(OutputFormat format, Visit visit) {
       Chance chance(seed);
       give_some(config, of, chance);
       visit(of, config, seed);
-
     }
   }
 }

@@ -333,7 +333,7 @@ class CallReporter : public Reporter {
   CallFormats formats_;
   std::uint32_t slots_ = 0, cpus_ = 0;
   bool reads_under_way_ = false;  ///< calls that have not ended
-  Fd sample_;  ///< of a recorder's map, until the program is loaded
+  Fd sample_;                     ///< of a recorder's map, until the program is loaded
   std::map<std::uint64_t, std::string> names_;  ///< of recorders
   std::map<std::uint64_t, Recorder> recorders_;
   std::map<std::uint64_t, std::uint64_t> overwritten_;  ///< reported already
