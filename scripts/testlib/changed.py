@@ -31,6 +31,9 @@ def _read_by(root, build):
             current = line.split(":")[0]
         elif line.strip() and current:
             found.setdefault((build / line.strip()).resolve(), set()).add(current)
+    for left in (build / "skel").glob("*.d"):
+        for word in left.read_text().replace("\\\n", " ").split()[1:]:
+            found.setdefault((build / word).resolve(), set()).add(f"skel/{left.name.removesuffix('.full.d')}")
     return {path.relative_to(root).as_posix(): objects for path, objects in found.items() if path.is_relative_to(root)}
 
 
