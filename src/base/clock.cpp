@@ -1,5 +1,6 @@
 #include "base/clock.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
@@ -32,10 +33,12 @@ Ahead ask() {
 /// clocks go at one pace: the first answer stays then, so that times keep the order of events.
 std::int64_t to_wall(std::uint64_t monotonic) {
   constexpr std::int64_t kClose = 100'000'000;
+  constexpr std::uint64_t kLast = std::uint64_t{1} << 62;  // 146 years
   constexpr int kAttempts = 5;  // at the start: another task may run between the questions
   static Ahead ahead{};
   static std::int64_t asked_for = -1;
-  auto moment = static_cast<std::int64_t>(monotonic);
+  // Small enough that no sum of it and the wall clock's overflows.
+  auto moment = static_cast<std::int64_t>(std::min(monotonic, kLast));
   if (asked_for < 0) {
     ahead = ask();
     for (int i = 1; i < kAttempts; i++)
@@ -51,7 +54,8 @@ std::int64_t to_wall(std::uint64_t monotonic) {
 /// A moment of the wall clock. A record's time may be anything, before 1970 too.
 struct Moment {
   explicit Moment(std::int64_t wall_ns)
-      : seconds(wall_ns / kSecond - (wall_ns % kSecond < 0)), ns(wall_ns - seconds * kSecond) {}
+      : seconds(wall_ns / kSecond - (wall_ns % kSecond < 0)),
+        ns((wall_ns % kSecond + kSecond) % kSecond) {}
 
   tm local() const {
     tm t{};

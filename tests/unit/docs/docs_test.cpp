@@ -222,7 +222,9 @@ std::vector<std::string> after_macro(const std::string& page, const std::string&
 }
 
 TEST(Documents, PagesHaveTheirSectionsInOrder) {
-  for (auto& [path, page] : man_pages(places::source_dir() + "/docs/samples")) {
+  for (auto& written : man_pages(places::source_dir() + "/docs/samples")) {
+    auto& path = written.first;
+    auto& page = written.second;
     if (page.starts_with(".so ")) continue;
     auto sections = after_macro(page, ".Sh");
     auto of = std::ranges::find_if(registry(), [&](auto& entry) {
