@@ -8,7 +8,7 @@ import time
 
 from cachedir import cache_dir
 
-DAYS = 86400
+DAYS, FORGOTTEN_DAYS = 86400, 90
 MOST_BYTES = 30_000_000  # of the records of tests; older ones go
 
 
@@ -45,6 +45,8 @@ class History:
         self.dates[part], self.seconds[part] = self.now, round(seconds, 1)
 
     def write(self):
+        # Parts that are no more.
+        self.dates = {part: when for part, when in self.dates.items() if self.now - when < FORGOTTEN_DAYS * DAYS}
         self.kept.parent.mkdir(parents=True, exist_ok=True)
         new = self.kept.with_suffix(".new")
         kept = {"runs": self.runs, **{part: (when, self.seconds[part]) for part, when in self.dates.items()}}
