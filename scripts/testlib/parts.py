@@ -13,7 +13,7 @@ from testlib.totals import say
 
 AT_ONCE = 3  # shards of tests that wait more than they compute
 PER_CPU = len(os.sched_getaffinity(0))  # shards of tests that compute
-LINT_MOST = 16  # with --ci, of the files that clang-tidy has not found clean yet
+LINT_SECONDS = 45  # with --ci, for the files that clang-tidy has not found clean yet
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 BUILDS = ("main", "sanitize", "static", "clang")  # those of --ci
 # On arm64 some: beside doctor, which loads all programs, a test of each subsystem on one kernel.
@@ -197,8 +197,8 @@ def fuzz(run):
 @part("lint", "clang-format and clang-tidy", 100, ("ci",), needs=("lint",))
 def lint(run):
     if fetched(run) and run.build():
-        most = [] if run.options.everything else ["--most", LINT_MOST]
-        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *most])
+        seconds = [] if run.options.everything else ["--seconds", LINT_SECONDS]
+        run.step("lint", [run.root / "scripts/lint", "--build", run.directory(), *seconds])
 
 
 @part("vm-beside", "the guests of other kernels that run beside fuzzers and lint, and what changes a guest's clock, pids and CPUs", 60, ("ci",),
