@@ -23,10 +23,6 @@ LIFE = "Tools/Life.*"
 OF_EACH_TOOL = ":".join([LIFE, "Tools/Rights.*", "Serve.*", "ServeOtlp.*", "AcceptedOwners.*", "Unwind.*", "UnwindYoung.*",
                          "UnwindProcesses.*"])
 
-# Own tests of tools that measure what others of them would change: shares of the machine's CPUs, its huge pages.
-ALONE = ":".join(["Cpuwalk.*", "Profile.*", "Cpudist.*", "Runqlen.*", "Runqslower.*", "Offcputime.*", "Loads.*", "Softirqs.*", "Hardirqs*",
-                  "Hfaults.*", "Smpcalls.*", "Cpuunclaimed.*", "Bashreadline.*", "Argdist.SeveralValuesAndSpecifications"])
-
 
 def tests(report):
     """-> (full name, test) of each; nothing if there is no report"""
