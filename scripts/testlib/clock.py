@@ -50,7 +50,7 @@ def _parents():
 
 
 def _started_by(process):
-    """The process, its descendants, and those whose parents have ended: nobody else waits for them."""
+    """The process, its descendants, and processes whose parents have ended."""
     parents = _parents()
     found = {process.pid} | {pid for pid, parent in parents.items() if parent == os.getpid() and pid not in _started}
     while more := {pid for pid, parent in parents.items() if parent in found} - found:

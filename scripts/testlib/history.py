@@ -45,7 +45,7 @@ class History:
         self.dates[part], self.seconds[part] = self.now, round(seconds, 1)
 
     def write(self):
-        # Parts that are no more.
+        # Parts that no longer exist go.
         self.dates = {part: when for part, when in self.dates.items() if self.now - when < FORGOTTEN_DAYS * DAYS}
         self.kept.parent.mkdir(parents=True, exist_ok=True)
         new = self.kept.with_suffix(".new")
@@ -70,9 +70,6 @@ class Records:
 
     def slowest(self, most):
         return sorted(self.lines, key=lambda line: -line["seconds"])[:most]
-
-    def tried_again(self):
-        return [line for line in self.lines if line["try"] > 1]
 
     def write(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,7 +44,7 @@ class Run:
         return build if kind == "main" else build.parent / f"{build.name}-{kind}"
 
     def limit(self, seconds=None):
-        """For a command that should take at most so long."""
+        """The longest time for a command: `seconds`, or what is left of the run."""
         left = self.clock.left()
         left = None if left is None else max(1.0, left - RESERVE_SECONDS)
         return min((s for s in (seconds, left) if s is not None), default=None)
@@ -182,6 +181,3 @@ class Run:
         say(f"{name}: {'ok' if status == 0 else f'FAILED ({status})'}, {time.monotonic() - begun:.0f} s")
         self.totals.one(name, status == 0)
         return status == 0
-
-    def scratch(self):
-        return tempfile.TemporaryDirectory(prefix="coretap-test-")
