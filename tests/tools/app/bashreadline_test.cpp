@@ -106,7 +106,7 @@ TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
   EXPECT_EQ(run({tool_path("bashreadline"), "-s", "/nowhere/bash"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kBashreadline{{
     .name = "bashreadline",
     .reports = {{ReportKind::events}},
     .events = {{"-e"}, {"typist", "--lines", "3"}},

@@ -188,7 +188,7 @@ TOOL_TEST(Dbslower, PostgresInAContainer) {
   EXPECT_GE(all_counts(counts.stop()), 3u);
 }
 
-const DeclareTests declared{{
+const DeclareTests kDbslower{{
     .name = "dbslower",
     .reports = {{ReportKind::events}},
     .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},

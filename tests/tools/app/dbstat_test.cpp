@@ -31,7 +31,7 @@ TOOL_TEST(Dbstat, SaysWhatItLacks) {
   EXPECT_EQ(run({tool_path("dbstat"), "oracle"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kDbstat{{
     .name = "dbstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},

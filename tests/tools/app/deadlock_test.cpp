@@ -174,7 +174,7 @@ TOOL_TEST(Deadlock, TextHasTheCycleAndItsStacks) {
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kDeadlock{{
     .name = "deadlock",
     .reports = {{ReportKind::events}},
     .events = {{}, {"mutexes", "--order", "cycle"}},

@@ -196,7 +196,7 @@ TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
       << explained.out;
 }
 
-const DeclareTests declared{{
+const DeclareTests kGethostlatency{{
     .name = "gethostlatency",
     .reports = {{ReportKind::events}},
     .events = {{"-e"}, {"resolver", "--count", "2"}},

@@ -83,7 +83,7 @@ TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
   EXPECT_EQ(pauses, logged);
 }
 
-const DeclareTests declared{{
+const DeclareTests kJavagc{{
     .name = "javagc",
     .reports = {{ReportKind::events}},
     .events = {{"-e", "-t", "0", "--library", workload_path("served")},

@@ -153,7 +153,7 @@ TOOL_TEST(Sslsniff, ContentsNeedConsent) {
   EXPECT_TRUE(contains(page.out, "show-data")) << page.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSslsniff{{
     .name = "sslsniff",
     .reports = {{ReportKind::events}},
     .events = {{"-x", "--library", workload_path("served")},

@@ -65,7 +65,7 @@ TOOL_TEST(Ttysnoop, WrongWords) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kTtysnoop{{
     .name = "ttysnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-T"}, {"screen"}},

@@ -86,7 +86,7 @@ TOOL_TEST(Bioerr, Text) {
   EXPECT_TRUE(contains(text, " 96     4096 EIO         blockio ")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kBioerr{{
     .name = "bioerr",
     .reports = {{ReportKind::events}},
     .events = {{"-a"},

@@ -295,7 +295,7 @@ TOOL_TEST(Biolatency, FollowsACommand) {
   EXPECT_GE(report.sum("count"), 2 * (*report.truth)["count"].u64());
 }
 
-const DeclareTests declared{{
+const DeclareTests kBiolatency{{
     .name = "biolatency",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},

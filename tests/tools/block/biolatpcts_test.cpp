@@ -96,7 +96,7 @@ TOOL_TEST(Biolatpcts, Text) {
   EXPECT_TRUE(contains(text, "\n" + disk + "   Write           10 ")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kBiolatpcts{{
     .name = "biolatpcts",
     .reports = {{ReportKind::aggregate}},
     .events = {{"--overall"}, {"blockio", "--count", "5"}},

@@ -65,7 +65,7 @@ TOOL_TEST(Biopattern, DisksApartInText) {
   EXPECT_EQ(both, 30u);
 }
 
-const DeclareTests declared{{
+const DeclareTests kBiopattern{{
     .name = "biopattern",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"blockio", "--count", "5"}},

@@ -318,7 +318,7 @@ TOOL_TEST(Biosnoop, TextAndCsv) {
       << table;
 }
 
-const DeclareTests declared{{
+const DeclareTests kBiosnoop{{
     .name = "biosnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-Q", "-P"}, {"blockio", "--count", "5"}},

@@ -47,7 +47,7 @@ TOOL_TEST(Biostacks, TextHasFramesAboveTheHistogram) {
   EXPECT_NE(histogram, std::string::npos) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kBiostacks{{
     .name = "biostacks",
     .reports = {{ReportKind::aggregate}},
     .events = {{"--user-stacks"}, {"blockio", "--count", "5"}},

@@ -208,7 +208,7 @@ TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
   EXPECT_NE(top.seen().find("loadavg"), std::string::npos);
 }
 
-const DeclareTests declared{{
+const DeclareTests kBiotop{{
     .name = "biotop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"blockio", "--count", "5"}},

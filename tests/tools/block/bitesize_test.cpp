@@ -93,7 +93,7 @@ TOOL_TEST(Bitesize, TextHasTheKnownTitles) {
       << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kBitesize{{
     .name = "bitesize",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},

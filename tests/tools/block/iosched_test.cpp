@@ -79,7 +79,7 @@ TOOL_TEST(Iosched, Text) {
   EXPECT_TRUE(contains(text, " usecs ")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kIosched{{
     .name = "iosched",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D"}, with_program(writes("5"))},

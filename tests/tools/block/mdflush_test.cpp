@@ -29,7 +29,7 @@ TOOL_TEST(Mdflush, EachFlushOfAnArray) {
   EXPECT_TRUE(contains(lines, " blockio          " + disk)) << lines;
 }
 
-const DeclareTests declared{{
+const DeclareTests kMdflush{{
     .name = "mdflush",
     .reports = {{ReportKind::events}},
     .events = {{"-l"}, {"blockio", "--make", "md", "--op", "flush", "--count", "5"}},

@@ -33,7 +33,7 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   EXPECT_TRUE(contains(shown, "\ndisk = " + disk + ", command = nvme_cmd_write\n")) << shown;
 }
 
-const DeclareTests declared{{
+const DeclareTests kNvmelatency{{
     .name = "nvmelatency",
     .reports = {{ReportKind::aggregate}},
     .events = {{"--status"}, {"blockio", "--make", "nvme", "--count", "5"}},

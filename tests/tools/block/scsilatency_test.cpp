@@ -46,7 +46,7 @@ TOOL_TEST(Scsilatency, OneDeviceInText) {
   EXPECT_TRUE(contains(shown, "\ncommand = WRITE_10\n")) << shown;
 }
 
-const DeclareTests declared{{
+const DeclareTests kScsilatency{{
     .name = "scsilatency",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D"}, {"blockio", "--make", "scsi", "--count", "5"}},

@@ -53,7 +53,7 @@ TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
   EXPECT_TRUE(contains(text, " sectors ")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSeeksize{{
     .name = "seeksize",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-D"}, {"blockio", "--count", "5"}},

@@ -45,7 +45,7 @@ TOOL_TEST(Chaintrace, FoldedAndText) {
   EXPECT_TRUE(contains(out[1], "    target:          sleeper ")) << out[1];
 }
 
-const DeclareTests declared{{
+const DeclareTests kChaintrace{{
     .name = "chaintrace",
     .reports = {{ReportKind::stacks}},
     .events = {{}, {"sleeper", "--sleeps", "3"}},

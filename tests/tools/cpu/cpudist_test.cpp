@@ -144,7 +144,7 @@ TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
   EXPECT_NE(result.err.find("voluntary or preempted"), std::string::npos) << result.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kCpudist{{
     .name = "cpudist",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}},

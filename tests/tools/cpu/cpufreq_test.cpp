@@ -163,7 +163,7 @@ TOOL_TEST(Cpufreq, ClocksOfThisMachine) {
   EXPECT_GT(report.body[0]["count"].u64(), 10u);
 }
 
-const DeclareTests declared{{
+const DeclareTests kCpufreq{{
     .name = "cpufreq",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"runqueue", "--threads", "2", "--ms", "60"}},

@@ -129,7 +129,7 @@ TOOL_TEST(Cpuunclaimed, SamplesKnowNoTasks) {
   EXPECT_TRUE(contains(result.err, "leave out --sampled")) << result.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kCpuunclaimed{{
     .name = "cpuunclaimed",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"runqueue", "--threads", "2", "--ms", "60"}},

@@ -135,7 +135,7 @@ TOOL_TEST(Cpuwalk, TextIsTheKnownHistogram) {
       << result.out;
 }
 
-const DeclareTests declared{{
+const DeclareTests kCpuwalk{{
     .name = "cpuwalk",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"runqueue", "--threads", "2", "--ms", "60"}},

@@ -142,7 +142,7 @@ TOOL_TEST(Execsnoop, FollowsACommand) {
   EXPECT_EQ(report.body.size(), 1 + 3 + (*report.truth)["execs"].u64());
 }
 
-const DeclareTests declared{{
+const DeclareTests kExecsnoop{{
     .name = "execsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}},

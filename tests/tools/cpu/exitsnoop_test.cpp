@@ -232,7 +232,7 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
   EXPECT_TRUE(std::stoi(part[3]) == hour(from) || std::stoi(part[3]) == hour(until));
 }
 
-const DeclareTests declared{{
+const DeclareTests kExitsnoop{{
     .name = "exitsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-e"}, {"forker", "--children", "3", "--ms", "5"}},

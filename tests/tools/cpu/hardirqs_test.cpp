@@ -116,7 +116,7 @@ TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
   EXPECT_EQ(result.status, 2) << result.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kHardirqs{{
     .name = "hardirqs",
     .reports = {{ReportKind::aggregate}},
     .events = {{"--vectors"}, {"sleeper", "--sleeps", "1", "--spin", "100"}},

@@ -97,7 +97,7 @@ TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
     EXPECT_NE(run({tool_path("irqslower"), "--", bad}).status, 0) << bad;
 }
 
-const DeclareTests declared{{
+const DeclareTests kIrqslower{{
     .name = "irqslower",
     .reports = {{ReportKind::events}},
     .events = {{"--vectors", "0"}, {"sleeper", "--sleeps", "1", "--spin", "300"}},

@@ -125,7 +125,7 @@ TOOL_TEST(Klockstat, HoldsOfAMutex) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kKlockstat{{
     .name = "klockstat",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
     .events = {{}, {"contender", "--rounds", "3"}},

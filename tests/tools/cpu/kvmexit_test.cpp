@@ -70,7 +70,7 @@ TOOL_TEST(Kvmexit, AnotherProcessorOnly) {
   EXPECT_EQ(report.lost("filtered"), truth["exits"].u64());
 }
 
-const DeclareTests declared{{
+const DeclareTests kKvmexit{{
     .name = "kvmexit",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"vm"}},

@@ -247,7 +247,7 @@ TOOL_TEST(Llcstat, PeriodsThatWouldHoldACpu) {
   EXPECT_EQ(help.status, 0) << help.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kLlcstat{{
     .name = "llcstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"sleeper", "--sleeps", "1", "--spin", "500"}},

@@ -233,7 +233,7 @@ TOOL_TEST(Loads, WrongCommandLines) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kLoads{{
     .name = "loads",
     .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
     .events = {.options = {"0.1"}, .command = {"load", "--ms", "1000"}},

@@ -163,7 +163,7 @@ TOOL_TEST(Numasched, ColumnsOfThePeer) {
                                                      "SRC_CPU", "DST_CPU", "NUMA", "COMM"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kNumasched{{
     .name = "numasched",
     .reports = {{ReportKind::events}},
     .events = {{}, {"numa", "--travel", "3"}},

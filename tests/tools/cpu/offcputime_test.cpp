@@ -378,7 +378,7 @@ TOOL_TEST(Offcputime, RefusesContradictions) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kOffcputime{{
     .name = "offcputime",
     .reports = {{ReportKind::stacks}},
     .events = {{}, {"sleeper", "--sleeps", "3"}},

@@ -36,7 +36,7 @@ TOOL_TEST(Offwaketime, PartsOfTheStacks) {
                }));
 }
 
-const DeclareTests declared{{
+const DeclareTests kOffwaketime{{
     .name = "offwaketime",
     .reports = {{ReportKind::stacks}},
     .events = {{}, {"sleeper", "--sleeps", "3"}},

@@ -94,7 +94,7 @@ TOOL_TEST(Pidpersec, TextAndCsv) {
   EXPECT_TRUE(csv.out.starts_with("time,tasks_per_second,processes,threads\n")) << csv.out;
 }
 
-const DeclareTests declared{{
+const DeclareTests kPidpersec{{
     .name = "pidpersec",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"forker", "--children", "3", "--ms", "5"}},

@@ -169,7 +169,7 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
 
 constexpr std::uint64_t kStressPeriodNs = 5'000'000;
 
-const DeclareTests declared{{
+const DeclareTests kProfile{{
     .name = "profile",
     .reports = {{ReportKind::stacks}},
     .events = {{"-F", "999"}, {"sleeper", "--sleeps", "1", "--spin", "200"}},

@@ -246,7 +246,7 @@ TOOL_TEST(Runqlat, FollowsACommand) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kRunqlat{{
     .name = "runqlat",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}},

@@ -78,7 +78,7 @@ TOOL_TEST(Runqlen, FrequenciesOutOfRange) {
 
 constexpr std::uint64_t kStressPeriodNs = 5'000'000;
 
-const DeclareTests declared{{
+const DeclareTests kRunqlen{{
     .name = "runqlen",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-C"}, {"runqueue", "--threads", "2", "--ms", "60"}},

@@ -116,7 +116,7 @@ TOOL_TEST(Runqslower, ColumnsOfThePeers) {
   EXPECT_EQ(run({tool_path("runqslower"), "x"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kRunqslower{{
     .name = "runqslower",
     .reports = {{ReportKind::events}},
     .events = {{"0", "-P"}, {"runqueue", "--threads", "2", "--ms", "60"}},

@@ -112,7 +112,7 @@ TOOL_TEST(Smpcalls, TextIsATable) {
   EXPECT_NE(text.find(kFunction), std::string::npos) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSmpcalls{{
     .name = "smpcalls",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-P"}, {"crosscall", "--calls", "100"}},

@@ -187,7 +187,7 @@ TOOL_TEST(Softirqs, TextIsTheKnownTable) {
     EXPECT_EQ(run({tool_path("softirqs"), "--events", bad}).status, 2) << bad;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSoftirqs{{
     .name = "softirqs",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"sleeper", "--sleeps", "1", "--spin", "300"}},

@@ -142,7 +142,7 @@ TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
   EXPECT_NE(result.err.find("wait or run"), std::string::npos) << result.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSoftirqslower{{
     .name = "softirqslower",
     .reports = {{ReportKind::events}},
     .events = {{"0"}, {"sleeper", "--sleeps", "1", "--spin", "300"}},

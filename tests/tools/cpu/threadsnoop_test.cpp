@@ -79,7 +79,7 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
   EXPECT_EQ(rows, 3);
 }
 
-const DeclareTests declared{{
+const DeclareTests kThreadsnoop{{
     .name = "threadsnoop",
     .reports = {{ReportKind::events}},
     .events = {{}, {"threads", "--count", "3"}},

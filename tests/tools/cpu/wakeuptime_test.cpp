@@ -22,7 +22,7 @@ TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
   for (auto& line : run.report.body) EXPECT_EQ(line["comm"].str(), "sleeper");
 }
 
-const DeclareTests declared{{
+const DeclareTests kWakeuptime{{
     .name = "wakeuptime",
     .reports = {{ReportKind::stacks}},
     .events = {{}, {"sleeper", "--sleeps", "3"}},

@@ -112,7 +112,7 @@ TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
       << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kWqlat{{
     .name = "wqlat",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-FW"}, {"terminal", "--writes", "50"}},

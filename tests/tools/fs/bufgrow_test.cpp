@@ -46,7 +46,7 @@ TOOL_TEST(Bufgrow, Columns) {
             (Strings{workload.id(), "blockio", workload.ready()["disk"].str(), "32", "32"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kBufgrow{{
     .name = "bufgrow",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"blockio", "--make", "loop", "--buffered", "--count", "20"}},

@@ -266,7 +266,7 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
   EXPECT_NEAR(report.body[0]["cached_mb"].real(), meminfo_mb("Cached"), 64);
 }
 
-const DeclareTests declared{{
+const DeclareTests kCachestat{{
     .name = "cachestat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"pagecache", "--size", "262144"}},

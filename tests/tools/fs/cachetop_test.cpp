@@ -66,7 +66,7 @@ TOOL_TEST(Cachetop, TheKnownColumns) {
       << result.out;
 }
 
-const DeclareTests declared{{
+const DeclareTests kCachetop{{
     .name = "cachetop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"pagecache", "--size", "262144"}},

@@ -72,7 +72,7 @@ TOOL_TEST(Dcsnoop, Columns) {
   EXPECT_EQ(header_of("dcsnoop", {}), (Strings{"TIME(s)", "PID", "COMM", "T", "FILE"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kDcsnoop{{
     .name = "dcsnoop",
     .reports = {{ReportKind::events}},
     .events = {{}, {"lookups", "--absent", "3"}},

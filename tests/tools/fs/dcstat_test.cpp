@@ -31,7 +31,7 @@ TOOL_TEST(Dcstat, TextHasRates) {
   EXPECT_TRUE(contains(text, " 75.00%")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kDcstat{{
     .name = "dcstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"lookups", "--absent", "5"}},

@@ -75,7 +75,7 @@ TOOL_TEST(Dirtop, BlocksHaveTheKnownColumns) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kDirtop{{
     .name = "dirtop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"fileio", "--count", "5"}},

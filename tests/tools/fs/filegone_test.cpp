@@ -130,7 +130,7 @@ TOOL_TEST(Filegone, Text) {
   EXPECT_TRUE(contains(text, " DELETE   renamed\n")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kFilegone{{
     .name = "filegone",
     .reports = {{ReportKind::events}},
     .events = {{}, {"removals", "--files", "3"}},

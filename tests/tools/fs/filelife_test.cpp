@@ -93,7 +93,7 @@ TOOL_TEST(Filelife, Text) {
   EXPECT_TRUE(contains(text, " renamed\n")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kFilelife{{
     .name = "filelife",
     .reports = {{ReportKind::events}},
     .events = {{}, {"removals", "--files", "3"}},

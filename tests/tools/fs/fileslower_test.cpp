@@ -84,7 +84,7 @@ TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kFileslower{{
     .name = "fileslower",
     .reports = {{ReportKind::events}},
     .events = {{"0"}, {"fileio", "--count", "5"}},

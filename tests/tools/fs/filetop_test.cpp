@@ -93,7 +93,7 @@ TOOL_TEST(Filetop, BlocksHaveTheKnownColumns) {
   EXPECT_NE(bad.err.find("is not a directory"), std::string::npos) << bad.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kFiletop{{
     .name = "filetop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"fileio", "--count", "5"}},

@@ -81,7 +81,7 @@ TOOL_TEST(Filetype, RowsAreOrderedAndLimited) {
   EXPECT_EQ(text.find(" fifo "), text.npos) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kFiletype{{
     .name = "filetype",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"fileio", "--count", "5"}},

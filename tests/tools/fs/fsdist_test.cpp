@@ -105,7 +105,7 @@ TOOL_TEST(Fsdist, NamesOfFileSystemsWhoseModuleIsNotThere) {
   if (!absent) throw Skip("this kernel knows them all");
 }
 
-const DeclareTests declared{{
+const DeclareTests kFsdist{{
     .name = "fsdist",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"filecalls", "--rounds", "5"}},

@@ -63,7 +63,7 @@ TOOL_TEST(Fsrwstat, TextHasRates) {
   EXPECT_NEAR(std::stod(row[4]), 100 * std::stod(row[2]), 100) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kFsrwstat{{
     .name = "fsrwstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"fileio", "--count", "5"}},

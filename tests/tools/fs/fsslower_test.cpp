@@ -145,7 +145,7 @@ TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
   if (!absent) throw Skip("this kernel knows them all");
 }
 
-const DeclareTests declared{{
+const DeclareTests kFsslower{{
     .name = "fsslower",
     .reports = {{ReportKind::events}},
     .events = {{"0"}, {"fileio", "--count", "5"}},

@@ -27,7 +27,7 @@ TOOL_TEST(Icstat, Columns) {
   EXPECT_EQ(words(lines(text.out)[0]), (Strings{"TIME", "REFS", "MISSES", "HIT%"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kIcstat{{
     .name = "icstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"filecalls", "--handles", "20"}},

@@ -70,7 +70,7 @@ TOOL_TEST(Mmapfiles, Columns) {
   EXPECT_EQ(words(rows[1]), (Strings{"PID", "COMM", "MAPS", "EXEC", "WRITE", "SIZE(KB)", "FILE"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kMmapfiles{{
     .name = "mmapfiles",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-P"}, {"segments", "--maps", "20"}},

@@ -204,7 +204,7 @@ TOOL_TEST(Readahead, TextAndFilters) {
   EXPECT_EQ(nobody.stop().body.at(0)["read_pages"].u64(), 0u);
 }
 
-const DeclareTests declared{{
+const DeclareTests kReadahead{{
     .name = "readahead",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"pagecache", "--size", "262144", "--phase", "cold"}},

@@ -43,7 +43,7 @@ TOOL_TEST(Vfscount, WhatToUseInstead) {
   EXPECT_TRUE(contains(text.err, "vfsstat")) << text.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kVfscount{{
     .name = "vfscount",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"filecalls", "--rounds", "5"}},

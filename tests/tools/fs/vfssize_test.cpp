@@ -54,7 +54,7 @@ TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
   EXPECT_NE(shown.find("bytes"), std::string::npos) << shown;
 }
 
-const DeclareTests declared{{
+const DeclareTests kVfssize{{
     .name = "vfssize",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"fileio", "--count", "5"}},

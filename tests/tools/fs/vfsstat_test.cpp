@@ -53,7 +53,7 @@ TOOL_TEST(Vfsstat, TextHasRates) {
   EXPECT_GT(std::stod(line[1]), std::stod(line[3])) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kVfsstat{{
     .name = "vfsstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"filecalls", "--rounds", "5"}},

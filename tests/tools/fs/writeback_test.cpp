@@ -144,7 +144,7 @@ TOOL_TEST(Writeback, Text) {
   EXPECT_EQ(run({tool_path("writeback"), "--throttle", "-r", "sync"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kWriteback{{
     .name = "writeback",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
     .events = {{}, {"filecalls", "--syncfs", "3"}},

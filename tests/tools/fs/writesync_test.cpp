@@ -91,7 +91,7 @@ TOOL_TEST(Writesync, TheKnownColumns) {
             (Strings{"PID", "COMM", "SYNC", "DSYNC", "REGULAR", "DIRECT", "W_Kb", "FILE"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kWritesync{{
     .name = "writesync",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"fileio", "--count", "5"}},

@@ -176,7 +176,7 @@ TOOL_TEST(Argdist, ErrorsShowTheirPlace) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kArgdist{{
     .name = "argdist",
     .reports = {{ReportKind::aggregate, {"-C", "p::sys_read()"}}},
     .events = {{"-C", "p::sys_getppid():char*:$COMM"}, {"probes", "--calls", "5"}},

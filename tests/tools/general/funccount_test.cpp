@@ -250,7 +250,7 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kFunccount{{
     .name = "funccount",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"probes", "--calls", "20"}},

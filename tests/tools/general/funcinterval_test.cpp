@@ -240,7 +240,7 @@ TOOL_TEST(Funcinterval, SaysWhatIsWrong) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kFuncinterval{{
     .name = "funcinterval",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"probes", "--calls", "20"}},

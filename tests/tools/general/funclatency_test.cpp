@@ -124,7 +124,7 @@ TOOL_TEST(Funclatency, SaysWhatIsNoCall) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kFunclatency{{
     .name = "funclatency",
     .reports = {{ReportKind::aggregate}},
     .events = {{"sys_getppid"}, {"calls", "--calls", "5", "--sleep-us", "100"}},

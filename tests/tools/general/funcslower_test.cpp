@@ -64,7 +64,7 @@ TOOL_TEST(Funcslower, Columns) {
             (Strings{"TIME", "COMM", "PID", "LAT(us)", "RVAL", "FUNC", "ARGS"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kFuncslower{{
     .name = "funcslower",
     .reports = {{ReportKind::events}},
     .events = {{"-u", "50", "sys_clock_nanosleep"}, {"calls", "--calls", "5", "--sleep-us", "500"}},

@@ -356,7 +356,7 @@ TOOL_TEST(Ksnoop, WrongNamesInKernelFunctions) {
   EXPECT_TRUE(contains(refused("wake_up_new_task(return)").err, "void"));
 }
 
-const DeclareTests declared{{
+const DeclareTests kKsnoop{{
     .name = "ksnoop",
     .reports = {{ReportKind::events}},
     .events = {{"sys_getppid($comm, return)"}, {"probes", "--calls", "5"}},

@@ -99,7 +99,7 @@ TOOL_TEST(Stackcount, FoldedAndText) {
   EXPECT_TRUE(contains(shown, "calls (" + workload.id() + ")\n        7\n")) << shown;
 }
 
-const DeclareTests declared{{
+const DeclareTests kStackcount{{
     .name = "stackcount",
     .reports = {{ReportKind::stacks}},
     .events = {{"sys_getppid"}, {"calls", "--calls", "5", "--sleep-us", "100"}},

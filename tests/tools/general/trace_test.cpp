@@ -412,7 +412,7 @@ TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
   EXPECT_TRUE(contains(result.err, "no debug information")) << result.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kTrace{{
     .name = "trace",
     .reports = {{ReportKind::events}},
     .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},

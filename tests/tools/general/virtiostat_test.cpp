@@ -53,7 +53,7 @@ TOOL_TEST(Virtiostat, DataOfADisk) {
   EXPECT_TRUE(other.stop().body.empty()) << "part of a driver's name";
 }
 
-const DeclareTests declared{{
+const DeclareTests kVirtiostat{{
     .name = "virtiostat",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"blockio", "--count", "5"}},

@@ -76,7 +76,7 @@ TOOL_TEST(Brkstack, BytesForFlameGraphs) {
   EXPECT_EQ(run({tool_path("brkstack"), "-f", "--top", "3"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kBrkstack{{
     .name = "brkstack",
     .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
     .events = {{}, {"grower", "--count", "20"}},

@@ -247,7 +247,7 @@ TOOL_TEST(Compactsnoop, Text) {
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), rows + 1) << table;
 }
 
-const DeclareTests declared{{
+const DeclareTests kCompactsnoop{{
     .name = "compactsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-e", "-K"}, {"compaction", "--manual"}, true},

@@ -308,7 +308,7 @@ TOOL_TEST(Drsnoop, TextAndCsv) {
   EXPECT_FALSE(std::getline(rows, row)) << row;
 }
 
-const DeclareTests declared{{
+const DeclareTests kDrsnoop{{
     .name = "drsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-M", "-e", "-K", "-U"},

@@ -439,7 +439,7 @@ TOOL_TEST(Extfrag, WrongCommandLines) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kExtfrag{{
     .name = "extfrag",
     .reports = {{ReportKind::aggregate},
                 {ReportKind::events, {"-e"}},

@@ -161,7 +161,7 @@ TOOL_TEST(Faults, TextAndCommandLines) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kFaults{{
     .name = "faults",
     .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
     .events = {{}, {"faulter", "--anon", "100"}},

@@ -81,7 +81,7 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
   workload.end_lingering();
 }
 
-const DeclareTests declared{{
+const DeclareTests kFfaults{{
     .name = "ffaults",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-P"}, {"faulter", "--anon", "100"}},

@@ -57,7 +57,7 @@ TOOL_TEST(Fmapfault, Columns) {
   EXPECT_EQ(words(rows[2]).back(), path) << rows[2];
 }
 
-const DeclareTests declared{{
+const DeclareTests kFmapfault{{
     .name = "fmapfault",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"faulter", "--file", "100"}},

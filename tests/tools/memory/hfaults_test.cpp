@@ -62,7 +62,7 @@ TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
   EXPECT_EQ(words(text[1]), (Strings{"PID", "COMM", "HUGETLB", "THP", "FALLBACK", "COLLAPSED"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kHfaults{{
     .name = "hfaults",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"faulter", "--thp", "3"}},

@@ -436,7 +436,7 @@ TOOL_TEST(Memleak, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(contains(nowhere.err, "no_such_malloc")) << nowhere.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kMemleak{{
     .name = "memleak",
     .reports = {{ReportKind::allocations}, {ReportKind::events, {"-a"}}},
     .events = {{"-o", "0"}, {"leaker", "--rounds", "2"}},

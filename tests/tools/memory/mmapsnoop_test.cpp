@@ -120,7 +120,7 @@ TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kMmapsnoop{{
     .name = "mmapsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-T"}, {"segments", "--maps", "3"}},

@@ -144,7 +144,7 @@ TOOL_TEST(Numamove, TextAndCsv) {
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kNumamove{{
     .name = "numamove",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"sleeper", "--sleeps", "3"}},

@@ -171,7 +171,7 @@ TOOL_TEST(Oomkill, BySysrq) {
   EXPECT_NE(ours[0]["trigger_pid"].u64(), static_cast<std::uint64_t>(pid));
 }
 
-const DeclareTests declared{{
+const DeclareTests kOomkill{{
     .name = "oomkill",
     .reports = {{ReportKind::events}},
     .events = {{"-K"}, {"reclaim", "--memcg", "--kills", "2", "--seconds", "8"}, true},

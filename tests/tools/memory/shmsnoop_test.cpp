@@ -81,7 +81,7 @@ TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
   EXPECT_FALSE(std::getline(lines, line)) << line;
 }
 
-const DeclareTests declared{{
+const DeclareTests kShmsnoop{{
     .name = "shmsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-T"}, {"segments", "--shm", "3"}},

@@ -109,7 +109,7 @@ TOOL_TEST(Slabratetop, BlocksHaveTheKnownColumns) {
   EXPECT_EQ(run({tool_path("slabratetop"), "-s", "nothing"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kSlabratetop{{
     .name = "slabratetop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"opener", "--count", "100"}},

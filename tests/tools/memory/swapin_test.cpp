@@ -52,7 +52,7 @@ TOOL_TEST(Swapin, TimeOfDay) {
             (Strings{"COMM", "PID", "COUNT", "AVG(ms)", "MAX(ms)", "READ(KB)", "DISK"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kSwapin{{
     .name = "swapin",
     .reports = {{ReportKind::aggregate}},
     .events = {.options = {}, .command = {"swapper", "--pages", "100"}, .in_turns = true},

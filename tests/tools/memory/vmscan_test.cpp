@@ -129,7 +129,7 @@ TOOL_TEST(Vmscan, TextAndCsv) {
   EXPECT_EQ(run({tool_path("vmscan"), "-d", "-e"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kVmscan{{
     .name = "vmscan",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
     .events = {{}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}, true},

@@ -51,7 +51,7 @@ TOOL_TEST(Bindsnoop, Columns) {
             (Strings{"TIME(s)", "UID", "RC", "PID", "COMM", "PROT", "ADDR", "PORT", "OPTS", "IF"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kBindsnoop{{
     .name = "bindsnoop",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
     .events = {{"-E"}, {"sockets"}},

@@ -138,7 +138,7 @@ TOOL_TEST(Netqtop, Text) {
   EXPECT_EQ(cells[13], "300.00%");
 }
 
-const DeclareTests declared{{
+const DeclareTests kNetqtop{{
     .name = "netqtop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"tcpio"}},

@@ -69,7 +69,7 @@ TOOL_TEST(Solisten, Columns) {
             (Strings{"PID", "COMM", "NETNS", "RET", "BACKLOG", "PROTO", "PORT", "ADDR"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kSolisten{{
     .name = "solisten",
     .reports = {{ReportKind::events}},
     .events = {{"-w"}, {"sockets"}},

@@ -60,7 +60,7 @@ TOOL_TEST(Tcpaccept, Columns) {
             (Strings{"TIME", "TIME(s)", "PID", "COMM", "IP", "RADDR", "RPORT", "LADDR", "LPORT"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpaccept{{
     .name = "tcpaccept",
     .reports = {{ReportKind::events}},
     .events = {{"-w"}, {"tcp"}},

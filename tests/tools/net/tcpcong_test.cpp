@@ -130,7 +130,7 @@ TOOL_TEST(Tcpcong, Text) {
   EXPECT_NEAR(std::stod(cells[6]) / 1000, loss_ms, 1 + loss_ms / 100);
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpcong{{
     .name = "tcpcong",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
     .events = {{"-w"}, {"tcp", "--sessions", "1", "--lost", "2"}},

@@ -121,7 +121,7 @@ TOOL_TEST(Tcpconnect, RefusedByTheKernel) {
   EXPECT_EQ(counted.stop().sum("connects"), 3u);
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpconnect{{
     .name = "tcpconnect",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
     .events = {{"-U", "-w"}, {"tcp"}},

@@ -78,7 +78,7 @@ TOOL_TEST(Tcpconnlat, NumbersOfMilliseconds) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpconnlat{{
     .name = "tcpconnlat",
     .reports = {{ReportKind::events}},
     .events = {{"-w"}, {"tcp"}},

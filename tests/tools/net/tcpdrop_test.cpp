@@ -188,7 +188,7 @@ TOOL_TEST(Tcpdrop, Text) {
   EXPECT_TRUE(contains(stacked, "\n        tcp_v6_rcv+0x")) << stacked;
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpdrop{{
     .name = "tcpdrop",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
     .events = {{"-w"}, {"tcp", "--refused"}},

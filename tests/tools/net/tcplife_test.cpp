@@ -184,7 +184,7 @@ TOOL_TEST(Tcplife, TextAndCsv) {
   EXPECT_TRUE(contains(line, "," + pair.id() + ",tcp,4,127.0.0.1," + port + ",127.0.0.1,")) << line;
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcplife{{
     .name = "tcplife",
     .reports = {{ReportKind::events}},
     .events = {{"-w"}, {"tcp"}},

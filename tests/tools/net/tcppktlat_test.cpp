@@ -146,7 +146,7 @@ TOOL_TEST(Tcppktlat, Text) {
                      std::to_string(truth["port"].u64())}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcppktlat{{
     .name = "tcppktlat",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-H"}}},
     .events = {{}, {"tcpio"}},

@@ -121,7 +121,7 @@ TOOL_TEST(Tcpretrans, Text) {
   EXPECT_TRUE(contains(line, ",::1," + port + ",::1,")) << line;
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpretrans{{
     .name = "tcpretrans",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
     .events = {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}},

@@ -107,7 +107,7 @@ TOOL_TEST(Tcprtt, APortForAProcess) {
     EXPECT_EQ(run({tool_path("tcprtt"), "-L", wrong}).status, 2) << wrong;
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcprtt{{
     .name = "tcprtt",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"tcp"}},

@@ -105,7 +105,7 @@ TOOL_TEST(Tcpstates, TimeInStates) {
   EXPECT_GE(std::stod(cells[12]), 150);
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpstates{{
     .name = "tcpstates",
     .reports = {{ReportKind::events}},
     .events = {{"-w"}, {"tcp"}},

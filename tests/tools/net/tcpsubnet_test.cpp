@@ -98,7 +98,7 @@ TOOL_TEST(Tcpsubnet, BadSubnets) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcpsubnet{{
     .name = "tcpsubnet",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"tcpio"}},

@@ -103,7 +103,7 @@ TOOL_TEST(Tcpsynbl, Owner) { expect_owner("4"); }
 TOOL_TEST(Tcpsynbl, OwnerIpv6) { expect_owner("6"); }
 TOOL_TEST(Tcpsynbl, OwnerMappedAddresses) { expect_owner("mapped"); }
 
-const DeclareTests declared{{
+const DeclareTests kTcpsynbl{{
     .name = "tcpsynbl",
     .reports = {{ReportKind::aggregate}},
     .events = {{"--by-port"}, {"tcp", "--queued", "3"}},

@@ -137,7 +137,7 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
   EXPECT_EQ(run({tool_path("tcptop"), "-s", "nothing"}).status, 2);
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcptop{{
     .name = "tcptop",
     .reports = {{ReportKind::aggregate}},
     .events = {{}, {"tcpio"}},

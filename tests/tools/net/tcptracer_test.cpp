@@ -72,7 +72,7 @@ TOOL_TEST(Tcptracer, FiltersAndText) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kTcptracer{{
     .name = "tcptracer",
     .reports = {{ReportKind::events}},
     .events = {{"-U"}, {"tcp"}},

@@ -46,7 +46,7 @@ TOOL_TEST(Udpconnect, Columns) {
       (Strings{"TIME(s)", "UID", "PID", "COMM", "IP", "RADDR", "RPORT", "LADDR", "LPORT", "RET"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kUdpconnect{{
     .name = "udpconnect",
     .reports = {{ReportKind::events}},
     .events = {{"-w"}, {"sockets"}},

@@ -88,7 +88,7 @@ TOOL_TEST(Capable, Columns) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kCapable{{
     .name = "capable",
     .reports = {{ReportKind::events}},
     .events = {{"-x"}, {"privileged"}},

@@ -126,7 +126,7 @@ TOOL_TEST(Futexctn, WaitsGoOnAfterASignal) {
   for (auto& line : report.body) EXPECT_GE(line["total_ns"].u64(), 2'500'000'000u);
 }
 
-const DeclareTests declared{{
+const DeclareTests kFutexctn{{
     .name = "futexctn",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--summary"}}},
     .events = {{}, {"waiter", "--count", "3"}},

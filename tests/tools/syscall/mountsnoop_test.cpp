@@ -72,7 +72,7 @@ TOOL_TEST(Mountsnoop, Text) {
   EXPECT_TRUE(contains(text, " umount(\"/no/where\", MNT_FORCE) = -ENOENT\n")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kMountsnoop{{
     .name = "mountsnoop",
     .reports = {{ReportKind::events}},
     .events = {{}, {"mounts", "--unmounts", "3"}},

@@ -242,7 +242,7 @@ TOOL_TEST(Opensnoop, Callers) {
 #endif
 }
 
-const DeclareTests declared{{
+const DeclareTests kOpensnoop{{
     .name = "opensnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-e", "-F", "-U"}, {"opener", "--count", "3"}},

@@ -121,7 +121,7 @@ TOOL_TEST(Sigsnoop, Columns) {
     EXPECT_EQ(run({tool_path("sigsnoop"), "-s", wrong}).status, 2) << wrong;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSigsnoop{{
     .name = "sigsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-k"}, {"signals"}},

@@ -53,7 +53,7 @@ TOOL_TEST(Sofdsnoop, Columns) {
             (Strings{"TIME(s)", "ACTION", "TID", "COMM", "SOCKET", "FD", "NAME"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kSofdsnoop{{
     .name = "sofdsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-T"}, {"passing"}},

@@ -65,7 +65,7 @@ TOOL_TEST(Statsnoop, Columns) {
             (Strings{"TIME(s)", "PID", "COMM", "RET", "ERR", "SYSCALL", "PATH"}));
 }
 
-const DeclareTests declared{{
+const DeclareTests kStatsnoop{{
     .name = "statsnoop",
     .reports = {{ReportKind::events}},
     .events = {{"-s"}, {"filecalls", "--stats", "3"}},

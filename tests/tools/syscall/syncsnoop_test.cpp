@@ -53,7 +53,7 @@ TOOL_TEST(Syncsnoop, Text) {
   EXPECT_TRUE(contains(text, " sync_file_range ")) << text;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSyncsnoop{{
     .name = "syncsnoop",
     .reports = {{ReportKind::events}},
     .events = {{}, {"filecalls", "--syncs", "3"}},

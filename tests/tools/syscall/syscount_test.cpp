@@ -323,7 +323,7 @@ TOOL_TEST(Syscount, AsStraceCounts) {
   EXPECT_GE(compared, 8) << other.err;
 }
 
-const DeclareTests declared{{
+const DeclareTests kSyscount{{
     .name = "syscount",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}},

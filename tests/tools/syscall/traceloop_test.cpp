@@ -352,7 +352,7 @@ TOOL_TEST(Traceloop, WrongWords) {
   }
 }
 
-const DeclareTests declared{{
+const DeclareTests kTraceloop{{
     .name = "traceloop",
     .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
     .events = {{}, {"sleeper", "--sleeps", "3"}},
