@@ -2,7 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -97,16 +99,57 @@ std::uint64_t Load::grown(const std::function<std::uint64_t(const Rest::Thread&)
   return sum;
 }
 
-std::uint64_t one(const Json&) { return 1; }
-std::uint64_t counted(const Json& line) { return line["count"].u64(); }
+namespace {
 
-std::function<std::uint64_t(Load&)> says(std::string key) {
-  return [key = std::move(key)](Load& load) { return load.truth(key.c_str()); };
+Strings keys_of(std::string keys) {
+  std::replace(keys.begin(), keys.end(), '+', ' ');
+  return keys;
+}
+
+}  // namespace
+
+Shown::Shown(const char* keys)
+    : function([keys = keys_of(keys)](const Json& line) {
+        std::uint64_t sum = keys.empty();
+        for (auto& key : keys) sum += line[key.c_str()].u64();
+        return sum;
+      }) {}
+
+Truth::Truth(const char* keys)
+    : function([keys = keys_of(keys)](Load& load) {
+        std::uint64_t sum = 0;
+        for (auto& key : keys) sum += load.truth(key.c_str());
+        return sum;
+      }) {}
+
+Strings wanted_pids(const Row& row, Load& load) {
+  if (row.pids.empty()) return {load.workload().id()};
+  Strings all;
+  for (auto& key : row.pids) {
+    auto said =
+        key == "pid" ? Json::parse(load.workload().id()) : load.workload().ready()[key.c_str()];
+    if (said.is_count())
+      all.push_back(said.text());
+    else
+      for (auto& pid : said.items()) all.push_back(pid.text());
+  }
+  return all;
+}
+
+Strings arguments(const Row& row, std::uint64_t events) {
+  Strings words(row.workload.begin() + 1, row.workload.end());
+  for (auto& word : words) {
+    if (!word.starts_with("{n")) continue;
+    std::uint64_t part = 1, more = 0;
+    ::sscanf(word.c_str(), "{n/%lu+%lu", &part, &more);
+    word = std::to_string(events / part + more);
+  }
+  return words;
 }
 
 // An emulated timer of nothing has often run out before its task sleeps.
-Strings sleeps(std::uint64_t n) {
-  return {"--sleeps", std::to_string(n), "--ms", tooltest::in_guest() ? "1" : "0"};
+Strings sleeps() {
+  return std::string("sleeper --sleeps {n} --ms ") + (tooltest::in_guest() ? "1" : "0");
 }
 
 // A thread rests before and after: the first time that it comes back it was not seen to leave, the

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,25 +41,37 @@ class Load {
   Rest before_, after_;
 };
 
+/// How many events a line stands for: the sum of its keys "a+b"; one without keys.
+struct Shown : std::function<std::uint64_t(const Json& line)> {
+  Shown(const char* keys);
+  template <std::invocable<const Json&> F>
+  Shown(F f) : function(std::move(f)) {}
+};
+/// How many events there were: the sum of the numbers "a+b" that the workload says.
+struct Truth : std::function<std::uint64_t(Load& load)> {
+  Truth() = default;
+  Truth(const char* keys);
+  template <std::invocable<Load&> F>
+  Truth(F f) : function(std::move(f)) {}
+};
+
 /// How a tool is called in trouble, and what it must then account for.
 struct Row {
-  std::string workload;
-  /// The workload's arguments for this number of events.
-  std::function<Strings(std::uint64_t events)> arguments;
+  /// Its name and arguments; {n}, {n/3}, {n/3+1} are replaced by the number of events, and parts.
+  Strings workload;
   std::uint64_t events;  ///< of each workload, on a usual machine
   Strings options = {};  ///< of the tool
-  /// What a line stands for.
-  std::function<std::uint64_t(const Json& line)> shown = {};
+  Shown shown = "";
   /// What the workload knows, or the kernel of the workload.
-  std::function<std::uint64_t(Load& load)> truth = {};
+  Truth truth = {};
   /// The smallest buffers and tables; some of the events must not fit.
   Strings tiny = {};
   int workloads = 2;  ///< one on each CPU; 1: of what they take there is but one
   /// At once, in the short form: the kernel takes a tenth of a second to take away each of the
   /// probes of some tools, one after another.
   int copies = 24;
-  bool by_cgroup = false;                        ///< its events are those of its children, too
-  std::function<Strings(Load& load)> pids = {};  ///< whose events are wanted, if not the workload's
+  bool by_cgroup = false;  ///< its events are those of its children, too
+  Strings pids = {};       ///< whose events are wanted, by keys of what it says when it is ready
   /// Events of its own that a workload cannot know of.
   std::uint64_t slack = 0;
   double tolerance = 0;           ///< samples: a part of the truth
@@ -67,16 +80,15 @@ struct Row {
   std::string tool = {};          ///< set where it is declared
 };
 
+/// Of Row::pids, the workload's own where it has none.
+Strings wanted_pids(const Row& row, Load& load);
+/// The workload's arguments for this number of events.
+Strings arguments(const Row& row, std::uint64_t events);
+
 // What several rows have in common.
 
-/// For Row::shown.
-std::uint64_t one(const Json& line);
-std::uint64_t counted(const Json& line);
-/// For Row::truth: a number that the workload says.
-std::function<std::uint64_t(Load&)> says(std::string key);
-
-/// Arguments of the sleeper for n sleeps.
-Strings sleeps(std::uint64_t n);
+/// The sleeper for n sleeps.
+Strings sleeps();
 /// For Row::truth of tools that show waits which are still under way: how often the threads of the
 /// workload left their CPUs; all, and only to wait.
 std::uint64_t all_leaves(Load& load);

@@ -35,29 +35,22 @@ std::uint64_t now_ns() {
 
 Scene::Scene(const Row& row, const Size& size) : row_(row) {
   if (row.by_cgroup) cgroup_.emplace();
-  auto arguments = row.arguments(size.events);
-  arguments.insert(arguments.end(), size.more.begin(), size.more.end());
+  auto words = arguments(row, size.events) + size.more;
   const auto cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   for (int i = 0; i < size.workloads; i++) {
-    loads_.push_back(std::make_unique<Load>(row.workload, arguments, (size.first_cpu + i) % cpus));
+    loads_.push_back(
+        std::make_unique<Load>(row.workload.at(0), words, (size.first_cpu + i) % cpus));
     if (cgroup_) cgroup_->add(loads_.back()->workload().pid());
   }
 }
 
 Strings Scene::options(const Strings& more) {
-  Strings all{"--json"};
-  all.insert(all.end(), row_.options.begin(), row_.options.end());
-  all.insert(all.end(), more.begin(), more.end());
-  if (cgroup_) {
-    all.insert(all.end(), {"--cgroup", cgroup_->path()});
-    return all;
-  }
+  auto all = Strings{"--json"} + row_.options + more;
+  if (cgroup_) return all + Strings{"--cgroup", cgroup_->path()};
   std::string pids;
   for (auto& load : loads_)
-    for (auto& pid : row_.pids ? row_.pids(*load) : Strings{load->workload().id()})
-      pids += (pids.empty() ? "" : ",") + pid;
-  all.insert(all.end(), {"-p", pids});
-  return all;
+    for (auto& pid : wanted_pids(row_, *load)) pids += (pids.empty() ? "" : ",") + pid;
+  return all + Strings{"-p", pids};
 }
 
 void Scene::release() {

@@ -101,11 +101,6 @@ Accounts accounts_at_rest(const std::string& pid) {
   throw std::runtime_error("process " + pid + " does not come to rest");
 }
 
-bool has_frame(const Json& line, const char* stack, std::string_view part) {
-  auto frames = line[stack].strings();
-  return std::any_of(frames.begin(), frames.end(), [&](auto& f) { return contains(f, part); });
-}
-
 struct Sum {
   std::int64_t ns = 0, count = 0;
 };
@@ -150,12 +145,12 @@ TOOL_TEST(Agree, TimesOfAThread) {
   for (auto* tool : {"offcputime", "offwaketime", "wakeuptime", "chaintrace", "runqlat", "profile"})
     require_tool(tool);
   constexpr std::int64_t kReads = 20;
-  Workload rivals("runqueue", {"--threads", "2", "--ms", "1500"}, {.linger = true});
+  Workload rivals("runqueue", {"--threads", "2", "--ms", "1500"}, kLinger);
   auto cpu = std::to_string(rivals.ready()["cpu"].u64());
   Workload workload("sleeper",
                     {"--sleeps", std::to_string(kReads), "--ms", "5", "--block-on", "pipe",
                      "--spin", "600", "--cpu", cpu},
-                    {.linger = true});
+                    kLinger);
   auto tid = workload.id();
   Tools tools;
   tools.start("off", "offcputime", {"-t", tid});
@@ -299,10 +294,10 @@ void expect_same(const Counts& a, const Counts& b, std::uint64_t missed) {
 /// Opens files, runs programs, and makes other calls, in a cgroup: five tools, each of the cgroup.
 TOOL_TEST(Agree, CallsOfACgroup) {
   Cgroup cgroup;
-  Workload opener("opener", {"--scene", "--count", "40"}, {.linger = true});
+  Workload opener("opener", {"--scene", "--count", "40"}, kLinger);
   constexpr std::uint64_t kPrograms = 10;
-  Workload runner("runner", {"--count", std::to_string(kPrograms)}, {.linger = true});
-  Workload caller("syscalls", {"--ms", "5", "--restarts", "0"}, {.linger = true});
+  Workload runner("runner", {"--count", std::to_string(kPrograms)}, kLinger);
+  Workload caller("syscalls", {"--ms", "5", "--restarts", "0"}, kLinger);
   const std::vector<Workload*> workloads{&opener, &runner, &caller};
   for (auto* workload : workloads) cgroup.add(workload->pid());
   Tools tools;
@@ -398,7 +393,7 @@ TOOL_TEST(Agree, RequestsOfADisk) {
   Workload workload("blockio",
                     {"--make", "loop", "--op", "read", "--count", std::to_string(kCount),
                      "--pattern", "random", "--size", "16384"},
-                    {.linger = true});
+                    kLinger);
   auto disk = workload.ready()["disk"].str();
   Tools tools;
   tools.start("lines", "biosnoop", {"-Q", "-d", disk});
@@ -463,7 +458,7 @@ TOOL_TEST(Agree, PagesReadFromADisk) {
   for (auto* tool : {"cachestat", "readahead", "biosnoop", "biolatency"}) require_tool(tool);
   // Blocks that the file system looks its extents up in, and pages of the workload's own code.
   constexpr std::uint64_t kFew = 64;
-  Workload workload("pagecache", {"--phase", "cold"}, {.linger = true});
+  Workload workload("pagecache", {"--phase", "cold"}, kLinger);
   Tools tools;
   tools.start("cache", "cachestat", {"-p", workload.id()});
   tools.start("ahead", "readahead", {"-p", workload.id()});
@@ -509,8 +504,7 @@ TOOL_TEST(Agree, Connections) {
   require_tool("tcplife");
   require_tool("tcpretrans");
   constexpr std::uint64_t kSessions = 3;
-  Workload workload("tcp", {"--sessions", std::to_string(kSessions), "--lost", "1"},
-                    {.linger = true});
+  Workload workload("tcp", {"--sessions", std::to_string(kSessions), "--lost", "1"}, kLinger);
   auto server = workload.ready()["server_pid"].u64(), port = workload.ready()["server_port"].u64();
   Tools tools;
   tools.start("sessions", "tcplife", {"-p", workload.id() + "," + std::to_string(server)});
@@ -569,9 +563,8 @@ TOOL_TEST(Agree, Connections) {
 // What is held is what all allocations and frees of the same run leave over.
 TOOL_TEST(Agree, AllocationsAndWhatIsHeld) {
   require_tool("memleak");
-  Workload workload("leaker",
-                    {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"},
-                    {.linger = true});
+  Workload workload(
+      "leaker", {"--rounds", "10", "--churn", "300", "--threads", "2", "--no-mappings"}, kLinger);
   Tools tools;
   tools.start("held", "memleak", {"-a", "-o", "0", "-i", "1000", "-p", workload.id()});
   tools.start("sums", "memleak", {"-C", "-i", "1000", "-p", workload.id()});

@@ -4,6 +4,7 @@
 
 #include "json.hpp"
 #include "machine.hpp"
+#include "observe.hpp"
 #include "process.hpp"
 #include "text.hpp"
 #include "tool_tests.hpp"

@@ -38,11 +38,14 @@ Json Json::parse(const std::string& text) {
   return json;
 }
 
-void Json::wrong(const std::string& what) const {
+std::string Json::text() const {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
   at(value_).Accept(writer);
-  throw std::runtime_error(what + " in " + buffer.GetString());
+  return buffer.GetString();
+}
+void Json::wrong(const std::string& what) const {
+  throw std::runtime_error(what + " in " + text());
 }
 
 bool Json::has(const char* key) const { return at(value_).IsObject() && at(value_).HasMember(key); }

@@ -28,6 +28,7 @@ class Json {
   double real() const;
   bool boolean() const;
   std::string str() const;
+  std::string text() const;  ///< of this value, as JSON
 
  private:
   [[noreturn]] void wrong(const std::string& what) const;

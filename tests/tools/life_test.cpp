@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kAtOnce = 8;
+constexpr std::size_t kBatch = 8;
 /// After SIGINT, while others detach too: most of it is grace periods, which an emulated machine
 /// does not stretch much.
 std::chrono::milliseconds ends_within() {
@@ -33,8 +33,8 @@ std::uint64_t events_of(const stress::Row& row) {
 }
 
 /// 15 bytes: ESC, BEL, newline, quotes, a backslash, and one that is no UTF-8.
-constexpr char kHostile[] = "\\x1b]0;x\\x07\\x0a\"\\\\'<%s|\\xff";
-constexpr char kHostileJson[] = "\x1b]0;x\x07\n\"\\'<%s|\xef\xbf\xbd";
+constexpr char kLifeName[] = "\\x1b]0;x\\x07\\x0a\"\\\\'<%s|\\xff";
+constexpr char kLifeNameJson[] = "\x1b]0;x\x07\n\"\\'<%s|\xef\xbf\xbd";
 
 /// Where it is not known how much there is to be seen: some is shown.
 void show_data(const std::string& tool) {
@@ -106,7 +106,7 @@ void Lived::start(int cpu) {
     scene_.emplace(row, stress::Scene::Size{.events = events_of(row),
                                             .workloads = 1,
                                             .first_cpu = cpu,
-                                            .more = {"--comm", kHostile}});
+                                            .more = {"--comm", kLifeName}});
     options = scene_->options();
   } catch (const Skip&) {  // the tool lives all the same
     options.insert(options.end(), row.options.begin(), row.options.end());
@@ -182,9 +182,9 @@ void Lived::expect_names(const Report& report) {
     if (!line.has("comm") || !line["comm"].is_string()) continue;
     any = true;
     auto comm = line["comm"].str();
-    named |= comm == kHostileJson;
+    named |= comm == kLifeNameJson;
     if (line.has("pid") && line["pid"].is_count() && line["pid"].u64() == pid) {
-      EXPECT_EQ(comm, kHostileJson);
+      EXPECT_EQ(comm, kLifeNameJson);
     }
   }
   EXPECT_EQ(any, named) << "no line has the workload's name";
@@ -244,7 +244,7 @@ Strings batch_of(const std::string& tool) {
   for (auto& name : wanted()) {
     auto& tests = tests_of(name);
     if (is_alone(tests) || is_snapshot(tests)) continue;
-    if (batch.size() == kAtOnce) {
+    if (batch.size() == kBatch) {
       if (mine) return batch;
       batch.clear();
     }

@@ -25,11 +25,7 @@ namespace coretap::tooltest {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-namespace {
-
-void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
-
-}  // namespace
+namespace {}  // namespace
 
 // ---- places of our own ----
 

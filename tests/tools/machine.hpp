@@ -69,7 +69,6 @@ class Trace {
     std::string value(const std::string& key) const;
   };
 
-  explicit Trace(const std::string& event) : Trace(Strings{event}) {}
   /// Those that this kernel does not have are left out.
   explicit Trace(Strings events);
   ~Trace();

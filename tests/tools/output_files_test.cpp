@@ -180,7 +180,7 @@ TOOL_TEST(OutputFiles, TraceloopKeepsItsSignal) {
   require_tool("traceloop");
   for (bool own : {true, false}) {
     Place place;
-    Workload workload("opener", {"--count", "5"}, {.linger = true});
+    Workload workload("opener", {"--count", "5"}, kLinger);
     Tracer tracer("traceloop",
                   {"--json", "--output", place.file, "--dump-signal", own ? "USR1" : "USR2", "-p",
                    workload.id()},

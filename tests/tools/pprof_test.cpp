@@ -125,7 +125,7 @@ TOOL_TEST(Pprof, SamplesStandForTime) {
 TOOL_TEST(Pprof, OutstandingMemory) {
   require_tool("memleak");
   Pprof pprof;
-  Workload workload("leaker", {"--rounds", "20"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "20"}, kLinger);
   Tracer tracer("memleak",
                 {"--json", "-o", "0", "-i", "1000", "--pprof", pprof.file(), "-p", workload.id()});
   workload.release();

@@ -32,9 +32,9 @@ namespace {
     if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", O_RDWR);
 }
 
-void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
-
 }  // namespace
+
+void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
 Process::Process(const Spawn& spawn) {
   int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2];

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-namespace coretap::tooltest {
+#include "strings.hpp"
 
-using Strings = std::vector<std::string>;
+namespace coretap::tooltest {
 
 /// The longest that anything may take; emulated guests are slow, so it only catches what hangs.
 inline constexpr std::chrono::seconds kPatience{100};
@@ -84,6 +84,8 @@ class Process {
   std::thread reader_;
 };
 
+/// Sleeps.
+void nap(std::chrono::milliseconds time);
 /// False: the condition did not hold in kPatience.
 bool until(const std::function<bool()>& condition);
 /// S: sleeps, Z: has ended, and so on.

@@ -21,7 +21,7 @@ struct Run {
 
 Run trace(const std::string& tool, const Strings& options, const Strings& arguments) {
   require_tool(tool);
-  Workload workload("ringio", arguments, {.linger = true});
+  Workload workload("ringio", arguments, kLinger);
   auto words = options;
   for (auto* word : {"--json", "--strict", "-p"}) words.emplace_back(word);
   words.push_back(workload.id());
@@ -70,7 +70,7 @@ TOOL_TEST(RingIo, FiletopOnlyWhatIsAskedFor) {
 // Shown, or counted: where a kernel cannot tell which of them has ended.
 TOOL_TEST(RingIo, RequestsWithTheSameUserData) {
   require_tool("filetop");
-  Workload workload("ringio", {"--rounds", "20", "--same-data"}, {.linger = true});
+  Workload workload("ringio", {"--rounds", "20", "--same-data"}, kLinger);
   Tracer tracer("filetop", {"--json", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();

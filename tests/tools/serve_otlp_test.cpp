@@ -206,7 +206,7 @@ TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
   require_tool("opensnoop");
   require_tool("runqlat");
   Receiver receiver({503, 503, 503});
-  Workload workload("opener", {"--count", "500"}, {.linger = true});
+  Workload workload("opener", {"--count", "500"}, kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(),
                       "name = \"opens\"\nlabels = [\"comm\"]\nevents = { otlp = true }") +
@@ -257,7 +257,7 @@ TOOL_TEST(ServeOtlp, WhatIsPushedIsWhatHappened) {
 TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
   require_tool("opensnoop");
   Receiver receiver;
-  Workload workload("opener", {"--count", "300"}, {.linger = true});
+  Workload workload("opener", {"--count", "300"}, kLinger);
   std::uint64_t opens = 0;
   {
     Server server(receiver.config(3600) +
@@ -276,7 +276,7 @@ TOOL_TEST(ServeOtlp, TheEndPushesTheRest) {
 TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
   require_tool("opensnoop");
   Receiver receiver;
-  Workload workload("opener", {"--count", "8000"}, {.linger = true});
+  Workload workload("opener", {"--count", "8000"}, kLinger);
   Server server(receiver.config(3600) +
                 entry("opensnoop --ring-size 16M -p " + workload.id(),
                       "max_events_per_second = 0\nevents = { otlp = true }"));
@@ -304,7 +304,7 @@ TOOL_TEST(ServeOtlp, EventsThatAreNotTakenInTimeAreCounted) {
 TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
   require_tool("opensnoop");
   Receiver receiver;
-  Workload workload("opener", {"--count", "200"}, {.linger = true});
+  Workload workload("opener", {"--count", "200"}, kLinger);
   Server server(receiver.config(1) +
                 entry("opensnoop -p " + workload.id(), "events = { otlp = true }"));
   ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();
@@ -321,7 +321,7 @@ TOOL_TEST(ServeOtlp, AListenerThatComesAgainPushesOn) {
 TOOL_TEST(ServeOtlp, ReadsItsFileAgain) {
   require_tool("opensnoop");
   Receiver first, second;
-  Workload workload("opener", {"--count", "50"}, {.linger = true});
+  Workload workload("opener", {"--count", "50"}, kLinger);
   auto tool = entry("opensnoop -p " + workload.id(), "events = { otlp = true }");
   Server server(first.config(1) + tool);
   ASSERT_TRUE(server.all_up({"opensnoop"})) << server.process().err();

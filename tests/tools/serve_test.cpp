@@ -15,7 +15,7 @@ namespace {
 TOOL_TEST(Serve, CountsAreTheWorkloads) {
   require_tool("opensnoop");
   TemporaryDirectory logs;
-  Workload workload("opener", {"--count", "500"}, {.linger = true});
+  Workload workload("opener", {"--count", "500"}, kLinger);
   auto log = logs.path() + "/opens.jsonl";
   std::uint64_t opens = 0;
   {
@@ -48,7 +48,7 @@ TOOL_TEST(Serve, CountsAreTheWorkloads) {
 
 TOOL_TEST(Serve, NewSeriesAreZeroFirst) {
   require_tool("opensnoop");
-  Workload workload("opener", {"--count", "20"}, {.linger = true});
+  Workload workload("opener", {"--count", "20"}, kLinger);
   Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
   ASSERT_TRUE(server.all_up({"opensnoop"}));
   workload.release();
@@ -145,7 +145,7 @@ TOOL_TEST(Serve, FragmentationOfZones) {
 // The page stays one, and the events under such a name are one series.
 TOOL_TEST(Serve, HostileNames) {
   require_tool("opensnoop");
-  Workload workload("hostile", {"--count", "7"}, {.linger = true});
+  Workload workload("hostile", {"--count", "7"}, kLinger);
   Server server(entry("opensnoop -p " + workload.id(), "labels = [\"comm\"]"));
   ASSERT_TRUE(server.all_up({"opensnoop"}));
   workload.release();
@@ -163,8 +163,8 @@ TOOL_TEST(Serve, HostileNames) {
 // Two entries of one tool, by names of their own.
 TOOL_TEST(Serve, OneToolTwice) {
   require_tool("opensnoop");
-  Workload one("opener", {"--count", "30"}, {.linger = true});
-  Workload other("opener", {"--count", "70"}, {.linger = true});
+  Workload one("opener", {"--count", "30"}, kLinger);
+  Workload other("opener", {"--count", "70"}, kLinger);
   Server server(entry("opensnoop -p " + one.id(), "name = \"one\"") +
                 entry("opensnoop -p " + other.id(), "name = \"other\""));
   ASSERT_TRUE(server.all_up({"one", "other"}));
@@ -210,7 +210,7 @@ TOOL_TEST(Serve, ReadsItsFileAgain) {
   require_tool("opensnoop");
   require_tool("runqlat");
   require_tool("execsnoop");
-  Workload workload("opener", {"--count", "40"}, {.linger = true});
+  Workload workload("opener", {"--count", "40"}, kLinger);
   auto kept = entry("opensnoop -p " + workload.id());
   constexpr char kName[] = "coretap_opensnoop_events_total";
   Server server(kept + entry("runqlat"));
@@ -317,8 +317,8 @@ std::uint64_t waits_in(const std::string& answer, pid_t pid, const std::string& 
 
 TOOL_TEST(Serve, ProfilesOfATime) {
   require_tool("offcputime");
-  Workload before("sleeper", {"--sleeps", "20", "--ms", "2"}, {.linger = true});
-  Workload meanwhile("sleeper", {"--sleeps", "30", "--ms", "2"}, {.linger = true});
+  Workload before("sleeper", {"--sleeps", "20", "--ms", "2"}, kLinger);
+  Workload meanwhile("sleeper", {"--sleeps", "30", "--ms", "2"}, kLinger);
   Server server(entry("offcputime", "name = \"waits\"") + entry("runqlat"));
   ASSERT_TRUE(server.all_up({"waits", "runqlat"})) << server.process().err();
   before.release();
@@ -389,7 +389,7 @@ TOOL_TEST(Serve, MemoryThatIsNotFreed) {
   Workload workload("leaker",
                     {"--rounds", "0", "--blocks", std::to_string(kBlocks), "--block-bytes",
                      std::to_string(kBytes)},
-                    {.linger = true});
+                    kLinger);
   Server server(entry("memleak -p " + workload.id()));
   ASSERT_TRUE(server.all_up({"memleak"})) << server.process().err();
   workload.release();
@@ -473,7 +473,7 @@ TOOL_TEST(Serve, PrintsWhatItsEnginesTake) {
 
 TOOL_TEST(Serve, OnePage) {
   require_tool("opensnoop");
-  Workload workload("opener", {"--count", "60"}, {.linger = true});
+  Workload workload("opener", {"--count", "60"}, kLinger);
   Spawn spawn;
   spawn.argv = {bin_directory() + "/coretap",   "serve", "--once", "--every", "3", "--run",
                 "opensnoop -p " + workload.id()};

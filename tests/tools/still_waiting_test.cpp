@@ -7,8 +7,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 /// How often it has left its CPU to wait, the wait under way included.
 std::string voluntary_switches(const Workload& workload) {
   auto status = slurp("/proc/" + workload.id() + "/status");

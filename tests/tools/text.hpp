@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "json.hpp"
+#include "strings.hpp"
 
 namespace coretap::tooltest {
-
-using Strings = std::vector<std::string>;
 
 bool contains(std::string_view text, std::string_view what);
 std::string join(const Strings& words);  ///< by spaces

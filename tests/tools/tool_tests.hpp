@@ -42,11 +42,11 @@ struct ToolTests {
   };
 
   std::string name;
-  std::vector<Report> reports;
+  std::vector<Report> reports = {{ReportKind::events}};
   Events events;
   bool nothing_when_idle = false;  ///< histograms by key: none where nothing happened
   stress::Row stress;
-  std::vector<LongRun> long_run;
+  std::vector<LongRun> long_run = {{}};
 };
 
 struct DeclareTests {

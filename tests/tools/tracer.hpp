@@ -37,6 +37,10 @@ class Workload {
   Workload(const std::string& name, Strings arguments, How how);
   Workload(const std::string& name, Strings arguments)
       : Workload(name, std::move(arguments), How{}) {}
+  /// The first word is its name.
+  static Workload of(const Strings& words, How how) {
+    return {words.at(0), {words.begin() + 1, words.end()}, std::move(how)};
+  }
 
   pid_t pid() const { return process_->pid(); }
   std::string id() const { return std::to_string(pid()); }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kHalf = 20;  // calls of each kind (mapper.c)
 
-struct Counts {
+struct StackCounts {
   std::uint64_t all = 0, whole = 0, in_chain = 0;
   std::string others;  ///< what is neither whole nor before its tables
   std::map<std::string, std::uint64_t> by_cut;
@@ -36,8 +36,8 @@ std::uint64_t run_of(const Strings& frames, std::size_t& at, const std::string& 
 
 /// A process in the chain shows all of it, or the inner part of it and a reason. Returns what has
 /// been seen.
-Counts check(const Report& report, std::uint64_t pid) {
-  Counts counts;
+StackCounts check(const Report& report, std::uint64_t pid) {
+  StackCounts counts;
   for (auto& line : report.body) {
     if (pid ? line["pid"].u64() != pid : line["comm"].str() != "mapper") continue;
     auto frames = line["user_stack"].strings();
@@ -68,7 +68,7 @@ Counts check(const Report& report, std::uint64_t pid) {
   return counts;
 }
 
-void expect_mostly_whole(const Counts& counts) {
+void expect_mostly_whole(const StackCounts& counts) {
   EXPECT_GT(counts.in_chain, 0u) << counts.others;
   EXPECT_GT(counts.whole * 2, counts.all) << counts.others;
 }
@@ -77,10 +77,10 @@ std::string milliseconds(double usual) {
   return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
 }
 
-Counts sample(Strings arguments) {
+StackCounts sample_processes(Strings arguments) {
   require_tool("profile");
   arguments.insert(arguments.begin(), {"--ms", milliseconds(400)});
-  Workload workload("mapper", arguments, {.linger = true});
+  Workload workload("mapper", arguments, kLinger);
   Tracer tracer("profile", {"-F", "199", "--json", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -91,8 +91,8 @@ Counts sample(Strings arguments) {
 }
 
 TOOL_TEST(UnwindProcesses, ThousandsOfMappings) {
-  expect_mostly_whole(sample({"--mappings", "8000"}));
-  expect_mostly_whole(sample({"--mappings", "8000", "--remap"}));
+  expect_mostly_whole(sample_processes({"--mappings", "8000"}));
+  expect_mostly_whole(sample_processes({"--mappings", "8000", "--remap"}));
 }
 
 // The program's own frames are right; musl's have no tables, and that is said, but where names tell
@@ -127,7 +127,7 @@ TOOL_TEST(UnwindProcesses, MuslsPrograms) {
 TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
   for (std::string kind : {"dropped", "file"}) {
     SCOPED_TRACE(kind);
-    auto counts = sample({"--stack", kind});
+    auto counts = sample_processes({"--stack", kind});
     EXPECT_GT(counts.in_chain, 0u) << counts.others;
     // A file in memory (tmpfs) keeps its pages: then the walk goes on to the stack's beginning.
     auto kept = kind == "file" ? counts.by_cut["no unwind information"] : 0;
@@ -138,7 +138,7 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 // Not even the vdso's table has room.
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
   require_tool("profile");
-  Workload workload("mapper", {"--ms", milliseconds(300)}, {.linger = true});
+  Workload workload("mapper", {"--ms", milliseconds(300)}, kLinger);
   Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "64", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -200,7 +200,7 @@ TOOL_TEST(UnwindProcesses, ManyShortPrograms) {
 TOOL_TEST(UnwindProcesses, ChildrenAreReadyAtOnce) {
   require_tool("profile");
   auto ms = milliseconds(10);
-  Workload workload("mapper", {"--ms", ms, "--children", "50"}, {.linger = true});
+  Workload workload("mapper", {"--ms", ms, "--children", "50"}, kLinger);
   Tracer tracer("profile", {"-F", "999", "--json", "--comm", "mapper"});
   workload.release();
   workload.truth();

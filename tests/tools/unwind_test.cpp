@@ -29,7 +29,7 @@ void require_workload(const std::string& name) {
 
 // ---- what the reports say ----
 
-struct Stack {
+struct UserStack {
   Strings frames;
   std::string cut;  ///< why it is not whole; empty: it is
   std::uint64_t guessed, count;
@@ -42,7 +42,7 @@ struct Stack {
   }
 };
 
-Stack stack_of(const Json& party, std::uint64_t count) {
+UserStack stack_of(const Json& party, std::uint64_t count) {
   auto cut = party["user_stack_truncated"];
   return {party["user_stack"].strings(), cut.is_null() ? "" : cut.str(),
           party["user_stack_guessed"].u64(), count};
@@ -63,7 +63,7 @@ std::optional<std::size_t> match(const Strings& truth, const Strings& frames, st
 }
 
 /// Which of the truths this stack is.
-std::optional<std::size_t> which(const Stacks& truths, const Stack& stack) {
+std::optional<std::size_t> which(const Stacks& truths, const UserStack& stack) {
   for (std::size_t i = 0; i < truths.size(); i++)
     if (match(truths[i], stack.frames)) return i;
   return std::nullopt;
@@ -76,7 +76,7 @@ Stacks truths_of(const Json& truth) {
 }
 
 /// Behind main or a thread's function there is only what starts it.
-void expect_start(const Strings& truth, const Stack& stack) {
+void expect_start(const Strings& truth, const UserStack& stack) {
   auto rest = stack.frames.size() - *match(truth, stack.frames);
   if (truth.back() == "main") {
     EXPECT_EQ(stack.frames.back(), "_start") << stack.text();
@@ -103,7 +103,7 @@ const Expected kEnding{.sometimes = {"exiting"}};
 
 /// All stacks are whole, and nearly all of them are the workload's; only while the tables are made
 /// they may be cut.
-void expect_whole(const std::vector<Stack>& stacks, const Stacks& truths,
+void expect_whole(const std::vector<UserStack>& stacks, const Stacks& truths,
                   const Expected& expected) {
   std::uint64_t all = 0, waiting = 0, known = 0, excused = 0;
   std::vector<std::uint64_t> each(truths.size());
@@ -152,7 +152,7 @@ struct Case {
 };
 
 struct Traced {
-  std::vector<Stack> stacks;
+  std::vector<UserStack> stacks;
   Stacks truths;
 };
 
@@ -203,8 +203,8 @@ void expect_all_whole(const std::string& tool, const Strings& options,
 }
 
 /// Those of the workload's stacks that begin with this leaf.
-std::vector<Stack> with_leaf(const Traced& traced, std::string_view leaf) {
-  std::vector<Stack> found;
+std::vector<UserStack> with_leaf(const Traced& traced, std::string_view leaf) {
+  std::vector<UserStack> found;
   for (auto& stack : traced.stacks)
     if (!stack.frames.empty() && stack.frames[0] == leaf) found.push_back(stack);
   return found;
@@ -366,7 +366,7 @@ TOOL_TEST(Unwind, ForkServer) {
                 {.attached = false});
   auto report = tracer.finish();
   if (!report.truth) throw Skip(report.err);
-  std::vector<Stack> stacks;
+  std::vector<UserStack> stacks;
   std::set<std::uint64_t> children;
   auto truths = truths_of(*report.truth);
   for (auto& line : report.body) {
@@ -481,13 +481,13 @@ TOOL_TEST(Unwind, BadValues) {
 TOOL_TEST(Unwind, Allocations) {
   require_tool("memleak");
   require_workload("unwind");
-  Workload workload("unwind", {"--end", "malloc"}, {.linger = true});
+  Workload workload("unwind", {"--end", "malloc"}, kLinger);
   Tracer tracer("memleak", {"--json", "-o", "0", "-i", "1000", "-p", workload.id()});
   workload.release();
   auto truths = truths_of(workload.truth());
   auto report = tracer.stop();
   workload.end_lingering();
-  std::vector<Stack> stacks;
+  std::vector<UserStack> stacks;
   for (auto& line : report.body)
     if (line["bytes"].u64() == line["count"].u64() * 1000)
       stacks.push_back(stack_of(line, line["count"].u64()));
@@ -497,13 +497,13 @@ TOOL_TEST(Unwind, Allocations) {
 TOOL_TEST(Unwind, CallersOfOpen) {
   require_tool("opensnoop");
   require_workload("unwind");
-  Workload workload("unwind", {"--end", "open"}, {.linger = true});
+  Workload workload("unwind", {"--end", "open"}, kLinger);
   Tracer tracer("opensnoop", {"--json", "--callers", "-p", workload.id()});
   workload.release();
   auto truths = truths_of(workload.truth());
   auto report = tracer.stop();
   workload.end_lingering();
-  std::vector<Stack> stacks;
+  std::vector<UserStack> stacks;
   for (auto& event : report.body) stacks.push_back(stack_of(event, 1));
   EXPECT_EQ(stacks.size(), 100u);
   expect_whole(stacks, truths, {.known = 1});
@@ -515,7 +515,7 @@ TOOL_TEST(Unwind, Wakers) {
     SCOPED_TRACE(tool);
     require_tool(tool);
     require_workload("unwind");
-    Workload workload("unwind", {"--end", "wake"}, {.linger = true});
+    Workload workload("unwind", {"--end", "wake"}, kLinger);
     Strings options{"--json", "-p", workload.id()};
     if (tool == "wakeuptime") options.emplace_back("--user-stacks");
     Tracer tracer(tool, options);
@@ -523,7 +523,7 @@ TOOL_TEST(Unwind, Wakers) {
     auto truths = truths_of(workload.truth());
     auto report = tracer.stop();
     workload.end_lingering();
-    std::vector<Stack> writers, readers;
+    std::vector<UserStack> writers, readers;
     for (auto& line : report.body) {
       auto wakers = line["wakers"].items();
       if (wakers.empty() || wakers[0]["context"].str() != "task" ||

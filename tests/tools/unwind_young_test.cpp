@@ -20,10 +20,6 @@ void require_brief() {
     throw Skip("unwind tables are for x86-64 only");
 }
 
-std::string milliseconds(double usual) {
-  return std::to_string(static_cast<std::uint64_t>(usual * std::min(slowness(), 4.0)));
-}
-
 struct Seen {
   std::uint64_t whole = 0, in_chain = 0, exiting = 0;
   std::map<std::string, std::uint64_t> cut;  ///< of the others, by reason
@@ -180,8 +176,7 @@ TOOL_TEST(UnwindYoung, InOverlaysThatAreGone) {
 // Many at once that fork, execute and exit, beside one that maps code all the time.
 TOOL_TEST(UnwindYoung, Storms) {
   require_brief();
-  Workload mapper("mapper", {"--ms", milliseconds(5000), "--mappings", "500", "--remap"},
-                  {.linger = true});
+  Workload mapper("mapper", {"--ms", milliseconds(5000), "--mappings", "500", "--remap"}, kLinger);
   Tracer tracer("profile", {"-F", "999", "--json"});
   mapper.release();
   warm_up();

@@ -108,19 +108,13 @@ TOOL_TEST(Bashreadline, ColumnsAndRefusals) {
 
 const DeclareTests kBashreadline{{
     .name = "bashreadline",
-    .reports = {{ReportKind::events}},
-    .events = {{"-e"}, {"typist", "--lines", "3"}},
-    .stress = {.workload = "typist",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--lines", std::to_string(n)};
-               },
+    .events = {"-e", "typist --lines 3"},
+    .stress = {.workload = "typist --lines {n}",
                .events = 100,
-               .shown = stress::one,
                .truth = [](stress::Load& load) { return load.truth("lines") + 1; },
-               .tiny = {"--ring-size", "4096"},
+               .tiny = "--ring-size 4096",
                .copies = 12,
                .by_cgroup = true},
-    .long_run = {{}},
 }};
 
 }  // namespace

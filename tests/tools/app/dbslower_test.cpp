@@ -190,17 +190,12 @@ TOOL_TEST(Dbslower, PostgresInAContainer) {
 
 const DeclareTests kDbslower{{
     .name = "dbslower",
-    .reports = {{ReportKind::events}},
     .events = {{"-e", "-m", "0", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = {.workload = "served",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n / 5 + 1)};
-               },
+    .stress = {.workload = "served --count {n/5+1}",
                .events = 500,
                .options = {"-m", "0", "-x", workload_path("served")},
-               .shown = stress::one,
-               .truth = stress::says("queries"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "queries",
+               .tiny = "--ring-size 4096",
                .copies = 6},
     .long_run = {{.arguments = {"-x", workload_path("served")}}},
 }};

@@ -35,14 +35,11 @@ const DeclareTests kDbstat{{
     .name = "dbstat",
     .reports = {{ReportKind::aggregate}},
     .events = {{"-S", "-x", workload_path("served")}, {"served", "--count", "2"}},
-    .stress = {.workload = "served",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n / 5 + 1)};
-               },
+    .stress = {.workload = "served --count {n/5+1}",
                .events = 500,
                .options = {"-S", "-x", workload_path("served")},
-               .shown = stress::counted,
-               .truth = stress::says("queries"),
+               .shown = "count",
+               .truth = "queries",
                .copies = 6},
     .long_run = {{.arguments = {"-x", workload_path("served")}}},
 }};

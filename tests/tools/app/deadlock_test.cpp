@@ -28,7 +28,7 @@ struct Run {
 
 Run watch(const Strings& arguments, Strings options = {}) {
   require_tool("deadlock");
-  Workload workload("mutexes", arguments, {.linger = true});
+  Workload workload("mutexes", arguments, kLinger);
   Strings all{"--json", "--strict"};
   all.insert(all.end(), options.begin(), options.end());
   all.push_back(workload.id());
@@ -162,7 +162,7 @@ TOOL_TEST(Deadlock, GraphForGraphviz) {
 
 TOOL_TEST(Deadlock, TextHasTheCycleAndItsStacks) {
   require_tool("deadlock");
-  Workload workload("mutexes", {"--order", "cycle"}, {.linger = true});
+  Workload workload("mutexes", {"--order", "cycle"}, kLinger);
   Tracer tracer("deadlock", {workload.id()});
   workload.release();
   workload.truth();
@@ -176,19 +176,15 @@ TOOL_TEST(Deadlock, TextHasTheCycleAndItsStacks) {
 
 const DeclareTests kDeadlock{{
     .name = "deadlock",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"mutexes", "--order", "cycle"}},
-    .stress = {.workload = "mutexes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--pairs", std::to_string(n)};
-               },
+    .events = {{}, "mutexes --order cycle"},
+    .stress = {.workload = "mutexes --pairs {n}",
                .events = 300,
                .shown = [](const Json& line) -> std::uint64_t {
                  return line["type"].str() == "graph" ? line["order_count"].u64() : 0;
                },
-               .truth = stress::says("pairs"),
-               .tiny = {"--max-keys", "16"}},
-    .long_run = {{.arguments = {"PID"}}},
+               .truth = "pairs",
+               .tiny = "--max-keys 16"},
+    .long_run = {{.arguments = "PID"}},
 }};
 
 }  // namespace

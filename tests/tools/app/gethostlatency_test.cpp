@@ -198,14 +198,9 @@ TOOL_TEST(Gethostlatency, ColumnsAndExplain) {
 
 const DeclareTests kGethostlatency{{
     .name = "gethostlatency",
-    .reports = {{ReportKind::events}},
-    .events = {{"-e"}, {"resolver", "--count", "2"}},
-    .stress = {.workload = "resolver",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {"-e", "resolver --count 2"},
+    .stress = {.workload = "resolver --count {n}",
                .events = 100,
-               .shown = stress::one,
                .truth =
                    [](stress::Load& load) {
                      std::uint64_t calls = 0;
@@ -214,9 +209,8 @@ const DeclareTests kGethostlatency{{
                        calls += load.truth(function);
                      return calls;
                    },
-               .tiny = {"--ring-size", "4096"},
+               .tiny = "--ring-size 4096",
                .copies = 6},
-    .long_run = {{}},
 }};
 
 }  // namespace

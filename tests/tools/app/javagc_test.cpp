@@ -85,18 +85,13 @@ TOOL_TEST(Javagc, WhatTheVirtualMachineLogs) {
 
 const DeclareTests kJavagc{{
     .name = "javagc",
-    .reports = {{ReportKind::events}},
     .events = {{"-e", "-t", "0", "--library", workload_path("served")},
                {"served", "--kind", "java", "--count", "2"}},
-    .stress = {.workload = "served",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--kind", "java", "--count", std::to_string(n)};
-               },
+    .stress = {.workload = "served --kind java --count {n}",
                .events = 1000,
                .options = {"-t", "0", "--library", workload_path("served")},
-               .shown = stress::one,
-               .truth = stress::says("pauses"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "pauses",
+               .tiny = "--ring-size 4096",
                .copies = 6},
     .long_run = {{.arguments = {"--library", workload_path("served")}}},
 }};

@@ -155,20 +155,14 @@ TOOL_TEST(Sslsniff, ContentsNeedConsent) {
 
 const DeclareTests kSslsniff{{
     .name = "sslsniff",
-    .reports = {{ReportKind::events}},
     .events = {{"-x", "--library", workload_path("served")},
                {"served", "--kind", "tls", "--count", "2"}},
-    .stress = {.workload = "served",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--kind", "tls", "--count", std::to_string(n / 3 + 1)};
-               },
+    .stress = {.workload = "served --kind tls --count {n/3+1}",
                .events = 1000,
                .options = {"--library", workload_path("served")},
-               .shown = stress::one,
-               .truth = stress::says("tls_calls"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "tls_calls",
+               .tiny = "--ring-size 4096",
                .copies = 6},
-    .long_run = {{}},
 }};
 
 }  // namespace

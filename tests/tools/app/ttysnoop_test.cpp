@@ -67,17 +67,11 @@ TOOL_TEST(Ttysnoop, WrongWords) {
 
 const DeclareTests kTtysnoop{{
     .name = "ttysnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-T"}, {"screen"}},
-    .stress = {.workload = "screen",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--writes", std::to_string(n)};
-               },
+    .events = {"-T", "screen"},
+    .stress = {.workload = "screen --writes {n}",
                .events = 2000,
-               .shown = stress::one,
-               .truth = stress::says("writes"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "writes",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

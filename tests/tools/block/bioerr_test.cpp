@@ -12,7 +12,7 @@ const Strings kReads = {"--make", "loop", "--op", "read", "--count", "20", "--lo
 
 TOOL_TEST(Bioerr, EachReadThatFails) {
   require_tool("bioerr");
-  Workload workload("blockio", kReads, {.linger = true});
+  Workload workload("blockio", kReads, kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer tracer("bioerr", {"--json", "--strict", "-d", disk}),
       mine("bioerr", {"--json", "--strict", "-p", workload.id()}),
@@ -55,7 +55,7 @@ bool has_frame(const Strings& frames, std::string_view function) {
 
 TOOL_TEST(Bioerr, StackOfTheSubmitter) {
   require_tool("bioerr");
-  Workload workload("blockio", kReads, {.linger = true});
+  Workload workload("blockio", kReads, kLinger);
   Tracer tracer("bioerr", {"--json", "--strict", "-K", "-p", workload.id()}),
       text("bioerr", {"-K", "-p", workload.id()});
   workload.release();
@@ -78,7 +78,7 @@ TOOL_TEST(Bioerr, Text) {
   require_tool("bioerr");
   EXPECT_EQ(header_of("bioerr", {}),
             (Strings{"TIME", "DISK", "T", "SECTOR", "BYTES", "ERROR", "COMM", "PID"}));
-  Workload workload("blockio", kReads, {.linger = true});
+  Workload workload("blockio", kReads, kLinger);
   Tracer tracer("bioerr", {"-a", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -88,19 +88,11 @@ TOOL_TEST(Bioerr, Text) {
 
 const DeclareTests kBioerr{{
     .name = "bioerr",
-    .reports = {{ReportKind::events}},
-    .events = {{"-a"},
-               {"blockio", "--make", "loop", "--op", "read", "--count", "5", "--lost", "8k"}},
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make",          "loop",   "--op", "read",   "--count",
-                         std::to_string(n), "--span", "4m",   "--lost", "4m"};
-               },
+    .events = {"-a", "blockio --make loop --op read --count 5 --lost 8k"},
+    .stress = {.workload = "blockio --make loop --op read --count {n} --span 4m --lost 4m",
                .events = 1500,
-               .shown = stress::one,
-               .truth = stress::says("failed"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "failed",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -30,7 +30,7 @@ std::string another_disk(const std::string& disk) {
 
 TOOL_TEST(Biolatency, CountsTheWritesOfAProcess) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
   Json truth;
   auto report = trace(workload, {}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
@@ -50,7 +50,7 @@ TOOL_TEST(Biolatency, CountsTheReadsOfAProcess) {
   require_tool("biolatency");
   Workload workload("blockio",
                     {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random"},
-                    {.linger = true});
+                    kLinger);
   Json truth;
   auto report = trace(workload, {"-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u) << "only reads were made";
@@ -65,8 +65,7 @@ TOOL_TEST(Biolatency, CountsWholeRequests) {
   require_tool("biolatency");
   Workload workload(
       "blockio",
-      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"},
-      {.linger = true});
+      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"}, kLinger);
   Json truth;
   auto report = trace(workload, {}, &truth);
   auto largest = truth["max_sectors_kb"].u64() * 1024;
@@ -82,7 +81,7 @@ TOOL_TEST(Biolatency, FlushesAreTheSubmitters) {
     SCOPED_TRACE(how[0]);
     Strings arguments{"--make", "loop", "--count", "20"};
     arguments.insert(arguments.end(), how.begin(), how.end());
-    Workload workload("blockio", arguments, {.linger = true});
+    Workload workload("blockio", arguments, kLinger);
     Json truth;
     auto report = trace(workload, {"-F"}, &truth);
     auto flushes = truth["diskstats"]["flushes"].u64();
@@ -97,7 +96,7 @@ TOOL_TEST(Biolatency, FlushesAreTheSubmitters) {
 
 TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
   auto disk = workload.ready()["disk"].str();
   auto before = diskstats_requests(disk);
   Tracer tracer("biolatency", {"--json", "--strict", "-d", disk});
@@ -111,7 +110,7 @@ TOOL_TEST(Biolatency, UnfilteredCountsWhatDiskstatsCounts) {
 
 TOOL_TEST(Biolatency, NamesDisksAndFlags) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "20"}, kLinger);
   Json truth;
   auto report = trace(workload, {"-D", "-F"}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
@@ -125,7 +124,7 @@ TOOL_TEST(Biolatency, NamesDisksAndFlags) {
 
 TOOL_TEST(Biolatency, FilterByDisk) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "20"}, kLinger);
   auto disk = workload.ready()["disk"].str();
   auto number = std::to_string(workload.ready()["major"].u64()) + ":" +
                 std::to_string(workload.ready()["minor"].u64());
@@ -155,7 +154,7 @@ TOOL_TEST(Biolatency, UnknownDiskIsAUsageError) {
 // Both watch the same requests.
 TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
   Tracer plain("biolatency", {"--json", "-p", workload.id(), "-d", disk_of(workload)});
   Tracer queued("biolatency", {"--json", "-Q", "-p", workload.id(), "-d", disk_of(workload)});
   workload.release();
@@ -170,7 +169,7 @@ TOOL_TEST(Biolatency, QueuedIsNeverShorter) {
 
 TOOL_TEST(Biolatency, UnitsCsvAndText) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "25"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "25"}, kLinger);
   Tracer json("biolatency", {"--json", "-m", "-p", workload.id(), "-d", disk_of(workload)});
   Tracer csv("biolatency", {"--csv", "-D", "-p", workload.id(), "-d", disk_of(workload)});
   Tracer text("biolatency", {"-m", "-e", "-p", workload.id(), "-d", disk_of(workload)});
@@ -199,8 +198,7 @@ TOOL_TEST(Biolatency, UnitsCsvAndText) {
 
 TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "300", "--pause", "1"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "300", "--pause", "1"}, kLinger);
   Tracer keyed("biolatency",
                {"--json", "-D", "-p", workload.id(), "-d", disk_of(workload), "0.05"});
   Tracer plain("biolatency",
@@ -218,8 +216,7 @@ TOOL_TEST(Biolatency, IntervalsLoseAndDoubleNothing) {
 
 TOOL_TEST(Biolatency, HeatMapsHaveAllValues) {
   require_tool("biolatency");
-  Workload workload("blockio", {"--make", "loop", "--count", "100", "--pause", "1"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "100", "--pause", "1"}, kLinger);
   TemporaryDirectory scratch;
   auto svg = scratch.path() + "/heat.svg";
   Tracer lines("biolatency", {"--heatmap", "-p", workload.id(), "-d", disk_of(workload), "0.05"});
@@ -262,7 +259,7 @@ TOOL_TEST(Biolatency, EndsAfterTheCountOfReports) {
 TOOL_TEST(Biolatency, FilterByCgroup) {
   require_tool("biolatency");
   Cgroup cgroup;
-  Workload inside("blockio", {"--make", "loop", "--count", "30"}, {.linger = true}),
+  Workload inside("blockio", {"--make", "loop", "--count", "30"}, kLinger),
       outside("blockio", {"--make", "loop", "--count", "50"});
   cgroup.add(inside.pid());
   Tracer tracer("biolatency", {"--json", "--strict", "-c", cgroup.path(), "-d", disk_of(inside)});
@@ -277,8 +274,7 @@ TOOL_TEST(Biolatency, FilterByCgroup) {
 
 TOOL_TEST(Biolatency, FilterByComm) {
   require_tool("biolatency");
-  Workload named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
-                 {.linger = true}),
+  Workload named("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"}, kLinger),
       other("blockio", {"--make", "loop", "--count", "20"});
   Tracer tracer("biolatency", {"--json", "--comm", "bio-by-name", "-d", disk_of(named)});
   other.release();
@@ -298,17 +294,14 @@ TOOL_TEST(Biolatency, FollowsACommand) {
 const DeclareTests kBiolatency{{
     .name = "biolatency",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .events = {"-D -F", "blockio --count 5"},
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .options = {"-D"},
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-D", "-F", "10"}}},
+               .options = "-D",
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-D -F 10"}},
 }};
 
 }  // namespace

@@ -32,8 +32,7 @@ std::vector<std::uint64_t> traced(const Trace& trace, const std::string& disk) {
 
 TOOL_TEST(Biolatpcts, PercentilesOfWhatTheKernelTraces) {
   require_tool("biolatpcts");
-  Workload workload("blockio", {"--make", "loop", "--count", "300", "--span", "1m"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "300", "--span", "1m"}, kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer tracer("biolatpcts", {"--json", "--strict", "--pcts", "10,50,90,100", "-i", "600", disk});
   Trace trace(Strings{"block/block_rq_issue", "block/block_rq_complete"});
@@ -64,8 +63,7 @@ TOOL_TEST(Biolatpcts, PercentilesOfWhatTheKernelTraces) {
 // Since the allocation it is never shorter; each operation has a row.
 TOOL_TEST(Biolatpcts, SinceTheAllocation) {
   require_tool("biolatpcts");
-  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"}, kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer device("biolatpcts", {"--json", "--pcts", "50", disk, "600"}),
       all("biolatpcts", {"--json", "--pcts", "50", "-w", "after-rq-alloc", "-i", "600", disk});
@@ -86,7 +84,7 @@ TOOL_TEST(Biolatpcts, SinceTheAllocation) {
 
 TOOL_TEST(Biolatpcts, Text) {
   require_tool("biolatpcts");
-  Workload workload("blockio", {"--make", "loop", "--count", "10"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "10"}, kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer tracer("biolatpcts", {"--overall", "-i", "600", disk});
   workload.release();
@@ -99,17 +97,14 @@ TOOL_TEST(Biolatpcts, Text) {
 const DeclareTests kBiolatpcts{{
     .name = "biolatpcts",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"--overall"}, {"blockio", "--count", "5"}},
+    .events = {"--overall", "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-i", "10"}}},
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-i 10"}},
 }};
 
 }  // namespace

@@ -10,7 +10,7 @@ TOOL_TEST(Biopattern, SequentialAndRandom) {
     SCOPED_TRACE(pattern);
     Workload workload("blockio",
                       {"--make", "loop", "--count", "60", "--pattern", pattern, "--span", "8m"},
-                      {.linger = true});
+                      kLinger);
     auto disk = workload.ready()["disk"].str();
     Tracer tracer("biopattern", {"--json", "--strict", "-d", disk});
     workload.release();
@@ -34,8 +34,7 @@ TOOL_TEST(Biopattern, SequentialAndRandom) {
 // With a flush behind each write, which is no place on the disk.
 TOOL_TEST(Biopattern, FlushesDoNotMoveTheDisk) {
   require_tool("biopattern");
-  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"}, kLinger);
   Tracer tracer("biopattern", {"--json", "--strict", "-d", workload.ready()["disk"].str()});
   workload.release();
   auto truth = workload.truth();
@@ -46,8 +45,8 @@ TOOL_TEST(Biopattern, FlushesDoNotMoveTheDisk) {
 
 TOOL_TEST(Biopattern, DisksApartInText) {
   require_tool("biopattern");
-  Workload one("blockio", {"--make", "loop", "--count", "10"}, {.linger = true}),
-      two("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+  Workload one("blockio", {"--make", "loop", "--count", "10"}, kLinger),
+      two("blockio", {"--make", "loop", "--count", "20"}, kLinger);
   Tracer tracer("biopattern", {"-T"}), json("biopattern", {"--json"});
   one.release();
   two.release();
@@ -68,17 +67,14 @@ TOOL_TEST(Biopattern, DisksApartInText) {
 const DeclareTests kBiopattern{{
     .name = "biopattern",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"blockio", "--count", "5"}},
+    .events = {{}, "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .shown = [](const Json& line) { return line["ios"].u64(); },
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .shown = "ios",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -48,7 +48,7 @@ std::size_t lines_of(const std::string& text) {
 
 TOOL_TEST(Biosnoop, ShowsEveryWriteOfAProcess) {
   require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
   auto full = of_process(workload, {"--strict", "-Q", "-P"}), plain = of_process(workload, {});
   workload.release();
   auto truth = workload.truth();
@@ -82,7 +82,7 @@ TOOL_TEST(Biosnoop, TimeInTheQueueOfAScheduler) {
   require_tool("biosnoop");
   // Loop devices have no schedulers before 5.15.
   Workload workload("blockio", {"--make", "loop", "--scheduler", "mq-deadline", "--count", "20"},
-                    {.linger = true});
+                    kLinger);
   auto queued = of_process(workload, {"--strict", "-Q"});
   workload.release();
   auto truth = workload.truth();
@@ -101,7 +101,7 @@ TOOL_TEST(Biosnoop, RandomReads) {
   Workload workload(
       "blockio",
       {"--make", "loop", "--op", "read", "--count", "40", "--pattern", "random", "--span", "16m"},
-      {.linger = true});
+      kLinger);
   auto traced = of_process(workload, {"--strict", "--pattern"});
   workload.release();
   auto truth = workload.truth();
@@ -122,8 +122,7 @@ TOOL_TEST(Biosnoop, WholeRequests) {
   require_tool("biosnoop");
   Workload workload(
       "blockio",
-      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"},
-      {.linger = true});
+      {"--make", "loop", "--op", "read", "--count", "4", "--size", "6m", "--span", "12m"}, kLinger);
   auto traced = of_process(workload, {"--strict"});
   workload.release();
   auto truth = workload.truth();
@@ -135,7 +134,7 @@ TOOL_TEST(Biosnoop, WholeRequests) {
 
 TOOL_TEST(Biosnoop, UnfilteredShowsWhatDiskstatsCounts) {
   require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "40", "--fsync"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40", "--fsync"}, kLinger);
   auto disk = disk_of(workload);
   auto before = diskstats_requests(disk);
   auto traced = tracer(workload, {"--strict"});
@@ -156,8 +155,7 @@ TOOL_TEST(Biosnoop, UnfilteredShowsWhatDiskstatsCounts) {
 // A flush that the kernel makes is its submitter's, and has no place on the disk.
 TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
   require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--op", "flush", "--count", "20"}, kLinger);
   auto traced = of_process(workload, {"--strict"});
   workload.release();
   auto truth = workload.truth();
@@ -180,7 +178,7 @@ TOOL_TEST(Biosnoop, FlushesAreTheSubmitters) {
 // The flush behind the data of a synchronous write is its submitter's too.
 TOOL_TEST(Biosnoop, SynchronousWrites) {
   require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--sync", "--count", "20"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--sync", "--count", "20"}, kLinger);
   auto traced = of_process(workload, {"--strict"}), everybody = tracer(workload, {"--strict"});
   workload.release();
   auto truth = workload.truth();
@@ -195,9 +193,8 @@ TOOL_TEST(Biosnoop, SynchronousWrites) {
 
 TOOL_TEST(Biosnoop, Discards) {
   require_tool("biosnoop");
-  Workload workload("blockio",
-                    {"--make", "loop", "--op", "discard", "--count", "10", "--size", "64k"},
-                    {.linger = true});
+  Workload workload(
+      "blockio", {"--make", "loop", "--op", "discard", "--count", "10", "--size", "64k"}, kLinger);
   auto traced = of_process(workload, {"--strict"});
   workload.release();
   auto truth = workload.truth();
@@ -212,7 +209,7 @@ TOOL_TEST(Biosnoop, Discards) {
 
 TOOL_TEST(Biosnoop, MinimumLatency) {
   require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "60"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "60"}, kLinger);
   auto all = of_process(workload, {"-m", "0"}), some = of_process(workload, {"-m", "1"}),
        none = of_process(workload, {"--min", "600000", "--strict"});
   workload.release();
@@ -235,8 +232,8 @@ TOOL_TEST(Biosnoop, Filters) {
   require_tool("biosnoop");
   Cgroup cgroup;
   Workload workload("blockio", {"--make", "loop", "--count", "30", "--comm", "bio-by-name"},
-                    {.linger = true}),
-      other("blockio", {"--make", "loop", "--count", "20"}, {.linger = true});
+                    kLinger),
+      other("blockio", {"--make", "loop", "--count", "20"}, kLinger);
   cgroup.add(workload.pid());
   std::vector<std::unique_ptr<Tracer>> finding, missing;
   auto find = [&](Strings options) {
@@ -288,7 +285,7 @@ TOOL_TEST(Biosnoop, Columns) {
 
 TOOL_TEST(Biosnoop, TextAndCsv) {
   require_tool("biosnoop");
-  Workload workload("blockio", {"--make", "loop", "--count", "25"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "25"}, kLinger);
   auto text = of_process(workload, {}, ""), full = of_process(workload, {"-t", "-Q", "-P"}, "");
   auto csv = of_process(workload, {}, "--csv");
   workload.release();
@@ -320,17 +317,12 @@ TOOL_TEST(Biosnoop, TextAndCsv) {
 
 const DeclareTests kBiosnoop{{
     .name = "biosnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-Q", "-P"}, {"blockio", "--count", "5"}},
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .events = {"-Q -P", "blockio --count 5"},
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .shown = stress::one,
-               .truth = stress::says("count"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"-Q"}}},
+               .truth = "count",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "-Q"}},
 }};
 
 }  // namespace

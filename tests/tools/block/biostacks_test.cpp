@@ -12,7 +12,7 @@ bool has_frame(const Json& stack, const std::string& name) {
 
 TOOL_TEST(Biostacks, EveryRequestWithItsStacks) {
   require_tool("biostacks");
-  Workload workload("blockio", {"--make", "loop", "--count", "40"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40"}, kLinger);
   Tracer tracer("biostacks", {"--json", "--strict", "--user-stacks", "-p", workload.id(), "-d",
                               workload.ready()["disk"].str()});
   workload.release();
@@ -35,7 +35,7 @@ TOOL_TEST(Biostacks, EveryRequestWithItsStacks) {
 
 TOOL_TEST(Biostacks, TextHasFramesAboveTheHistogram) {
   require_tool("biostacks");
-  Workload workload("blockio", {"--make", "loop", "--count", "10"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "10"}, kLinger);
   Tracer tracer("biostacks", {"-m", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -50,17 +50,14 @@ TOOL_TEST(Biostacks, TextHasFramesAboveTheHistogram) {
 const DeclareTests kBiostacks{{
     .name = "biostacks",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"--user-stacks"}, {"blockio", "--count", "5"}},
+    .events = {"--user-stacks", "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"--user-stacks", "60"}}},
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "--user-stacks 60"}},
 }};
 
 }  // namespace

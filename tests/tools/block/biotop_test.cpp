@@ -18,8 +18,7 @@ namespace {
 
 TOOL_TEST(Biotop, CountsTheRequestsOfAProcess) {
   require_tool("biotop");
-  Workload workload("blockio", {"--make", "loop", "--count", "40", "--size", "16k"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "40", "--size", "16k"}, kLinger);
   Tracer tracer("biotop",
                 {"--json", "--strict", "-p", workload.id(), "-d", workload.ready()["disk"].str()});
   workload.release();
@@ -40,8 +39,7 @@ TOOL_TEST(Biotop, CountsTheRequestsOfAProcess) {
 
 TOOL_TEST(Biotop, BlocksHaveTheKnownColumns) {
   require_tool("biotop");
-  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "10"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "10"}, kLinger);
   Tracer tracer("biotop", {"-p", workload.id(), "10"});
   workload.release();
   workload.truth();
@@ -211,17 +209,13 @@ TOOL_TEST(BiotopScreen, NoclearPrintsBlocks) {
 const DeclareTests kBiotop{{
     .name = "biotop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"blockio", "--count", "5"}},
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .events = {{}, "blockio --count 5"},
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .options = {},
-               .shown = [](const Json& line) { return line["ios"].u64(); },
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .shown = "ios",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -19,8 +19,7 @@ TOOL_TEST(Bitesize, SizesOfTheWritesOfAProcess) {
   require_tool("bitesize");
   for (auto* size : {"4k", "16k", "64k"}) {
     SCOPED_TRACE(size);
-    Workload workload("blockio", {"--make", "loop", "--count", "40", "--size", size},
-                      {.linger = true});
+    Workload workload("blockio", {"--make", "loop", "--count", "40", "--size", size}, kLinger);
     Json truth;
     auto report = trace(workload, {}, &truth);
     ASSERT_EQ(report.body.size(), 1u);
@@ -38,8 +37,7 @@ TOOL_TEST(Bitesize, SizesOfTheWritesOfAProcess) {
 
 TOOL_TEST(Bitesize, OperationsAndDisksApart) {
   require_tool("bitesize");
-  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "30"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "30"}, kLinger);
   Json truth;
   auto report = trace(workload, {"-F", "-D"}, &truth);
   ASSERT_EQ(report.body.size(), 1u);
@@ -50,8 +48,7 @@ TOOL_TEST(Bitesize, OperationsAndDisksApart) {
 
 TOOL_TEST(Bitesize, FilterByComm) {
   require_tool("bitesize");
-  Workload named("blockio", {"--make", "loop", "--count", "30", "--comm", "bite-by-name"},
-                 {.linger = true}),
+  Workload named("blockio", {"--make", "loop", "--count", "30", "--comm", "bite-by-name"}, kLinger),
       other("blockio", {"--make", "loop", "--count", "20"});
   Tracer tracer("bitesize", {"--json", "-c", "bite-by-name", "-d", named.ready()["disk"].str()});
   other.release();
@@ -83,7 +80,7 @@ TOOL_TEST(Bitesize, NamesThatBeginAlike) {
 
 TOOL_TEST(Bitesize, TextHasTheKnownTitles) {
   require_tool("bitesize");
-  Workload workload("blockio", {"--make", "loop", "--count", "10"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "10"}, kLinger);
   Tracer tracer("bitesize", {"-p", workload.id()});
   workload.release();
   workload.truth();
@@ -96,18 +93,15 @@ TOOL_TEST(Bitesize, TextHasTheKnownTitles) {
 const DeclareTests kBitesize{{
     .name = "bitesize",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-D", "-F"}, {"blockio", "--count", "5"}},
+    .events = {"-D -F", "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .options = {"-D"},
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-D", "-F", "10"}}},
+               .options = "-D",
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-D -F 10"}},
 }};
 
 }  // namespace

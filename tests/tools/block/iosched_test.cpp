@@ -9,11 +9,8 @@ namespace {
 Strings writes(const std::string& count) {
   // Loop devices have no schedulers before 5.15; this machine may have no scsi_debug.
   auto* disk = slurp("/proc/sys/kernel/osrelease").starts_with("5.10.") ? "scsi" : "loop";
-  return {"--make", disk, "--scheduler", "mq-deadline", "--count", count, "--span", "4m"};
-}
-Strings with_program(Strings arguments) {
-  arguments.insert(arguments.begin(), "blockio");
-  return arguments;
+  return std::string("blockio --make ") + disk + " --scheduler mq-deadline --span 4m --count " +
+         count;
 }
 
 /// Of the disk's requests, by their first sectors.
@@ -45,7 +42,7 @@ Waits traced(const Trace& trace, const std::string& disk) {
 
 TOOL_TEST(Iosched, WhatTheKernelTraces) {
   require_tool("iosched");
-  Workload workload("blockio", writes("60"), {.linger = true});
+  auto workload = Workload::of(writes("60"), kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer tracer("iosched", {"--json", "--strict", "-D", "-d", disk});
   Trace trace(Strings{"block/block_rq_insert", "block/block_rq_issue"});
@@ -70,7 +67,7 @@ TOOL_TEST(Iosched, WhatTheKernelTraces) {
 
 TOOL_TEST(Iosched, Text) {
   require_tool("iosched");
-  Workload workload("blockio", writes("10"), {.linger = true});
+  auto workload = Workload::of(writes("10"), kLinger);
   Tracer tracer("iosched", {"-T", "-d", workload.ready()["disk"].str()});
   workload.release();
   workload.truth();
@@ -82,17 +79,16 @@ TOOL_TEST(Iosched, Text) {
 const DeclareTests kIosched{{
     .name = "iosched",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-D"}, with_program(writes("5"))},
+    .events = {{"-D"}, writes("5")},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) { return writes(std::to_string(n)); },
+    .stress = {.workload = writes("{n}"),
                .events = 1500,
-               .options = {"-D"},
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"},
+               .options = "-D",
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1",
                .workloads = 1},
-    .long_run = {{.arguments = {"-D", "10"}}},
+    .long_run = {{.arguments = "-D 10"}},
 }};
 
 }  // namespace

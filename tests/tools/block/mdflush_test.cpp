@@ -8,7 +8,7 @@ Strings flushes(const char* count) { return {"--make", "md", "--op", "flush", "-
 
 TOOL_TEST(Mdflush, EachFlushOfAnArray) {
   require_tool("mdflush");
-  Workload workload("blockio", flushes("20"), {.linger = true});
+  Workload workload("blockio", flushes("20"), kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer arrivals("mdflush", {"--json", "--strict", "-p", workload.id()}),
       ends("mdflush", {"--json", "--strict", "-l", "-p", workload.id(), "-d", disk}),
@@ -31,19 +31,12 @@ TOOL_TEST(Mdflush, EachFlushOfAnArray) {
 
 const DeclareTests kMdflush{{
     .name = "mdflush",
-    .reports = {{ReportKind::events}},
-    .events = {{"-l"}, {"blockio", "--make", "md", "--op", "flush", "--count", "5"}},
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "md", "--op",    "flush",
-                         "--span", "4m", "--count", std::to_string(n)};
-               },
+    .events = {"-l", "blockio --make md --op flush --count 5"},
+    .stress = {.workload = "blockio --make md --op flush --span 4m --count {n}",
                .events = 300,
-               .shown = stress::one,
-               .truth = stress::says("fsyncs"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "fsyncs",
+               .tiny = "--ring-size 4096",
                .workloads = 1},
-    .long_run = {{}},
 }};
 
 }  // namespace

@@ -9,7 +9,7 @@ const Strings kWrites = {"--make", "nvme", "--count", "30"};
 
 TOOL_TEST(Nvmelatency, CommandsOfADisk) {
   if (!in_guest()) throw Skip("an NVMe disk to write to is in guests only");
-  Workload workload("blockio", kWrites, {.linger = true});
+  Workload workload("blockio", kWrites, kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer tracer("nvmelatency", {"--json", "--strict", "-d", disk, "--status"}),
       own("nvmelatency", {"--json", "-p", workload.id()}),
@@ -36,18 +36,15 @@ TOOL_TEST(Nvmelatency, CommandsOfADisk) {
 const DeclareTests kNvmelatency{{
     .name = "nvmelatency",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"--status"}, {"blockio", "--make", "nvme", "--count", "5"}},
+    .events = {"--status", "blockio --make nvme --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "nvme", "--span", "4m", "--count", std::to_string(n)};
-               },
+    .stress = {.workload = "blockio --make nvme --span 4m --count {n}",
                .events = 500,
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"},
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1",
                .workloads = 1},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

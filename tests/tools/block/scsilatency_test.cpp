@@ -6,8 +6,7 @@ namespace {
 
 // Writes and flushes, each a command.
 TOOL_TEST(Scsilatency, CommandsOfADisk) {
-  Workload workload("blockio", {"--make", "scsi", "--op", "flush", "--count", "20"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "scsi", "--op", "flush", "--count", "20"}, kLinger);
   Tracer tracer("scsilatency", {"--json", "--strict", "-D", "--status"}),
       failed("scsilatency", {"--json", "-e"});
   workload.release();
@@ -29,7 +28,7 @@ TOOL_TEST(Scsilatency, CommandsOfADisk) {
 }
 
 TOOL_TEST(Scsilatency, OneDeviceInText) {
-  Workload workload("blockio", {"--make", "scsi", "--count", "10"}, {.linger = true});
+  Workload workload("blockio", {"--make", "scsi", "--count", "10"}, kLinger);
   Tracer none("scsilatency", {"--json", "-d", "99:0:0:0"}), text("scsilatency", {}),
       own("scsilatency", {"--json", "-p", workload.id()}),
       other("scsilatency", {"--json", "-p", "1"});
@@ -49,18 +48,15 @@ TOOL_TEST(Scsilatency, OneDeviceInText) {
 const DeclareTests kScsilatency{{
     .name = "scsilatency",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-D"}, {"blockio", "--make", "scsi", "--count", "5"}},
+    .events = {"-D", "blockio --make scsi --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "scsi", "--span", "4m", "--count", std::to_string(n)};
-               },
+    .stress = {.workload = "blockio --make scsi --span 4m --count {n}",
                .events = 500,
-               .shown = stress::counted,
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"},
+               .shown = "count",
+               .truth = "count",
+               .tiny = "--max-keys 1",
                .workloads = 1},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -6,8 +6,7 @@ namespace {
 
 TOOL_TEST(Seeksize, SequentialReads) {
   require_tool("seeksize");
-  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "60"},
-                    {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--op", "read", "--count", "60"}, kLinger);
   Tracer tracer("seeksize", {"--json", "--strict", "-D", "-p", workload.id(), "-d",
                              workload.ready()["disk"].str()});
   workload.release();
@@ -26,9 +25,8 @@ TOOL_TEST(Seeksize, SequentialReads) {
 // Two blocks in turns: the distance is from the end of the one to the start of the other.
 TOOL_TEST(Seeksize, ForwardsAndBackwards) {
   require_tool("seeksize");
-  Workload workload("blockio",
-                    {"--make", "loop", "--count", "41", "--size", "64k", "--span", "128k"},
-                    {.linger = true});
+  Workload workload(
+      "blockio", {"--make", "loop", "--count", "41", "--size", "64k", "--span", "128k"}, kLinger);
   Tracer tracer("seeksize", {"--json", "--strict", "--signed", "-p", workload.id(), "-d",
                              workload.ready()["disk"].str()});
   workload.release();
@@ -44,7 +42,7 @@ TOOL_TEST(Seeksize, ForwardsAndBackwards) {
 
 TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
   require_tool("seeksize");
-  Workload workload("blockio", {"--make", "loop", "--count", "10"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--count", "10"}, kLinger);
   Tracer tracer("seeksize", {"-p", workload.id()});
   workload.release();
   workload.truth();
@@ -56,20 +54,17 @@ TOOL_TEST(Seeksize, TextHasTheKnownTitles) {
 const DeclareTests kSeeksize{{
     .name = "seeksize",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-D"}, {"blockio", "--count", "5"}},
+    .events = {"-D", "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--count", std::to_string(n), "--span", "4m"};
-               },
+    .stress = {.workload = "blockio --make loop --count {n} --span 4m",
                .events = 1500,
-               .options = {"-D"},
-               .shown = stress::counted,
+               .options = "-D",
+               .shown = "count",
                // The first of a disk has no distance.
                .truth = [](stress::Load& load) { return load.truth("count") - 1; },
-               .tiny = {"--max-keys", "1"},
+               .tiny = "--max-keys 1",
                .slack = 1},
-    .long_run = {{.arguments = {"-D", "10"}}},
+    .long_run = {{.arguments = "-D 10"}},
 }};
 
 }  // namespace

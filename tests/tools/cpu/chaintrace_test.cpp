@@ -48,15 +48,14 @@ TOOL_TEST(Chaintrace, FoldedAndText) {
 const DeclareTests kChaintrace{{
     .name = "chaintrace",
     .reports = {{ReportKind::stacks}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
-    .stress = {.workload = "sleeper",
-               .arguments = stress::sleeps,
+    .events = {{}, "sleeper --sleeps 3"},
+    .stress = {.workload = stress::sleeps(),
                .events = 3000,
-               .options = {"--state", "3"},
-               .shown = stress::counted,
+               .options = "--state 3",
+               .shown = "count",
                .truth = stress::waits,
-               .tiny = {"--stack-storage-size", "1"}},
-    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+               .tiny = "--stack-storage-size 1"},
+    .long_run = {{.arguments = "-m 1000", .holds_results = true}},
 }};
 
 }  // namespace

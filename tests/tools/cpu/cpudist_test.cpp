@@ -7,8 +7,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 /// A clock of the scheduler leaves interrupts out where the kernel accounts for their time, and
 /// starts a little before or after the switch.
 void expect_time(std::uint64_t shown, std::uint64_t truth) {
@@ -147,21 +145,18 @@ TOOL_TEST(Cpudist, TextIsTheKnownHistogram) {
 const DeclareTests kCpudist{{
     .name = "cpudist",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}},
-    .stress = {.workload = "runqueue",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--threads", "3", "--ms", std::to_string(n)};
-               },
+    .events = {"-L", "runqueue --threads 2 --ms 60"},
+    .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
-               .options = {"-L"},
-               .shown = stress::counted,
+               .options = "-L",
+               .shown = "count",
                .truth =
                    [](stress::Load& load) {
                      return load.grown(
                          [](const stress::Rest::Thread& t) { return t.voluntary + t.preempted; });
                    },
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-P", "10"}}, {.arguments = {"-O", "-P", "10"}, .of = "offcpu"}},
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-P 10"}, {.arguments = "-O -P 10", .of = "offcpu"}},
 }};
 
 }  // namespace

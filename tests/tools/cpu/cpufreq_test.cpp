@@ -14,8 +14,6 @@ namespace coretap::tooltest {
 namespace {
 
 constexpr char kCpus[] = "/sys/devices/system/cpu";
-const Workload::How kLinger{.linger = true};
-
 bool has_driver() { return std::filesystem::exists(std::string(kCpus) + "/cpu0/cpufreq"); }
 
 /// What lies at kCpus for those that look through mount(): CPU n runs at 1.0 + n/2 GHz.
@@ -166,15 +164,12 @@ TOOL_TEST(Cpufreq, ClocksOfThisMachine) {
 const DeclareTests kCpufreq{{
     .name = "cpufreq",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"runqueue", "--threads", "2", "--ms", "60"}},
+    .events = {{}, "runqueue --threads 2 --ms 60"},
     .nothing_when_idle = true,
     .stress = {
-        .workload = "runqueue",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--threads", "1", "--ms", std::to_string(n)};
-        },
+        .workload = "runqueue --threads 1 --ms {n}",
         .events = 600,
-        .options = {"-f", "500"},
+        .options = "-f 500",
         .shown =
             [](const Json& line) { return line["syswide"].boolean() ? line["count"].u64() : 0; },
         .truth =
@@ -182,9 +177,8 @@ const DeclareTests kCpufreq{{
               return load.grown([](const stress::Rest::Thread& t) { return t.on_cpu_ns; }) /
                      2'000'000;
             },
-        .tiny = {"--max-keys", "1"},
+        .tiny = "--max-keys 1",
         .tolerance = 0.5},
-    .long_run = {{}},
 }};
 
 }  // namespace

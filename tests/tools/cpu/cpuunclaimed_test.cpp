@@ -9,8 +9,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 /// Of all CPUs, in seconds.
 struct Machine {
   double idle = 0;
@@ -132,20 +130,17 @@ TOOL_TEST(Cpuunclaimed, SamplesKnowNoTasks) {
 const DeclareTests kCpuunclaimed{{
     .name = "cpuunclaimed",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"runqueue", "--threads", "2", "--ms", "60"}},
-    .stress = {.workload = "runqueue",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--threads", "3", "--ms", std::to_string(n)};
-               },
+    .events = {{}, "runqueue --threads 2 --ms 60"},
+    .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
-               .shown = [](const Json& line) { return line["waits"].u64(); },
+               .shown = "waits",
                .truth =
                    [](stress::Load& load) {
                      return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
                    },
                // The kernel's own count leaves out a task that is preempted as it goes to sleep.
                .slack = 1},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

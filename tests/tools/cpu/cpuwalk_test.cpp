@@ -8,8 +8,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 TOOL_TEST(Cpuwalk, BusyOnTheCpuOfTheTasks) {
   require_tool("cpuwalk");
   Workload workload("runqueue", {"--threads", "2", "--ms", "1000"}, kLinger);
@@ -138,19 +136,16 @@ TOOL_TEST(Cpuwalk, TextIsTheKnownHistogram) {
 const DeclareTests kCpuwalk{{
     .name = "cpuwalk",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"runqueue", "--threads", "2", "--ms", "60"}},
-    .stress = {.workload = "runqueue",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--threads", "3", "--ms", std::to_string(n)};
-               },
+    .events = {{}, "runqueue --threads 2 --ms 60"},
+    .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
-               .shown = [](const Json& line) { return line["stints"].u64(); },
+               .shown = "stints",
                .truth =
                    [](stress::Load& load) {
                      return load.grown(
                          [](const stress::Rest::Thread& t) { return t.voluntary + t.preempted; });
                    }},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

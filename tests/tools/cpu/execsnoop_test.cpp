@@ -144,22 +144,14 @@ TOOL_TEST(Execsnoop, FollowsACommand) {
 
 const DeclareTests kExecsnoop{{
     .name = "execsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-x", "-U", "-T"}, {"hostile", "--count", "2", "--action", "exec"}},
-    .stress = {.workload = "runner",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {"-x -U -T", "hostile --count 2 --action exec"},
+    .stress = {.workload = "runner --count {n}",
                .events = 600,
-               .options = {"-x"},
-               .shown = stress::one,
-               .truth =
-                   [](stress::Load& load) {
-                     return load.truth("storm") + load.truth("execs") + load.truth("fails");
-                   },
-               .tiny = {"--ring-size", "4096"},
+               .options = "-x",
+               .truth = "storm+execs+fails",
+               .tiny = "--ring-size 4096",
                .by_cgroup = true},
-    .long_run = {{.arguments = {"-x"}}},
+    .long_run = {{.arguments = "-x"}},
 }};
 
 }  // namespace

@@ -234,21 +234,13 @@ TOOL_TEST(Exitsnoop, ColumnsOfThePeers) {
 
 const DeclareTests kExitsnoop{{
     .name = "exitsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-e"}, {"forker", "--children", "3", "--ms", "5"}},
-    .stress = {.workload = "runner",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {"-e", "forker --children 3 --ms 5"},
+    .stress = {.workload = "runner --count {n}",
                .events = 600,
-               .shown = stress::one,
-               .truth =
-                   [](stress::Load& load) {
-                     return load.truth("storm") + load.truth("execs") + load.truth("fails");
-                   },
-               .tiny = {"--ring-size", "4096"},
+               .truth = "storm+execs+fails",
+               .tiny = "--ring-size 4096",
                .by_cgroup = true},
-    .long_run = {{.arguments = {"-T"}}},
+    .long_run = {{.arguments = "-T"}},
 }};
 
 }  // namespace

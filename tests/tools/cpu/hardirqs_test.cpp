@@ -119,18 +119,15 @@ TOOL_TEST(Hardirqs, TextIsTheKnownTable) {
 const DeclareTests kHardirqs{{
     .name = "hardirqs",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"--vectors"}, {"sleeper", "--sleeps", "1", "--spin", "100"}},
+    .events = {"--vectors", "sleeper --sleeps 1 --spin 100"},
     .nothing_when_idle = true,
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 500,
-               .options = {"--vectors"},
-               .shown = stress::counted,
-               .tiny = {"--max-keys", "1"},
+               .options = "--vectors",
+               .shown = "count",
+               .tiny = "--max-keys 1",
                .uncounted = true},
-    .long_run = {{.arguments = {"--vectors", "-C", "10"}}},
+    .long_run = {{.arguments = "--vectors -C 10"}},
 }};
 
 }  // namespace

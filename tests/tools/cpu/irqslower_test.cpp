@@ -16,7 +16,7 @@ struct Seen {
 
 Seen of_a_process(Strings options) {
   require_tool("irqslower");
-  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, {.linger = true});
+  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, kLinger);
   Trace trace(Strings{"irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit"});
   options.insert(options.begin(), {"--json", "--strict", "-p", workload.id()});
   Tracer tracer("irqslower", options);
@@ -99,18 +99,13 @@ TOOL_TEST(Irqslower, TextHasTheKnownColumns) {
 
 const DeclareTests kIrqslower{{
     .name = "irqslower",
-    .reports = {{ReportKind::events}},
-    .events = {{"--vectors", "0"}, {"sleeper", "--sleeps", "1", "--spin", "300"}},
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .events = {"--vectors 0", "sleeper --sleeps 1 --spin 300"},
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
                .options = {"--vectors", "-i", kTimer, "0"},
-               .shown = stress::one,
-               .tiny = {"--ring-size", "4096"},
+               .tiny = "--ring-size 4096",
                .kernel_event = "irq_vectors/local_timer_exit"},
-    .long_run = {{.arguments = {"--vectors", "100"}}},
+    .long_run = {{.arguments = "--vectors 100"}},
 }};
 
 }  // namespace

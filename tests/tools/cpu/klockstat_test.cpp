@@ -44,7 +44,7 @@ void expect_waits(const Sum& sum, const Json& truth) {
 
 TOOL_TEST(Klockstat, WaitsByCaller) {
   require_tool("klockstat");
-  Workload workload("contender", rounds(), {.linger = true});
+  Workload workload("contender", rounds(), kLinger);
   Tracer tracer("klockstat", {"--json", "--strict", "-s", "4", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -71,7 +71,7 @@ std::string pipe_writer() {
 
 TOOL_TEST(Klockstat, OneCallerOfOneThread) {
   require_tool("klockstat");
-  Workload workload("contender", rounds(), {.linger = true});
+  Workload workload("contender", rounds(), kLinger);
   Tracer tracer("klockstat",
                 {"--json", "-c", pipe_writer(), "-t", workload.id(), "--per-thread", "--per-lock"});
   workload.release();
@@ -91,7 +91,7 @@ TOOL_TEST(Klockstat, OneCallerOfOneThread) {
 
 TOOL_TEST(Klockstat, HoldsOfTheMappings) {
   require_tool("klockstat");
-  Workload workload("contender", {"--rounds", "0", "--maps", "50"}, {.linger = true});
+  Workload workload("contender", {"--rounds", "0", "--maps", "50"}, kLinger);
   Tracer tracer("klockstat", {"--json", "--holds", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -110,7 +110,7 @@ TOOL_TEST(Klockstat, HoldsOfTheMappings) {
 /// Where programs may be attached to the kernel's functions.
 TOOL_TEST(Klockstat, HoldsOfAMutex) {
   require_tool("klockstat");
-  Workload workload("contender", rounds(), {.linger = true});
+  Workload workload("contender", rounds(), kLinger);
   Tracer tracer("klockstat",
                 {"--json", "--holds", "-t", std::to_string(workload.ready()["holder"].u64())});
   workload.release();
@@ -128,19 +128,15 @@ TOOL_TEST(Klockstat, HoldsOfAMutex) {
 const DeclareTests kKlockstat{{
     .name = "klockstat",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--holds"}}},
-    .events = {{}, {"contender", "--rounds", "3"}},
+    .events = {{}, "contender --rounds 3"},
     .nothing_when_idle = true,
-    .stress = {.workload = "contender",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--ms", "0", "--rounds", std::to_string(n / 2)};
-               },
+    .stress = {.workload = "contender --ms 0 --rounds {n/2}",
                .events = 400,
-               .shown = stress::counted,
-               .truth = stress::says("contention_ends"),
-               .tiny = {"--max-keys", "1"},
+               .shown = "count",
+               .truth = "contention_ends",
+               .tiny = "--max-keys 1",
                .slack = 20},
-    .long_run = {{.arguments = {"-i", "60"}},
-                 {.arguments = {"--holds", "-i", "60"}, .of = "holds"}},
+    .long_run = {{.arguments = "-i 60"}, {.arguments = "--holds -i 60", .of = "holds"}},
 }};
 
 }  // namespace

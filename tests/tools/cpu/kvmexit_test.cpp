@@ -23,7 +23,7 @@ void expect_reasons(const Report& report, const Json& truth) {
 
 TOOL_TEST(Kvmexit, EveryExitByReason) {
   require_tool("kvmexit");
-  Workload workload("vm", {"--cpuids", "70", "--outs", "30"}, {.linger = true});
+  Workload workload("vm", {"--cpuids", "70", "--outs", "30"}, kLinger);
   Tracer tracer("kvmexit", {"--json", "--strict", "-L", "-t", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -44,7 +44,7 @@ TOOL_TEST(Kvmexit, EveryExitByReason) {
 TOOL_TEST(Kvmexit, OneProcessOrItsThreads) {
   require_tool("kvmexit");
   for (bool threads : {false, true}) {
-    Workload workload("vm", {"--cpuids", "70", "--outs", "30"}, {.linger = true});
+    Workload workload("vm", {"--cpuids", "70", "--outs", "30"}, kLinger);
     Strings options{"--json", "--strict", "-p", workload.id()};
     if (threads) options.insert(options.end(), {"-a", "-v", "0"});
     Tracer tracer("kvmexit", options);
@@ -61,7 +61,7 @@ TOOL_TEST(Kvmexit, OneProcessOrItsThreads) {
 
 TOOL_TEST(Kvmexit, AnotherProcessorOnly) {
   require_tool("kvmexit");
-  Workload workload("vm", {"--cpuids", "70", "--outs", "30"}, {.linger = true});
+  Workload workload("vm", {"--cpuids", "70", "--outs", "30"}, kLinger);
   Tracer tracer("kvmexit", {"--json", "-v", "1", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -73,17 +73,14 @@ TOOL_TEST(Kvmexit, AnotherProcessorOnly) {
 const DeclareTests kKvmexit{{
     .name = "kvmexit",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"vm"}},
+    .events = {{}, "vm"},
     .nothing_when_idle = true,
-    .stress = {.workload = "vm",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--cpuids", std::to_string(n), "--outs", "100"};
-               },
+    .stress = {.workload = "vm --cpuids {n} --outs 100",
                .events = 5000,
-               .shown = stress::counted,
-               .truth = stress::says("exits"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-i", "60"}}},
+               .shown = "count",
+               .truth = "exits",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-i 60"}},
 }};
 
 }  // namespace

@@ -227,7 +227,7 @@ TOOL_TEST(Llcstat, SaysThatThereAreNoCounters) {
 
 TOOL_TEST(Llcstat, BusyProcess) {
   require_tool("llcstat");  // needs counters
-  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, {.linger = true});
+  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, kLinger);
   Tracer tracer("llcstat", {"--json", "--pid", workload.id()});
   workload.release();
   workload.truth();
@@ -250,16 +250,13 @@ TOOL_TEST(Llcstat, PeriodsThatWouldHoldACpu) {
 const DeclareTests kLlcstat{{
     .name = "llcstat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"sleeper", "--sleeps", "1", "--spin", "500"}},
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .events = {{}, "sleeper --sleeps 1 --spin 500"},
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 500,
-               .shown = [](const Json& line) { return line["references"].u64(); },
-               .tiny = {"--max-keys", "1"},
+               .shown = "references",
+               .tiny = "--max-keys 1",
                .uncounted = true},
-    .long_run = {{.arguments = {"-c", "100000"}}},
+    .long_run = {{.arguments = "-c 100000"}},
 }};
 
 }  // namespace

@@ -236,8 +236,8 @@ TOOL_TEST(Loads, WrongCommandLines) {
 const DeclareTests kLoads{{
     .name = "loads",
     .reports = {{ReportKind::snapshot}, {ReportKind::snapshot, {"-e"}}},
-    .events = {.options = {"0.1"}, .command = {"load", "--ms", "1000"}},
-    .long_run = {{.arguments = {"1"}}},
+    .events = {.options = "0.1", .command = "load --ms 1000"},
+    .long_run = {{.arguments = "1"}},
 }};
 
 }  // namespace

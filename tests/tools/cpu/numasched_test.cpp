@@ -165,17 +165,12 @@ TOOL_TEST(Numasched, ColumnsOfThePeer) {
 
 const DeclareTests kNumasched{{
     .name = "numasched",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"numa", "--travel", "3"}},
-    .stress = {.workload = "numa",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--travel", std::to_string(n)};
-               },
+    .events = {{}, "numa --travel 3"},
+    .stress = {.workload = "numa --travel {n}",
                .events = 400,
-               .shown = stress::one,
-               .truth = [](stress::Load& load) { return load.truth("moves"); },
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"-e"}}},
+               .truth = "moves",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "-e"}},
 }};
 
 }  // namespace

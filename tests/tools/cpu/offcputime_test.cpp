@@ -139,8 +139,7 @@ TOOL_TEST(Offcputime, TotalOfKnownSleeps) {
 
 TOOL_TEST(Offcputime, WhileTheProcessLives) {
   require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10", "--threads", "3"},
-                    {.linger = true});
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "10", "--threads", "3"}, kLinger);
   Tracer tracer("offcputime", {"--json", "--strict", "-s", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -236,7 +235,7 @@ TOOL_TEST(Offcputime, FoldedAndDelimited) {
 TOOL_TEST(Offcputime, PreemptionIsNotBlocking) {
   require_tool("offcputime");
   Strings spin{"--sleeps", "0", "--spin", "200", "--cpu", "0"};
-  Workload one("sleeper", spin, {.linger = true}), two("sleeper", spin, {.linger = true});
+  Workload one("sleeper", spin, kLinger), two("sleeper", spin, kLinger);
   Tracer tracer("offcputime", {"--json", "--strict", "-p", one.id() + "," + two.id()});
   Tracer folded("offcputime", {"-f", "-p", one.id() + "," + two.id()});
   one.release();
@@ -295,7 +294,7 @@ TOOL_TEST(Offcputime, ListsOfProcessesAndThreads) {
 
 TOOL_TEST(Offcputime, KernelThreadsOnlyOrNone) {
   require_tool("offcputime");
-  Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"}, {.linger = true});
+  Workload workload("sleeper", {"--sleeps", "10", "--ms", "20"}, kLinger);
   Tracer kernel("offcputime", {"--json", "-k"}), user("offcputime", {"--json", "-u"});
   workload.release();
   workload.truth();
@@ -381,14 +380,13 @@ TOOL_TEST(Offcputime, RefusesContradictions) {
 const DeclareTests kOffcputime{{
     .name = "offcputime",
     .reports = {{ReportKind::stacks}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
-    .stress = {.workload = "sleeper",
-               .arguments = stress::sleeps,
+    .events = {{}, "sleeper --sleeps 3"},
+    .stress = {.workload = stress::sleeps(),
                .events = 3000,
-               .shown = stress::counted,
+               .shown = "count",
                .truth = stress::all_leaves,
-               .tiny = {"--stack-storage-size", "1"}},
-    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+               .tiny = "--stack-storage-size 1"},
+    .long_run = {{.arguments = "-m 1000", .holds_results = true}},
 }};
 
 }  // namespace

@@ -39,15 +39,14 @@ TOOL_TEST(Offwaketime, PartsOfTheStacks) {
 const DeclareTests kOffwaketime{{
     .name = "offwaketime",
     .reports = {{ReportKind::stacks}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
-    .stress = {.workload = "sleeper",
-               .arguments = stress::sleeps,
+    .events = {{}, "sleeper --sleeps 3"},
+    .stress = {.workload = stress::sleeps(),
                .events = 3000,
-               .options = {"--state", "3"},
-               .shown = stress::counted,
+               .options = "--state 3",
+               .shown = "count",
                .truth = stress::waits,
-               .tiny = {"--stack-storage-size", "1"}},
-    .long_run = {{.arguments = {"-m", "1000", "--unwind-memory", "4M"}, .holds_results = true}},
+               .tiny = "--stack-storage-size 1"},
+    .long_run = {{.arguments = "-m 1000 --unwind-memory 4M", .holds_results = true}},
 }};
 
 }  // namespace

@@ -97,20 +97,13 @@ TOOL_TEST(Pidpersec, TextAndCsv) {
 const DeclareTests kPidpersec{{
     .name = "pidpersec",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"forker", "--children", "3", "--ms", "5"}},
-    .stress = {
-        .workload = "runner",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--count", std::to_string(n)};
-        },
-        .events = 600,
-        .shown = [](const Json& line) { return line["processes"].u64() + line["threads"].u64(); },
-        .truth =
-            [](stress::Load& load) {
-              return load.truth("storm") + load.truth("execs") + load.truth("fails");
-            },
-        .by_cgroup = true},
-    .long_run = {{.arguments = {"10"}}},
+    .events = {{}, "forker --children 3 --ms 5"},
+    .stress = {.workload = "runner --count {n}",
+               .events = 600,
+               .shown = "processes+threads",
+               .truth = "storm+execs+fails",
+               .by_cgroup = true},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

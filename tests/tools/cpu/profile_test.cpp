@@ -18,7 +18,7 @@ Run profile(Strings options, Strings workload_options = {}) {
   require_tool("profile");
   Strings arguments{"--sleeps", "1", "--spin", "800"};
   arguments.insert(arguments.end(), workload_options.begin(), workload_options.end());
-  Workload workload("sleeper", arguments, {.linger = true});
+  Workload workload("sleeper", arguments, kLinger);
   options.insert(options.end(), {"--json", "--strict", "-p", workload.id()});
   Tracer tracer("profile", options);
   workload.release();
@@ -156,7 +156,7 @@ TOOL_TEST(Profile, CpuThatGoesAndComesBack) {
     std::this_thread::sleep_for(std::chrono::seconds(2));
   }
   std::this_thread::sleep_for(std::chrono::seconds(2));
-  Workload workload("sleeper", {"--sleeps", "1", "--spin", "1500", "--cpu", "1"}, {.linger = true});
+  Workload workload("sleeper", {"--sleeps", "1", "--spin", "1500", "--cpu", "1"}, kLinger);
   workload.release();
   workload.truth();
   auto report = tracer.stop();
@@ -172,22 +172,19 @@ constexpr std::uint64_t kStressPeriodNs = 5'000'000;
 const DeclareTests kProfile{{
     .name = "profile",
     .reports = {{ReportKind::stacks}},
-    .events = {{"-F", "999"}, {"sleeper", "--sleeps", "1", "--spin", "200"}},
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .events = {"-F 999", "sleeper --sleeps 1 --spin 200"},
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
                .options = {"--period", std::to_string(kStressPeriodNs)},
-               .shown = stress::counted,
+               .shown = "count",
                .truth =
                    [](stress::Load& load) {
                      return load.grown([](const stress::Rest::Thread& t) { return t.on_cpu_ns; }) /
                             kStressPeriodNs;
                    },
-               .tiny = {"--stack-storage-size", "1"},
+               .tiny = "--stack-storage-size 1",
                .tolerance = 0.25},
-    .long_run = {{.arguments = {"-F", "20"}, .holds_results = true}},
+    .long_run = {{.arguments = "-F 20", .holds_results = true}},
 }};
 
 }  // namespace

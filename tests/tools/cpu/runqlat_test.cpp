@@ -56,8 +56,6 @@ void expect_same_waits(const Report& report, const Json& truth) {
   }
 }
 
-const Workload::How kLinger{.linger = true};
-
 TOOL_TEST(Runqlat, TotalIsTheKernelsRunDelay) {
   require_tool("runqlat");
   Workload workload("runqueue", {"--threads", "3", "--ms", "300"}, kLinger);
@@ -249,23 +247,20 @@ TOOL_TEST(Runqlat, FollowsACommand) {
 const DeclareTests kRunqlat{{
     .name = "runqlat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-L"}, {"runqueue", "--threads", "2", "--ms", "60"}},
-    .stress = {.workload = "runqueue",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--threads", "3", "--ms", std::to_string(n)};
-               },
+    .events = {"-L", "runqueue --threads 2 --ms 60"},
+    .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
-               .options = {"-L"},
-               .shown = stress::counted,
+               .options = "-L",
+               .shown = "count",
                .truth =
                    [](stress::Load& load) {
                      return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
                    },
-               .tiny = {"--max-keys", "1"},
+               .tiny = "--max-keys 1",
                // The kernel's own count leaves out a task that is preempted as it goes to sleep
                // (sched_info_depart).
                .slack = 1},
-    .long_run = {{.arguments = {"-P", "10"}}},
+    .long_run = {{.arguments = "-P 10"}},
 }};
 
 }  // namespace

@@ -8,8 +8,6 @@ namespace coretap::tooltest {
 namespace {
 
 constexpr double kHz = 999;
-const Workload::How kLinger{.linger = true};
-
 /// The histogram of the CPU that the workload keeps busy.
 const Json* of_cpu(const Report& report, std::uint64_t cpu) {
   for (auto& line : report.body)
@@ -81,22 +79,19 @@ constexpr std::uint64_t kStressPeriodNs = 5'000'000;
 const DeclareTests kRunqlen{{
     .name = "runqlen",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-C"}, {"runqueue", "--threads", "2", "--ms", "60"}},
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .events = {"-C", "runqueue --threads 2 --ms 60"},
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
                .options = {"-C", "--period", std::to_string(kStressPeriodNs)},
-               .shown = stress::counted,
+               .shown = "count",
                .truth =
                    [](stress::Load& load) {
                      return load.grown([](const stress::Rest::Thread& t) { return t.on_cpu_ns; }) /
                             kStressPeriodNs;
                    },
-               .tiny = {"--max-keys", "1"},
+               .tiny = "--max-keys 1",
                .tolerance = 0.25},
-    .long_run = {{.arguments = {"-C", "10"}}},
+    .long_run = {{.arguments = "-C 10"}},
 }};
 
 }  // namespace

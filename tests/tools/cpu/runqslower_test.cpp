@@ -9,8 +9,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 /// By thread: the waits of a report.
 std::map<std::uint64_t, std::vector<Json>> by_tid(const Report& report) {
   std::map<std::uint64_t, std::vector<Json>> all;
@@ -118,23 +116,18 @@ TOOL_TEST(Runqslower, ColumnsOfThePeers) {
 
 const DeclareTests kRunqslower{{
     .name = "runqslower",
-    .reports = {{ReportKind::events}},
-    .events = {{"0", "-P"}, {"runqueue", "--threads", "2", "--ms", "60"}},
-    .stress = {.workload = "runqueue",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--threads", "3", "--ms", std::to_string(n)};
-               },
+    .events = {"0 -P", "runqueue --threads 2 --ms 60"},
+    .stress = {.workload = "runqueue --threads 3 --ms {n}",
                .events = 600,
-               .options = {"0"},
-               .shown = stress::one,
+               .options = "0",
                .truth =
                    [](stress::Load& load) {
                      return load.grown([](const stress::Rest::Thread& t) { return t.slices; });
                    },
-               .tiny = {"--ring-size", "4096"},
+               .tiny = "--ring-size 4096",
                // As runqlat's.
                .slack = 1},
-    .long_run = {{.arguments = {"1000"}}},
+    .long_run = {{.arguments = "1000"}},
 }};
 
 }  // namespace

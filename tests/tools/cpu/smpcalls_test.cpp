@@ -9,8 +9,6 @@ namespace coretap::tooltest {
 namespace {
 
 constexpr char kFunction[] = "__perf_event_read";
-const Workload::How kLinger{.linger = true};
-
 Json of_function(const Report& report) {
   for (auto& line : report.body)
     if (line["function"].str() == kFunction) return line;
@@ -115,19 +113,16 @@ TOOL_TEST(Smpcalls, TextIsATable) {
 const DeclareTests kSmpcalls{{
     .name = "smpcalls",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-P"}, {"crosscall", "--calls", "100"}},
+    .events = {"-P", "crosscall --calls 100"},
     .nothing_when_idle = true,
-    .stress = {.workload = "crosscall",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .stress = {.workload = "crosscall --calls {n}",
                .events = 500,
-               .options = {"-P"},
-               .shown = stress::counted,
-               .truth = stress::says("calls"),
-               .tiny = {"--max-keys", "1"},
+               .options = "-P",
+               .shown = "count",
+               .truth = "calls",
+               .tiny = "--max-keys 1",
                .slack = 10},
-    .long_run = {{.arguments = {"-P", "10"}}, {.arguments = {"-K", "10"}, .of = "stacks"}},
+    .long_run = {{.arguments = "-P 10"}, {.arguments = "-K 10", .of = "stacks"}},
 }};
 
 }  // namespace

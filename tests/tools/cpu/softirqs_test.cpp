@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, SoftirqsCounts,
 // Those that interrupted one process, by the kernel's trace of their ends.
 TOOL_TEST(Softirqs, OfOneProcess) {
   require_tool("softirqs");
-  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, {.linger = true});
+  Workload workload("sleeper", {"--sleeps", "1", "--spin", "500"}, kLinger);
   Trace trace("irq/softirq_exit");
   Tracer tracer("softirqs", {"--json", "--strict", "-p", workload.id()});
   workload.release();
@@ -190,17 +190,14 @@ TOOL_TEST(Softirqs, TextIsTheKnownTable) {
 const DeclareTests kSoftirqs{{
     .name = "softirqs",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"sleeper", "--sleeps", "1", "--spin", "300"}},
+    .events = {{}, "sleeper --sleeps 1 --spin 300"},
     .nothing_when_idle = true,
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
-               .shown = stress::counted,
-               .tiny = {"--max-keys", "1"},
+               .shown = "count",
+               .tiny = "--max-keys 1",
                .kernel_event = "irq/softirq_exit"},
-    .long_run = {{.arguments = {"--per-cpu", "10"}}},
+    .long_run = {{.arguments = "--per-cpu 10"}},
 }};
 
 }  // namespace

@@ -50,7 +50,7 @@ double mean(const std::vector<std::uint64_t>& all) {
 // Both stages by the kernel's own clock; each tracer's programs are in the other's times.
 TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
   require_tool("softirqslower");
-  Workload workload("sleeper", kSpin, {.linger = true});
+  Workload workload("sleeper", kSpin, kLinger);
   Tracer tracer("softirqslower", {"--json", "0", "-p", workload.id()});
   // Ends first: a start without its end would be taken for that of a later one.
   Trace trace(Strings{"irq/softirq_exit", "irq/softirq_entry", "irq/softirq_raise"});
@@ -69,7 +69,7 @@ TOOL_TEST(Softirqslower, TimesAsInTheTrace) {
 
 TOOL_TEST(Softirqslower, EveryRun) {
   require_tool("softirqslower");
-  Workload workload("sleeper", kSpin, {.linger = true});
+  Workload workload("sleeper", kSpin, kLinger);
   Trace trace("irq/softirq_exit");
   Tracer tracer("softirqslower", {"--json", "--strict", "0", "-p", workload.id()});
   workload.release();
@@ -101,7 +101,7 @@ TOOL_TEST(Softirqslower, EveryRun) {
 
 TOOL_TEST(Softirqslower, OnlyWhatIsSlow) {
   require_tool("softirqslower");
-  Workload workload("sleeper", kSpin, {.linger = true});
+  Workload workload("sleeper", kSpin, kLinger);
   Trace trace("irq/softirq_exit");
   const Strings common{"--json", "--strict", "--stage", "run", "-p", workload.id()};
   auto with = [&](const char* least) {
@@ -127,7 +127,7 @@ TOOL_TEST(Softirqslower, OnlyWhatIsSlow) {
 
 TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
   require_tool("softirqslower");
-  Workload workload("sleeper", kSpin, {.linger = true});
+  Workload workload("sleeper", kSpin, kLinger);
   Tracer tracer("softirqslower", {"0", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -144,18 +144,13 @@ TOOL_TEST(Softirqslower, TextHasTheKnownColumns) {
 
 const DeclareTests kSoftirqslower{{
     .name = "softirqslower",
-    .reports = {{ReportKind::events}},
-    .events = {{"0"}, {"sleeper", "--sleeps", "1", "--spin", "300"}},
-    .stress = {.workload = "sleeper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sleeps", "1", "--spin", std::to_string(n)};
-               },
+    .events = {"0", "sleeper --sleeps 1 --spin 300"},
+    .stress = {.workload = "sleeper --sleeps 1 --spin {n}",
                .events = 1000,
-               .options = {"--stage", "run", "0"},
-               .shown = stress::one,
-               .tiny = {"--ring-size", "4096"},
+               .options = "--stage run 0",
+               .tiny = "--ring-size 4096",
                .kernel_event = "irq/softirq_exit"},
-    .long_run = {{.arguments = {"1000"}}},
+    .long_run = {{.arguments = "1000"}},
 }};
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 TOOL_TEST(Threadsnoop, ByTheLibraryAndWithout) {
   require_tool("threadsnoop");
-  Workload workload("threads", {"--count", "20", "--raw", "5"}, {.linger = true});
+  Workload workload("threads", {"--count", "20", "--raw", "5"}, kLinger);
   Workload other("threads", {"--count", "3"});
   Tracer all("threadsnoop", {"--json", "--strict"});
   Tracer own("threadsnoop", {"--json", "--strict", "-p", workload.id()});
@@ -66,7 +66,7 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
   EXPECT_EQ(header_of("threadsnoop", {}), (Strings{"TIME(ms)", "PID", "COMM", "FUNC"}));
   EXPECT_EQ(header_of("threadsnoop", {"-T", "-e"}),
             (Strings{"TIME", "PID", "COMM", "CALLER", "TID", "FUNC"}));
-  Workload workload("threads", {"--count", "3"}, {.linger = true});
+  Workload workload("threads", {"--count", "3"}, kLinger);
   Tracer tracer("threadsnoop", {"-p", workload.id()});
   workload.release();
   workload.truth();
@@ -81,17 +81,12 @@ TOOL_TEST(Threadsnoop, ColumnsOfThePeer) {
 
 const DeclareTests kThreadsnoop{{
     .name = "threadsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"threads", "--count", "3"}},
-    .stress = {.workload = "threads",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {{}, "threads --count 3"},
+    .stress = {.workload = "threads --count {n}",
                .events = 600,
-               .shown = stress::one,
-               .truth = [](stress::Load& load) { return load.truth("threads"); },
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"-e"}}},
+               .truth = "threads",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "-e"}},
 }};
 
 }  // namespace

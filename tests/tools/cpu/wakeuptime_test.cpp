@@ -25,15 +25,14 @@ TOOL_TEST(Wakeuptime, WhoEndsTheWait) {
 const DeclareTests kWakeuptime{{
     .name = "wakeuptime",
     .reports = {{ReportKind::stacks}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
-    .stress = {.workload = "sleeper",
-               .arguments = stress::sleeps,
+    .events = {{}, "sleeper --sleeps 3"},
+    .stress = {.workload = stress::sleeps(),
                .events = 3000,
-               .options = {"--state", "3"},
-               .shown = stress::counted,
+               .options = "--state 3",
+               .shown = "count",
                .truth = stress::waits,
-               .tiny = {"--stack-storage-size", "1"}},
-    .long_run = {{.arguments = {"-m", "1000"}, .holds_results = true}},
+               .tiny = "--stack-storage-size 1"},
+    .long_run = {{.arguments = "-m 1000", .holds_results = true}},
 }};
 
 }  // namespace

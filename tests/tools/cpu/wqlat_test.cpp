@@ -37,7 +37,7 @@ Times traced(const Trace& trace, const std::string& from, const std::string& to)
 
 TOOL_TEST(Wqlat, WaitsAsInTheTrace) {
   require_tool("wqlat");
-  Workload workload("terminal", {"--writes", "300"}, {.linger = true});
+  Workload workload("terminal", {"--writes", "300"}, kLinger);
   Tracer tracer("wqlat", {"--json", "--strict", "-FW", "-p", workload.id()});
   Trace trace(Strings{"workqueue/workqueue_queue_work", "workqueue/workqueue_execute_start"});
   workload.release();
@@ -59,7 +59,7 @@ TOOL_TEST(Wqlat, WaitsAsInTheTrace) {
 
 TOOL_TEST(Wqlat, ExecutionsAsInTheTrace) {
   require_tool("wqlat");
-  Workload workload("terminal", {"--writes", "300"}, {.linger = true});
+  Workload workload("terminal", {"--writes", "300"}, kLinger);
   Tracer tracer("wqlat", {"--json", "--strict", "-eF", "-p", workload.id()});
   Trace trace(Strings{"workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end"});
   workload.release();
@@ -77,7 +77,7 @@ TOOL_TEST(Wqlat, ExecutionsAsInTheTrace) {
 
 TOOL_TEST(Wqlat, OfOneWorkQueue) {
   require_tool("wqlat");
-  Workload first("terminal", {"--writes", "20"}, {.linger = true});
+  Workload first("terminal", {"--writes", "20"}, kLinger);
   Tracer names("wqlat", {"--json", "-W", "-p", first.id()});
   first.release();
   first.truth();
@@ -85,7 +85,7 @@ TOOL_TEST(Wqlat, OfOneWorkQueue) {
   ASSERT_FALSE(seen.body.empty());
   auto queue = seen.body[0]["wqname"].str();
 
-  Workload second("terminal", {"--writes", "20"}, {.linger = true});
+  Workload second("terminal", {"--writes", "20"}, kLinger);
   Tracer one("wqlat", {"--json", "-W", "-w", queue}), none("wqlat", {"--json", "-w", queue + "x"});
   second.release();
   second.truth();
@@ -102,7 +102,7 @@ TOOL_TEST(Wqlat, OfOneWorkQueue) {
 
 TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
   require_tool("wqlat");
-  Workload workload("terminal", {"--writes", "20"}, {.linger = true});
+  Workload workload("terminal", {"--writes", "20"}, kLinger);
   Tracer tracer("wqlat", {"-W", "-N", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -115,18 +115,15 @@ TOOL_TEST(Wqlat, TextIsTheKnownHistogram) {
 const DeclareTests kWqlat{{
     .name = "wqlat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-FW"}, {"terminal", "--writes", "50"}},
-    .stress = {.workload = "terminal",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--writes", std::to_string(n)};
-               },
+    .events = {"-FW", "terminal --writes 50"},
+    .stress = {.workload = "terminal --writes {n}",
                .events = 2000,
-               .options = {"-F"},
-               .shown = stress::counted,
-               .truth = stress::says("writes"),
-               .tiny = {"--max-keys", "1"},
+               .options = "-F",
+               .shown = "count",
+               .truth = "writes",
+               .tiny = "--max-keys 1",
                .slack = 2},
-    .long_run = {{.arguments = {"-W", "10"}}, {.arguments = {"-eF", "10"}, .of = "execution"}},
+    .long_run = {{.arguments = "-W 10"}, {.arguments = "-eF 10", .of = "execution"}},
 }};
 
 }  // namespace

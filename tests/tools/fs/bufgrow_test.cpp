@@ -10,7 +10,7 @@ namespace {
 TOOL_TEST(Bufgrow, PagesOfADevice) {
   require_tool("bufgrow");
   Workload workload("blockio", {"--make", "loop", "--buffered", "--count", "50", "--size", "64k"},
-                    {.linger = true});
+                    kLinger);
   auto disk = workload.ready()["disk"].str();
   Tracer tracer("bufgrow", {"--json", "--strict", "-D", "-p", workload.id(), "-d", disk});
   Tracer plain("bufgrow", {"--json", "--strict", "-p", workload.id()});
@@ -35,7 +35,7 @@ TOOL_TEST(Bufgrow, PagesOfADevice) {
 
 TOOL_TEST(Bufgrow, Columns) {
   require_tool("bufgrow");
-  Workload workload("blockio", {"--make", "loop", "--buffered", "--count", "8"}, {.linger = true});
+  Workload workload("blockio", {"--make", "loop", "--buffered", "--count", "8"}, kLinger);
   Tracer tracer("bufgrow", {"-D", "-p", workload.id(), "-d", workload.ready()["disk"].str()});
   workload.release();
   workload.truth();
@@ -49,13 +49,10 @@ TOOL_TEST(Bufgrow, Columns) {
 const DeclareTests kBufgrow{{
     .name = "bufgrow",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"blockio", "--make", "loop", "--buffered", "--count", "20"}},
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--make", "loop", "--buffered", "--count", std::to_string(n)};
-               },
+    .events = {{}, "blockio --make loop --buffered --count 20"},
+    .stress = {.workload = "blockio --make loop --buffered --count {n}",
                .events = 5000,
-               .options = {"-D"},
+               .options = "-D",
                .shown =
                    [](const Json& line) {
                      auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -63,8 +60,8 @@ const DeclareTests kBufgrow{{
                      return (line["added_bytes"].u64() + line["removed_bytes"].u64()) / page;
                    },
                .truth = [](stress::Load& load) { return 2 * load.truth("count"); },
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

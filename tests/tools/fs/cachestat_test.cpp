@@ -49,8 +49,6 @@ struct Observed {
 
 /// It lives until the tool is gone: where marks are counted, all that it has mapped is marked at
 /// its end.
-const Workload::How kLinger{.linger = true};
-
 /// What the process does from its start signal to its truth, and nothing of any other.
 Observed observe(Strings arguments, Strings filter = {}) {
   require_tool("cachestat");
@@ -269,16 +267,13 @@ TOOL_TEST(Cachestat, SizesOfTheCache) {
 const DeclareTests kCachestat{{
     .name = "cachestat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"pagecache", "--size", "262144"}},
-    .stress = {.workload = "pagecache",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--phase", "warm", "--rounds", std::to_string(n)};
-               },
+    .events = {{}, "pagecache --size 262144"},
+    .stress = {.workload = "pagecache --phase warm --rounds {n}",
                .events = 10,
-               .shown = [](const Json& line) { return line["accessed"].u64(); },
+               .shown = "accessed",
                .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
                .slack = kFew},
-    .long_run = {{.arguments = {"5"}}},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

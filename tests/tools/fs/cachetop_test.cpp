@@ -11,7 +11,7 @@ constexpr std::uint64_t kFew = 64;
 TOOL_TEST(Cachetop, AgreesWithCachestat) {
   require_tool("cachetop");
   Strings phases{"--phase", "cold,warm,write,mmap"};
-  Workload one("pagecache", phases, {.linger = true}), other("pagecache", phases, {.linger = true});
+  Workload one("pagecache", phases, kLinger), other("pagecache", phases, kLinger);
   auto pids = one.id() + "," + other.id();
   Tracer top("cachetop", {"--json", "--strict", "-p", pids, "3600"});
   Tracer stat("cachestat", {"--json", "--strict", "-p", pids, "3600"});
@@ -36,8 +36,8 @@ TOOL_TEST(Cachetop, AgreesWithCachestat) {
 
 TOOL_TEST(Cachetop, ShareOfHits) {
   require_tool("cachetop");
-  Workload warm("pagecache", {"--phase", "warm"}, {.linger = true}),
-      cold("pagecache", {"--phase", "cold"}, {.linger = true});
+  Workload warm("pagecache", {"--phase", "warm"}, kLinger),
+      cold("pagecache", {"--phase", "cold"}, kLinger);
   Tracer tracer("cachetop",
                 {"--json", "--strict", "-p", warm.id() + "," + cold.id(), "-s", "misses", "3600"});
   warm.release();
@@ -69,20 +69,14 @@ TOOL_TEST(Cachetop, TheKnownColumns) {
 const DeclareTests kCachetop{{
     .name = "cachetop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"pagecache", "--size", "262144"}},
-    .stress = {.workload = "pagecache",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--phase", "warm", "--rounds", std::to_string(n)};
-               },
+    .events = {{}, "pagecache --size 262144"},
+    .stress = {.workload = "pagecache --phase warm --rounds {n}",
                .events = 10,
-               .shown =
-                   [](const Json& line) {
-                     return line["accessed"].u64() + line["added"].u64() + line["dirtied"].u64();
-                   },
+               .shown = "accessed+added+dirtied",
                // No tiny: the ledger counts events, of which one may access many pages.
                .truth = [](stress::Load& load) { return 2 * load.truth("page_accesses"); },
                .slack = kFew},
-    .long_run = {{.arguments = {"5"}}},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

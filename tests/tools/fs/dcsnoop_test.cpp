@@ -8,7 +8,7 @@ namespace {
 
 TOOL_TEST(Dcsnoop, EachNameThatIsMissed) {
   require_tool("dcsnoop");
-  Workload workload("lookups", {"--absent", "20", "--present", "30"}, {.linger = true});
+  Workload workload("lookups", {"--absent", "20", "--present", "30"}, kLinger);
   Tracer missed("dcsnoop", {"--json", "--strict", "-p", workload.id()});
   Tracer all("dcsnoop", {"--json", "--strict", "-a", "-F", "-p", workload.id()});
   workload.release();
@@ -74,19 +74,13 @@ TOOL_TEST(Dcsnoop, Columns) {
 
 const DeclareTests kDcsnoop{{
     .name = "dcsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"lookups", "--absent", "3"}},
-    .stress = {.workload = "lookups",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--absent", std::to_string(n)};
-               },
+    .events = {{}, "lookups --absent 3"},
+    .stress = {.workload = "lookups --absent {n}",
                .events = 20000,
-               .shown = stress::one,
-               .truth = stress::says("lookups"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "lookups",
+               .tiny = "--ring-size 4096",
                .copies = 8,
                .slack = 20},
-    .long_run = {{}},
 }};
 
 }  // namespace

@@ -6,8 +6,8 @@ namespace {
 
 TOOL_TEST(Dcstat, LookupsOfAProcess) {
   require_tool("dcstat");
-  Workload workload("lookups", {"--absent", "200", "--present", "300"}, {.linger = true}),
-      other("lookups", {"--absent", "50"}, {.linger = true});
+  Workload workload("lookups", {"--absent", "200", "--present", "300"}, kLinger),
+      other("lookups", {"--absent", "50"}, kLinger);
   Tracer tracer("dcstat", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   other.release();
@@ -23,7 +23,7 @@ TOOL_TEST(Dcstat, TextHasRates) {
   require_tool("dcstat");
   EXPECT_EQ(header_of("dcstat", {"0.1", "1"}),
             (Strings{"TIME", "REFS/s", "SLOW/s", "MISS/s", "HIT%"}));
-  Workload workload("lookups", {"--absent", "100", "--present", "300"}, {.linger = true});
+  Workload workload("lookups", {"--absent", "100", "--present", "300"}, kLinger);
   Tracer tracer("dcstat", {"-p", workload.id(), "3600"});
   workload.release();
   workload.truth();
@@ -34,16 +34,13 @@ TOOL_TEST(Dcstat, TextHasRates) {
 const DeclareTests kDcstat{{
     .name = "dcstat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"lookups", "--absent", "5"}},
-    .stress = {.workload = "lookups",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--absent", std::to_string(n)};
-               },
+    .events = {{}, "lookups --absent 5"},
+    .stress = {.workload = "lookups --absent {n}",
                .events = 20000,
-               .shown = [](const Json& line) { return line["refs"].u64(); },
-               .truth = stress::says("lookups"),
+               .shown = "refs",
+               .truth = "lookups",
                .slack = 20},
-    .long_run = {{.arguments = {"5"}}},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

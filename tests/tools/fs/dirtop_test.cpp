@@ -14,7 +14,7 @@ void expect_all_of(const Json& truth, const Json& line) {
 
 TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
   require_tool("dirtop");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, {.linger = true});
+  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
   auto dir = workload.ready()["dir"].str();
   auto above = dir.substr(0, dir.rfind('/'));
   auto first = dir.substr(0, dir.find('/', 1));
@@ -43,8 +43,7 @@ TOOL_TEST(Dirtop, FilesCountForTheirDirectory) {
 
 TOOL_TEST(Dirtop, DirectoriesBelowAnotherAreOneRow) {
   require_tool("dirtop");
-  Workload one("fileio", {"--count", "20"}, {.linger = true}),
-      other("fileio", {"--count", "30"}, {.linger = true});
+  Workload one("fileio", {"--count", "20"}, kLinger), other("fileio", {"--count", "30"}, kLinger);
   auto dir = one.ready()["dir"].str();
   auto above = dir.substr(0, dir.rfind('/'));
   Tracer tracer("dirtop", {"--json", "--strict", "--comm", "fileio", "-d", above});
@@ -59,7 +58,7 @@ TOOL_TEST(Dirtop, DirectoriesBelowAnotherAreOneRow) {
 
 TOOL_TEST(Dirtop, BlocksHaveTheKnownColumns) {
   require_tool("dirtop");
-  Workload workload("fileio", {"--count", "5"}, {.linger = true});
+  Workload workload("fileio", {"--count", "5"}, kLinger);
   auto dir = workload.ready()["dir"].str();
   Tracer tracer("dirtop", {"-p", workload.id(), "-s", "wbytes", "10"});
   workload.release();
@@ -78,16 +77,13 @@ TOOL_TEST(Dirtop, BlocksHaveTheKnownColumns) {
 const DeclareTests kDirtop{{
     .name = "dirtop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"fileio", "--count", "5"}},
-    .stress = {.workload = "fileio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {{}, "fileio --count 5"},
+    .stress = {.workload = "fileio --count {n}",
                .events = 20000,
-               .shown = [](const Json& line) { return line["reads"].u64() + line["writes"].u64(); },
-               .truth = stress::says("calls"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .shown = "reads+writes",
+               .truth = "calls",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -132,17 +132,12 @@ TOOL_TEST(Filegone, Text) {
 
 const DeclareTests kFilegone{{
     .name = "filegone",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"removals", "--files", "3"}},
-    .stress = {.workload = "removals",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--files", std::to_string(n / 2)};
-               },
+    .events = {{}, "removals --files 3"},
+    .stress = {.workload = "removals --files {n/2}",
                .events = 10000,
-               .shown = stress::one,
-               .truth = stress::says("calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"-F"}}},
+               .truth = "calls",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "-F"}},
 }};
 
 }  // namespace

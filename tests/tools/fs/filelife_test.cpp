@@ -63,7 +63,7 @@ TOOL_TEST(Filelife, EveryFileThatEnds) {
 // What io_uring creates and removes is no system call of this kind: its name alone is known.
 TOOL_TEST(Filelife, OfIoUring) {
   require_tool("filelife");
-  Workload workload("ringio", {"--rounds", "1", "--lives", "20"}, {.linger = true});
+  Workload workload("ringio", {"--rounds", "1", "--lives", "20"}, kLinger);
   Tracer tracer("filelife", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -95,17 +95,11 @@ TOOL_TEST(Filelife, Text) {
 
 const DeclareTests kFilelife{{
     .name = "filelife",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"removals", "--files", "3"}},
-    .stress = {.workload = "removals",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--files", std::to_string(n)};
-               },
+    .events = {{}, "removals --files 3"},
+    .stress = {.workload = "removals --files {n}",
                .events = 10000,
-               .shown = stress::one,
-               .truth = stress::says("gone"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "gone",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

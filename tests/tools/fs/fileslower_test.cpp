@@ -7,7 +7,7 @@ namespace {
 
 TOOL_TEST(Fileslower, EveryCallWithItsResult) {
   require_tool("fileslower");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, {.linger = true});
+  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
   Tracer tracer("fileslower", {"--json", "--strict", "0", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -33,7 +33,7 @@ TOOL_TEST(Fileslower, EveryCallWithItsResult) {
 
 TOOL_TEST(Fileslower, OnlyWhatIsSlow) {
   require_tool("fileslower");
-  Workload workload("fileio", {"--count", "200", "--delay", "300"}, {.linger = true});
+  Workload workload("fileio", {"--count", "200", "--delay", "300"}, kLinger);
   Tracer tracer("fileslower", {"--json", "--strict", "250", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -70,7 +70,7 @@ TOOL_TEST(Fileslower, PathsThatAreTooDeep) {
 
 TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
   require_tool("fileslower");
-  Workload workload("fileio", {"--count", "1"}, {.linger = true});
+  Workload workload("fileio", {"--count", "1"}, kLinger);
   Tracer tracer("fileslower", {"0", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -86,18 +86,13 @@ TOOL_TEST(Fileslower, TextHasTheKnownColumns) {
 
 const DeclareTests kFileslower{{
     .name = "fileslower",
-    .reports = {{ReportKind::events}},
-    .events = {{"0"}, {"fileio", "--count", "5"}},
-    .stress = {.workload = "fileio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {"0", "fileio --count 5"},
+    .stress = {.workload = "fileio --count {n}",
                .events = 10000,
-               .options = {"0"},
-               .shown = stress::one,
-               .truth = stress::says("returned"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"1"}}},
+               .options = "0",
+               .truth = "returned",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "1"}},
 }};
 
 }  // namespace

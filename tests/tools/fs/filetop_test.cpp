@@ -13,7 +13,7 @@ std::uint64_t sum_of(const Report& report, const std::string& file, const char* 
 
 TOOL_TEST(Filetop, CountsCallsAndBytesOfEveryWay) {
   require_tool("filetop");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, {.linger = true});
+  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
   Tracer tracer("filetop", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -34,7 +34,7 @@ TOOL_TEST(Filetop, CountsCallsAndBytesOfEveryWay) {
 // All files of a process are one row, with the same sums; other keys are not shown.
 TOOL_TEST(Filetop, AddedUpByKeys) {
   require_tool("filetop");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, {.linger = true});
+  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
   Tracer each("filetop", {"--json", "--strict", "-p", workload.id()});
   Tracer together("filetop", {"--json", "--strict", "-p", workload.id(), "--by", "comm,file_type"});
   workload.release();
@@ -53,7 +53,7 @@ TOOL_TEST(Filetop, AddedUpByKeys) {
 
 TOOL_TEST(Filetop, OnlyWhatIsAskedFor) {
   require_tool("filetop");
-  Workload workload("fileio", {"--count", "5"}, {.linger = true});
+  Workload workload("fileio", {"--count", "5"}, kLinger);
   auto dir = workload.ready()["dir"].str();
   Tracer reads("filetop", {"--json", "-p", workload.id(), "--read-only"});
   Tracer elsewhere("filetop", {"--json", "-p", workload.id(), "-d", "/proc"});
@@ -76,7 +76,7 @@ TOOL_TEST(Filetop, OnlyWhatIsAskedFor) {
 
 TOOL_TEST(Filetop, BlocksHaveTheKnownColumns) {
   require_tool("filetop");
-  Workload workload("fileio", {"--count", "5"}, {.linger = true});
+  Workload workload("fileio", {"--count", "5"}, kLinger);
   Tracer tracer("filetop", {"-p", workload.id(), "-s", "wbytes", "10"});
   workload.release();
   auto truth = workload.truth();
@@ -96,16 +96,13 @@ TOOL_TEST(Filetop, BlocksHaveTheKnownColumns) {
 const DeclareTests kFiletop{{
     .name = "filetop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"fileio", "--count", "5"}},
-    .stress = {.workload = "fileio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {{}, "fileio --count 5"},
+    .stress = {.workload = "fileio --count {n}",
                .events = 20000,
-               .shown = [](const Json& line) { return line["reads"].u64() + line["writes"].u64(); },
-               .truth = stress::says("calls"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .shown = "reads+writes",
+               .truth = "calls",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

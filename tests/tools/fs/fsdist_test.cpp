@@ -35,8 +35,8 @@ void expect_rounds(Report& report, const std::string& type, std::uint64_t rounds
 
 void operations_beside_memory(const std::string& type) {
   require_tool("fsdist");
-  Workload disk("filecalls", {"--rounds", "20", "--mkfs", type}, {.linger = true}),
-      memory("filecalls", {"--rounds", "30"}, {.linger = true});
+  Workload disk("filecalls", {"--rounds", "20", "--mkfs", type}, kLinger),
+      memory("filecalls", {"--rounds", "30"}, kLinger);
   auto both = disk.id() + "," + memory.id();
   Tracer all("fsdist", {"--json", "--strict", "-p", both}),
       one("fsdist", {"--json", "--strict", "-t", type, "-p", both});
@@ -65,7 +65,7 @@ TEST_P(FsdistOn, OperationsOfEach){TOOL_TEST_BODY(operations_beside_memory(
 
 TOOL_TEST(Fsdist, TextHasTheKnownTitles) {
   require_tool("fsdist");
-  Workload workload("filecalls", {"--rounds", "5"}, {.linger = true});
+  Workload workload("filecalls", {"--rounds", "5"}, kLinger);
   Tracer tracer("fsdist", {"-t", "tmpfs", "-e", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -108,18 +108,15 @@ TOOL_TEST(Fsdist, NamesOfFileSystemsWhoseModuleIsNotThere) {
 const DeclareTests kFsdist{{
     .name = "fsdist",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"filecalls", "--rounds", "5"}},
+    .events = {{}, "filecalls --rounds 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n)};
-               },
+    .stress = {.workload = "filecalls --rounds {n}",
                .events = 3000,
-               .options = {"-t", "tmpfs"},
-               .shown = stress::counted,
+               .options = "-t tmpfs",
+               .shown = "count",
                .truth = operations,
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"5"}}},
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

@@ -66,17 +66,14 @@ TOOL_TEST(Fsrwstat, TextHasRates) {
 const DeclareTests kFsrwstat{{
     .name = "fsrwstat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"fileio", "--count", "5"}},
-    .stress = {.workload = "fileio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {{}, "fileio --count 5"},
+    .stress = {.workload = "fileio --count {n}",
                .events = 20000,
-               .shown = [](const Json& line) { return line["reads"].u64() + line["writes"].u64(); },
-               .truth = stress::says("calls"),
-               .tiny = {"--max-keys", "1"},
+               .shown = "reads+writes",
+               .truth = "calls",
+               .tiny = "--max-keys 1",
                .slack = kFew},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -70,7 +70,7 @@ void expect_functions(const Report& report, std::size_t first, const std::vector
 void every_operation_with_its_file(const std::string& type) {
   require_tool("fsslower");
   // It lingers, as what it does to unmount NFS would be seen, too.
-  Workload workload("filecalls", {"--rounds", "1", "--scene", "--mkfs", type}, {.linger = true}),
+  Workload workload("filecalls", {"--rounds", "1", "--scene", "--mkfs", type}, kLinger),
       other("filecalls", {"--rounds", "5"});
   auto both = workload.id() + "," + other.id();
   Tracer tracer("fsslower", {"--json", "--strict", "0", "-t", type, "-p", both});
@@ -98,7 +98,7 @@ TEST_P(FsslowerOn, EveryOperationWithItsFile){TOOL_TEST_BODY(every_operation_wit
 
 TOOL_TEST(Fsslower, OnlyWhatIsSlow) {
   require_tool("fsslower");
-  Workload workload("fileio", {"--count", "100", "--delay", "150"}, {.linger = true});
+  Workload workload("fileio", {"--count", "100", "--delay", "150"}, kLinger);
   Tracer tracer("fsslower", {"--json", "--strict", "-m", "100", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -147,18 +147,13 @@ TOOL_TEST(Fsslower, NamesOfFileSystemsWhoseModuleIsNotThere) {
 
 const DeclareTests kFsslower{{
     .name = "fsslower",
-    .reports = {{ReportKind::events}},
-    .events = {{"0"}, {"fileio", "--count", "5"}},
-    .stress = {.workload = "fileio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {"0", "fileio --count 5"},
+    .stress = {.workload = "fileio --count {n}",
                .events = 10000,
-               .options = {"0", "-t", "tmpfs"},
-               .shown = stress::one,
-               .truth = stress::says("returned"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"1"}}},
+               .options = "0 -t tmpfs",
+               .truth = "returned",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "1"}},
 }};
 
 }  // namespace

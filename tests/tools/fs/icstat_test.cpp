@@ -6,7 +6,7 @@ namespace {
 
 TOOL_TEST(Icstat, LookUpsAndMisses) {
   require_tool("icstat");
-  Workload workload("filecalls", {"--handles", "200"}, {.linger = true});
+  Workload workload("filecalls", {"--handles", "200"}, kLinger);
   Tracer tracer("icstat", {"--json", "--strict", "-p", workload.id()});
   Tracer nobody("icstat", {"--json", "--strict", "-u", "54321"});
   workload.release();
@@ -30,15 +30,12 @@ TOOL_TEST(Icstat, Columns) {
 const DeclareTests kIcstat{{
     .name = "icstat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"filecalls", "--handles", "20"}},
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--handles", std::to_string(n)};
-               },
+    .events = {{}, "filecalls --handles 20"},
+    .stress = {.workload = "filecalls --handles {n}",
                .events = 5000,
-               .shown = [](const Json& line) { return line["lookups"].u64(); },
+               .shown = "lookups",
                .truth = [](stress::Load& load) { return 2 * load.truth("handles"); }},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

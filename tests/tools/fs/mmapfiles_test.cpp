@@ -9,7 +9,7 @@ namespace {
 
 TOOL_TEST(Mmapfiles, EachFileAsOftenAsItIsMapped) {
   require_tool("mmapfiles");
-  Workload workload("segments", {"--maps", "20"}, {.linger = true});
+  Workload workload("segments", {"--maps", "20"}, kLinger);
   Tracer own("mmapfiles", {"--json", "--strict", "-P", "-p", workload.id()});
   Tracer nobody("mmapfiles", {"--json", "--strict", "-u", "54321"});
   workload.release();
@@ -73,16 +73,13 @@ TOOL_TEST(Mmapfiles, Columns) {
 const DeclareTests kMmapfiles{{
     .name = "mmapfiles",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-P"}, {"segments", "--maps", "20"}},
-    .stress = {.workload = "segments",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--maps", std::to_string(n)};
-               },
+    .events = {"-P", "segments --maps 20"},
+    .stress = {.workload = "segments --maps {n}",
                .events = 20000,
-               .shown = [](const Json& line) { return line["maps"].u64(); },
-               .truth = stress::says("file_maps"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-P", "10"}}},
+               .shown = "maps",
+               .truth = "file_maps",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-P 10"}},
 }};
 
 }  // namespace

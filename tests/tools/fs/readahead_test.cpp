@@ -15,8 +15,6 @@ namespace {
 // Blocks that the file system looks its extents up in, and pages of the workload's own code.
 constexpr std::uint64_t kFew = 64;
 
-const Workload::How kLinger{.linger = true};
-
 /// What the counters of a report say of each other.
 void check(const Json& line) {
   EXPECT_EQ(line["type"].str(), "histogram");
@@ -207,16 +205,13 @@ TOOL_TEST(Readahead, TextAndFilters) {
 const DeclareTests kReadahead{{
     .name = "readahead",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"pagecache", "--size", "262144", "--phase", "cold"}},
-    .stress = {.workload = "pagecache",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--phase", "cold", "--rounds", std::to_string(n)};
-               },
+    .events = {{}, "pagecache --size 262144 --phase cold"},
+    .stress = {.workload = "pagecache --phase cold --rounds {n}",
                .events = 2,
-               .shown = [](const Json& line) { return line["used_pages"].u64(); },
-               .truth = [](stress::Load& load) { return load.truth("page_accesses"); },
+               .shown = "used_pages",
+               .truth = "page_accesses",
                .slack = kFew},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

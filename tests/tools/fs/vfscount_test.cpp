@@ -8,7 +8,7 @@ namespace {
 
 TOOL_TEST(Vfscount, FunctionsThatAreCalled) {
   require_tool("vfscount");
-  Workload workload("filecalls", {"--rounds", "50"}, {.linger = true});
+  Workload workload("filecalls", {"--rounds", "50"}, kLinger);
   Tracer tracer("vfscount", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -46,11 +46,8 @@ TOOL_TEST(Vfscount, WhatToUseInstead) {
 const DeclareTests kVfscount{{
     .name = "vfscount",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"filecalls", "--rounds", "5"}},
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n)};
-               },
+    .events = {{}, "filecalls --rounds 5"},
+    .stress = {.workload = "filecalls --rounds {n}",
                .events = 5000,
                .shown =
                    [](const Json& line) {
@@ -58,7 +55,7 @@ const DeclareTests kVfscount{{
                    },
                .truth = [](stress::Load& load) { return 2 * load.truth("rounds"); },
                .slack = 2},
-    .long_run = {{.arguments = {"60"}}},
+    .long_run = {{.arguments = "60"}},
 }};
 
 }  // namespace

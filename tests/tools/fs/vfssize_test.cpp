@@ -6,7 +6,7 @@ namespace {
 
 TOOL_TEST(Vfssize, EachFileAndOperation) {
   require_tool("vfssize");
-  Workload workload("fileio", {"--count", "50", "--size", "3000"}, {.linger = true});
+  Workload workload("fileio", {"--count", "50", "--size", "3000"}, kLinger);
   Tracer tracer("vfssize", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -35,7 +35,7 @@ TOOL_TEST(Vfssize, EachFileAndOperation) {
 
 TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
   require_tool("vfssize");
-  Workload workload("fileio", {"--count", "5"}, {.linger = true});
+  Workload workload("fileio", {"--count", "5"}, kLinger);
   Tracer writes("vfssize", {"--json", "-p", workload.id(), "--write-only"});
   Tracer all("vfssize", {"--json", "-p", workload.id(), "-a"});
   Tracer text("vfssize", {"-p", workload.id(), "--read-only"});
@@ -57,17 +57,14 @@ TOOL_TEST(Vfssize, OnlyWhatIsAskedFor) {
 const DeclareTests kVfssize{{
     .name = "vfssize",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"fileio", "--count", "5"}},
+    .events = {{}, "fileio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "fileio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .stress = {.workload = "fileio --count {n}",
                .events = 20000,
-               .shown = stress::counted,
-               .truth = stress::says("calls"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .shown = "count",
+               .truth = "calls",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

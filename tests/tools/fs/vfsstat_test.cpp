@@ -16,8 +16,8 @@ std::uint64_t operations(const Json& line) {
 
 TOOL_TEST(Vfsstat, EachOperationOfAProcess) {
   require_tool("vfsstat");
-  Workload workload("filecalls", {"--rounds", "50"}, {.linger = true}),
-      other("filecalls", {"--rounds", "30"}, {.linger = true});
+  Workload workload("filecalls", {"--rounds", "50"}, kLinger),
+      other("filecalls", {"--rounds", "30"}, kLinger);
   Tracer tracer("vfsstat", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   other.release();
@@ -41,7 +41,7 @@ TOOL_TEST(Vfsstat, TextHasRates) {
   EXPECT_EQ(header_of("vfsstat", {"0.1", "1"}),
             (Strings{"TIME", "READ/s", "WRITE/s", "FSYNC/s", "OPEN/s", "CREATE/s", "UNLINK/s",
                      "MKDIR/s", "RMDIR/s"}));
-  Workload workload("filecalls", {"--rounds", "50"}, {.linger = true});
+  Workload workload("filecalls", {"--rounds", "50"}, kLinger);
   Tracer tracer("vfsstat", {"-p", workload.id(), "3600"});
   workload.release();
   workload.truth();
@@ -56,16 +56,13 @@ TOOL_TEST(Vfsstat, TextHasRates) {
 const DeclareTests kVfsstat{{
     .name = "vfsstat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"filecalls", "--rounds", "5"}},
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n)};
-               },
+    .events = {{}, "filecalls --rounds 5"},
+    .stress = {.workload = "filecalls --rounds {n}",
                .events = 2000,
                .shown = operations,
-               .truth = stress::says("operations"),
+               .truth = "operations",
                .slack = kFew},
-    .long_run = {{.arguments = {"5"}}},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string bdi_of(const std::string& device) {
 
 TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
   require_tool("writeback");
-  Workload workload("filecalls", {"--syncfs", std::to_string(kFlushes)}, {.linger = true});
+  Workload workload("filecalls", {"--syncfs", std::to_string(kFlushes)}, kLinger);
   Trace trace(Strings{"writeback/writeback_start", "writeback/writeback_written"});
   Tracer all("writeback", {"--json", "--strict"});
   Tracer asked("writeback", {"--json", "--strict", "-p", workload.id(), "-r", "sync"});
@@ -83,7 +83,7 @@ TOOL_TEST(Writeback, WhatTheKernelsOwnTraceHas) {
 TOOL_TEST(Writeback, SleepsOfAWriterThatIsTooFast) {
   require_tool("writeback");
   if (!in_guest()) throw Skip("few dirty pages for the whole machine: a guest's only");
-  Workload workload("throttled", {}, {.linger = true});
+  Workload workload("throttled", {}, kLinger);
   Trace trace("writeback/balance_dirty_pages");
   Tracer mine("writeback", {"--throttle", "--json", "--strict", "-p", workload.id()});
   Tracer all("writeback", {"--throttle", "--json", "--strict"});
@@ -147,17 +147,13 @@ TOOL_TEST(Writeback, Text) {
 const DeclareTests kWriteback{{
     .name = "writeback",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--throttle"}}},
-    .events = {{}, {"filecalls", "--syncfs", "3"}},
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--syncfs", std::to_string(n)};
-               },
+    .events = {{}, "filecalls --syncfs 3"},
+    .stress = {.workload = "filecalls --syncfs {n}",
                .events = 6,
-               .shown = stress::one,
                .truth = nullptr,
-               .tiny = {"--ring-size", "4096"},
+               .tiny = "--ring-size 4096",
                .kernel_event = "writeback/writeback_queue"},
-    .long_run = {{}, {.arguments = {"--throttle"}, .of = "throttle"}},
+    .long_run = {{}, {.arguments = "--throttle", .of = "throttle"}},
 }};
 
 }  // namespace

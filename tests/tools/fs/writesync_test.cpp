@@ -94,17 +94,13 @@ TOOL_TEST(Writesync, TheKnownColumns) {
 const DeclareTests kWritesync{{
     .name = "writesync",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"fileio", "--count", "5"}},
-    .stress = {
-        .workload = "fileio",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--count", std::to_string(n)};
-        },
-        .events = 20000,
-        .shown = [](const Json& line) { return line["writes"].u64(); },
-        .truth = [](stress::Load& load) { return load.truth("writes") + load.truth("copies"); },
-        .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+    .events = {{}, "fileio --count 5"},
+    .stress = {.workload = "fileio --count {n}",
+               .events = 20000,
+               .shown = "writes",
+               .truth = "writes+copies",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Observed {
 
 Observed observe(const Strings& words, std::uint64_t calls = 20) {
   require_tool("argdist");
-  Workload workload("probes", {"--calls", std::to_string(calls)}, {.linger = true});
+  Workload workload("probes", {"--calls", std::to_string(calls)}, kLinger);
   Strings all{"--json", "--strict", "-p", workload.id()};
   all.insert(all.end(), words.begin(), words.end());
   Tracer tracer("argdist", all);
@@ -112,7 +112,7 @@ TOOL_TEST(Argdist, Histograms) {
 
 TOOL_TEST(Argdist, CallsFromEntryToReturn) {
   require_tool("argdist");
-  Workload workload("calls", {"--calls", "5", "--sleep-us", "2000"}, {.linger = true});
+  Workload workload("calls", {"--calls", "5", "--sleep-us", "2000"}, kLinger);
   Tracer tracer("argdist", {"--json", "--strict", "-p", workload.id(), "-C",
                             "r:" + workload_path("calls") +
                                 ":timed_call(int n):int,bool:$entry(n) / 3,$latency > 2000000#x"});
@@ -126,7 +126,7 @@ TOOL_TEST(Argdist, MemoryThatIsNotThere) {
   auto seen = observe({"-C", "p:" + probes() + ":counted_each(u64 n):int:*(int *)n#x"}, 3);
   EXPECT_EQ(counts(seen.report), (Counts{{"x: *(int *)n = (fault)", 3}}));
   require_tool("argdist");
-  Workload workload("probes", {"--calls", "3"}, {.linger = true});
+  Workload workload("probes", {"--calls", "3"}, kLinger);
   Tracer tracer("argdist", {"--json", "-p", workload.id(), "-H",
                             "p:" + probes() + ":counted_each(u64 n):int:*(int *)n"});
   workload.release();
@@ -179,17 +179,14 @@ TOOL_TEST(Argdist, ErrorsShowTheirPlace) {
 const DeclareTests kArgdist{{
     .name = "argdist",
     .reports = {{ReportKind::aggregate, {"-C", "p::sys_read()"}}},
-    .events = {{"-C", "p::sys_getppid():char*:$COMM"}, {"probes", "--calls", "5"}},
+    .events = {"-C p::sys_getppid():char*:$COMM", "probes --calls 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .stress = {.workload = "probes --calls {n}",
                .events = 100000,
-               .options = {"-C", "p::sys_getppid():u64:$PID"},
-               .shown = stress::counted,
-               .truth = stress::says("calls")},
-    .long_run = {{.arguments = {"-C", "p::sys_read():int:fd"}}},
+               .options = "-C p::sys_getppid():u64:$PID",
+               .shown = "count",
+               .truth = "calls"},
+    .long_run = {{.arguments = "-C p::sys_read():int:fd"}},
 }};
 
 }  // namespace

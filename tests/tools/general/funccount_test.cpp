@@ -30,7 +30,7 @@ struct Observed {
 Observed observe(const Strings& patterns, const Strings& arguments = {"--calls", "1001"},
                  const std::string& workload_name = "probes", const Strings& more = {}) {
   require_tool("funccount");
-  Workload workload(workload_name, arguments, {.linger = true});
+  Workload workload(workload_name, arguments, kLinger);
   Strings options{"--json", "--strict", "-p", workload.id()};
   options.insert(options.end(), more.begin(), more.end());
   options.insert(options.end(), patterns.begin(), patterns.end());
@@ -148,7 +148,7 @@ TOOL_TEST(Funccount, Tracepoints) {
 // The kernel's own trace counts the same events of the same task.
 TOOL_TEST(Funccount, AgreesWithTheKernelsTrace) {
   require_tool("funccount");
-  Workload workload("syscalls", {"--signals", "0", "--restarts", "0"}, {.linger = true});
+  Workload workload("syscalls", {"--signals", "0", "--restarts", "0"}, kLinger);
   Trace trace("sched/sched_process_fork");
   Tracer tracer("funccount", {"--json", "-p", workload.id(), "t:sched:sched_process_fork"});
   workload.release();
@@ -187,7 +187,7 @@ TOOL_TEST(Funccount, KernelFunctions) {
 TOOL_TEST(Funccount, OfOneCpu) {
   require_tool("funccount");
   EXPECT_EQ(refused({"-c", "9999", probes() + ":counted_each"}).status, 2);
-  Workload workload("probes", {"--calls", "100"}, {.linger = true});
+  Workload workload("probes", {"--calls", "100"}, kLinger);
   std::vector<std::unique_ptr<Tracer>> of_cpus;
   for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
     of_cpus.push_back(std::make_unique<Tracer>(
@@ -207,7 +207,7 @@ TOOL_TEST(Funccount, OfOneCpu) {
 
 TOOL_TEST(Funccount, TextIsAsBccHasIt) {
   require_tool("funccount");
-  Workload workload("probes", {"--calls", "1000"}, {.linger = true});
+  Workload workload("probes", {"--calls", "1000"}, kLinger);
   Tracer tracer("funccount", {"-T", "-p", workload.id(), probes() + ":counted_*"});
   workload.release();
   workload.truth();
@@ -253,16 +253,13 @@ TOOL_TEST(Funccount, SaysWhatIsWrong) {
 const DeclareTests kFunccount{{
     .name = "funccount",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"probes", "--calls", "20"}},
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .events = {{}, "probes --calls 20"},
+    .stress = {.workload = "probes --calls {n}",
                .events = 500000,
-               .options = {"t:syscalls:sys_enter_getppid"},
-               .shown = stress::counted,
-               .truth = stress::says("calls")},
-    .long_run = {{.arguments = {"-i", "10", "t:sched:*", "t:syscalls:*"}}},
+               .options = "t:syscalls:sys_enter_getppid",
+               .shown = "count",
+               .truth = "calls"},
+    .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
 }};
 
 }  // namespace

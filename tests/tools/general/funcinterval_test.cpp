@@ -40,7 +40,7 @@ Observed observe(const Strings& words, const std::string& workload_name = "calls
                  const Strings& arguments = {"--calls", "20", "--sleep-us",
                                              std::to_string(kSleepUs)}) {
   require_tool("funcinterval");
-  Workload workload(workload_name, arguments, {.linger = true});
+  Workload workload(workload_name, arguments, kLinger);
   Strings options{"--json", "--strict", "-p", workload.id()};
   options.insert(options.end(), words.begin(), words.end());
   Tracer tracer("funcinterval", options);
@@ -184,7 +184,7 @@ TOOL_TEST(Funcinterval, PerThreadAndPerCpu) {
 // What is filtered does not end the intervals of what is not.
 TOOL_TEST(Funcinterval, OfOneProcess) {
   require_tool("funcinterval");
-  Workload other("calls", {"--calls", "50", "--sleep-us", "500"}, {.linger = true});
+  Workload other("calls", {"--calls", "50", "--sleep-us", "500"}, kLinger);
   other.release();
   auto seen = observe({"sys_getppid"});
   other.truth();
@@ -197,7 +197,7 @@ TOOL_TEST(Funcinterval, OfOneProcess) {
 
 TOOL_TEST(Funcinterval, EachReportHasItsOwn) {
   require_tool("funcinterval");
-  Workload workload("calls", {"--calls", "100", "--sleep-us", "5000"}, {.linger = true});
+  Workload workload("calls", {"--calls", "100", "--sleep-us", "5000"}, kLinger);
   Tracer tracer("funcinterval",
                 {"--json", "--strict", "-i", "0.3", "-p", workload.id(), calls("timed_call")});
   workload.release();
@@ -209,7 +209,7 @@ TOOL_TEST(Funcinterval, EachReportHasItsOwn) {
 
 TOOL_TEST(Funcinterval, TextIsAsBccHasIt) {
   require_tool("funcinterval");
-  Workload workload("calls", {"--calls", "4"}, {.linger = true});
+  Workload workload("calls", {"--calls", "4"}, kLinger);
   Tracer tracer("funcinterval", {"-u", "-T", "-p", workload.id(), calls("timed_call")});
   workload.release();
   workload.truth();
@@ -243,18 +243,15 @@ TOOL_TEST(Funcinterval, SaysWhatIsWrong) {
 const DeclareTests kFuncinterval{{
     .name = "funcinterval",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"probes", "--calls", "20"}},
+    .events = {{}, "probes --calls 20"},
     .nothing_when_idle = true,
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .stress = {.workload = "probes --calls {n}",
                .events = 500000,
-               .options = {"--per-thread", "t:syscalls:sys_enter_getppid"},
-               .shown = stress::counted,
+               .options = "--per-thread t:syscalls:sys_enter_getppid",
+               .shown = "count",
                // The first call of a thread ends no interval.
                .truth = [](stress::Load& load) { return load.truth("calls") - 1; }},
-    .long_run = {{.arguments = {"-i", "10", "t:sched:*", "t:syscalls:*"}}},
+    .long_run = {{.arguments = "-i 10 t:sched:* t:syscalls:*"}},
 }};
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Observed {
 
 Observed observe(const Strings& patterns, const Strings& more = {"-F"}) {
   require_tool("funclatency");
-  Workload workload("calls", {"--calls", "20", "--sleep-us", "2000"}, {.linger = true});
+  Workload workload("calls", {"--calls", "20", "--sleep-us", "2000"}, kLinger);
   Strings options{"--json", "-p", workload.id()};
   options.insert(options.end(), more.begin(), more.end());
   options.insert(options.end(), patterns.begin(), patterns.end());
@@ -98,7 +98,7 @@ TOOL_TEST(Funclatency, SystemCallsAndKernelFunctions) {
 
 TOOL_TEST(Funclatency, TextIsAsBccHasIt) {
   require_tool("funclatency");
-  Workload workload("calls", {"--calls", "3"}, {.linger = true});
+  Workload workload("calls", {"--calls", "3"}, kLinger);
   Tracer tracer("funclatency", {"-u", "-F", "-P", "-p", workload.id(), calls("timed_call")});
   workload.release();
   workload.truth();
@@ -127,16 +127,13 @@ TOOL_TEST(Funclatency, SaysWhatIsNoCall) {
 const DeclareTests kFunclatency{{
     .name = "funclatency",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"sys_getppid"}, {"calls", "--calls", "5", "--sleep-us", "100"}},
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
+    .stress = {.workload = "probes --calls {n}",
                .events = 300000,
-               .options = {"sys_getppid"},
-               .shown = stress::counted,
-               .truth = stress::says("calls")},
-    .long_run = {{.arguments = {"-i", "10", "sys_*"}}},
+               .options = "sys_getppid",
+               .shown = "count",
+               .truth = "calls"},
+    .long_run = {{.arguments = "-i 10 sys_*"}},
 }};
 
 }  // namespace

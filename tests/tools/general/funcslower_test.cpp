@@ -15,7 +15,7 @@ struct Observed {
 
 Observed observe(const Strings& options) {
   require_tool("funcslower");
-  Workload workload("calls", {"--calls", "10", "--sleep-us", "2000"}, {.linger = true});
+  Workload workload("calls", {"--calls", "10", "--sleep-us", "2000"}, kLinger);
   Strings words{"--json", "-p", workload.id()};
   words.insert(words.end(), options.begin(), options.end());
   Tracer tracer("funcslower", words);
@@ -66,18 +66,13 @@ TOOL_TEST(Funcslower, Columns) {
 
 const DeclareTests kFuncslower{{
     .name = "funcslower",
-    .reports = {{ReportKind::events}},
-    .events = {{"-u", "50", "sys_clock_nanosleep"}, {"calls", "--calls", "5", "--sleep-us", "500"}},
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .events = {"-u 50 sys_clock_nanosleep", "calls --calls 5 --sleep-us 500"},
+    .stress = {.workload = "probes --calls {n}",
                .events = 100000,
-               .options = {"-u", "0", "sys_getppid"},
-               .shown = stress::one,
-               .truth = stress::says("calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"-m", "500"}}},
+               .options = "-u 0 sys_getppid",
+               .truth = "calls",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "-m 500"}},
 }};
 
 }  // namespace

@@ -64,7 +64,7 @@ Result refused(const std::string& word) {
 
 TOOL_TEST(Ksnoop, ResultsOfCalls) {
   require_tool("ksnoop");
-  Workload workload("probes", {"--calls", "20"}, {.linger = true});
+  Workload workload("probes", {"--calls", "20"}, kLinger);
   Tracer tracer("ksnoop", {"--json", "--strict", "-p", workload.id(), "sys_getppid(return)"});
   workload.release();
   auto truth = workload.truth();
@@ -358,18 +358,13 @@ TOOL_TEST(Ksnoop, WrongNamesInKernelFunctions) {
 
 const DeclareTests kKsnoop{{
     .name = "ksnoop",
-    .reports = {{ReportKind::events}},
     .events = {{"sys_getppid($comm, return)"}, {"probes", "--calls", "5"}},
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .stress = {.workload = "probes --calls {n}",
                .events = 100000,
-               .options = {"sys_getppid(return)"},
-               .shown = stress::one,
-               .truth = stress::says("calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"sys_getppid(return)"}}},
+               .options = "sys_getppid(return)",
+               .truth = "calls",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "sys_getppid(return)"}},
 }};
 
 }  // namespace

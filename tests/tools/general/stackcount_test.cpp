@@ -16,7 +16,7 @@ struct Observed {
 
 Observed observe(const Strings& options, const Strings& arguments = {"--calls", "20"}) {
   require_tool("stackcount");
-  Workload workload("calls", arguments, {.linger = true});
+  Workload workload("calls", arguments, kLinger);
   Strings words{"--json", "--strict", "-p", workload.id()};
   words.insert(words.end(), options.begin(), options.end());
   Tracer tracer("stackcount", words);
@@ -50,7 +50,7 @@ TOOL_TEST(Stackcount, UserFunctionsByTheirCallers) {
 TOOL_TEST(Stackcount, PlacesWithinFunctions) {
   require_tool("stackcount");
   auto place = last_place_of(workload_path("probes"), "counted_each");
-  Workload workload("probes", {"--calls", "20"}, {.linger = true});
+  Workload workload("probes", {"--calls", "20"}, kLinger);
   Tracer tracer("stackcount", {"--json", "--strict", "-p", workload.id(), place});
   workload.release();
   workload.truth();
@@ -86,7 +86,7 @@ TOOL_TEST(Stackcount, Intervals) {
 
 TOOL_TEST(Stackcount, FoldedAndText) {
   require_tool("stackcount");
-  Workload workload("calls", {"--calls", "7"}, {.linger = true});
+  Workload workload("calls", {"--calls", "7"}, kLinger);
   Tracer folded("stackcount", {"-f", "-U", "-p", workload.id(), "sys_getppid"}),
       text("stackcount", {"-U", "-p", workload.id(), "sys_getppid"});
   workload.release();
@@ -102,17 +102,14 @@ TOOL_TEST(Stackcount, FoldedAndText) {
 const DeclareTests kStackcount{{
     .name = "stackcount",
     .reports = {{ReportKind::stacks}},
-    .events = {{"sys_getppid"}, {"calls", "--calls", "5", "--sleep-us", "100"}},
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .events = {"sys_getppid", "calls --calls 5 --sleep-us 100"},
+    .stress = {.workload = "probes --calls {n}",
                .events = 100000,
-               .options = {"sys_getppid"},
-               .shown = stress::counted,
-               .truth = stress::says("calls"),
-               .tiny = {"--stack-storage-size", "1"}},
-    .long_run = {{.arguments = {"t:sched:sched_process_fork"}, .holds_results = true}},
+               .options = "sys_getppid",
+               .shown = "count",
+               .truth = "calls",
+               .tiny = "--stack-storage-size 1"},
+    .long_run = {{.arguments = "t:sched:sched_process_fork", .holds_results = true}},
 }};
 
 }  // namespace

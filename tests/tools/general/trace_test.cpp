@@ -23,7 +23,7 @@ struct Observed {
 /// What the workload `probes` does, `calls` times, until it says its truth.
 Observed observe(const Strings& words, std::uint64_t calls = 20) {
   require_tool("trace");
-  Workload workload("probes", {"--calls", std::to_string(calls)}, {.linger = true});
+  Workload workload("probes", {"--calls", std::to_string(calls)}, kLinger);
   Strings all{"--json", "-p", workload.id()};
   all.insert(all.end(), words.begin(), words.end());
   Tracer tracer("trace", all);
@@ -119,7 +119,7 @@ TOOL_TEST(Trace, SystemCallsAndTheirResults) {
 
 TOOL_TEST(Trace, CallsFromEntryToReturn) {
   require_tool("trace");
-  Workload workload("calls", {"--calls", "5", "--sleep-us", "2000"}, {.linger = true});
+  Workload workload("calls", {"--calls", "5", "--sleep-us", "2000"}, kLinger);
   Tracer tracer("trace", {"--json", "--strict", "-p", workload.id(),
                           "r:" + workload_path("calls") +
                               ":timed_call \"%d %d %d %d\", $entry(arg1), $entry(arg2), retval, "
@@ -276,7 +276,7 @@ TOOL_TEST(Trace, FunctionsOfModulesWithTheirTypes) {
 
 TOOL_TEST(Trace, EndsAfterSomeEvents) {
   require_tool("trace");
-  Workload workload("probes", {"--calls", "1000"}, {.linger = true});
+  Workload workload("probes", {"--calls", "1000"}, kLinger);
   Tracer tracer("trace", {"--json", "-M", "3", "-p", workload.id(), probes() + ":counted_each"});
   workload.release();
   auto report = tracer.finish();
@@ -414,17 +414,12 @@ TOOL_TEST(Trace, ProgramsWithoutDebugInformation) {
 
 const DeclareTests kTrace{{
     .name = "trace",
-    .reports = {{ReportKind::events}},
     .events = {{"sys_getppid \"process %d, %s\", $tgid, $comm"}, {"probes", "--calls", "5"}},
-    .stress = {.workload = "probes",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n)};
-               },
+    .stress = {.workload = "probes --calls {n}",
                .events = 100000,
                .options = {"sys_getppid \"%d\", $pid"},
-               .shown = stress::one,
-               .truth = stress::says("calls"),
-               .tiny = {"--ring-size", "4096"}},
+               .truth = "calls",
+               .tiny = "--ring-size 4096"},
     .long_run = {{.arguments = {"sys_getppid \"%d\", $pid"}}},
 }};
 

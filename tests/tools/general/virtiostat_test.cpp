@@ -29,8 +29,7 @@ Disk virtio_disk() {
 TOOL_TEST(Virtiostat, DataOfADisk) {
   require_tool("virtiostat");
   auto disk = virtio_disk();
-  Workload workload("blockio", {"--path", "/mnt/disk", "--count", "40", "--size", "64k"},
-                    {.linger = true});
+  Workload workload("blockio", {"--path", "/mnt/disk", "--count", "40", "--size", "64k"}, kLinger);
   ASSERT_EQ(workload.ready()["disk"].str(), disk.name);
   auto before = handed(*diskstats(disk.name));
   Tracer tracer("virtiostat", {"--json", "--strict", "-d", "virtio_blk", "-n", disk.device, "600"}),
@@ -56,18 +55,15 @@ TOOL_TEST(Virtiostat, DataOfADisk) {
 const DeclareTests kVirtiostat{{
     .name = "virtiostat",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"blockio", "--count", "5"}},
+    .events = {{}, "blockio --count 5"},
     .nothing_when_idle = true,
-    .stress = {.workload = "blockio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n), "--span", "4m"};
-               },
+    .stress = {.workload = "blockio --count {n} --span 4m",
                .events = 1500,
-               .options = {"-d", "virtio_blk"},
-               .shown = [](const Json& line) { return line["buffers"].u64(); },
-               .truth = stress::says("count"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+               .options = "-d virtio_blk",
+               .shown = "buffers",
+               .truth = "count",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

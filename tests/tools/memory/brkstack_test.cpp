@@ -23,7 +23,7 @@ struct Seen {
 };
 Seen see(Strings options) {
   require_tool("brkstack");
-  Workload workload("grower", {}, {.linger = true});
+  Workload workload("grower", {}, kLinger);
   options.insert(options.end(), {"--json", "--strict", "-p", workload.id()});
   Tracer tracer("brkstack", options);
   workload.release();
@@ -62,7 +62,7 @@ TOOL_TEST(Brkstack, SmallChangesLeftOut) {
 
 TOOL_TEST(Brkstack, BytesForFlameGraphs) {
   require_tool("brkstack");
-  Workload workload("grower", {}, {.linger = true});
+  Workload workload("grower", {}, kLinger);
   Tracer tracer("brkstack", {"-f", "-p", workload.id()});
   workload.release();
   auto grown = workload.truth()["grown_bytes"].u64();
@@ -79,18 +79,14 @@ TOOL_TEST(Brkstack, BytesForFlameGraphs) {
 const DeclareTests kBrkstack{{
     .name = "brkstack",
     .reports = {{ReportKind::aggregate}, {ReportKind::stacks, {"--folded"}}},
-    .events = {{}, {"grower", "--count", "20"}},
-    .stress = {
-        .workload = "grower",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--count", std::to_string(n), "--bytes", "4096"};
-        },
-        .events = 3000,
-        .shown = [](const Json& line) { return line["grows"].u64() + line["shrinks"].u64(); },
-        .truth = stress::says("changes"),
-        .tiny = {"--max-keys", "1"},
-        .slack = 10},  // of its C library
-    .long_run = {{.arguments = {"-i", "10", "--mmap"}}},
+    .events = {{}, "grower --count 20"},
+    .stress = {.workload = "grower --count {n} --bytes 4096",
+               .events = 3000,
+               .shown = "grows+shrinks",
+               .truth = "changes",
+               .tiny = "--max-keys 1",
+               .slack = 10},  // of its C library
+    .long_run = {{.arguments = "-i 10 --mmap"}},
 }};
 
 }  // namespace

@@ -249,18 +249,12 @@ TOOL_TEST(Compactsnoop, Text) {
 
 const DeclareTests kCompactsnoop{{
     .name = "compactsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-e", "-K"}, {"compaction", "--manual"}, true},
-    .stress = {.workload = "compaction",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--manual", "--rounds", std::to_string(n)};
-               },
+    .events = {"-e -K", "compaction --manual", true},
+    .stress = {.workload = "compaction --manual --rounds {n}",
                .events = 10,
-               .shown = stress::one,
-               .truth = stress::says("begins_expected"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "begins_expected",
+               .tiny = "--ring-size 4096",
                .workloads = 1},
-    .long_run = {{}},
 }};
 
 }  // namespace

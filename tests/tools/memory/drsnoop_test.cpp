@@ -310,28 +310,19 @@ TOOL_TEST(Drsnoop, TextAndCsv) {
 
 const DeclareTests kDrsnoop{{
     .name = "drsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-M", "-e", "-K", "-U"},
-               {"reclaim", "--memcg", "--events", "3", "--seconds", "8"},
-               true},
-    .stress = {.workload = "reclaim",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--memcg", "--events", std::to_string(n)};
-               },
+    .events = {"-M -e -K -U", "reclaim --memcg --events 3 --seconds 8", true},
+    .stress = {.workload = "reclaim --memcg --events {n}",
                .events = 50,
-               .options = {"-M"},
-               .shown = stress::one,
+               .options = "-M",
                .truth =
                    [](stress::Load& load) {
                      auto memcg = load.workload().truth()["memcg"];
                      if (memcg["version"].u64() != 2) throw Skip("cgroup-1");
                      return memcg["max_events"].u64();
                    },
-               .tiny = {"--ring-size", "4096"},
-               .pids = [](stress::Load& load) -> Strings {
-                 return {std::to_string(load.workload().ready()["worker_pid"].u64())};
-               }},
-    .long_run = {{.arguments = {"--memcg"}}},
+               .tiny = "--ring-size 4096",
+               .pids = "worker_pid"},
+    .long_run = {{.arguments = "--memcg"}},
 }};
 
 }  // namespace

@@ -299,7 +299,7 @@ TOOL_TEST(Extfrag, UnusableLikeDebugfs) { like_debugfs("unusable_index", "-u"); 
 // To fragment a machine's memory takes seconds: one workload for all of it.
 TOOL_TEST(Extfrag, Fragmenting) {
   require_tool("extfrag");
-  Workload workload("compaction", {"--unmovable", "112", "--order", "0"}, {.linger = true});
+  Workload workload("compaction", {"--unmovable", "112", "--order", "0"}, kLinger);
   Fallbacks trace;
   auto id = workload.id();
   auto usual = start({"-P"}), table = start({"-p", id}),
@@ -444,19 +444,16 @@ const DeclareTests kExtfrag{{
     .reports = {{ReportKind::aggregate},
                 {ReportKind::events, {"-e"}},
                 {ReportKind::snapshot, {"-i"}}},
-    .events = {{"-a", "-P"}, {"compaction", "--unmovable", "16", "--order", "8", "--whole"}},
-    .stress = {.workload = "compaction",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--unmovable", std::to_string(n), "--order", "8", "--whole"};
-               },
+    .events = {"-a -P", "compaction --unmovable 16 --order 8 --whole"},
+    .stress = {.workload = "compaction --unmovable {n} --order 8 --whole",
                .events = 16,
-               .options = {"-a", "-P"},
-               .shown = stress::counted,
+               .options = "-a -P",
+               .shown = "count",
                .truth = nullptr,
-               .tiny = {"--max-keys", "1"},
+               .tiny = "--max-keys 1",
                .workloads = 1,
                .kernel_event = "kmem/mm_page_alloc_extfrag"},
-    .long_run = {{.arguments = {"-P", "10"}}},
+    .long_run = {{.arguments = "-P 10"}},
 }};
 
 }  // namespace

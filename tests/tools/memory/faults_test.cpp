@@ -33,7 +33,7 @@ struct Seen {
 
 Seen see(Strings options, const Strings& workload_options) {
   require_tool("faults");
-  Workload workload("faulter", workload_options, {.linger = true});
+  Workload workload("faulter", workload_options, kLinger);
   auto before = Faulted::of(workload.pid());
   options.insert(options.end(), {"--json", "-p", workload.id()});
   Tracer tracer("faults", options);
@@ -96,7 +96,7 @@ TOOL_TEST(Faults, OnlyMajorOrMinorOnes) {
 
 TOOL_TEST(Faults, ByFile) {
   require_tool("faults");
-  Workload workload("faulter", kAllKinds, {.linger = true});
+  Workload workload("faulter", kAllKinds, kLinger);
   auto cached = workload.ready()["file"].str(), cold = workload.ready()["cold_file"].str();
   struct stat cached_file {
   }, cold_file{};
@@ -142,7 +142,7 @@ TOOL_TEST(Faults, OneOfManyStandsForAll) {
 
 TOOL_TEST(Faults, TextAndCommandLines) {
   require_tool("faults");
-  Workload workload("faulter", {"--anon", "500"}, {.linger = true});
+  Workload workload("faulter", {"--anon", "500"}, kLinger);
   Tracer rows("faults", {"-F", "-p", workload.id()});
   Tracer folded("faults", {"-f", "-p", workload.id()});
   workload.release();
@@ -164,18 +164,15 @@ TOOL_TEST(Faults, TextAndCommandLines) {
 const DeclareTests kFaults{{
     .name = "faults",
     .reports = {{ReportKind::stacks}, {ReportKind::aggregate, {"--processes"}}},
-    .events = {{}, {"faulter", "--anon", "100"}},
-    .stress = {.workload = "faulter",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--anon", std::to_string(n)};
-               },
+    .events = {{}, "faulter --anon 100"},
+    .stress = {.workload = "faulter --anon {n}",
                .events = 50000,
-               .shown = stress::counted,
-               .truth = stress::says("faults"),
-               .tiny = {"--stack-storage-size", "1"},
+               .shown = "count",
+               .truth = "faults",
+               .tiny = "--stack-storage-size 1",
                .slack = 100},  // what its output needs
-    .long_run = {{.arguments = {"-n", "100"}, .holds_results = true},
-                 {.arguments = {"--files"}, .holds_results = true}},
+    .long_run = {{.arguments = "-n 100", .holds_results = true},
+                 {.arguments = "--files", .holds_results = true}},
 }};
 
 }  // namespace

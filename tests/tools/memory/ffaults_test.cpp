@@ -31,7 +31,7 @@ Sums of_inode(const Report& report, std::uint64_t inode, const std::string& path
 
 TOOL_TEST(Ffaults, EachFileByItsInode) {
   require_tool("ffaults");
-  Workload workload("faulter", kAllKinds, {.linger = true});
+  Workload workload("faulter", kAllKinds, kLinger);
   auto cached = workload.ready()["file"].str(), cold = workload.ready()["cold_file"].str();
   auto cached_inode = inode_of(cached), cold_inode = inode_of(cold);
   Tracer all("ffaults", {"--json", "--strict", "-p", workload.id()});
@@ -61,7 +61,7 @@ TOOL_TEST(Ffaults, EachFileByItsInode) {
 
 TOOL_TEST(Ffaults, ProcessesAndColumns) {
   require_tool("ffaults");
-  Workload workload("faulter", {"--anon", "1000", "--major", "60"}, {.linger = true});
+  Workload workload("faulter", {"--anon", "1000", "--major", "60"}, kLinger);
   auto cold = workload.ready()["cold_file"].str();
   Tracer tracer("ffaults", {"-P", "-s", "major_faults", "-r", "1", "-p", workload.id()});
   Tracer plain("ffaults", {"--json", "-p", workload.id()});
@@ -84,17 +84,14 @@ TOOL_TEST(Ffaults, ProcessesAndColumns) {
 const DeclareTests kFfaults{{
     .name = "ffaults",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-P"}, {"faulter", "--anon", "100"}},
-    .stress = {.workload = "faulter",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--anon", std::to_string(n)};
-               },
+    .events = {"-P", "faulter --anon 100"},
+    .stress = {.workload = "faulter --anon {n}",
                .events = 50000,
-               .shown = [](const Json& line) { return line["faults"].u64(); },
-               .truth = stress::says("faults"),
-               .tiny = {"--max-keys", "1"},
+               .shown = "faults",
+               .truth = "faults",
+               .tiny = "--max-keys 1",
                .slack = 100},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

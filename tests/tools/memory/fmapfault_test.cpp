@@ -8,8 +8,7 @@ namespace {
 
 TOOL_TEST(Fmapfault, OnlyMappedFiles) {
   require_tool("fmapfault");
-  Workload workload("faulter", {"--anon", "1000", "--file", "300", "--major", "60"},
-                    {.linger = true});
+  Workload workload("faulter", {"--anon", "1000", "--file", "300", "--major", "60"}, kLinger);
   auto cached = workload.ready()["file"].str(), cold = workload.ready()["cold_file"].str();
   struct stat file {};
   ASSERT_EQ(::stat(cached.c_str(), &file), 0);
@@ -45,7 +44,7 @@ TOOL_TEST(Fmapfault, OnlyMappedFiles) {
 
 TOOL_TEST(Fmapfault, Columns) {
   require_tool("fmapfault");
-  Workload workload("faulter", {"--file", "100"}, {.linger = true});
+  Workload workload("faulter", {"--file", "100"}, kLinger);
   Tracer tracer("fmapfault", {"-r", "1", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -60,21 +59,18 @@ TOOL_TEST(Fmapfault, Columns) {
 const DeclareTests kFmapfault{{
     .name = "fmapfault",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"faulter", "--file", "100"}},
-    .stress = {.workload = "faulter",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--file", std::to_string(n)};
-               },
+    .events = {{}, "faulter --file 100"},
+    .stress = {.workload = "faulter --file {n}",
                .events = 20000,
-               .shown = [](const Json& line) { return line["faults"].u64(); },
+               .shown = "faults",
                .truth =
                    [](stress::Load& load) {
                      auto file = load.workload().truth()["file"];
                      return file["minor"].u64() + file["major"].u64();
                    },
-               .tiny = {"--max-keys", "1"},
+               .tiny = "--max-keys 1",
                .slack = 100},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

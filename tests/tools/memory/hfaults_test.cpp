@@ -6,7 +6,7 @@ namespace {
 
 TOOL_TEST(Hfaults, TransparentOnes) {
   require_tool("hfaults");
-  Workload workload("faulter", {"--anon", "2000", "--thp", "6"}, {.linger = true});
+  Workload workload("faulter", {"--anon", "2000", "--thp", "6"}, kLinger);
   Counters around;
   Tracer tracer("hfaults", {"--json", "--strict", "-p", workload.id()});
   workload.release();
@@ -24,7 +24,7 @@ TOOL_TEST(Hfaults, TransparentOnes) {
 
 TOOL_TEST(Hfaults, ThoseOfHugetlb) {
   require_tool("hfaults");
-  Workload workload("faulter", {"--anon", "100", "--hugetlb", "4"}, {.linger = true});
+  Workload workload("faulter", {"--anon", "100", "--hugetlb", "4"}, kLinger);
   Tracer tracer("hfaults", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -37,7 +37,7 @@ TOOL_TEST(Hfaults, ThoseOfHugetlb) {
 
 TOOL_TEST(Hfaults, CollapsesAreTheOwners) {
   require_tool("hfaults");
-  Workload workload("faulter", {"--collapse", "3"}, {.linger = true});
+  Workload workload("faulter", {"--collapse", "3"}, kLinger);
   Tracer tracer("hfaults", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -52,7 +52,7 @@ TOOL_TEST(Hfaults, CollapsesAreTheOwners) {
 
 TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
   require_tool("hfaults");
-  Workload workload("faulter", {"--anon", "3000", "--file", "100"}, {.linger = true});
+  Workload workload("faulter", {"--anon", "3000", "--file", "100"}, kLinger);
   Tracer tracer("hfaults", {"--json", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -65,17 +65,14 @@ TOOL_TEST(Hfaults, SmallPagesAreNotSeen) {
 const DeclareTests kHfaults{{
     .name = "hfaults",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"faulter", "--thp", "3"}},
-    .stress = {
-        .workload = "faulter",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--anon", "10000", "--thp", std::to_string(n)};
-        },
-        .events = 20,
-        .shown = [](const Json& line) { return line["thp"].u64() + line["fallbacks"].u64(); },
-        .truth = [](stress::Load& load) { return load.workload().truth()["thp"]["minor"].u64(); },
-        .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"10"}}},
+    .events = {{}, "faulter --thp 3"},
+    .stress = {.workload = "faulter --anon 10000 --thp {n}",
+               .events = 20,
+               .shown = "thp+fallbacks",
+               .truth =
+                   [](stress::Load& load) { return load.workload().truth()["thp"]["minor"].u64(); },
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

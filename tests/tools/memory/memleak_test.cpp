@@ -76,7 +76,7 @@ Strings all_with(Strings more) {
 
 TOOL_TEST(Memleak, OutstandingOfEachFunction) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "20"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "20"}, kLinger);
   Tracer tracer("memleak", all_with({"-p", workload.id()}));
   workload.release();
   auto truth = workload.truth();
@@ -102,8 +102,7 @@ TOOL_TEST(Memleak, OutstandingOfEachFunction) {
 
 TOOL_TEST(Memleak, ThreadsAndBlocksThatGo) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "30", "--threads", "8", "--churn", "2000"},
-                    {.linger = true});
+  Workload workload("leaker", {"--rounds", "30", "--threads", "8", "--churn", "2000"}, kLinger);
   Tracer tracer("memleak", all_with({"-p", workload.id()}));
   workload.release();
   auto truth = workload.truth();
@@ -116,9 +115,8 @@ TOOL_TEST(Memleak, ThreadsAndBlocksThatGo) {
 
 TOOL_TEST(Memleak, SumsInTheKernelSayTheSame) {
   require_tool("memleak");
-  Workload workload("leaker",
-                    {"--rounds", "20", "--threads", "4", "--no-mappings", "--churn", "1000"},
-                    {.linger = true});
+  Workload workload(
+      "leaker", {"--rounds", "20", "--threads", "4", "--no-mappings", "--churn", "1000"}, kLinger);
   Tracer sums("memleak", {"--json", "-C", "-i", "1000", "-p", workload.id()});
   Tracer sized("memleak", all_with({"-z", "100", "-Z", "148", "-p", workload.id()}));
   workload.release();
@@ -186,7 +184,7 @@ TOOL_TEST(Memleak, EndsAreShownOnce) {
 TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
   require_tool("memleak");
   constexpr double kBlocks = 20000, kRate = 10;
-  Workload workload("leaker", {"--rounds", "0", "--blocks", "20000"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "0", "--blocks", "20000"}, kLinger);
   Tracer every("memleak", all_with({"-p", workload.id()}));
   Tracer some("memleak", all_with({"-s", "10", "-a", "-p", workload.id()}));
   Tracer sums("memleak", {"--json", "-C", "-s", "10", "-i", "1000", "-p", workload.id()});
@@ -208,7 +206,7 @@ TOOL_TEST(Memleak, EstimatesFromSomeAddresses) {
 
 TOOL_TEST(Memleak, OlderAndEachAllocation) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "3"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "3"}, kLinger);
   Tracer young("memleak", {"--json", "-o", "3600000", "-i", "1000", "-p", workload.id()});
   Tracer blocks("memleak", all_with({"-a", "-p", workload.id()}));
   workload.release();
@@ -233,7 +231,7 @@ TOOL_TEST(Memleak, OlderAndEachAllocation) {
 
 TOOL_TEST(Memleak, TextAsItsUsersKnowIt) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "4"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "4"}, kLinger);
   Tracer tracer("memleak", {"-o", "0", "-a", "-T", "3", "-i", "1000", "-p", workload.id()});
   Tracer folded("memleak", {"-o", "0", "-f", "-i", "1000", "-p", workload.id()});
   workload.release();
@@ -275,7 +273,7 @@ TOOL_TEST(Memleak, TextAsItsUsersKnowIt) {
 
 TOOL_TEST(Memleak, EachCall) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "2"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "2"}, kLinger);
   Tracer tracer("memleak", {"--json", "-t", "-p", workload.id()});
   workload.release();
   workload.truth();
@@ -308,7 +306,7 @@ TOOL_TEST(Memleak, EachCall) {
 
 TOOL_TEST(Memleak, AnotherAllocator) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "6"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "6"}, kLinger);
   Tracer tracer("memleak",
                 all_with({"-O", workload_path("leaker"), "-S", "toy_", "-p", workload.id()}));
   workload.release();
@@ -320,7 +318,7 @@ TOOL_TEST(Memleak, ProgramsWithoutASharedLibrary) {
   require_tool("memleak");
   if (!std::filesystem::exists(workload_path("leaker_static")))
     throw Skip("built without a static C library");
-  Workload workload("leaker_static", {"--rounds", "6"}, {.linger = true});
+  Workload workload("leaker_static", {"--rounds", "6"}, kLinger);
   Tracer tracer("memleak", all_with({"-p", workload.id()}));
   workload.release();
   auto truth = truth_of(workload.truth());
@@ -367,7 +365,7 @@ TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
   require_tool("memleak");
   Workload workload("leaker",
                     {"--rounds", "0", "--eventfds", "300", "--closed", "100", "--pipes", "70"},
-                    {.linger = true});
+                    kLinger);
   Tracer tracer("memleak", kAll);
   Tracer sums("memleak", {"--json", "-C", "-i", "1000"});
   workload.release();
@@ -400,7 +398,7 @@ TOOL_TEST(Memleak, KernelObjectsOfOpenFiles) {
 
 TOOL_TEST(Memleak, KernelMemoryOfEachCpu) {
   require_tool("memleak");
-  Workload workload("leaker", {"--rounds", "0", "--percpu-maps", "50"}, {.linger = true});
+  Workload workload("leaker", {"--rounds", "0", "--percpu-maps", "50"}, kLinger);
   Tracer tracer("memleak", all_with({"-P"}));
   workload.release();
   workload.truth();
@@ -439,14 +437,11 @@ TOOL_TEST(Memleak, RefusesWhatMakesNoSense) {
 const DeclareTests kMemleak{{
     .name = "memleak",
     .reports = {{ReportKind::allocations}, {ReportKind::events, {"-a"}}},
-    .events = {{"-o", "0"}, {"leaker", "--rounds", "2"}},
-    .stress = {.workload = "leaker",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", "1", "--blocks", std::to_string(n), "--block-bytes", "777"};
-               },
+    .events = {"-o 0", "leaker --rounds 2"},
+    .stress = {.workload = "leaker --rounds 1 --blocks {n} --block-bytes 777",
                .events = 2000,
-               .options = {"-o", "0", "-i", "1000", "-z", "777", "-Z", "777"},
-               .shown = stress::counted,
+               .options = "-o 0 -i 1000 -z 777 -Z 777",
+               .shown = "count",
                .truth =
                    [](stress::Load& load) {
                      std::uint64_t blocks = 0;
@@ -454,10 +449,10 @@ const DeclareTests kMemleak{{
                        if (place["function"].str() == "leak_blocks") blocks = place["count"].u64();
                      return blocks;
                    },
-               .tiny = {"--max-keys", "100"},
+               .tiny = "--max-keys 100",
                .copies = 3},
-    .long_run = {{.arguments = {"-p", "PID", "10"}},
-                 {.arguments = {"-s", "64", "10"}, .of = "of the kernel", .holds_results = true}},
+    .long_run = {{.arguments = "-p PID 10"},
+                 {.arguments = "-s 64 10", .of = "of the kernel", .holds_results = true}},
 }};
 
 }  // namespace

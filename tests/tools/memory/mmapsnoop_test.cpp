@@ -10,7 +10,7 @@ namespace {
 
 TOOL_TEST(Mmapsnoop, EveryMappingOfAFile) {
   require_tool("mmapsnoop");
-  Workload workload("segments", {"--maps", "20"}, {.linger = true});
+  Workload workload("segments", {"--maps", "20"}, kLinger);
   Tracer own("mmapsnoop", {"--json", "--strict", "-p", workload.id()});
   Tracer nobody("mmapsnoop", {"--json", "--strict", "-u", "54321"});
   workload.release();
@@ -52,7 +52,7 @@ TOOL_TEST(Mmapsnoop, EveryMappingOfAFile) {
 
 TOOL_TEST(Mmapsnoop, AnonymousOnesAndFailures) {
   require_tool("mmapsnoop");
-  Workload workload("segments", {"--maps", "10"}, {.linger = true});
+  Workload workload("segments", {"--maps", "10"}, kLinger);
   Tracer all("mmapsnoop", {"--json", "--strict", "-a", "-p", workload.id()});
   Tracer failed("mmapsnoop", {"--json", "--strict", "-x", "-a", "-p", workload.id()});
   workload.release();
@@ -101,7 +101,7 @@ TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
   EXPECT_EQ(header_of("mmapsnoop", {}), usual);
   EXPECT_EQ(header_of("mmapsnoop", {"-T"}),
             (Strings{"TIME", "PID", "COMM", "PROT", "MAP", "OFFS(KB)", "SIZE(KB)", "FILE"}));
-  Workload workload("segments", {"--maps", "1"}, {.linger = true});
+  Workload workload("segments", {"--maps", "1"}, kLinger);
   Tracer tracer("mmapsnoop", {"-T", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -122,17 +122,12 @@ TOOL_TEST(Mmapsnoop, ColumnsOfThePeer) {
 
 const DeclareTests kMmapsnoop{{
     .name = "mmapsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-T"}, {"segments", "--maps", "3"}},
-    .stress = {.workload = "segments",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--maps", std::to_string(n / 4)};
-               },
+    .events = {"-T", "segments --maps 3"},
+    .stress = {.workload = "segments --maps {n/4}",
                .events = 1200,
-               .shown = stress::one,
-               .truth = [](stress::Load& load) { return load.truth("file_maps"); },
-               .tiny = {"--ring-size", "8192"}},
-    .long_run = {{.arguments = {"-a"}}},
+               .truth = "file_maps",
+               .tiny = "--ring-size 8192"},
+    .long_run = {{.arguments = "-a"}},
 }};
 
 }  // namespace

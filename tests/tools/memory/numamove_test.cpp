@@ -147,23 +147,21 @@ TOOL_TEST(Numamove, TextAndCsv) {
 const DeclareTests kNumamove{{
     .name = "numamove",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
-    .stress = {
-        .workload = "numa",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--pages", std::to_string(n)};
+    .events = {{}, "sleeper --sleeps 3"},
+    .stress =
+        {
+            .workload = "numa --pages {n}",
+            .events = 400,
+            .shown = "moved_pages",
+            .truth =
+                [](stress::Load& load) {
+                  if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
+                  return load.truth("moved");
+                },
+            .workloads = 1,
+            .slack = 1024,  // the process's other pages
         },
-        .events = 400,
-        .shown = [](const Json& line) { return line["moved_pages"].u64(); },
-        .truth =
-            [](stress::Load& load) {
-              if (load.truth("moved") != load.truth("pages")) throw Skip("unbalanced");
-              return load.truth("moved");
-            },
-        .workloads = 1,
-        .slack = 1024,  // the process's other pages
-    },
-    .long_run = {{.arguments = {"5"}}},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

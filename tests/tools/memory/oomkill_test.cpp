@@ -173,25 +173,16 @@ TOOL_TEST(Oomkill, BySysrq) {
 
 const DeclareTests kOomkill{{
     .name = "oomkill",
-    .reports = {{ReportKind::events}},
-    .events = {{"-K"}, {"reclaim", "--memcg", "--kills", "2", "--seconds", "8"}, true},
-    .stress = {
-        .workload = "reclaim",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--memcg", "--kills", std::to_string(n)};
-        },
-        .events = 6,
-        .shown = stress::one,
-        .truth =
-            [](stress::Load& load) { return load.workload().truth()["memcg"]["oom_kill"].u64(); },
-        .tiny = {"--ring-size", "4096"},
-        .pids = [](stress::Load& load) -> Strings {
-          Strings pids;
-          for (auto& pid : load.workload().ready()["victims"].items())
-            pids.push_back(std::to_string(pid.u64()));
-          return pids;
-        }},
-    .long_run = {{.arguments = {"-K"}}},
+    .events = {"-K", "reclaim --memcg --kills 2 --seconds 8", true},
+    .stress = {.workload = "reclaim --memcg --kills {n}",
+               .events = 6,
+               .truth =
+                   [](stress::Load& load) {
+                     return load.workload().truth()["memcg"]["oom_kill"].u64();
+                   },
+               .tiny = "--ring-size 4096",
+               .pids = "victims"},
+    .long_run = {{.arguments = "-K"}},
 }};
 
 }  // namespace

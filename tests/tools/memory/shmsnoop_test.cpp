@@ -83,17 +83,12 @@ TOOL_TEST(Shmsnoop, ColumnsOfThePeer) {
 
 const DeclareTests kShmsnoop{{
     .name = "shmsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-T"}, {"segments", "--shm", "3"}},
-    .stress = {.workload = "segments",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--shm", std::to_string(n / 6)};
-               },
+    .events = {"-T", "segments --shm 3"},
+    .stress = {.workload = "segments --shm {n/6}",
                .events = 1200,
-               .shown = stress::one,
-               .truth = [](stress::Load& load) { return load.truth("shm_calls"); },
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"-T"}}},
+               .truth = "shm_calls",
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "-T"}},
 }};
 
 }  // namespace

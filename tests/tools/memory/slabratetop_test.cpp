@@ -45,7 +45,7 @@ Counts traced(const Trace& trace, pid_t pid, const std::string& key, bool sizes)
 // A workload that is held allocates nothing: both see the same.
 TOOL_TEST(Slabratetop, WhatTheKernelsOwnTraceHas) {
   require_tool("slabratetop");
-  Workload workload("opener", {"--count", "40"}, {.linger = true});
+  Workload workload("opener", {"--count", "40"}, kLinger);
   Trace caches("kmem/kmem_cache_alloc"), sizes("kmem/kmalloc");
   Tracer tracer("slabratetop", {"--json", "--strict", "-p", workload.id()});
   workload.release();
@@ -80,7 +80,7 @@ TOOL_TEST(Slabratetop, SizesOfObjects) {
     if (cells >> name >> active >> all >> bytes) object_bytes[name] = bytes;
   }
   if (object_bytes.empty()) throw Skip("no /proc/slabinfo");
-  Workload workload("runner", {"--count", "20"}, {.linger = true});
+  Workload workload("runner", {"--count", "20"}, kLinger);
   Tracer tracer("slabratetop", {"--json"});
   workload.release();
   workload.truth();
@@ -112,19 +112,16 @@ TOOL_TEST(Slabratetop, BlocksHaveTheKnownColumns) {
 const DeclareTests kSlabratetop{{
     .name = "slabratetop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"opener", "--count", "100"}},
-    .stress = {.workload = "opener",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {{}, "opener --count 100"},
+    .stress = {.workload = "opener --count {n}",
                .events = 5000,
                .shown =
                    [](const Json& line) {
                      return line["cache"].str() == "filp" ? line["allocs"].u64() : 0;
                    },
-               .truth = stress::says("bulk"),
+               .truth = "bulk",
                .slack = 100},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

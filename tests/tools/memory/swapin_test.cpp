@@ -6,7 +6,7 @@ namespace {
 
 void each_wait(const std::string& kind, const std::string& pages) {
   require_tool("swapin");
-  Workload workload("swapper", {"--make", kind, "--pages", pages}, {.linger = true});
+  Workload workload("swapper", {"--make", kind, "--pages", pages}, kLinger);
   Tracer tracer("swapin", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto truth = workload.truth();
@@ -34,7 +34,7 @@ TOOL_TEST(Swapin, EachWaitForADisk) { each_wait("loop", "6000"); }
 
 TOOL_TEST(Swapin, FilesAreNoSwap) {
   require_tool("swapin");
-  Workload workload("faulter", {"--major", "60"}, {.linger = true});
+  Workload workload("faulter", {"--major", "60"}, kLinger);
   Tracer tracer("swapin", {"--json", "-p", workload.id()});
   workload.release();
   EXPECT_GE(workload.truth()["cold"]["major"].u64(), 60u);
@@ -55,16 +55,13 @@ TOOL_TEST(Swapin, TimeOfDay) {
 const DeclareTests kSwapin{{
     .name = "swapin",
     .reports = {{ReportKind::aggregate}},
-    .events = {.options = {}, .command = {"swapper", "--pages", "100"}, .in_turns = true},
-    .stress = {.workload = "swapper",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--pages", std::to_string(n)};
-               },
+    .events = {.command = "swapper --pages 100", .in_turns = true},
+    .stress = {.workload = "swapper --pages {n}",
                .events = 1000,
-               .shown = stress::counted,
-               .truth = stress::says("major"),
+               .shown = "count",
+               .truth = "major",
                .workloads = 1},
-    .long_run = {{.arguments = {"10"}}},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

@@ -132,23 +132,18 @@ TOOL_TEST(Vmscan, TextAndCsv) {
 const DeclareTests kVmscan{{
     .name = "vmscan",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
-    .events = {{}, {"reclaim", "--memcg", "--events", "3", "--seconds", "8"}, true},
-    .stress = {.workload = "reclaim",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--memcg", "--events", std::to_string(n)};
-               },
+    .events = {{}, "reclaim --memcg --events 3 --seconds 8", true},
+    .stress = {.workload = "reclaim --memcg --events {n}",
                .events = 50,
-               .shown = [](const Json& line) { return line["memcg_runs"].u64(); },
+               .shown = "memcg_runs",
                .truth =
                    [](stress::Load& load) {
                      auto memcg = load.workload().truth()["memcg"];
                      if (memcg["version"].u64() != 2) throw Skip("cgroup-1");
                      return memcg["max_events"].u64();
                    },
-               .pids = [](stress::Load& load) -> Strings {
-                 return {std::to_string(load.workload().ready()["worker_pid"].u64())};
-               }},
-    .long_run = {{.arguments = {"5"}}},
+               .pids = "worker_pid"},
+    .long_run = {{.arguments = "5"}},
 }};
 
 }  // namespace

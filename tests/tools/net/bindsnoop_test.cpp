@@ -54,17 +54,12 @@ TOOL_TEST(Bindsnoop, Columns) {
 const DeclareTests kBindsnoop{{
     .name = "bindsnoop",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"--count"}}},
-    .events = {{"-E"}, {"sockets"}},
-    .stress = {.workload = "sockets",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n / 9)};
-               },
+    .events = {"-E", "sockets"},
+    .stress = {.workload = "sockets --rounds {n/9}",
                .events = 1800,
-               .options = {"-E"},
-               .shown = stress::one,
-               .truth = stress::says("bind_calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .options = "-E",
+               .truth = "bind_calls",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -71,17 +71,11 @@ TOOL_TEST(Solisten, Columns) {
 
 const DeclareTests kSolisten{{
     .name = "solisten",
-    .reports = {{ReportKind::events}},
-    .events = {{"-w"}, {"sockets"}},
-    .stress = {.workload = "sockets",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n / 3)};
-               },
+    .events = {"-w", "sockets"},
+    .stress = {.workload = "sockets --rounds {n/3}",
                .events = 600,
-               .shown = stress::one,
-               .truth = stress::says("listen_calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "listen_calls",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

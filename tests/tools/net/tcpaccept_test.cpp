@@ -62,23 +62,14 @@ TOOL_TEST(Tcpaccept, Columns) {
 
 const DeclareTests kTcpaccept{{
     .name = "tcpaccept",
-    .reports = {{ReportKind::events}},
-    .events = {{"-w"}, {"tcp"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sessions", std::to_string(n), "--client-bytes",
-                         "10",         "--server-bytes",  "10"};
-               },
+    .events = {"-w", "tcp"},
+    .stress = {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
                .events = 300,
-               .shown = stress::one,
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--ring-size", "4096"},
-               .pids = [](stress::Load& load) -> Strings {
-                 return {std::to_string(load.workload().ready()["server_pid"].u64())};
-               }},
-    .long_run = {{}},
+               .tiny = "--ring-size 4096",
+               .pids = "server_pid"},
 }};
 
 }  // namespace

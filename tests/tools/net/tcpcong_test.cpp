@@ -133,21 +133,16 @@ TOOL_TEST(Tcpcong, Text) {
 const DeclareTests kTcpcong{{
     .name = "tcpcong",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"-d"}}},
-    .events = {{"-w"}, {"tcp", "--sessions", "1", "--lost", "2"}},
+    .events = {"-w", "tcp --sessions 1 --lost 2"},
     .nothing_when_idle = true,
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sessions", std::to_string(n), "--lost", "1", "--client-bytes",
-                         "10",         "--server-bytes",  "10"};
-               },
+    .stress = {.workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
                .events = 4,
-               .shown = [](const Json& line) { return line["changes"].u64(); },
+               .shown = "changes",
                // To the loss, and back.
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return 2 * load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{}},
+               .tiny = "--max-keys 1"},
 }};
 
 }  // namespace

@@ -80,20 +80,13 @@ TOOL_TEST(Tcpconnlat, NumbersOfMilliseconds) {
 
 const DeclareTests kTcpconnlat{{
     .name = "tcpconnlat",
-    .reports = {{ReportKind::events}},
-    .events = {{"-w"}, {"tcp"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sessions", std::to_string(n), "--unbound", "--client-bytes",
-                         "10",         "--server-bytes",  "10"};
-               },
+    .events = {"-w", "tcp"},
+    .stress = {.workload = "tcp --sessions {n} --unbound --client-bytes 10 --server-bytes 10",
                .events = 400,
-               .shown = stress::one,
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -191,19 +191,15 @@ TOOL_TEST(Tcpdrop, Text) {
 const DeclareTests kTcpdrop{{
     .name = "tcpdrop",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
-    .events = {{"-w"}, {"tcp", "--refused"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--refused", "--sessions", std::to_string(n)};
-               },
+    .events = {"-w", "tcp --refused"},
+    .stress = {.workload = "tcp --refused --sessions {n}",
                .events = 400,
-               .options = {"--no-stack"},
-               .shown = stress::one,
+               .options = "--no-stack",
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{.arguments = {"--no-stack"}}},
+               .tiny = "--ring-size 4096"},
+    .long_run = {{.arguments = "--no-stack"}},
 }};
 
 }  // namespace

@@ -149,19 +149,13 @@ TOOL_TEST(Tcppktlat, Text) {
 const DeclareTests kTcppktlat{{
     .name = "tcppktlat",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-H"}}},
-    .events = {{}, {"tcpio"}},
-    .stress = {.workload = "tcpio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--messages", std::to_string(n)};
-               },
+    .events = {{}, "tcpio"},
+    .stress = {.workload = "tcpio --messages {n}",
                .events = 1000,
-               .shown = stress::one,
-               .truth = stress::says("messages"),
-               .tiny = {"--ring-size", "4096"},
-               .pids = [](stress::Load& load) -> Strings {
-                 return {std::to_string(load.workload().ready()["reader_pid"].u64())};
-               }},
-    .long_run = {{.arguments = {"-H"}}},
+               .truth = "messages",
+               .tiny = "--ring-size 4096",
+               .pids = "reader_pid"},
+    .long_run = {{.arguments = "-H"}},
 }};
 
 }  // namespace

@@ -124,25 +124,19 @@ TOOL_TEST(Tcpretrans, Text) {
 const DeclareTests kTcpretrans{{
     .name = "tcpretrans",
     .reports = {{ReportKind::events}, {ReportKind::aggregate, {"-c"}}},
-    .events = {{"-w", "-l"}, {"tcp", "--sessions", "1", "--lost", "1"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 // Small, so that each is one segment: those are what the kernel counts.
-                 return {"--sessions", std::to_string(n), "--lost", "1", "--client-bytes",
-                         "10",         "--server-bytes",  "10"};
-               },
-               .events = 4,
-               .options = {"-l"},
-               .shown = [](const Json& line) -> std::uint64_t {
-                 return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
-               },
-               .truth = stress::says("retransmits"),
-               .tiny = {"-c", "--max-keys", "1"},
-               .pids = [](stress::Load& load) -> Strings {
-                 return {load.workload().id(),
-                         std::to_string(load.workload().ready()["server_pid"].u64())};
-               }},
-    .long_run = {{.arguments = {"-l"}}},
+    .events = {"-w -l", "tcp --sessions 1 --lost 1"},
+    .stress =
+        {// Small, so that each is one segment: those are what the kernel counts.
+         .workload = "tcp --sessions {n} --lost 1 --client-bytes 10 --server-bytes 10",
+         .events = 4,
+         .options = "-l",
+         .shown = [](const Json& line) -> std::uint64_t {
+           return line["type"].str() == "row" ? line["retransmits"].u64() : 1;
+         },
+         .truth = "retransmits",
+         .tiny = "-c --max-keys 1",
+         .pids = "pid server_pid"},
+    .long_run = {{.arguments = "-l"}},
 }};
 
 }  // namespace

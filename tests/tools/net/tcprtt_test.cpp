@@ -110,16 +110,11 @@ TOOL_TEST(Tcprtt, APortForAProcess) {
 const DeclareTests kTcprtt{{
     .name = "tcprtt",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"tcp"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sessions", std::to_string(n), "--client-bytes",
-                         "10",         "--server-bytes",  "10"};
-               },
+    .events = {{}, "tcp"},
+    .stress = {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
                .events = 400,
-               .shown = stress::counted,
-               .truth = stress::says("segments_in")},
-    .long_run = {{}},
+               .shown = "count",
+               .truth = "segments_in"},
 }};
 
 }  // namespace

@@ -107,19 +107,13 @@ TOOL_TEST(Tcpstates, TimeInStates) {
 
 const DeclareTests kTcpstates{{
     .name = "tcpstates",
-    .reports = {{ReportKind::events}},
-    .events = {{"-w"}, {"tcp"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--refused", "--sessions", std::to_string(n)};
-               },
+    .events = {"-w", "tcp"},
+    .stress = {.workload = "tcp --refused --sessions {n}",
                .events = 400,
-               .shown = stress::one,
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return 2 * load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -101,14 +101,9 @@ TOOL_TEST(Tcpsubnet, BadSubnets) {
 const DeclareTests kTcpsubnet{{
     .name = "tcpsubnet",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"tcpio"}},
-    .stress = {.workload = "tcpio",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--messages", std::to_string(n)};
-               },
-               .events = 1000,
-               .shown = [](const Json& line) { return line["sends"].u64(); },
-               .truth = stress::says("sends")},
+    .events = {{}, "tcpio"},
+    .stress =
+        {.workload = "tcpio --messages {n}", .events = 1000, .shown = "sends", .truth = "sends"},
     .long_run = {{.arguments = {"127.0.0.0/8,0.0.0.0/0", "10"}}},
 }};
 

@@ -106,19 +106,16 @@ TOOL_TEST(Tcpsynbl, OwnerMappedAddresses) { expect_owner("mapped"); }
 const DeclareTests kTcpsynbl{{
     .name = "tcpsynbl",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"--by-port"}, {"tcp", "--queued", "3"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--queued", std::to_string(n), "--backlog", "1000", "--listens-late"};
-               },
+    .events = {"--by-port", "tcp --queued 3"},
+    .stress = {.workload = "tcp --queued {n} --backlog 1000 --listens-late",
                .events = 400,
-               .options = {"--by-port"},
-               .shown = stress::counted,
+               .options = "--by-port",
+               .shown = "count",
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"--by-port"}}},
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "--by-port"}},
 }};
 
 }  // namespace

@@ -140,21 +140,14 @@ TOOL_TEST(Tcptop, SortsByTheWordsOfPeers) {
 const DeclareTests kTcptop{{
     .name = "tcptop",
     .reports = {{ReportKind::aggregate}},
-    .events = {{}, {"tcpio"}},
-    .stress = {
-        .workload = "tcpio",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--messages", std::to_string(n / 2)};
-        },
-        .events = 1500,
-        .shown = [](const Json& line) { return line["sends"].u64() + line["receives"].u64(); },
-        .truth = stress::says("calls"),
-        .tiny = {"--max-keys", "1"},
-        .pids = [](stress::Load& load) -> Strings {
-          return {load.workload().id(),
-                  std::to_string(load.workload().ready()["reader_pid"].u64())};
-        }},
-    .long_run = {{.arguments = {"10"}}},
+    .events = {{}, "tcpio"},
+    .stress = {.workload = "tcpio --messages {n/2}",
+               .events = 1500,
+               .shown = "sends+receives",
+               .truth = "calls",
+               .tiny = "--max-keys 1",
+               .pids = "pid reader_pid"},
+    .long_run = {{.arguments = "10"}},
 }};
 
 }  // namespace

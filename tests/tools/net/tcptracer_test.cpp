@@ -74,24 +74,14 @@ TOOL_TEST(Tcptracer, FiltersAndText) {
 
 const DeclareTests kTcptracer{{
     .name = "tcptracer",
-    .reports = {{ReportKind::events}},
-    .events = {{"-U"}, {"tcp"}},
-    .stress = {.workload = "tcp",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--sessions", std::to_string(n), "--client-bytes",
-                         "10",         "--server-bytes",  "10"};
-               },
+    .events = {"-U", "tcp"},
+    .stress = {.workload = "tcp --sessions {n} --client-bytes 10 --server-bytes 10",
                .events = 200,
-               .shown = stress::one,
                .truth = [](stress::Load& load) -> std::uint64_t {
                  return 4 * load.workload().truth()["client_ports"].items().size();
                },
-               .tiny = {"--ring-size", "4096"},
-               .pids = [](stress::Load& load) -> Strings {
-                 return {load.workload().id(),
-                         std::to_string(load.workload().ready()["server_pid"].u64())};
-               }},
-    .long_run = {{}},
+               .tiny = "--ring-size 4096",
+               .pids = "pid server_pid"},
 }};
 
 }  // namespace

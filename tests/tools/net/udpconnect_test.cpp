@@ -48,17 +48,11 @@ TOOL_TEST(Udpconnect, Columns) {
 
 const DeclareTests kUdpconnect{{
     .name = "udpconnect",
-    .reports = {{ReportKind::events}},
-    .events = {{"-w"}, {"sockets"}},
-    .stress = {.workload = "sockets",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n / 4)};
-               },
+    .events = {"-w", "sockets"},
+    .stress = {.workload = "sockets --rounds {n/4}",
                .events = 800,
-               .shown = stress::one,
-               .truth = stress::says("connect_calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "connect_calls",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -23,7 +23,7 @@ bool any_contains(const Json& stack, const std::string& part) {
 
 TOOL_TEST(Capable, EachCheck) {
   require_tool("capable");
-  Workload workload("privileged", {"--rounds", "3"}, {.linger = true});
+  Workload workload("privileged", {"--rounds", "3"}, kLinger);
   auto all = tracer(workload, {}), denied = tracer(workload, {"--denied", "-K", "-U"}),
        once = tracer(workload, {"--unique", "pid"});
   workload.release();
@@ -90,18 +90,12 @@ TOOL_TEST(Capable, Columns) {
 
 const DeclareTests kCapable{{
     .name = "capable",
-    .reports = {{ReportKind::events}},
-    .events = {{"-x"}, {"privileged"}},
-    .stress = {.workload = "privileged",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n / 6)};
-               },
+    .events = {"-x", "privileged"},
+    .stress = {.workload = "privileged --rounds {n/6}",
                .events = 6000,
                .options = {"--capability", "SYS_CHROOT,SETUID,SYS_NICE"},
-               .shown = stress::one,
-               .truth = stress::says("checks"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "checks",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -30,7 +30,7 @@ bool has_frame(const Json& stack, const std::string& name) {
 
 TOOL_TEST(Futexctn, EveryWayToWaitWithItsStack) {
   require_tool("futexctn");
-  Workload workload("waiter", {"--count", "30"}, {.linger = true});
+  Workload workload("waiter", {"--count", "30"}, kLinger);
   Tracer tracer("futexctn", {"--json", "--strict", "-p", workload.id()});
   workload.release();
   auto ways = ways_of(workload.truth());
@@ -63,7 +63,7 @@ TOOL_TEST(Futexctn, EveryWayToWaitWithItsStack) {
 
 TOOL_TEST(Futexctn, SummaryCountsResults) {
   require_tool("futexctn");
-  Workload workload("waiter", {"--count", "30"}, {.linger = true});
+  Workload workload("waiter", {"--count", "30"}, kLinger);
   Tracer tracer("futexctn", {"--json", "--strict", "-s", "-p", workload.id()});
   workload.release();
   auto ways = ways_of(workload.truth());
@@ -90,7 +90,7 @@ TOOL_TEST(Futexctn, SummaryCountsResults) {
 
 TOOL_TEST(Futexctn, OneLockByThread) {
   require_tool("futexctn");
-  Workload workload("waiter", {"--count", "5", "--only", "timeout"}, {.linger = true});
+  Workload workload("waiter", {"--count", "5", "--only", "timeout"}, kLinger);
   auto lock = workload.ready()["words"].u64() + 4;
   std::ostringstream address;
   address << std::hex << std::showbase << lock;
@@ -110,8 +110,7 @@ TOOL_TEST(Futexctn, OneLockByThread) {
 /// Stopped and continued, a wait with a timeout goes on by restart_syscall().
 TOOL_TEST(Futexctn, WaitsGoOnAfterASignal) {
   require_tool("futexctn");
-  Workload workload("waiter", {"--count", "1", "--only", "timeout", "--ms", "3000"},
-                    {.linger = true});
+  Workload workload("waiter", {"--count", "1", "--only", "timeout", "--ms", "3000"}, kLinger);
   Tracer tracer("futexctn", {"--json", "--strict", "-s", "-p", workload.id()});
   workload.release();
   ASSERT_TRUE(await_sleep(workload.pid()));
@@ -129,17 +128,14 @@ TOOL_TEST(Futexctn, WaitsGoOnAfterASignal) {
 const DeclareTests kFutexctn{{
     .name = "futexctn",
     .reports = {{ReportKind::aggregate}, {ReportKind::aggregate, {"--summary"}}},
-    .events = {{}, {"waiter", "--count", "3"}},
+    .events = {{}, "waiter --count 3"},
     .nothing_when_idle = true,
-    .stress = {.workload = "waiter",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--only", "woken", "--count", std::to_string(n / 5)};
-               },
+    .stress = {.workload = "waiter --only woken --count {n/5}",
                .events = 20000,
-               .shown = stress::counted,
-               .truth = stress::says("waits"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"60"}}, {.arguments = {"-s", "60"}, .of = "summary"}},
+               .shown = "count",
+               .truth = "waits",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "60"}, {.arguments = "-s 60", .of = "summary"}},
 }};
 
 }  // namespace

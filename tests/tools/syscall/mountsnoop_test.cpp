@@ -74,17 +74,11 @@ TOOL_TEST(Mountsnoop, Text) {
 
 const DeclareTests kMountsnoop{{
     .name = "mountsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"mounts", "--unmounts", "3"}},
-    .stress = {.workload = "mounts",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--unmounts", std::to_string(n)};
-               },
+    .events = {{}, "mounts --unmounts 3"},
+    .stress = {.workload = "mounts --unmounts {n}",
                .events = 20000,
-               .shown = stress::one,
-               .truth = stress::says("calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "calls",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

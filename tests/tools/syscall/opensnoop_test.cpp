@@ -244,18 +244,12 @@ TOOL_TEST(Opensnoop, Callers) {
 
 const DeclareTests kOpensnoop{{
     .name = "opensnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-e", "-F", "-U"}, {"opener", "--count", "3"}},
-    .stress = {.workload = "opener",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--count", std::to_string(n)};
-               },
+    .events = {"-e -F -U", "opener --count 3"},
+    .stress = {.workload = "opener --count {n}",
                .events = 20000,
-               .shown = stress::one,
-               .truth = stress::says("bulk"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "bulk",
+               .tiny = "--ring-size 4096",
                .copies = 8},
-    .long_run = {{}},
 }};
 
 }  // namespace

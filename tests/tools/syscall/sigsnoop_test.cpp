@@ -123,18 +123,12 @@ TOOL_TEST(Sigsnoop, Columns) {
 
 const DeclareTests kSigsnoop{{
     .name = "sigsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-k"}, {"signals"}},
-    .stress = {.workload = "signals",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n / 13)};
-               },
+    .events = {"-k", "signals"},
+    .stress = {.workload = "signals --rounds {n/13}",
                .events = 2600,
-               .options = {"-k"},
-               .shown = stress::one,
-               .truth = stress::says("calls"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .options = "-k",
+               .truth = "calls",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -55,17 +55,11 @@ TOOL_TEST(Sofdsnoop, Columns) {
 
 const DeclareTests kSofdsnoop{{
     .name = "sofdsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-T"}, {"passing"}},
-    .stress = {.workload = "passing",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--rounds", std::to_string(n / 4)};
-               },
+    .events = {"-T", "passing"},
+    .stress = {.workload = "passing --rounds {n/4}",
                .events = 2000,
-               .shown = stress::one,
-               .truth = stress::says("sent"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "sent",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

@@ -67,19 +67,13 @@ TOOL_TEST(Statsnoop, Columns) {
 
 const DeclareTests kStatsnoop{{
     .name = "statsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{"-s"}, {"filecalls", "--stats", "3"}},
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--stats", std::to_string(n)};
-               },
+    .events = {"-s", "filecalls --stats 3"},
+    .stress = {.workload = "filecalls --stats {n}",
                .events = 20000,
-               .shown = stress::one,
-               .truth = stress::says("stats"),
-               .tiny = {"--ring-size", "4096"},
+               .truth = "stats",
+               .tiny = "--ring-size 4096",
                .copies = 8,
                .slack = 10},
-    .long_run = {{}},
 }};
 
 }  // namespace

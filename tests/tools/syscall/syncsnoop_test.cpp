@@ -55,17 +55,11 @@ TOOL_TEST(Syncsnoop, Text) {
 
 const DeclareTests kSyncsnoop{{
     .name = "syncsnoop",
-    .reports = {{ReportKind::events}},
-    .events = {{}, {"filecalls", "--syncs", "3"}},
-    .stress = {.workload = "filecalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--syncs", std::to_string(n)};
-               },
+    .events = {{}, "filecalls --syncs 3"},
+    .stress = {.workload = "filecalls --syncs {n}",
                .events = 20000,
-               .shown = stress::one,
-               .truth = stress::says("syncs"),
-               .tiny = {"--ring-size", "4096"}},
-    .long_run = {{}},
+               .truth = "syncs",
+               .tiny = "--ring-size 4096"},
 }};
 
 }  // namespace

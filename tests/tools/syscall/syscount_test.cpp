@@ -13,8 +13,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 bool of_32_bits(const Json& row) {
   auto abi = row["abi"].str();
   return abi == "i386" || abi == "arm";
@@ -326,17 +324,14 @@ TOOL_TEST(Syscount, AsStraceCounts) {
 const DeclareTests kSyscount{{
     .name = "syscount",
     .reports = {{ReportKind::aggregate}},
-    .events = {{"-P", "-L"}, {"syscalls", "--signals", "0", "--restarts", "0"}},
-    .stress = {.workload = "syscalls",
-               .arguments = [](std::uint64_t n) -> Strings {
-                 return {"--calls", std::to_string(n), "--restarts", "0"};
-               },
+    .events = {"-P -L", "syscalls --signals 0 --restarts 0"},
+    .stress = {.workload = "syscalls --calls {n} --restarts 0",
                .events = 500000,
-               .options = {"-P", "--syscall", "getppid"},
-               .shown = stress::counted,
-               .truth = stress::says("calls"),
-               .tiny = {"--max-keys", "1"}},
-    .long_run = {{.arguments = {"-P", "-L", "10"}}},
+               .options = "-P --syscall getppid",
+               .shown = "count",
+               .truth = "calls",
+               .tiny = "--max-keys 1"},
+    .long_run = {{.arguments = "-P -L 10"}},
 }};
 
 }  // namespace

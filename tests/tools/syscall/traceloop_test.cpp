@@ -16,8 +16,6 @@
 namespace coretap::tooltest {
 namespace {
 
-const Workload::How kLinger{.linger = true};
-
 std::vector<Json> of_type(const std::vector<Json>& body, const char* type) {
   std::vector<Json> all;
   for (auto& line : body)
@@ -355,19 +353,17 @@ TOOL_TEST(Traceloop, WrongWords) {
 const DeclareTests kTraceloop{{
     .name = "traceloop",
     .reports = {{ReportKind::recorder, {"--dump-on-exit"}}},
-    .events = {{}, {"sleeper", "--sleeps", "3"}},
-    .stress = {
-        .workload = "syscalls",
-        .arguments = [](std::uint64_t n) -> Strings {
-          return {"--calls", std::to_string(n), "--restarts", "0"};
-        },
-        .events = 20000,
-        .options = {"--dump-on-exit", "-e", "getppid"},
-        .shown = [](const Json& line) -> std::uint64_t { return line["type"].str() == "call"; },
-        .truth = stress::says("calls"),
-        .tiny = {"-s", "64"},
-        .copies = 12},
-    .long_run = {{.arguments = {"--dump-on-exit"}}},
+    .events = {{}, "sleeper --sleeps 3"},
+    .stress = {.workload = "syscalls --calls {n} --restarts 0",
+               .events = 20000,
+               .options = "--dump-on-exit -e getppid",
+               .shown = [](const Json& line) -> std::uint64_t {
+                 return line["type"].str() == "call";
+               },
+               .truth = "calls",
+               .tiny = "-s 64",
+               .copies = 12},
+    .long_run = {{.arguments = "--dump-on-exit"}},
 }};
 
 }  // namespace
