@@ -42,6 +42,19 @@ def listed(program, chosen="*"):
         return dict(tests(names))
 
 
+def lanes(names, seconds, most, but):
+    """Filters for processes that run beside each other: a suite is one process's, so that tests of one tool follow each other.
+    `seconds`: of tests that have run before; `but`: a filter for those of these suites that do not run."""
+    suites = {}
+    for name in names:
+        suites.setdefault(name.rpartition(".")[0], []).append(seconds.get(name, 0.5))
+    filled = [(0.0, []) for _ in range(most)]
+    for suite, took in sorted(suites.items(), key=lambda item: -sum(item[1])):
+        least = min(range(most), key=lambda lane: filled[lane][0])
+        filled[least] = (filled[least][0] + sum(took), [*filled[least][1], f"{suite}.*"])
+    return [f"{':'.join(chosen)}-{but}" for _, chosen in filled if chosen]
+
+
 def result(test):
     return "failed" if test.get("failures") else "skipped" if test["result"] == "SKIPPED" else "passed"
 

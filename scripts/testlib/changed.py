@@ -4,6 +4,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import gtestreport
+
+MOST_LIVES = 8  # tools; `scripts/test` runs the life of all
+LIFE = gtestreport.LIFE.removesuffix("*")
 TOOL_FILE = re.compile(r"^(?:bpf|src/tools|tests/tools)/\w+/([a-z0-9]+)(?:_test)?(?:[./].*)?$")
 OBJECT_OF_TOOL = re.compile(r"(?:^|/)skel/(\w+)\.bpf\.o|/src/tools/\w+/(\w+?)(?:\.cpp|/)")
 
@@ -38,17 +42,26 @@ def _read_by(root, build):
 
 
 def touched(root, names, build):
-    """-> tools whose own files, or the headers that they read, are among these"""
+    """-> tools whose own files are among these, and those that read headers which are"""
     tools = tools_of(root)
     own = {match[1] for name in names if (match := TOOL_FILE.match(name))}
+    readers = set()
     headers = [name for name in names if name.startswith(("bpf/", "include/")) and name.endswith((".h", ".hpp"))]
     if headers and (build / "build.ninja").exists():
         read_by = _read_by(root, build)
         for name in headers:
             for made in read_by.get(name, ()):
                 if match := OBJECT_OF_TOOL.search(made):
-                    own.add(match[1] or match[2])
-    return sorted(own & tools)
+                    readers.add(match[1] or match[2])
+    return sorted(own & tools), sorted((readers - own) & tools)
+
+
+def tests(program, own, readers):
+    """Names of the tests that a change of tools calls for: all of those whose own files have changed, the life of some that read them."""
+    lives = [*own, *readers][:MOST_LIVES]
+    return [name for name, test in gtestreport.listed(program).items()
+            if (gtestreport.is_own(test) and gtestreport.tool_of(name, test) in own)
+            or (name.startswith(LIFE) and name.rpartition("/")[2] in lives)]
 
 
 def rooms(names):

@@ -9,6 +9,7 @@ import time
 from cachedir import cache_dir
 
 DAYS, FORGOTTEN_DAYS = 86400, 90
+RECENT_BYTES = 4_000_000  # some runs
 MOST_BYTES = 30_000_000  # of the records of tests; older ones go
 
 
@@ -67,6 +68,18 @@ class Records:
 
     def add(self, part, name, attempt, result, seconds):
         self.lines.append({"part": part, "test": name, "try": attempt, "result": result, "seconds": round(seconds, 3)})
+
+    def seconds(self):
+        """Of each test in its last first try of earlier runs."""
+        found = {}
+        if self.path.exists():
+            with open(self.path, "rb") as file:
+                file.seek(max(0, self.path.stat().st_size - RECENT_BYTES))
+                file.readline()
+                for line in map(json.loads, file):
+                    if line["try"] == 1:
+                        found[line["test"]] = line["seconds"]
+        return found
 
     def slowest(self, most):
         return sorted(self.lines, key=lambda line: -line["seconds"])[:most]

@@ -120,12 +120,9 @@ def life(run):
 
 @part("changed", "own tests of the tools that are changed and not committed", 30, ("test",), traces=True)
 def of_the_change(run):
-    touched = changed.touched(run.root, changed.files(run.root), run.directory())
-    if touched and run.build():
-        names = gtestreport.listed(run.directory() / "bin/tool_tests", f"-{gtestreport.ANY_KERNEL}")
-        own = [name for name, test in names.items() if gtestreport.is_own(test) and gtestreport.tool_of(name, test) in touched]
-        if own:
-            here(run, "own tests of changed tools", ":".join(own))
+    own, _ = changed.touched(run.root, changed.files(run.root), run.directory())
+    if own and run.build():
+        here(run, "own tests of changed tools", ":".join(changed.tests(run.directory() / "bin/tool_tests", own, [])))
 
 
 def guests(run, directory, of, tests, *more, results="matrix"):
@@ -217,19 +214,20 @@ def vm_beside(run):
             run.history.ran(f"kernel {kernel}", 200)
 
 
-@part("own", "own tests of tools here, one after another; with --ci a half of them by turns", 200, ("ci",), traces=True)
+@part("own", "own tests of tools here: tools beside each other, but for those that measure the machine", 200, ("ci",), traces=True)
 def own(run):
-    chosen = f"-{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}"
-    if not run.options.ci:
-        here(run, "own tests of tools here", chosen)
+    if not is_root(run, "own tests of tools here") or not run.build():
         return
-    # Each half by itself, as if it were a part: the one that has waited longer.
-    half = run.history.oldest_first(["own 1", "own 2"])[0]
-    names = sorted(gtestreport.listed(run.directory() / "bin/tool_tests", chosen)) if run.build() else []
-    begun = run.clock.passed()
-    here(run, f"own tests of tools here, {half[-1]} of 2", ":".join(names[int(half[-1]) - 1::2]) or "-*")
-    if not run.interrupted:
-        run.history.ran(half, run.clock.passed() - begun)
+    program = run.directory() / "bin/tool_tests"
+    elsewhere = f"{gtestreport.ANY_KERNEL}:{gtestreport.OF_EACH_TOOL}"
+    tests = gtestreport.listed(program, f"-{elsewhere}")
+    declared = subprocess.run([program, "--declarations"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    measuring = {tool["tool"] for tool in map(json.loads, declared) if tool["alone"]}
+    alone = [name for name, test in tests.items() if gtestreport.tool_of(name, test) in measuring]
+    seconds = run.totals.records.seconds()
+    here(run, "own tests of tools here", None, gtestreport.lanes(tests.keys() - alone, seconds, AT_ONCE, elsewhere))
+    if not run.options.filter:
+        here(run, "own tests of tools that measure the machine", None, gtestreport.lanes(alone, seconds, 1, elsewhere))
 
 
 @part("stress", "tools in trouble: small buffers, stalled readers, full disks", 60, ("ci",), traces=True)

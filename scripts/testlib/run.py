@@ -104,17 +104,20 @@ class Run:
     # --- programs of tests -----------------------------------------------------------------------
 
     def shards(self, command, environment, directory, shards, limit):
-        """All shards at once. -> one status (None: the clock has ended one), one report"""
-        reports = [directory / f"{index}.json" for index in range(shards)]
-        logs = [directory / f"{index}.log" for index in range(shards)]
+        """All at once: equal shares of the tests, or one process for each filter of a list. -> one status (None: the clock has ended
+        one), one report"""
+        filters = shards if isinstance(shards, list) else [None] * shards
+        reports = [directory / f"{index}.json" for index in range(len(filters))]
+        logs = [directory / f"{index}.log" for index in range(len(filters))]
         begun, statuses, left = time.monotonic(), [], 0
         with ExitStack() as stack:
             running = []
-            for index, (report, log) in enumerate(zip(reports, logs)):
-                shard = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(index)}
+            for index, (chosen, report, log) in enumerate(zip(filters, reports, logs)):
+                shard = {} if chosen else {"GTEST_TOTAL_SHARDS": str(len(filters)), "GTEST_SHARD_INDEX": str(index)}
+                words = [f"--gtest_filter={chosen}"] if chosen else []
                 out = stack.enter_context(open(log, "w"))
-                running.append(clock.start([*command, f"--gtest_output=json:{report}"], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                           env={**environment, **shard}))
+                running.append(clock.start([*command, *words, f"--gtest_output=json:{report}"], stdin=subprocess.DEVNULL, stdout=out,
+                                           stderr=out, env={**environment, **shard}))
                 stack.callback(lambda process=running[-1]: process.returncode is None and clock.end_tree(process))
             for report, log, process in zip(reports, logs, running):
                 try:
@@ -134,9 +137,10 @@ class Run:
         return max(statuses, key=abs), joined, 0
 
     def gtest(self, name, program, chosen=None, environment=None, again=False, shards=1, limit=None):
-        """`chosen`: GoogleTest's filter; one on the command line takes its place. `again`: tests that trace are tried again, by
-        themselves, as gtestreport says; every try is shown and counted."""
-        chosen = self.options.filter or chosen
+        """`chosen`: GoogleTest's filter; one on the command line takes its place. `shards`: how many processes, or a filter for each.
+        `again`: tests that trace are tried again, by themselves, as gtestreport says; every try is shown and counted."""
+        if self.options.filter:
+            chosen, shards = self.options.filter, 1
         command = [program, *([f"--gtest_filter={chosen}"] if chosen else [])]
         environment = {**os.environ, **(environment or {})}
         begun = time.monotonic()

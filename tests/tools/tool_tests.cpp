@@ -94,6 +94,8 @@ std::string declarations_as_json() {
     };
     json.StartObject();
     text("tool", name);
+    json.Key("alone");
+    json.Bool(tests.alone);
     json.Key("events");
     json.StartObject();
     list("options", tests.events.options);
