@@ -9,20 +9,30 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 namespace coretap {
 
 namespace {
 
-/// A signal that was ignored at start stays ignored: SIGHUP under nohup, SIGINT in the background.
+/// SIGHUP that was ignored at start stays ignored, for nohup. SIGINT does not: shells ignore it for
+/// what a script runs in the background, which `kill -INT` is to end all the same.
 sigset_t handled() {
   sigset_t set;
   sigemptyset(&set);
-  for (int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    struct sigaction action {};
-    if (sigaction(s, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
-    sigaddset(&set, s);
-  }
+  for (int s : {SIGINT, SIGTERM, SIGQUIT}) sigaddset(&set, s);
+  struct sigaction action {};
+  if (sigaction(SIGHUP, nullptr, &action) || action.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  return set;
+}
+
+/// Signals that were ignored at start, and that a child ignores again.
+sigset_t& ignored_at_start() {
+  static sigset_t set = [] {
+    sigset_t none;
+    sigemptyset(&none);
+    return none;
+  }();
   return set;
 }
 
@@ -46,6 +56,12 @@ sigset_t& blocked_one_by_one() {
 }  // namespace
 
 void block_signals() {
+  for (int s : {SIGINT, SIGTERM, SIGQUIT}) {
+    struct sigaction action {};
+    if (sigaction(s, nullptr, &action) || action.sa_handler != SIG_IGN) continue;
+    sigaddset(&ignored_at_start(), s);
+    ::signal(s, SIG_DFL);
+  }
   auto set = handled();
   sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
@@ -64,6 +80,8 @@ void let_signals_kill() {
 }
 
 void unblock_signals() {
+  for (int s : {SIGINT, SIGTERM, SIGQUIT})
+    if (sigismember(&ignored_at_start(), s)) ::signal(s, SIG_IGN);
   let_signals_kill();
   sigprocmask(SIG_UNBLOCK, &blocked_one_by_one(), nullptr);
   ::signal(SIGPIPE, SIG_DFL);
@@ -74,15 +92,16 @@ Loop::Loop() = default;
 Loop::~Loop() {
   for (auto& w : watches_)
     if (w->owned && w->fd >= 0) close(w->fd);
-  if (signals_ >= 0) close(signals_);
-  if (epoll_ >= 0) close(epoll_);
+  for (int fd : {signals_, ends_, epoll_})
+    if (fd >= 0) close(fd);
 }
 
 Result<void> Loop::open() {
   auto set = handled();
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  ends_ = epoll_create1(EPOLL_CLOEXEC);
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (epoll_ < 0 || signals_ < 0) return Error{"cannot wait for events", strerror(errno)};
+  if (epoll_ < 0 || ends_ < 0 || signals_ < 0) return cannot_wait();
   watch(signals_, EPOLLIN, [this] {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof info) == sizeof info) {
@@ -90,16 +109,28 @@ Result<void> Loop::open() {
       stopped_ = true;
     }
   });
-  return {};
+  ends_with(signals_);
+  return error_;
 }
+
+Error Loop::cannot_wait() { return {"cannot wait for events", strerror(errno)}; }
 
 void Loop::watch(int fd, unsigned events, std::function<void()> callback) {
   watches_.push_back(std::make_unique<Watch>(Watch{fd, false, std::move(callback)}));
   epoll_event e{};
   e.events = events;
   e.data.ptr = watches_.back().get();
-  epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e);  // files cannot be watched, and need not be
+  // Files cannot be watched, and need not be.
+  if (fd >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) && errno != EPERM) error_ = cannot_wait();
 }
+
+void Loop::ends_with(int fd) {
+  epoll_event e{};
+  e.events = EPOLLIN;
+  if (epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e)) error_ = cannot_wait();
+}
+
+void Loop::soon(std::function<void()> callback) { soon_.push_back(std::move(callback)); }
 
 void Loop::forget(Watch& watch) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, watch.fd, nullptr);
@@ -118,10 +149,17 @@ void Loop::every(double seconds, std::function<void()> callback) {
 void Loop::once(double seconds, std::function<void()> callback) {
   timer(seconds, false, std::move(callback));
 }
+void Loop::stop_after(double seconds) {
+  int fd = timer(seconds, false, [this] { stop(); });
+  if (fd >= 0) ends_with(fd);
+}
 
-void Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
+int Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
   int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) {
+    error_ = cannot_wait();
+    return fd;
+  }
   double whole = 0;
   double fraction = std::modf(seconds, &whole);
   itimerspec spec{};
@@ -136,6 +174,7 @@ void Loop::timer(double seconds, bool repeat, std::function<void()> callback) {
     if (passed) callback();
   });
   watches_.back()->owned = true;
+  return fd;
 }
 
 void Loop::on_signal(int number, std::function<void()> callback) {
@@ -146,7 +185,10 @@ void Loop::on_signal(int number, std::function<void()> callback) {
   signalfd(signals_, &ending, 0);
   auto set = only(number);
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) {
+    error_ = cannot_wait();
+    return;
+  }
   watch(fd, EPOLLIN, [fd, callback = std::move(callback)] {
     signalfd_siginfo info{};
     if (read(fd, &info, sizeof info) == sizeof info) callback();
@@ -154,15 +196,18 @@ void Loop::on_signal(int number, std::function<void()> callback) {
   watches_.back()->owned = true;
 }
 
-void Loop::run() {
-  while (!stopped_) {
+Result<void> Loop::run() {
+  while (!stopped_ && error_) {
     epoll_event ready[8];
-    int n = epoll_wait(epoll_, ready, 8, -1);
-    if (n < 0 && errno != EINTR) return;
+    int n = epoll_wait(epoll_, ready, 8, soon_.empty() ? -1 : 0);
+    if (n < 0 && errno != EINTR) error_ = cannot_wait();
     for (int i = 0; i < n && !stopped_; i++)
       if (auto* w = static_cast<Watch*>(ready[i].data.ptr); w->fd >= 0) w->callback();
     std::erase_if(watches_, [](auto& w) { return w->fd < 0; });
+    for (auto& callback : std::exchange(soon_, {}))
+      if (!stopped_) callback();
   }
+  return error_;
 }
 
 }  // namespace coretap

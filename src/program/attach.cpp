@@ -26,8 +26,7 @@ namespace {
 Error attach_error(const Section& section, int error) {
   return {fmt::format("cannot attach {}{}{}", section.kind, section.target.empty() ? "" : "/",
                       section.target),
-          strerror(error),
-          {},
+          strerror(error), error == EMFILE ? "raise the limit of open files (ulimit -n)" : "",
           kUnsupported};
 }
 
@@ -62,8 +61,11 @@ Result<Links> attach_tracepoints(bpf_program* program, const Section& section) {
     if (!id && names.size() > 1) continue;  // a call that this architecture does not have
     if (!id) return id.error();
     PerfEvent event{PERF_TYPE_TRACEPOINT, static_cast<std::uint64_t>(*id)};
-    auto link = attach_event(program, section, Fd(open_perf_event(event, {}, 0)));
+    // One event serves all CPUs; it must be of one that is online.
+    auto link =
+        attach_event(program, section, Fd(open_perf_event(event, {}, online_cpus().front())));
     if (!link) return link.error();
+    link->one_by_one = true;
     links.push_back(std::move(*link));
   }
   if (links.empty()) return attach_error(section, ENOENT);

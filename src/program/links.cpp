@@ -1,8 +1,16 @@
 #include "program/links.hpp"
 
+#include <linux/membarrier.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <system_error>
 #include <thread>
+
+#include "base/parse.hpp"
 
 namespace coretap {
 
@@ -22,6 +30,39 @@ void detach(Links& links) {
     end_share(0);
   }
   links.clear();
+}
+
+namespace {
+
+/// What others wait for: pipes, sockets and files, but not objects of the kernel.
+void close_files() {
+  std::vector<int> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    auto target = std::filesystem::read_symlink(at->path(), gone).string();
+    auto fd = parse_unsigned(at->path().filename().string());
+    if (fd && !target.starts_with("anon_inode:")) files.push_back(static_cast<int>(*fd));
+  }
+  for (int fd : files) ::close(fd);
+}
+
+}  // namespace
+
+void leave(Links& links) {
+  if (std::ranges::count_if(links, &Link::one_by_one) < 2) return detach(links);
+  const pid_t child = ::fork();
+  if (child < 0) return detach(links);
+  if (child == 0) {
+    ::prctl(PR_SET_NAME, "coretap-detach");
+    close_files();
+    detach(links);
+    ::_exit(0);
+  }
+  links.clear();
+  // A grace period of RCU: no CPU is in a program that began before.
+  ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 }  // namespace coretap

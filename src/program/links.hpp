@@ -15,6 +15,10 @@ class Link {
   explicit Link(bpf_link* link) : link_(link) {}  ///< null: attached nowhere
   explicit Link(Fd fd) : fd_(std::move(fd)) {}
 
+  /// The kernel ends such links one after another (perf_trace_destroy() holds event_mutex while it
+  /// waits for all CPUs), each in some 10 to 100 ms.
+  bool one_by_one = false;
+
   /// The kernel's; -1: none.
   int fd() const { return link_ ? bpf_link__fd(link_.get()) : fd_.get(); }
 
@@ -31,5 +35,9 @@ using Links = std::vector<Link>;
 /// Ends all of them. The kernel waits at each until no CPU runs its program any longer; here these
 /// waits pass at once.
 void detach(Links& links);
+/// The same at the end of a run, when programs have been told to stop: where links end one by one,
+/// a child ends them, which keeps no file and pipe open, and this returns when no CPU is in a
+/// program.
+void leave(Links& links);
 
 }  // namespace coretap

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "program/kept_rows.hpp"
 #include "program/maps.hpp"
 #include "program/variables.hpp"
@@ -48,6 +49,7 @@ CounterSource::Counters largest_of_cpus(const CounterShape& shape, const char* v
 
 namespace {
 
+constexpr std::uint64_t kLook = 16;  // records between two looks at the clock
 constexpr std::size_t kMany = 1024;  // keys; fewer are not worth taking out
 
 using Counters = CounterSource::Counters;
@@ -160,8 +162,11 @@ Result<void> LiveSource::open_records(TakeRecord take) {
   ring_.reset(ring_buffer__new(
       bpf_map__fd(events),
       [](void* source, void* data, std::size_t size) {
-        static_cast<LiveSource*>(source)->take_(data, size);
-        return 0;
+        auto& self = *static_cast<LiveSource*>(source);
+        self.take_(data, size);
+        // libbpf goes on as long as records come, and programs may make them faster than they are
+        // taken. It leaves after a record whose callback returns an error.
+        return ++self.taken_ % kLook == 0 && monotonic_ns() >= self.take_until_ ? -EAGAIN : 0;
       },
       this, nullptr));
   if (!ring_) return Error{"cannot read the ring buffer", strerror(errno)};
@@ -170,8 +175,9 @@ Result<void> LiveSource::open_records(TakeRecord take) {
 
 int LiveSource::records_fd() const { return ring_ ? ring_buffer__epoll_fd(ring_.get()) : -1; }
 
-void LiveSource::take_records() {
-  if (ring_) ring_buffer__consume(ring_.get());
+bool LiveSource::take_records(std::chrono::nanoseconds most) {
+  take_until_ = monotonic_ns() + static_cast<std::uint64_t>(most.count());
+  return ring_ && ring_buffer__consume(ring_.get()) == -EAGAIN;
 }
 
 Result<std::unique_ptr<CounterSource>> LiveSource::counters(CounterShape shape) {

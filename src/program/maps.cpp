@@ -10,7 +10,6 @@
 #include <bit>
 #include <cerrno>
 #include <filesystem>
-#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -66,9 +65,12 @@ __u32 most_sockets() {
 
 /// The kernel's caches, by all names that they have.
 std::uint64_t slab_caches() {
+  std::uint64_t caches = 0;
   std::error_code error;
-  std::filesystem::directory_iterator all("/sys/kernel/slab", error);
-  return error ? 0 : static_cast<std::uint64_t>(std::distance(begin(all), end(all)));
+  for (std::filesystem::directory_iterator at("/sys/kernel/slab", error), end; !error && at != end;
+       at.increment(error))
+    caches++;
+  return caches;
 }
 
 /// Allocations of the map itself would be traced.
@@ -180,26 +182,41 @@ void fill_nodes(Session& s) {
 
 namespace {
 
+/// What follows this key, one entry after another.
+void each_after(const bpf_map* map, const std::string* after, const VisitKeyed& visit) {
+  const int fd = bpf_map__fd(map);
+  std::string key(bpf_map__key_size(map), '\0'), next = key, value(value_bytes(map), '\0');
+  while (bpf_map_get_next_key(fd, after ? after->data() : nullptr, next.data()) == 0) {
+    key.swap(next);
+    after = &key;
+    if (bpf_map_lookup_elem(fd, key.data(), value.data()) == 0) visit(key.data(), value.data());
+  }
+}
+
 /// Whole buckets of a hash map at once: none twice and none left out, whatever is deleted
-/// meanwhile. False: nothing could be read so.
-bool each_batch(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
-  if (!is_hash(map)) return false;
-  std::size_t key_size = bpf_map__key_size(map), value_size = value_bytes(map);
+/// meanwhile. Where the kernel gives no more of them (ENOMEM), the rest comes entry by entry.
+void each_batch(const bpf_map* map, const VisitKeyed& visit) {
+  const int fd = bpf_map__fd(map);
+  const std::size_t key_size = bpf_map__key_size(map), value_size = value_bytes(map);
   std::uint32_t in = 0, out = 0, room = 1024;
+  std::string keys, values, last;
   for (bool first = true;;) {
-    std::string keys(room * key_size, '\0'), values(room * value_size, '\0');
+    keys.resize(room * key_size);
+    values.resize(room * value_size);
     std::uint32_t count = room;
     LIBBPF_OPTS(bpf_map_batch_opts, options);
-    int error = bpf_map_lookup_batch(bpf_map__fd(map), first ? nullptr : &in, &out, keys.data(),
-                                     values.data(), &count, &options);
+    int error = bpf_map_lookup_batch(fd, first ? nullptr : &in, &out, keys.data(), values.data(),
+                                     &count, &options);
     if (error == -ENOSPC && room < 1 << 20) {  // a bucket with more than that
       room *= 4;
       continue;
     }
-    if (error && error != -ENOENT) return !first;
+    // Buckets come in the order of keys: what follows the last key has not been visited.
+    if (error && error != -ENOENT) return each_after(map, first ? nullptr : &last, visit);
     for (std::uint32_t i = 0; i < count; i++)
       visit(keys.data() + i * key_size, values.data() + i * value_size);
-    if (error) return true;
+    if (error) return;
+    if (count) last = keys.substr((count - 1) * key_size, key_size);
     in = out;
     first = false;
   }
@@ -207,16 +224,12 @@ bool each_batch(const bpf_map* map, const std::function<void(const char*, const 
 
 }  // namespace
 
-void each_entry(const bpf_map* map, const std::function<void(const char*, const char*)>& visit) {
-  if (!map || each_batch(map, visit)) return;
-  int fd = bpf_map__fd(map);
-  std::string key(bpf_map__key_size(map), '\0'), next = key, value(value_bytes(map), '\0');
-  const void* at = nullptr;
-  while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
-    key.swap(next);
-    at = key.data();
-    if (bpf_map_lookup_elem(fd, key.data(), value.data()) == 0) visit(key.data(), value.data());
-  }
+void each_entry(const bpf_map* map, const VisitKeyed& visit) {
+  if (!map) return;
+  if (is_hash(map))
+    each_batch(map, visit);
+  else
+    each_after(map, nullptr, visit);
 }
 
 bool take_out(int map, const void* key, void* value) {

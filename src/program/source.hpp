@@ -1,6 +1,7 @@
 // Where a report's data come from: kernel programs that run, or what was kept of them. What is
 // above this layer reads no ring buffer, no map and no iterator.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -60,8 +61,9 @@ class Source {
   virtual Result<void> open_records(TakeRecord take) = 0;
   /// Can be read when there are records; -1: none ever come.
   virtual int records_fd() const { return -1; }
-  /// Hands over the records that are there.
-  virtual void take_records() = 0;
+  /// Hands over the records that are there, some of them where that would take longer than `most`.
+  /// -> whether others are left
+  virtual bool take_records(std::chrono::nanoseconds most) = 0;
 
   /// After load. Lives no longer than this source.
   virtual Result<std::unique_ptr<CounterSource>> counters(CounterShape shape) = 0;

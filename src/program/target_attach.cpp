@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,15 +43,6 @@ using Points = std::span<const TargetPoint* const>;
 
 constexpr std::size_t kNamedRefusals = 5;
 constexpr std::size_t kMostTries = 2000;  // until what is refused is found among many
-
-/// Each link takes a descriptor; the soft limit is 1024 by tradition.
-void raise_descriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
 
 template <class Wish>
 Result<Link> create_link(Wish& wish) {
@@ -133,7 +123,6 @@ class Attacher {
   }
 
   Result<void> run() {
-    raise_descriptors();
     if (kind_ == TargetPoint::call_entry || kind_ == TargetPoint::call_end) {
       auto* link = bpf_program__attach_trace(program_);
       if (!link) return refused_all(strerror(errno));

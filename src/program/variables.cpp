@@ -3,6 +3,8 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -72,11 +74,13 @@ void set_live(Session& s, std::string_view variable, const void* bytes, std::uin
   if (!map) return;
   each_variable(s, ".bss", [&](std::string_view name, std::uint32_t offset, std::uint32_t size) {
     if (name != variable || size != count) return;
-    std::string value(bpf_map__value_size(map), '\0');
-    std::uint32_t zero = 0;
-    if (bpf_map_lookup_elem(bpf_map__fd(map), &zero, value.data())) return;
-    memcpy(value.data() + offset, bytes, count);
-    bpf_map_update_elem(bpf_map__fd(map), &zero, value.data(), BPF_ANY);
+    // The variable alone is written: programs count in others at the same time.
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto room = (bpf_map__value_size(map) + page - 1) / page * page;
+    auto* data = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    if (data == MAP_FAILED) return;
+    memcpy(static_cast<char*>(data) + offset, bytes, count);
+    munmap(data, room);
   });
 }
 

@@ -55,6 +55,7 @@ class EventReporter : public Reporter {
   void poll(Session& s) override { callers_.poll(s); }
   std::vector<int> wakes() const override { return callers_.wakes(); }
 
+  void hurry() override { hurried_ = true; }
   bool wants_end() const override { return enough_; }
 
   void begin(Session& s) override {
@@ -69,6 +70,10 @@ class EventReporter : public Reporter {
   void record(Session& s, const void* data, std::size_t size) override {
     if (with_callers_ && callers_.take(s, data, size)) return;
     if (size < report_.record_size) return;
+    if (hurried_) {
+      s.ledger.unread++;
+      return;
+    }
     if (own_.is(data, s.names.context) || (report_.wanted && !report_.wanted(s.config, data))) {
       s.ledger.count[LEDGER_FILTERED]++;
       return;
@@ -180,6 +185,7 @@ class EventReporter : public Reporter {
   std::optional<UserFunctions> functions_;
   std::optional<RateLimit> rate_;
   bool with_stack_ = false, with_callers_ = false;
+  bool hurried_ = false;
   bool enough_ = false;  ///< as many events as --max-events asks for
 };
 

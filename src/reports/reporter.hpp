@@ -25,6 +25,8 @@ class Reporter {
   virtual void begin(Session&) {}
   /// A record came through the ring buffer.
   virtual void record(Session&, const void*, std::size_t) {}
+  /// Tracing has ended, and time is up: what still comes is counted as not read.
+  virtual void hurry() {}
   /// An interval has passed, or the end has come.
   virtual void report(Session&) {}
   /// Tracing ends, and a last report follows: what is still attached.

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "base/loop.hpp"
 
 namespace coretap {
@@ -78,6 +79,7 @@ Result<void> Command::prepare(const std::vector<std::string>& words) {
     char byte = 0;
     if (read(go[0], &byte, 1) != 1) _exit(127);
     unblock_signals();
+    restore_descriptor_limit();
     execvp(argv[0], argv.data());
     int error = errno;
     (void)!write(failed[1], &error, sizeof error);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/descriptors.hpp"
 #include "base/loop.hpp"
 #include "base/memory.hpp"
 #include "cli/help.hpp"
@@ -168,6 +169,7 @@ int finish(Session& s, Reporter& reporter, Command& command) {
   s.ledger = whole_ledger(s);
   auto finished = reporter.finish(s);
   if (!finished) print_error(s.tool.name, finished.error());
+  if (s.out.dropped() && s.config.given("strict")) return kDataLost;
   if (s.out.closed()) return finished ? kOk : kFailed;
   print_ledger(s);
   s.out.flush();
@@ -274,6 +276,7 @@ int run_tool(const Tool& declared, const std::vector<std::string>& arguments, Ex
   if (auto r = tool.report->look_up(parsed->config); !r) return fail(r.error());
   if (auto r = redirect(s); !r) return fail(r.error());
   block_signals();
+  raise_descriptor_limit();
   for (int number : tool.report->early_signals(s.config)) block_signal(number);
   if (!tool.report->has_program()) {
     if (auto r = run_without_program(s); !r) return fail(r.error());

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -30,7 +31,12 @@ constexpr double kCpuSeconds = 0.2;               // how soon a CPU that has com
 constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
 constexpr double kServedDrainSeconds = 1;         // the same for `coretap serve`, which shows sums
 constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
-constexpr double kCollectSeconds = 15;            // without requests: maps of keys do not fill up
+// Records are taken in steps, between which signals, timers and requests have their turn.
+constexpr std::chrono::milliseconds kStep{20};
+constexpr std::chrono::milliseconds kStepOfReport{
+    50};                                            // of which a report needs all that came before
+constexpr std::chrono::milliseconds kLastStep{80};  // after the end; the rest is counted
+constexpr double kCollectSeconds = 15;              // without requests: maps of keys do not fill up
 
 /// CPUs that come online while perf events are sampled get theirs.
 class CpuWatch {
@@ -118,7 +124,11 @@ Ledger whole_ledger(const Session& s) {
 Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   Loop loop;
   if (auto r = loop.open(); !r) return r;
-  s.out.give_up_on(loop.signals());
+  struct Waits {
+    Sink& out;
+    ~Waits() { out.wait_no_longer_than(-1); }
+  } waits{s.out};
+  s.out.wait_no_longer_than(loop.ends());
 
   auto opened = s.source->open_records([&s, &reporter](const void* record, std::size_t bytes) {
     reporter.record(s, record, bytes);
@@ -129,15 +139,25 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   auto check_output = [&] {
     if (!wanted() || s.out.failed() || reporter.wants_end()) loop.stop();
   };
-  auto drain = [&] {
-    s.source->take_records();
+  auto take = [&](std::chrono::nanoseconds most) {
+    bool more = s.source->take_records(most);
     reporter.poll(s);
     s.out.flush();
     if (s.exporter) s.exporter->send_events();
     check_output();
+    return more;
+  };
+  bool again = false;
+  std::function<void()> drain = [&] {
+    if (!take(kStep) || again) return;
+    again = true;
+    loop.soon([&] {
+      again = false;
+      drain();
+    });
   };
   auto report = [&] {
-    drain();
+    take(kStepOfReport);
     reporter.report(s);
     s.out.flush(true);
     check_output();
@@ -157,7 +177,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
   CpuWatch cpus(s);
   if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
-  if (s.config.duration > 0) loop.once(s.config.duration, [&] { loop.stop(); });
+  if (s.config.duration > 0) loop.stop_after(s.config.duration);
   bool too_many = false;
   if (s.exporter) answer_requests(s, reporter, loop, report, too_many);
   // A reader that has gone is noticed although there is nothing to write.
@@ -170,6 +190,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     loop.watch(command.pidfd(), EPOLLIN, [&] {
       if (command.status() >= 0) loop.stop();
     });
+    loop.ends_with(command.pidfd());
   }
 
   reporter.begin(s);
@@ -198,9 +219,9 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   check_output();
   if (command.pid() > 0 && wanted() && !s.out.failed())
     if (auto r = command.start(); !r) return r;
-  loop.run();
+  auto ran = loop.run();
 
-  if (loop.signal()) s.out.ending();
+  s.out.ending(loop.signals(), loop.signal(), [&s](std::string_view words) { s.say(words); });
   bool complete = reporter.immediate() || (s.config.count && reports >= s.config.count);
   if (command.pid() > 0 && command.status() < 0)
     s.say(fmt::format("the command (process {}) goes on, untraced", command.pid()));
@@ -209,14 +230,17 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
   const bool stopped = true;
   set_live(s, "tracing_stopped", &stopped, sizeof stopped);
   s.ledger.count[LEDGER_MISSED] += missed_at(s.links);
-  detach(s.links);
-  if (wanted()) {
-    if (complete)
-      drain();
-    else
-      report();
+  leave(s.links);
+  if (wanted() && take(kLastStep)) {
+    reporter.hurry();
+    while (take(kLastStep)) {
+    }
   }
-  s.out.give_up_on(-1);
+  if (wanted() && !complete) {
+    reporter.report(s);
+    s.out.flush(true);
+  }
+  if (!ran) return ran;
   if (s.exporter) finish_events(s);
   if (too_many)
     return Error{"too many events", "more than max_events_per_second", {}, metrics::kTooMany};

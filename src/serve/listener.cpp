@@ -379,7 +379,13 @@ Result<Fd> listening_socket(const std::string& address) {
     memcpy(un.sun_path, path.data(), path.size());
     size = sizeof un;
     struct stat old {};
-    if (lstat(path.c_str(), &old) == 0 && S_ISSOCK(old.st_mode)) unlink(path.c_str());
+    if (lstat(path.c_str(), &old) == 0 && S_ISSOCK(old.st_mode)) {
+      Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      if (connect(probe.get(), reinterpret_cast<sockaddr*>(&to), size) == 0 || errno == EAGAIN)
+        return Error{fmt::format("cannot listen at {}", address), "another process listens there",
+                     "give another address, or end that process"};
+      unlink(path.c_str());  // its owner has gone
+    }
   } else {
     int bytes = sizeof to;
     auto colon = address.rfind(':');

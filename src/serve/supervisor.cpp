@@ -137,10 +137,10 @@ class Supervisor {
                       tools_.size() == 1 ? "tool" : "tools", address()));
     give_memory_back();
     notify("READY=1");
-    loop_.run();
+    auto ran = loop_.run();
     notify("STOPPING=1");
     end_all();
-    return status_;
+    return ran ? status_ : fail(ran.error());
   }
 
  private:
@@ -280,9 +280,9 @@ class Supervisor {
 
   void begin_listener() {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
-    Fd ours(ends[0]), its(ends[1]);
-    listener_ = start([&] {
+    bool connected = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
+    Fd ours(connected ? ends[0] : -1), its(connected ? ends[1] : -1);
+    listener_ = !connected ? -1 : start([&] {
       close_others({&socket_, &its});
       run_listener(std::move(socket_), std::move(its), config_.otlp, since_ns_);
     });

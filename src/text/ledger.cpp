@@ -29,7 +29,15 @@ constexpr Cause kCauses[LEDGER_CAUSES] = {
     {"missed", "missed: BPF program already running on that CPU (recursion)"},
     {"unjudged", "not judged: a filter expression read memory that was not accessible"},
 };
-constexpr std::string_view kLimited = "limited: above --max-rate";
+struct Counted {
+  std::string_view name, meaning;
+  std::uint64_t Ledger::*count;
+  bool loss;
+};
+constexpr Counted kCounted[] = {
+    {"limited", "limited: above --max-rate", &Ledger::limited, false},
+    {"unread", "not read: more than could be shown when tracing ended", &Ledger::unread, true},
+};
 
 }  // namespace
 
@@ -37,7 +45,7 @@ std::vector<Ledger::Outcome> Ledger::outcomes() const {
   std::vector<Outcome> all{{"shown", shown}};
   for (int i = 0; i < LEDGER_CAUSES; i++)
     if (!kCauses[i].shown) all.push_back({kCauses[i].name, count[i]});
-  all.push_back({"limited", limited});
+  for (auto& c : kCounted) all.push_back({c.name, this->*c.count});
   return all;
 }
 
@@ -68,7 +76,7 @@ std::string Ledger::reasons() const {
 bool Ledger::data_lost() const {
   for (int i = 0; i < LEDGER_CAUSES; i++)
     if (kCauses[i].loss && count[i]) return true;
-  return false;
+  return std::ranges::any_of(kCounted, [&](auto& c) { return c.loss && this->*c.count; });
 }
 
 std::string Ledger::text(bool verbose, int fd) const {
@@ -79,26 +87,30 @@ std::string Ledger::text(bool verbose, int fd) const {
                               i == LEDGER_STACK_CUT ? reasons() : "");
       text += kCauses[i].loss ? painted(fd, Paint::loss, line) : line;
     }
-  if (limited) text += fmt::format("  {:>12}  {}\n", limited, kLimited);
+  for (auto& c : kCounted)
+    if (auto n = this->*c.count) {
+      auto line = fmt::format("  {:>12}  {}\n", n, c.meaning);
+      text += c.loss ? painted(fd, Paint::loss, line) : line;
+    }
   if (text.empty() && !verbose) return {};
   return fmt::format("events: {} seen, {} shown\n{}", seen(), shown, text);
 }
 
 std::vector<std::string> Ledger::losses() const {
   std::vector<std::string> words;
+  auto add = [&](std::uint64_t n, std::string_view meaning) {
+    if (n) words.push_back(fmt::format("{} {} {}", n, n == 1 ? "event" : "events", meaning));
+  };
   for (int i = 0; i < LEDGER_CAUSES; i++)
-    if (i != LEDGER_FILTERED && count[i])
-      words.push_back(fmt::format("{} {} {}", count[i], count[i] == 1 ? "event" : "events",
-                                  kCauses[i].meaning));
-  if (limited)
-    words.push_back(fmt::format("{} {} {}", limited, limited == 1 ? "event" : "events", kLimited));
+    if (i != LEDGER_FILTERED) add(count[i], kCauses[i].meaning);
+  for (auto& c : kCounted) add(this->*c.count, c.meaning);
   return words;
 }
 
 void Ledger::json(JsonLine& line) const {
   line.number("seen", seen()).number("shown", shown);
   for (int i = 0; i < LEDGER_CAUSES; i++) line.number(kCauses[i].name, count[i]);
-  line.number("limited", limited);
+  for (auto& c : kCounted) line.number(c.name, this->*c.count);
   line.key("stacks_truncated_by").begin_object();
   for (auto& [reason, times] : cut_by) line.number(reason, times);
   line.end_object().boolean("data_lost", data_lost());

@@ -14,7 +14,9 @@ namespace coretap {
 struct Ledger {
   std::uint64_t shown = 0;
   std::uint64_t count[LEDGER_CAUSES] = {};
-  std::uint64_t limited = 0;  ///< by --max-rate, which no kernel program knows
+  // Which no kernel program knows:
+  std::uint64_t limited = 0;  ///< by --max-rate
+  std::uint64_t unread = 0;   ///< in the ring buffer when tracing ended, and too many to be shown
   std::map<std::string_view, std::uint64_t> cut_by;  ///< of LEDGER_STACK_CUT, by reason
 
   /// What becomes of an event; each that is seen is in one of these.

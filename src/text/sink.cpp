@@ -1,12 +1,14 @@
 #include "text/sink.hpp"
 
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,22 +34,43 @@ std::string_view first_line(std::string_view text) {
 Sink::Sink(OutputFile& file)
     : fd_(file.fd()), file_(&file), flush_at_(SIZE_MAX), fresh_(file.empty()) {}
 
+void Sink::ending(int signals, bool asked, std::function<void(std::string_view)> say) {
+  say_ = std::move(say);
+  ends_ = -1;
+  signals_ = signals;
+  asked_ = asked;
+}
+
+/// False: what is left is not written, for now or at all.
 bool Sink::wait_for_reader() {
-  pollfd wait[] = {{fd_, POLLOUT, 0}, {signals_, POLLIN, 0}};
-  int ready = poll(wait, 2, -1);
-  if (ready < 0 || wait[0].revents) return true;
-  // The user wants to end, and there is no reader. One that has stalled gets a moment; one that
-  // reads page by page may take all the time, until the user asks again.
-  if (!ending_ && poll(wait, 1, kPatienceMs) != 0) return true;
-  closed_ = true;
-  return false;
+  while (true) {
+    // Someone at a terminal may read page by page (less), and can ask again.
+    const bool patient = !asked_ || ::isatty(STDERR_FILENO) == 1;
+    pollfd wait[] = {{fd_, POLLOUT, 0}, {ends_, POLLIN, 0}, {signals_, POLLIN, 0}};
+    int ready = poll(wait, 3, !patient || (asked_ && !told_) ? kPatienceMs : -1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0 || wait[0].revents) return true;
+    if (wait[1].revents) return false;
+    if (!asked_) {  // a signal
+      signalfd_siginfo info{};
+      (void)!::read(signals_, &info, sizeof info);
+      asked_ = true;
+    } else if (!patient || wait[2].revents) {
+      closed_ = true;
+      return false;
+    } else if (!std::exchange(told_, true)) {
+      say_("waiting for the reader of the output; Ctrl-C ends without the rest");
+    }
+  }
 }
 
 void Sink::flush(bool whole) {
   std::string_view rest = buffer_;
   if (file_ && rest.size() > file_->room()) rest = fill_files(rest, whole);
-  put(rest);
-  buffer_.clear();
+  rest = put(rest);
+  if (closed_ && asked_ && !rest.empty() && !std::exchange(dropped_, true))
+    say_("the end of the output was not written: its reader has stalled");
+  buffer_.erase(0, closed_ || error_ ? buffer_.npos : buffer_.size() - rest.size());
 }
 
 /// Returns what is left for the last file.
@@ -58,8 +81,9 @@ std::string_view Sink::fill_files(std::string_view rest, bool whole) {
     auto part = whole_lines(rest, file_->room());
     // A line that is longer than a file gets one of its own.
     if (part.empty() && (in_line_ || fresh_ || !next_file())) part = first_line(rest);
-    put(part);
-    rest.remove_prefix(part.size());
+    auto left = put(part);
+    rest.remove_prefix(part.size() - left.size());
+    if (!left.empty()) break;
   }
   return rest;
 }
@@ -92,8 +116,9 @@ void Sink::reopen() {
   if (file_ && file_->reopen()) begin_file();
 }
 
-void Sink::put(std::string_view rest) {
-  if (rest.empty()) return;
+/// -> what is not written
+std::string_view Sink::put(std::string_view rest) {
+  if (rest.empty()) return rest;
   in_line_ = rest.back() != '\n';
   fresh_ = false;
   const bool at_once = file_ && file_->regular();
@@ -118,6 +143,7 @@ void Sink::put(std::string_view rest) {
       error_ = errno;
     }
   }
+  return rest;
 }
 
 Error Sink::error() const {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -41,34 +42,41 @@ class Sink {
   /// Goes on in the file that has its name now.
   void reopen();
 
-  /// A descriptor that can be read when a signal waits: then a reader that has stalled is given up.
-  void give_up_on(int signals) { signals_ = signals; }
-  /// A signal has asked to end: what is left is for a reader that reads.
-  void ending() { ending_ = true; }
+  /// A descriptor that can be read when the run is to end: what a reader that has stalled does not
+  /// take then waits for ending(). -1: there is none, nor one for signals.
+  void wait_no_longer_than(int ends) {
+    ends_ = ends;
+    signals_ = -1;
+  }
+  /// The run has ended, what is left is written. `signals` can be read when a signal waits;
+  /// `asked`: one has come already; `say` tells the user.
+  void ending(int signals, bool asked, std::function<void(std::string_view)> say);
   void reader_has_gone() { closed_ = true; }
 
   bool on_terminal() const { return ::isatty(fd_) == 1; }
   bool closed() const { return closed_; }      ///< the reader has gone: end quietly
+  bool dropped() const { return dropped_; }    ///< it has stalled, and the end was not written
   bool failed() const { return error_ != 0; }  ///< anything else, such as a full disk
   Error error() const;
 
  private:
   static constexpr std::size_t kFlushAt = 64 << 10;
-  static constexpr int kPatienceMs = 2000;
+  static constexpr int kPatienceMs = 100;  ///< after a signal, with a reader that takes nothing
 
   bool wait_for_reader();
-  void put(std::string_view text);
+  std::string_view put(std::string_view text);
   std::string_view fill_files(std::string_view text, bool whole);
   bool next_file();
   void begin_file();
 
-  int fd_, signals_ = -1;
+  int fd_, ends_ = -1, signals_ = -1;
   OutputFile* file_ = nullptr;
   std::size_t flush_at_ = kFlushAt;
   std::string buffer_, header_;
+  std::function<void(std::string_view)> say_ = [](std::string_view) {};
   bool fresh_ = true;     ///< the file has its header at most
   bool in_line_ = false;  ///< what was written last does not end its line
-  bool closed_ = false, ending_ = false;
+  bool closed_ = false, asked_ = false, told_ = false, dropped_ = false;
   int error_ = 0;
 };
 

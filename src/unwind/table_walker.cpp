@@ -2,7 +2,6 @@
 
 #include <bpf/libbpf.h>
 #include <malloc.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <deque>
@@ -39,16 +38,6 @@ constexpr std::uint64_t kReadyProcesses = 1 << 13;
 constexpr std::uint64_t kMostFiles = 1 << 14;
 constexpr std::uint64_t kReadyFiles = 1 << 13;
 
-/// Each chunk of tables is a map of its own, with a descriptor.
-void allow_descriptors(std::size_t chunks) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-  rlim_t wanted = chunks + 1024;
-  if (limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 class TableWalker : public StackWalker {
  public:
   void configure(Session& s) override {
@@ -58,7 +47,6 @@ class TableWalker : public StackWalker {
   }
 
   Result<void> ready(Session& s) override {
-    allow_descriptors(Tables::chunks_for(s.config.unwind_memory));
     auto fd = [&](const char* name) { return bpf_map__fd(s.map(name)); };
     tables_.emplace(Tables::Maps{fd("unwind_rules"), fd("unwind_pages"), fd("unwind_rows")},
                     s.config.unwind_memory);

@@ -63,7 +63,7 @@ class MadeSource : public Source {
     take_ = std::move(take);
     return {};
   }
-  void take_records() override {
+  bool take_records(std::chrono::nanoseconds) override {
     // Texts may lie anywhere behind a record, with what follows it.
     static std::string record(kRoom, 'x');
     const stack none{};
@@ -176,7 +176,7 @@ struct Replayed {
     (void)source->open_records(
         [&](const void* record, std::size_t bytes) { reporter->record(session, record, bytes); });
     reporter->begin(session);
-    if (tool.report->name() == "event") source->take_records();
+    if (tool.report->name() == "event") source->take_records({});
     for (int i = 0; i < reports; i++) reporter->report(session);
     auto finished = reporter->finish(session);
     EXPECT_TRUE(finished) << (finished ? "" : finished.error().what);

@@ -37,7 +37,8 @@ void add_cgroups_below(std::vector<RecordedCgroup>& cgroups) {
     std::error_code error;
     for (std::filesystem::recursive_directory_iterator it(*directory, error), end;
          !error && it != end; it.increment(error)) {
-      if (!it->is_directory(error)) continue;
+      std::error_code gone;
+      if (!it->is_directory(gone)) continue;
       auto id = cgroup_id(it->path().string());
       auto below = it->path().string().substr(directory->size());
       if (id)
