@@ -2,6 +2,7 @@
 /* exitsnoop: processes that end, or threads. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
+#include "lib/process_end.bpf.h"
 #include "cpu/exitsnoop.h"
 
 OPT(bool, failed_only);
@@ -22,7 +23,7 @@ SEC("tp_btf/sched_process_exit")
 int on_exit(u64 *ctx)
 {
 	struct task_struct *t = (void *)ctx[0], *shown;
-	bool ended = last_thread_exits(ctx);
+	bool ended = process_ends(ctx);
 	struct exitsnoop_event *e;
 	u32 code;
 

@@ -45,21 +45,26 @@ inline_ void emit_end_now(void *record)
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
-/* A whole record that lies elsewhere; its size need not be a constant. False: it is lost. */
-inline_ bool emit_copy(void *record, u64 size)
+/* A whole record that lies elsewhere; its size need not be a constant. False: there is no room. */
+inline_ bool emit_copy_if_room(void *record, u64 size)
 {
 	u64 waiting;
 
 	if (tracing_stopped)
 		return true;
 	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-	if (bpf_ringbuf_output(&events, record, size,
-			       waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
-							    BPF_RB_NO_WAKEUP)) {
-		count(LEDGER_LOST);
-		return false;
-	}
-	return true;
+	return !bpf_ringbuf_output(&events, record, size,
+				   waiting >= emit_wake_bytes ? BPF_RB_FORCE_WAKEUP :
+								BPF_RB_NO_WAKEUP);
+}
+
+/* The same for what is an event of its own: without room it is lost. */
+inline_ bool emit_copy(void *record, u64 size)
+{
+	if (emit_copy_if_room(record, size))
+		return true;
+	count(LEDGER_LOST);
+	return false;
 }
 
 /*

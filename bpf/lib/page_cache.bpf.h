@@ -6,6 +6,7 @@
 #ifndef CORETAP_PAGE_CACHE_BPF_H
 #define CORETAP_PAGE_CACHE_BPF_H
 
+#include "lib/exchange.bpf.h"
 #include "lib/filter.bpf.h"
 #include "lib/mm.bpf.h"
 #include "lib/page_cache.h"
@@ -24,20 +25,56 @@ struct last {
 TASK_SLOT(struct last);
 
 /*
- * By mapping, the pages that were read in last and not accessed yet: the first access to one is a
- * miss, the rest is read-ahead. Earlier ones are forgotten and count as found, as do those of files
- * that the map has no room for.
+ * Pages that were read in and not accessed yet, a bit each: the first access to one is a miss, the
+ * rest is read-ahead. The oldest are forgotten and count as found.
  */
-struct ahead {
-	u64 from, to;
+#define CHUNK_PAGES 64
+#define MOST_CHUNKS 32 /* of one access or one folio: 8 MB of pages of 4 KB */
+
+struct chunk {
+	u64 mapping, number;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u64);
-	__type(value, struct ahead);
+	__uint(max_entries, 8192);
+	__type(key, struct chunk);
+	__type(value, u64);
 } ahead_of SEC(".maps");
+
+/* The bits of these pages in a chunk that has one of them. */
+inline_ u64 bits_of(u64 number, u64 first, u64 last)
+{
+	u64 begin = number * CHUNK_PAGES, end = begin + CHUNK_PAGES - 1;
+	u64 from = first > begin ? first - begin : 0;
+	u64 to = last < end ? last - begin : CHUNK_PAGES - 1;
+
+	return (~0ULL >> (CHUNK_PAGES - 1 - (to & 63))) & (~0ULL << (from & 63));
+}
+
+/* Bits are set and taken by whoever holds the word: what comes in between is added to it. */
+inline_ void set_bits(u64 *word, u64 bits)
+{
+	bits |= exchange(word, 0);
+	__sync_fetch_and_add(word, bits);
+}
+
+/* Those of the bits that were set. */
+inline_ u64 take_bits(u64 *word, u64 bits)
+{
+	u64 before = exchange(word, 0), rest = before & ~bits;
+
+	if (rest)
+		__sync_fetch_and_add(word, rest);
+	return before & bits;
+}
+
+inline_ u64 number_of_bits(u64 x)
+{
+	x -= (x >> 1) & 0x5555555555555555;
+	x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
+	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
+}
 
 /* The running task's; NULL where it is not wanted. */
 inline_ struct last *wanted_slot(void)
@@ -48,38 +85,46 @@ inline_ struct last *wanted_slot(void)
 /* What was added last was not for a write. */
 inline_ void keep_ahead(struct last *l)
 {
-	struct ahead *a, fresh;
-	u64 mapping;
+	struct chunk c = {};
+	u64 first, last, *ahead, bits;
 
 	if (!l->added_folio)
 		return;
 	l->added_folio = 0;
-	mapping = l->added_mapping;
-	a = bpf_map_lookup_elem(&ahead_of, &mapping);
-	if (a && a->to == l->added_index) {
-		a->to += l->added_pages;
-		return;
+	c.mapping = l->added_mapping;
+	first = l->added_index;
+	last = first + l->added_pages - 1;
+	c.number = first / CHUNK_PAGES;
+	for (int i = 0; i < MOST_CHUNKS && c.number <= last / CHUNK_PAGES; i++, c.number++) {
+		bits = bits_of(c.number, first, last);
+		ahead = bpf_map_lookup_elem(&ahead_of, &c);
+		if (!ahead && bpf_map_update_elem(&ahead_of, &c, &bits, BPF_NOEXIST))
+			ahead = bpf_map_lookup_elem(&ahead_of, &c); /* another task was faster */
+		if (ahead)
+			set_bits(ahead, bits);
 	}
-	fresh.from = l->added_index;
-	fresh.to = l->added_index + l->added_pages;
-	bpf_map_update_elem(&ahead_of, &mapping, &fresh, BPF_ANY);
 }
 
-/* Pages from first to last are accessed, by this number of accesses. */
+/*
+ * Pages from first to last are accessed, by this number of accesses. A long read comes here again
+ * for each batch of pages, so that it ends at the first chunk of which no page was read in.
+ */
 inline_ void access(u64 mapping, u64 first, u64 last, u64 accesses)
 {
-	struct ahead *a = bpf_map_lookup_elem(&ahead_of, &mapping);
-	u64 from, to;
+	struct chunk c = { .mapping = mapping, .number = first / CHUNK_PAGES };
+	u64 *ahead, bits, misses = 0;
 
-	if (!a)
-		return;
-	from = a->from > first ? a->from : first;
-	to = a->to <= last ? a->to : last + 1;
-	if (from >= to)
-		return;
-	a->from = to;
-	if (accesses > to - from)
-		accesses = to - from;
+	for (int i = 0; i < MOST_CHUNKS && c.number <= last / CHUNK_PAGES; i++, c.number++) {
+		ahead = bpf_map_lookup_elem(&ahead_of, &c);
+		if (!ahead)
+			break;
+		bits = bits_of(c.number, first, last);
+		if (!(*ahead & bits))
+			continue;
+		misses += number_of_bits(take_bits(ahead, bits));
+	}
+	if (accesses > misses)
+		accesses = misses;
 	if (accesses)
 		PAGE_CACHE_ADD(missed, accesses);
 }

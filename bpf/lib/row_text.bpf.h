@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Text that belongs to the key of a row of an aggregate, such as a file's path: sent once, when the
- * row is made, so that a row costs no more memory than its numbers.
+ * row is made, so that a row costs no more memory than its numbers. Where the ring buffer has no
+ * room it is sent with a later event, and nothing is lost: what the row counts is in the row.
  */
 #ifndef CORETAP_ROW_TEXT_BPF_H
 #define CORETAP_ROW_TEXT_BPF_H
@@ -34,7 +35,7 @@ inline_ bool send_row_path_by(struct row_text_record *r, const void *key, const 
 	used = walked_bytes(&r->walked);
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used;
-	return emit_copy(&r->head, sizeof(r->head) + used);
+	return emit_copy_if_room(&r->head, sizeof(r->head) + used);
 }
 
 inline_ bool send_row_path(const void *key, const u32 bytes, struct file *file)
@@ -59,7 +60,7 @@ inline_ bool send_row_name_by(struct row_text_record *r, const u64 *key, const c
 		return false;
 	r->head.text.at = sizeof(r->head);
 	r->head.text.bytes = used - 1;
-	return emit_copy(&r->head, sizeof(r->head) + used);
+	return emit_copy_if_room(&r->head, sizeof(r->head) + used);
 }
 
 inline_ bool send_row_name(const u64 *key, const char *name)

@@ -2,6 +2,7 @@
 /* traceloop: the last system calls of cgroups or processes. */
 #include "lib/emit.bpf.h"
 #include "lib/filter.bpf.h"
+#include "lib/process_end.bpf.h"
 #include "syscall/record.bpf.h"
 #include "lib/syscall.bpf.h"
 #include "lib/text.bpf.h"
@@ -233,11 +234,11 @@ int on_task_exit(u64 *ctx)
 	}
 	if (!tell_ends)
 		return 0;
-	/* The last thread. A task that is killed for lack of memory keeps what it had. */
-	if (t->signal->live.counter)
+	if (!last_thread_exits(ctx))
 		return 0;
-	oom = t->signal->oom_mm;
-	if (!wanted_end(t->exit_code, oom) || !recorder_of_current(&recorder, false))
+	oom = t->signal->oom_mm; /* a task that is killed for lack of memory keeps what it had */
+	if (!wanted_end(t->exit_code, oom) || !recorder_of_current(&recorder, false) ||
+	    !process_ends(ctx))
 		return 0;
 	end = emit_begin(sizeof(*end));
 	if (!end)

@@ -1,7 +1,9 @@
 #include "run/trace_loop.hpp"
 
 #include <bpf/libbpf.h>
+#include <linux/netlink.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +15,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/fd.hpp"
 #include "base/loop.hpp"
+#include "base/parse.hpp"
 #include "metrics/exporter.hpp"
 #include "program/attach.hpp"
 #include "program/each_cpu.hpp"
@@ -27,7 +31,7 @@ namespace coretap {
 
 namespace {
 
-constexpr double kCpuSeconds = 0.2;               // how soon a CPU that has come is noticed
+constexpr double kCpuSeconds = 1;                 // where no message told of a CPU that has come
 constexpr double kDrainSeconds = 0.1;             // the latest an event waits before it is shown
 constexpr double kServedDrainSeconds = 1;         // the same for `coretap serve`, which shows sums
 constexpr double kEarlySeconds[] = {0.01, 0.03};  // someone waits for the first of them
@@ -38,7 +42,9 @@ constexpr std::chrono::milliseconds kStepOfReport{
 constexpr std::chrono::milliseconds kLastStep{80};  // after the end; the rest is counted
 constexpr double kCollectSeconds = 15;              // without requests: maps of keys do not fill up
 
-/// CPUs that come online while perf events are sampled get theirs.
+/// CPUs that come online while perf events are sampled get theirs. A CPU that goes takes its events
+/// with it, so that one that comes back at once needs new ones, too: the kernel's messages tell
+/// (lib/kobject_uevent.c; to all network namespaces of the first user namespace), a list does not.
 class CpuWatch {
  public:
   explicit CpuWatch(Session& s) : s_(s), online_(online_cpus()) {}
@@ -49,6 +55,32 @@ class CpuWatch {
       if (bpf_program__autoload(program) && samples(program)) return true;
     }
     return false;
+  }
+
+  void begin(Loop& loop) {
+    messages_.reset(
+        socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
+    sockaddr_nl from{};
+    from.nl_family = AF_NETLINK;
+    from.nl_groups = 1;  // the kernel's own messages
+    if (messages_ && bind(messages_.get(), reinterpret_cast<sockaddr*>(&from), sizeof from) == 0)
+      loop.watch(messages_.get(), EPOLLIN, [this] { read(); });
+    loop.every(kCpuSeconds, [this] { look(); });
+  }
+
+ private:
+  /// "offline@/devices/system/cpu/cpu1", then a zero and more.
+  void read() {
+    constexpr std::string_view kGone = "offline@/devices/system/cpu/cpu";
+    char text[4096];
+    for (ssize_t n; (n = recv(messages_.get(), text, sizeof text - 1, 0)) > 0;) {
+      text[n] = '\0';
+      std::string_view words(text);
+      if (!words.starts_with(kGone)) continue;
+      if (auto cpu = parse_unsigned(words.substr(kGone.size())))
+        std::erase(online_, static_cast<int>(*cpu));
+    }
+    look();
   }
 
   void look() {
@@ -66,9 +98,9 @@ class CpuWatch {
       for (auto& link : *links) s_.links.push_back(std::move(link));
   }
 
- private:
   Session& s_;
   std::vector<int> online_;
+  Fd messages_;
 };
 
 /// Replies now, or when the profile's time is over.
@@ -176,7 +208,7 @@ Result<void> trace(Session& s, Reporter& reporter, Command& command) {
     loop.every(poll > 0 ? poll : s.exporter ? kServedDrainSeconds : kDrainSeconds, drain);
   if (s.config.interval > 0 && reporter.periodic()) loop.every(s.config.interval, next_report);
   CpuWatch cpus(s);
-  if (s.object && CpuWatch::wanted(s)) loop.every(kCpuSeconds, [&] { cpus.look(); });
+  if (s.object && CpuWatch::wanted(s)) cpus.begin(loop);
   if (s.config.duration > 0) loop.stop_after(s.config.duration);
   bool too_many = false;
   if (s.exporter) answer_requests(s, reporter, loop, report, too_many);

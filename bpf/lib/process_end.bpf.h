@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The end of a process, once, at sched_process_exit. Context: preemptible, the task that ends. */
+#ifndef CORETAP_PROCESS_END_BPF_H
+#define CORETAP_PROCESS_END_BPF_H
+
+#include "lib/task.bpf.h"
+
+struct ended_process {
+	u64 start_time;
+	u64 tgid;
+};
+
+/* Processes of several threads whose end one of these has reported. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct ended_process);
+	__type(value, u8);
+} ended_processes SEC(".maps");
+
+/*
+ * Does the process end with this thread? Since 6.18 (the tracepoint's second argument) the kernel
+ * says so. Before, all threads that end together find the process counted off: do_exit() lowers
+ * signal->live, then frees the memory, then comes to the tracepoint. The first of them stands for
+ * the process.
+ */
+inline_ bool process_ends(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct ended_process process = {};
+	u8 ended = 1;
+
+	if (!last_thread_exits(ctx))
+		return false;
+	if (tp_args_sched_process_exit >= 2)
+		return true;
+	process.start_time = t->group_leader->start_time;
+	process.tgid = task_tgid(t);
+	return !bpf_map_update_elem(&ended_processes, &process, &ended, BPF_NOEXIST);
+}
+
+#endif
