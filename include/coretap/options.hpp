@@ -184,6 +184,8 @@ Option kernel_stack();
 Option extended();
 Option print_uid();
 Option disk();
+/// The same for tools that trace requests.
+Option request_disk();
 /// Which memory, for programs with bpf/lib/zone.bpf.h.
 Option node(char letter = 'n');
 Option zone(char letter = 'z');

@@ -14,6 +14,10 @@ inline constexpr std::string_view kFileIoSeen =
     "(IOSQE_CQE_SKIP_SUCCESS, on some kernels a full ring) or several, and what the kernel does "
     "itself.";
 
+/// The same as a caveat of the hooks.
+inline constexpr std::string_view kFileIoNotSeen =
+    "not seen: I/O by mappings (mmap) and AIO, and what the kernel does itself";
+
 /// Completions of requests.
 Hook ring_io_hook();
 /// With RING_IO_TIMED: also when they were submitted.

@@ -255,6 +255,15 @@ Option disk() {
       Complete::disk));
 }
 
+Option request_disk() {
+  auto option = disk();
+  option.apply = [find = option.apply](Config& c, std::string_view text) -> Result<void> {
+    if (auto found = find(c, text); !found) return found;
+    return check_requests(*c.disk);
+  };
+  return option;
+}
+
 Option directory(char letter) {
   return same_everywhere(value(
       letter, "directory", "DIR", "only files below this directory",

@@ -88,9 +88,17 @@ Option unwind() {
 }
 
 Option unwind_memory() {
-  return limit("unwind-memory", "SIZE",
-               "memory for unwind tables of running programs and libraries (default: 64M)",
-               &Config::unwind_memory, 1 << 30);
+  constexpr std::uint64_t kLeast = 4096;
+  auto option = limit("unwind-memory", "SIZE",
+                      "memory for unwind tables of running programs and libraries (default: 64M)",
+                      &Config::unwind_memory, 1 << 30);
+  option.apply = [take = option.apply](Config& c, std::string_view text) -> Result<void> {
+    if (auto r = take(c, text); !r) return r;
+    if (c.unwind_memory >= kLeast) return {};
+    return usage(fmt::format("--unwind-memory: {} bytes are too few for tables", c.unwind_memory),
+                 "give the unit, too: 256M");
+  };
+  return option;
 }
 
 std::vector<Option> kernel_stacks() {

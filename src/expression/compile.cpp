@@ -334,6 +334,9 @@ Result<TypePtr> Compiler::take(const Node& node, const Place& place) {
       return type;
     }
     code_.load(8, BPF_REG_0, BPF_REG_6, static_cast<int>(place.at));
+    // Of a register that holds a bool, only the low byte is defined.
+    if (type->kind == Type::integer && type->truth && type->bytes < 8)
+      code_.calculate_by(BPF_AND, BPF_REG_0, (1 << 8 * std::min(type->bytes, 3U)) - 1);
     normalise(BPF_REG_0, *type);
     return type;
   }

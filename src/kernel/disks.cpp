@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/files.hpp"
 #include "base/parse.hpp"
@@ -68,6 +71,28 @@ Result<std::uint32_t> find_disk(std::string_view name_or_numbers) {
   return Error{fmt::format("there is no disk '{}'", name_or_numbers),
                {},
                disks.empty() ? "/sys/block is empty" : "there are: " + disks,
+               kUsage};
+}
+
+Result<void> check_requests(std::uint32_t device) {
+  namespace fs = std::filesystem;
+  const auto name = disk_name(device);
+  const fs::path disk = "/sys/block/" + name;
+  std::error_code error;
+  // All drivers that take requests have such queues since 5.0 (a1ce35fa4985).
+  if (!fs::exists(disk, error) || fs::exists(disk / "mq", error)) return {};
+  std::set<std::string> below;
+  for (fs::directory_iterator at(disk / "slaves", error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    auto lower = fs::canonical(at->path(), gone);
+    below.insert((fs::exists(lower / "partition", gone) ? lower.parent_path() : lower).filename());
+  }
+  return Error{fmt::format("'{}' has no requests: its driver handles bios itself", name),
+               {},
+               below.empty()
+                   ? "requests are those of other disks; filetop shows reads and writes of files"
+                   : fmt::format("name a disk below it: {}", fmt::join(below, ", ")),
                kUsage};
 }
 

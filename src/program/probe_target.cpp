@@ -10,10 +10,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "symbols/elf_file.hpp"
 #include "symbols/elf_symbols.hpp"
 #include "symbols/proc_maps.hpp"
 #include "symbols/process_files.hpp"
@@ -121,17 +123,20 @@ ProbeFinder::ProbeFinder(const Config& config, std::string proc,
 
 void ProbeFinder::add(Fd handle, std::string path, Files& files) {
   auto fd = symbols::open_regular(handle, symbols::kMaxElfSize);
-  auto id = symbols::identity_of(fd.get());
-  if (!id) return;
-  for (auto& known : files.files)
-    if (auto other = symbols::identity_of(known.fd->get());
-        other && other->device == id->device && other->inode == id->inode)
-      return;
+  if (!symbols::identity_of(fd.get())) return;
+  auto is_it = [&](auto& known) { return symbols::same_file(known.fd->get(), fd.get()); };
+  if (std::ranges::any_of(files.files, is_it)) return;
   if (files.files.size() >= kMaxFiles) {
     files.beyond++;
     return;
   }
-  files.files.push_back({std::make_shared<Fd>(std::move(fd)), std::move(path)});
+  // By whatever name: a file has one descriptor, by which places in it are told apart.
+  auto known = std::ranges::find_if(opened_, is_it);
+  if (known == opened_.end()) {
+    opened_.push_back({std::make_shared<Fd>(std::move(fd)), path});
+    known = std::prev(opened_.end());
+  }
+  files.files.push_back({known->fd, std::move(path)});
 }
 
 bool ProbeFinder::add_mapped(std::string_view pid, std::string_view library, Files& files) {
@@ -171,6 +176,14 @@ void ProbeFinder::add_program(std::uint32_t pid, Files& files) {
   std::error_code error;
   auto path = std::filesystem::read_symlink(link, error);
   add(symbols::open_handle(link, true), error ? link : path.string(), files);
+}
+
+/// The command where it is linked statically: the function may be in it.
+void ProbeFinder::add_command(Files& files) {
+  auto path = symbols::program_path(config_.command.front());
+  auto handle = symbols::open_handle(path, true);
+  auto elf = symbols::open_elf(symbols::open_regular(handle, symbols::kMaxElfSize).get());
+  if (elf && !symbols::has_interpreter(elf.get())) add(std::move(handle), path, files);
 }
 
 /// What a program that starts now would be given.
@@ -229,6 +242,7 @@ Result<ProbeFinder::Files> ProbeFinder::look_up(std::string_view library) {
                                            printable(std::string(library))));
     }
   }
+  if (!config_.command.empty() && is_shared(library)) add_command(found);
   if (config_.pids.empty() || !config_.command.empty()) {
     add_installed(library, found);
     std::error_code error;

@@ -78,11 +78,13 @@ class ProbeFinder {
   bool add_mapped(std::string_view pid, std::string_view library, Files& files);
   void add_program(std::uint32_t pid, Files& files);
   void add_installed(std::string_view library, Files& files);
-  static void add(Fd handle, std::string path, Files& files);
+  void add_command(Files& files);
+  void add(Fd handle, std::string path, Files& files);
 
   const Config& config_;
   std::string proc_;
   std::vector<std::string> directories_;
+  std::vector<File> opened_;
   std::map<std::string, Result<Files>, std::less<>> known_;
 };
 

@@ -39,12 +39,17 @@ std::string demangled(Demangler demangler, const std::string& name) {
 
 }  // namespace
 
+bool is_mangled(std::string_view name) { return name.starts_with("_Z") || name.starts_with("_R"); }
+
 std::string demangle(std::string_view name) {
   std::string mangled(name);
   if (name.size() > kMaxMangled) return mangled;
-  // Rust's older names look like C++: their hash at the end tells.
-  if (name.starts_with("_Z") || name.starts_with("_R"))
-    if (auto rust = demangled(rust_demangle_callback, mangled); !rust.empty()) return rust;
+  // Rust's older names look like C++: their hash at the end tells. LLVM adds a number to what it
+  // makes visible to other modules.
+  if (is_mangled(name))
+    if (auto rust = demangled(rust_demangle_callback, mangled.substr(0, mangled.find(".llvm.")));
+        !rust.empty())
+      return rust;
   if (name.starts_with("_Z"))
     if (auto cxx = demangled(cplus_demangle_v3_callback, mangled); !cxx.empty()) return cxx;
   return mangled;

@@ -82,6 +82,17 @@ Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t 
   return data != nullptr && data->d_buf != nullptr ? data : nullptr;
 }
 
+bool has_interpreter(Elf* elf) {
+  std::size_t count = 0;
+  if (::elf_getphdrnum(elf, &count) != 0) return false;
+  for (std::size_t i = 0; i < std::min(count, kMaxSegments); ++i) {
+    GElf_Phdr header;
+    if (::gelf_getphdr(elf, static_cast<int>(i), &header) && header.p_type == PT_INTERP)
+      return true;
+  }
+  return false;
+}
+
 bool is_native(Elf* elf) {
   GElf_Ehdr header;
 #ifdef __aarch64__

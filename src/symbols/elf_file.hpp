@@ -27,6 +27,9 @@ ElfHandle open_elf(std::vector<std::uint64_t>& image, std::size_t size);
 /// The bytes of a section of bounded size; null: it has none.
 Elf_Data* section_data(Elf_Scn* section, const GElf_Shdr& header, std::uint64_t max_size);
 
+/// Does the dynamic linker start it?
+bool has_interpreter(Elf* elf);
+
 /// Is it for this machine's processor?
 bool is_native(Elf* elf);
 

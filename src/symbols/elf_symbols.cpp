@@ -241,11 +241,11 @@ class ElfReader {
     if (result->segments_.empty()) return {};
     Elf* main = files_.front().get();
     result->build_id_ = build_id_of(main);
-    if (!add_tables(main, SHT_SYMTAB, 0) &&
-        !(find_debug_file && add_debug_file(fd, result->build_id_, find_debug_file))) {
-      add_tables(main, SHT_DYNSYM, 0);
-      add_debugdata(main);
-    }
+    bool whole = add_tables(main, SHT_SYMTAB, 0) ||
+                 (find_debug_file && add_debug_file(fd, result->build_id_, find_debug_file));
+    // A table that was stripped in part still has names in the other one.
+    add_tables(main, SHT_DYNSYM, 0);
+    if (!whole) add_debugdata(main);
     choose(*result);
     return result;
   }

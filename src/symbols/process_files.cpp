@@ -2,12 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
+
+#include "base/parse.hpp"
 
 namespace coretap::symbols {
 
@@ -25,6 +31,32 @@ std::optional<FileIdentity> identity_of(int fd) {
                       .inode = st.st_ino,
                       .size = static_cast<std::uint64_t>(st.st_size),
                       .modified_ns = st.st_mtim.tv_sec * 1'000'000'000LL + st.st_mtim.tv_nsec};
+}
+
+std::string program_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = ::getenv("PATH");
+  for (std::string_view rest = path ? path : "/bin:/usr/bin"; !rest.empty();) {
+    const std::string directory(take_until(rest, ':'));
+    auto file = (directory.empty() ? "." : directory) + "/" + name;
+    if (::access(file.c_str(), X_OK) == 0) return file;
+  }
+  return {};
+}
+
+bool same_file(int a, int b) {
+  struct stat one, other;
+  if (::fstat(a, &one) != 0 || ::fstat(b, &other) != 0 || one.st_ino != other.st_ino) return false;
+  if (one.st_dev == other.st_dev) return true;
+  auto on_overlay = [](int fd) {
+    struct statfs fs;
+    return ::fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+  };
+  auto same_time = [](const timespec& x, const timespec& y) {
+    return x.tv_sec == y.tv_sec && x.tv_nsec == y.tv_nsec;
+  };
+  return one.st_size == other.st_size && same_time(one.st_mtim, other.st_mtim) &&
+         same_time(one.st_ctim, other.st_ctim) && (on_overlay(a) || on_overlay(b));
 }
 
 Fd open_handle(const std::string& path, bool follow_last_link) {

@@ -33,6 +33,15 @@ struct FileIdentityHash {
 /// The identity if `fd` (O_PATH will do) is a regular file.
 std::optional<FileIdentity> identity_of(int fd);
 
+/// Where execvp() finds the program of a command; empty: nowhere.
+std::string program_path(const std::string& name);
+
+/// Are these descriptors the same file, or the same one below overlays? An overlay has a device of
+/// its own, and the inode number and times of the file below
+/// (Documentation/filesystems/overlayfs.rst); a probe is placed in the file below, for all overlays
+/// of it.
+bool same_file(int a, int b);
+
 /// O_PATH handles: they have no side effects on devices and FIFOs and never block on them.
 Fd open_handle(const std::string& path, bool follow_last_link);
 /// Like chroot: no link, "..", or magic link leads out of `root_fd`. The last part may not be a

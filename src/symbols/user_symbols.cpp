@@ -486,7 +486,7 @@ ElfSymbols* UserSymbols::Impl::vdso_of(pid_t tgid, Process& process, Region& reg
 
 // The demangled form, remembered: stacks name the same functions again and again.
 std::string UserSymbols::Impl::text_of(const char* name, bool keep) {
-  if (!options.demangle || ::strncmp(name, "_Z", 2) != 0) return name;
+  if (!options.demangle || !symbols::is_mangled(name)) return name;
   if (!keep) return symbols::demangle(name);
   if (const auto known = demangled.find(name); known != demangled.end()) return known->second;
   std::string text = symbols::demangle(name);

@@ -37,17 +37,6 @@ bool take_part(std::string_view& text, char between, std::string_view& part) {
   return true;
 }
 
-std::string program_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* path = getenv("PATH");
-  std::string_view directories = path ? path : "/bin:/usr/bin", directory;
-  while (take_part(directories, ':', directory)) {
-    auto file = std::string(directory.empty() ? "." : directory) + "/" + name;
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return {};
-}
-
 Fd open_file(const std::string& path) {
   return symbols::open_regular(symbols::open_handle(path, true), symbols::kMaxElfSize);
 }
@@ -133,7 +122,7 @@ std::vector<std::string> listed_libraries(const std::string& output) {
 
 std::vector<std::string> files_of_command(const std::string& name) {
   std::vector<std::string> files;
-  auto path = program_path(name);
+  auto path = symbols::program_path(name);
   for (int i = 0; i <= kScripts && !path.empty(); i++) {
     auto fd = open_file(path);
     if (!fd) break;

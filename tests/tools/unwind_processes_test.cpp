@@ -139,7 +139,7 @@ TOOL_TEST(UnwindProcesses, StackPagesThatAreGone) {
 TOOL_TEST(UnwindProcesses, NoMemoryAtAll) {
   require_tool("profile");
   Workload workload("mapper", {"--ms", milliseconds(300)}, kLinger);
-  Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "64", "-p", workload.id()});
+  Tracer tracer("profile", {"-F", "199", "--json", "--unwind-memory", "4K", "-p", workload.id()});
   workload.release();
   workload.truth();
   auto counts = check(tracer.stop(), static_cast<std::uint64_t>(workload.pid()));

@@ -55,7 +55,7 @@ TOOL(bioerr) {
           {{flag('a', "all",
                  "also read-ahead, unsupported operations, and what the kernel does not log",
                  setting(&rodata_of<bioerr_bpf>::all)),
-            shared::disk(), shared::name('n')},
+            shared::request_disk(), shared::name('n')},
            {flag(0, "no-process", "do not identify the processes")},
            belonging_to("!no-process", joined({{shared::kernel_stack()}, shared::task_filters()})),
            belonging_to("kernel-stack", {shared::stack_depth(), shared::stack_storage()})}),

@@ -66,7 +66,7 @@ Option interval() {
 std::vector<Positional> words() {
   return {{.metavar = "DEV",
            .doc = "only this disk: its name, path or MAJOR:MINOR",
-           .apply = shared::disk().apply,
+           .apply = shared::request_disk().apply,
            .complete = Complete::disk,
            .option = "disk"},
           shared::interval_count(kSeconds).front()};
@@ -130,7 +130,7 @@ TOOL(biolatpcts) {
       .options = {interval(), which(),
                   shared::percentiles("which percentiles, 0 to 100 (default: "
                                       "1,5,10,16,25,50,75,84,90,95,99,100)"),
-                  shared::overall(), shared::disk(), shared::timestamp(), shared::pid(),
+                  shared::overall(), shared::request_disk(), shared::timestamp(), shared::pid(),
                   shared::tid(), shared::uid(), shared::comm(), shared::cgroup(),
                   shared::max_keys()},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}, "task-filter"},

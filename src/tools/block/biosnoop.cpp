@@ -60,7 +60,7 @@ TOOL(biosnoop) {
       .positionals = {shared::duration_argument()},
       .options = {flag('Q', "queued", "print the time queued in the I/O scheduler",
                        setting(&Opt::queued)),
-                  shared::disk(),
+                  shared::request_disk(),
                   number('m', "min", "MS", "only I/O that took at least this many milliseconds",
                          setting(&Opt::min_ns), kMillisecond),
                   flag('P', "pattern",

@@ -36,9 +36,9 @@ TOOL(biostacks) {
       .object = skeleton<biostacks_bpf>(),
       .positionals = {shared::duration_argument()},
       .options = joined(
-          {{shared::disk(), shared::milliseconds(), flag(0, "user-stacks", "user stacks too"),
-            shared::max_keys(), shared::stack_depth(), shared::stack_storage(), shared::unwind(),
-            shared::unwind_memory()},
+          {{shared::request_disk(), shared::milliseconds(),
+            flag(0, "user-stacks", "user stacks too"), shared::max_keys(), shared::stack_depth(),
+            shared::stack_storage(), shared::unwind(), shared::unwind_memory()},
            shared::task_filters()}),
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
                 {"insertion into the queue", {{{"on_insert"}}}},

@@ -61,7 +61,7 @@ TOOL(biotop) {
       .options = joined({shared::screen(),
                          {flag('Q', "queued", "include the time queued in the I/O scheduler",
                                setting(&Opt::queued)),
-                          shared::disk(), shared::pid(), shared::tid(), shared::uid(),
+                          shared::request_disk(), shared::pid(), shared::tid(), shared::uid(),
                           shared::comm(), shared::cgroup(), shared::max_keys()}}),
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
                 {"insertion into the queue", {{{"on_insert"}}}, "queued"},

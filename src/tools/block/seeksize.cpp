@@ -43,7 +43,7 @@ TOOL(seeksize) {
       .positionals = shared::interval_count(),
       .options = {flag('D', "disks", "one histogram per disk", setting(&Opt::by_disk)),
                   flag(0, "signed", "one histogram per direction", setting(&Opt::by_direction)),
-                  shared::comm('c'), shared::disk(), shared::timestamp(), shared::pid(),
+                  shared::comm('c'), shared::request_disk(), shared::timestamp(), shared::pid(),
                   shared::tid(), shared::uid(), shared::cgroup(0), shared::max_keys()},
       .hooks = {{"submission", {{{"on_io_start"}}, {{"on_getrq"}}}},
                 {"issue to the device", {{{"on_issue"}}}}},

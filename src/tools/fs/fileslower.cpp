@@ -65,7 +65,7 @@ TOOL(fileslower) {
       .options = joined({shared::file_io<Opt>(),
                          {shared::directory('d'), shared::timestamp('T'), shared::duration()},
                          shared::task_filters()}),
-      .hooks = {{"results", {{{"on_exit"}}}},
+      .hooks = {{"results", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
                 {"system calls", {{{"on_enter"}}}},
                 timed_ring_io_hook()},
       .report =

@@ -61,7 +61,8 @@ TOOL(filetop) {
                          {shared::directory('d')},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
+      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+                ring_io_hook()},
       .report =
           table<Key, file_counts>(
               "files",

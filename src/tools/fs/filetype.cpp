@@ -64,7 +64,8 @@ TOOL(filetype) {
       .options = joined({{shared::timestamp(), shared::top('r'), shared::sort()},
                          shared::task_filters(),
                          {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
+      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+                ring_io_hook()},
       .report =
           table<Key, file_counts>(
               "types",

@@ -49,7 +49,8 @@ TOOL(fsrwstat) {
       .positionals = shared::interval_count(1),
       .options = joined(
           {{shared::top('r'), shared::sort()}, shared::task_filters(), {shared::max_keys()}}),
-      .hooks = {{"system calls", {{{"on_exit"}}}}, ring_io_hook()},
+      .hooks = {{"system calls", {{.programs = {"on_exit"}, .caveat = kFileIoNotSeen}}},
+                ring_io_hook()},
       .report =
           table<Key, Counts>(
               "types",
