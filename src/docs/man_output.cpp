@@ -222,10 +222,15 @@ void signals(Page& p) {
   p.section("SIGNALS");
   p.prose(
       "SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end tracing: what was counted is printed, "
-      "and the exit status is 0. If that takes long, a second signal ends the tool immediately. "
-      "A signal that was ignored when the tool started stays ignored: SIGHUP under nohup, and "
-      "SIGINT in a process that a script starts in the background; SIGTERM ends such a process:");
-  p.example("coretap biosnoop > requests & sleep 10; kill $!");
+      "and the exit status is 0. A second signal ends the tool immediately. SIGHUP stays ignored if "
+      "it was when the tool started (nohup). Other signals end it in any case: shells start what a "
+      "script runs in the background with SIGINT ignored.");
+  p.prose(
+      "What is in the buffer when tracing ends is shown for up to a tenth of a second; the rest is "
+      "counted as unread. If the reader of standard output takes nothing, the tool gives up after a "
+      "signal and says so; where standard error is a terminal, it waits until a second signal comes. "
+      "The kernel removes some probes one after another; a process named coretap-detach then stays "
+      "for up to a second after the tool has ended.");
   p.prose("SIGUSR1 reopens the file of --output; see OUTPUT FILES.");
 }
 

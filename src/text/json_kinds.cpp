@@ -31,7 +31,7 @@ std::string ledger_doc(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kDocs[] = {
       {"seen",
        "events: shown, filtered, lost, untracked, unmatched, overwritten, missed, unjudged and "
-       "limited together"},
+       "limited and unread together"},
       {"shown", "events in the output"},
       {"filtered", "events excluded by filters"},
       {"lost", "events lost because the ring buffer was full"},
@@ -48,6 +48,7 @@ std::string ledger_doc(std::string_view name) {
       {"unjudged",
        "events that a filter expression could not judge: it reads memory that is not there"},
       {"limited", "events above --max-rate"},
+      {"unread", "events that were in the ring buffer when tracing ended, too many to be shown"},
       {"data_lost",
        "any of the above but filtered, stacks_truncated, stacks_guessed, overwritten and limited: "
        "--strict ends with status 4"},
