@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* runqlat: time that runnable tasks wait for a CPU. */
 #include "lib/aggregate.bpf.h"
+#include "lib/pidns.bpf.h"
 #include "lib/run_delay.bpf.h"
 #include "cpu/runqlat.h"
 
@@ -31,7 +32,7 @@ inline_ void add_wait(u64 *ctx, struct task_struct *t, struct waited *w)
 	if (by_pid || by_tid)
 		task_comm(by_tid ? t : t->group_leader, key.comm);
 	if (by_pidns)
-		key.pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
+		key.pidns = pidns_of(t);
 	if (!affinity) {
 		delays_add_of_task(&key, w->ns, t);
 		return;

@@ -8,7 +8,8 @@
 
 OPT(bool, by_workqueue);
 OPT(bool, by_function);
-OPT(bool, executions); /* their times rather than those of the waits */
+OPT(bool, executions);        /* their times rather than those of the waits */
+OPT(__u64, barrier_function); /* what items run by which a flush waits: they are never queued */
 OPT(bool, one_workqueue);
 const volatile __u64 wanted_name[WORKQUEUE_NAME_LEN / 8] = {};
 
@@ -93,7 +94,8 @@ int on_start(u64 *ctx)
 	u64 now = bpf_ktime_get_ns();
 
 	if (!found) {
-		if (!one_workqueue && !filter.on && began_traced(now - LONG_NS))
+		if (!one_workqueue && !filter.on && began_traced(now - LONG_NS) &&
+		    (u64)item->func != barrier_function)
 			count(LEDGER_UNTRACKED);
 		return 0;
 	}

@@ -61,6 +61,20 @@ int on_page_alloc(u64 *ctx)
 	return 0;
 }
 
+/* The memory cgroup had no room for it: it is freed before the fault ends. */
+SEC("tp_btf/mm_page_free")
+int on_page_free(u64 *ctx)
+{
+	struct fault *f;
+
+	if ((u32)ctx[1] < HUGE_ORDER)
+		return 0;
+	f = current_slot(false);
+	if (f && f->huge == HUGE_GOT)
+		f->huge = HUGE_REFUSED;
+	return 0;
+}
+
 /* By khugepaged, or by the task itself with madvise(2): the memory is its owner's. */
 inline_ int collapsed(struct mm_struct *mm)
 {

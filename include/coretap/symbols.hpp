@@ -81,6 +81,10 @@ class KernelSymbols {
 /// Why the kernel does not show its addresses to this process; none: /proc/kallsyms shows them.
 std::optional<Error> kernel_addresses_hidden(const std::string& path = "/proc/kallsyms");
 
+/// Of the first symbol of this name; none: there is none, or addresses are not shown.
+std::optional<std::uint64_t> kernel_address(std::string_view name,
+                                            const std::string& path = "/proc/kallsyms");
+
 /// Where the kernel's code that enters interrupts and that serves softirqs lies: a stack that
 /// passes there is not the running task's doing. Ranges [begin, end); 0: not known.
 struct InterruptCode {

@@ -1,10 +1,13 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 
 #include <fmt/format.h>
+
+#include "base/files.hpp"
 
 namespace coretap {
 
@@ -16,15 +19,29 @@ std::int64_t nanoseconds(clockid_t clock) {
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
 }
 
+/// By how much CLOCK_MONOTONIC of this time namespace is ahead of the kernel's, which programs read
+/// (time_namespaces(7)).
+std::int64_t namespace_offset() {
+  static const std::int64_t offset = [] {
+    long long seconds = 0, ns = 0;
+    auto text = read_file("/proc/self/timens_offsets", 256);  // "monotonic    86400    0"
+    if (!text || std::sscanf(text->c_str(), "monotonic %lld %lld", &seconds, &ns) != 2) return 0LL;
+    return seconds * 1'000'000'000 + ns;
+  }();
+  return offset;
+}
+
+std::int64_t kernel_monotonic() { return nanoseconds(CLOCK_MONOTONIC) - namespace_offset(); }
+
 /// By how much the wall clock is ahead of the monotonic one.
 struct Ahead {
   std::int64_t by, within;  ///< give or take
 };
 
 Ahead ask() {
-  auto before = nanoseconds(CLOCK_MONOTONIC);
+  auto before = kernel_monotonic();
   auto wall = nanoseconds(CLOCK_REALTIME);
-  auto half = (nanoseconds(CLOCK_MONOTONIC) - before) / 2;
+  auto half = (kernel_monotonic() - before) / 2;
   return {wall - before - half, half};
 }
 
@@ -80,7 +97,7 @@ std::string time_of_day(const tm& t, const Moment& moment) {
 
 }  // namespace
 
-std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(nanoseconds(CLOCK_MONOTONIC)); }
+std::uint64_t monotonic_ns() { return static_cast<std::uint64_t>(kernel_monotonic()); }
 
 std::int64_t since_1970_ns(std::uint64_t monotonic) { return to_wall(monotonic); }
 

@@ -5,6 +5,7 @@
 
 namespace coretap {
 
+/// As bpf_ktime_get_ns() has it, in whatever time namespace this process is.
 std::uint64_t monotonic_ns();
 
 /// Nanoseconds since 1970 at a moment of the monotonic clock.

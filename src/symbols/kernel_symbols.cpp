@@ -226,6 +226,16 @@ std::optional<Error> kernel_addresses_hidden(const std::string& path) {
   return hidden_addresses();
 }
 
+std::optional<std::uint64_t> kernel_address(std::string_view name, const std::string& path) {
+  const Fd fd = open_symbols(path);
+  if (!fd) return {};
+  LineReader lines(fd.get(), kMaxLine, kMaxBytes);
+  for (std::string_view text; lines.next(text);)
+    if (Line line{}; !lines.truncated() && parse(text, line) && line.name == name)
+      return line.address ? std::optional(line.address) : std::nullopt;
+  return {};
+}
+
 InterruptCode interrupt_code(const std::string& path) {
   InterruptCode code;
   const Fd fd = open_symbols(path);

@@ -30,7 +30,7 @@ JsonKind header() {
 std::string ledger_doc(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kDocs[] = {
       {"seen",
-       "events: shown, filtered, lost, untracked, unmatched, overwritten, missed, unjudged and "
+       "events: shown, filtered, lost, untracked, unmatched, overwritten, missed, unjudged, "
        "limited and unread together"},
       {"shown", "events in the output"},
       {"filtered", "events excluded by filters"},

@@ -7,6 +7,7 @@
 
 #include "cli/config.hpp"
 #include "coretap/skeleton.hpp"
+#include "coretap/symbols.hpp"
 #include "coretap/tool.hpp"
 #include "wqlat.skel.h"
 
@@ -31,6 +32,12 @@ Result<void> take_name(Config& c, std::string_view text) {
     c.set({all.offset + at, sizeof word}, word);
   }
   c.set(setting(&Opt::one_workqueue), 1);
+  return {};
+}
+
+Result<void> look_up(Config& c) {
+  if (auto address = kernel_address("wq_barrier_func"))
+    c.set(setting(&Opt::barrier_function), *address);
   return {};
 }
 
@@ -84,5 +91,6 @@ TOOL(wqlat) {
                          .with("functions")})
                     .without_owner("work items run in threads of the kernel"),
       .announce = "Tracing work queue request latency time",
+      .look_up = look_up,
   };
 }

@@ -29,7 +29,7 @@ TOOL(hfaults) {
           "Only transparent huge pages of 2 MB are counted, not those of other sizes. Pages that "
           "the kernel faults in to populate memory (mlock, MAP_POPULATE) are not counted either.",
       .overhead =
-          "two hooks per page fault and one per page allocation, which takes some tens of "
+          "two hooks per page fault, one per page allocation and release, which takes some tens of "
           "nanoseconds except for huge pages",
       .examples = {{"hfaults", "all processes until Ctrl-C"},
                    {"hfaults 1", "each second"},
@@ -47,6 +47,7 @@ TOOL(hfaults) {
                 faults::areas(),
                 faults::starts({}, kNoTransparent),
                 {"allocation of pages", {{{"on_page_alloc"}}}, {}, kNoTransparent},
+                {"release of pages", {{{"on_page_free"}}}, {}, kNoTransparent},
                 {"collapse of anonymous memory",
                  {{{"on_collapse"}, {has_field("mm_struct", "owner")}}},
                  {},
