@@ -14,9 +14,10 @@ constexpr std::size_t kMostBytes = 128 << 10;
 
 }  // namespace
 
-bool send_news(int socket, const News& news) {
+Sending send_news(int socket, const News& news) {
   std::string text(1, news.what);
   text += news.text;
+  if (text.size() > kMostBytes) return Sending::closed;
   iovec part{text.data(), text.size()};
   msghdr message{};
   message.msg_iov = &part;
@@ -33,8 +34,9 @@ bool send_news(int socket, const News& news) {
     memcpy(CMSG_DATA(head), &fd, sizeof fd);
   }
   while (true) {
-    if (sendmsg(socket, &message, MSG_NOSIGNAL) >= 0) return true;
-    if (errno != EINTR) return false;
+    if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Sending::done;
+    if (errno == EAGAIN) return Sending::later;
+    if (errno != EINTR) return Sending::closed;
   }
 }
 

@@ -27,8 +27,10 @@ struct News {
 /// The answer to News::last.
 inline constexpr char kDone = '!';
 
-/// False: the other end is closed.
-bool send_news(int socket, const News& news);
+/// later: the reader is behind; nothing was sent.
+enum class Sending { done, later, closed };
+/// Does not wait. Texts above 128 KiB cannot be sent: they count as closed.
+Sending send_news(int socket, const News& news);
 /// The next one; none: there is none now. The end of the connection is News::end.
 std::optional<News> receive_news(int socket);
 

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <initializer_list>
 #include <list>
 #include <utility>
@@ -44,6 +45,7 @@ namespace {
 constexpr double kFirstPause = 1, kLongestPause = 300;  // seconds before a tool starts again
 constexpr double kRatePause = 600;                      // after too many events
 constexpr double kSteadySeconds = 60;                   // after which a tool counts as running well
+constexpr double kRetrySeconds = 0.1;                   // while the listener is behind
 constexpr int kEndSeconds = 3;                          // for tools to end
 constexpr char kName[] = "coretap serve";
 
@@ -206,11 +208,33 @@ class Supervisor {
     auto copy = [](const Fd& fd) { return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); };
     if (in_this_process())
       collector_.add(tool.key, copy(tool.theirs));
-    else if (news_)
-      send_news(news_.get(), {News::came, tool.key, copy(tool.theirs)});
-    if (news_ && tool.events)
-      send_news(news_.get(),
-                {News::events, tool.entry.named ? tool.entry.name : "", copy(tool.events)});
+    else
+      tell({News::came, tool.key, copy(tool.theirs)});
+    if (tool.events)
+      tell({News::events, tool.entry.named ? tool.entry.name : "", copy(tool.events)});
+  }
+
+  /// Without waiting for a listener that is busy with requests, or stopped.
+  void tell(News news) {
+    if (!news_) return;
+    if (news.what == News::state)
+      std::erase_if(untold_, [](auto& older) { return older.what == News::state; });
+    untold_.push_back(std::move(news));
+    send_untold();
+  }
+
+  void send_untold() {
+    while (news_ && !untold_.empty()) {
+      if (send_news(news_.get(), untold_.front()) == Sending::later) {
+        if (!std::exchange(sends_later_, true))
+          loop_.once(kRetrySeconds, [this] {
+            sends_later_ = false;
+            send_untold();
+          });
+        return;
+      }
+      untold_.pop_front();
+    }
   }
 
   bool pushes_events(const Entry& entry) const {
@@ -220,8 +244,8 @@ class Supervisor {
   void withdraw(const Running& tool) {
     if (in_this_process())
       collector_.remove(tool.key);
-    else if (news_)
-      send_news(news_.get(), {News::went, tool.key});
+    else
+      tell({News::went, tool.key});
   }
 
   void ended(pid_t pid) {
@@ -292,6 +316,7 @@ class Supervisor {
       return;
     }
     news_ = std::move(ours);
+    untold_.clear();
     listener_process_ = process_fd(listener_);
     loop_.watch(listener_process_.get(), EPOLLIN, [this] {
       loop_.forget(listener_process_.get());
@@ -355,8 +380,8 @@ class Supervisor {
   void tell_state() {
     if (in_this_process())
       collector_.set_state(state());
-    else if (news_)
-      send_news(news_.get(), {News::state, state()});
+    else
+      tell({News::state, state()});
   }
 
   void print_once() {
@@ -422,7 +447,8 @@ class Supervisor {
   /// Last values, while the tools can still say them.
   void push_last() {
     constexpr int kPatienceMs = 1500;
-    if (!config_.otlp || !news_ || !send_news(news_.get(), {News::last, {}})) return;
+    if (!config_.otlp || !news_ || send_news(news_.get(), {News::last, {}}) != Sending::done)
+      return;
     pollfd answer{news_.get(), POLLIN, 0};
     poll(&answer, 1, kPatienceMs);
   }
@@ -451,6 +477,8 @@ class Supervisor {
   Loop loop_;
   std::list<Running> tools_;
   Fd socket_, news_, listener_process_;
+  std::deque<News> untold_;
+  bool sends_later_ = false;
   pid_t listener_ = 0;
   Collector collector_;
   bool reloaded_ = true, told_textfile_ = false;
