@@ -7,6 +7,7 @@
 #include "syscall/syscount.h"
 
 OPT(bool, by_process);
+OPT(bool, by_call_too); /* with by_process */
 OPT(bool, timed);
 OPT(bool, failures);
 OPT(__u32, only_errno);
@@ -35,10 +36,12 @@ inline_ struct syscount_counts *counts_of(u32 index)
 	struct slots *s;
 
 	if (by_process || owner_parts) {
-		struct syscount_key key = { .id = index };
+		struct syscount_key key = {};
 
+		if (!by_process || by_call_too)
+			key.call = index;
 		if (by_process) {
-			key.id = current_tgid();
+			key.pid = current_tgid();
 			process_comm(key.comm);
 		}
 		return calls_row(&key);

@@ -5,9 +5,9 @@
 #include "lib/shared.h"
 
 struct syscount_key {
-	__u32 id; /* index of the call, or with --process the process */
-	__u32 pad;
-	char comm[COMM_LEN]; /* with --process */
+	__u32 call; /* its index; not with --process alone */
+	__u32 pid;  /* this and the name with --process */
+	char comm[COMM_LEN];
 };
 
 struct syscount_counts {

@@ -20,7 +20,10 @@ bool Config::holds(std::string_view condition) const {
   while (true) {
     auto bar = condition.find('|');
     auto word = condition.substr(0, bar);
-    if (word == "task-filter" ? filters_tasks() : given(word)) return true;
+    if (word.starts_with('!')   ? !given(word.substr(1))
+        : word == "task-filter" ? filters_tasks()
+                                : given(word))
+      return true;
     if (bar == std::string_view::npos) return false;
     condition.remove_prefix(bar + 1);
   }

@@ -132,7 +132,9 @@ std::string condition_words(std::string_view when) {
   while (true) {
     auto bar = when.find('|');
     auto word = when.substr(0, bar);
-    text += word == "task-filter" ? "a filter by task" : fmt::format("--{}", word);
+    text += word == "task-filter"   ? "a filter by task"
+            : word.starts_with('!') ? fmt::format("without --{}", word.substr(1))
+                                    : fmt::format("--{}", word);
     if (bar == std::string_view::npos) return text;
     when.remove_prefix(bar + 1);
     text += " or ";

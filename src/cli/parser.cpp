@@ -59,10 +59,9 @@ bool adds_up_by_keys(const ReportKind& kind) {
 }
 
 /// Keys that the kernel program tells apart only with an option: --by gives it.
-Result<void> give_options_of_keys(const Tool& tool, Config& c) {
-  for (auto& field : chosen_report(tool, c)->fields())
-    for (auto condition : {field.shown_with, field.only_with}) {
-      if (!std::ranges::count(c.by, field.key)) continue;
+Result<void> give_options_of_key(const Tool& tool, const Field& field, Config& c) {
+  for (auto condition : {field.shown_with, field.only_with})
+    if (!c.holds(condition)) {
       auto name = condition.substr(0, condition.find('|'));
       for (auto& o : tool.options) {
         if (o.name != name || !o.metavar.empty() || c.given(name)) continue;
@@ -70,6 +69,15 @@ Result<void> give_options_of_keys(const Tool& tool, Config& c) {
         c.give(name, {});
       }
     }
+  return {};
+}
+
+Result<void> give_options_of_keys(const Tool& tool, Config& c) {
+  // Twice: a key may need an option only beside the option of another key.
+  for (int pass = 0; pass < 2; pass++)
+    for (auto& field : chosen_report(tool, c)->fields())
+      if (std::ranges::count(c.by, field.key))
+        if (auto r = give_options_of_key(tool, field, c); !r) return r;
   return {};
 }
 

@@ -17,9 +17,10 @@ using Line = Row<syscount_key, syscount_counts>;
 
 namespace {
 
-std::uint64_t call_or_pid(const Line& l) { return l.key.id; }
+std::uint64_t call(const Line& l) { return l.key.call; }
+std::uint64_t pid(const Line& l) { return l.key.pid; }
 std::string comm(const Line& l) { return {l.key.comm, strnlen(l.key.comm, COMM_LEN)}; }
-std::string abi(const Line& l) { return std::string(syscall_abi(l.key.id)); }
+std::string abi(const Line& l) { return std::string(syscall_abi(l.key.call)); }
 std::uint64_t count(const Line& l) { return l.value.count; }
 std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
 
@@ -85,6 +86,10 @@ std::vector<Option> options() {
       shared::top('T'),
       shared::sort(),
   };
+  for (auto& o :
+       belonging_to("process", {flag(0, "calls", "a row for each system call of a process",
+                                     setting(&Opt::by_call_too))}))
+    all.push_back(o);
   for (auto& o : shared::task_filters())
     all.push_back(o.name == "cgroup" ? shared::cgroup_not("a process", "ppid") : std::move(o));
   all.push_back(shared::ppid(0, setting(&Opt::wanted_parent)));
@@ -146,15 +151,15 @@ TOOL(syscount) {
                  "calls that a signal's handler ended with EINTR are not counted"}},
       .report = table<syscount_key, syscount_counts>(
           "calls",
-          {derived<Line, call_or_pid>("syscall", "SYSCALL", as::syscall, "name of the system call")
-               .only("!process"),
+          {derived<Line, call>("syscall", "SYSCALL", as::syscall, "name of the system call")
+               .only("calls|!process"),
            derived<Line, abi>("abi", "ABI", as::wide(as::text, -8),
                               "system call table of its number: the machine's own, or that of "
                               "32-bit programs")
                .bounded()
-               .only("!process")
+               .only("calls|!process")
                .with("json"),
-           derived<Line, call_or_pid>("pid", "PID", as::pid, "process").key_part().only("process"),
+           derived<Line, pid>("pid", "PID", as::pid, "process").key_part().only("process"),
            derived<Line, comm>("comm", "COMM", as::comm, "command name of its first thread")
                .only("process"),
            derived<Line, count>("count", "COUNT", as::pages, "calls that ended").counter(),
