@@ -10,6 +10,7 @@
 #include "reports/histogram.hpp"
 
 #include "bpf/kernel/host.h"  // last: it defines names that others use
+#include "bpf/kernel/walk.h"  // stack_depth
 
 #define BPF_CORE_READ(from, ...) ((from) ? 1 : 0)
 #define bpf_core_enum_value_exists(type, value) 0
@@ -67,8 +68,6 @@ task_struct* bpf_get_current_task_btf() { return nullptr; }
 int mapping_find(u64) { return 0; }
 long bpf_get_stack(void*, void*, u32, u64) { return 0; }
 long bpf_get_task_stack(struct task_struct*, void*, u32, u64) { return 0; }
-
-u32 stack_depth = STACK_DEPTH;
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-variable"

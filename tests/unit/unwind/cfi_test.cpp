@@ -28,10 +28,8 @@ using test::kFrames;
 using test::MadeElf;
 using test::raw;
 using test::read_table;
-using test::Table;
+using test::rows_of;
 
-Table read(const std::string& file) { return read_table(MemoryImage(file)); }
-std::string rows_of(const MadeElf& elf) { return read(elf.file()).text(); }
 const std::string kFrame16 = bytes({0x0e, 16});
 const std::string kFrame24 = bytes({0x0e, 24});
 
@@ -47,7 +45,7 @@ TEST(Cfi, GapsAreClosedAndNeighboursMerged) {
   const std::string expected = "10000 sp+16, 10020 none, 10040 sp+8, 10051 sp+16, 10060 none";
   for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
     elf.finds = finds;
-    const auto table = read(elf.file());
+    const auto table = read_table(elf.file());
     EXPECT_TRUE(table.readable) << finds;
     EXPECT_EQ(table.text(), expected) << finds;
   }
@@ -58,7 +56,7 @@ TEST(Cfi, TableThatIsNotSorted) {
   const auto cie = elf.cie();
   elf.fde(cie, kCode + 0x20, 0x10, {});
   elf.fde(cie, kCode + 0x00, 0x10, kFrame16);
-  EXPECT_EQ(read(elf.file_with(elf.table)).text(),
+  EXPECT_EQ(read_table(elf.file_with(elf.table)).text(),
             "10000 sp+16, 10010 none, 10020 sp+8, 10030 none");
 }
 
@@ -70,7 +68,7 @@ TEST(Cfi, TableThatLies) {
   elf.fde(cie, kCode + 0x20, 0x10, {});
   auto table = elf.table;
   table[0].second = table[2].second;  // another function's
-  EXPECT_EQ(read(elf.file_with(table)).text(), "10010 sp+24, 10020 sp+8, 10030 none");
+  EXPECT_EQ(read_table(elf.file_with(table)).text(), "10010 sp+24, 10020 sp+8, 10030 none");
   const std::string all = "10000 sp+16, 10010 sp+24, 10020 sp+8, 10030 none";
   EXPECT_EQ(rows_of(elf), all);
   for (const auto count : {4u, 0x7fffffffu, 0xffffffffu}) {
@@ -105,17 +103,17 @@ TEST(Cfi, RangesOfNoUse) {
 
 TEST(Cfi, NothingToRead) {
   MadeElf elf;
-  auto table = read(elf.file());
+  auto table = read_table(elf.file());
   EXPECT_FALSE(table.readable);
   EXPECT_EQ(table.text(), "");
   elf.finds = MadeElf::by_section;
-  EXPECT_FALSE(read(elf.file()).readable);
+  EXPECT_FALSE(read_table(elf.file()).readable);
   elf.fde(elf.cie(), kCode, 0x10, {});
-  EXPECT_TRUE(read(elf.file()).readable);
+  EXPECT_TRUE(read_table(elf.file()).readable);
   auto file = elf.file();
   file[file.find(".eh_frame")] = '!';
-  EXPECT_FALSE(read(file).readable);
-  EXPECT_FALSE(read("").readable);
+  EXPECT_FALSE(read_table(file).readable);
+  EXPECT_FALSE(read_table("").readable);
 }
 
 // --- how addresses are written ---
@@ -228,7 +226,7 @@ TEST(Cfi, ManyFrames) {
   }
   for (const auto finds : {MadeElf::by_table, MadeElf::by_walk, MadeElf::by_section}) {
     elf.finds = finds;
-    const auto table = read(elf.file());
+    const auto table = read_table(elf.file());
     EXPECT_TRUE(table.readable);
     ASSERT_EQ(table.rows.size(), kCount * 2) << finds;
     for (std::uint64_t i = 0; i < kCount; ++i) {
@@ -270,7 +268,7 @@ TEST(CfiHostile, CutOffAnywhere) {
     auto elf = rich();
     elf.finds = finds;
     const auto file = elf.file();
-    const auto whole = read(file);
+    const auto whole = read_table(file);
     ASSERT_GT(whole.rows.size(), 5u);
     for (std::size_t size = 0; size < file.size(); ++size) {
       // A copy of its own size, so that sanitisers see what is read beyond it.
@@ -292,7 +290,7 @@ TEST(CfiHostile, FlippedBits) {
       auto changed = file;
       for (int flips = 1 + round % 4; flips > 0; --flips)
         changed[random() % changed.size()] ^= static_cast<char>(1U << random() % 8);
-      readable += read(changed).readable ? 1 : 0;
+      readable += read_table(changed).readable ? 1 : 0;
     }
     EXPECT_GT(readable, 1000u);
   }
@@ -305,7 +303,7 @@ TEST(CfiHostile, Noise) {
     elf.frames.resize(4000);
     std::generate(elf.frames.begin() + 100, elf.frames.end(),
                   [&] { return static_cast<char>(random() % 8 == 0 ? random() : random() % 24); });
-    read(elf.file());
+    read_table(elf.file());
   }
 }
 
@@ -326,12 +324,12 @@ TEST(CfiHostile, ProgramsThatShareTheirBytes) {
   const auto cie = elf.cie();
   for (std::uint64_t i = 0; i < 200; i++) elf.fde(cie, kCode + 16 * i, 16, kFrame16);
   elf.fde(cie, kCode + 0xf00, 16, std::string(200 << 10, '\0'));
-  EXPECT_TRUE(read(elf.file()).readable);
+  EXPECT_TRUE(read_table(elf.file()).readable);
   for (const auto& [start, frame] : elf.table) {  // each as long as all that follow
     const auto at = frame - kFrames;
     elf.frames.replace(at, 4, raw(static_cast<std::uint32_t>(elf.frames.size() - at - 4)));
   }
-  EXPECT_FALSE(read(elf.file()).readable);
+  EXPECT_FALSE(read_table(elf.file()).readable);
 }
 
 TEST(CfiHostile, WorkIsBounded) {
@@ -346,7 +344,7 @@ TEST(CfiHostile, WorkIsBounded) {
     if (elf.frames.compare(i, 4, raw(std::uint32_t{17})) == 0)
       elf.frames.replace(i, 4, raw(length));
   }
-  EXPECT_LE(read(elf.file()).rows.size(), 0x2000u);
+  EXPECT_LE(read_table(elf.file()).rows.size(), 0x2000u);
 }
 
 // --- real files ---

@@ -11,11 +11,8 @@ using test::bytes;
 using test::kFunctionStart;
 using test::MadeElf;
 using test::raw;
+using test::rows_of;
 
-std::string rows_of(const MadeElf& elf) {
-  const auto file = elf.file();
-  return test::read_table(MemoryImage(file)).text();
-}
 // What the program says for a function of 256 bytes.
 std::string rows_of(const std::string& program, const std::string& start = kFunctionStart) {
   MadeElf elf;

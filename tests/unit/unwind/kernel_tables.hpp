@@ -20,6 +20,8 @@
 
 namespace coretap::unwind::test {
 
+inline constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
+
 class KernelTables {
  public:
   /// Why there are none, or nothing. `asks`: with the program that says who a file is.
@@ -62,9 +64,12 @@ class KernelTables {
                          count * sizeof(unwind_page)));
     return all;
   }
-  bool has_chunk(std::uint32_t chunk) const {
-    std::uint32_t id = 0;
-    return bpf_map_lookup_elem(fd("unwind_rows"), &chunk, &id) == 0;
+  /// Of the first ones, those that are there.
+  std::size_t chunks(std::uint32_t most) const {
+    std::size_t there = 0;
+    for (std::uint32_t i = 0, id = 0; i < most; i++)
+      there += bpf_map_lookup_elem(fd("unwind_rows"), &i, &id) == 0;
+    return there;
   }
   std::vector<std::uint32_t> rows(std::uint32_t chunk, std::uint32_t first,
                                   std::uint32_t count) const {

@@ -21,28 +21,13 @@ namespace coretap::unwind {
 namespace {
 
 using symbols::test::ScratchDirectory;
-using test::bytes;
-using test::kCode;
-using test::MadeElf;
-using test::raw;
+using test::file_of;
+using test::kChunk;
 using Clock = Processes::Clock;
 
 constexpr std::uint64_t kProgram = 0x700000003;
-constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
 constexpr std::size_t kBytes = 4096;          // of what is mapped
 constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is
-
-/// A library of this many rows.
-std::string library(std::uint32_t rows, char letter) {
-  MadeElf elf;
-  elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
-  std::string program;
-  for (std::uint32_t i = 0; i + 2 < rows; i++)
-    program += bytes({0x41, 0x0e, i % 2 ? 8 + letter % 8 * 8 : 80});
-  elf.fde(elf.cie(), kCode, rows - 1, program);
-  elf.notes = raw(Elf64_Nhdr{4, 8, 3}) + std::string("GNU\0", 4) + std::string(8, letter);
-  return elf.file();
-}
 
 /// A process that maps what it is asked to.
 class Mapper {
@@ -117,9 +102,9 @@ class Mapper {
 
 class ProcessesTest : public ::testing::Test {
  protected:
-  void open(std::size_t budget = 32 << 20) {
-    auto why = kernel_.open(Tables::chunks_for(budget));
-    if (!why.empty()) GTEST_SKIP() << why;
+  void SetUp() override { open(32 << 20); }
+  void open(std::size_t budget) {
+    if (auto why = kernel_.open(Tables::chunks_for(budget)); !why.empty()) GTEST_SKIP() << why;
     tables_ = std::make_unique<Tables>(kernel_.maps(), budget);
     ASSERT_TRUE(tables_->ready());
     processes_ = std::make_unique<Processes>(
@@ -127,7 +112,7 @@ class ProcessesTest : public ::testing::Test {
     now_ = Clock::now();
   }
   std::string file(const std::string& name, std::uint32_t rows = 100) {
-    return scratch_.write(name, library(rows, name[0]));
+    return scratch_.write(name, file_of(rows, name, 8 + name[0] % 8 * 8));
   }
   /// What the kernel program finds for a process; empty: nothing.
   std::vector<unwind_mapping> run(std::uint64_t program = kProgram) const {
@@ -168,12 +153,7 @@ class ProcessesTest : public ::testing::Test {
   Clock::time_point now_;
 };
 
-#define OPEN(...)    \
-  open(__VA_ARGS__); \
-  if (IsSkipped()) return
-
 TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
-  OPEN();
   Mapper child;
   ASSERT_TRUE(child.map(file("a"), kPlace));
   ASSERT_TRUE(child.map("", kPlace + 4 * kBytes, 2));
@@ -211,7 +191,6 @@ TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
 }
 
 TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
-  OPEN();
   Mapper child;
   EXPECT_FALSE(changed(child)) << "not known yet";
   ASSERT_TRUE(processes_->look(child.pid(), kProgram, false));
@@ -232,7 +211,6 @@ TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
 
 // Processes that map code all the time rest between two looks.
 TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
-  OPEN();
   Mapper child, other;
   auto before = Clock::now();
   processes_->look(child.pid(), kProgram, false);
@@ -250,7 +228,6 @@ TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
 }
 
 TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
-  OPEN();
   Mapper child;
   auto a = file("a"), b = file("b"), c = file("c");
   auto expect = [&](unsigned wanted) {
@@ -281,7 +258,6 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
 }
 
 TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
-  OPEN();
   Mapper child;
   auto a = file("a");
   ASSERT_TRUE(child.map(a, kPlace, 2));
@@ -292,7 +268,6 @@ TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
 }
 
 TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
-  OPEN();
   Mapper child;
   auto a = file("a"), b = file("b");
   ASSERT_TRUE(child.map(a, kPlace));
@@ -306,7 +281,6 @@ TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
 }
 
 TEST_F(ProcessesTest, ExecBeginsAnew) {
-  OPEN();
   Mapper child;
   ASSERT_TRUE(child.map(file("a"), kPlace));
   processes_->look(child.pid(), kProgram, false);
@@ -324,7 +298,6 @@ TEST_F(ProcessesTest, ExecBeginsAnew) {
 }
 
 TEST_F(ProcessesTest, WhoIsGone) {
-  OPEN();
   Mapper child;
   auto pid = child.pid();
   ASSERT_TRUE(processes_->look(pid, kProgram, false));
@@ -344,13 +317,11 @@ TEST_F(ProcessesTest, WhoIsGone) {
 }
 
 TEST_F(ProcessesTest, KernelThreadsHaveNoMappings) {
-  OPEN();
   EXPECT_FALSE(processes_->look(2, kProgram, false));
   EXPECT_FALSE(kernel_.process(kProgram));
 }
 
 TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
-  OPEN();
   // The children of one process, which have all its mappings.
   Mapper parent, child;
   processes_->look(parent.pid(), kProgram, false);
@@ -374,7 +345,6 @@ TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
 }
 
 TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
-  OPEN();
   Mapper one, other;
   processes_->look(one.pid(), kProgram, false);
   processes_->look(other.pid(), kProgram + 1, false);
@@ -392,7 +362,6 @@ TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
 
 // The first free room is taken: what was given back is used again, but not too early.
 TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
-  OPEN();
   Mapper child, other;
   processes_->look(child.pid(), kProgram, false);
   auto first = kernel_.process(kProgram)->first;
@@ -409,7 +378,6 @@ TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
 }
 
 TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
-  OPEN();
   Mapper child, other;
   processes_->look(child.pid(), kProgram, false);
   auto entry = *kernel_.process(kProgram);
@@ -427,7 +395,6 @@ TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
 }
 
 TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
-  OPEN();
   Mapper child;
   auto a = file("a");
   processes_->look(child.pid(), kProgram, false);
@@ -445,16 +412,17 @@ TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
 class ProcessesWithoutRoom : public ProcessesTest {
  protected:
   void SetUp() override {
-    OPEN();
+    ProcessesTest::SetUp();
+    if (IsSkipped()) return;
     // All else comes first. A library takes a chunk, or the rest of what all else has.
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
-    auto before = chunks();
+    auto before = kernel_.chunks(64);
     ASSERT_TRUE(child_->map(file("rest", 62000), kPlace));
     changed(*child_);
-    auto most = before + 2 - (chunks() == before);
+    auto most = before + 2 - (kernel_.chunks(64) == before);
     child_.reset();
-    OPEN(most * kChunk);
+    open(most * kChunk);
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
     a_ = file("a", 62000);
@@ -473,11 +441,6 @@ class ProcessesWithoutRoom : public ProcessesTest {
   std::string a_, b_, c_;
   std::vector<std::string> told_;
   std::uint64_t at_c_ = kPlace + 32 * kBytes;
-  std::size_t chunks() const {
-    std::size_t there = 0;
-    for (std::uint32_t i = 0; i < 64; i++) there += kernel_.has_chunk(i);
-    return there;
-  }
   /// As the kernel program marks a mapping that a walk passes.
   void use(std::uint64_t at, std::uint64_t program = kProgram) {
     auto entry = kernel_.process(program);

@@ -108,7 +108,7 @@ void expect_sound(const Table& table) {
 }
 
 struct Made {
-  test::Table truth;
+  test::CfiTable truth;
   Rules rules;
   Table table;
   explicit Made(const Image& image) : truth(test::read_table(image)) {
