@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,18 +32,13 @@ constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is
 /// A process that maps what it is asked to.
 class Mapper {
  public:
-  explicit Mapper(const std::function<void()>& begin = {}) {
-    int orders[2], answers[2];
-    if (::pipe2(orders, O_CLOEXEC) || ::pipe2(answers, O_CLOEXEC)) return;
+  Mapper() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return;
     pid_ = ::fork();
-    if (pid_ == 0) {
-      if (begin) begin();
-      serve(orders[0], answers[1]);
-    }
-    ::close(orders[0]);
-    ::close(answers[1]);
-    orders_.reset(orders[1]);
-    answers_.reset(answers[0]);
+    if (pid_ == 0) serve(ends[0]);
+    ::close(ends[0]);
+    orders_.reset(ends[1]);
   }
   Mapper(const Mapper&) = delete;
   Mapper& operator=(const Mapper&) = delete;
@@ -51,9 +46,9 @@ class Mapper {
 
   pid_t pid() const { return pid_; }
   bool map(const std::string& path, std::uint64_t at, std::uint64_t pages = 1) const {
-    return tell({at, pages, 0, path});
+    return tell({at, pages, false}, path);
   }
-  bool unmap(std::uint64_t at, std::uint64_t pages = 1) const { return tell({at, pages, 1, ""}); }
+  bool unmap(std::uint64_t at, std::uint64_t pages = 1) const { return tell({at, pages, true}); }
   void end() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
@@ -63,41 +58,32 @@ class Mapper {
 
  private:
   struct Order {
-    std::uint64_t at, pages, unmap;
-    char path[256];
-    Order(std::uint64_t a, std::uint64_t p, std::uint64_t u, const std::string& name)
-        : at(a), pages(p), unmap(u), path{} {
-      name.copy(path, sizeof path - 1);
-    }
+    std::uint64_t at, pages;
+    bool unmap;
+    char path[256] = {};  // empty: anonymous memory
   };
-  bool tell(const Order& order) const {
-    char done = 0;
+  bool tell(Order order, const std::string& path = {}) const {
+    bool done = false;
+    path.copy(order.path, sizeof order.path - 1);
     return ::write(orders_.get(), &order, sizeof order) == sizeof order &&
-           ::read(answers_.get(), &done, 1) == 1 && done == 1;
+           ::read(orders_.get(), &done, 1) == 1 && done;
   }
-  [[noreturn]] static void serve(int orders, int answers) {
-    Order order(0, 0, 0, "");
-    while (::read(orders, &order, sizeof order) == sizeof order) {
+  [[noreturn]] static void serve(int orders) {
+    for (Order order{}; ::read(orders, &order, sizeof order) == sizeof order;) {
       auto* at = reinterpret_cast<void*>(order.at);
-      char done = 0;
-      if (order.unmap) {
-        done = ::munmap(at, order.pages * kBytes) == 0;
-      } else if (order.path[0]) {
-        // From its first page of code on, as far as the file's pages go.
-        int fd = ::open(order.path, O_RDONLY | O_CLOEXEC);
-        done = ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
-                      kBytes) == at;
-        ::close(fd);
-      } else {
-        done = ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC,
-                      MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == at;
-      }
-      if (::write(answers, &done, 1) != 1) break;
+      // From its first page of code on, as far as the file's pages go.
+      int fd = order.path[0] ? ::open(order.path, O_RDONLY | O_CLOEXEC) : -1;
+      int flags = MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+      bool done = order.unmap ? ::munmap(at, order.pages * kBytes) == 0
+                              : ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC, flags, fd,
+                                       fd < 0 ? 0 : kBytes) == at;
+      if (fd >= 0) ::close(fd);
+      if (::write(orders, &done, 1) != 1) break;
     }
     ::_exit(0);
   }
   pid_t pid_ = -1;
-  Fd orders_, answers_;
+  Fd orders_;
 };
 
 class ProcessesTest : public ::testing::Test {
@@ -146,6 +132,7 @@ class ProcessesTest : public ::testing::Test {
     return id ? tables_->known(*id) : nullptr;
   }
 
+  Mapper child;
   test::KernelTables kernel_;
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Processes> processes_;
@@ -154,7 +141,6 @@ class ProcessesTest : public ::testing::Test {
 };
 
 TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
-  Mapper child;
   ASSERT_TRUE(child.map(file("a"), kPlace));
   ASSERT_TRUE(child.map("", kPlace + 4 * kBytes, 2));
   EXPECT_TRUE(processes_->look(child.pid(), kProgram, false));
@@ -191,7 +177,6 @@ TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
 }
 
 TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
-  Mapper child;
   EXPECT_FALSE(changed(child)) << "not known yet";
   ASSERT_TRUE(processes_->look(child.pid(), kProgram, false));
   EXPECT_FALSE(processes_->look(child.pid(), kProgram, false)) << "nothing is new";
@@ -211,7 +196,7 @@ TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
 
 // Processes that map code all the time rest between two looks.
 TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
-  Mapper child, other;
+  Mapper other;
   auto before = Clock::now();
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(file("a"), kPlace));
@@ -228,7 +213,6 @@ TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
 }
 
 TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
-  Mapper child;
   auto a = file("a"), b = file("b"), c = file("c");
   auto expect = [&](unsigned wanted) {
     changed(child);
@@ -258,7 +242,6 @@ TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
 }
 
 TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
-  Mapper child;
   auto a = file("a");
   ASSERT_TRUE(child.map(a, kPlace, 2));
   processes_->look(child.pid(), kProgram, false);
@@ -268,7 +251,6 @@ TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
 }
 
 TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
-  Mapper child;
   auto a = file("a"), b = file("b");
   ASSERT_TRUE(child.map(a, kPlace));
   processes_->look(child.pid(), kProgram, false);
@@ -281,7 +263,6 @@ TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
 }
 
 TEST_F(ProcessesTest, ExecBeginsAnew) {
-  Mapper child;
   ASSERT_TRUE(child.map(file("a"), kPlace));
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(file("b"), kPlace));
@@ -298,7 +279,6 @@ TEST_F(ProcessesTest, ExecBeginsAnew) {
 }
 
 TEST_F(ProcessesTest, WhoIsGone) {
-  Mapper child;
   auto pid = child.pid();
   ASSERT_TRUE(processes_->look(pid, kProgram, false));
   child.end();
@@ -362,7 +342,7 @@ TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
 
 // The first free room is taken: what was given back is used again, but not too early.
 TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
-  Mapper child, other;
+  Mapper other;
   processes_->look(child.pid(), kProgram, false);
   auto first = kernel_.process(kProgram)->first;
   auto count = kernel_.process(kProgram)->count;
@@ -378,7 +358,7 @@ TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
 }
 
 TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
-  Mapper child, other;
+  Mapper other;
   processes_->look(child.pid(), kProgram, false);
   auto entry = *kernel_.process(kProgram);
   child.end();
@@ -395,7 +375,6 @@ TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
 }
 
 TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
-  Mapper child;
   auto a = file("a");
   processes_->look(child.pid(), kProgram, false);
   auto most = kernel_.process(kProgram)->count + 1;

@@ -38,10 +38,14 @@ class TablesTest : public ::testing::Test {
     ASSERT_TRUE(tables_->ready());
   }
   std::shared_ptr<File> of(const std::string& path) {
-    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    auto fd = symbols::test::open_file(path);
     auto id = symbols::identity_of(fd.get());
     EXPECT_TRUE(id) << path;
     return tables_->of_file(fd.get(), *id);
+  }
+  std::string path(const std::string& name) const { return scratch_.path() + "/" + name; }
+  std::shared_ptr<File> known(const std::string& at) {
+    return tables_->known(*symbols::identity_of(symbols::test::open_file(at).get()));
   }
   /// Two names, two tables.
   std::shared_ptr<File> of(const std::string& name, std::uint32_t rows) {
@@ -134,7 +138,7 @@ TEST_F(TablesTest, FilesWithoutTables) {
   open(kChunk);
   auto text = of(scratch_.write("text", "no ELF file"));
   EXPECT_EQ(text->state, File::no_cfi);
-  EXPECT_EQ(of(scratch_.path() + "/text"), text) << "not read again";
+  EXPECT_EQ(of(path("text")), text) << "not read again";
   EXPECT_EQ(of(scratch_.write("bare", MadeElf().file()))->state, File::no_cfi);
   EXPECT_EQ(of(scratch_.write("empty", ""))->state, File::no_cfi);
   EXPECT_EQ(tables_->bytes(), 0u);
@@ -144,31 +148,28 @@ TEST_F(TablesTest, FilesWithoutTables) {
 TEST_F(TablesTest, NoMoreThanTheBudget) {
   open(2 * kChunk);
   auto a = of("a", 50000), b = of("b", 50000);
-  EXPECT_EQ(a->state, File::ready);
-  EXPECT_EQ(b->state, File::ready);
   auto c = of("c", 40000);
   EXPECT_EQ(c->state, File::no_memory) << "both are in use";
   EXPECT_EQ(c->lacking, bytes_of(40000));
   EXPECT_EQ(c->pages, 0u);
   EXPECT_EQ(tables_->bytes(), 2 * bytes_of(50000));
   EXPECT_FALSE(tables_->fits(c->lacking));
-  EXPECT_EQ(a->state, File::ready);
-  expect_written(*a, scratch_.path() + "/a");
-  expect_written(*b, scratch_.path() + "/b");
+  expect_written(*a, path("a"));
+  expect_written(*b, path("b"));
   // One that is idle makes room, when it cannot be read any more.
   a.reset();
   EXPECT_FALSE(tables_->fits(c->lacking)) << "not at once";
-  EXPECT_EQ(of(scratch_.path() + "/c")->state, File::no_memory);
-  expect_written(*b, scratch_.path() + "/b");
+  EXPECT_EQ(of(path("c"))->state, File::no_memory);
+  expect_written(*b, path("b"));
   settle();
   EXPECT_TRUE(tables_->fits(c->lacking));
-  auto again = of(scratch_.path() + "/c");
+  auto again = of(path("c"));
   EXPECT_EQ(again, c) << "who has it sees it";
   EXPECT_EQ(c->state, File::ready);
   EXPECT_EQ(c->lacking, 0u);
-  expect_written(*c, scratch_.path() + "/c");
-  expect_written(*b, scratch_.path() + "/b");
-  a = of(scratch_.path() + "/a");
+  expect_written(*c, path("c"));
+  expect_written(*b, path("b"));
+  a = of(path("a"));
   EXPECT_EQ(a->state, File::no_memory);
   EXPECT_EQ(a->lacking, bytes_of(50000));
 }
@@ -177,18 +178,13 @@ TEST_F(TablesTest, TheLeastRecentlyUsedGoFirst) {
   open(kChunk);
   for (const auto* name : {"a", "b", "c", "d"}) of(name, 15000);
   EXPECT_EQ(tables_->bytes(), 4 * bytes_of(15000));
-  of(scratch_.path() + "/a");  // b is the oldest
+  of(path("a"));  // b is the oldest
   EXPECT_EQ(of("e", 15000)->state, File::no_memory);
-  EXPECT_EQ(
-      tables_->known(*symbols::identity_of(symbols::test::open_file(scratch_.path() + "/b").get()))
-          ->state,
-      File::no_memory);
-  for (const auto* name : {"a", "c", "d"})
-    EXPECT_EQ(of(scratch_.path() + "/" + name)->state, File::ready) << name;
+  EXPECT_EQ(known(path("b"))->state, File::no_memory);
+  for (const auto* name : {"a", "c", "d"}) EXPECT_EQ(of(path(name))->state, File::ready) << name;
   settle();
-  EXPECT_EQ(of(scratch_.path() + "/e")->state, File::ready);
-  for (const auto* name : {"a", "c", "d", "e"})
-    expect_written(*of(scratch_.path() + "/" + name), scratch_.path() + "/" + name);
+  EXPECT_EQ(of(path("e"))->state, File::ready);
+  for (const auto* name : {"a", "c", "d", "e"}) expect_written(*of(path(name)), path(name));
 }
 
 TEST_F(TablesTest, FreedRoomIsNotUsedBeforeItsTime) {
@@ -247,13 +243,12 @@ TEST_F(TablesTest, NoPlaceForAWholePage) {
   EXPECT_EQ(c->state, File::no_memory);
   EXPECT_EQ(tables_->bytes(), 2 * bytes_of(40000));
   auto d = of("d", 25000);
-  EXPECT_EQ(d->state, File::ready);
-  expect_written(*a, scratch_.path() + "/a");
-  expect_written(*b, scratch_.path() + "/b");
-  expect_written(*d, scratch_.path() + "/d");
+  expect_written(*a, path("a"));
+  expect_written(*b, path("b"));
+  expect_written(*d, path("d"));
   tables_->drop(*a);
   settle();
-  EXPECT_EQ(of(scratch_.path() + "/c"), c);
+  EXPECT_EQ(of(path("c")), c);
   EXPECT_EQ(c->state, File::ready);
   for (auto* file : {&b, &c, &d}) tables_->drop(**file);
   settle();
@@ -265,8 +260,7 @@ TEST_F(TablesTest, NothingIsDroppedInVain) {
   open(kChunk);
   of("a", 10000);
   EXPECT_FALSE(tables_->fits(8 * kChunk));
-  auto fd = symbols::test::open_file(scratch_.path() + "/a");
-  EXPECT_EQ(tables_->known(*symbols::identity_of(fd.get()))->state, File::ready);
+  EXPECT_EQ(known(path("a"))->state, File::ready);
 }
 
 TEST_F(TablesTest, IdleFilesMakeAPlaceForAWholePage) {
@@ -274,8 +268,7 @@ TEST_F(TablesTest, IdleFilesMakeAPlaceForAWholePage) {
   for (const auto* name : {"a", "b", "c"}) of(name, 40000);
   of("d", 40000);
   settle();
-  auto d = of(scratch_.path() + "/d");
-  EXPECT_EQ(d->state, File::ready);
+  EXPECT_EQ(of(path("d"))->state, File::ready);
 }
 
 TEST_F(TablesTest, ManySizesComingAndGoing) {
@@ -314,10 +307,8 @@ TEST_F(TablesTest, ManySizesComingAndGoing) {
   }
   EXPECT_GT(ready, 100);
   EXPECT_GT(refused, 10);
-  for (auto& known : all) {
-    Fd fd(::open(known.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (auto file = tables_->known(*symbols::identity_of(fd.get()))) tables_->drop(*file);
-  }
+  for (auto& one : all)
+    if (auto file = known(one.path)) tables_->drop(*file);
   tables_->settle(now + std::chrono::hours(1));
   EXPECT_EQ(tables_->bytes(), 0u);
   EXPECT_EQ(kernel_.chunks(kChunks), 0u);
