@@ -79,21 +79,13 @@ class Walk : public coretap::test::WithLibrary<Walk> {
 
   /// One with this table's pages.
   void map_table(const Table& table, std::uint64_t start, std::uint64_t bias, __u32 length) {
-    unwind_mapping m{};
-    m.start = start;
-    m.bias = bias;
-    m.page = tables_->add(table);
-    m.pages = static_cast<__u32>(table.pages.size());
-    m.length = length;
-    tables_->mappings.push_back(m);
+    auto page = tables_->add(table), pages = static_cast<__u32>(table.pages.size());
+    tables_->mappings.push_back(
+        {.start = start, .bias = bias, .page = page, .pages = pages, .length = length});
   }
   /// One without.
   void map_lacking(std::uint64_t start, unwind_lack why, __u32 pages = 1) {
-    unwind_mapping m{};
-    m.start = start;
-    m.length = pages;
-    m.page = why;
-    tables_->mappings.push_back(m);
+    tables_->mappings.push_back({.start = start, .page = __u32{why}, .length = pages});
   }
   /// The functions' code as one mapping with one page of rows.
   void map_code() {
@@ -877,16 +869,10 @@ TEST_F(Followed, MetOnceAndAskedOnce) {
 TEST_F(Walk, TablesThatAreWrong) {
   std::mt19937_64 random(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto some = [&](std::uint64_t limit) -> std::uint64_t {
-    switch (random() % 6) {
-      case 0:
-        return random();
-      case 1:
-        return UINT64_MAX - random() % 3;
-      case 2:
-        return limit + random() % 3;
-      default:
-        return random() % (limit + 1);
-    }
+    const auto kind = random() % 6;
+    if (kind == 0) return random();
+    if (kind == 1) return UINT64_MAX - random() % 3;
+    return kind == 2 ? limit + random() % 3 : random() % (limit + 1);
   };
   auto address = [&]() -> std::uint64_t {
     return random() % 4 ? kCode + random() % 0x40000 : some(kCode);
@@ -896,14 +882,14 @@ TEST_F(Walk, TablesThatAreWrong) {
   for (int round = 0; round < 300; round++) {
     tables_->rules.clear();
     for (int i = 0; i < 50; i++) {
-      unwind_rule r{};
-      r.cfa = static_cast<__u8>(random() % 20 ? random() % (UNWIND_OTHER + 1) : random());
-      r.bp = static_cast<__u8>(random() % 20 ? random() % 3 : random());
-      r.bp_slot = static_cast<__s16>(some(16));
-      r.bx_slot = static_cast<__s16>(random() % 3 ? 0 : some(16));
-      r.offset = static_cast<__s32>(some(8) * 8);
-      r.more = static_cast<__s32>(some(16));
-      tables_->rules.push_back(r);
+      auto cfa = random() % 20 ? random() % (UNWIND_OTHER + 1) : random();
+      auto bp = random() % 20 ? random() % 3 : random();
+      tables_->rules.push_back({.cfa = static_cast<__u8>(cfa),
+                                .bp = static_cast<__u8>(bp),
+                                .bp_slot = static_cast<__s16>(some(16)),
+                                .bx_slot = static_cast<__s16>(random() % 3 ? 0 : some(16)),
+                                .offset = static_cast<__s32>(some(8) * 8),
+                                .more = static_cast<__s32>(some(16))});
     }
     std::vector<__u32> rows(UNWIND_CHUNK_ROWS);
     for (__u32 chunk : {0, 2}) {  // there is none between them
@@ -918,13 +904,12 @@ TEST_F(Walk, TablesThatAreWrong) {
                                 static_cast<__u32>(some(65536))});
     tables_->mappings.clear();
     for (int i = 0; i < 20; i++) {
-      unwind_mapping m{};
-      m.start = address();
-      m.bias = random() % 2 ? m.start : address();
-      m.page = static_cast<__u32>(some(8));
-      m.pages = static_cast<__u32>(some(8));
-      m.length = static_cast<__u32>(some(0x40));
-      tables_->mappings.push_back(m);
+      auto start = address();
+      tables_->mappings.push_back({.start = start,
+                                   .bias = random() % 2 ? start : address(),
+                                   .page = static_cast<__u32>(some(8)),
+                                   .pages = static_cast<__u32>(some(8)),
+                                   .length = static_cast<__u32>(some(0x40))});
     }
     tables_->process.first = static_cast<__u32>(some(20));
     tables_->process.count = static_cast<__u32>(some(20));

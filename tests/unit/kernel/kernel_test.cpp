@@ -35,13 +35,13 @@ TEST_F(KernelTypes, Tracepoints) {
 
 TEST_F(KernelTypes, Fields) {
   EXPECT_TRUE(kernel.has_field("task_struct", "pid"));
-  EXPECT_FALSE(kernel.has_field("task_struct", "no_such_field"));
-  EXPECT_FALSE(kernel.has_field("task_struct", ""));
-  EXPECT_FALSE(kernel.has_field("no_such_struct", "pid"));
-  EXPECT_FALSE(kernel.has_field("", ""));
+  for (auto [type, field] : {std::pair{"task_struct", "no_such_field"},
+                             {"task_struct", ""},
+                             {"no_such_struct", "pid"},
+                             {"", ""}})
+    EXPECT_FALSE(kernel.has_field(type, field)) << type << " " << field;
   // In an unnamed struct or union of the struct.
-  EXPECT_TRUE(kernel.has_field("page", "mapping"));
-  EXPECT_TRUE(kernel.has_field("page", "lru"));
+  for (auto* field : {"mapping", "lru"}) EXPECT_TRUE(kernel.has_field("page", field)) << field;
 }
 
 TEST_F(KernelTypes, Functions) {

@@ -50,9 +50,7 @@ TEST(NumberedFiles, AnotherFileOfTheSameNameIsNotOpened) {
   NumberedFiles files;
   ASSERT_EQ(number_of(files, path), 1u);
   // Without the handle.
-  NumberedFile file;
-  file.id = files.find(1)->id;
-  file.path = path;
+  NumberedFile file{.id = files.find(1)->id, .path = path};
   EXPECT_EQ(content(files.open(file, 0)), "one");
   std::filesystem::rename(path, scratch.path() + "/moved");
   scratch.write("a", "two");
@@ -93,9 +91,7 @@ TEST(NumberedFiles, InTheRootOfAProcessThatHasIt) {
   NumberedFiles files(scratch.path() + "/proc");
   ASSERT_EQ(files.number(*identity_of(handle.get()), "/inside", 0, handle, 0), 1u);
   // Without the handle the process' root leads there.
-  NumberedFile file;
-  file.id = *identity_of(handle.get());
-  file.path = "/inside";
+  NumberedFile file{.id = *identity_of(handle.get()), .path = "/inside"};
   EXPECT_FALSE(files.open(file, 0));
   EXPECT_FALSE(files.open(file, 78));
   EXPECT_EQ(content(files.open(file, 77)), "seen from there");

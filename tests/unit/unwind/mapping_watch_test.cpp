@@ -52,6 +52,13 @@ Ended in_child(const std::function<int()>& body) {
   return {pid, pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
+/// It cannot be opened, and says what to do.
+bool refused(MappingWatch& watch, const char* hint) {
+  const auto opened = watch.open();
+  return !opened && opened.error().hint.find(hint) != std::string::npos &&
+         watch.descriptors().empty();
+}
+
 class WatchedMappings : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -249,11 +256,7 @@ TEST_F(WatchedMappings, WithoutDescriptorsSayWhatToDo) {
     ::close(next);
     MappingWatch none;
     if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return kFailedChild;
-    const auto opened = none.open();
-    return !opened && opened.error().hint.find("ulimit -n") != std::string::npos &&
-                   none.descriptors().empty()
-               ? 0
-               : 1;
+    return refused(none, "ulimit -n") ? 0 : 1;
   });
   EXPECT_EQ(limited.status, 0);
 }
@@ -286,12 +289,7 @@ TEST(MappingWatch, WithoutRightsSaysWhatToDo) {
   const auto child = in_child([] {
     if (::setresuid(65534, 65534, 65534) != 0) return kFailedChild;
     MappingWatch watch;
-    const auto opened = watch.open();
-    return !opened && opened.error().status == kUnsupported &&
-                   opened.error().hint.find("CAP_PERFMON") != std::string::npos &&
-                   watch.descriptors().empty()
-               ? 0
-               : 1;
+    return refused(watch, "CAP_PERFMON") && watch.open().error().status == kUnsupported ? 0 : 1;
   });
   EXPECT_EQ(child.status, 0);
 }
