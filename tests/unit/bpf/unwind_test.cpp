@@ -523,7 +523,7 @@ class InTree : public Walk {
   /// Where a function is in the file.
   std::uint64_t placed(unwind_rule r) { return function(r) - kCode + kStart; }
 
-  given_mapping& tree_ = task_.tree[0];
+  given_mapping& tree_ = task_.mapping;
   unwind_file_key key_{};
   unwind_file file_{};
 };

@@ -11,14 +11,12 @@
 #define GIVEN_PROGRAM ((__u64)GIVEN_TGID << 32 | GIVEN_EXECS)
 #define GIVEN_STACK_BEGIN 0x7ffe0000
 #define GIVEN_CS 0x33
-#define GIVEN_MAPPINGS 2
 #define GIVEN_PACKET 4096
 
 struct given_registers {
 	__u64 ip, sp, bp, bx, di, r10;
 };
 
-/* Of the kernel's tree. */
 struct given_mapping {
 	__u64 start, end, page, inode;
 };
@@ -26,8 +24,7 @@ struct given_mapping {
 struct given_task {
 	struct given_registers registers;
 	__u32 cs;
-	__u32 tree_count;
-	struct given_mapping tree[GIVEN_MAPPINGS];
+	struct given_mapping mapping; /* the only one in the kernel's tree */
 	__u64 vdso;
 	bool has_mm, is_kernel_thread, executes;
 	bool old_kernel; /* registers are read by the task's stack */

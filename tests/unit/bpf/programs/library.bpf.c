@@ -10,14 +10,15 @@ struct hist histogram;
 __u64 result;
 __u32 depth_limit;
 char packet[GIVEN_PACKET];
-volatile __u64 packet_at;
+volatile __u64 packet_at; /* a number for the verifier, as of a packet of the kernel's */
 
 /* What the loader was told last, and how often. */
 struct stack_process last_news;
 __u32 news_count;
 bool news_full; /* it cannot be told */
 
-/* Tasks that a test can shape, as this kernel lays them out. */
+/* Tasks that a test can shape, as this kernel lays them out. All that lib asks of the running task
+ * it asks of this one. */
 #define ROOM 2048 /* words */
 __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM];
 #define TASK ((struct task_struct *)task_memory)
@@ -46,35 +47,31 @@ __u64 task_memory[ROOM], other_memory[ROOM], mm_memory[ROOM], stack_memory[ROOM]
 SINGLE_HISTOGRAM(waits)
 #include "net/ipv6.bpf.h"
 
+/* Into programs that give them tasks of the test's; nothing attaches them themselves. */
 #define last_thread_exits(ctx) (given.last_thread)
 __attribute__((always_inline)) int unwind_fork(u64 *ctx);
 __attribute__((always_inline)) int unwind_exec(u64 *ctx);
 __attribute__((always_inline)) int unwind_exit(u64 *ctx);
 
+/* In place of lib/mapping.bpf.h, which tests/unit/unwind/known_files_test.cpp is about. */
 #define CORETAP_MAPPING_BPF_H
 static int mapping_find(u64 address);
 #include "lib/walk.bpf.h"
 
 static int mapping_find(u64 address)
 {
+	struct given_mapping *m = &given.mapping;
 	struct walk *w = current_walk();
 
-	if (!w)
+	if (!w || address < m->start || address >= m->end)
 		return 0;
-	for (u32 i = 0; i < GIVEN_MAPPINGS; i++) {
-		struct given_mapping *m = &given.tree[i];
-
-		if (address < m->start || address >= m->end)
-			continue;
-		w->search.start = m->start;
-		w->search.end = m->end;
-		w->search.page = m->page;
-		w->search.file = m->inode;
-		w->search.vdso = m->inode ? 0 : given.vdso;
-		w->search.key = (struct unwind_file_key){.inode = m->inode};
-		return 1;
-	}
-	return 0;
+	w->search.start = m->start;
+	w->search.end = m->end;
+	w->search.page = m->page;
+	w->search.file = m->inode;
+	w->search.vdso = m->inode ? 0 : given.vdso;
+	w->search.key = (struct unwind_file_key){.inode = m->inode};
+	return 1;
 }
 
 #include "lib/stack.bpf.h"
