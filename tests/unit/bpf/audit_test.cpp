@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <cstring>
 #include <map>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "coretap/tool.hpp"
@@ -81,6 +83,15 @@ std::vector<Code> functions_of(const Tool& tool) {
   return all;
 }
 
+/// " 3 4": the places of what is false.
+template <class Bits>
+std::string unset(const Bits& bits, std::size_t size) {
+  std::string all;
+  for (std::size_t i = 0; i < size; i++)
+    if (!bits[i]) all += " " + std::to_string(i);
+  return all;
+}
+
 constexpr std::size_t kMostBytes = 16384;
 using Bytes = std::bitset<kMostBytes>;
 
@@ -96,9 +107,17 @@ bool is_helper(const bpf_insn& i) {
   return i.code == (BPF_JMP | BPF_CALL) && i.src_reg != BPF_PSEUDO_CALL;
 }
 
+template <class See>
+void each_helper(const Code& code, See see) {
+  for (std::size_t at = 0; at < code.insns.size(); at++) {
+    if (is_helper(code.insns[at])) see(at, code.insns[at].imm);
+    if (code.insns[at].code == (BPF_LD | BPF_IMM | BPF_DW)) at++;
+  }
+}
+
 struct State {
-  Held registers[11];
-  std::map<std::int64_t, Held> stack;   ///< by distance from the frame's end
+  std::array<Held, 11> registers;
+  std::map<std::int64_t, Held> stack;   ///< records, by distance from the frame's end
   std::size_t size = 0;                 ///< of the record; 0: there is none
   bool open = false;                    ///< the loader says how long it is
   Bytes written;                        ///< of the record
@@ -190,23 +209,7 @@ class RecordAudit {
 
   bool known(std::size_t at, const State& s) {
     if (!s.size && !to_record_[at]) return true;
-    std::string key;
-    auto add = [&](const Held& h) {
-      key.append(reinterpret_cast<const char*>(&h.value), sizeof h.value);
-      key += static_cast<char>(h.kind);
-    };
-    for (auto& r : s.registers) add(r);
-    for (auto& [place, h] : s.stack)
-      if (h.kind != Held::other) {
-        key.append(reinterpret_cast<const char*>(&place), sizeof place);
-        add(h);
-      }
-    for (auto& [option, value] : s.chosen) {
-      key.append(reinterpret_cast<const char*>(&option), sizeof option);
-      key += value ? 'y' : 'n';
-    }
-    key.append(reinterpret_cast<const char*>(&s.size), sizeof s.size);
-    auto& here = known_[at][key];
+    auto& here = known_[at][{s.registers, s.stack, s.chosen, s.size}];
     // With at least what was written on another way nothing new can come of it.
     for (auto& before : here)
       if ((before & s.written) == before) return true;
@@ -225,15 +228,8 @@ class RecordAudit {
   }
 
   static std::int64_t width(const bpf_insn& i) {
-    switch (BPF_SIZE(i.code)) {
-      case BPF_B:
-        return 1;
-      case BPF_H:
-        return 2;
-      case BPF_W:
-        return 4;
-    }
-    return 8;
+    constexpr std::int64_t kBytes[] = {4, 2, 1, 8};  // BPF_W, BPF_H, BPF_B, BPF_DW
+    return kBytes[BPF_SIZE(i.code) >> 3];
   }
 
   static void forget_record(State& s) {
@@ -267,13 +263,10 @@ class RecordAudit {
       submitted_.insert(at);
       if (r[BPF_REG_1].kind != Held::record || r[BPF_REG_1].value)
         return blame(at, "not known what is submitted");
-      std::string holes;
       std::size_t end = s.size;
       while (s.open && end > 0 && !s.written[end - 1]) end--;
       if (end == 0) blame(at, "nothing is written into the record");
-      for (std::size_t b = 0; b < end; b++)
-        if (!s.written[b]) holes += " " + std::to_string(b);
-      if (!holes.empty())
+      if (auto holes = unset(s.written, end); !holes.empty())
         blame(at, "of " + std::to_string(s.size) + " bytes nothing has written" + holes);
       forget_record(s);
     } else if (i.imm == BPF_FUNC_ringbuf_discard) {
@@ -388,12 +381,17 @@ class RecordAudit {
   std::set<std::int64_t> deciding_;  ///< options that are asked for while there is a record
   std::string wrong_;
   std::vector<std::pair<std::size_t, State>> waiting_;
-  std::map<std::size_t, std::map<std::string, std::vector<Bytes>>> known_;
+  using Way = std::tuple<decltype(State::registers), decltype(State::stack),
+                         decltype(State::chosen), std::size_t>;
+  std::map<std::size_t, std::map<Way, std::vector<Bytes>>> known_;
 };
 
 class EveryKernelProgram : public testing::TestWithParam<const Registered*> {
  protected:
   Tool tool = build(*GetParam());
+  std::string bytes{tool.object.bytes()};
+  std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object{
+      bpf_object__open_mem(bytes.data(), bytes.size(), nullptr), bpf_object__close};
 };
 
 TEST_P(EveryKernelProgram, RecordsAreWrittenToTheLastByte) {
@@ -401,11 +399,9 @@ TEST_P(EveryKernelProgram, RecordsAreWrittenToTheLastByte) {
   ASSERT_FALSE(functions.empty());
   for (auto& code : functions) {
     std::set<std::size_t> reserves;
-    for (std::size_t at = 0; at < code.insns.size(); at++) {
-      if (is_helper(code.insns[at]) && code.insns[at].imm == BPF_FUNC_ringbuf_reserve)
-        reserves.insert(at);
-      if (code.insns[at].code == (BPF_LD | BPF_IMM | BPF_DW)) at++;
-    }
+    each_helper(code, [&](std::size_t at, int helper) {
+      if (helper == BPF_FUNC_ringbuf_reserve) reserves.insert(at);
+    });
     if (reserves.empty()) continue;
     RecordAudit audit(code);
     EXPECT_EQ(audit.run(), "");
@@ -417,16 +413,12 @@ TEST_P(EveryKernelProgram, RecordsAreWrittenToTheLastByte) {
 // Neither other processes' memory, nor logs that others read, nor records of unknown size.
 TEST_P(EveryKernelProgram, CallsNothingThatLeavesTracesElsewhere) {
   for (auto& code : functions_of(tool))
-    for (std::size_t at = 0; at < code.insns.size(); at++) {
-      auto& i = code.insns[at];
-      if (is_helper(i)) {
-        for (auto id : {BPF_FUNC_probe_write_user, BPF_FUNC_trace_printk, BPF_FUNC_trace_vprintk,
-                        BPF_FUNC_override_return, BPF_FUNC_send_signal, BPF_FUNC_send_signal_thread,
-                        BPF_FUNC_perf_event_output, BPF_FUNC_ringbuf_reserve_dynptr})
-          EXPECT_NE(i.imm, id) << code.name << " at " << at;
-      }
-      if (i.code == (BPF_LD | BPF_IMM | BPF_DW)) at++;
-    }
+    each_helper(code, [&](std::size_t at, int helper) {
+      for (auto id : {BPF_FUNC_probe_write_user, BPF_FUNC_trace_printk, BPF_FUNC_trace_vprintk,
+                      BPF_FUNC_override_return, BPF_FUNC_send_signal, BPF_FUNC_send_signal_thread,
+                      BPF_FUNC_perf_event_output, BPF_FUNC_ringbuf_reserve_dynptr})
+        EXPECT_NE(helper, id) << code.name << " at " << at;
+    });
 }
 
 /// Marks the bytes of a type that belong to something with a name.
@@ -452,10 +444,7 @@ void cover(const btf* types, __u32 id, std::size_t at, std::vector<bool>& bytes)
 std::string holes(const btf* types, __u32 id, std::size_t size) {
   std::vector<bool> bytes(size);
   if (id) cover(types, id, 0, bytes);
-  std::string all;
-  for (std::size_t i = 0; id && i < size; i++)
-    if (!bytes[i]) all += " " + std::to_string(i);
-  return all;
+  return id ? unset(bytes, size) : "";
 }
 
 /// Of a CPU_TABLE_KEPT a row, up to the end of its key.
@@ -485,9 +474,6 @@ std::pair<__u32, std::size_t> value_of(const btf* types, const bpf_map* map) {
 // Keys and values without padding are copied whole. That those which programs keep on their stack
 // are written whole is what verifiers before 6.3 demand (6715df8d5d24 allowed the rest).
 TEST_P(EveryKernelProgram, MapsArePrivateAndHaveNoPadding) {
-  auto bytes = tool.object.bytes();
-  std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(
-      bpf_object__open_mem(bytes.data(), bytes.size(), nullptr), bpf_object__close);
   ASSERT_TRUE(object);
   auto* types = bpf_object__btf(object.get());
   ASSERT_TRUE(types);
@@ -523,9 +509,6 @@ TEST_P(EveryKernelProgram, TellsWhoseRowsAreWhereTheReportAsks) {
            });
   });
   if (!asks) return;
-  auto bytes = tool.object.bytes();
-  std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(
-      bpf_object__open_mem(bytes.data(), bytes.size(), nullptr), bpf_object__close);
   ASSERT_TRUE(object);
   EXPECT_GT(btf__find_by_name_kind(bpf_object__btf(object.get()), "owner_parts", BTF_KIND_VAR), 0)
       << "ROWS_WITHOUT_OWNER without AggregateReport::without_owner()";

@@ -1,4 +1,4 @@
-// The pure parts of bpf/lib, compiled for the host.
+// Functions of bpf/lib that need nothing of the kernel, as it runs them.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,181 +7,117 @@
 #include <set>
 #include <utility>
 
+#include "bpf/library.hpp"
 #include "reports/histogram.hpp"
 
-#include "bpf/kernel/host.h"  // last: it defines names that others use
-
-#define BPF_CORE_READ(from, ...) ((from) ? 1 : 0)
-#define bpf_core_enum_value_exists(type, value) 0
-
+namespace coretap {
 namespace {
 
-using u64 = __u64;
-using s64 = __s64;
-using u32 = __u32;
-using u16 = __u16;
-using u8 = __u8;
-
-/// C's void *, which becomes any pointer by itself.
-struct Pointer {
-  void* value = nullptr;
-  template <class T>
-  operator T*() const {
-    return static_cast<T*>(value);
+class BpfHelpers : public test::WithLibrary<BpfHelpers> {
+ protected:
+  std::uint32_t log2(std::uint64_t value) { return library.run(library->progs.run_log2, value); }
+  const hist& count(bool linear, std::uint64_t value, std::uint64_t n, std::uint64_t step) {
+    auto& programs = library->progs;
+    library.run(linear ? programs.run_linear_histogram : programs.run_log2_histogram, value, n,
+                step);
+    return data.histogram;
   }
-  explicit operator bool() const { return value != nullptr; }
+  std::uint64_t kernel_stack(const stack& s, std::uint64_t bytes, bool key) {
+    data.given_stack = s;
+    library.run(library->progs.run_kernel_stack, bytes, key);
+    return data.result;
+  }
+  std::uint64_t key_of(const stack& s, std::uint32_t depth) {
+    return kernel_stack(s, depth * 8, true);
+  }
+  stack random_stack(std::uint32_t depth) {
+    stack s{};
+    s.depth = static_cast<std::uint16_t>(depth);
+    for (std::uint32_t i = 0; i < depth; i++) s.ip[i] = 0xffffffff81000000 + random() % 0x1000000;
+    return s;
+  }
+  std::mt19937_64 random{1};  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
 };
 
-struct task_struct {
-  void* mm;
-  u32 tgid, flags;
-  u64 self_exec_id, parent_exec_id;
-  bool in_execve;
-  task_struct* real_parent;
-};
-
-Pointer cpu_slot(void* slot) { return {slot}; }
-u64 counted[LEDGER_CAUSES];
-void count_n(enum ledger_cause cause, u64 n) { counted[cause] += n; }
-u32 task_tgid(struct task_struct*) { return 1; }
-u32 task_tid(struct task_struct*) { return 1; }
-void task_comm(struct task_struct*, char*) {}
-task_struct* current_task() { return nullptr; }
-u64 bpf_get_current_pid_tgid() { return 1; }
-
-// A map of one entry, enough for a stack to be found again.
-u64 map_key;
-stack map_value;
-long map_error;
-Pointer bpf_map_lookup_elem(void*, const void* key) {
-  return {map_key && map_key == *static_cast<const u64*>(key) ? &map_value : nullptr};
-}
-long bpf_map_update_elem(void*, const void* key, const void* value, u64) {
-  if (map_error) return map_error;
-  map_key = *static_cast<const u64*>(key);
-  map_value = *static_cast<const stack*>(value);
-  return 0;
-}
-long bpf_probe_read_user(void*, u32, const void*) { return -14; }
-task_struct* bpf_get_current_task_btf() { return nullptr; }
-int mapping_find(u64) { return 0; }
-long bpf_get_stack(void*, void*, u32, u64) { return 0; }
-long bpf_get_task_stack(struct task_struct*, void*, u32, u64) { return 0; }
-
-u32 stack_depth = STACK_DEPTH;
-
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#include "lib/aggregate.bpf.h"
-SINGLE_HISTOGRAM(waits)
-#include "lib/walk.bpf.h"
-
-void meet_process(struct walk*) {}
-void unwind_tell_unread() {}
-#include "lib/stack.bpf.h"
-
-TEST(BpfLog2, EveryPowerAndItsNeighbours) {
-  EXPECT_EQ(log2_u64(0), 0u);
-  EXPECT_EQ(log2_u64(1), 0u);
+TEST_F(BpfHelpers, Log2OfEveryPowerAndItsNeighbours) {
+  EXPECT_EQ(log2(0), 0u);
+  EXPECT_EQ(log2(1), 0u);
   for (int bit = 1; bit < 64; bit++) {
-    u64 power = 1ull << bit;
-    EXPECT_EQ(log2_u64(power - 1), static_cast<u32>(bit - 1)) << bit;
-    EXPECT_EQ(log2_u64(power), static_cast<u32>(bit)) << bit;
-    EXPECT_EQ(log2_u64(power | (power - 1)), static_cast<u32>(bit)) << bit;
+    std::uint64_t power = 1ull << bit;
+    EXPECT_EQ(log2(power - 1), static_cast<std::uint32_t>(bit - 1)) << bit;
+    EXPECT_EQ(log2(power), static_cast<std::uint32_t>(bit)) << bit;
+    EXPECT_EQ(log2(power | (power - 1)), static_cast<std::uint32_t>(bit)) << bit;
   }
-  std::mt19937_64 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (int i = 0; i < 100000; i++) {
-    u64 v = random() >> (random() % 64);
-    ASSERT_EQ(log2_u64(v), v ? static_cast<u32>(std::bit_width(v) - 1) : 0u) << v;
+    auto v = random() >> (random() % 64);
+    ASSERT_EQ(log2(v), v ? static_cast<std::uint32_t>(std::bit_width(v) - 1) : 0u) << v;
   }
 }
 
 // The kernel counts and the loader draws: both must mean the same slot.
-TEST(BpfHistogram, SlotsAreThoseThatAreDrawn) {
-  std::mt19937_64 random(2);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
-  for (u64 unit : {1ull, 1000ull, 1000000ull}) {
-    const coretap::HistogramScale log2{coretap::unit::ns, 1}, linear{coretap::unit::ns, 1, true};
-    for (int i = 0; i < 10000; i++) {
-      u64 ns = random() >> (random() % 64);
-      hist h{};
-      hist_log2(&h, ns, 1, unit);
-      ASSERT_EQ(coretap::histogram_count(h), 1u);
-      ASSERT_EQ(h.total, ns);
-      for (int slot = 0; slot < HIST_SLOTS; slot++) {
-        if (!h.slots[slot]) continue;
-        ASSERT_GE(ns / unit, log2.from(slot));
-        ASSERT_TRUE(ns / unit < log2.below(slot) || slot == HIST_SLOTS - 1) << ns;
-      }
-      h = {};
-      hist_linear(&h, ns, 1, unit);
-      for (int slot = 0; slot < HIST_SLOTS; slot++) {
-        if (!h.slots[slot]) continue;
-        ASSERT_GE(ns / unit, linear.from(slot));
-        ASSERT_TRUE(ns / unit < linear.below(slot) || slot == HIST_SLOTS - 1) << ns;
+TEST_F(BpfHelpers, SlotsOfHistogramsAreThoseThatAreDrawn) {
+  for (std::uint64_t step : {1, 1000, 1000000})
+    for (bool linear : {false, true}) {
+      const HistogramScale scale{unit::ns, 1, linear};
+      for (int i = 0; i < 10000; i++) {
+        auto ns = random() >> (random() % 64);
+        data.histogram = {};
+        auto& h = count(linear, ns, 1, step);
+        ASSERT_EQ(histogram_count(h), 1u);
+        ASSERT_EQ(h.total, ns);
+        for (int slot = 0; slot < HIST_SLOTS; slot++) {
+          if (!h.slots[slot]) continue;
+          ASSERT_GE(ns / step, scale.from(slot));
+          ASSERT_TRUE(ns / step < scale.below(slot) || slot == HIST_SLOTS - 1) << ns;
+        }
       }
     }
+  data.histogram = {};
+  count(false, UINT64_MAX, 1, 1);
+  count(false, 0, 1, 1);
+  EXPECT_EQ(data.histogram.slots[63], 1u);
+  EXPECT_EQ(data.histogram.slots[0], 1u);
+}
+
+TEST_F(BpfHelpers, HistogramsOfCpus) {
+  library.run(library->progs.run_waits, 5, 1);
+  library.run(library->progs.run_waits, 7, 1);
+  std::uint64_t slot = 0, total = 0;
+  for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++) {
+    hist of_cpu{};
+    ASSERT_EQ(bpf_map_lookup_elem(bpf_map__fd(library->maps.waits_cpus), &cpu, &of_cpu), 0);
+    slot += of_cpu.slots[2];
+    total += of_cpu.total;
   }
-  hist h{};
-  hist_log2(&h, UINT64_MAX, 1, 1);
-  hist_log2(&h, 0, 1, 1);
-  EXPECT_EQ(h.slots[63], 1u);
-  EXPECT_EQ(h.slots[0], 1u);
+  EXPECT_EQ(slot, 2u);
+  EXPECT_EQ(total, 12u);
 }
 
-TEST(BpfHistogram, OfTheCpu) {
-  waits_step = 1;
-  waits_cpus = {};
-  waits_add_n(5, 1);
-  waits_add_n(7, 1);
-  EXPECT_EQ(waits_cpus.slots[2], 2u);
-  EXPECT_EQ(waits_cpus.total, 12u);
-}
-
-/// The key of a kernel stack, by way of the scratch.
-u64 key_of(const stack& s, u32 depth) {
-  stack_scratch = s;
-  return kernel_stack_key(depth * 8);
-}
-
-stack random_stack(std::mt19937_64& random, u32 depth) {
-  stack s{};
-  s.depth = depth;
-  for (u32 i = 0; i < depth; i++) s.ip[i] = 0xffffffff81000000 + random() % 0x1000000;
-  return s;
-}
-
-TEST(BpfHistogram, EqualValuesAtOnce) {
-  hist one{}, all{};
-  for (int i = 0; i < 5; i++) hist_log2(&one, 3500, 1, 1000);
-  hist_log2(&all, 3500, 5, 1000);
+TEST_F(BpfHelpers, EqualValuesAtOnce) {
+  data.histogram = {};
+  for (int i = 0; i < 5; i++) count(false, 3500, 1, 1000);
+  auto one = std::exchange(data.histogram, {});
+  auto& all = count(false, 3500, 5, 1000);
   EXPECT_EQ(all.slots[1], 5u);
   EXPECT_EQ(all.total, 5 * 3500u);
   EXPECT_EQ(memcmp(&one, &all, sizeof one), 0);
 }
 
-TEST(BpfStackHash, TellsStacksApart) {
-  std::mt19937_64 random(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
-  std::set<u64> seen;
-  int stacks = 0;
-  for (u32 depth = 0; depth <= STACK_DEPTH; depth++) {
-    for (int i = 0; i < 200; i++) {
-      auto s = random_stack(random, depth);
-      seen.insert(key_of(s, depth));
-      stacks++;
-      if (!depth) break;  // there is but one
-    }
-  }
+TEST_F(BpfHelpers, HashesTellStacksApart) {
+  std::set<std::uint64_t> seen;
+  std::size_t stacks = 0;
+  for (std::uint32_t depth = 0; depth <= STACK_DEPTH; depth++)
+    for (int i = 0; i < (depth ? 200 : 1); i++, stacks++)
+      seen.insert(key_of(random_stack(depth), depth));
   // With 24 bits of address a stack of one frame may come twice by chance.
-  EXPECT_GE(seen.size() + 5, static_cast<std::size_t>(stacks));
+  EXPECT_GE(seen.size() + 5, stacks);
   EXPECT_FALSE(seen.contains(0)) << "0 means none";
 }
 
-TEST(BpfStackHash, EveryFrameAndItsPlaceCount) {
-  std::mt19937_64 random(4);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
-  auto s = random_stack(random, STACK_DEPTH);
+TEST_F(BpfHelpers, EveryFrameAndItsPlaceCount) {
+  auto s = random_stack(STACK_DEPTH);
   auto whole = key_of(s, STACK_DEPTH);
-  for (u32 i = 0; i < STACK_DEPTH; i++) {
+  for (std::uint32_t i = 0; i < STACK_DEPTH; i++) {
     auto other = s;
     other.ip[i] ^= 1;
     EXPECT_NE(key_of(other, STACK_DEPTH), whole) << i;
@@ -196,44 +132,43 @@ TEST(BpfStackHash, EveryFrameAndItsPlaceCount) {
   EXPECT_EQ(key_of(s, 10), key_of(other, 10));
 }
 
-TEST(BpfStackId, OfABytesCount) {
-  std::mt19937_64 random(5);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
-  auto s = random_stack(random, 4);
-  EXPECT_EQ(kernel_stack_id(0), 0u);
-  EXPECT_EQ(kernel_stack_id(-14), 0u) << "an error is no stack";
+TEST_F(BpfHelpers, StackOfABytesCount) {
+  auto s = random_stack(4);
   s.depth = 0;
-  stack_scratch = s;  // where the kernel has left it
-  EXPECT_EQ(kernel_stack_id(4 * 8), key_of(s, 4));
-  EXPECT_EQ(stack_scratch.depth, 4u);
+  EXPECT_EQ(kernel_stack(s, 0, false), 0u);
+  EXPECT_EQ(kernel_stack(s, static_cast<std::uint64_t>(-14), false), 0u) << "an error is no stack";
+  auto id = kernel_stack(s, 4 * 8, false);
+  EXPECT_EQ(data.given_stack.depth, 4u);
+  EXPECT_EQ(id, key_of(s, 4));
 }
 
-TEST(BpfStackStore, StoresOnceAndCountsWhatHasNoRoom) {
-  std::mt19937_64 random(6);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
-  auto s = random_stack(random, 4);
-  map_key = 0;
-  map_error = 0;
-  stack_missed = false;
-  stack_store(&s, 77);
-  EXPECT_EQ(map_key, 77u);
-  EXPECT_EQ(map_value.depth, 4u);
-  map_error = -7;  // a full map of either kind: E2BIG, ENOMEM
-  stack_store(&s, 77);
-  EXPECT_FALSE(stack_missed) << "it is there";
-  EXPECT_TRUE(stack_stored(77, 77));
-  stack_store(&s, 78);
-  EXPECT_TRUE(stack_missed);
-  EXPECT_FALSE(stack_stored(77, 77)) << "asked again, once one was missed";
-  map_error = 0;
+// The map has room for one.
+TEST_F(BpfHelpers, StoresOnceAndCountsWhatHasNoRoom) {
+  data.given_stack = random_stack(4);
+  data.stack_missed = false;
+  auto store = [&](std::uint64_t id) { library.run(library->progs.run_store, id); };
+  auto stored = [&] { return library.run(library->progs.run_stored, 77, 77) == 1; };
+  store(77);
+  std::uint64_t id = 77;
+  stack kept{};
+  ASSERT_EQ(bpf_map_lookup_elem(bpf_map__fd(library->maps.stacks), &id, &kept), 0);
+  EXPECT_EQ(kept.depth, 4u);
+  store(77);
+  EXPECT_FALSE(data.stack_missed) << "it is there";
+  EXPECT_TRUE(stored());
+  store(78);
+  EXPECT_TRUE(data.stack_missed);
+  EXPECT_FALSE(stored()) << "asked again, once one was missed";
 }
 
-TEST(BpfPartyHash, EveryMemberCounts) {
-  stack_party key{};
-  key.kernel = 1;
-  key.user = 2;
-  key.tgid = 3;
-  key.tid = 4;
-  memcpy(key.comm, "a command name", 15);
-  auto whole = party_hash(&key);
+TEST_F(BpfHelpers, EveryMemberOfAPartyCounts) {
+  auto hash = [&](const stack_party& key) {
+    data.given_party = key;
+    library.run(library->progs.run_party);
+    return data.result;
+  };
+  stack_party key{.kernel = 1, .user = 2, .tgid = 3, .tid = 4, .comm = "a command name"};
+  auto whole = hash(key);
   for (auto change :
        {+[](stack_party& k) { k.kernel++; }, +[](stack_party& k) { k.user++; },
         +[](stack_party& k) { k.tgid++; }, +[](stack_party& k) { k.tid++; },
@@ -242,8 +177,9 @@ TEST(BpfPartyHash, EveryMemberCounts) {
         +[](stack_party& k) { std::swap(k.tgid, k.tid); }}) {
     auto other = key;
     change(other);
-    EXPECT_NE(party_hash(&other), whole);
+    EXPECT_NE(hash(other), whole);
   }
 }
 
 }  // namespace
+}  // namespace coretap

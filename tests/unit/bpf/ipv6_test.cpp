@@ -1,125 +1,104 @@
 // What bpf/net/ipv6.bpf.h finds in packets that are made here, by the formats of RFC 8200 and 4302.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include <cstring>
-#include <utility>
 #include <vector>
 
-#include "bpf/kernel/host.h"
+#include "bpf/library.hpp"
 
+namespace coretap {
 namespace {
 
-using u32 = __u32;
-using u8 = __u8;
-
-constexpr std::size_t kPage = 4096;
-
-/// What is not in the packet's memory cannot be read.
-const u8* readable;
-long bpf_probe_read_kernel(void* to, u32 bytes, const void* from) {
-  auto at = static_cast<std::size_t>(static_cast<const u8*>(from) - readable);
-  if (at + bytes > kPage) return -14;
-  std::memcpy(to, from, bytes);
-  return 0;
-}
-
-#include "net/ipv6.bpf.h"
-
-constexpr u8 kTcp = 6, kUdp = 17;
-
 struct Header {
-  u8 kind, units;
-  u8 third = 0, fourth = 0;
+  std::uint8_t kind, units, third = 0, fourth = 0;
 
   std::size_t bytes() const {
-    if (kind == IPV6_FRAGMENT) return 8;
-    return kind == IPV6_AUTHENTICATION ? (units + 2u) * 4 : (units + 1u) * 8;
+    if (kind == IPPROTO_FRAGMENT) return 8;
+    return kind == IPPROTO_AH ? (units + 2u) * 4 : (units + 1u) * 8;
   }
 };
 
-/// The headers one behind another from byte 40 on, the payload behind them; all of it is there but
-/// what is cut off.
-ipv6_payload find(const std::vector<Header>& headers, u8 protocol, std::size_t cut = 0) {
-  std::vector<u8> packet(kPage, 0xee);
-  std::size_t at = 40;
-  for (std::size_t i = 0; i < headers.size(); i++) {
-    auto& h = headers[i];
-    packet[at] = i + 1 < headers.size() ? headers[i + 1].kind : protocol;
-    packet[at + 1] = h.units;
-    packet[at + 2] = h.third;
-    packet[at + 3] = h.fourth;
-    at += h.bytes();
-  }
-  readable = packet.data();
-  ipv6_payload p{
-      .at = 40, .protocol = headers.empty() ? protocol : headers[0].kind, .headless = false};
-  find_ipv6_payload(packet.data(), static_cast<u32>(at - cut), &p);
-  return p;
+struct Payload {
+  std::uint64_t at;
+  unsigned protocol;
+  bool headless = false;
+  bool operator==(const Payload&) const = default;
+};
+void PrintTo(const Payload& p, std::ostream* out) {
+  *out << "at " << p.at << " protocol " << p.protocol << (p.headless ? " headless" : "");
 }
 
-TEST(Ipv6, NoExtension) {
-  auto p = find({}, kTcp);
-  EXPECT_EQ(p.at, 40u);
-  EXPECT_EQ(p.protocol, kTcp);
-  EXPECT_FALSE(p.headless);
-}
-
-TEST(Ipv6, EachExtension) {
-  for (auto [header, at] : {std::pair<Header, u32>{{IPV6_HOP_BY_HOP, 0}, 48},
-                            {{IPV6_HOP_BY_HOP, 2}, 64},
-                            {{IPV6_ROUTING, 2}, 64},
-                            {{IPV6_DESTINATION, 255}, 40 + 2048},
-                            {{IPV6_FRAGMENT, 0, 0, 1}, 48},
-                            {{IPV6_FRAGMENT, 77, 0, 0}, 48},  // reserved, no length
-                            {{IPV6_AUTHENTICATION, 4}, 64}}) {
-    SCOPED_TRACE(static_cast<unsigned>(header.kind));
-    for (u8 protocol : {kTcp, kUdp}) {
-      auto p = find({header}, protocol);
-      EXPECT_EQ(p.at, at);
-      EXPECT_EQ(p.protocol, protocol);
-      EXPECT_FALSE(p.headless);
+class Ipv6 : public test::WithLibrary<Ipv6> {
+ protected:
+  /// The headers one behind another from byte 40 on, the payload behind them; all of it is there
+  /// but what is cut off.
+  Payload find(const std::vector<Header>& headers, std::uint8_t protocol, std::size_t cut = 0) {
+    memset(data.packet, 0xee, sizeof data.packet);
+    std::size_t at = 40;
+    for (std::size_t i = 0; i < headers.size(); i++) {
+      auto& h = headers[i];
+      const std::uint8_t first[] = {i + 1 < headers.size() ? headers[i + 1].kind : protocol,
+                                    h.units, h.third, h.fourth};
+      memcpy(data.packet + at, first, sizeof first);
+      at += h.bytes();
     }
+    auto found = library.run(library->progs.run_ipv6, headers.empty() ? protocol : headers[0].kind,
+                             at - cut);
+    return {data.result, found & 0xff, found >> 8 == 1};
+  }
+};
+
+TEST_F(Ipv6, EachExtension) {
+  for (std::uint8_t protocol : {IPPROTO_TCP, IPPROTO_UDP}) {
+    EXPECT_EQ(find({}, protocol), (Payload{40, protocol}));
+    for (auto [header, at] : {std::pair<Header, std::uint64_t>{{IPPROTO_HOPOPTS, 0}, 48},
+                              {{IPPROTO_HOPOPTS, 2}, 64},
+                              {{IPPROTO_ROUTING, 2}, 64},
+                              {{IPPROTO_DSTOPTS, 255}, 40 + 2048},
+                              {{IPPROTO_FRAGMENT, 0, 0, 1}, 48},
+                              {{IPPROTO_FRAGMENT, 77, 0, 0}, 48},  // reserved, no length
+                              {{IPPROTO_AH, 4}, 64}})
+      EXPECT_EQ(find({header}, protocol), (Payload{at, protocol})) << unsigned{header.kind};
   }
 }
 
-TEST(Ipv6, OneBehindAnother) {
-  auto p = find({{IPV6_HOP_BY_HOP, 1},
-                 {IPV6_DESTINATION, 0},
-                 {IPV6_ROUTING, 2},
-                 {IPV6_FRAGMENT, 0, 0, 1},
-                 {IPV6_DESTINATION, 3}},
-                kTcp);
-  EXPECT_EQ(p.at, 40u + 16 + 8 + 24 + 8 + 32);
-  EXPECT_EQ(p.protocol, kTcp);
+TEST_F(Ipv6, OneBehindAnother) {
+  EXPECT_EQ(find({{IPPROTO_HOPOPTS, 1},
+                  {IPPROTO_DSTOPTS, 0},
+                  {IPPROTO_ROUTING, 2},
+                  {IPPROTO_FRAGMENT, 0, 0, 1},
+                  {IPPROTO_DSTOPTS, 3}},
+                 IPPROTO_TCP),
+            (Payload{40 + 16 + 8 + 24 + 8 + 32, IPPROTO_TCP}));
 }
 
 // Behind the header of a later fragment lies data, which may look like anything.
-TEST(Ipv6, FragmentOtherThanTheFirst) {
-  for (auto offset : {std::pair<u8, u8>{0, 8}, {0, 9}, {1, 0}, {0xff, 0xf8}}) {
-    auto p = find({{IPV6_HOP_BY_HOP, 0}, {IPV6_FRAGMENT, 0, offset.first, offset.second}}, kTcp);
-    EXPECT_TRUE(p.headless);
-    EXPECT_EQ(p.protocol, kTcp);
-    p = find({{IPV6_FRAGMENT, 0, offset.first, offset.second}, {IPV6_DESTINATION, 0}}, kTcp);
-    EXPECT_TRUE(p.headless);
-    EXPECT_EQ(p.protocol, IPV6_NOTHING) << "the destination options are in the first one";
+TEST_F(Ipv6, FragmentOtherThanTheFirst) {
+  for (auto [high, low] :
+       {std::pair<std::uint8_t, std::uint8_t>{0, 8}, {0, 9}, {1, 0}, {0xff, 0xf8}}) {
+    Header fragment{IPPROTO_FRAGMENT, 0, high, low};
+    EXPECT_EQ(find({{IPPROTO_HOPOPTS, 0}, fragment}, IPPROTO_TCP),
+              (Payload{56, IPPROTO_TCP, true}));
+    EXPECT_EQ(find({fragment, {IPPROTO_DSTOPTS, 0}}, IPPROTO_TCP),
+              (Payload{48, IPPROTO_NONE, true}))
+        << "the destination options are in the first one";
   }
 }
 
-TEST(Ipv6, AtMostEight) {
-  std::vector<Header> headers(8, Header{IPV6_DESTINATION, 0});
-  EXPECT_EQ(find(headers, kTcp).protocol, kTcp);
-  EXPECT_EQ(find(headers, kTcp).at, 40u + 64);
-  headers.push_back({IPV6_DESTINATION, 0});
-  EXPECT_EQ(find(headers, kTcp).protocol, IPV6_NOTHING);
+TEST_F(Ipv6, AtMostEight) {
+  std::vector<Header> headers(8, Header{IPPROTO_DSTOPTS, 0});
+  EXPECT_EQ(find(headers, IPPROTO_TCP), (Payload{40 + 64, IPPROTO_TCP}));
+  headers.push_back({IPPROTO_DSTOPTS, 0});
+  EXPECT_EQ(find(headers, IPPROTO_TCP).protocol, unsigned{IPPROTO_NONE});
 }
 
-TEST(Ipv6, CutOff) {
-  EXPECT_EQ(find({{IPV6_DESTINATION, 0}}, kTcp, 1).protocol, IPV6_NOTHING);
-  EXPECT_EQ(find({{IPV6_HOP_BY_HOP, 0}, {IPV6_ROUTING, 0}}, kTcp, 8).protocol, IPV6_NOTHING);
-}
-
-TEST(Ipv6, NothingBehind) {
-  EXPECT_EQ(find({{IPV6_DESTINATION, 0}}, IPV6_NOTHING).protocol, IPV6_NOTHING);
+TEST_F(Ipv6, CutOffOrNothingBehind) {
+  EXPECT_EQ(find({{IPPROTO_DSTOPTS, 0}}, IPPROTO_TCP, 1).protocol, unsigned{IPPROTO_NONE});
+  EXPECT_EQ(find({{IPPROTO_HOPOPTS, 0}, {IPPROTO_ROUTING, 0}}, IPPROTO_TCP, 8).protocol,
+            unsigned{IPPROTO_NONE});
+  EXPECT_EQ(find({{IPPROTO_DSTOPTS, 0}}, IPPROTO_NONE).protocol, unsigned{IPPROTO_NONE});
 }
 
 }  // namespace
+}  // namespace coretap

@@ -1,7 +1,8 @@
-// The kernel program's walk by the tables of our own files, against the compiler's own unwinder.
+// The kernel program's walk by the tables that the loader makes of our own files, against the
+// compiler's own unwinder.
 #ifdef __x86_64__
 #include <alloca.h>
-#include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <signal.h>
@@ -20,9 +21,13 @@
 #include <thread>
 #include <utility>
 
-#include "host_tables.hpp"
+#include "bpf/library.hpp"
+#include "coretap/symbols.hpp"
+#include "unwind/kernel_maps.hpp"
+#include "unwind/processes.hpp"
+#include "unwind/tables.hpp"
 
-namespace coretap::unwind::test {
+namespace coretap::unwind {
 namespace {
 
 struct Frame {
@@ -45,18 +50,8 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* context, void* to) {
   return _URC_NO_REASON;
 }
 
-HostTables& own_tables() {
-  static auto* tables = [] {
-    auto* made = new HostTables;  // NOLINT: lives as long as the process
-    made->add_self();
-    return made;
-  }();
-  tables->install();
-  return *tables;
-}
-
-__attribute__((always_inline)) inline host_registers registers_here() {
-  host_registers r{};
+__attribute__((always_inline)) inline given_registers registers_here() {
+  given_registers r{};
   asm volatile(
       "movq %%rsp, 8(%0)\n\t"
       "movq %%rbp, 16(%0)\n\t"
@@ -73,28 +68,22 @@ __attribute__((always_inline)) inline host_registers registers_here() {
 struct Differences {
   std::size_t compared = 0, frames = 0, deepest = 0, wrong = 0, signals = 0;
   // The first difference, kept as it is: a signal handler may not take memory.
-  host_walk ours{};
+  found_walk ours{};
   std::array<Frame, STACK_DEPTH + 1> theirs{};
   std::size_t their_count = 0;
 
   std::string text() const;
 };
 
-std::string frame_text(std::uint64_t with_flag) {
-  Dl_info info{};
-  char text[64];
-  const std::uint64_t ip = with_flag & ~STACK_EXACT;
-  ::snprintf(text, sizeof text, "%lx ", ip);
-  std::string out = text;
-  if (::dladdr(reinterpret_cast<void*>(ip - 1), &info) && info.dli_fname) {
-    ::snprintf(text, sizeof text, "+%lx", ip - reinterpret_cast<std::uint64_t>(info.dli_fbase));
-    out += std::string(info.dli_fname) + text + " " + (info.dli_sname ? info.dli_sname : "");
-  }
-  return out + (with_flag != ip ? " exact" : "");
+std::string frame_text(std::uint64_t ip, bool exact) {
+  static UserSymbols symbols;
+  auto symbol = symbols.find(::getpid(), ip, exact);
+  return fmt::format("  {:x} {}+{:x} {}+{:x}{}\n", ip, symbol.name, symbol.offset, symbol.module,
+                     symbol.module_offset, exact ? " exact" : "");
 }
 
 /// `theirs` are the frames from the first one on.
-void compare(const host_walk& found, const Frame* theirs, std::size_t count, Differences& into) {
+void compare(const found_walk& found, const Frame* theirs, std::size_t count, Differences& into) {
   into.compared++;
   std::size_t depth = found.stack.depth;
   auto limited = std::min<std::size_t>(count, STACK_DEPTH);
@@ -116,25 +105,29 @@ void compare(const host_walk& found, const Frame* theirs, std::size_t count, Dif
 }
 
 std::string Differences::text() const {
-  std::string out = std::to_string(wrong) + " of " + std::to_string(compared) +
-                    "; the first: end " + std::to_string(ours.stack.end) + ", guessed " +
-                    std::to_string(ours.stack.guessed) + "\nours:\n";
+  auto out = fmt::format("{} of {}; the first: end {}, guessed {}\nours:\n", wrong, compared,
+                         ours.stack.end, ours.stack.guessed);
   for (std::size_t i = 0; i < ours.stack.depth; i++)
-    out += "  " + frame_text(ours.stack.ip[i]) + "\n";
+    out += frame_text(ours.stack.ip[i] & ~STACK_EXACT, (ours.stack.ip[i] & STACK_EXACT) != 0);
   out += "theirs:\n";
-  for (std::size_t i = 0; i < their_count; i++)
-    out += "  " + frame_text(theirs[i].ip | (theirs[i].exact ? STACK_EXACT : 0)) + "\n";
+  for (std::size_t i = 0; i < their_count; i++) out += frame_text(theirs[i].ip, theirs[i].exact);
   return out;
 }
 
+// Of the test that runs.
 Differences* differences;
+coretap::test::Library* walker;
+
+const found_walk& walk_from(const given_registers& registers) {
+  walker->data().given.registers = registers;
+  walker->run((*walker)->progs.run_walk);
+  return walker->data().found;
+}
 
 /// Both walk from here: all frames but the first are return addresses.
 __attribute__((noinline)) int compare_here() {
   static Frames theirs;
-  host_walk found{};
-  host_task task{.registers = registers_here(), .cs = HOST_CS, .has_mm = true};
-  host_walk_user(&task, &found);
+  auto& found = walk_from(registers_here());
   theirs.count = 0;
   _Unwind_Backtrace(note_frame, &theirs);
   // Theirs may begin with the call of the unwinder in this very function: both have that frame.
@@ -153,28 +146,24 @@ __attribute__((noinline)) int plain(std::mt19937& random, int left) {
 __attribute__((noinline)) int large(std::mt19937& random, int left) {
   volatile char buffer[1000 + 4096];
   buffer[left & 1023] = 1;
-  int r = go_on(random, left);
-  return r ^ buffer[left & 1023];
+  return go_on(random, left) ^ buffer[left & 1023];
 }
 __attribute__((noinline)) int variable(std::mt19937& random, int left) {
   auto* buffer = static_cast<volatile char*>(alloca(16 + random() % 700));
   buffer[3] = 1;
-  int r = go_on(random, left);
-  return r ^ buffer[3];
+  return go_on(random, left) ^ buffer[3];
 }
 __attribute__((noinline)) int realigned(std::mt19937& random, int left) {
   alignas(64) volatile char buffer[128];
   buffer[left & 127] = 1;
-  int r = go_on(random, left);
-  return r ^ buffer[left & 127];
+  return go_on(random, left) ^ buffer[left & 127];
 }
 __attribute__((noinline)) int realigned_variable(std::mt19937& random, int left) {
   alignas(128) volatile char buffer[128];
   auto* more = static_cast<volatile char*>(alloca(16 + random() % 300));
   buffer[left & 127] = 1;
   more[1] = 1;
-  int r = go_on(random, left);
-  return r ^ buffer[left & 127] ^ more[1];
+  return go_on(random, left) ^ buffer[left & 127] ^ more[1];
 }
 __attribute__((noinline)) int many_registers(std::mt19937& random, int left) {
   int a = sink, b = sink, c = sink, d = sink, e = sink, f = sink;
@@ -237,17 +226,35 @@ int go_on(std::mt19937& random, int left) {
   return kSteps[random() % std::size(kSteps)](random, left - 1);
 }
 
-class OwnStack : public ::testing::Test {
+class OwnStack : public coretap::test::WithLibrary<OwnStack> {
  protected:
   void SetUp() override {
-    own_tables();
+    WithLibrary::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    static Tables tables({fd(library->maps.unwind_rules), fd(library->maps.unwind_pages),
+                          fd(library->maps.unwind_rows)},
+                         32 << 20);
+    static Processes processes({fd(library->maps.unwind_mappings), library->maps.unwind_processes},
+                               tables);
+    if (processes.look(::getpid(), GIVEN_PROGRAM, false)) show_addresses();
+    walker = &library;
     differences = &seen_;
-    stack_depth = STACK_DEPTH;
-    host_old_kernel = false;
+    data.given = {.cs = GIVEN_CS, .has_mm = true};
     with_signals = false;
     leaf = compare_here;
   }
-  void TearDown() override { host_maps = {}; }
+  static int fd(const bpf_map* map) { return bpf_map__fd(map); }
+  /// Frames are addresses, not places in numbered files.
+  void show_addresses() {
+    const __u64 program = GIVEN_PROGRAM;
+    unwind_process entry{};
+    ASSERT_EQ(bpf_map_lookup_elem(fd(library->maps.unwind_processes), &program, &entry), 0);
+    std::vector<unwind_mapping> all(entry.count);
+    const auto at = entry.first * sizeof all[0], size = all.size() * sizeof all[0];
+    ASSERT_TRUE(read_map(fd(library->maps.unwind_mappings), at, all.data(), size));
+    for (auto& m : all) m.file = 0;
+    ASSERT_TRUE(write_map(fd(library->maps.unwind_mappings), at, all.data(), size));
+  }
   void walk(int times, unsigned seed, int deepest) {
     std::mt19937 random(seed);
     for (int i = 0; i < times; i++)
@@ -273,7 +280,7 @@ TEST_F(OwnStack, DeeperThanIsKept) {
 }
 
 TEST_F(OwnStack, RegistersByTheTaskOfOldKernels) {
-  host_old_kernel = true;
+  data.given.old_kernel = true;
   walk(200, 3, 40);
   expect_none(200);
 }
@@ -289,6 +296,7 @@ class OwnStackSignals : public OwnStack, public ::testing::WithParamInterface<bo
   static constexpr std::size_t kBytes = 1 << 22;
   void SetUp() override {
     OwnStack::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     memory_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory_, MAP_FAILED);
     stack_t stack{.ss_sp = memory_, .ss_flags = 0, .ss_size = kBytes};
@@ -299,10 +307,10 @@ class OwnStackSignals : public OwnStack, public ::testing::WithParamInterface<bo
     ASSERT_EQ(::sigaction(SIGUSR1, &action, &before_), 0);
   }
   void TearDown() override {
+    if (!memory_) return;
     ::sigaction(SIGUSR1, &before_, nullptr);
     ::sigaltstack(&stack_before_, nullptr);
     ::munmap(memory_, kBytes);
-    OwnStack::TearDown();
   }
   void* memory_ = nullptr;
   stack_t stack_before_{};
@@ -329,20 +337,6 @@ struct Stepped {
 Stepped* stepped;
 Frames step_frames;
 
-std::uint8_t kind_at(std::uint64_t ip) {
-  for (__u32 i = 0; i < host_maps.mapping_count; i++) {
-    auto& m = host_maps.mappings[i];
-    if (ip - m.start >= std::uint64_t{m.length} << 12) continue;
-    auto address = ip - m.bias;
-    if (address >> UNWIND_PAGE_BITS >= m.pages) return UNWIND_NONE;
-    auto& page = host_maps.pages[m.page + (address >> UNWIND_PAGE_BITS)];
-    const auto* rows = host_maps.chunks[page.chunk] + page.first;
-    auto key = static_cast<__u32>(address) << 16 | 0xffff;
-    return host_maps.rules[*(std::upper_bound(rows, rows + page.rows, key) - 1) & 0xffff].cfa;
-  }
-  return UNWIND_NONE;
-}
-
 void on_trap(int, siginfo_t*, void* given) {
   auto& context = *static_cast<ucontext_t*>(given);
   auto* r = context.uc_mcontext.gregs;
@@ -350,23 +344,20 @@ void on_trap(int, siginfo_t*, void* given) {
     r[REG_EFL] &= ~0x100L;
     return;
   }
-  host_task task{.registers = {.ip = static_cast<__u64>(r[REG_RIP]),
-                               .sp = static_cast<__u64>(r[REG_RSP]),
-                               .bp = static_cast<__u64>(r[REG_RBP]),
-                               .bx = static_cast<__u64>(r[REG_RBX]),
-                               .di = static_cast<__u64>(r[REG_RDI]),
-                               .r10 = static_cast<__u64>(r[REG_R10])},
-                 .cs = HOST_CS,
-                 .has_mm = true};
-  static struct host_walk found;
-  host_walk_user(&task, &found);
+  const given_registers registers{.ip = static_cast<__u64>(r[REG_RIP]),
+                                  .sp = static_cast<__u64>(r[REG_RSP]),
+                                  .bp = static_cast<__u64>(r[REG_RBP]),
+                                  .bx = static_cast<__u64>(r[REG_RBX]),
+                                  .di = static_cast<__u64>(r[REG_RDI]),
+                                  .r10 = static_cast<__u64>(r[REG_R10])};
+  auto& found = walk_from(registers);
   step_frames.count = 0;
   _Unwind_Backtrace(note_frame, &step_frames);
-  auto kind = kind_at(task.registers.ip);
+  auto kind = walker->run((*walker)->progs.run_kind, registers.ip);
   stepped->rules[kind]++;
   // Behind the signal's frame comes the one that was interrupted.
   for (std::size_t i = 0; i < step_frames.count; i++) {
-    if (step_frames.at[i].ip != task.registers.ip || !step_frames.at[i].exact) continue;
+    if (step_frames.at[i].ip != registers.ip || !step_frames.at[i].exact) continue;
     // Where they know of nothing we go by frame pointers: there is nothing to be compared.
     if (kind == UNWIND_NONE)
       stepped->skipped++;
@@ -381,6 +372,7 @@ class SteppedStack : public OwnStack {
  protected:
   void SetUp() override {
     OwnStack::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     struct sigaction action {};
     action.sa_sigaction = on_trap;
     action.sa_flags = SA_SIGINFO;
@@ -388,9 +380,7 @@ class SteppedStack : public OwnStack {
     stepped = &stepped_;
   }
   void TearDown() override {
-    stepped = nullptr;
-    ::sigaction(SIGTRAP, &before_, nullptr);
-    OwnStack::TearDown();
+    if (std::exchange(stepped, nullptr)) ::sigaction(SIGTRAP, &before_, nullptr);
   }
   template <class Work>
   __attribute__((noinline)) void step_through(std::size_t most, Work work) {
@@ -461,5 +451,5 @@ TEST_F(SteppedStack, OfTheDynamicLinker) {
 }
 
 }  // namespace
-}  // namespace coretap::unwind::test
+}  // namespace coretap::unwind
 #endif

@@ -1,15 +1,18 @@
-// The kernel program's walk by tables made by hand: each rule, each end, and tables that are wrong.
+// The kernel program's walk, run by the kernel, by tables made by hand: each rule, each end, and
+// tables that are wrong.
 #ifdef __x86_64__
 #include <gtest/gtest.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "host_tables.hpp"
+#include "bpf/made_tables.hpp"
 
 namespace coretap::unwind::test {
 namespace {
@@ -19,98 +22,115 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kStackBytes = (1 << 20) + 16 * kPage;
 
 unwind_rule rule(unwind_cfa cfa, int offset = 0, int more = 0) {
-  unwind_rule r{};
-  r.cfa = static_cast<__u8>(cfa);
-  r.offset = offset;
-  r.more = more;
-  return r;
+  return {.cfa = static_cast<__u8>(cfa), .offset = offset, .more = more};
+}
+
+std::uint64_t hash_of(const std::vector<std::uint64_t>& frames) {
+  std::uint64_t hash = 0;
+  for (auto frame : frames) {
+    hash = (hash ^ frame) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 /// Functions of 256 bytes each, from kCode on, and a stack with nothing around it.
-class Walk : public ::testing::Test {
+class Walk : public coretap::test::WithLibrary<Walk> {
  protected:
   void SetUp() override {
+    WithLibrary::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    tables_ = std::make_unique<MadeTables>(library);
     auto* all = static_cast<char*>(
         ::mmap(nullptr, kStackBytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(all, MAP_FAILED);
     memory_ = all + kPage;
     ASSERT_EQ(::mprotect(memory_, kStackBytes, PROT_READ | PROT_WRITE), 0);
-    stack_depth = STACK_DEPTH;
-    host_old_kernel = false;
-    tables_.more_rules = {rule(UNWIND_NONE)};
-    tables_.process.looked = 1;
-    task_.cs = HOST_CS;
-    task_.has_mm = true;
-    regs().sp = base();
+    ::memset(memory_, 0, kStackBytes);  // the kernel reads what is there already
+    data.depth_limit = STACK_DEPTH;
+    data.news_count = 0;
+    data.news_full = false;
+    task_ = {.registers = {.sp = base()}, .cs = GIVEN_CS, .has_mm = true};
+    tables_->rules = {rule(UNWIND_NONE)};
+    tables_->process.looked = 1;
   }
   void TearDown() override {
-    ::munmap(memory_ - kPage, kStackBytes + 2 * kPage);
-    stack_depth = STACK_DEPTH;
+    if (memory_) ::munmap(memory_ - kPage, kStackBytes + 2 * kPage);
   }
 
   std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(memory_); }
   std::uint64_t end() const { return base() + kStackBytes; }
-  host_registers& regs() { return task_.registers; }
+  given_registers& regs() { return task_.registers; }
   void put(std::uint64_t offset, std::uint64_t word) {
     ::memcpy(memory_ + offset, &word, sizeof word);
+  }
+  void put(std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> words) {
+    for (auto [offset, word] : words) put(offset, word);
   }
 
   /// Another function; its place is kCode + 256 * (how many there were).
   std::uint64_t function(unwind_rule r) {
-    auto index = r.cfa == UNWIND_NONE ? 0 : static_cast<__u32>(tables_.more_rules.size());
-    if (index) tables_.more_rules.push_back(r);
+    auto index = r.cfa == UNWIND_NONE ? 0 : static_cast<__u32>(tables_->rules.size());
+    if (index) tables_->rules.push_back(r);
     rows_.push_back(static_cast<__u32>(rows_.size() * 256) << 16 | index);
     return kCode + (rows_.size() - 1) * 256;
   }
   std::uint64_t outermost() { return function(rule(UNWIND_END)); }
 
+  /// One with this table's pages.
+  void map_table(const Table& table, std::uint64_t start, std::uint64_t bias, __u32 length) {
+    auto page = tables_->add(table), pages = static_cast<__u32>(table.pages.size());
+    tables_->mappings.push_back(
+        {.start = start, .bias = bias, .page = page, .pages = pages, .length = length});
+  }
+  /// One without.
+  void map_lacking(std::uint64_t start, unwind_lack why, __u32 pages = 1) {
+    tables_->mappings.push_back({.start = start, .page = __u32{why}, .length = pages});
+  }
   /// The functions' code as one mapping with one page of rows.
   void map_code() {
-    if (!tables_.mappings.empty()) return;
+    if (!tables_->mappings.empty()) return;
     Table table;
-    table.base = 0;
-    table.rows = rows_;
-    if (rows_.empty()) table.rows = {0};
+    table.rows = rows_.empty() ? std::vector<__u32>{0} : rows_;
     table.pages = {{0, static_cast<__u32>(table.rows.size())}};
-    unwind_mapping m{};
-    m.start = m.bias = kCode;
-    m.page = tables_.add(table);
-    m.pages = 1;
-    m.length = 16;
-    tables_.mappings.push_back(m);
+    map_table(table, kCode, kCode, 16);
   }
-  const struct host_walk& walk(std::uint64_t ip) {
+  const found_walk& walk(std::uint64_t ip) {
     map_code();
-    tables_.install();
+    tables_->install();
     regs().ip = ip;
-    host_walk_user(&task_, &found_);
+    library.run(library->progs.run_walk);
     return found_;
   }
-  std::vector<std::uint64_t> frames() const {
-    return {found_.stack.ip, found_.stack.ip + found_.stack.depth};
-  }
+  bool asks() { return library.run(library->progs.run_ask) == 1; }
   using Addresses = std::vector<std::uint64_t>;
+  Addresses frames() const {
+    return {found_.stack.ip, found_.stack.ip + std::min<int>(found_.stack.depth, STACK_DEPTH)};
+  }
   void expect(const Addresses& wanted, stack_end end, int guessed = 0) {
     EXPECT_EQ(frames(), wanted);
     EXPECT_EQ(found_.frames, static_cast<long>(wanted.size()));
-    EXPECT_EQ(found_.hash, host_hash(found_.stack.ip, found_.stack.depth));
+    EXPECT_EQ(found_.hash, hash_of(frames()));
     EXPECT_EQ(found_.stack.end, end);
     EXPECT_EQ(found_.stack.guessed, guessed);
   }
+  void expect_callers(std::uint64_t ip, Addresses callers, stack_end end, int guessed = 0) {
+    walk(ip);
+    callers.insert(callers.begin(), ip);
+    expect(callers, end, guessed);
+  }
 
-  HostTables tables_;
+  std::unique_ptr<MadeTables> tables_;
   std::vector<__u32> rows_;
-  host_task task_{};
-  struct host_walk found_ {};
+  given_task& task_ = data.given;
+  const found_walk& found_ = data.found;
   char* memory_ = nullptr;
 };
 
 TEST_F(Walk, BySp) {
   auto a = function(rule(UNWIND_SP, 8)), b = function(rule(UNWIND_SP, 40)), last = outermost();
-  put(0, b + 20);
-  put(40, last + 3);
-  walk(a + 7);
-  expect({a + 7, b + 20, last + 3}, STACK_END_WHOLE);
+  put({{0, b + 20}, {40, last + 3}});
+  expect_callers(a + 7, {b + 20, last + 3}, STACK_END_WHOLE);
   EXPECT_EQ(found_.reads, 1u) << "it all is in one block";
 }
 
@@ -132,119 +152,85 @@ TEST_F(Walk, ReturnAddressesBelongToTheCodeBeforeThem) {
 }
 
 TEST_F(Walk, ByBpThatCalleesHaveSaved) {
-  auto saves = rule(UNWIND_SP, 32);
-  saves.bp = UNWIND_BP_AT_CFA;
-  saves.bp_slot = -3;
+  const unwind_rule saves{.cfa = UNWIND_SP, .bp = UNWIND_BP_AT_CFA, .bp_slot = -3, .offset = 32};
   auto a = function(saves), b = function(rule(UNWIND_BP, 16)), last = outermost();
-  put(24, b + 4);
-  put(8, base() + 1000);
-  put(1008, last + 1);
+  put({{24, b + 4}, {8, base() + 1000}, {1008, last + 1}});
   regs().bp = base() + 8;  // not what b goes by
-  walk(a);
-  expect({a, b + 4, last + 1}, STACK_END_WHOLE);
+  expect_callers(a, {b + 4, last + 1}, STACK_END_WHOLE);
 }
 
 TEST_F(Walk, BpThatIsKeptByBp) {
-  auto saves = rule(UNWIND_BP, 64);
-  saves.bp = UNWIND_BP_AT_BP;
-  saves.bp_slot = 2;
+  const unwind_rule saves{.cfa = UNWIND_BP, .bp = UNWIND_BP_AT_BP, .bp_slot = 2, .offset = 64};
   auto a = function(saves), b = function(rule(UNWIND_BP, 16)), last = outermost();
   regs().bp = base() + 2000;
-  put(2056, b + 1);
-  put(2016, base() + 3000);
-  put(3008, last + 1);
-  walk(a);
-  expect({a, b + 1, last + 1}, STACK_END_WHOLE);
+  put({{2056, b + 1}, {2016, base() + 3000}, {3008, last + 1}});
+  expect_callers(a, {b + 1, last + 1}, STACK_END_WHOLE);
 }
 
 TEST_F(Walk, PltByThePlaceInTheEntry) {
   auto plt = function(rule(UNWIND_PLT, 0, 11)), last = outermost();
-  put(0, last + 1);
-  put(8, last + 2);
+  put({{0, last + 1}, {8, last + 2}});
   for (unsigned i = 0; i < 32; i++) {
-    walk(plt + i);
-    expect({plt + i, last + (i % 16 < 11 ? 1 : 2)}, STACK_END_WHOLE);
+    expect_callers(plt + i, {last + (i % 16 < 11 ? 1 : 2)}, STACK_END_WHOLE);
   }
 }
 
 TEST_F(Walk, ByWhatLiesOnTheStack) {
   auto by_sp = function(rule(UNWIND_SP_DEREF, 16, 24)), last = outermost();
   auto by_bp = function(rule(UNWIND_BP_DEREF, -8, 0));
-  put(16, base() + 800);
-  put(816, by_bp + 9);
+  put({{16, base() + 800}, {816, by_bp + 9}});
   regs().bp = base() + 1600;
-  put(1592, base() + 4000);
-  put(3992, last + 9);
-  walk(by_sp);
-  expect({by_sp, by_bp + 9, last + 9}, STACK_END_WHOLE);
+  put({{1592, base() + 4000}, {3992, last + 9}});
+  expect_callers(by_sp, {by_bp + 9, last + 9}, STACK_END_WHOLE);
 }
 
 TEST_F(Walk, WhatIsToLieOnTheStackCannotBeRead) {
   auto by_sp = function(rule(UNWIND_SP_DEREF, 0, 0));
   regs().sp = end();
-  walk(by_sp);
-  expect({by_sp}, STACK_END_OTHER_RULE);
+  expect_callers(by_sp, {}, STACK_END_OTHER_RULE);
 }
 
 TEST_F(Walk, ByBx) {
-  auto plain = rule(UNWIND_SP, 16), saves = rule(UNWIND_SP, 32), loses = rule(UNWIND_SP, 16);
-  saves.bx_slot = -3;
-  loses.bx_slot = UNWIND_BX_LOST;
-  auto same = function(plain), saving = function(saves), losing = function(loses);
+  auto same = function(rule(UNWIND_SP, 16));
+  auto saving = function({.cfa = UNWIND_SP, .bx_slot = -3, .offset = 32});
+  auto losing = function({.cfa = UNWIND_SP, .bx_slot = UNWIND_BX_LOST, .offset = 16});
   auto by_bx = function(rule(UNWIND_BX, 24)), last = outermost();
   // The same all the way.
   regs().bx = base() + 640;
-  put(8, by_bx + 1);
-  put(656, last + 1);
-  walk(same);
-  expect({same, by_bx + 1, last + 1}, STACK_END_WHOLE);
+  put({{8, by_bx + 1}, {656, last + 1}});
+  expect_callers(same, {by_bx + 1, last + 1}, STACK_END_WHOLE);
   // Saved by the first one, handed on by the second.
-  put(24, same + 1);
-  put(8, base() + 1280);
-  put(40, by_bx + 2);
-  put(1296, last + 2);
-  walk(saving);
-  expect({saving, same + 1, by_bx + 2, last + 2}, STACK_END_WHOLE);
+  put({{24, same + 1}, {8, base() + 1280}, {40, by_bx + 2}, {1296, last + 2}});
+  expect_callers(saving, {same + 1, by_bx + 2, last + 2}, STACK_END_WHOLE);
   // Where it is cannot be told.
   put(8, by_bx + 3);
-  walk(losing);
-  expect({losing, by_bx + 3}, STACK_END_OTHER_RULE);
+  expect_callers(losing, {by_bx + 3}, STACK_END_OTHER_RULE);
   // Saved again after it was lost.
-  put(8, saving + 1);
-  put(24, base() + 1280);
-  put(40, by_bx + 4);
-  walk(losing);
-  expect({losing, saving + 1, by_bx + 4, last + 2}, STACK_END_WHOLE);
+  put({{8, saving + 1}, {24, base() + 1280}, {40, by_bx + 4}});
+  expect_callers(losing, {saving + 1, by_bx + 4, last + 2}, STACK_END_WHOLE);
 }
 
 TEST_F(Walk, R10OfTheFirstFrameAlone) {
   auto a = function(rule(UNWIND_SP, 8)), by_r10 = function(rule(UNWIND_R10, 0)), last = outermost();
   regs().r10 = base() + 512;
-  put(0, by_r10 + 1);
-  put(504, last + 1);
-  walk(by_r10);
-  expect({by_r10, last + 1}, STACK_END_WHOLE);
-  walk(a);
-  expect({a, by_r10 + 1}, STACK_END_OTHER_RULE);
+  put({{0, by_r10 + 1}, {504, last + 1}});
+  expect_callers(by_r10, {last + 1}, STACK_END_WHOLE);
+  expect_callers(a, {by_r10 + 1}, STACK_END_OTHER_RULE);
 }
 
 TEST_F(Walk, VforkOfTheFirstFrameAlone) {
   auto a = function(rule(UNWIND_SP, 8)), vfork = function(rule(UNWIND_VFORK, 8));
   auto b = function(rule(UNWIND_SP, 16)), last = outermost();
   regs().di = b + 5;
-  put(0, vfork + 1);
-  put(16, last + 1);
-  walk(vfork);
-  expect({vfork, b + 5, last + 1}, STACK_END_WHOLE);
-  walk(a);
-  expect({a, vfork + 1}, STACK_END_OTHER_RULE);
+  put({{0, vfork + 1}, {16, last + 1}});
+  expect_callers(vfork, {b + 5, last + 1}, STACK_END_WHOLE);
+  expect_callers(a, {vfork + 1}, STACK_END_OTHER_RULE);
 }
 
 TEST_F(Walk, OtherRules) {
   auto a = function(rule(UNWIND_SP, 8)), other = function(rule(UNWIND_OTHER));
   put(0, other + 1);
-  walk(a);
-  expect({a, other + 1}, STACK_END_OTHER_RULE);
+  expect_callers(a, {other + 1}, STACK_END_OTHER_RULE);
 }
 
 TEST_F(Walk, SignalFrames) {
@@ -258,37 +244,29 @@ TEST_F(Walk, SignalFrames) {
   put(context + 128, base() + 3000);  // rbx
   put(context + 160, base() + 1);     // rsp, which may be lower than the handler's
   put(context + 168, at);             // rip: at the very first byte
-  put(2048 + 8, by_bx + 1);
-  put(3000, last + 1);
+  put({{2048 + 8, by_bx + 1}, {3000, last + 1}});
   regs().bx = 1;
-  walk(handler);
-  expect({handler, back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
+  expect_callers(handler, {back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
   // Registers that were saved in the handler are not those of the interrupted code.
-  auto saving = rule(UNWIND_SP, 8);
-  saving.bx_slot = -1;
-  auto saver = function(saving);
-  tables_.mappings.clear();
-  walk(saver);
-  expect({saver, back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
+  auto saver = function({.cfa = UNWIND_SP, .bx_slot = -1, .offset = 8});
+  tables_->mappings.clear();
+  expect_callers(saver, {back + 1, at | STACK_EXACT, by_bx + 1, last + 1}, STACK_END_WHOLE);
   put(context + 168, 0);
-  walk(handler);
-  expect({handler, back + 1}, STACK_END_WHOLE);
+  expect_callers(handler, {back + 1}, STACK_END_WHOLE);
 }
 
 TEST_F(Walk, SignalFrameBeyondTheStack) {
   auto back = function(rule(UNWIND_SIGNAL));
   for (int above : {128, 136, 168, 160, 8, 0}) {
     regs().sp = end() - above;
-    walk(back);
-    expect({back}, STACK_END_UNREADABLE);
+    expect_callers(back, {}, STACK_END_UNREADABLE);
   }
 }
 
 // A signal's frame may lead to itself: only the depth ends that.
 TEST_F(Walk, SignalFramesInACircle) {
   auto back = function(rule(UNWIND_SIGNAL));
-  put(160, base());
-  put(168, back);
+  put({{160, base()}, {168, back}});
   walk(back);
   EXPECT_EQ(found_.stack.end, STACK_END_DEPTH);
   EXPECT_EQ(found_.stack.depth, STACK_DEPTH);
@@ -298,13 +276,11 @@ TEST_F(Walk, SignalFramesInACircle) {
 TEST_F(Walk, BehindTheSignalsReturn) {
   auto handler = function(rule(UNWIND_SIGNAL)), last = outermost();
   rows_.push_back(0x9000u << 16);  // nothing is known from there on
-  tables_.more_rules.push_back(rule(UNWIND_SIGNAL));
-  rows_.insert(rows_.end() - 1, 0x8000u << 16 | static_cast<__u32>(tables_.more_rules.size() - 1));
+  tables_->rules.push_back(rule(UNWIND_SIGNAL));
+  rows_.insert(rows_.end() - 1, 0x8000u << 16 | static_cast<__u32>(tables_->rules.size() - 1));
   (void)handler;
-  put(160, base());
-  put(168, last);
-  walk(kCode + 0x9000);
-  expect({kCode + 0x9000, last | STACK_EXACT}, STACK_END_WHOLE);
+  put({{160, base()}, {168, last}});
+  expect_callers(kCode + 0x9000, {last | STACK_EXACT}, STACK_END_WHOLE);
   // Found in the same way, found at once: the same stack.
   auto hash = found_.hash;
   walk(kCode + 0x9000);
@@ -312,26 +288,19 @@ TEST_F(Walk, BehindTheSignalsReturn) {
 }
 
 TEST_F(Walk, NoOtherRuleHoldsBehindItsEnd) {
-  tables_.more_rules.push_back(rule(UNWIND_SP, 8));
+  tables_->rules.push_back(rule(UNWIND_SP, 8));
   auto last = outermost();
   rows_ = {rows_[0], 0x8000u << 16 | 1, 0x9000u << 16};
-  put(0, last);
-  put(808, last + 5);
+  put({{0, last}, {808, last + 5}});
   regs().bp = base() + 800;
-  walk(kCode + 0x9000);
-  expect({kCode + 0x9000, last + 5}, STACK_END_WHOLE, 1);
+  expect_callers(kCode + 0x9000, {last + 5}, STACK_END_WHOLE, 1);
 }
 
 TEST_F(Walk, FramePointersWhereNothingIsKnown) {
   auto unknown = function(rule(UNWIND_NONE)), a = function(rule(UNWIND_SP, 32)), last = outermost();
   regs().bp = base() + 64;
-  put(64, base() + 128);
-  put(72, unknown + 9);
-  put(128, 0);
-  put(136, a + 1);
-  put(168, last + 1);
-  walk(unknown + 1);
-  expect({unknown + 1, unknown + 9, a + 1, last + 1}, STACK_END_WHOLE, 2);
+  put({{64, base() + 128}, {72, unknown + 9}, {128, 0}, {136, a + 1}, {168, last + 1}});
+  expect_callers(unknown + 1, {unknown + 9, a + 1, last + 1}, STACK_END_WHOLE, 2);
 }
 
 TEST_F(Walk, WhatCanBeNoFramePointer) {
@@ -339,11 +308,9 @@ TEST_F(Walk, WhatCanBeNoFramePointer) {
   regs().sp = base() + 256;
   const auto ends = [&](std::uint64_t bp) {
     regs().bp = bp;
-    walk(unknown + 1);
-    expect({unknown + 1}, STACK_END_NO_CFI);
+    expect_callers(unknown + 1, {}, STACK_END_NO_CFI);
   };
-  put(248, last + 1);
-  put(264, last + 1);
+  put({{248, last + 1}, {264, last + 1}});
   ends(0);
   ends(base() + 240);  // below the stack pointer
   put(264 + (1 << 20), last + 1);
@@ -358,105 +325,87 @@ TEST_F(Walk, WhatCanBeNoFramePointer) {
   put(248 + (1 << 20), last + 1);
   for (std::uint64_t above : {0, (1 << 20) - 16}) {
     regs().bp = base() + 256 + above;
-    walk(unknown + 1);
-    expect({unknown + 1, last + 1}, STACK_END_WHOLE, 1);
+    expect_callers(unknown + 1, {last + 1}, STACK_END_WHOLE, 1);
   }
 }
 
+// The look for a signal's return takes no frame's turn.
 TEST_F(Walk, GuessedFramesUpToTheDepth) {
   auto unknown = function(rule(UNWIND_NONE));
-  for (std::uint64_t i = 0; i < 300; i++) {
-    put(i * 16, base() + (i + 1) * 16);
-    put(i * 16 + 8, unknown + 1);
-  }
+  for (std::uint64_t i = 0; i < 300; i++)
+    put({{i * 16, base() + (i + 1) * 16}, {i * 16 + 8, unknown + 1}});
   regs().bp = base();
-  walk(unknown + 1);
-  EXPECT_EQ(found_.stack.depth, STACK_DEPTH);
-  EXPECT_EQ(found_.stack.end, STACK_END_DEPTH);
-  EXPECT_EQ(found_.stack.guessed, found_.stack.depth - 1);
+  for (unsigned limit : {1u, 2u, 126u, 127u}) {
+    data.depth_limit = limit;
+    walk(unknown + 1);
+    expect(Addresses(limit, unknown + 1), STACK_END_DEPTH, static_cast<int>(limit) - 1);
+  }
 }
 
 TEST_F(Walk, MemoryThatIsNoFiles) {
-  unwind_mapping jit{};
-  jit.start = 0x10000;
-  jit.length = 1;
-  jit.page = UNWIND_LACK_CFI;
-  tables_.mappings.clear();
   auto last = outermost();
   map_code();
-  tables_.mappings.insert(tables_.mappings.begin(), jit);
+  map_lacking(0x10000, UNWIND_LACK_CFI);
+  std::swap(tables_->mappings[0], tables_->mappings[1]);
   regs().bp = base() + 16;
-  put(16, 0);
   put(24, last + 1);
-  walk(0x10123);
-  expect({0x10123, last + 1}, STACK_END_WHOLE, 1);
+  expect_callers(0x10123, {last + 1}, STACK_END_WHOLE, 1);
 }
 
 TEST_F(Walk, TablesWithoutRoom) {
   auto a = function(rule(UNWIND_SP, 8));
   map_code();
-  unwind_mapping lacking{};
-  lacking.start = kCode + 0x100000;
-  lacking.length = 1;
-  lacking.page = UNWIND_LACK_MEMORY;
-  tables_.mappings.push_back(lacking);
-  put(0, lacking.start + 1);
+  const auto lacking = kCode + 0x100000;
+  map_lacking(lacking, UNWIND_LACK_MEMORY);
+  put(0, lacking + 1);
   regs().bp = base() + 16;
   put(24, a + 1);
-  walk(a);
-  expect({a, lacking.start + 1}, STACK_END_NO_MEMORY);
-  EXPECT_EQ(tables_.mappings[1].used, 1u);
+  expect_callers(a, {lacking + 1}, STACK_END_NO_MEMORY);
+  EXPECT_EQ(tables_->read()[1].used, 1u);
 }
 
 TEST_F(Walk, AddressesOutsideAllCode) {
   auto a = function(rule(UNWIND_SP, 8));
   put(0, 0x1234);
-  walk(a);
-  expect({a, 0x1234}, STACK_END_NO_MAPPING);
+  expect_callers(a, {0x1234}, STACK_END_NO_MAPPING);
   EXPECT_TRUE(found_.unknown_map);
-  EXPECT_FALSE(host_ask()) << "it has looked";
-  tables_.process.looked = 0;
-  walk(a);
-  expect({a, 0x1234}, STACK_END_NOT_READY);
+  EXPECT_FALSE(asks()) << "it has looked";
+  tables_->process.looked = 0;
+  expect_callers(a, {0x1234}, STACK_END_NOT_READY);
   EXPECT_TRUE(found_.unknown_map);
-  EXPECT_TRUE(host_ask());
-  EXPECT_FALSE(host_ask()) << "once is enough";
-  tables_.process.asked = 0;
+  EXPECT_TRUE(asks());
+  EXPECT_FALSE(asks()) << "once is enough";
+  tables_->process.asked = 0;
   walk(a);
-  EXPECT_TRUE(host_ask());
+  EXPECT_TRUE(asks());
   walk(0);
   EXPECT_EQ(found_.frames, 0) << "no registers: it never was in user mode";
   // No program has these: frames with them would be taken for others'.
   for (unsigned long long high : {1ull << 56, STACK_EXACT, STACK_EXACT | a, ~0ull}) {
     put(0, high);
-    walk(a);
-    expect({a}, STACK_END_NOT_READY);
+    expect_callers(a, {}, STACK_END_NOT_READY);
   }
 }
 
 TEST_F(Walk, Backwards) {
   for (int offset : {0, -8, -4096, INT32_MIN}) {
-    tables_.mappings.clear();
+    tables_->mappings.clear();
     auto a = function(rule(UNWIND_SP, offset));
-    walk(a);
-    expect({a}, STACK_END_BACKWARDS);
+    expect_callers(a, {}, STACK_END_BACKWARDS);
   }
-  tables_.mappings.clear();
+  tables_->mappings.clear();
   auto by_bp = function(rule(UNWIND_BP, 16));
   for (std::uint64_t bp : {base() - 16, base() - 4096, std::uint64_t{0}}) {
     regs().bp = bp;
-    walk(by_bp);
-    expect({by_bp}, STACK_END_BACKWARDS);
+    expect_callers(by_bp, {}, STACK_END_BACKWARDS);
   }
   regs().bp = 0 - std::uint64_t{16};  // a CFA of 0 is none
-  walk(by_bp);
-  expect({by_bp}, STACK_END_OTHER_RULE);
+  expect_callers(by_bp, {}, STACK_END_OTHER_RULE);
 }
 
 TEST_F(Walk, ZeroForAReturnAddress) {
   auto a = function(rule(UNWIND_SP, 8));
-  walk(a);
-  expect({a}, STACK_END_WHOLE);
+  expect_callers(a, {}, STACK_END_WHOLE);
 }
 
 // The stack's last words are there, though no whole block is.
@@ -476,35 +425,26 @@ TEST_F(Walk, ToTheVeryEndOfTheStack) {
   }
   put(kStackBytes - 8, last + 1);
   regs().sp = end() - 8;
-  walk(a);
-  expect({a, last + 1}, STACK_END_WHOLE);
+  expect_callers(a, {last + 1}, STACK_END_WHOLE);
   // The saved register is not there, the return address is.
-  auto saves = rule(UNWIND_SP, 8);
-  saves.bp = UNWIND_BP_AT_CFA;
-  saves.bp_slot = 1;
-  tables_.mappings.clear();
-  auto b = function(saves);
-  walk(b);
-  expect({b}, STACK_END_UNREADABLE);
+  tables_->mappings.clear();
+  auto b = function({.cfa = UNWIND_SP, .bp = UNWIND_BP_AT_CFA, .bp_slot = 1, .offset = 8});
+  expect_callers(b, {}, STACK_END_UNREADABLE);
 }
 
 TEST_F(Walk, UnalignedStackPointer) {
   auto a = function(rule(UNWIND_SP, 8)), last = outermost();
-  put(0, last + 1);
-  put(8, last + 1);
+  put({{0, last + 1}, {8, last + 1}});
   for (int by = 1; by < 8; by++) {
     regs().sp = base() + static_cast<unsigned>(by);
-    walk(a);
-    expect({a}, STACK_END_UNREADABLE);
+    expect_callers(a, {}, STACK_END_UNREADABLE);
   }
 }
 
 // The block that is at hand holds the words around it: they are not what it points to.
 TEST_F(Walk, UnalignedFramePointer) {
   auto a = function(rule(UNWIND_SP, 8)), unknown = function(rule(UNWIND_NONE)), last = outermost();
-  put(0, unknown + 1);
-  put(64, 0);
-  put(72, last + 1);
+  put({{0, unknown + 1}, {64, 0}, {72, last + 1}});
   regs().bp = base() + 64 + 3;
   walk(a);  // reads the block
   expect({a, unknown + 1}, STACK_END_NO_CFI);
@@ -513,33 +453,16 @@ TEST_F(Walk, UnalignedFramePointer) {
 TEST_F(Walk, DepthLimits) {
   auto a = function(rule(UNWIND_SP, 8)), last = outermost();
   for (std::uint64_t i = 0; i < 400; i++) put(i * 8, a + 1);
-  for (unsigned limit : {1u, 2u, 3u, 126u, 127u}) {
-    stack_depth = limit;
+  for (unsigned limit : {127u, 126u, 3u, 2u, 1u}) {
+    SCOPED_TRACE(limit);
+    data.depth_limit = limit;
     walk(a + 1);
-    EXPECT_EQ(found_.frames, static_cast<long>(limit));
-    EXPECT_EQ(found_.stack.end, STACK_END_DEPTH) << limit;
-    EXPECT_EQ(frames(), Addresses(limit, a + 1));
+    expect(Addresses(limit, a + 1), STACK_END_DEPTH);
     // Whole, as its last frame is the last one that is kept.
     if (limit > 1) put((limit - 2) * 8, last + 1);
     walk(limit > 1 ? a + 1 : last);
-    EXPECT_EQ(found_.stack.end, STACK_END_WHOLE) << limit;
+    EXPECT_EQ(found_.stack.end, STACK_END_WHOLE);
     EXPECT_EQ(found_.stack.depth, limit);
-    if (limit > 1) put((limit - 2) * 8, a + 1);
-  }
-}
-
-// The look for a signal's return takes no frame's turn.
-TEST_F(Walk, DepthLimitsOfCodeWithoutRules) {
-  auto unknown = function(rule(UNWIND_NONE));
-  for (std::uint64_t i = 0; i < 300; i++) {
-    put(i * 16, base() + (i + 1) * 16);
-    put(i * 16 + 8, unknown + 1);
-  }
-  regs().bp = base();
-  for (unsigned limit : {1u, 2u, 126u, 127u}) {
-    stack_depth = limit;
-    walk(unknown + 1);
-    EXPECT_EQ(found_.frames, static_cast<long>(limit));
   }
 }
 
@@ -547,34 +470,28 @@ TEST_F(Walk, WhoHasNoStackToBeWalked) {
   auto a = function(rule(UNWIND_SP, 8));
   put(0, a + 1);
   for (bool old : {false, true}) {
-    host_old_kernel = old;
+    task_.old_kernel = old;
     task_.is_kernel_thread = true;
     EXPECT_EQ(walk(a).frames, 0);
     task_.is_kernel_thread = false;
     task_.cs = 0x23;
     EXPECT_EQ(walk(a).frames, -1) << "32-bit: the kernel's own walker can";
-    task_.cs = HOST_CS;
+    task_.cs = GIVEN_CS;
     task_.has_mm = false;
-    walk(a);
-    expect({a}, STACK_END_EXITING);
+    expect_callers(a, {}, STACK_END_EXITING);
     task_.has_mm = true;
   }
 }
 
 TEST_F(Walk, NeitherAListNorATree) {
   auto a = function(rule(UNWIND_SP, 8));
-  map_code();
-  tables_.install();
-  host_maps.process = nullptr;
-  regs().ip = a;
+  tables_->listed = false;
   regs().bp = base() + 32;
-  put(32, base() + 64);
-  put(40, 0x1111);
+  put({{32, base() + 64}, {40, 0x1111}});
   put(64, base() + 32);  // callers' frames lie above
   put(72, 0x2222);
-  host_walk_user(&task_, &found_);
-  expect({a}, STACK_END_NOT_READY);
-  EXPECT_FALSE(host_ask());
+  expect_callers(a, {}, STACK_END_NOT_READY);
+  EXPECT_FALSE(asks());
 }
 
 /// What no list holds is found in the kernel's tree, by its file.
@@ -585,41 +502,38 @@ class InTree : public Walk {
   /// The code once more, in a file with this segment.
   void map_file(std::uint64_t inode) {
     map_code();
-    host_file f{};
-    f.key.inode = inode;
-    f.file.page = tables_.mappings[0].page;
-    f.file.pages = 1;
-    f.file.extents[1] = {3, 16, 0};
-    f.file.file = number_;
-    files_.push_back(f);
-    tree_.push_back({kStart, kStart + 16 * kPage, 3, inode});
+    key_.inode = inode;
+    file_.page = tables_->mappings[0].page;
+    file_.pages = 1;
+    file_.extents[1] = {3, 16, 0};
+    tree_ = {kStart, kStart + 16 * kPage, 3, inode};
   }
   void walk_tree(std::uint64_t ip, bool listed = false) {
-    map_code();
-    tables_.install();
-    if (!listed) host_maps.process = nullptr;
-    host_maps.tree = tree_.data();
-    host_maps.tree_count = static_cast<__u32>(tree_.size());
-    host_maps.files = files_.data();
-    host_maps.file_count = static_cast<__u32>(files_.size());
-    host_maps.vdso = vdso_;
-    regs().ip = ip;
-    host_walk_user(&task_, &found_);
+    tables_->listed = listed;
+    clear(library->maps.unwind_files);
+    ASSERT_EQ(bpf_map_update_elem(bpf_map__fd(library->maps.unwind_files), &key_, &file_, BPF_ANY),
+              0);
+    walk(ip);
   }
+  /// Of a function at the begin of the file's code.
+  void expect_in_tree(bool listed, const Addresses& wanted, stack_end end, int guessed = 0) {
+    walk_tree(wanted.at(0), listed);
+    expect(wanted, end, guessed);
+  }
+  /// Where a function is in the file.
+  std::uint64_t placed(unwind_rule r) { return function(r) - kCode + kStart; }
 
-  std::vector<host_mapping> tree_;
-  std::vector<host_file> files_;
-  std::uint64_t vdso_ = 0;
-  __u32 number_ = 0;
+  given_mapping& tree_ = task_.mapping;
+  unwind_file_key key_{};
+  unwind_file file_{};
 };
 
 TEST_F(InTree, WithoutAList) {
-  auto a = function(rule(UNWIND_SP, 8)) - kCode + kStart, last = outermost() - kCode + kStart;
+  auto a = placed(rule(UNWIND_SP, 8)), last = placed(rule(UNWIND_END));
   map_file(77);
   put(0, last + 4);
-  walk_tree(a);
-  expect({a, last + 4}, STACK_END_WHOLE);
-  EXPECT_FALSE(host_ask()) << "nobody to be asked about";
+  expect_in_tree(false, {a, last + 4}, STACK_END_WHOLE);
+  EXPECT_FALSE(asks()) << "nobody to be asked about";
 }
 
 /// A frame at a place of a file with this number.
@@ -630,13 +544,13 @@ std::uint64_t in_file(std::uint64_t number, std::uint64_t place) {
 // The same for all processes: neither the addresses nor the image tell whose it is.
 TEST_F(InTree, FramesOfNumberedFiles) {
   auto a = function(rule(UNWIND_SP, 8)), last = outermost();
-  number_ = 0xffff;
+  file_.file = 0xffff;
   map_file(77);
   put(0, last - kCode + kStart + 4);
   walk_tree(a - kCode + kStart);
   expect({in_file(0xffff, 0), in_file(0xffff, last - kCode + 4)}, STACK_END_WHOLE);
   EXPECT_EQ(found_.stack.image, 0u);
-  tree_[0].inode = 78;
+  tree_.inode = 78;
   walk_tree(a - kCode + kStart);
   EXPECT_EQ(frames(), Addresses{a - kCode + kStart}) << "a file that is not known has no number";
   EXPECT_NE(found_.stack.image, 0u);
@@ -645,18 +559,18 @@ TEST_F(InTree, FramesOfNumberedFiles) {
 TEST_F(Walk, FramesOfListedFilesWithNumbers) {
   auto a = function(rule(UNWIND_SP, 8)), last = outermost();
   map_code();
-  tables_.mappings[0].file = 9;
+  tables_->mappings[0].file = 9;
   put(0, last + 4);
   walk(a);
   expect({in_file(9, 0), in_file(9, last - kCode + 4)}, STACK_END_WHOLE);
   EXPECT_EQ(found_.stack.image, 0u);
-  tables_.mappings[0].pages = 0;
-  tables_.mappings[0].page = UNWIND_LACK_CFI;
+  tables_->mappings[0].pages = 0;
+  tables_->mappings[0].page = UNWIND_LACK_CFI;
   walk(a);
   EXPECT_EQ(frames(), Addresses{in_file(9, 0)}) << "without unwind information, too";
   // Before the first page that has a rule, and where no place fits.
   for (std::uint64_t bias : {kCode + 1, kCode - (std::uint64_t{1} << STACK_PLACE_BITS)}) {
-    tables_.mappings[0].bias = bias;
+    tables_->mappings[0].bias = bias;
     walk(a);
     EXPECT_EQ(frames(), Addresses{a}) << bias;
     EXPECT_NE(found_.stack.image, 0u);
@@ -666,9 +580,8 @@ TEST_F(Walk, FramesOfListedFilesWithNumbers) {
 TEST_F(Walk, SignalsInNumberedFiles) {
   auto handler = function(rule(UNWIND_SIGNAL)), last = outermost();
   map_code();
-  tables_.mappings[0].file = 9;
-  put(160, base() + 512);
-  put(168, last);
+  tables_->mappings[0].file = 9;
+  put({{160, base() + 512}, {168, last}});
   walk(handler);
   EXPECT_EQ(frames(), (Addresses{in_file(9, 0), in_file(9, last - kCode) | STACK_EXACT}));
 }
@@ -677,104 +590,91 @@ TEST_F(InTree, WhatTheListLacks) {
   auto a = function(rule(UNWIND_SP, 8)), last = outermost();
   map_file(77);
   put(0, last - kCode + kStart + 4);
-  tables_.process.looked = 0;
-  walk_tree(a, true);
-  expect({a, last - kCode + kStart + 4}, STACK_END_WHOLE);
+  tables_->process.looked = 0;
+  expect_in_tree(true, {a, last - kCode + kStart + 4}, STACK_END_WHOLE);
   EXPECT_TRUE(found_.unknown_map);
-  EXPECT_TRUE(host_ask()) << "lists are cheaper";
-  tables_.process.looked = 1;
+  EXPECT_TRUE(asks()) << "lists are cheaper";
+  tables_->process.looked = 1;
   walk_tree(a, true);
   EXPECT_EQ(found_.stack.end, STACK_END_NO_MAPPING);
 }
 
 TEST_F(InTree, FilesThatAreNotRead) {
-  auto a = function(rule(UNWIND_SP, 8)) - kCode + kStart, last = outermost() - kCode + kStart;
+  auto a = placed(rule(UNWIND_SP, 8)), last = placed(rule(UNWIND_END));
   map_file(77);
   regs().bp = base() + 32;
-  put(32, 0);
-  put(40, last + 4);
-  files_[0].key.inode = 78;
-  walk_tree(a);
-  expect({a, last + 4}, STACK_END_NOT_READY, 1);
-  files_[0].key.inode = 77;
-  files_[0].key.generation = 1;
+  put({{32, 0}, {40, last + 4}});
+  key_.inode = 78;
+  expect_in_tree(false, {a, last + 4}, STACK_END_NOT_READY, 1);
+  key_.inode = 77;
+  key_.generation = 1;
   walk_tree(a);
   EXPECT_EQ(found_.stack.end, STACK_END_NOT_READY) << "another file with this inode's number";
 }
 
 TEST_F(InTree, OnlyWholeSegments) {
-  auto a = function(rule(UNWIND_END)) - kCode + kStart;
+  auto a = placed(rule(UNWIND_END));
   map_file(77);
   walk_tree(a);
   EXPECT_EQ(found_.stack.end, STACK_END_WHOLE);
-  for (int i = 0; i < 4; i++) {
-    auto& m = tree_[0];
-    m = {kStart, kStart + 16 * kPage, 3, 77};
-    if (i == 0) m.page = 2;
-    if (i == 1) m.end -= kPage;
-    if (i == 2) m.start -= kPage;
-    if (i == 3) m.end += kPage;
+  const auto start = tree_.start, end = tree_.end;
+  for (auto& other : {given_mapping{start, end, 2, 77},
+                      {start, end - kPage, 3, 77},
+                      {start - kPage, end, 3, 77},
+                      {start, end + kPage, 3, 77}}) {
+    tree_ = other;
     walk_tree(a);
-    EXPECT_EQ(found_.stack.end, STACK_END_NOT_READY) << i;
+    EXPECT_EQ(found_.stack.end, STACK_END_NOT_READY) << other.page << " " << other.end;
   }
 }
 
 TEST_F(InTree, TheVdsoAndOtherMemoryWithoutAFile) {
-  auto a = function(rule(UNWIND_END)) - kCode + kStart;
+  auto a = placed(rule(UNWIND_END));
   map_file(0);
-  vdso_ = kStart;
-  walk_tree(a);
-  expect({a}, STACK_END_WHOLE);
-  tree_[0].end += kPage;
-  walk_tree(a);
-  expect({a}, STACK_END_WHOLE);
-  vdso_ = kStart + kPage;
-  walk_tree(a);
-  expect({a}, STACK_END_NO_CFI);
+  task_.vdso = kStart;
+  expect_in_tree(false, {a}, STACK_END_WHOLE);
+  tree_.end += kPage;
+  expect_in_tree(false, {a}, STACK_END_WHOLE);
+  task_.vdso = kStart + kPage;
+  expect_in_tree(false, {a}, STACK_END_NO_CFI);
 }
 
 TEST_F(InTree, NoRoomForTheTable) {
-  auto a = function(rule(UNWIND_END)) - kCode + kStart;
+  auto a = placed(rule(UNWIND_END));
   map_file(77);
-  files_[0].file.page = UNWIND_LACK_MEMORY;
-  files_[0].file.pages = 0;
-  walk_tree(a);
-  expect({a}, STACK_END_NO_MEMORY);
+  file_.page = UNWIND_LACK_MEMORY;
+  file_.pages = 0;
+  expect_in_tree(false, {a}, STACK_END_NO_MEMORY);
 }
 
 TEST_F(InTree, AWrongGuessIsNotLookedFor) {
   auto a = function(rule(UNWIND_NONE));
   map_file(77);
   regs().bp = base() + 32;
-  put(32, 0);
-  put(40, kStart + 4);
-  tables_.process.looked = 0;
-  walk_tree(a, true);
-  expect({a}, STACK_END_NO_CFI);
+  put({{32, 0}, {40, kStart + 4}});
+  tables_->process.looked = 0;
+  expect_in_tree(true, {a}, STACK_END_NO_CFI);
   EXPECT_FALSE(found_.unknown_map);
 }
 
 // The registers are the caller's until it ends; the memory is, as long as it is the one known.
 TEST_F(Walk, WhileAnotherProgramIsExecuted) {
   auto a = function(rule(UNWIND_END));
-  host_forget();
   task_.executes = true;
   EXPECT_EQ(walk(a).frames, 0);
   task_.executes = false;
   walk(a);
-  host_meet(true);
+  library.run(library->progs.run_meet);
   task_.executes = true;
-  walk(a);
-  expect({a}, STACK_END_WHOLE);
-  host_forget();
+  expect_callers(a, {}, STACK_END_WHOLE);
 }
 
 TEST_F(Walk, ImageIsOfTheProcessGeneration) {
   auto a = function(rule(UNWIND_END));
   for (unsigned generation : {1u, 2u, 65535u}) {
-    tables_.process.generation = static_cast<__u16>(generation);
+    tables_->process.generation = static_cast<__u16>(generation);
     walk(a);
-    EXPECT_EQ(found_.stack.image, STACK_IMAGE(host_program(), generation));
+    EXPECT_EQ(found_.stack.image, STACK_IMAGE(GIVEN_PROGRAM, generation));
   }
 }
 
@@ -785,31 +685,28 @@ bool holds(const unwind_mapping& m, std::uint64_t pc) {
 TEST_F(Walk, FindsTheMappingAmongMany) {
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   for (unsigned count : {1u, 2u, 3u, 5u, 16u, 100u, 1000u}) {
-    tables_.mappings.clear();
-    tables_.process.first = 7;
-    tables_.process.count = count;
+    tables_->mappings.clear();
+    tables_->process.first = 7;
+    tables_->process.count = count;
     // Others' on both sides.
     std::uint64_t at = 0x10000;
     for (unsigned i = 0; i < count + 14; i++) {
-      unwind_mapping m{};
       at += random() % 3 * kPage;
-      m.start = at;
-      m.length = 1 + random() % 4;
-      m.page = UNWIND_LACK_MEMORY;
-      at += std::uint64_t{m.length} * kPage;
-      tables_.mappings.push_back(m);
+      map_lacking(at, UNWIND_LACK_MEMORY, 1 + random() % 4);
+      at += std::uint64_t{tables_->mappings.back().length} * kPage;
     }
     for (int i = 0; i < 500; i++) {
-      for (auto& m : tables_.mappings) m.used = 0;
-      auto& near = tables_.mappings[random() % tables_.mappings.size()];
+      for (auto& m : tables_->mappings) m.used = 0;
+      auto& near = tables_->mappings[random() % tables_->mappings.size()];
       auto pc = near.start + random() % (6 * kPage) - kPage;
       unsigned wanted = 7;
-      while (wanted < 7 + count && !holds(tables_.mappings[wanted], pc)) wanted++;
+      while (wanted < 7 + count && !holds(tables_->mappings[wanted], pc)) wanted++;
       bool known = wanted < 7 + count;
       walk(pc);
       ASSERT_EQ(found_.stack.end, known ? STACK_END_NO_MEMORY : STACK_END_NO_MAPPING);
-      for (unsigned m = 0; m < tables_.mappings.size(); m++)
-        ASSERT_EQ(tables_.mappings[m].used, known && m == wanted ? 1u : 0u);
+      tables_->read();
+      for (unsigned m = 0; m < tables_->mappings.size(); m++)
+        ASSERT_EQ(tables_->mappings[m].used, known && m == wanted ? 1u : 0u);
     }
   }
 }
@@ -819,7 +716,7 @@ TEST_F(Walk, FindsTheRuleAmongManyRows) {
   std::mt19937 random(2);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   constexpr unsigned kRules = 1000;
   for (unsigned i = 1; i < kRules; i++)
-    tables_.more_rules.push_back(rule(UNWIND_SP, static_cast<int>(i * 8 + 8)));
+    tables_->rules.push_back(rule(UNWIND_SP, static_cast<int>(i * 8 + 8)));
   for (unsigned i = 0; i < kRules; i++) put(i * 8, 0x100 + i);
   for (unsigned count : {1u, 2u, 3u, 100u, 4096u, 65535u, 65536u}) {
     std::vector<__u32> lows;
@@ -831,16 +728,9 @@ TEST_F(Walk, FindsTheRuleAmongManyRows) {
     Table table;
     for (auto low : lows) table.rows.push_back(low << 16 | (1 + random() % (kRules - 1)));
     table.pages = {{0, count}};
-    tables_.chunks.clear();
-    tables_.pages.clear();
-    tables_.mappings.clear();
-    unwind_mapping m{};
-    m.start = m.bias = kCode;
-    m.page = tables_.add(table);
-    m.pages = 1;
-    m.length = 16;
-    tables_.mappings = {m};
-    stack_depth = 2;
+    tables_->forget();
+    map_table(table, kCode, kCode, 16);
+    data.depth_limit = 2;
     for (int i = 0; i < 2000; i++) {
       auto low = i < 2 ? static_cast<__u32>(i) * 65535 : static_cast<__u32>(random() % 65536);
       walk(kCode + low);
@@ -850,43 +740,35 @@ TEST_F(Walk, FindsTheRuleAmongManyRows) {
 }
 
 TEST_F(Walk, CodeOfSeveralPages) {
-  auto r = tables_.more_rules.size();
-  tables_.more_rules.push_back(rule(UNWIND_SP, 16));
-  tables_.more_rules.push_back(rule(UNWIND_SP, 32));
+  auto r = tables_->rules.size();
+  tables_->rules.push_back(rule(UNWIND_SP, 16));
+  tables_->rules.push_back(rule(UNWIND_SP, 32));
   Table table;
   table.rows = {static_cast<__u32>(r), static_cast<__u32>(r),
                 0x8000u << 16 | static_cast<__u32>(r + 1)};
   table.pages = {{0, 1}, {1, 2}};
-  unwind_mapping m{};
-  m.start = 0x7000000;
-  m.bias = m.start - 0x3000;  // its first byte is not the first page's
-  m.page = tables_.add(table);
-  m.pages = 2;
-  m.length = 0x40;
-  tables_.add(table);  // another file's
-  tables_.mappings = {m};
-  put(8, 0x11);
-  put(24, 0x22);
-  stack_depth = 2;
-  walk(m.bias + 0xffff);
+  const std::uint64_t start = 0x7000000, bias = start - 0x3000;  // not the first page's first byte
+  map_table(table, start, bias, 0x40);
+  tables_->add(table);  // another file's
+  put({{8, 0x11}, {24, 0x22}});
+  data.depth_limit = 2;
+  walk(bias + 0xffff);
   EXPECT_EQ(found_.stack.ip[1], 0x11u);
-  walk(m.bias + 0x17fff);
+  walk(bias + 0x17fff);
   EXPECT_EQ(found_.stack.ip[1], 0x11u);
-  walk(m.bias + 0x18000);
+  walk(bias + 0x18000);
   EXPECT_EQ(found_.stack.ip[1], 0x22u);
-  walk(m.bias + 0x20000);  // beyond the last page
+  walk(bias + 0x20000);  // beyond the last page
   EXPECT_EQ(found_.stack.end, STACK_END_NO_CFI);
-  m.bias = m.start + 0x1000;  // before the first one
-  tables_.mappings = {m};
-  walk(m.start + 1);
+  tables_->mappings[0].bias = start + 0x1000;  // before the first one
+  walk(start + 1);
   EXPECT_EQ(found_.stack.end, STACK_END_NO_CFI);
 }
 
 // Before it there is no signal's return, and no reason to ask the loader.
 TEST_F(Walk, FirstByteOfAMappingWithoutARule) {
   function(rule(UNWIND_NONE));
-  walk(kCode);
-  expect({kCode}, STACK_END_NO_CFI);
+  expect_callers(kCode, {}, STACK_END_NO_CFI);
   EXPECT_FALSE(found_.unknown_map);
 }
 
@@ -894,99 +776,103 @@ class Followed : public Walk {
  protected:
   void SetUp() override {
     Walk::SetUp();
-    host_forget();
-    a_ = function(rule(UNWIND_SP, 8));
+    if (IsSkipped() || HasFatalFailure()) return;
     put(0, 0x1234);
-    walk(a_);
+    walk(function(rule(UNWIND_SP, 8)));
   }
-  void TearDown() override {
-    host_forget();
-    Walk::TearDown();
+  static __u64 child(__u32 tgid) { return __u64{tgid} << 32 | static_cast<__u32>(GIVEN_PROGRAM); }
+  std::optional<unwind_process> process(__u64 program = GIVEN_PROGRAM) const {
+    unwind_process found{};
+    if (bpf_map_lookup_elem(bpf_map__fd(library->maps.unwind_processes), &program, &found))
+      return {};
+    return found;
   }
-  static __u64 child(__u32 tgid) { return __u64{tgid} << 32 | static_cast<__u32>(host_program()); }
-  std::uint64_t a_ = 0;
+  void fork(__u32 tgid) { library.run(library->progs.run_fork, tgid); }
+  void meet() { library.run(library->progs.run_meet); }
+  /// What the loader was told last, after so many.
+  void expect_news(const stack_process& wanted, __u32 count) {
+    EXPECT_EQ(data.news_count, count);
+    EXPECT_EQ(memcmp(&data.last_news, &wanted, sizeof wanted), 0)
+        << data.last_news.tgid << " " << data.last_news.forked_from << " " << data.last_news.program
+        << " " << data.last_news.stack_begin << " " << data.last_news.news << " "
+        << data.last_news.pad;
+    memset(&data.last_news, 0xa5, sizeof data.last_news);  // what was there before does not matter
+  }
 };
 
 TEST_F(Followed, ForksHaveAllOfTheirParents) {
-  tables_.process = {.first = 7, .count = 9, .generation = 3, .asked = 1, .looked = 1, .pad = 0};
-  host_forked(70);
-  auto* p = host_process(child(70));
+  tables_->process = {.first = 7, .count = 9, .generation = 3, .asked = 1, .looked = 1, .pad = 0};
+  tables_->install();
+  fork(70);
+  auto p = process(child(70));
   ASSERT_TRUE(p);
   EXPECT_EQ(p->first, 7u);
   EXPECT_EQ(p->count, 9u);
   EXPECT_EQ(p->generation, 3u) << "its addresses mean the same";
   EXPECT_EQ(p->asked, 0u) << "it asks for itself";
-  EXPECT_EQ(host_news_count, 1u);
-  EXPECT_EQ(host_news.tgid, 70u);
-  EXPECT_EQ(host_news.forked_from, static_cast<__u32>(host_program() >> 32));
-  EXPECT_EQ(host_news.program, child(70));
-  EXPECT_EQ(host_news.stack_begin, 0x7ffe0000u);
-  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_FORKED));
-  EXPECT_EQ(host_news.pad, 0u);
+  expect_news({70, GIVEN_TGID, child(70), GIVEN_STACK_BEGIN, STACK_PROCESS_FORKED, 0}, 1);
 }
 
 TEST_F(Followed, ForksThatTheLoaderIsNotToldOf) {
-  host_forked(static_cast<__u32>(host_program() >> 32));  // a thread
-  EXPECT_EQ(host_news_count, 0u);
-  host_news_full = true;
-  host_forked(70);
-  EXPECT_TRUE(host_process(child(70))) << "its stacks are walked";
-  host_maps.process = nullptr;
-  host_news_full = false;
-  host_forked(71);
-  EXPECT_FALSE(host_process(child(71)));
-  EXPECT_EQ(host_news_count, 0u);
+  fork(GIVEN_TGID);  // a thread
+  EXPECT_EQ(data.news_count, 0u);
+  data.news_full = true;
+  fork(70);
+  EXPECT_TRUE(process(child(70))) << "its stacks are walked";
+  tables_->listed = data.news_full = false;
+  tables_->install();
+  fork(71);
+  EXPECT_FALSE(process(child(71)));
+  EXPECT_EQ(data.news_count, 0u);
 }
 
 TEST_F(Followed, ExecAndExitEndIt) {
-  host_exited(false);
-  EXPECT_TRUE(host_maps.process) << "other threads go on";
-  host_exited(true);
-  EXPECT_FALSE(host_maps.process);
-  host_maps.process = &tables_.process;
-  host_executed();
-  EXPECT_FALSE(host_maps.process);
+  library.run(library->progs.run_exit);
+  EXPECT_TRUE(process()) << "other threads go on";
+  task_.last_thread = true;
+  library.run(library->progs.run_exit);
+  EXPECT_FALSE(process());
+  tables_->install();
+  ASSERT_TRUE(process());
+  library.run(library->progs.run_exec);
+  EXPECT_FALSE(process());
 }
 
 TEST_F(Followed, MetOnceAndAskedOnce) {
-  tables_.process.looked = 0;
-  host_news_full = true;
-  host_meet(true);
-  EXPECT_EQ(host_news_count, 0u);
-  host_news_full = false;
-  host_meet(true);
-  EXPECT_EQ(host_news_count, 1u) << "the next time";
-  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_MET));
-  EXPECT_EQ(host_news.program, host_program());
-  EXPECT_EQ(host_news.forked_from, 0u);
-  host_meet(true);
-  EXPECT_EQ(host_news_count, 2u) << "there is code that is not known";
-  EXPECT_EQ(host_news.news, static_cast<__u32>(STACK_PROCESS_CHANGED));
-  host_meet(true);
-  EXPECT_EQ(host_news_count, 2u);
-  tables_.process = {.first = 0, .count = 1, .generation = 1, .asked = 0, .looked = 1, .pad = 0};
-  host_meet(true);
-  EXPECT_EQ(host_news_count, 2u) << "it has looked";
-  host_forget();
-  host_meet(false);
-  EXPECT_EQ(host_news.forked_from, 5u);
+  stack_process wanted{GIVEN_TGID, 0, GIVEN_PROGRAM, GIVEN_STACK_BEGIN, STACK_PROCESS_MET, 0};
+  task_.executed_before = true;
+  tables_->process.looked = 0;
+  tables_->install();
+  data.news_full = true;
+  meet();
+  EXPECT_EQ(data.news_count, 0u);
+  data.news_full = false;
+  meet();
+  expect_news(wanted, 1);  // the next time
+  meet();
+  wanted.news = STACK_PROCESS_CHANGED;  // there is code that is not known
+  expect_news(wanted, 2);
+  meet();
+  EXPECT_EQ(data.news_count, 2u);
+  tables_->process = {.first = 0, .count = 1, .generation = 1, .asked = 0, .looked = 1, .pad = 0};
+  tables_->install();
+  meet();
+  EXPECT_EQ(data.news_count, 2u) << "it has looked";
+  clear(library->maps.stack_known_mms);
+  task_.executed_before = false;
+  meet();
+  EXPECT_EQ(data.last_news.forked_from, unsigned{GIVEN_PARENT});
 }
 
 // The loader writes tables while they are read, and files may be hostile: whatever they hold,
-// nothing outside of them is read, and the walk ends. (Errors of memory show with sanitizers.)
+// the walk ends. That it reads nothing outside of them the verifier has proved.
 TEST_F(Walk, TablesThatAreWrong) {
   std::mt19937_64 random(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   auto some = [&](std::uint64_t limit) -> std::uint64_t {
-    switch (random() % 6) {
-      case 0:
-        return random();
-      case 1:
-        return UINT64_MAX - random() % 3;
-      case 2:
-        return limit + random() % 3;
-      default:
-        return random() % (limit + 1);
-    }
+    const auto kind = random() % 6;
+    if (kind == 0) return random();
+    if (kind == 1) return UINT64_MAX - random() % 3;
+    return kind == 2 ? limit + random() % 3 : random() % (limit + 1);
   };
   auto address = [&]() -> std::uint64_t {
     return random() % 4 ? kCode + random() % 0x40000 : some(kCode);
@@ -994,43 +880,42 @@ TEST_F(Walk, TablesThatAreWrong) {
   for (std::size_t i = 0; i < kStackBytes; i += 8)
     put(i, random() % 2 ? base() + some(kStackBytes) : address());
   for (int round = 0; round < 300; round++) {
-    tables_.more_rules.clear();
+    tables_->rules.clear();
     for (int i = 0; i < 50; i++) {
-      unwind_rule r{};
-      r.cfa = static_cast<__u8>(random() % 20 ? random() % (UNWIND_OTHER + 1) : random());
-      r.bp = static_cast<__u8>(random() % 20 ? random() % 3 : random());
-      r.bp_slot = static_cast<__s16>(some(16));
-      r.bx_slot = static_cast<__s16>(random() % 3 ? 0 : some(16));
-      r.offset = static_cast<__s32>(some(8) * 8);
-      r.more = static_cast<__s32>(some(16));
-      tables_.more_rules.push_back(r);
+      auto cfa = random() % 20 ? random() % (UNWIND_OTHER + 1) : random();
+      auto bp = random() % 20 ? random() % 3 : random();
+      tables_->rules.push_back({.cfa = static_cast<__u8>(cfa),
+                                .bp = static_cast<__u8>(bp),
+                                .bp_slot = static_cast<__s16>(some(16)),
+                                .bx_slot = static_cast<__s16>(random() % 3 ? 0 : some(16)),
+                                .offset = static_cast<__s32>(some(8) * 8),
+                                .more = static_cast<__s32>(some(16))});
     }
-    tables_.chunks.clear();
-    for (int i = 0; i < 3; i++) {
-      tables_.chunks.push_back(std::make_unique<std::vector<__u32>>(UNWIND_CHUNK_ROWS));
-      for (auto& row : *tables_.chunks.back())
+    std::vector<__u32> rows(UNWIND_CHUNK_ROWS);
+    for (__u32 chunk : {0, 2}) {  // there is none between them
+      for (auto& row : rows)
         row = static_cast<__u32>(random()) << 16 | static_cast<__u32>(random() % 52);
+      tables_->write_rows(chunk, 0, rows.data(), rows.size());
     }
-    tables_.chunks[1] = nullptr;
-    tables_.pages.clear();
+    tables_->drop_chunk(1);
+    tables_->pages.clear();
     for (int i = 0; i < 8; i++)
-      tables_.pages.push_back({static_cast<__u16>(some(3)), static_cast<__u16>(some(65535)),
-                               static_cast<__u32>(some(65536))});
-    tables_.mappings.clear();
+      tables_->pages.push_back({static_cast<__u16>(some(3)), static_cast<__u16>(some(65535)),
+                                static_cast<__u32>(some(65536))});
+    tables_->mappings.clear();
     for (int i = 0; i < 20; i++) {
-      unwind_mapping m{};
-      m.start = address();
-      m.bias = random() % 2 ? m.start : address();
-      m.page = static_cast<__u32>(some(8));
-      m.pages = static_cast<__u32>(some(8));
-      m.length = static_cast<__u32>(some(0x40));
-      tables_.mappings.push_back(m);
+      auto start = address();
+      tables_->mappings.push_back({.start = start,
+                                   .bias = random() % 2 ? start : address(),
+                                   .page = static_cast<__u32>(some(8)),
+                                   .pages = static_cast<__u32>(some(8)),
+                                   .length = static_cast<__u32>(some(0x40))});
     }
-    tables_.process.first = static_cast<__u32>(some(20));
-    tables_.process.count = static_cast<__u32>(some(20));
-    if (!tables_.process.count) tables_.process.count = 1;
+    tables_->process.first = static_cast<__u32>(some(20));
+    tables_->process.count = static_cast<__u32>(some(20));
+    if (!tables_->process.count) tables_->process.count = 1;
     for (int i = 0; i < 50; i++) {
-      stack_depth = 1 + static_cast<__u32>(random() % STACK_DEPTH);
+      data.depth_limit = 1 + static_cast<__u32>(random() % STACK_DEPTH);
       regs() = {.sp = base() + some(kStackBytes),
                 .bp = base() + some(kStackBytes),
                 .bx = base() + some(kStackBytes),
@@ -1038,11 +923,11 @@ TEST_F(Walk, TablesThatAreWrong) {
                 .r10 = base() + some(kStackBytes)};
       if (random() % 4) regs().sp &= ~7ull;
       walk(address() | 1);
-      ASSERT_LE(found_.stack.depth, stack_depth);
+      ASSERT_LE(found_.stack.depth, data.depth_limit);
       ASSERT_EQ(found_.frames, found_.stack.depth);
       ASSERT_LT(found_.stack.end, STACK_ENDS);
       ASSERT_LE(found_.stack.guessed, found_.stack.depth);
-      ASSERT_LE(found_.reads, 10 * stack_depth);
+      ASSERT_LE(found_.reads, 10 * data.depth_limit);
     }
   }
 }

@@ -2,11 +2,12 @@
 #include "kernel/containers.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "../symbols/test_files.hpp"
 
 namespace coretap {
 namespace {
@@ -60,9 +61,7 @@ TEST(CgroupPath, Kubernetes) {
 class ContainerNames : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/coretap-containers-XXXXXX";
-    ASSERT_TRUE(::mkdtemp(name));
-    place_ = name;
+    place_ = scratch_.path();
     files_ = {.hierarchy = place_ + "/cgroup",
               .docker = place_ + "/docker",
               .podman = place_ + "/podman/containers.json",
@@ -70,7 +69,6 @@ class ContainerNames : public testing::Test {
     fs::create_directories(place_ + "/log");
     fs::create_directories(place_ + "/podman");
   }
-  void TearDown() override { fs::remove_all(place_); }
 
   std::uint64_t cgroup(const std::string& path) {
     auto directory = files_.hierarchy + path;
@@ -80,10 +78,10 @@ class ContainerNames : public testing::Test {
     return st.st_ino;
   }
   void docker(const std::string& of, const std::string& text) {
-    fs::create_directories(files_.docker + "/" + of);
-    std::ofstream(files_.docker + "/" + of + "/config.v2.json") << text;
+    scratch_.write("docker/" + of + "/config.v2.json", text);
   }
 
+  symbols::test::ScratchDirectory scratch_;
   std::string place_;
   ContainerFiles files_;
 };

@@ -15,41 +15,28 @@ const Blocks kScattered{100, 50, 20, 0, 0, 0, 0, 0, 0, 0, 0};
 const Blocks kLarge{12842, 14709, 10749, 6228, 2410, 803, 364, 238, 57, 0, 0};
 const Blocks kEmpty(11);
 
-std::int64_t index(const Blocks& blocks, int order) {
-  return fragmentation_index(blocks.data(), static_cast<int>(blocks.size()), order);
+/// Of each order.
+std::vector<int> indices(const Blocks& blocks, std::initializer_list<int> orders) {
+  std::vector<int> all;
+  for (int order : orders)
+    all.push_back(static_cast<int>(
+        fragmentation_index(blocks.data(), static_cast<int>(blocks.size()), order)));
+  return all;
 }
 
 // Expected values are worked out by hand: 1000 - (1000 + pages * 1000 / 2^order) / blocks, each
 // division rounded down.
-TEST(Fragmentation, SucceedsWhereABlockIsLargeEnough) {
-  for (int order = 0; order <= 10; order++) EXPECT_EQ(index(kDma, order), -1000) << order;
-}
-
-TEST(Fragmentation, LackOfMemory) {
-  EXPECT_EQ(index(kDma32, 0), -1000);
-  EXPECT_EQ(index(kDma32, 1), 167);   // 1000 - 2500 / 3
-  EXPECT_EQ(index(kDma32, 2), 417);   // 1000 - 1750 / 3
-  EXPECT_EQ(index(kDma32, 10), 666);  // 1000 - 1002 / 3
-}
-
-TEST(Fragmentation, ScatteredMemory) {
-  // 280 pages in 170 blocks
-  EXPECT_EQ(index(kScattered, 2), -1000);
-  EXPECT_EQ(index(kScattered, 3), 789);   // 1000 - 36000 / 170
-  EXPECT_EQ(index(kScattered, 4), 892);   // 1000 - 18500 / 170
-  EXPECT_EQ(index(kScattered, 9), 991);   // 1000 - 1546 / 170
-  EXPECT_EQ(index(kScattered, 10), 993);  // 1000 - 1273 / 170
-}
-
-TEST(Fragmentation, ALargeZone) {
-  // 267688 pages in 48400 blocks
-  EXPECT_EQ(index(kLarge, 8), -1000);
-  EXPECT_EQ(index(kLarge, 9), 990);   // 1000 - 523828 / 48400
-  EXPECT_EQ(index(kLarge, 10), 995);  // 1000 - 262414 / 48400
-}
-
-TEST(Fragmentation, EmptyZone) {
-  for (int order = 0; order <= 10; order++) EXPECT_EQ(index(kEmpty, order), 0) << order;
+TEST(Fragmentation, OfZones) {
+  using Indices = std::vector<int>;
+  const auto every = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_EQ(indices(kDma, every), Indices(11, -1000)) << "there is a block that is large enough";
+  EXPECT_EQ(indices(kEmpty, every), Indices(11, 0));
+  // 1000 - 2500 / 3, 1000 - 1750 / 3, 1000 - 1002 / 3
+  EXPECT_EQ(indices(kDma32, {0, 1, 2, 10}), (Indices{-1000, 167, 417, 666})) << "a lack of memory";
+  // 280 pages in 170 blocks: 36000, 18500, 1546, 1273 / 170
+  EXPECT_EQ(indices(kScattered, {2, 3, 4, 9, 10}), (Indices{-1000, 789, 892, 991, 993}));
+  // 267688 pages in 48400 blocks: 523828, 262414 / 48400
+  EXPECT_EQ(indices(kLarge, {8, 9, 10}), (Indices{-1000, 990, 995}));
 }
 
 TEST(Fragmentation, OnePageIsBelowTheScale) {

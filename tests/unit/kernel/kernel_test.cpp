@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "places.hpp"
+
 namespace coretap {
 namespace {
 
@@ -33,13 +35,13 @@ TEST_F(KernelTypes, Tracepoints) {
 
 TEST_F(KernelTypes, Fields) {
   EXPECT_TRUE(kernel.has_field("task_struct", "pid"));
-  EXPECT_FALSE(kernel.has_field("task_struct", "no_such_field"));
-  EXPECT_FALSE(kernel.has_field("task_struct", ""));
-  EXPECT_FALSE(kernel.has_field("no_such_struct", "pid"));
-  EXPECT_FALSE(kernel.has_field("", ""));
+  for (auto [type, field] : {std::pair{"task_struct", "no_such_field"},
+                             {"task_struct", ""},
+                             {"no_such_struct", "pid"},
+                             {"", ""}})
+    EXPECT_FALSE(kernel.has_field(type, field)) << type << " " << field;
   // In an unnamed struct or union of the struct.
-  EXPECT_TRUE(kernel.has_field("page", "mapping"));
-  EXPECT_TRUE(kernel.has_field("page", "lru"));
+  for (auto* field : {"mapping", "lru"}) EXPECT_TRUE(kernel.has_field("page", field)) << field;
 }
 
 TEST_F(KernelTypes, Functions) {
@@ -137,10 +139,7 @@ TEST(Kernel, SizesOfThisMachine) {
   EXPECT_GE(possible_cpus(), sysconf(_SC_NPROCESSORS_ONLN));
   EXPECT_GE(max_tasks(), 1024u);
   EXPECT_LE(max_tasks(), 1u << 22) << "PID_MAX_LIMIT";
-  std::ifstream in("/proc/sys/kernel/osrelease");
-  std::string release;
-  std::getline(in, release);
-  EXPECT_EQ(kernel_release(), release);
+  EXPECT_EQ(kernel_release() + "\n", places::file_text("/proc/sys/kernel/osrelease"));
 }
 
 /// Mount point of the first cgroup2 in mountinfo whose path needs no decoding; empty: none.
@@ -158,8 +157,17 @@ std::string cgroup2_of_mountinfo() {
   return {};
 }
 
-TEST(Cgroups, Mount) {
-  auto mount = cgroup2_mount();
+struct Cgroups : testing::Test {
+  Result<std::string> mount = cgroup2_mount();
+};
+
+std::uint64_t inode(const std::string& path) {
+  struct stat st {};
+  EXPECT_EQ(stat(path.c_str(), &st), 0) << path;
+  return st.st_ino;
+}
+
+TEST_F(Cgroups, Mount) {
   if (auto expected = cgroup2_of_mountinfo(); !expected.empty()) {
     ASSERT_TRUE(mount) << mount.error().what;
     EXPECT_EQ(*mount, expected);
@@ -170,22 +178,18 @@ TEST(Cgroups, Mount) {
   }
 }
 
-TEST(Cgroups, NumbersAreIds) {
-  auto mount = cgroup2_mount();
+TEST_F(Cgroups, NumbersAreIds) {
   if (!mount) GTEST_SKIP() << "no cgroup2 here";
   std::vector<std::string> some{*mount};
   for (auto& entry : std::filesystem::recursive_directory_iterator(*mount))
     if (entry.is_directory() && some.size() < 10) some.push_back(entry.path());
   for (auto& directory : some) {
-    struct stat st {};
-    ASSERT_EQ(stat(directory.c_str(), &st), 0);
-    auto id = cgroup_id(std::to_string(st.st_ino));
+    auto id = cgroup_id(std::to_string(inode(directory)));
     ASSERT_TRUE(id) << directory;
-    EXPECT_EQ(*id, st.st_ino);
+    EXPECT_EQ(*id, inode(directory));
   }
-  struct stat file {};
-  ASSERT_EQ(stat((*mount + "/cgroup.procs").c_str(), &file), 0);
-  for (auto& bad : {std::string("99999999999"), std::to_string(file.st_ino), std::string("0")}) {
+  auto file = std::to_string(inode(*mount + "/cgroup.procs"));
+  for (auto& bad : {std::string("99999999999"), file, std::string("0")}) {
     auto id = cgroup_id(bad);
     ASSERT_FALSE(id) << bad;
     EXPECT_EQ(id.error().status, kUsage) << bad;
@@ -193,21 +197,17 @@ TEST(Cgroups, NumbersAreIds) {
   }
 }
 
-TEST(Cgroups, RootByAnySpelling) {
-  auto mount = cgroup2_mount();
+TEST_F(Cgroups, RootByAnySpelling) {
   if (!mount) GTEST_SKIP() << "no cgroup2 here";
-  struct stat st {};
-  ASSERT_EQ(stat(mount->c_str(), &st), 0);
   for (auto& spelling :
        {*mount, *mount + "/", std::string("/"), std::string("."), std::string("./")}) {
     auto id = cgroup_id(spelling);
     ASSERT_TRUE(id) << spelling << ": " << id.error().what << ": " << id.error().why;
-    EXPECT_EQ(*id, st.st_ino) << spelling;
+    EXPECT_EQ(*id, inode(*mount)) << spelling;
   }
 }
 
-TEST(Cgroups, OthersAreRefusedWithAHint) {
-  auto mount = cgroup2_mount();
+TEST_F(Cgroups, OthersAreRefusedWithAHint) {
   for (auto* bad :
        {"no/such/cgroup", "/no/such/cgroup", "/proc/self", "-1", "0x1", "%s", "\x1b[2J"}) {
     auto id = cgroup_id(bad);
@@ -218,8 +218,7 @@ TEST(Cgroups, OthersAreRefusedWithAHint) {
 }
 
 // A file of a cgroup has a number too, but no task is in it.
-TEST(Cgroups, FilesAreNoCgroups) {
-  auto mount = cgroup2_mount();
+TEST_F(Cgroups, FilesAreNoCgroups) {
   if (!mount) GTEST_SKIP() << "no cgroup2 here";
   EXPECT_FALSE(cgroup_id(*mount + "/cgroup.procs"));
   EXPECT_FALSE(cgroup_id("cgroup.procs"));

@@ -2,22 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include "../symbols/test_files.hpp"
 
 namespace coretap {
 namespace {
 
-struct File {
-  explicit File(const std::string& text) : path(testing::TempDir() + "/loadavg") {
-    std::ofstream(path) << text;
-  }
-  ~File() { std::remove(path.c_str()); }
-  std::string path;
-};
+Result<LoadAverages> read(const std::string& text) {
+  const symbols::test::ScratchDirectory scratch;
+  return load_averages(scratch.write("loadavg", text));
+}
 
 TEST(LoadAverages, OfAFile) {
-  const File file("0.52 1.41 12.38 3/456 7890\n");
-  auto a = load_averages(file.path);
+  auto a = read("0.52 1.41 12.38 3/456 7890\n");
   ASSERT_TRUE(a);
   EXPECT_EQ(a->one, 0.52);
   EXPECT_EQ(a->five, 1.41);
@@ -34,8 +30,7 @@ TEST(LoadAverages, OfThisMachine) { EXPECT_TRUE(load_averages()); }
 
 TEST(LoadAverages, OfDamagedFiles) {
   for (auto* text : {"", "0.52", "0.52 1.41 12.38", "0.52 1.41 12.38 3", "a b c d/e"}) {
-    const File file(text);
-    auto a = load_averages(file.path);
+    auto a = read(text);
     ASSERT_FALSE(a) << text;
     EXPECT_EQ(a.error().status, kUnsupported);
   }

@@ -2,22 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "../symbols/test_files.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
 namespace {
 
 TEST(Nodes, OfADirectory) {
-  std::filesystem::path top = testing::TempDir() + "/nodes";
-  for (auto* link : {"node0/cpu0", "node0/cpu2", "node3/cpu1"})
-    std::filesystem::create_directories(top / link);
-  std::ofstream(top / "online") << "0,3\n";
-  EXPECT_EQ(nodes_of_cpus(4, top.string()), (std::vector{0, 3, 0, -1}));
-  std::filesystem::remove_all(top);
-  EXPECT_EQ(nodes_of_cpus(3, top.string()), (std::vector{0, 0, 0}));
+  symbols::test::ScratchDirectory top;
+  for (auto* link : {"node0/cpu0/x", "node0/cpu2/x", "node3/cpu1/x"}) top.write(link, "");
+  EXPECT_EQ(nodes_of_cpus(3, top.path()), (std::vector{0, 0, 0})) << "nobody says which there are";
+  top.write("online", "0,3\n");
+  EXPECT_EQ(nodes_of_cpus(4, top.path()), (std::vector{0, 3, 0, -1}));
 }
 
 TEST(Nodes, OfThisMachine) {

@@ -24,15 +24,11 @@ Pads with_filter(std::string_view text) {
   return {code.instructions(), {}};
 }
 
-TEST(Pads, WhatReadsOnlyItsInputsIsShort) {
-  EXPECT_TRUE(with_filter("arg1 > 3").filter_is_short());
-  EXPECT_TRUE(with_filter("$pid == 7").filter_is_short());
-  EXPECT_TRUE(with_filter("arg1").filter_is_short());
-}
-
-TEST(Pads, WhatNeedsAStackOrMoreRoomIsNot) {
-  EXPECT_FALSE(with_filter("STREQ(\"a\", arg1)").filter_is_short());
-  EXPECT_FALSE(with_filter("arg1 + arg2 > arg3 * 2").filter_is_short());
+TEST(Pads, WhatNeedsAStackOrMoreRoomIsNotShort) {
+  for (auto* text : {"arg1 > 3", "$pid == 7", "arg1"})
+    EXPECT_TRUE(with_filter(text).filter_is_short()) << text;
+  for (auto* text : {"STREQ(\"a\", arg1)", "arg1 + arg2 > arg3 * 2"})
+    EXPECT_FALSE(with_filter(text).filter_is_short()) << text;
   auto pads = with_filter("arg1");
   pads.filter.resize(EXPRESSION_SHORT_ROOM + 1);
   EXPECT_FALSE(pads.filter_is_short());

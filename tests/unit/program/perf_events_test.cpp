@@ -81,12 +81,13 @@ TEST(PerfEvents, WrongNames) {
 }
 
 TEST(PerfEvents, ShortestPeriods) {
-  EXPECT_EQ(least_period(*perf_event("cpu-clock")), 50'000u);
-  EXPECT_EQ(least_period(*perf_event("task-clock")), 50'000u);
-  EXPECT_EQ(least_period(*perf_event("page-faults")), 1u);
-  EXPECT_EQ(least_period(*perf_event("cycles")), 100u);
-  EXPECT_EQ(least_period(*perf_event("LLC-loads")), 100u);
-  EXPECT_EQ(least_period(*perf_event("r1a8")), 100u);
+  for (auto [name, period] : {std::pair{"cpu-clock", 50'000u},
+                              {"task-clock", 50'000u},
+                              {"page-faults", 1u},
+                              {"cycles", 100u},
+                              {"LLC-loads", 100u},
+                              {"r1a8", 100u}})
+    EXPECT_EQ(least_period(*perf_event(name)), period) << name;
 }
 
 // Never another event in its place: the kernel is asked for the very event, and its refusal is

@@ -89,6 +89,13 @@ Path user(std::initializer_list<std::string_view> names) {
 
 PictureTitle titled(std::string title) { return {std::move(title), "samples", {}}; }
 
+/// Of one stack.
+std::string drawn(std::initializer_list<std::string_view> names) {
+  FlameGraph graph;
+  graph.add(user(names), 1);
+  return graph.svg(titled("t"));
+}
+
 TEST(FlameGraph, EqualFramesMergeAndSum) {
   FlameGraph graph;
   graph.add(user({"main", "a", "b"}), 30);
@@ -100,11 +107,9 @@ TEST(FlameGraph, EqualFramesMergeAndSum) {
   auto all = boxes(svg);
   ASSERT_EQ(all.size(), 5u) << "all, main, a, b, c";
   EXPECT_EQ(all[0].name, "all");
-  EXPECT_EQ(box(svg, "all").value, 100u);
-  EXPECT_EQ(box(svg, "main").value, 100u);
-  EXPECT_EQ(box(svg, "a").value, 90u);
-  EXPECT_EQ(box(svg, "b").value, 70u);
-  EXPECT_EQ(box(svg, "c").value, 10u);
+  for (auto [name, value] :
+       {std::pair{"all", 100u}, {"main", 100u}, {"a", 90u}, {"b", 70u}, {"c", 10u}})
+    EXPECT_EQ(box(svg, name).value, value) << name;
   // By name from the left; what ends in a frame itself is its right end.
   EXPECT_DOUBLE_EQ(box(svg, "a").x, 0);
   EXPECT_DOUBLE_EQ(box(svg, "b").x, 0);
@@ -135,9 +140,7 @@ TEST(FlameGraph, KindsAndWakersAreApart) {
 }
 
 TEST(FlameGraph, TheLegendHasOnlyWhatOccurs) {
-  FlameGraph graph;
-  graph.add(user({"main"}), 1);
-  auto svg = graph.svg(titled("t"));
+  auto svg = drawn({"main"});
   EXPECT_NE(svg.find(">user</text>"), svg.npos);
   EXPECT_EQ(svg.find(">kernel</text>"), svg.npos);
   EXPECT_EQ(svg.find(">waker</text>"), svg.npos);
@@ -158,10 +161,9 @@ TEST(FlameGraph, TitleAndNotes) {
   FlameGraph graph;
   graph.add(user({"a"}), 1'234'567);
   auto svg = graph.svg({"tool <&> --comm '\"'", "samples", {"12 lost & gone", "<b>"}});
-  EXPECT_NE(svg.find("<title>tool &lt;&amp;&gt; --comm &#39;&quot;&#39;</title>"), svg.npos);
-  EXPECT_NE(svg.find(">total: 1,234,567 samples<"), svg.npos);
-  EXPECT_NE(svg.find(">12 lost &amp; gone<"), svg.npos);
-  EXPECT_NE(svg.find(">&lt;b&gt;<"), svg.npos);
+  for (auto* part : {"<title>tool &lt;&amp;&gt; --comm &#39;&quot;&#39;</title>",
+                     ">total: 1,234,567 samples<", ">12 lost &amp; gone<", ">&lt;b&gt;<"})
+    EXPECT_NE(svg.find(part), svg.npos) << part;
   expect_only_our_tags(svg);
 }
 
@@ -223,9 +225,7 @@ TEST(FlameGraph, HostileNames) {
 
 TEST(FlameGraph, LongNamesAreCutBetweenCharacters) {
   std::string name(FlameGraph::kLongestName - 1, 'x');
-  FlameGraph graph;
-  graph.add(user({name + "\xe6\x97\xa5"}), 1);
-  EXPECT_EQ(box(graph.svg(titled("t")), name).value, 1u);
+  EXPECT_EQ(box(drawn({name + "\xe6\x97\xa5"}), name).value, 1u);
 }
 
 TEST(FlameGraph, LabelsFitTheirBoxes) {
@@ -382,9 +382,7 @@ TEST(FlameGraph, ScriptAndStyle) {
 }
 
 TEST(FlameGraph, RefersToNothingOutside) {
-  FlameGraph graph;
-  graph.add(user({"main"}), 1);
-  auto svg = graph.svg(titled("t"));
+  auto svg = drawn({"main"});
   std::set<std::string> found;
   for (auto at = svg.find("http"); at != svg.npos; at = svg.find("http", at + 1))
     found.insert(svg.substr(at, svg.find('"', at) - at));

@@ -133,6 +133,11 @@ struct Read {
   }
 };
 
+/// One sample of one frame.
+void add(PprofProfile& p, const StackWord& word, std::string_view comm = "app") {
+  p.add(Path{word}, {std::string(comm), 7}, std::vector<std::uint64_t>{1, 1});
+}
+
 PprofProfile samples() { return PprofProfile({{"samples", "count"}, {"cpu", "nanoseconds"}}); }
 
 TEST(Pprof, EqualStacksAreOneSample) {
@@ -172,10 +177,8 @@ TEST(Pprof, AFileHasAMappingForEachSegment) {
   FramePlace one{"ns::f(int)", "_ZN2nsfEi", file, 0x1010}, two{"g", "", file, 0x9008},
       nameless{"", "", file, 0x2000}, outside{"", "", file, 0x8000}, jit{"", "", nullptr, {}};
   auto p = samples();
-  for (auto* place : {&one, &two, &nameless, &outside, &jit}) {
-    Path path{{StackWord::user, false, "shown", place}};
-    p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 1});
-  }
+  for (auto* place : {&one, &two, &nameless, &outside, &jit})
+    add(p, {StackWord::user, false, "shown", place});
   Read read(p.finish({}));
   std::vector<Read::Frame> frames;
   for (auto& s : read.samples) frames.push_back(s.frames.at(0));
@@ -204,10 +207,7 @@ TEST(Pprof, FilesThatSayNonsense) {
   auto crowd = std::make_shared<CodeFile>(CodeFile{"/crowd", "", many});
   FramePlace one{"f", "", huge, 0x1008}, two{"g", "", empty, 0}, three{"h", "", crowd, 0x10};
   auto p = samples();
-  for (auto* place : {&one, &two, &three}) {
-    Path path{{StackWord::user, false, "shown", place}};
-    p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 1});
-  }
+  for (auto* place : {&one, &two, &three}) add(p, {StackWord::user, false, "shown", place});
   Read read(p.finish({}));
   EXPECT_EQ(read.samples.size(), 3u);
   EXPECT_LE(read.mappings.size(), 70u);
@@ -226,8 +226,7 @@ TEST(Pprof, FilesThatSayNonsense) {
 TEST(Pprof, KernelCodeHasNoAddresses) {
   FramePlace place{"vfs_read"};
   auto p = samples();
-  Path path{{StackWord::kernel, false, "vfs_read_[k]", &place}};
-  p.add(path, {"app", 7}, std::vector<std::uint64_t>{1, 1});
+  add(p, {StackWord::kernel, false, "vfs_read_[k]", &place});
   Read read(p.finish({}));
   EXPECT_EQ(read.names(0), std::vector<std::string>{"vfs_read"});
   EXPECT_EQ(read.samples[0].frames[0].address, 0u);
@@ -249,8 +248,7 @@ TEST(Pprof, MarksAndWakersAreFrames) {
 
 TEST(Pprof, TextIsPrintable) {
   auto p = samples();
-  Path path{{StackWord::user, false, "a\x1b[31m\xff\n"}};
-  p.add(path, {"\xc3(\x07", 7}, std::vector<std::uint64_t>{1, 1});
+  add(p, {StackWord::user, false, "a\x1b[31m\xff\n"}, "\xc3(\x07");
   Read read(p.finish({.notes = {"no\xff\x01"}}));
   for (auto& text : {read.names(0)[0], read.samples[0].labels.at("comm"), read.comments[0]})
     for (auto c : text) EXPECT_TRUE(c >= ' ' && static_cast<unsigned char>(c) < 127) << text;

@@ -172,45 +172,34 @@ TEST(StackLayout, HostileNames) {
             "\"a,\"\"b\",5,7,3,\"a,\"\"b\"");
 }
 
+// Frames are leaf first, times are not scaled.
 TEST(StackLayout, Json) {
   auto task = in_state(STACK_RUNNABLE, reader());
-  Parsed json(StackLayout(kAlone, {}).json({task}, {123'456'789, 4}));
-  ASSERT_FALSE(json.document.HasParseError());
-  EXPECT_STREQ(json["type"].GetString(), "stack");
-  EXPECT_STREQ(json["comm"].GetString(), "reader");
-  EXPECT_EQ(json["pid"].GetUint(), 5u);
-  EXPECT_EQ(json["tid"].GetUint(), 7u);
-  EXPECT_TRUE(json["runnable"].GetBool());
-  EXPECT_EQ(strings(json["kernel_stack"]), (Lines{"schedule", "pipe_read"}));
-  EXPECT_EQ(strings(json["user_stack"]), (Lines{"read", "main"})) << "leaf first";
-  EXPECT_TRUE(json["user_stack_truncated"].IsNull());
-  EXPECT_EQ(json["total_ns"].GetUint64(), 123'456'789u) << "not scaled";
-  EXPECT_EQ(json["count"].GetUint64(), 4u);
-  EXPECT_FALSE(json.document.HasMember("wakers"));
-}
-
-TEST(StackLayout, JsonOfSamples) {
-  Parsed json(StackLayout(kSamples, {}).json({reader()}, {0, 4}));
-  EXPECT_FALSE(json.document.HasMember("total_ns"));
-  EXPECT_FALSE(json.document.HasMember("runnable"));
-  EXPECT_EQ(json["count"].GetUint64(), 4u);
+  EXPECT_EQ(StackLayout(kAlone, {}).json({task}, {123'456'789, 4}),
+            R"({"type":"stack","tool":"","comm":"reader","pid":5,"tid":7,"runnable":true,)"
+            R"("kernel_stack":["schedule","pipe_read"],"user_stack":["read","main"],)"
+            R"("user_stack_truncated":null,"user_stack_guessed":0,)"
+            R"("total_ns":123456789,"count":4})");
+  EXPECT_EQ(StackLayout(kSamples, {}).json({reader()}, {0, 4}),
+            R"({"type":"stack","tool":"","comm":"reader","pid":5,"tid":7,)"
+            R"("kernel_stack":["schedule","pipe_read"],"user_stack":["read","main"],)"
+            R"("user_stack_truncated":null,"user_stack_guessed":0,"count":4})");
 }
 
 TEST(StackLayout, JsonOfChains) {
   auto cut = writer();
   cut.cut = "no frame pointers";
   auto irq = in_state(STACK_SOFTIRQ, party("", {"complete"}, {}, 0));
-  Parsed json(StackLayout(kChain, {}).json({reader(), cut, irq}, {5000, 1}));
-  auto wakers = json["wakers"].GetArray();
-  ASSERT_EQ(wakers.Size(), 2u);
-  EXPECT_STREQ(wakers[0]["context"].GetString(), "task");
-  EXPECT_STREQ(wakers[0]["comm"].GetString(), "writer");
-  EXPECT_EQ(wakers[0]["tid"].GetUint(), 8u);
-  EXPECT_STREQ(wakers[0]["user_stack_truncated"].GetString(), "no frame pointers");
-  EXPECT_EQ(strings(wakers[0]["user_stack"]), (Lines{"write", "main"}));
-  EXPECT_STREQ(wakers[1]["context"].GetString(), "softirq");
-  EXPECT_STREQ(wakers[1]["comm"].GetString(), "[softirq]");
-  EXPECT_TRUE(wakers[1]["pid"].IsNull()) << "not a process";
+  EXPECT_EQ(StackLayout(kChain, {}).json({reader(), cut, irq}, {5000, 1}),
+            R"({"type":"stack","tool":"","comm":"reader","pid":5,"tid":7,"runnable":false,)"
+            R"("kernel_stack":["schedule","pipe_read"],"user_stack":["read","main"],)"
+            R"("user_stack_truncated":null,"user_stack_guessed":0,"wakers":[)"
+            R"({"context":"task","comm":"writer","pid":5,"tid":8,)"
+            R"("kernel_stack":["wake","pipe_write"],"user_stack":["write","main"],)"
+            R"("user_stack_truncated":"no frame pointers","user_stack_guessed":0},)"
+            R"({"context":"softirq","comm":"[softirq]","pid":null,"tid":null,)"
+            R"("kernel_stack":["complete"],"user_stack":[],)"
+            R"("user_stack_truncated":null,"user_stack_guessed":0}],"total_ns":5000,"count":1})");
   Parsed none(StackLayout(kChain, {}).json({reader()}, {5000, 1}));
   EXPECT_EQ(none["wakers"].Size(), 0u);
 }

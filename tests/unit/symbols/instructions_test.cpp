@@ -2,7 +2,6 @@
 #include "symbols/instructions.hpp"
 
 #include <gtest/gtest.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,21 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "test_files.hpp"
+
 namespace coretap::symbols {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-std::string path_of_libc() {
-  std::string path;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        if (strstr(info->dlpi_name, "/libc.")) *static_cast<std::string*>(to) = info->dlpi_name;
-        return 0;
-      },
-      &path);
-  return path;
-}
 
 /// "   23f40:\t48 83 ec 08 \tsub    $0x8,%rsp": its bytes; empty: it is no instruction.
 Bytes bytes_of(const char* line) {
@@ -46,7 +36,7 @@ TEST(Instructions, HaveTheLengthsThatObjdumpShows) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "they have one length here";
 #endif
-  auto path = path_of_libc();
+  auto path = test::path_of_libc();
   if (path.empty() || access("/usr/bin/objdump", X_OK))
     GTEST_SKIP() << "no C library of its own, or no objdump: CI's machines have both";
   auto* objdump = popen(("/usr/bin/objdump -d -w " + path).c_str(), "r");

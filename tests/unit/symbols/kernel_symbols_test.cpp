@@ -8,6 +8,18 @@ namespace {
 
 using symbols::test::sample;
 
+/// "name module" of each; "?" where none is known.
+std::vector<std::string> found(KernelSymbols& kernel,
+                               std::initializer_list<std::uint64_t> addresses) {
+  std::vector<std::string> all;
+  for (auto address : addresses) {
+    auto symbol = kernel.find(address);
+    all.push_back(symbol.known() ? symbol.name + " " + symbol.module : "?");
+  }
+  return all;
+}
+using Found = std::vector<std::string>;
+
 TEST(KernelSymbols, FindsFunctionsAndOffsets) {
   KernelSymbols kernel(sample("kallsyms.txt"));
   EXPECT_EQ(kernel.size(), 0u);
@@ -21,41 +33,36 @@ TEST(KernelSymbols, FindsFunctionsAndOffsets) {
 
 TEST(KernelSymbols, PrefersGlobalAliasesAndNoDecoys) {
   KernelSymbols kernel(sample("kallsyms.txt"));
-  EXPECT_EQ(kernel.find(0xffffffff81000100).name, "global_alias");
-  EXPECT_EQ(kernel.find(0xffffffff81000000).name, "_stext");  // the first of equals
-  EXPECT_EQ(kernel.find(0xffffffff81000200).name, "padded");
-  EXPECT_EQ(kernel.find(0xffffffff81000221).name, "checked");
+  // _stext: the first of equals
+  EXPECT_EQ(found(kernel,
+                  {0xffffffff81000100, 0xffffffff81000000, 0xffffffff81000200, 0xffffffff81000221}),
+            (Found{"global_alias kernel", "_stext kernel", "padded kernel", "checked kernel"}));
 }
 
 TEST(KernelSymbols, NamesModulesInAnyOrder) {
   KernelSymbols kernel(sample("kallsyms.txt"));
-  EXPECT_EQ(kernel.find(0xffffffffc0001010).name, "ext4_early");
-  EXPECT_EQ(kernel.find(0xffffffffc0001010).module, "ext4");
-  EXPECT_EQ(kernel.find(0xffffffffc0002001).name, "ext4_late");
-  EXPECT_EQ(kernel.find(0xffffffffc0100004).name, "bpf_prog_6deef7357e7b4530_sd_fw_egress");
-  EXPECT_EQ(kernel.find(0xffffffffc0100004).module, "bpf");
+  EXPECT_EQ(
+      found(kernel, {0xffffffffc0001010, 0xffffffffc0002001, 0xffffffffc0100004}),
+      (Found{"ext4_early ext4", "ext4_late ext4", "bpf_prog_6deef7357e7b4530_sd_fw_egress bpf"}));
   EXPECT_EQ(kernel.find(0xffffffffc0200000).module, "__builtin__ftrace");
 }
 
 TEST(KernelSymbols, DoesNotGuessOutsideCode) {
   KernelSymbols kernel(sample("kallsyms.txt"));
-  EXPECT_FALSE(kernel.find(0).known());
-  EXPECT_FALSE(kernel.find(0x1000).known());
-  EXPECT_FALSE(kernel.find(0x55d000001000).known());
-  EXPECT_FALSE(kernel.find(0xffffffff81000500).known());  // data
-  EXPECT_FALSE(kernel.find(0xffffffff81fffff0).known());  // still data
+  // The third and the second last are data, the last one is 16 MiB behind.
+  EXPECT_EQ(found(kernel, {0, 0x1000, 0x55d000001000, UINT64_MAX, 0xffffffff81000500,
+                           0xffffffff81fffff0, 0xffffffff83000001}),
+            Found(7, "?"));
   EXPECT_TRUE(kernel.find(0xffffffff82fffff0).known());
-  EXPECT_FALSE(kernel.find(0xffffffff83000001).known());  // 16 MiB behind
-  EXPECT_FALSE(kernel.find(UINT64_MAX).known());
 }
 
 TEST(KernelSymbols, SurvivesDamage) {
   KernelSymbols kernel(sample("kallsyms_damaged.txt"));
   ASSERT_TRUE(kernel.load());
-  EXPECT_EQ(kernel.find(0xffffffff81000001).name, "good_first");
   EXPECT_EQ(kernel.find(0xffffffff81003000).module, "kernel");
   EXPECT_EQ(kernel.find(0xffffffff81004000).module, "kernel");
-  EXPECT_EQ(kernel.find(0xffffffff81005000).name, "good_last");
+  EXPECT_EQ(found(kernel, {0xffffffff81000001, 0xffffffff81005000}),
+            (Found{"good_first kernel", "good_last kernel"}));
   EXPECT_EQ(kernel.size(), 4u);
 }
 
@@ -64,16 +71,11 @@ TEST(KernelSymbols, SaysThatAddressesAreHidden) {
   const auto result = kernel.load();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().status, kUnsupported);
-  EXPECT_FALSE(result.error().why.empty());
-  EXPECT_FALSE(result.error().hint.empty());
+  EXPECT_FALSE(result.error().why.empty() || result.error().hint.empty());
   EXPECT_FALSE(kernel.find(0xffffffff81000000).known());
-}
-
-TEST(KernelAddresses, AreHiddenWhereTheListHidesThem) {
   EXPECT_FALSE(kernel_addresses_hidden(sample("kallsyms.txt")));
   auto why = kernel_addresses_hidden(sample("kallsyms_hidden.txt"));
-  ASSERT_TRUE(why);
-  EXPECT_FALSE(why->why.empty());
+  EXPECT_TRUE(why && !why->why.empty());
   EXPECT_TRUE(kernel_addresses_hidden("/nonexistent/kallsyms"));
 }
 

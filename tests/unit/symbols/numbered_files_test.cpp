@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "coretap/symbols.hpp"
 #include "symbols/elf_symbols.hpp"
@@ -25,18 +24,11 @@ std::uint16_t number_of(NumberedFiles& files, const std::string& path, std::uint
   return files.number(*identity_of(handle.get()), path, base, handle, 0);
 }
 
-std::string made(const ScratchDirectory& scratch, const std::string& name,
-                 const std::string& content) {
-  auto path = scratch.path() + "/" + name;
-  std::ofstream(path) << content;
-  return path;
-}
-
 std::string content(const Fd& fd) { return fd ? read_at(fd.get(), 0, 100) : "none"; }
 
 TEST(NumberedFiles, EachHasOne) {
   ScratchDirectory scratch;
-  auto a = made(scratch, "a", "one"), b = made(scratch, "b", "another");
+  auto a = scratch.write("a", "one"), b = scratch.write("b", "another");
   NumberedFiles files;
   EXPECT_EQ(files.find(0), nullptr);
   EXPECT_EQ(number_of(files, a, 0x1000), 1u);
@@ -54,16 +46,14 @@ TEST(NumberedFiles, EachHasOne) {
 
 TEST(NumberedFiles, AnotherFileOfTheSameNameIsNotOpened) {
   ScratchDirectory scratch;
-  auto path = made(scratch, "a", "one");
+  auto path = scratch.write("a", "one");
   NumberedFiles files;
   ASSERT_EQ(number_of(files, path), 1u);
   // Without the handle.
-  NumberedFile file;
-  file.id = files.find(1)->id;
-  file.path = path;
+  NumberedFile file{.id = files.find(1)->id, .path = path};
   EXPECT_EQ(content(files.open(file, 0)), "one");
   std::filesystem::rename(path, scratch.path() + "/moved");
-  made(scratch, "a", "two");
+  scratch.write("a", "two");
   EXPECT_FALSE(files.open(file, 0));
   EXPECT_EQ(content(files.open(*files.find(1), 0)), "one");
   EXPECT_EQ(number_of(files, path), 2u);
@@ -74,7 +64,7 @@ TEST(NumberedFiles, HandlesOfDeletedFilesAreKept) {
   ScratchDirectory scratch;
   NumberedFiles files;
   for (std::size_t i = 0; i <= NumberedFiles::kMostHandles; i++) {
-    auto path = made(scratch, std::to_string(i), std::to_string(i));
+    auto path = scratch.write(std::to_string(i), std::to_string(i));
     auto handle = open_handle(path, true);
     auto id = *identity_of(handle.get());
     std::filesystem::remove(path);
@@ -94,16 +84,14 @@ TEST(NumberedFiles, SystemFilesAreFoundAgain) {
 
 TEST(NumberedFiles, InTheRootOfAProcessThatHasIt) {
   ScratchDirectory scratch;
-  auto inside = made(scratch, "inside", "seen from there");
+  auto inside = scratch.write("inside", "seen from there");
   auto handle = open_handle(inside, true);
   std::filesystem::create_directories(scratch.path() + "/proc/77");
   std::filesystem::create_directory_symlink(scratch.path(), scratch.path() + "/proc/77/root");
   NumberedFiles files(scratch.path() + "/proc");
   ASSERT_EQ(files.number(*identity_of(handle.get()), "/inside", 0, handle, 0), 1u);
   // Without the handle the process' root leads there.
-  NumberedFile file;
-  file.id = *identity_of(handle.get());
-  file.path = "/inside";
+  NumberedFile file{.id = *identity_of(handle.get()), .path = "/inside"};
   EXPECT_FALSE(files.open(file, 0));
   EXPECT_FALSE(files.open(file, 78));
   EXPECT_EQ(content(files.open(file, 77)), "seen from there");
@@ -113,7 +101,7 @@ TEST(NumberedFiles, InTheRootOfAProcessThatHasIt) {
 
 TEST(NumberedFiles, NoMoreThanThereIsRoomFor) {
   ScratchDirectory scratch;
-  auto handle = open_handle(made(scratch, "a", "one"), true);
+  auto handle = open_handle(scratch.write("a", "one"), true);
   NumberedFiles files;
   for (std::size_t i = 1; i <= NumberedFiles::kMost; i++)
     ASSERT_EQ(files.number({1, i, 1, 1}, "/none", 0, Fd(), 0), i);

@@ -17,30 +17,29 @@ std::string name_at(const PerfMap& map, std::uint64_t address) {
   return hit.name != nullptr ? hit.name : "";
 }
 
+std::vector<std::string> names_at(const PerfMap& map,
+                                  std::initializer_list<std::uint64_t> addresses) {
+  std::vector<std::string> all;
+  for (auto address : addresses) all.push_back(name_at(map, address));
+  return all;
+}
+using Names = std::vector<std::string>;
+
 TEST(PerfMap, LaterEntriesOverrideEarlierOnes) {
   const PerfMap map = PerfMap::read(open_file(sample("perf_map.txt")).get());
-  EXPECT_EQ(name_at(map, 0x7f0000000000), "Interpreter");
-  EXPECT_EQ(name_at(map, 0x7f000000007f), "Interpreter");
-  EXPECT_EQ(name_at(map, 0x7f0000000080), "over_both");
-  EXPECT_EQ(name_at(map, 0x7f000000017f), "over_both");
-  EXPECT_EQ(name_at(map, 0x7f0000000180), "");
-  EXPECT_EQ(name_at(map, 0x7f0000000200), "void Foo::bar(int, long)");
-  EXPECT_EQ(name_at(map, 0x7f0000000240), "inner");
-  EXPECT_EQ(name_at(map, 0x7f0000000260), "void Foo::bar(int, long)");
+  EXPECT_EQ(names_at(map, {0x7f0000000000, 0x7f000000007f, 0x7f0000000080, 0x7f000000017f}),
+            (Names{"Interpreter", "Interpreter", "over_both", "over_both"}));
+  EXPECT_EQ(names_at(map, {0x7f0000000200, 0x7f0000000240, 0x7f0000000260, 0x7f0000000300}),
+            (Names{"void Foo::bar(int, long)", "inner", "void Foo::bar(int, long)", "newest"}));
+  EXPECT_EQ(names_at(map, {0x7f0000000180, 0x7f0000000310, 0, UINT64_MAX}), Names(4));
   EXPECT_EQ(map.find(0x7f0000000260).start, 0x7f0000000200u);
-  EXPECT_EQ(name_at(map, 0x7f0000000300), "newest");
-  EXPECT_EQ(name_at(map, 0x7f0000000310), "");
-  EXPECT_EQ(name_at(map, 0), "");
-  EXPECT_EQ(name_at(map, UINT64_MAX), "");
   EXPECT_EQ(map.segments(), 6u);
 }
 
 TEST(PerfMap, SurvivesDamage) {
   const PerfMap map = PerfMap::read(open_file(sample("perf_map_damaged.txt")).get());
-  EXPECT_EQ(name_at(map, 0x1000), "");
-  EXPECT_EQ(name_at(map, 0x2000), "good");
+  EXPECT_EQ(names_at(map, {0x1000, 0x2000, 0x4000}), (Names{"", "good", "after_long"}));
   EXPECT_EQ(name_at(map, 0x3000).size(), 4096u - std::string("3000 10 ").size());
-  EXPECT_EQ(name_at(map, 0x4000), "after_long");
   EXPECT_EQ(name_at(map, 0x5000), "");  // its writer is not done
   EXPECT_EQ(map.segments(), 3u);
   EXPECT_EQ(map.damaged(), 11u);

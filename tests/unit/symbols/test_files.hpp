@@ -1,6 +1,7 @@
 // Sample files and scratch directories for the symbol tests.
 #pragma once
 #include <fcntl.h>
+#include <link.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,6 +43,20 @@ class ScratchDirectory {
  private:
   std::string path_;
 };
+
+/// Empty: this program has none of its own.
+inline std::string path_of_libc() {
+  std::string path;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        std::string name = info->dlpi_name;
+        if (name.find("/libc.") != name.npos || name.find("/libc-") != name.npos)
+          *static_cast<std::string*>(to) = name;
+        return 0;
+      },
+      &path);
+  return path;
+}
 
 /// True if the command exists and succeeded.
 inline bool run(const std::string& command) {

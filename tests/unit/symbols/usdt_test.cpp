@@ -75,10 +75,8 @@ TEST(Usdt, OwnProbes) {
   for (auto& probe : found.probes)
     if (probe.provider == "unit_test") own.push_back(probe);
   ASSERT_EQ(own.size(), 2u);
-  EXPECT_EQ(own[0].name, "plain");
-  EXPECT_EQ(own[0].semaphore, 0u);
-  EXPECT_EQ(own[1].name, "gated");
-  EXPECT_NE(own[1].semaphore, 0u);
+  EXPECT_TRUE(own[0].name == "plain" && own[0].semaphore == 0) << own[0].name;
+  EXPECT_TRUE(own[1].name == "gated" && own[1].semaphore != 0) << own[1].name;
   auto arguments = parse_usdt_arguments(own[0].arguments);
   ASSERT_TRUE(arguments) << own[0].arguments;
   ASSERT_EQ(arguments->size(), 1u);

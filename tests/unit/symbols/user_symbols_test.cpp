@@ -73,11 +73,23 @@ class Child {
 };
 
 std::string copy_of_self(const ScratchDirectory& scratch) {
-  const std::string path = scratch.path() + "/copy";
+  std::string path = scratch.path() + "/copy";
   std::filesystem::copy_file("/proc/self/exe", path);
   ::chmod(path.c_str(), 0700);
   return path;
 }
+
+/// A copy of this program, which waits.
+struct RunningCopy {
+  ScratchDirectory scratch;
+  std::string path = copy_of_self(scratch);
+  Child child{path};
+  pid_t pid = child.pid();
+  std::string name(UserSymbols& user) const {
+    EXPECT_NE(child.address(), 0u);
+    return user.find(pid, child.address(), true).name;
+  }
+};
 
 TEST(UserSymbols, OwnStaticFunction) {
   UserSymbols user;
@@ -139,52 +151,40 @@ TEST(UserSymbols, UnmappedAndDataAddresses) {
 }
 
 TEST(UserSymbols, DeletedExecutable) {
-  ScratchDirectory scratch;
-  const std::string path = copy_of_self(scratch);
-  Child child(path);
-  ASSERT_NE(child.address(), 0u);
+  RunningCopy copy;
   UserSymbols before, after;
-  before.remember(child.pid());
-  std::filesystem::remove(path);
+  before.remember(copy.pid);
+  std::filesystem::remove(copy.path);
   if (!std::filesystem::exists("/proc/self/map_files") || ::geteuid() != 0)
     GTEST_SKIP() << "needs the rights for /proc/PID/map_files";
-  EXPECT_EQ(before.find(child.pid(), child.address(), true).name, kName);
-  const Symbol symbol = after.find(child.pid(), child.address(), true);
-  EXPECT_EQ(symbol.name, kName);
-  EXPECT_EQ(symbol.module, path);
+  EXPECT_EQ(copy.name(before), kName);
+  EXPECT_EQ(copy.name(after), kName);
+  EXPECT_EQ(after.find(copy.pid, copy.child.address(), true).module, copy.path);
 }
 
 TEST(UserSymbols, ResolvesAfterExit) {
-  ScratchDirectory scratch;
-  const std::string path = copy_of_self(scratch);
-  Child child(path);
-  ASSERT_NE(child.address(), 0u);
-  const pid_t pid = child.pid();
+  RunningCopy copy;
   UserSymbols user, late, forgetful;
-  user.remember(pid);
-  forgetful.remember(pid);
-  child.end();
-  user.remember(pid);  // too late, does no harm
-  EXPECT_EQ(user.find(pid, child.address(), true).name, kName);
-  EXPECT_FALSE(late.find(pid, child.address(), true).known());
-  forgetful.forget(pid);
-  EXPECT_EQ(forgetful.find(pid, child.address(), true).module, "");
+  user.remember(copy.pid);
+  forgetful.remember(copy.pid);
+  copy.child.end();
+  user.remember(copy.pid);  // too late, does no harm
+  EXPECT_EQ(copy.name(user), kName);
+  EXPECT_FALSE(late.find(copy.pid, copy.child.address(), true).known());
+  forgetful.forget(copy.pid);
+  EXPECT_EQ(forgetful.find(copy.pid, copy.child.address(), true).module, "");
 }
 
 TEST(UserSymbols, DoesNotTakeAnotherFileOfTheSameName) {
-  ScratchDirectory scratch;
-  const std::string path = copy_of_self(scratch);
-  Child child(path);
-  ASSERT_NE(child.address(), 0u);
-  const pid_t pid = child.pid();
+  RunningCopy copy;
   UserSymbols user;
-  user.remember(pid);
-  std::filesystem::rename(path, path + ".old");  // keeps the inode in use
-  std::filesystem::copy_file("/proc/self/exe", path);
-  child.end();
-  const Symbol symbol = user.find(pid, child.address(), true);
+  user.remember(copy.pid);
+  std::filesystem::rename(copy.path, copy.path + ".old");  // keeps the inode in use
+  std::filesystem::copy_file("/proc/self/exe", copy.path);
+  copy.child.end();
+  const Symbol symbol = user.find(copy.pid, copy.child.address(), true);
   EXPECT_FALSE(symbol.known());
-  EXPECT_EQ(symbol.module, path);
+  EXPECT_EQ(symbol.module, copy.path);
 }
 
 TEST(UserSymbols, StrippedFileGivesModuleAndOffset) {
@@ -357,204 +357,185 @@ std::string line(const std::string& at, const std::string& end, const std::strin
   return at + "-" + end + " r-xp 00000000 fe:00 99 " + path + "\n";
 }
 
-TEST(Images, EachHasItsOwnNames) {
-  FakeProcess process(line("1000", "2000", "/a") + line("4000", "5000", "/same"));
+class Images : public testing::Test {
+ protected:
+  void maps(const std::string& lines) { process.scratch().write("42/maps", lines); }
+  void remember(std::uint32_t image) { user.remember(42, 0, image); }
+  void remember(std::uint32_t image, const std::string& lines) {
+    maps(lines);
+    remember(image);
+  }
+  using Modules = std::vector<std::string>;
+  Modules modules(std::uint32_t image, std::initializer_list<std::uint64_t> addresses) {
+    Modules all;
+    for (auto address : addresses) all.push_back(module(address, image));
+    return all;
+  }
+  std::string module(std::uint64_t address, std::uint32_t image, pid_t pid = 42) {
+    return user.find(pid, address, true, image).module;
+  }
+  /// As /proc/42/stat has one of its fields, from the fourth on.
+  void stat(int field, std::uint64_t value) {
+    std::string text = "42 (fake) S";
+    for (int i = 4; i < field; ++i) text += " 9";
+    process.scratch().write("42/stat", text + " " + std::to_string(value) + " 0 0\n");
+  }
+  FakeProcess process{line("1000", "2000", "/a")};
   UserSymbols user = process.symbols();
-  user.remember(42, 0, 1);
-  process.scratch().write("42/maps", line("1000", "2000", "/b") + line("4000", "5000", "/same"));
-  user.remember(42, 0, 2);
+};
+
+TEST_F(Images, EachHasItsOwnNames) {
+  remember(1, line("1000", "2000", "/a") + line("4000", "5000", "/same"));
+  remember(2, line("1000", "2000", "/b") + line("4000", "5000", "/same"));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
-    EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "/b");
-    EXPECT_EQ(user.find(42, 0x4800, true, 1).module, "/same");
-    EXPECT_EQ(user.find(42, 0x4800, true, 2).module, "/same");
+    EXPECT_EQ(module(0x1800, 1), "/a");
+    EXPECT_EQ(module(0x1800, 2), "/b");
+    EXPECT_EQ(module(0x4800, 1), "/same");
+    EXPECT_EQ(module(0x4800, 2), "/same");
     // Back again: what both have mapped is known by both.
-    process.scratch().write("42/maps", line("1000", "2000", "/a"));
-    user.remember(42, 0, 1);
+    remember(1, line("1000", "2000", "/a"));
   }
 }
 
-TEST(Images, OfOthersNothingIsKnown) {
-  FakeProcess process(line("1000", "2000", "/a"));
-  UserSymbols user = process.symbols();
-  EXPECT_EQ(user.find(42, 0x1800, true, 3).module, "/a") << "none was remembered: it is read";
+TEST_F(Images, OfOthersNothingIsKnown) {
+  EXPECT_EQ(module(0x1800, 3), "/a") << "none was remembered: it is read";
   user.forget(42);
-  user.remember(42, 0, 1);
+  remember(1);
   for (const std::uint32_t image : {0u, 2u, 3u, UINT32_MAX}) {
     const Symbol symbol = user.find(42, 0x1800, true, image);
     EXPECT_EQ(symbol.module, "") << image;
     EXPECT_EQ(symbol.module_offset, 0u);
   }
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+  EXPECT_EQ(module(0x1800, 1), "/a");
 }
 
-TEST(Images, OnlyTheCurrentOneIsReadAnew) {
-  FakeProcess process(line("1000", "2000", "/a"));
-  UserSymbols user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
-  user.remember(42, 0, 1);
-  user.remember(42, 0, 2);
-  process.scratch().write("42/maps", line("1000", "2000", "/b") + line("5000", "6000", "/new"));
-  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "") << "it was not there in that one";
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
-  EXPECT_EQ(user.find(42, 0x5800, true, 2).module, "/new");
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
-  user.remember(42, 0, 1);  // current again
-  process.scratch().write("42/maps", line("7000", "8000", "/newer"));
-  EXPECT_EQ(user.find(42, 0x7800, true, 2).module, "");
-  EXPECT_EQ(user.find(42, 0x7800, true, 1).module, "/newer");
+TEST_F(Images, OnlyTheCurrentOneIsReadAnew) {
+  user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
+  remember(1);
+  remember(2);
+  maps(line("1000", "2000", "/b") + line("5000", "6000", "/new"));
+  EXPECT_EQ(module(0x5800, 1), "") << "it was not there in that one";
+  EXPECT_EQ(module(0x1800, 1), "/a");
+  EXPECT_EQ(module(0x5800, 2), "/new");
+  EXPECT_EQ(module(0x1800, 1), "/a");
+  remember(1);  // current again
+  maps(line("7000", "8000", "/newer"));
+  EXPECT_EQ(module(0x7800, 2), "");
+  EXPECT_EQ(module(0x7800, 1), "/newer");
 }
 
-TEST(Images, WhatIsGoneIsKnownUntilAnotherIsThere) {
-  FakeProcess process(line("1000", "2000", "/a") + line("5000", "7000", "/gone") +
-                      line("9000", "a000", "/last"));
-  UserSymbols user = process.symbols();
-  user.remember(42, 0, 1);
-  process.scratch().write("42/maps", line("1000", "2000", "/a"));
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "/gone");
-  EXPECT_EQ(user.find(42, 0x9fff, true, 1).module, "/last");
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(42, 0x6fff, true, 1).module, "/gone") << "once more";
+TEST_F(Images, WhatIsGoneIsKnownUntilAnotherIsThere) {
+  remember(1, line("1000", "2000", "/a") + line("5000", "7000", "/gone") +
+                  line("9000", "a000", "/last"));
+  remember(1, line("1000", "2000", "/a"));
+  EXPECT_EQ(modules(1, {0x5800, 0x9fff, 0x1800}), (Modules{"/gone", "/last", "/a"}));
+  remember(1);
+  EXPECT_EQ(module(0x6fff, 1), "/gone") << "once more";
   // Others at its place; a neighbour is none.
-  process.scratch().write("42/maps", line("4000", "5000", "/before") + line("a000", "b000", "/x"));
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(42, 0x5000, true, 1).module, "/gone");
-  EXPECT_EQ(user.find(42, 0x4fff, true, 1).module, "/before");
-  EXPECT_EQ(user.find(42, 0x9000, true, 1).module, "/last");
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
-  process.scratch().write("42/maps", line("5000", "6000", "/other") + line("9000", "a000", "/y"));
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "/other");
-  EXPECT_EQ(user.find(42, 0x9800, true, 1).module, "/y");
-  EXPECT_EQ(user.find(42, 0xa800, true, 1).module, "/x");
+  remember(1, line("4000", "5000", "/before") + line("a000", "b000", "/x"));
+  EXPECT_EQ(modules(1, {0x5000, 0x4fff, 0x9000, 0x1800}),
+            (Modules{"/gone", "/before", "/last", "/a"}));
+  remember(1, line("5000", "6000", "/other") + line("9000", "a000", "/y"));
+  EXPECT_EQ(modules(1, {0x5800, 0x9800, 0xa800}), (Modules{"/other", "/y", "/x"}));
   // Not in another image, which had none of it.
-  user.remember(42, 0, 2);
-  EXPECT_EQ(user.find(42, 0x4800, true, 2).module, "");
+  remember(2);
+  EXPECT_EQ(module(0x4800, 2), "");
 }
 
-TEST(Images, WhatIsGoneIsNotAnotherProcess) {
-  const auto stat = [](int started) {
-    std::string text = "42 (fake) S";
-    for (int field = 4; field < 22; ++field) text += " 0";
-    return text + " " + std::to_string(started) + " 0 0\n";
-  };
-  FakeProcess process(line("1000", "2000", "/a") + line("5000", "6000", "/gone"));
-  process.scratch().write("42/stat", stat(100));
-  UserSymbols user = process.symbols();
-  user.remember(42, 0, 1);
-  process.scratch().write("42/maps", line("1000", "2000", "/a"));
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "/gone");
-  process.scratch().write("42/stat", stat(200));
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(42, 0x5800, true, 1).module, "");
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/a");
+TEST_F(Images, WhatIsGoneIsNotAnotherProcess) {
+  maps(line("1000", "2000", "/a") + line("5000", "6000", "/gone"));
+  stat(22, 100);
+  remember(1);
+  remember(1, line("1000", "2000", "/a"));
+  EXPECT_EQ(module(0x5800, 1), "/gone");
+  stat(22, 200);
+  remember(1);
+  EXPECT_EQ(modules(1, {0x5800, 0x1800}), (Modules{"", "/a"}));
 }
 
-TEST(Images, AnotherProgramIsNoneOfIt) {
-  const auto stat = [](std::uint64_t stack_begin) {
-    std::string text = "42 (fake) S";
-    for (int field = 4; field < 28; ++field) text += " 9";
-    return text + " " + std::to_string(stack_begin) + " 0 0\n";
-  };
-  FakeProcess process(line("1000", "2000", "/after"));
-  process.scratch().write("42/stat", stat(0x7fff70000000));
-  UserSymbols user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
+TEST_F(Images, AnotherProgramIsNoneOfIt) {
+  maps(line("1000", "2000", "/after"));
+  stat(28, 0x7fff70000000);
+  user = process.symbols({.refresh_interval = std::chrono::milliseconds(0)});
   // Executed before it could be looked at: not a name of the new program for the old one's stacks.
   user.remember(42, 0, 1, 0x7fff50000000);
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "");
+  EXPECT_EQ(module(0x1800, 1), "");
   user.remember(42, 0, 2, 0x7fff70000000 + 4096);  // before its arguments were there
-  EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "/after");
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "");
+  EXPECT_EQ(module(0x1800, 2), "/after");
+  EXPECT_EQ(module(0x1800, 1), "");
   // Executed afterwards: what was mapped is known, what is mapped by now is not taken for it.
-  process.scratch().write("42/maps", line("5000", "6000", "/later"));
-  process.scratch().write("42/stat", stat(0x7fff90000000));
-  EXPECT_EQ(user.find(42, 0x5800, true, 2).module, "");
-  EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "/after");
+  maps(line("5000", "6000", "/later"));
+  stat(28, 0x7fff90000000);
+  EXPECT_EQ(modules(2, {0x5800, 0x1800}), (Modules{"", "/after"}));
   // Without the right to know it is as if they were the same.
-  process.scratch().write("42/stat", stat(0));
-  EXPECT_EQ(user.find(42, 0x5800, true, 2).module, "/later");
+  stat(28, 0);
+  EXPECT_EQ(module(0x5800, 2), "/later");
 }
 
-TEST(Images, ChildrenThatAreGoneHaveTheirParents) {
-  FakeProcess process(line("1000", "2000", "/a"));
-  UserSymbols user = process.symbols();
-  user.remember(42, 0, 1);
-  process.scratch().write("42/maps", line("1000", "2000", "/b"));
-  user.remember(42, 0, 2);
+TEST_F(Images, ChildrenThatAreGoneHaveTheirParents) {
+  remember(1);
+  remember(2, line("1000", "2000", "/b"));
   user.remember(50, 42, 1);
-  EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
-  EXPECT_EQ(user.find(50, 0x1800, true, 2).module, "") << "it was not remembered";
+  EXPECT_EQ(module(0x1800, 1, 50), "/a");
+  EXPECT_EQ(module(0x1800, 2, 50), "") << "it was not remembered";
   user.remember(50, 42, 2);
-  EXPECT_EQ(user.find(50, 0x1800, true, 2).module, "/b");
-  EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
-  EXPECT_EQ(user.find(51, 0x1800, true, 1).module, "") << "no parent";
+  EXPECT_EQ(module(0x1800, 2, 50), "/b");
+  EXPECT_EQ(module(0x1800, 1, 50), "/a");
+  EXPECT_EQ(module(0x1800, 1, 51), "") << "no parent";
   user.remember(52, 0, 1);
-  EXPECT_EQ(user.find(52, 0x1800, true, 1).module, "");
+  EXPECT_EQ(module(0x1800, 1, 52), "");
   // Not of the image that the parent has come to since.
   user.remember(53, 42, 9);
-  EXPECT_EQ(user.find(53, 0x1800, true, 9).module, "");
+  EXPECT_EQ(module(0x1800, 9, 53), "");
 }
 
-TEST(Images, ParentsMayBeKnownLater) {
-  FakeProcess process(line("1000", "2000", "/a"));
+TEST_F(Images, ParentsMayBeKnownLater) {
   std::filesystem::rename(process.scratch().path() + "/42", process.scratch().path() + "/later");
-  UserSymbols user = process.symbols();
   user.remember(50, 42, 1);
   user.remember(60, 50, 1);  // a child of the child
-  EXPECT_EQ(user.find(60, 0x1800, true, 1).module, "");
+  EXPECT_EQ(module(0x1800, 1, 60), "");
   std::filesystem::rename(process.scratch().path() + "/later", process.scratch().path() + "/42");
-  user.remember(42, 0, 1);
-  EXPECT_EQ(user.find(60, 0x1800, true, 1).module, "/a");
-  EXPECT_EQ(user.find(50, 0x1800, true, 1).module, "/a");
+  remember(1);
+  EXPECT_EQ(module(0x1800, 1, 60), "/a");
+  EXPECT_EQ(module(0x1800, 1, 50), "/a");
 }
 
-TEST(Images, ProcessesThatAreEachOthersChildren) {
-  FakeProcess process("");
-  UserSymbols user = process.symbols();
+TEST_F(Images, ProcessesThatAreEachOthersChildren) {
+  maps("");
   user.remember(50, 51, 1);
   user.remember(51, 50, 1);
   user.remember(52, 52, 1);
-  for (const pid_t pid : {50, 51, 52}) EXPECT_EQ(user.find(pid, 0x1800, true, 1).module, "");
+  for (const pid_t pid : {50, 51, 52}) EXPECT_EQ(module(0x1800, 1, pid), "");
 }
 
-TEST(Images, TheLeastRecentlyUsedGoFirst) {
-  FakeProcess process(line("1000", "2000", "/1"));
-  UserSymbols user = process.symbols({.max_processes = 3});
-  const auto remember = [&](std::uint32_t image) {
-    process.scratch().write("42/maps", line("1000", "2000", "/" + std::to_string(image)));
-    user.remember(42, 0, image);
+TEST_F(Images, TheLeastRecentlyUsedGoFirst) {
+  maps(line("1000", "2000", "/1"));
+  user = process.symbols({.max_processes = 3});
+  const auto keep = [&](std::uint32_t image) {
+    remember(image, line("1000", "2000", "/" + std::to_string(image)));
   };
-  for (const std::uint32_t image : {1, 2, 3}) remember(image);
-  EXPECT_EQ(user.find(42, 0x1800, true, 1).module, "/1");  // 2 is the oldest
-  remember(4);
-  EXPECT_EQ(user.find(42, 0x1800, true, 2).module, "");
+  for (const std::uint32_t image : {1, 2, 3}) keep(image);
+  EXPECT_EQ(module(0x1800, 1), "/1");  // 2 is the oldest
+  keep(4);
+  EXPECT_EQ(module(0x1800, 2), "");
   for (const std::uint32_t image : {1, 3, 4})
-    EXPECT_EQ(user.find(42, 0x1800, true, image).module, "/" + std::to_string(image));
+    EXPECT_EQ(module(0x1800, image), "/" + std::to_string(image));
 }
 
-TEST(Images, AllAreForgottenTogether) {
-  FakeProcess process(line("1000", "2000", "/a"));
-  UserSymbols user = process.symbols();
-  for (const std::uint32_t image : {1, 2, 3}) user.remember(42, 0, image);
+TEST_F(Images, AllAreForgottenTogether) {
+  for (const std::uint32_t image : {1, 2, 3}) remember(image);
   user.forget(42);
   std::filesystem::remove(process.scratch().path() + "/42/maps");
-  for (const std::uint32_t image : {1, 2, 3})
-    EXPECT_EQ(user.find(42, 0x1800, true, image).module, "");
+  for (const std::uint32_t image : {1, 2, 3}) EXPECT_EQ(module(0x1800, image), "");
 }
 
-TEST(Images, ARealProcessAndItsFiles) {
-  ScratchDirectory scratch;
-  const std::string path = copy_of_self(scratch);
-  Child child(path);
-  ASSERT_NE(child.address(), 0u);
-  UserSymbols user;
-  user.remember(child.pid(), 0, 1);
-  user.remember(child.pid(), 0, 2);
-  EXPECT_EQ(user.find(child.pid(), child.address(), true, 1).name, kName);
-  EXPECT_EQ(user.find(child.pid(), child.address(), true, 2).name, kName);
-  EXPECT_EQ(user.find(child.pid(), child.address(), true, 3).module, "");
+TEST_F(Images, ARealProcessAndItsFiles) {
+  RunningCopy copy;
+  UserSymbols own;
+  for (const std::uint32_t image : {1, 2}) own.remember(copy.pid, 0, image);
+  for (const std::uint32_t image : {1, 2})
+    EXPECT_EQ(own.find(copy.pid, copy.child.address(), true, image).name, kName);
+  EXPECT_EQ(own.find(copy.pid, copy.child.address(), true, 3).module, "");
 }
 
 TEST(FakeProcess, SurvivesDamagedMaps) {

@@ -14,14 +14,14 @@ namespace {
 using test::MadeElf;
 using test::raw;
 
-ElfCode read(const std::string& file) { return read_elf_code(MemoryImage(file)); }
+ElfCode code_of(const std::string& file) { return read_elf_code(MemoryImage(file)); }
 
 TEST(ElfCode, SegmentsAndEntry) {
   MadeElf made;
   made.entry = test::kCode + 8;
   made.fde(made.cie(), test::kCode, 16, {});
   const auto file = made.file();
-  const auto elf = read(file);
+  const auto elf = code_of(file);
   ASSERT_EQ(elf.state, ElfCode::usable);
   EXPECT_EQ(elf.size, file.size());
   EXPECT_EQ(elf.entry, test::kCode + 8);
@@ -66,7 +66,7 @@ TEST(ElfCode, OtherFiles) {
   const auto with = [file = made.file()](std::size_t at, int byte) {
     auto changed = file;
     changed[at] = static_cast<char>(byte);
-    return read(changed).state;
+    return code_of(changed).state;
   };
   EXPECT_EQ(with(0, 0x7f), ElfCode::usable);
   EXPECT_EQ(with(0, 0), ElfCode::no_elf);
@@ -78,11 +78,7 @@ TEST(ElfCode, OtherFiles) {
   EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_phentsize), 32), ElfCode::no_elf);
   EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_phnum) + 1, 0xff), ElfCode::no_elf);
   EXPECT_EQ(with(offsetof(Elf64_Ehdr, e_phoff) + 7, 0xff), ElfCode::no_elf);
-  EXPECT_EQ(read("").state, ElfCode::no_elf);
-  EXPECT_EQ(read("\x7f"
-                 "ELF")
-                .state,
-            ElfCode::no_elf);
+  for (auto* none : {"", "\177ELF"}) EXPECT_EQ(code_of(none).state, ElfCode::no_elf) << none;
 }
 
 // A segment is what the file has of it.
@@ -94,14 +90,14 @@ TEST(ElfCode, SegmentsThatLie) {
     ::memcpy(&file[code + member], &value, sizeof value);
   };
   set(offsetof(Elf64_Phdr, p_filesz), ~0ULL);
-  auto elf = read(file);
+  auto elf = code_of(file);
   ASSERT_EQ(elf.segments.size(), 3u);
   EXPECT_EQ(elf.segments[2].offset + elf.segments[2].size, file.size());
   set(offsetof(Elf64_Phdr, p_vaddr), ~0ULL - 5);
-  EXPECT_EQ(read(file).segments.size(), 2u);
+  EXPECT_EQ(code_of(file).segments.size(), 2u);
   set(offsetof(Elf64_Phdr, p_vaddr), 0x1000);
   set(offsetof(Elf64_Phdr, p_offset), ~0ULL);
-  EXPECT_EQ(read(file).segments.size(), 2u);
+  EXPECT_EQ(code_of(file).segments.size(), 2u);
 }
 
 TEST(ElfCode, OfItself) {

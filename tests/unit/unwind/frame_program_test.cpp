@@ -1,6 +1,8 @@
 // Each instruction and expression by its bytes, in a function from kCode on.
 #include "unwind/frame_program.hpp"
 
+#include <sstream>
+
 #include "made_elf.hpp"
 #include "rules.hpp"
 
@@ -11,11 +13,8 @@ using test::bytes;
 using test::kFunctionStart;
 using test::MadeElf;
 using test::raw;
+using test::rows_of;
 
-std::string rows_of(const MadeElf& elf) {
-  const auto file = elf.file();
-  return test::read_table(MemoryImage(file)).text();
-}
 // What the program says for a function of 256 bytes.
 std::string rows_of(const std::string& program, const std::string& start = kFunctionStart) {
   MadeElf elf;
@@ -32,7 +31,16 @@ std::string rule_after(const std::string& program) {
   EXPECT_TRUE(rows.starts_with(first) && rows.ends_with(end)) << rows;
   return rows.substr(first.size(), rows.size() - first.size() - end.size());
 }
-std::string rule_after(std::initializer_list<int> program) { return rule_after(bytes(program)); }
+/// "0e 10: sp+16": the program's bytes and what holds after it.
+void expect_rules(std::initializer_list<std::string> cases) {
+  for (auto& text : cases) {
+    std::istringstream words(text);
+    std::string program;
+    for (std::string word; words >> word && program.size() * 3 < text.find(':');)
+      program += static_cast<char>(std::stoi(word, nullptr, 16));
+    EXPECT_EQ(rule_after(program), text.substr(text.find(": ") + 2)) << text;
+  }
+}
 
 TEST(FrameProgram, Advances) {
   EXPECT_EQ(rows_of({}), "10000 sp+8, 10100 none");
@@ -66,31 +74,18 @@ TEST(FrameProgram, SetsTheLocation) {
 }
 
 TEST(FrameProgram, DefinesTheCfa) {
-  EXPECT_EQ(rule_after({0x0c, 6, 16}), "bp+16");
-  EXPECT_EQ(rule_after({0x0c, 3, 0x80, 1}), "bx+128");
-  EXPECT_EQ(rule_after({0x0c, 10, 0}), "r10+0");
-  EXPECT_EQ(rule_after({0x0c, 13, 0}), "other");
-  EXPECT_EQ(rule_after({0x0c, 13, 16, 0x0d, 7}), "sp+16");  // the offset is kept
-  EXPECT_EQ(rule_after({0x0d, 6}), "bp+8");
-  EXPECT_EQ(rule_after({0x0e, 0x90, 0x01}), "sp+144");
-  EXPECT_EQ(rule_after({0x12, 6, 0x7e}), "bp+16");  // -2 * -8
-  EXPECT_EQ(rule_after({0x12, 7, 2}), "sp-16");
-  EXPECT_EQ(rule_after({0x13, 0x7d}), "sp+24");
-  EXPECT_EQ(rule_after({0x0e, 0xff, 0xff, 0xff, 0xff, 0x07}), "sp+2147483647");
-  EXPECT_EQ(rule_after({0x0e, 0x80, 0x80, 0x80, 0x80, 0x08}), "other");
+  expect_rules({"0c 06 10: bp+16", "0c 03 80 01: bx+128", "0c 0a 00: r10+0", "0c 0d 00: other",
+                "0c 0d 10 0d 07: sp+16",                               // the offset is kept
+                "0d 06: bp+8", "0e 90 01: sp+144", "12 06 7e: bp+16",  // -2 * -8
+                "12 07 02: sp-16", "13 7d: sp+24", "0e ff ff ff ff 07: sp+2147483647",
+                "0e 80 80 80 80 08: other"});
 }
 
 TEST(FrameProgram, SavesRegisters) {
-  EXPECT_EQ(rule_after({0x86, 2}), "sp+8 bp@cfa-16");
-  EXPECT_EQ(rule_after({0x83, 3}), "sp+8 bx@cfa-24");
-  EXPECT_EQ(rule_after({0x8c, 2, 0x8d, 3}), "sp+8");
-  EXPECT_EQ(rule_after({0x05, 6, 2, 0x05, 3, 0x80, 1}), "sp+8 bp@cfa-16 bx@cfa-1024");
-  EXPECT_EQ(rule_after({0x11, 6, 0x7e}), "sp+8 bp@cfa+16");
-  EXPECT_EQ(rule_after({0x11, 3, 2}), "sp+8 bx@cfa-16");
-  EXPECT_EQ(rule_after({0x2f, 6, 2}), "sp+8 bp@cfa+16");
-  EXPECT_EQ(rule_after({0x86, 2, 0x08, 6, 0x83, 3, 0x08, 3}), "sp+8");
-  EXPECT_EQ(rule_after({0x2e, 0x90, 0x01}), "sp+8");
-  EXPECT_EQ(rule_after({0x00, 0x00}), "sp+8");
+  expect_rules({"86 02: sp+8 bp@cfa-16", "83 03: sp+8 bx@cfa-24", "8c 02 8d 03: sp+8",
+                "05 06 02 05 03 80 01: sp+8 bp@cfa-16 bx@cfa-1024", "11 06 7e: sp+8 bp@cfa+16",
+                "11 03 02: sp+8 bx@cfa-16", "2f 06 02: sp+8 bp@cfa+16",
+                "86 02 08 06 83 03 08 03: sp+8", "2e 90 01: sp+8", "00 00: sp+8"});
 }
 
 TEST(FrameProgram, RestoresWhatTheCieSays) {
@@ -107,43 +102,36 @@ TEST(FrameProgram, RemembersTheWholeState) {
                      0x0b, 0x41, 0x0e, 24}),
             "10000 sp+16 bp@cfa-16, 10001 bp+16 bp@cfa-16 bx@cfa-24, 10002 sp+16 bp@cfa-16, "
             "10004 sp+24 bp@cfa-16, 10100 none");
-  EXPECT_EQ(rule_after({0x0b}), "other");  // nothing to restore
+  EXPECT_EQ(rule_after(bytes({0x0b})), "other");  // nothing to restore
   EXPECT_EQ(rule_after(std::string(32, '\x0a') + std::string(32, '\x0b')), "sp+8");
   EXPECT_EQ(rule_after(std::string(100000, '\x0a')), "other");
 }
 
-TEST(FrameProgram, OutermostFrames) {
-  EXPECT_EQ(rule_after({0x07, 16}), "end");
-  EXPECT_EQ(rule_after({0x07, 16, 0x86, 2, 0x0e, 64}), "end");
-}
+TEST(FrameProgram, OutermostFrames) { expect_rules({"07 10: end", "07 10 86 02 0e 40: end"}); }
 
 // A rule is never told that is not so.
 TEST(FrameProgram, WhatRulesCannotExpress) {
-  EXPECT_EQ(rule_after({0x90, 2}), "other");  // the return address elsewhere
-  EXPECT_EQ(rule_after({0x08, 16}), "other");
-  EXPECT_EQ(rule_after({0x09, 16, 0}), "other");  // in a register
+  expect_rules({
+      "90 02: other",                     // the return address elsewhere
+      "08 10: other", "09 10 00: other",  // in a register
+  });
   // vfork() keeps it in rdi while the child runs, and rbx and rbp where they are.
-  EXPECT_EQ(rule_after({0x09, 16, 5, 0x0e, 0}), "vfork +0");
-  EXPECT_EQ(rule_after({0x09, 16, 5, 0x09, 3, 0}), "other");
-  EXPECT_EQ(rule_after({0x07, 6}), "other");     // rbp is gone
-  EXPECT_EQ(rule_after({0x09, 6, 0}), "other");  // rbp is in rax
-  EXPECT_EQ(rule_after({0x14, 6, 2}), "other");  // rbp is CFA - 16
-  EXPECT_EQ(rule_after({0x15, 6, 0x7e}), "other");
-  EXPECT_EQ(rule_after({0x16, 6, 2, 0x77, 8}), "other");
-  EXPECT_EQ(rule_after({0x05, 6, 0x80, 0x80, 0x80, 0x01}), "other");  // too far for a slot
-  EXPECT_EQ(rule_after({0x86, 2, 0x2d}), "other");  // not an instruction on this processor
-  EXPECT_EQ(rule_after({0x0e}), "other");           // cut off
-  EXPECT_EQ(rule_after({0x86}), "other");
-  EXPECT_EQ(rule_after({0x03, 1}), "other");
-  EXPECT_EQ(rule_after({0x0f, 4, 0x77, 8}), "other");
+  expect_rules({"09 10 05 0e 00: vfork +0", "09 10 05 09 03 00: other"});
+  EXPECT_EQ(rule_after(bytes({0x07, 6})), "other");  // rbp is gone
+  expect_rules({
+      "09 06 00: other",                                                       // rbp is in rax
+      "14 06 02: other",                                                       // rbp is CFA - 16
+      "15 06 7e: other", "16 06 02 77 08: other", "05 06 80 80 80 01: other",  // too far for a slot
+      "86 02 2d: other",  // not an instruction on this processor
+  });
+  EXPECT_EQ(rule_after(bytes({0x0e})), "other");  // cut off
+  expect_rules({"86: other", "03 01: other", "0f 04 77 08: other"});
   EXPECT_EQ(rule_after(bytes({0x0e}) + std::string(5000, '\x80')), "other");
   EXPECT_EQ(rows_of({0x41, 0x0e, 16, 0x41, 0x3f}),
             "10000 sp+8, 10001 sp+16, 10002 other, 10100 none");
   // Few callers need rbx: only it is reported as lost.
-  EXPECT_EQ(rule_after({0x07, 3}), "sp+8 bx?");
-  EXPECT_EQ(rule_after({0x09, 3, 0}), "sp+8 bx?");
-  EXPECT_EQ(rule_after({0x10, 3, 2, 0x76, 0x78}), "sp+8 bx?");
-  EXPECT_EQ(rule_after({0x05, 3, 0x80, 0x80, 0x80, 0x01}), "sp+8 bx?");
+  expect_rules({"07 03: sp+8 bx?", "09 03 00: sp+8 bx?", "10 03 02 76 78: sp+8 bx?",
+                "05 03 80 80 80 01: sp+8 bx?"});
 }
 
 TEST(FrameProgram, SlotsOfAnOddSize) {
@@ -158,48 +146,40 @@ TEST(FrameProgram, SlotsOfAnOddSize) {
 }
 
 TEST(FrameProgram, CfaByExpression) {
-  EXPECT_EQ(rule_after({0x0f, 2, 0x77, 16}), "sp+16");
-  EXPECT_EQ(rule_after({0x0f, 2, 0x76, 0x70}), "bp-16");
-  EXPECT_EQ(rule_after({0x0f, 2, 0x7a, 0}), "r10+0");
-  EXPECT_EQ(rule_after({0x0f, 3, 0x76, 0x78, 0x06}), "*(bp-8)+0");
-  EXPECT_EQ(rule_after({0x0f, 3, 0x77, 8, 0x06}), "*(sp+8)+0");
-  EXPECT_EQ(rule_after({0x0f, 6, 0x77, 0x98, 1, 0x06, 0x23, 8}), "*(sp+152)+8");
-  EXPECT_EQ(rule_after({0x0f, 5, 0x76, 0, 0x06, 0x23, 8}), "*(bp+0)+8");
-  EXPECT_EQ(rule_after({0x0f, 3, 0x7d, 0, 0x06}), "other");
-  EXPECT_EQ(rule_after({0x0f, 4, 0x77, 8, 0x06, 0x06}), "other");
-  EXPECT_EQ(rule_after({0x0f, 6, 0x77, 8, 0x06, 0x23, 8, 0x06}), "other");
-  EXPECT_EQ(rule_after({0x0f, 3, 0x77, 8, 0x12}), "other");
-  EXPECT_EQ(rule_after({0x0f, 0}), "other");
+  expect_rules({"0f 02 77 10: sp+16", "0f 02 76 70: bp-16", "0f 02 7a 00: r10+0",
+                "0f 03 76 78 06: *(bp-8)+0", "0f 03 77 08 06: *(sp+8)+0",
+                "0f 06 77 98 01 06 23 08: *(sp+152)+8", "0f 05 76 00 06 23 08: *(bp+0)+8",
+                "0f 03 7d 00 06: other", "0f 04 77 08 06 06: other",
+                "0f 06 77 08 06 23 08 06: other", "0f 03 77 08 12: other", "0f 00: other"});
   // Its offset cannot be changed alone; a register counts from the offset before it.
-  EXPECT_EQ(rule_after({0x0f, 2, 0x77, 16, 0x0e, 24}), "other");
-  EXPECT_EQ(rule_after({0x0e, 56, 0x0f, 3, 0x77, 16, 0x06, 0x0d, 7}), "sp+56");
-  EXPECT_EQ(rule_after({0x0f, 2, 0x77, 16, 0x0c, 7, 24}), "sp+24");
+  expect_rules({"0f 02 77 10 0e 18: other", "0e 38 0f 03 77 10 06 0d 07: sp+56",
+                "0f 02 77 10 0c 07 18: sp+24"});
 }
 
 TEST(FrameProgram, ProcedureLinkageTable) {
   const auto plt = [](int literal) {
-    return rule_after({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, literal, 0x2a, 0x33, 0x24, 0x22});
+    return rule_after(
+        bytes({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, literal, 0x2a, 0x33, 0x24, 0x22}));
   };
   EXPECT_EQ(plt(0x3b), "plt 11");
   EXPECT_EQ(plt(0x3a), "plt 10");
   EXPECT_EQ(plt(0x39), "plt 9");
   EXPECT_EQ(plt(0x30), "other");
   EXPECT_EQ(plt(0x40), "other");
-  EXPECT_EQ(rule_after({0x0f, 11, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}),
-            "other");
-  EXPECT_EQ(rule_after({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2b, 0x33, 0x24, 0x22}),
-            "other");
+  EXPECT_EQ(
+      rule_after(bytes({0x0f, 11, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22})),
+      "other");
+  EXPECT_EQ(
+      rule_after(bytes({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2b, 0x33, 0x24, 0x22})),
+      "other");
 }
 
 TEST(FrameProgram, RegistersByExpression) {
-  EXPECT_EQ(rule_after({0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0}), "*(bp-8)+0 bp@bp+0");
-  EXPECT_EQ(rule_after({0x10, 6, 2, 0x77, 0x78}), "sp+8 bp@cfa-16");
-  EXPECT_EQ(rule_after({0x10, 3, 2, 0x77, 0x78}), "sp+8 bx@cfa-16");
-  EXPECT_EQ(rule_after({0x0c, 6, 16, 0x10, 3, 2, 0x76, 0x78}), "bp+16 bx@cfa-24");
-  EXPECT_EQ(rule_after({0x10, 16, 2, 0x77, 0}), "sp+8");  // the same place in other words
-  EXPECT_EQ(rule_after({0x10, 6, 3, 0x76, 0, 0x06}), "other");
-  EXPECT_EQ(rule_after({0x10, 6, 2, 0x76, 4}), "other");
-  EXPECT_EQ(rule_after({0x10, 0, 2, 0x76, 4}), "sp+8");
+  expect_rules({"0f 03 76 78 06 10 06 02 76 00: *(bp-8)+0 bp@bp+0",
+                "10 06 02 77 78: sp+8 bp@cfa-16", "10 03 02 77 78: sp+8 bx@cfa-16",
+                "0c 06 10 10 03 02 76 78: bp+16 bx@cfa-24",
+                "10 10 02 77 00: sp+8",  // the same place in other words
+                "10 06 03 76 00 06: other", "10 06 02 76 04: other", "10 00 02 76 04: sp+8"});
 }
 
 TEST(FrameProgram, SignalFrames) {

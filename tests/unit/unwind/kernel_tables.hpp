@@ -1,7 +1,6 @@
 // The kernel's maps of unwind tables, as a tool declares them.
 #pragma once
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -13,12 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "cli/config.hpp"
 #include "coretap/tool.hpp"
+#include "program/session.hpp"
+#include "program/variables.hpp"
 #include "unwind/kernel_maps.hpp"
 #include "unwind/processes.hpp"
 #include "unwind/tables.hpp"
 
 namespace coretap::unwind::test {
+
+inline constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
 
 class KernelTables {
  public:
@@ -26,31 +30,35 @@ class KernelTables {
   std::string open(std::uint32_t chunks, bool asks = false) {
     const auto* entry = find_tool("profile");
     if (!entry) return "no tool has unwind tables";
-    const auto bytes = build(*entry).object.bytes();
+    tool_ = build(*entry);
+    session_ = std::make_unique<Session>(tool_, config_);
+    const auto bytes = tool_.object.bytes();
     libbpf_set_print(nullptr);
-    object_.reset(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
-    if (!object_) return std::string("cannot open a kernel program: ") + strerror(errno);
+    session_->object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
+    auto* object = session_->object.get();
+    if (!object) return std::string("cannot open a kernel program: ") + strerror(errno);
     bpf_program* program = nullptr;
-    bpf_object__for_each_program(program, object_.get()) {
+    bpf_object__for_each_program(program, object) {
       bool load = asks && std::string(bpf_program__name(program)) == "unwind_ask_key";
       if (load) bpf_program__set_type(program, BPF_PROG_TYPE_RAW_TRACEPOINT);
       bpf_program__set_autoload(program, load);
     }
     bpf_map* each = nullptr;
-    bpf_object__for_each_map(each, object_.get()) bpf_map__set_autocreate(
+    bpf_object__for_each_map(each, object) bpf_map__set_autocreate(
         each, asks || std::string(bpf_map__name(each)).starts_with("unwind_"));
-    if (asks && !turn_on_tables()) return "no constant unwind_tables";
+    if (asks && !set_variable(*session_, "unwind_tables", 1)) return "no constant unwind_tables";
     bpf_map__set_max_entries(map("unwind_rows"), chunks);
     bpf_map__set_max_entries(processes(), 1024);
     bpf_map__set_max_entries(map("unwind_files"), 64);
     bpf_map__set_max_entries(map("walk_scratch"), static_cast<__u32>(libbpf_num_possible_cpus()));
-    if (int error = bpf_object__load(object_.get()))
+    if (int error = bpf_object__load(object))
       return std::string("cannot make the kernel's maps: ") + strerror(-error);
     return {};
   }
-  bpf_map* map(const char* name) const { return bpf_object__find_map_by_name(object_.get(), name); }
+  bpf_map* map(const char* name) const { return session_->map(name); }
   int program() const {
-    return bpf_program__fd(bpf_object__find_program_by_name(object_.get(), "unwind_ask_key"));
+    return bpf_program__fd(
+        bpf_object__find_program_by_name(session_->object.get(), "unwind_ask_key"));
   }
   int fd(const char* name) const { return bpf_map__fd(map(name)); }
   bpf_map* processes() const { return map("unwind_processes"); }
@@ -62,9 +70,12 @@ class KernelTables {
                          count * sizeof(unwind_page)));
     return all;
   }
-  bool has_chunk(std::uint32_t chunk) const {
-    std::uint32_t id = 0;
-    return bpf_map_lookup_elem(fd("unwind_rows"), &chunk, &id) == 0;
+  /// Of the first ones, those that are there.
+  std::size_t chunks(std::uint32_t most) const {
+    std::size_t there = 0;
+    for (std::uint32_t i = 0, id = 0; i < most; i++)
+      there += bpf_map_lookup_elem(fd("unwind_rows"), &i, &id) == 0;
+    return there;
   }
   std::vector<std::uint32_t> rows(std::uint32_t chunk, std::uint32_t first,
                                   std::uint32_t count) const {
@@ -88,28 +99,9 @@ class KernelTables {
   }
 
  private:
-  bool turn_on_tables() {
-    const auto* btf = bpf_object__btf(object_.get());
-    auto section = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
-    if (section < 0) return false;
-    const auto* type = btf__type_by_id(btf, static_cast<__u32>(section));
-    const auto* members = btf_var_secinfos(type);
-    std::size_t size = 0;
-    const auto* initial = static_cast<const char*>(bpf_map__initial_value(map(".rodata"), &size));
-    if (!initial) return false;
-    std::string bytes(initial, size);
-    for (int i = 0; i < btf_vlen(type); i++) {
-      auto name = btf__name_by_offset(btf, btf__type_by_id(btf, members[i].type)->name_off);
-      if (std::string(name) != "unwind_tables") continue;
-      bytes[members[i].offset] = 1;
-      return bpf_map__set_initial_value(map(".rodata"), bytes.data(), size) == 0;
-    }
-    return false;
-  }
-  struct Closer {
-    void operator()(bpf_object* object) const { bpf_object__close(object); }
-  };
-  std::unique_ptr<bpf_object, Closer> object_;
+  Tool tool_;
+  Config config_;
+  std::unique_ptr<Session> session_;
 };
 
 }  // namespace coretap::unwind::test

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/unwind.h"
+
 namespace coretap::unwind::test {
 
 /// Bytes from numbers, each of one.
@@ -156,5 +158,20 @@ struct MadeElf {
     return out + content;
   }
 };
+
+/// A file whose table takes this many rows, all on one page. An id's text is the build-id.
+inline std::string file_of(std::uint32_t rows, const std::string& id, int offset = 8) {
+  MadeElf elf;
+  elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
+  std::string program;
+  // At its first byte, where it ends, and one for each turn.
+  for (std::uint32_t i = 0; i + 2 < rows; i++)
+    program += bytes({0x41, 0x0e, i % 2 ? offset : offset + 8});
+  elf.fde(elf.cie(), kCode, rows - 1, program);
+  if (!id.empty())
+    elf.notes =
+        raw(Elf64_Nhdr{4, 20, 3}) + std::string("GNU\0", 4) + id + std::string(20 - id.size(), '.');
+  return elf.file();
+}
 
 }  // namespace coretap::unwind::test

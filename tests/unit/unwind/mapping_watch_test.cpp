@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "one_cpu.hpp"
 
 namespace coretap::unwind {
 namespace {
@@ -51,6 +52,13 @@ Ended in_child(const std::function<int()>& body) {
   return {pid, pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
+/// It cannot be opened, and says what to do.
+bool refused(MappingWatch& watch, const char* hint) {
+  const auto opened = watch.open();
+  return !opened && opened.error().hint.find(hint) != std::string::npos &&
+         watch.descriptors().empty();
+}
+
 class WatchedMappings : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -58,15 +66,6 @@ class WatchedMappings : public ::testing::Test {
     if (!opened && opened.error().status == kUnsupported)
       GTEST_SKIP() << opened.error().what << ": " << opened.error().why;
     ASSERT_TRUE(opened) << opened.error().what << ": " << opened.error().why;
-    ::sched_getaffinity(0, sizeof cpus_, &cpus_);
-  }
-  void TearDown() override { ::sched_setaffinity(0, sizeof cpus_, &cpus_); }
-
-  void stay_on_this_cpu() {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
   }
 
   bool drain() {
@@ -82,63 +81,44 @@ class WatchedMappings : public ::testing::Test {
     }
     return false;
   }
-  bool hears_all_of_child(const std::function<int()>& body) {
-    return hears_all_of([&] { child = in_child(body); });
-  }
   std::ptrdiff_t times_told(pid_t tgid) const { return std::count(told.begin(), told.end(), tgid); }
+  /// Of a process that does this; -1: it failed, or not all was heard.
+  std::ptrdiff_t times_told_of(const std::function<bool()>& body) {
+    bool all = hears_all_of([&] { child = in_child([&] { return body() ? 0 : kFailedChild; }); });
+    return all && child.status == 0 ? times_told(child.pid) : -1;
+  }
 
   MappingWatch watch;
   std::vector<pid_t> told;
   Ended child{};
-
- private:
-  cpu_set_t cpus_{};
 };
 
 TEST_F(WatchedMappings, OfAnonymousCode) {
-  ASSERT_TRUE(hears_all_of_child([] { return map_code() ? 0 : kFailedChild; }));
-  ASSERT_EQ(child.status, 0);
-  EXPECT_EQ(times_told(child.pid), 1);
+  EXPECT_EQ(times_told_of([] { return map_code(); }), 1);
   drain();
   EXPECT_EQ(times_told(child.pid), 0);
 }
 
-TEST_F(WatchedMappings, OfFiles) {
-  ASSERT_TRUE(hears_all_of_child([] {
-    const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    return map_code(self.get()) && map_code(self.get()) ? 0 : kFailedChild;
-  }));
-  ASSERT_EQ(child.status, 0);
-  EXPECT_EQ(times_told(child.pid), 1);
+TEST_F(WatchedMappings, OfFilesAndOtherPrograms) {
+  const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(times_told_of([&] { return map_code(self.get()) && map_code(self.get()); }), 1);
+  EXPECT_EQ(times_told_of([] { return ::execl("/bin/true", "true", nullptr) == 0; }), 1);
 }
 
 TEST_F(WatchedMappings, MadeExecutableLater) {
   void* memory =
       ::mmap(nullptr, page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  EXPECT_TRUE(hears_all_of_child(
-      [&] { return ::mprotect(memory, page(), PROT_READ | PROT_EXEC) == 0 ? 0 : kFailedChild; }));
+  EXPECT_EQ(times_told_of([&] { return !::mprotect(memory, page(), PROT_READ | PROT_EXEC); }), 1);
   ::munmap(memory, page());
-  ASSERT_EQ(child.status, 0);
-  EXPECT_EQ(times_told(child.pid), 1);
-}
-
-TEST_F(WatchedMappings, OfAnotherProgram) {
-  ASSERT_TRUE(hears_all_of_child([] {
-    ::execl("/bin/true", "true", nullptr);
-    return kFailedChild;
-  }));
-  ASSERT_EQ(child.status, 0);
-  EXPECT_EQ(times_told(child.pid), 1);
 }
 
 TEST_F(WatchedMappings, NotOfDataNorOfForks) {
-  ASSERT_TRUE(hears_all_of_child([] {
-    const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    return map_once(PROT_READ | PROT_WRITE) && map_once(PROT_READ, self.get()) ? 0 : kFailedChild;
-  }));
-  ASSERT_EQ(child.status, 0);
-  EXPECT_EQ(times_told(child.pid), 0);
+  const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(times_told_of([&] {
+              return map_once(PROT_READ | PROT_WRITE) && map_once(PROT_READ, self.get());
+            }),
+            0);
 }
 
 TEST_F(WatchedMappings, OfThreadsAreTheirProcess) {
@@ -187,7 +167,7 @@ TEST_F(WatchedMappings, MakeADescriptorReadable) {
 }
 
 TEST_F(WatchedMappings, AreCompleteHoweverTheirRecordsWrap) {
-  stay_on_this_cpu();
+  coretap::test::OnOneCpu on_one_cpu;
   // Records of 48, 64, 72 and 80 bytes: so they meet the ring's end in each way.
   std::vector<Fd> files(1);
   for (const char* name : {"a", "aaaaaaaa", "aaaaaaaaaaaaaaaa"})
@@ -207,15 +187,13 @@ TEST_F(WatchedMappings, AreCompleteHoweverTheirRecordsWrap) {
 }
 
 TEST_F(WatchedMappings, FloodsAreToldAndPass) {
-  stay_on_this_cpu();
+  coretap::test::OnOneCpu on_one_cpu;
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 6'000; ++i) ASSERT_TRUE(map_code());  // 288 KB
     EXPECT_FALSE(drain());
     ASSERT_TRUE(map_code());  // brings the kernel's own word of the loss
     EXPECT_FALSE(drain());
-    ASSERT_TRUE(hears_all_of_child([] { return map_code() ? 0 : kFailedChild; }));
-    ASSERT_EQ(child.status, 0);
-    EXPECT_EQ(times_told(child.pid), 1);
+    EXPECT_EQ(times_told_of([] { return map_code(); }), 1);
   }
 }
 
@@ -278,11 +256,7 @@ TEST_F(WatchedMappings, WithoutDescriptorsSayWhatToDo) {
     ::close(next);
     MappingWatch none;
     if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return kFailedChild;
-    const auto opened = none.open();
-    return !opened && opened.error().hint.find("ulimit -n") != std::string::npos &&
-                   none.descriptors().empty()
-               ? 0
-               : 1;
+    return refused(none, "ulimit -n") ? 0 : 1;
   });
   EXPECT_EQ(limited.status, 0);
 }
@@ -315,12 +289,7 @@ TEST(MappingWatch, WithoutRightsSaysWhatToDo) {
   const auto child = in_child([] {
     if (::setresuid(65534, 65534, 65534) != 0) return kFailedChild;
     MappingWatch watch;
-    const auto opened = watch.open();
-    return !opened && opened.error().status == kUnsupported &&
-                   opened.error().hint.find("CAP_PERFMON") != std::string::npos &&
-                   watch.descriptors().empty()
-               ? 0
-               : 1;
+    return refused(watch, "CAP_PERFMON") && watch.open().error().status == kUnsupported ? 0 : 1;
   });
   EXPECT_EQ(child.status, 0);
 }

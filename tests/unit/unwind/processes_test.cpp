@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,44 +21,24 @@ namespace coretap::unwind {
 namespace {
 
 using symbols::test::ScratchDirectory;
-using test::bytes;
-using test::kCode;
-using test::MadeElf;
-using test::raw;
+using test::file_of;
+using test::kChunk;
 using Clock = Processes::Clock;
 
 constexpr std::uint64_t kProgram = 0x700000003;
-constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
 constexpr std::size_t kBytes = 4096;          // of what is mapped
 constexpr std::uint64_t kPlace = 0x10000000;  // low, where nothing else is
-
-/// A library of this many rows.
-std::string library(std::uint32_t rows, char letter) {
-  MadeElf elf;
-  elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
-  std::string program;
-  for (std::uint32_t i = 0; i + 2 < rows; i++)
-    program += bytes({0x41, 0x0e, i % 2 ? 8 + letter % 8 * 8 : 80});
-  elf.fde(elf.cie(), kCode, rows - 1, program);
-  elf.notes = raw(Elf64_Nhdr{4, 8, 3}) + std::string("GNU\0", 4) + std::string(8, letter);
-  return elf.file();
-}
 
 /// A process that maps what it is asked to.
 class Mapper {
  public:
-  explicit Mapper(const std::function<void()>& begin = {}) {
-    int orders[2], answers[2];
-    if (::pipe2(orders, O_CLOEXEC) || ::pipe2(answers, O_CLOEXEC)) return;
+  Mapper() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return;
     pid_ = ::fork();
-    if (pid_ == 0) {
-      if (begin) begin();
-      serve(orders[0], answers[1]);
-    }
-    ::close(orders[0]);
-    ::close(answers[1]);
-    orders_.reset(orders[1]);
-    answers_.reset(answers[0]);
+    if (pid_ == 0) serve(ends[0]);
+    ::close(ends[0]);
+    orders_.reset(ends[1]);
   }
   Mapper(const Mapper&) = delete;
   Mapper& operator=(const Mapper&) = delete;
@@ -66,9 +46,9 @@ class Mapper {
 
   pid_t pid() const { return pid_; }
   bool map(const std::string& path, std::uint64_t at, std::uint64_t pages = 1) const {
-    return tell({at, pages, 0, path});
+    return tell({at, pages, false}, path);
   }
-  bool unmap(std::uint64_t at, std::uint64_t pages = 1) const { return tell({at, pages, 1, ""}); }
+  bool unmap(std::uint64_t at, std::uint64_t pages = 1) const { return tell({at, pages, true}); }
   void end() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
@@ -78,48 +58,39 @@ class Mapper {
 
  private:
   struct Order {
-    std::uint64_t at, pages, unmap;
-    char path[256];
-    Order(std::uint64_t a, std::uint64_t p, std::uint64_t u, const std::string& name)
-        : at(a), pages(p), unmap(u), path{} {
-      name.copy(path, sizeof path - 1);
-    }
+    std::uint64_t at, pages;
+    bool unmap;
+    char path[256] = {};  // empty: anonymous memory
   };
-  bool tell(const Order& order) const {
-    char done = 0;
+  bool tell(Order order, const std::string& path = {}) const {
+    bool done = false;
+    path.copy(order.path, sizeof order.path - 1);
     return ::write(orders_.get(), &order, sizeof order) == sizeof order &&
-           ::read(answers_.get(), &done, 1) == 1 && done == 1;
+           ::read(orders_.get(), &done, 1) == 1 && done;
   }
-  [[noreturn]] static void serve(int orders, int answers) {
-    Order order(0, 0, 0, "");
-    while (::read(orders, &order, sizeof order) == sizeof order) {
+  [[noreturn]] static void serve(int orders) {
+    for (Order order{}; ::read(orders, &order, sizeof order) == sizeof order;) {
       auto* at = reinterpret_cast<void*>(order.at);
-      char done = 0;
-      if (order.unmap) {
-        done = ::munmap(at, order.pages * kBytes) == 0;
-      } else if (order.path[0]) {
-        // From its first page of code on, as far as the file's pages go.
-        int fd = ::open(order.path, O_RDONLY | O_CLOEXEC);
-        done = ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
-                      kBytes) == at;
-        ::close(fd);
-      } else {
-        done = ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC,
-                      MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == at;
-      }
-      if (::write(answers, &done, 1) != 1) break;
+      // From its first page of code on, as far as the file's pages go.
+      int fd = order.path[0] ? ::open(order.path, O_RDONLY | O_CLOEXEC) : -1;
+      int flags = MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+      bool done = order.unmap ? ::munmap(at, order.pages * kBytes) == 0
+                              : ::mmap(at, order.pages * kBytes, PROT_READ | PROT_EXEC, flags, fd,
+                                       fd < 0 ? 0 : kBytes) == at;
+      if (fd >= 0) ::close(fd);
+      if (::write(orders, &done, 1) != 1) break;
     }
     ::_exit(0);
   }
   pid_t pid_ = -1;
-  Fd orders_, answers_;
+  Fd orders_;
 };
 
 class ProcessesTest : public ::testing::Test {
  protected:
-  void open(std::size_t budget = 32 << 20) {
-    auto why = kernel_.open(Tables::chunks_for(budget));
-    if (!why.empty()) GTEST_SKIP() << why;
+  void SetUp() override { open(32 << 20); }
+  void open(std::size_t budget) {
+    if (auto why = kernel_.open(Tables::chunks_for(budget)); !why.empty()) GTEST_SKIP() << why;
     tables_ = std::make_unique<Tables>(kernel_.maps(), budget);
     ASSERT_TRUE(tables_->ready());
     processes_ = std::make_unique<Processes>(
@@ -127,7 +98,7 @@ class ProcessesTest : public ::testing::Test {
     now_ = Clock::now();
   }
   std::string file(const std::string& name, std::uint32_t rows = 100) {
-    return scratch_.write(name, library(rows, name[0]));
+    return scratch_.write(name, file_of(rows, name, 8 + name[0] % 8 * 8));
   }
   /// What the kernel program finds for a process; empty: nothing.
   std::vector<unwind_mapping> run(std::uint64_t program = kProgram) const {
@@ -161,6 +132,7 @@ class ProcessesTest : public ::testing::Test {
     return id ? tables_->known(*id) : nullptr;
   }
 
+  Mapper child;
   test::KernelTables kernel_;
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<Processes> processes_;
@@ -168,13 +140,7 @@ class ProcessesTest : public ::testing::Test {
   Clock::time_point now_;
 };
 
-#define OPEN(...)    \
-  open(__VA_ARGS__); \
-  if (IsSkipped()) return
-
 TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
-  OPEN();
-  Mapper child;
   ASSERT_TRUE(child.map(file("a"), kPlace));
   ASSERT_TRUE(child.map("", kPlace + 4 * kBytes, 2));
   EXPECT_TRUE(processes_->look(child.pid(), kProgram, false));
@@ -204,15 +170,11 @@ TEST_F(ProcessesTest, TheRunIsWhatTheProcessHasMapped) {
                              [](auto& a, auto& b) { return a.start < b.start; }));
   auto entry = kernel_.process(kProgram);
   ASSERT_TRUE(entry);
-  EXPECT_EQ(entry->generation, 1u);
-  EXPECT_EQ(entry->looked, 0u);
-  EXPECT_EQ(entry->asked, 0u);
+  EXPECT_TRUE(entry->generation == 1 && !entry->looked && !entry->asked);
   EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram, 1));
 }
 
 TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
-  OPEN();
-  Mapper child;
   EXPECT_FALSE(changed(child)) << "not known yet";
   ASSERT_TRUE(processes_->look(child.pid(), kProgram, false));
   EXPECT_FALSE(processes_->look(child.pid(), kProgram, false)) << "nothing is new";
@@ -232,8 +194,7 @@ TEST_F(ProcessesTest, WhatIsMappedLaterIsSeenWhenItIsLookedAtAgain) {
 
 // Processes that map code all the time rest between two looks.
 TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
-  OPEN();
-  Mapper child, other;
+  Mapper other;
   auto before = Clock::now();
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(file("a"), kPlace));
@@ -250,39 +211,28 @@ TEST_F(ProcessesTest, ChangesWaitUntilItIsTime) {
 }
 
 TEST_F(ProcessesTest, GenerationsOfOtherCodeAtTheSameAddress) {
-  OPEN();
-  Mapper child;
   auto a = file("a"), b = file("b"), c = file("c");
-  auto expect = [&](unsigned wanted) {
+  auto expect = [&](unsigned wanted, bool mapped) {
+    EXPECT_TRUE(mapped);
     changed(child);
     EXPECT_EQ(generation(), wanted);
     EXPECT_EQ(processes_->image(child.pid()), STACK_IMAGE(kProgram, wanted));
   };
   ASSERT_TRUE(child.map(a, kPlace));
   processes_->look(child.pid(), kProgram, false);
-  expect(1);
-  ASSERT_TRUE(child.map(b, kPlace));
-  expect(2);
-  ASSERT_TRUE(child.map(a, kPlace));
-  expect(1);
-  ASSERT_TRUE(child.unmap(kPlace));
-  expect(1);
-  ASSERT_TRUE(child.map(c, kPlace));
-  expect(3);
-  ASSERT_TRUE(child.map(b, kPlace));
-  expect(2);
-  ASSERT_TRUE(child.map("", kPlace));
-  expect(4);
+  expect(1, true);
+  expect(2, child.map(b, kPlace));
+  expect(1, child.map(a, kPlace));
+  expect(1, child.unmap(kPlace));
+  expect(3, child.map(c, kPlace));
+  expect(2, child.map(b, kPlace));
+  expect(4, child.map("", kPlace));
   // A further one elsewhere contradicts none.
-  ASSERT_TRUE(child.map(a, kPlace + 16 * kBytes));
-  expect(4);
-  ASSERT_TRUE(child.map(a, kPlace));
-  expect(1);
+  expect(4, child.map(a, kPlace + 16 * kBytes));
+  expect(1, child.map(a, kPlace));
 }
 
 TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
-  OPEN();
-  Mapper child;
   auto a = file("a");
   ASSERT_TRUE(child.map(a, kPlace, 2));
   processes_->look(child.pid(), kProgram, false);
@@ -292,8 +242,6 @@ TEST_F(ProcessesTest, OneFileAtAnotherPlaceOfItsIsOtherCode) {
 }
 
 TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
-  OPEN();
-  Mapper child;
   auto a = file("a"), b = file("b");
   ASSERT_TRUE(child.map(a, kPlace));
   processes_->look(child.pid(), kProgram, false);
@@ -306,8 +254,6 @@ TEST_F(ProcessesTest, WhatHasGrownIsContradictedAllOver) {
 }
 
 TEST_F(ProcessesTest, ExecBeginsAnew) {
-  OPEN();
-  Mapper child;
   ASSERT_TRUE(child.map(file("a"), kPlace));
   processes_->look(child.pid(), kProgram, false);
   ASSERT_TRUE(child.map(file("b"), kPlace));
@@ -324,8 +270,6 @@ TEST_F(ProcessesTest, ExecBeginsAnew) {
 }
 
 TEST_F(ProcessesTest, WhoIsGone) {
-  OPEN();
-  Mapper child;
   auto pid = child.pid();
   ASSERT_TRUE(processes_->look(pid, kProgram, false));
   child.end();
@@ -344,13 +288,11 @@ TEST_F(ProcessesTest, WhoIsGone) {
 }
 
 TEST_F(ProcessesTest, KernelThreadsHaveNoMappings) {
-  OPEN();
   EXPECT_FALSE(processes_->look(2, kProgram, false));
   EXPECT_FALSE(kernel_.process(kProgram));
 }
 
 TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
-  OPEN();
   // The children of one process, which have all its mappings.
   Mapper parent, child;
   processes_->look(parent.pid(), kProgram, false);
@@ -374,7 +316,6 @@ TEST_F(ProcessesTest, ChildrenHaveTheirParentsRun) {
 }
 
 TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
-  OPEN();
   Mapper one, other;
   processes_->look(one.pid(), kProgram, false);
   processes_->look(other.pid(), kProgram + 1, false);
@@ -392,8 +333,7 @@ TEST_F(ProcessesTest, IdenticalProcessesShareARunUntilOneChanges) {
 
 // The first free room is taken: what was given back is used again, but not too early.
 TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
-  OPEN();
-  Mapper child, other;
+  Mapper other;
   processes_->look(child.pid(), kProgram, false);
   auto first = kernel_.process(kProgram)->first;
   auto count = kernel_.process(kProgram)->count;
@@ -409,8 +349,7 @@ TEST_F(ProcessesTest, RunsAreGivenBackWhenNobodyCanBeReadingThem) {
 }
 
 TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
-  OPEN();
-  Mapper child, other;
+  Mapper other;
   processes_->look(child.pid(), kProgram, false);
   auto entry = *kernel_.process(kProgram);
   child.end();
@@ -427,8 +366,6 @@ TEST_F(ProcessesTest, RunsThatAnEntryLeadsToStay) {
 }
 
 TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
-  OPEN();
-  Mapper child;
   auto a = file("a");
   processes_->look(child.pid(), kProgram, false);
   auto most = kernel_.process(kProgram)->count + 1;
@@ -445,16 +382,17 @@ TEST_F(ProcessesTest, RoomOfRunsDoesNotRunOut) {
 class ProcessesWithoutRoom : public ProcessesTest {
  protected:
   void SetUp() override {
-    OPEN();
+    ProcessesTest::SetUp();
+    if (IsSkipped()) return;
     // All else comes first. A library takes a chunk, or the rest of what all else has.
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
-    auto before = chunks();
+    auto before = kernel_.chunks(64);
     ASSERT_TRUE(child_->map(file("rest", 62000), kPlace));
     changed(*child_);
-    auto most = before + 2 - (chunks() == before);
+    auto most = before + 2 - (kernel_.chunks(64) == before);
     child_.reset();
-    OPEN(most * kChunk);
+    open(most * kChunk);
     child_ = std::make_unique<Mapper>();
     processes_->look(child_->pid(), kProgram, false);
     a_ = file("a", 62000);
@@ -473,11 +411,6 @@ class ProcessesWithoutRoom : public ProcessesTest {
   std::string a_, b_, c_;
   std::vector<std::string> told_;
   std::uint64_t at_c_ = kPlace + 32 * kBytes;
-  std::size_t chunks() const {
-    std::size_t there = 0;
-    for (std::uint32_t i = 0; i < 64; i++) there += kernel_.has_chunk(i);
-    return there;
-  }
   /// As the kernel program marks a mapping that a walk passes.
   void use(std::uint64_t at, std::uint64_t program = kProgram) {
     auto entry = kernel_.process(program);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unwind/cfi.hpp"
+#include "unwind/made_elf.hpp"
 
 namespace coretap::unwind::test {
 
@@ -46,7 +47,7 @@ struct Row {
   unwind_rule rule;
 };
 
-struct Table {
+struct CfiTable {
   ElfCode elf;
   bool readable = false;
   std::vector<Row> rows;
@@ -71,8 +72,8 @@ struct Table {
   }
 };
 
-inline Table read_table(const Image& image) {
-  Table table{.elf = read_elf_code(image), .rows = {}};
+inline CfiTable read_table(const Image& image) {
+  CfiTable table{.elf = read_elf_code(image), .rows = {}};
   unwind_rule last{};
   std::uint64_t broken = 0;
   table.readable = read_cfi(image, table.elf, [&](std::uint64_t address, const unwind_rule& rule) {
@@ -86,5 +87,7 @@ inline Table read_table(const Image& image) {
   EXPECT_EQ(last.cfa, UNWIND_NONE) << "the end is not closed";
   return table;
 }
+inline CfiTable read_table(const std::string& file) { return read_table(MemoryImage(file)); }
+inline std::string rows_of(const MadeElf& elf) { return read_table(elf.file()).text(); }
 
 }  // namespace coretap::unwind::test

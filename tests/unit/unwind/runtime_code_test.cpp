@@ -16,14 +16,13 @@ using test::kCode;
 using test::MadeElf;
 
 // Frames at both ends of a gap of 0x300 bytes, or without `after`, the gap goes to the end.
-std::string rows_of(const std::string& code, bool after = true) {
+std::string gap_rows(const std::string& code, bool after = true) {
   MadeElf elf;
   elf.code = std::string(0x100, '\xcc') + code + std::string(0x300 - code.size(), '\xcc');
   const auto cie = elf.cie();
   elf.fde(cie, kCode, 0x100, bytes({0x0e, 24}));
   if (after) elf.fde(cie, kCode + 0x400 - 0x10, 0x10, bytes({0x0e, 32}));
-  const auto file = elf.file();
-  auto rows = test::read_table(MemoryImage(file)).text();
+  auto rows = test::rows_of(elf);
   for (const std::string frame : {"10000 sp+24, ", ", 103f0 sp+32, 10400 none"})
     if (const auto at = rows.find(frame); at != std::string::npos) rows.erase(at, frame.size());
   return rows;
@@ -36,11 +35,11 @@ const std::string kFini =
     bytes({0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08, 0x48, 0x83, 0xc4, 0x08, 0xc3});
 
 TEST(RuntimeCode, InitAndFini) {
-  EXPECT_EQ(rows_of(std::string(4, '\x90') + kInit, false),
+  EXPECT_EQ(gap_rows(std::string(4, '\x90') + kInit, false),
             "10100 none, 10104 sp+8, 10108 sp+16, 1011a sp+8, 1011b none");
-  EXPECT_EQ(rows_of(kFini, false), "10100 sp+8, 10108 sp+16, 1010c sp+8, 1010d none");
+  EXPECT_EQ(gap_rows(kFini, false), "10100 sp+8, 10108 sp+16, 1010c sp+8, 1010d none");
   // One after the other, as some linkers place them.
-  EXPECT_EQ(rows_of(kInit + '\x90' + kFini, false),
+  EXPECT_EQ(gap_rows(kInit + '\x90' + kFini, false),
             "10100 sp+8, 10104 sp+16, 10116 sp+8, 10117 none, 10118 sp+8, 10120 sp+16, "
             "10124 sp+8, 10125 none");
 }
@@ -56,31 +55,31 @@ const std::string kDtors =
 
 TEST(RuntimeCode, Crtstuff) {
   EXPECT_EQ(kDeregister.size(), 0x22u);
-  EXPECT_EQ(rows_of(kDeregister + bytes({0x66, 0x90}) + kDtors),
+  EXPECT_EQ(gap_rows(kDeregister + bytes({0x66, 0x90}) + kDtors),
             "10100 sp+8, 10122 none, 10124 sp+8, 10132 sp+16 bp@cfa-16, 10142 sp+8, 10144 none");
 }
 
 TEST(RuntimeCode, WholeFunctionsOnly) {
   const std::string nothing = "10100 none";
-  EXPECT_EQ(rows_of({}), nothing);
+  EXPECT_EQ(gap_rows({}), nothing);
   auto cut = kDeregister;
   cut.pop_back();  // no ret to jump to
-  EXPECT_EQ(rows_of(cut + bytes({0xcc})), nothing);
+  EXPECT_EQ(gap_rows(cut + bytes({0xcc})), nothing);
   auto unknown = kDeregister;
   unknown.replace(19, 3, bytes({0x0f, 0x05, 0x90}));  // a system call
-  EXPECT_EQ(rows_of(unknown), nothing);
+  EXPECT_EQ(gap_rows(unknown), nothing);
   auto backward = kDeregister;
   backward[18] = '\xf0';
-  EXPECT_EQ(rows_of(backward), nothing);
+  EXPECT_EQ(gap_rows(backward), nothing);
   // The stack must be as it was where the function ends.
   auto unbalanced = kInit;
   unbalanced.replace(18, 4, bytes({0x48, 0x85, 0xc0, 0x90}));
-  EXPECT_EQ(rows_of(unbalanced), nothing);
+  EXPECT_EQ(gap_rows(unbalanced), nothing);
   // Both ways to one place must have the same depth.
   for (const int by : {4, 6}) {  // behind the push; within an instruction
     auto crossing = kDtors;
     crossing[12] = static_cast<char>(by);
-    EXPECT_EQ(rows_of(kDeregister + bytes({0x66, 0x90}) + crossing), "10100 sp+8, 10122 none");
+    EXPECT_EQ(gap_rows(kDeregister + bytes({0x66, 0x90}) + crossing), "10100 sp+8, 10122 none");
   }
 }
 
@@ -91,8 +90,7 @@ TEST(RuntimeCode, AtTheEnds) {
   elf.code.replace(0, kInit.size(), kInit);
   elf.code.replace(0x3fff0, kFini.size(), kFini);
   elf.fde(elf.cie(), kCode + 0x5000, 0x10, {});
-  const auto file = elf.file();
-  EXPECT_EQ(test::read_table(MemoryImage(file)).text(),
+  EXPECT_EQ(test::rows_of(elf),
             "10000 sp+8, 10004 sp+16, 10016 sp+8, 10017 none, 15000 sp+8, 15010 none, "
             "4fff0 sp+8, 4fff8 sp+16, 4fffc sp+8, 4fffd none");
 }
@@ -104,26 +102,22 @@ TEST(RuntimeCode, WhereTheDynamicSectionSays) {
   elf.code.replace(0x18000, kInit.size(), kInit);
   elf.code.replace(0x20000, kFini.size(), kFini);
   elf.fde(elf.cie(), kCode, 0x10, {});
-  auto file = elf.file();
-  EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+8, 10010 none");
+  EXPECT_EQ(test::rows_of(elf), "10000 sp+8, 10010 none");
   elf.dynamic = {{DT_INIT, {kCode + 0x18000}}, {DT_FINI, {kCode + 0x20000}}};
-  file = elf.file();
-  const auto table = test::read_table(MemoryImage(file));
+  const auto table = test::read_table(elf.file());
   EXPECT_EQ(test::text(table.at(kCode + 0x18000)), "sp+8");
   EXPECT_EQ(test::text(table.at(kCode + 0x18004)), "sp+16");
   EXPECT_EQ(test::text(table.at(kCode + 0x18017)), "none");
   EXPECT_EQ(test::text(table.at(kCode + 0x20008)), "sp+16");
   elf.dynamic = {{DT_NULL, {0}}, {DT_INIT, {kCode + 0x18000}}};
-  file = elf.file();
-  EXPECT_EQ(test::read_table(MemoryImage(file)).rows.size(), 2u);
+  EXPECT_EQ(test::read_table(elf.file()).rows.size(), 2u);
 }
 
 TEST(RuntimeCode, NotWhereFramesAre) {
   MadeElf elf;
   elf.code = kInit + std::string(0x100, '\xcc');
   elf.fde(elf.cie(), kCode, 0x100, bytes({0x0e, 64}));
-  const auto file = elf.file();
-  EXPECT_EQ(test::read_table(MemoryImage(file)).text(), "10000 sp+64, 10100 none");
+  EXPECT_EQ(test::rows_of(elf), "10000 sp+64, 10100 none");
 }
 
 const std::string kPltHead =
@@ -131,15 +125,15 @@ const std::string kPltHead =
 const std::string kPltEntry = bytes({0xff, 0x25, 1, 2, 3, 4, 0x68, 1, 2, 3, 4, 0xe9, 1, 2, 3, 4});
 
 TEST(RuntimeCode, LinkageTables) {
-  EXPECT_EQ(rows_of(kPltHead + kPltEntry + kPltEntry + kPltEntry.substr(0, 11), false),
+  EXPECT_EQ(gap_rows(kPltHead + kPltEntry + kPltEntry + kPltEntry.substr(0, 11), false),
             "10100 sp+16, 10106 sp+24, 10110 plt 11, 10130 none");
-  EXPECT_EQ(rows_of(kPltHead, false), "10100 none");
-  EXPECT_EQ(rows_of(kPltEntry + kPltEntry, false), "10100 none");
+  EXPECT_EQ(gap_rows(kPltHead, false), "10100 none");
+  EXPECT_EQ(gap_rows(kPltEntry + kPltEntry, false), "10100 none");
   // The rule counts by the low bits of addresses.
-  EXPECT_EQ(rows_of("1234" + kPltHead + kPltEntry, false), "10100 none");
+  EXPECT_EQ(gap_rows("1234" + kPltHead + kPltEntry, false), "10100 none");
   const auto jump = bytes({0xff, 0x25, 1, 2, 3, 4, 0x66, 0x90});
-  EXPECT_EQ(rows_of(jump + jump + jump, false), "10100 sp+8, 10118 none");
-  EXPECT_EQ(rows_of(jump, false), "10100 none");
+  EXPECT_EQ(gap_rows(jump + jump + jump, false), "10100 sp+8, 10118 none");
+  EXPECT_EQ(gap_rows(jump, false), "10100 none");
 }
 
 // Each place is reported once, in order.
@@ -151,8 +145,7 @@ TEST(RuntimeCode, SegmentsThatOverlap) {
   elf.more_code_at = {kCode + 0x80, kCode, kCode + 0x1000};
   elf.fde(elf.cie(), kCode, 0x10, bytes({0x0e, 24}));
   elf.fde(elf.cie(), kCode + 0x2f0, 0x1000, bytes({0x0e, 24}));
-  const auto file = elf.file();
-  const auto table = test::read_table(MemoryImage(file));  // checks the order
+  const auto table = test::read_table(elf.file());  // checks the order
   EXPECT_EQ(test::text(table.at(kCode + 0x104)), "sp+16");
   EXPECT_EQ(test::text(table.at(kCode + 0x2ff)), "sp+24");
   EXPECT_EQ(test::text(table.at(kCode + 0x1104)), "sp+16");

@@ -21,47 +21,31 @@ namespace {
 
 using std::chrono::milliseconds;
 using symbols::test::ScratchDirectory;
-using test::bytes;
-using test::kCode;
+using test::file_of;
+using test::kChunk;
 using test::MadeElf;
-using test::raw;
-
-constexpr std::size_t kChunk = UNWIND_CHUNK_ROWS * 4;
-
-std::string build_id(const std::string& id) {
-  auto padded = id + std::string(20 - id.size(), '.');
-  return raw(Elf64_Nhdr{4, 20, 3}) + std::string("GNU\0", 4) + padded;
-}
-
-/// A file whose table takes this many rows. All on one page.
-std::string file_of(std::uint32_t rows, const std::string& id, int offset = 8) {
-  MadeElf elf;
-  elf.code.resize(1 << UNWIND_PAGE_BITS, '\xcc');
-  std::string program;
-  // At its first byte, where it ends, and one for each turn.
-  for (std::uint32_t i = 0; i + 2 < rows; i++)
-    program += bytes({0x41, 0x0e, i % 2 ? offset : offset + 8});
-  elf.fde(elf.cie(), kCode, rows - 1, program);
-  if (!id.empty()) elf.notes = build_id(id);
-  return elf.file();
-}
 
 std::size_t bytes_of(std::uint32_t rows) { return rows * 4 + sizeof(unwind_page); }
 
 class TablesTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (auto why = kernel_.open(1); !why.empty()) GTEST_SKIP() << why;
+  }
   void open(std::size_t budget) {
-    tables_.reset();
-    auto why = kernel_.open(Tables::chunks_for(budget));
-    if (!why.empty()) GTEST_SKIP() << why;
+    ASSERT_EQ(kernel_.open(Tables::chunks_for(budget)), "");
     tables_ = std::make_unique<Tables>(kernel_.maps(), budget);
     ASSERT_TRUE(tables_->ready());
   }
   std::shared_ptr<File> of(const std::string& path) {
-    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    auto fd = symbols::test::open_file(path);
     auto id = symbols::identity_of(fd.get());
     EXPECT_TRUE(id) << path;
     return tables_->of_file(fd.get(), *id);
+  }
+  std::string path(const std::string& name) const { return scratch_.path() + "/" + name; }
+  std::shared_ptr<File> known(const std::string& at) {
+    return tables_->known(*symbols::identity_of(symbols::test::open_file(at).get()));
   }
   /// Two names, two tables.
   std::shared_ptr<File> of(const std::string& name, std::uint32_t rows) {
@@ -91,20 +75,11 @@ class TablesTest : public ::testing::Test {
     EXPECT_EQ(same, pages.size());
   }
   void settle() { tables_->settle(Tables::Clock::now() + 2 * Tables::kGrace); }
-  std::size_t chunks(std::uint32_t most) const {
-    std::size_t there = 0;
-    for (std::uint32_t i = 0; i < most; i++) there += kernel_.has_chunk(i);
-    return there;
-  }
 
   test::KernelTables kernel_;
   std::unique_ptr<Tables> tables_;
   ScratchDirectory scratch_;
 };
-
-#define OPEN(budget) \
-  open(budget);      \
-  if (IsSkipped()) return
 
 TEST(TablesChunks, ForABudget) {
   EXPECT_EQ(Tables::chunks_for(0), 1u);
@@ -114,7 +89,7 @@ TEST(TablesChunks, ForABudget) {
 }
 
 TEST_F(TablesTest, MapsHoldWhatIsInTheFiles) {
-  OPEN(8 << 20);
+  open(8 << 20);
   std::vector<std::pair<std::string, std::shared_ptr<File>>> all;
   for (const auto* name : {"/proc/self/exe", "/bin/sh", "/bin/ls"})
     all.emplace_back(std::filesystem::canonical(name).string(), of(name));
@@ -132,7 +107,7 @@ TEST_F(TablesTest, MapsHoldWhatIsInTheFiles) {
 }
 
 TEST_F(TablesTest, OneFileUnderSeveralNames) {
-  OPEN(kChunk);
+  open(kChunk);
   for (bool with_id : {true, false}) {
     auto name = with_id ? std::string("with") : std::string("without");
     auto path = scratch_.write(name, file_of(100, with_id ? name : ""));
@@ -146,7 +121,7 @@ TEST_F(TablesTest, OneFileUnderSeveralNames) {
 }
 
 TEST_F(TablesTest, CopiesAreKnownByTheirTables) {
-  OPEN(kChunk);
+  open(kChunk);
   auto content = file_of(100, "id");
   auto first = of(scratch_.write("a", content));
   EXPECT_EQ(first->state, File::ready);
@@ -160,68 +135,60 @@ TEST_F(TablesTest, CopiesAreKnownByTheirTables) {
 }
 
 TEST_F(TablesTest, FilesWithoutTables) {
-  OPEN(kChunk);
+  open(kChunk);
   auto text = of(scratch_.write("text", "no ELF file"));
   EXPECT_EQ(text->state, File::no_cfi);
-  EXPECT_EQ(of(scratch_.path() + "/text"), text) << "not read again";
+  EXPECT_EQ(of(path("text")), text) << "not read again";
   EXPECT_EQ(of(scratch_.write("bare", MadeElf().file()))->state, File::no_cfi);
   EXPECT_EQ(of(scratch_.write("empty", ""))->state, File::no_cfi);
   EXPECT_EQ(tables_->bytes(), 0u);
-  EXPECT_EQ(chunks(1), 0u);
+  EXPECT_EQ(kernel_.chunks(1), 0u);
 }
 
 TEST_F(TablesTest, NoMoreThanTheBudget) {
-  OPEN(2 * kChunk);
+  open(2 * kChunk);
   auto a = of("a", 50000), b = of("b", 50000);
-  EXPECT_EQ(a->state, File::ready);
-  EXPECT_EQ(b->state, File::ready);
   auto c = of("c", 40000);
   EXPECT_EQ(c->state, File::no_memory) << "both are in use";
   EXPECT_EQ(c->lacking, bytes_of(40000));
   EXPECT_EQ(c->pages, 0u);
   EXPECT_EQ(tables_->bytes(), 2 * bytes_of(50000));
   EXPECT_FALSE(tables_->fits(c->lacking));
-  EXPECT_EQ(a->state, File::ready);
-  expect_written(*a, scratch_.path() + "/a");
-  expect_written(*b, scratch_.path() + "/b");
+  expect_written(*a, path("a"));
+  expect_written(*b, path("b"));
   // One that is idle makes room, when it cannot be read any more.
   a.reset();
   EXPECT_FALSE(tables_->fits(c->lacking)) << "not at once";
-  EXPECT_EQ(of(scratch_.path() + "/c")->state, File::no_memory);
-  expect_written(*b, scratch_.path() + "/b");
+  EXPECT_EQ(of(path("c"))->state, File::no_memory);
+  expect_written(*b, path("b"));
   settle();
   EXPECT_TRUE(tables_->fits(c->lacking));
-  auto again = of(scratch_.path() + "/c");
+  auto again = of(path("c"));
   EXPECT_EQ(again, c) << "who has it sees it";
   EXPECT_EQ(c->state, File::ready);
   EXPECT_EQ(c->lacking, 0u);
-  expect_written(*c, scratch_.path() + "/c");
-  expect_written(*b, scratch_.path() + "/b");
-  a = of(scratch_.path() + "/a");
+  expect_written(*c, path("c"));
+  expect_written(*b, path("b"));
+  a = of(path("a"));
   EXPECT_EQ(a->state, File::no_memory);
   EXPECT_EQ(a->lacking, bytes_of(50000));
 }
 
 TEST_F(TablesTest, TheLeastRecentlyUsedGoFirst) {
-  OPEN(kChunk);
+  open(kChunk);
   for (const auto* name : {"a", "b", "c", "d"}) of(name, 15000);
   EXPECT_EQ(tables_->bytes(), 4 * bytes_of(15000));
-  of(scratch_.path() + "/a");  // b is the oldest
+  of(path("a"));  // b is the oldest
   EXPECT_EQ(of("e", 15000)->state, File::no_memory);
-  EXPECT_EQ(
-      tables_->known(*symbols::identity_of(symbols::test::open_file(scratch_.path() + "/b").get()))
-          ->state,
-      File::no_memory);
-  for (const auto* name : {"a", "c", "d"})
-    EXPECT_EQ(of(scratch_.path() + "/" + name)->state, File::ready) << name;
+  EXPECT_EQ(known(path("b"))->state, File::no_memory);
+  for (const auto* name : {"a", "c", "d"}) EXPECT_EQ(of(path(name))->state, File::ready) << name;
   settle();
-  EXPECT_EQ(of(scratch_.path() + "/e")->state, File::ready);
-  for (const auto* name : {"a", "c", "d", "e"})
-    expect_written(*of(scratch_.path() + "/" + name), scratch_.path() + "/" + name);
+  EXPECT_EQ(of(path("e"))->state, File::ready);
+  for (const auto* name : {"a", "c", "d", "e"}) expect_written(*of(path(name)), path(name));
 }
 
 TEST_F(TablesTest, FreedRoomIsNotUsedBeforeItsTime) {
-  OPEN(kChunk);
+  open(kChunk);
   auto a = of("a", 30000);
   auto before = tables_->bytes();
   tables_->drop(*a);
@@ -229,17 +196,17 @@ TEST_F(TablesTest, FreedRoomIsNotUsedBeforeItsTime) {
   EXPECT_EQ(a->state, File::no_memory);
   EXPECT_EQ(tables_->bytes(), before) << "a walk may be reading it";
   EXPECT_FALSE(tables_->settle(now + Tables::kGrace / 2));
-  EXPECT_EQ(chunks(1), 1u);
+  EXPECT_EQ(kernel_.chunks(1), 1u);
   EXPECT_TRUE(tables_->settle(now + Tables::kGrace));
   EXPECT_EQ(tables_->bytes(), 0u);
-  EXPECT_EQ(chunks(1), 0u);
+  EXPECT_EQ(kernel_.chunks(1), 0u);
   tables_->drop(*a);  // nothing to be dropped
   EXPECT_FALSE(tables_->settle(now + 2 * Tables::kGrace));
   EXPECT_EQ(tables_->bytes(), 0u);
 }
 
 TEST_F(TablesTest, Vdso) {
-  OPEN(kChunk);
+  open(kChunk);
   auto at = ::getauxval(AT_SYSINFO_EHDR);
   if (!at) GTEST_SKIP() << "no vdso";
   std::string image(reinterpret_cast<const char*>(at), 4096);
@@ -251,7 +218,7 @@ TEST_F(TablesTest, Vdso) {
 
 // The vdso is the last mapping of the first process: there may be no room left.
 TEST_F(TablesTest, ImagesWithoutRoom) {
-  OPEN(kChunk);
+  open(kChunk);
   auto a = of("a", 60000);
   auto image = file_of(10000, "");
   auto file = tables_->of_image(image);
@@ -269,47 +236,44 @@ TEST_F(TablesTest, ImagesWithoutRoom) {
 
 // Pages fit into chunks or they do not: there may be no place though there is enough room.
 TEST_F(TablesTest, NoPlaceForAWholePage) {
-  OPEN(2 * kChunk);
+  open(2 * kChunk);
   auto a = of("a", 40000), b = of("b", 40000);
-  EXPECT_EQ(chunks(2), 2u);
+  EXPECT_EQ(kernel_.chunks(2), 2u);
   auto c = of("c", 30000);
   EXPECT_EQ(c->state, File::no_memory);
   EXPECT_EQ(tables_->bytes(), 2 * bytes_of(40000));
   auto d = of("d", 25000);
-  EXPECT_EQ(d->state, File::ready);
-  expect_written(*a, scratch_.path() + "/a");
-  expect_written(*b, scratch_.path() + "/b");
-  expect_written(*d, scratch_.path() + "/d");
+  expect_written(*a, path("a"));
+  expect_written(*b, path("b"));
+  expect_written(*d, path("d"));
   tables_->drop(*a);
   settle();
-  EXPECT_EQ(of(scratch_.path() + "/c"), c);
+  EXPECT_EQ(of(path("c")), c);
   EXPECT_EQ(c->state, File::ready);
   for (auto* file : {&b, &c, &d}) tables_->drop(**file);
   settle();
   EXPECT_EQ(tables_->bytes(), 0u);
-  EXPECT_EQ(chunks(2), 0u);
+  EXPECT_EQ(kernel_.chunks(2), 0u);
 }
 
 TEST_F(TablesTest, NothingIsDroppedInVain) {
-  OPEN(kChunk);
+  open(kChunk);
   of("a", 10000);
   EXPECT_FALSE(tables_->fits(8 * kChunk));
-  auto fd = symbols::test::open_file(scratch_.path() + "/a");
-  EXPECT_EQ(tables_->known(*symbols::identity_of(fd.get()))->state, File::ready);
+  EXPECT_EQ(known(path("a"))->state, File::ready);
 }
 
 TEST_F(TablesTest, IdleFilesMakeAPlaceForAWholePage) {
-  OPEN(3 * kChunk);
+  open(3 * kChunk);
   for (const auto* name : {"a", "b", "c"}) of(name, 40000);
   of("d", 40000);
   settle();
-  auto d = of(scratch_.path() + "/d");
-  EXPECT_EQ(d->state, File::ready);
+  EXPECT_EQ(of(path("d"))->state, File::ready);
 }
 
 TEST_F(TablesTest, ManySizesComingAndGoing) {
   constexpr std::uint32_t kChunks = 4;
-  OPEN(kChunks * kChunk);
+  open(kChunks * kChunk);
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
   struct Known {
     std::string path;
@@ -343,13 +307,11 @@ TEST_F(TablesTest, ManySizesComingAndGoing) {
   }
   EXPECT_GT(ready, 100);
   EXPECT_GT(refused, 10);
-  for (auto& known : all) {
-    Fd fd(::open(known.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (auto file = tables_->known(*symbols::identity_of(fd.get()))) tables_->drop(*file);
-  }
+  for (auto& one : all)
+    if (auto file = known(one.path)) tables_->drop(*file);
   tables_->settle(now + std::chrono::hours(1));
   EXPECT_EQ(tables_->bytes(), 0u);
-  EXPECT_EQ(chunks(kChunks), 0u);
+  EXPECT_EQ(kernel_.chunks(kChunks), 0u);
 }
 
 }  // namespace
