@@ -23,7 +23,7 @@ Positional word(std::string_view metavar, Positional::Repeat repeat) {
 struct Parsed {
   std::string words, error;
 };
-Parsed parse(std::vector<Positional> positionals, const Words& words) {
+Parsed taken(std::vector<Positional> positionals, const Words& words) {
   Tool tool{.name = "thing", .positionals = std::move(positionals)};
   auto r = parse_command_line(tool, words);
   if (r) return {r->config.svg, {}};
@@ -39,20 +39,20 @@ const auto kPattern = word("PATTERN", Positional::required);
 const auto kMaybe = word("MAYBE", Positional::optional);
 
 TEST(Positionals, RequiredAndOptional) {
-  EXPECT_EQ(parse({kPattern, kMaybe}, {"a"}).words, " a");
-  EXPECT_EQ(parse({kPattern, kMaybe}, {"a", "b"}).words, " a b");
-  EXPECT_EQ(parse({kPattern, kMaybe}, {"a", "b", "c"}).error, "unexpected argument 'c'");
-  EXPECT_EQ(parse({kPattern, kMaybe}, {}).error, "PATTERN is missing");
-  EXPECT_EQ(parse({}, {"a"}).error, "unexpected argument 'a'");
-  EXPECT_EQ(parse({}, {}).error, "");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a"}).words, " a");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a", "b"}).words, " a b");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a", "b", "c"}).error, "unexpected argument 'c'");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {}).error, "PATTERN is missing");
+  EXPECT_EQ(taken({}, {"a"}).error, "unexpected argument 'a'");
+  EXPECT_EQ(taken({}, {}).error, "");
 }
 
 TEST(Positionals, Repeated) {
   auto any = word("WORD", Positional::any_number), some = word("WORD", Positional::at_least_one);
-  EXPECT_EQ(parse({any}, {}).error, "");
-  EXPECT_EQ(parse({any}, {"a", "b", "c"}).words, " a b c");
-  EXPECT_EQ(parse({kPattern, some}, {"a", "b", "c"}).words, " a b c");
-  EXPECT_EQ(parse({kPattern, some}, {"a"}).error, "WORD is missing");
+  EXPECT_EQ(taken({any}, {}).error, "");
+  EXPECT_EQ(taken({any}, {"a", "b", "c"}).words, " a b c");
+  EXPECT_EQ(taken({kPattern, some}, {"a", "b", "c"}).words, " a b c");
+  EXPECT_EQ(taken({kPattern, some}, {"a"}).error, "WORD is missing");
   EXPECT_EQ(words_of({kPattern, some}), "[OPTIONS] PATTERN WORD... [-- COMMAND ARGS...]");
 }
 
@@ -72,7 +72,7 @@ TEST(Positionals, TheErrorOfOneEndsIt) {
     if (text == "b") return Error{"not b", {}, {}, kUsage};
     return {};
   };
-  EXPECT_EQ(parse({picky}, {"a", "b", "c"}).error, "not b");
+  EXPECT_EQ(taken({picky}, {"a", "b", "c"}).error, "not b");
 }
 
 TEST(Positionals, AnArgumentOrItsOption) {
@@ -113,7 +113,7 @@ TEST(Positionals, Threshold) {
   for (auto* bad : {"18446744073710", "-1", "x", "", "1.5", "10ms"}) {
     auto r = parse_command_line(tool, {"--", "true"});
     EXPECT_TRUE(r);
-    EXPECT_EQ(parse(tool.positionals, {"-v", bad}).error,
+    EXPECT_EQ(taken(tool.positionals, {"-v", bad}).error,
               bad[0] == '-'
                   ? "unknown option -1"
                   : "MIN_MS: '" + std::string(bad) + "' is not a number from 0 to 18446744073709");

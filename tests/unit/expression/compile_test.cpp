@@ -19,18 +19,6 @@ namespace {
 #define NEEDS_ROOT \
   if (!can_run_code()) GTEST_SKIP() << "programs are loaded by root"
 
-const Btf& kernel_types() {
-  static Btf btf;
-  static const bool open = btf.open();
-  EXPECT_TRUE(open);
-  return btf;
-}
-
-const Types& types() {
-  static const Types all(&kernel_types());
-  return all;
-}
-
 Scope usual_scope() {
   Scope scope{&types()};
   add_common_names(scope);

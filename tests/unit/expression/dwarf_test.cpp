@@ -28,7 +28,7 @@ namespace coretap::expression {
 namespace {
 
 using symbols::test::open_file;
-using symbols::test::run;
+constexpr auto& succeeds = symbols::test::run;
 using symbols::test::ScratchDirectory;
 
 constexpr const char* kNoDebugRoot = "/nonexistent";
@@ -146,7 +146,7 @@ struct Variant {
 };
 void PrintTo(const Variant& v, std::ostream* out) { *out << v.compiler << " " << v.flags; }
 
-bool has(const std::string& command) { return run("command -v " + command); }
+bool has(const std::string& command) { return succeeds("command -v " + command); }
 
 std::string output_of(const std::string& command) {
   std::string all;
@@ -166,8 +166,8 @@ struct Program {
     const bool cxx = compiler.find("++") != compiler.npos;
     auto file = directory.write(cxx ? "program.cc" : "program.c", std::string(source));
     // Not moved when it is loaded: an address in the file is one in the process.
-    return run(fmt::format("cd {} && {} -w -no-pie {} {} -o {}", directory.path(), compiler, flags,
-                           file, path));
+    return succeeds(fmt::format("cd {} && {} -w -no-pie {} {} -o {}", directory.path(), compiler,
+                                flags, file, path));
   }
   struct Symbol {
     std::uint64_t address = 0, offset = 0;
@@ -584,10 +584,10 @@ class DwarfFiles : public testing::Test {
   /// tests name functions.
   void separate(const std::string& file, bool link) {
     std::filesystem::create_directories(std::filesystem::path(file).parent_path());
-    ASSERT_TRUE(run(fmt::format("objcopy --only-keep-debug {} {}", program.path, file)));
-    ASSERT_TRUE(run("strip --strip-debug " + program.path));
+    ASSERT_TRUE(succeeds(fmt::format("objcopy --only-keep-debug {} {}", program.path, file)));
+    ASSERT_TRUE(succeeds("strip --strip-debug " + program.path));
     if (link) {
-      ASSERT_TRUE(run(fmt::format("objcopy --add-gnu-debuglink={} {}", file, program.path)));
+      ASSERT_TRUE(succeeds(fmt::format("objcopy --add-gnu-debuglink={} {}", file, program.path)));
     }
   }
   std::string said(const std::string& function = "plain", const std::string& root = kNoDebugRoot) {
@@ -607,7 +607,7 @@ TEST_F(DwarfFiles, StrippedAndWithoutDebugInformation) {
   auto other = user_function(fd.get(), program.symbol("_start").offset, kNoDebugRoot);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().what, "the file's debug information does not have this function");
-  ASSERT_TRUE(run("strip --strip-debug " + program.path));
+  ASSERT_TRUE(succeeds("strip --strip-debug " + program.path));
   EXPECT_EQ(said(), "the file has no debug information");
 }
 
@@ -652,8 +652,8 @@ TEST_F(DwarfFiles, WhatSeveralFilesHaveInCommon) {
   if (!has("dwz")) GTEST_SKIP() << "there is no dwz";
   build("-gdwarf-4 -O1");
   std::filesystem::copy_file(program.path, in("second"));
-  ASSERT_TRUE(
-      run(fmt::format("cd {} && dwz -m common.debug -r program second", program.directory.path())));
+  ASSERT_TRUE(succeeds(
+      fmt::format("cd {} && dwz -m common.debug -r program second", program.directory.path())));
   EXPECT_EQ(said(), "known");
   expect_facts(*program.ask("plain")->parameters.at(0).type->to,
                output_of(program.path + " facts"));
@@ -667,8 +667,8 @@ TEST_F(DwarfFiles, AnAlternateFileThatIsAPipe) {
   build("-g -O1");
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
   program.directory.write("link", in("pipe") + std::string(1, '\0') + std::string(20, 'i'));
-  ASSERT_TRUE(
-      run(fmt::format("objcopy --add-section .gnu_debugaltlink={} {}", in("link"), program.path)));
+  ASSERT_TRUE(succeeds(
+      fmt::format("objcopy --add-section .gnu_debugaltlink={} {}", in("link"), program.path)));
   EXPECT_EQ(said(),
             fmt::format("the file's debug information needs {}, which is not here", in("pipe")));
 }
@@ -703,9 +703,9 @@ TEST_F(DwarfFiles, UnpacksToMoreThanItCan) {
   build("-O1");
   program.directory.write("packed",
                           std::string("ZLIB\0\0\0\1\0\0\0\0", 12) + std::string(4096, 'x'));
-  ASSERT_TRUE(
-      run(fmt::format("objcopy --add-section .hdebug_info={0} --add-section .debug_abbrev={0} {1}",
-                      in("packed"), program.path)));
+  ASSERT_TRUE(succeeds(
+      fmt::format("objcopy --add-section .hdebug_info={0} --add-section .debug_abbrev={0} {1}",
+                  in("packed"), program.path)));
   auto bytes = places::file_text(program.path);
   const auto name = bytes.find(".hdebug_info");
   ASSERT_NE(name, bytes.npos);

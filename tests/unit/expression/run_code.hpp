@@ -1,4 +1,4 @@
-// Runs generated instructions in the kernel, by BPF_PROG_TEST_RUN.
+// The kernel's types, and generated instructions that it runs, by BPF_PROG_TEST_RUN.
 #pragma once
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -15,6 +15,7 @@
 
 #include "base/fd.hpp"
 #include "expression/code.hpp"
+#include "expression/types.hpp"
 #include "lib/expression.h"
 
 namespace coretap::expression {
@@ -27,6 +28,19 @@ struct RunMemory {
   expression_out out{};
   char text[1024] = {};
 };
+
+/// Types of this kernel.
+inline const Btf& kernel_types() {
+  static Btf btf;
+  static const bool open = btf.open();
+  EXPECT_TRUE(open);
+  return btf;
+}
+
+inline const Types& types() {
+  static const Types all(&kernel_types());
+  return all;
+}
 
 inline bool can_run_code() { return geteuid() == 0; }
 

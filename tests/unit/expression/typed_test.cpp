@@ -10,20 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include "run_code.hpp"
+
 namespace coretap::expression {
 namespace {
-
-const Btf& kernel_types() {
-  static Btf btf;
-  static const bool open = btf.open();
-  EXPECT_TRUE(open);
-  return btf;
-}
-
-const Types& types() {
-  static const Types all(&kernel_types());
-  return all;
-}
 
 /// A value in memory, of a type by its name; `bytes` of it were copied.
 std::string shown(std::string_view type, const void* data, std::size_t bytes,

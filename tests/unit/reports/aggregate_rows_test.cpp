@@ -18,17 +18,17 @@ namespace {
 struct Key {
   std::uint32_t id;
 };
-struct Value {
+struct Totals {
   std::uint64_t count, total_ns;
 };
-using Line = Row<Key, Value>;
+using Line = Row<Key, Totals>;
 
 std::uint64_t id(const Line& l) { return l.key.id; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
 
 AggregateReport report() {
-  return table<Key, Value>(
+  return table<Key, Totals>(
       "rows",
       {derived<Line, id>("id", "ID", as::small, "key"),
        derived<Line, count>("count", "COUNT", as::pages, "events"),

@@ -35,34 +35,35 @@ TEST(TcpState, Names) {
   EXPECT_EQ(tcp_state(13), "13");
 }
 
-struct Record {
+struct FlowRecord {
   std::uint64_t before;
   flow ends;
 };
 
 TEST(Address, FieldsOfAFlow) {
-  Record r{};
+  FlowRecord r{};
   memcpy(r.ends.local, kDocumentation, 16);
   r.ends.ip = 6;
   r.ends.lport = 443;
   r.ends.rport = 51000;
   auto text = [&](const Field& f) { return std::get<std::string>(f.read(&r, {})); };
   auto number = [&](const Field& f) { return std::get<std::uint64_t>(f.read(&r, {})); };
-  EXPECT_EQ(text(net::local_address<&Record::ends>()), "2001:db8::1");
-  EXPECT_EQ(text(net::remote_address<&Record::ends>()), "::");
-  EXPECT_EQ(number(net::local_port<&Record::ends>()), 443u);
-  EXPECT_EQ(number(net::remote_port<&Record::ends>()), 51000u);
-  EXPECT_EQ(number(net::ip_version<&Record::ends>()), 6u);
+  EXPECT_EQ(text(net::local_address<&FlowRecord::ends>()), "2001:db8::1");
+  EXPECT_EQ(text(net::remote_address<&FlowRecord::ends>()), "::");
+  EXPECT_EQ(number(net::local_port<&FlowRecord::ends>()), 443u);
+  EXPECT_EQ(number(net::remote_port<&FlowRecord::ends>()), 51000u);
+  EXPECT_EQ(number(net::ip_version<&FlowRecord::ends>()), 6u);
 }
 
 TEST(Address, WideColumns) {
-  Record r{};
+  FlowRecord r{};
   r.ends.ip = 4;
   for (bool wide : {false, true}) {
     Config config;
     if (wide) config.give("wide", "");
     Columns columns;
-    columns.choose(config, {net::local_address<&Record::ends>(), net::local_port<&Record::ends>()});
+    columns.choose(config,
+                   {net::local_address<&FlowRecord::ends>(), net::local_port<&FlowRecord::ends>()});
     EXPECT_EQ(columns.titles().find("LPORT"), wide ? 40u : 16u);
     EXPECT_EQ(columns.row(&r, {}).find_last_of('0'), wide ? 40u : 16u);
   }

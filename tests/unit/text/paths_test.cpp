@@ -24,7 +24,7 @@ TEST(Paths, AnyBytes) {
   EXPECT_EQ(path_of("no terminator"sv, false), "/no terminato");
 }
 
-struct Record {
+struct TextRecord {
   int number;
   struct {
     unsigned short at, bytes;
@@ -33,9 +33,9 @@ struct Record {
 };
 
 TEST(Paths, TextBehindARecord) {
-  Record record{1, {offsetof(Record, behind), 3}, "abcdef"};
+  TextRecord record{1, {offsetof(TextRecord, behind), 3}, "abcdef"};
   EXPECT_EQ(text_of(record, record.text), "abc");
-  auto value = text_field<&Record::text>("t", "T", as::rest, "").read(&record, {});
+  auto value = text_field<&TextRecord::text>("t", "T", as::rest, "").read(&record, {});
   EXPECT_EQ(std::get<std::string>(value), "abc");
 }
 

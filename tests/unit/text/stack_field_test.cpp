@@ -8,15 +8,15 @@
 namespace coretap {
 namespace {
 
-struct Record {
+struct StackRecord {
   std::uint64_t number;
   stack kernel;
 };
 
-const std::vector<Field>& fields() {
+const std::vector<Field>& stack_fields() {
   static const std::vector<Field> all = {
-      kernel_stack_field<&Record::kernel>(),
-      field<&Record::number>("number", "NUMBER", as::small, "a number")};
+      kernel_stack_field<&StackRecord::kernel>(),
+      field<&StackRecord::number>("number", "NUMBER", as::small, "a number")};
   return all;
 }
 
@@ -33,10 +33,10 @@ struct StackField : testing::Test {
     Config config;
     config.format = format;
     Columns c;
-    c.choose(config, fields());
+    c.choose(config, stack_fields());
     return c;
   }
-  Record record{42, {}};
+  StackRecord record{42, {}};
   Names names;
 };
 
@@ -69,11 +69,11 @@ TEST_F(StackField, FoldedInCsv) {
 }
 
 TEST_F(StackField, HasATypeInEachFormat) {
-  EXPECT_EQ(key_of(fields()[0], &record).type, "array of strings");
-  EXPECT_EQ(key_of(fields()[0], &record).doc, kernel_stack_key().doc);
-  EXPECT_EQ(csv_key_of(fields()[0], &record).type, "string");
-  EXPECT_EQ(csv_key_of(fields()[0], &record).doc, folded_kernel_stack_key().doc);
-  EXPECT_EQ(csv_key_of(fields()[1], &record).type, "integer");
+  EXPECT_EQ(key_of(stack_fields()[0], &record).type, "array of strings");
+  EXPECT_EQ(key_of(stack_fields()[0], &record).doc, kernel_stack_key().doc);
+  EXPECT_EQ(csv_key_of(stack_fields()[0], &record).type, "string");
+  EXPECT_EQ(csv_key_of(stack_fields()[0], &record).doc, folded_kernel_stack_key().doc);
+  EXPECT_EQ(csv_key_of(stack_fields()[1], &record).type, "integer");
 }
 
 }  // namespace
