@@ -1,12 +1,11 @@
 #include "base/clock.hpp"
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <optional>
 #include <regex>
-#include <string>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,9 +1,10 @@
 #include "base/colour.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,13 +1,9 @@
 #include "base/files.hpp"
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "base/files.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,16 +1,14 @@
 #include "base/loop.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <functional>
-#include <string>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,6 +1,5 @@
 #include "base/nearest.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

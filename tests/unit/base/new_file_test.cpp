@@ -1,17 +1,13 @@
 #include "base/new_file.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

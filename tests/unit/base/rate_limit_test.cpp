@@ -1,9 +1,9 @@
 #include "base/rate_limit.hpp"
 
-#include <gtest/gtest.h>
-
 #include <deque>
 #include <random>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,8 +1,7 @@
-#include <gtest/gtest.h>
-
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

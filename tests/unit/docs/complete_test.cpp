@@ -1,25 +1,19 @@
 // Candidates for the command line, and that no text from outside can do harm in a shell.
 #include "docs/complete.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <set>
-
-#include <fmt/format.h>
 
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/completion_scripts.hpp"
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
-#include "places.hpp"
 
 namespace coretap {
 namespace {

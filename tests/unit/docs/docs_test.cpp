@@ -1,17 +1,7 @@
 // Generated documents: as in tests/golden, and true to what the reporters write.
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <iterator>
-#include <map>
-#include <set>
-#include <sstream>
-
-#include <fmt/format.h>
 
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
@@ -21,8 +11,8 @@
 #include "docs/man.hpp"
 #include "docs/mdoc.hpp"
 #include "docs/readme.hpp"
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
-#include "places.hpp"
 #include "program/session.hpp"
 #include "reports/histogram.hpp"
 #include "reports/reporter.hpp"

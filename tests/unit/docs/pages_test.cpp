@@ -1,14 +1,7 @@
 // Pages of docs/ say what is there: files, names in them, and pages that they link to.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "places.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

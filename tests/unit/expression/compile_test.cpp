@@ -4,13 +4,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <random>
-#include <utility>
-#include <variant>
 
-#include <fmt/format.h>
-
+#include "expect.hpp"
 #include "run_code.hpp"
 
 namespace coretap::expression {

@@ -4,9 +4,8 @@
 #include <arpa/inet.h>
 
 #include <cstdio>
-#include <cstring>
 
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::expression {
 namespace {

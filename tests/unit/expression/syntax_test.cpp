@@ -1,9 +1,6 @@
 // What the parser of expressions takes, and where it says that something is wrong.
 #include "expression/syntax.hpp"
-
-#include <string>
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::expression {
 namespace {

@@ -6,10 +6,7 @@
 #include <linux/time_types.h>
 #include <netinet/in.h>
 
-#include <cstring>
-
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "run_code.hpp"
 
 namespace coretap::expression {

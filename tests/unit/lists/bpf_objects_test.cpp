@@ -1,11 +1,9 @@
 // Descriptors of processes, by a /proc that is laid out here.
 #include "lists/bpf_objects.hpp"
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

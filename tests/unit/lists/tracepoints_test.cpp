@@ -1,6 +1,5 @@
 #include "lists/tracepoints.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

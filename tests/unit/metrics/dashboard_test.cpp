@@ -1,16 +1,10 @@
 // Dashboards of Grafana: panels of the metrics that there are, each in a place of its own.
 #include "metrics/dashboard.hpp"
 
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
-
-#include <map>
 #include <regex>
-#include <set>
-
-#include <fmt/format.h>
 
 #include "cli/naming.hpp"
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {

@@ -1,15 +1,10 @@
 // Names and labels that follow from the field tables, for every tool.
 #include "metrics/names.hpp"
 
-#include <gtest/gtest.h>
-
-#include <map>
 #include <regex>
-#include <set>
-
-#include <fmt/format.h>
 
 #include "cli/parser.hpp"
+#include "expect.hpp"
 #include "metrics/text.hpp"
 
 namespace coretap::metrics {

@@ -1,16 +1,10 @@
 // What engines decode of the metrics and events that are pushed, by a small reader of its own.
 #include "metrics/otlp.hpp"
 
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cstring>
-#include <map>
-#include <set>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
+#include "expect.hpp"
 #include "metrics/page.hpp"
 
 namespace coretap::metrics {

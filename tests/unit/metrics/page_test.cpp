@@ -1,7 +1,6 @@
 // The text format of Prometheus.
 #include "metrics/page.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {

@@ -2,12 +2,9 @@
 // there are.
 #include "metrics/rules.hpp"
 
-#include <gtest/gtest.h>
-
 #include <regex>
-#include <set>
 
-#include "places.hpp"
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {

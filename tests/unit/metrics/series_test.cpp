@@ -1,9 +1,9 @@
 // Series of a bounded number: nothing is lost, whatever comes and goes.
 #include "metrics/series.hpp"
 
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {

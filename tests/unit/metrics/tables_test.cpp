@@ -1,13 +1,9 @@
 // Tables of ClickHouse: a column for each key of the lines, of a type that holds its values.
 #include "metrics/tables.hpp"
 
-#include <gtest/gtest.h>
-
-#include <map>
 #include <regex>
 
-#include <fmt/format.h>
-
+#include "expect.hpp"
 #include "text/json_kinds.hpp"
 
 namespace coretap::metrics {

@@ -1,12 +1,7 @@
 // Rows of counters by key: order, top, and what one interval has beyond the last.
 #include "reports/aggregate_rows.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "cli/config.hpp"
+#include "expect.hpp"
 #include "lib/shared.h"
 #include "program/live_source.hpp"
 #include "text/columns.hpp"

@@ -1,7 +1,6 @@
 // What counters grow by, and which keys are idle; the map itself is the kernel's.
 #include "reports/counter_deltas.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,6 +1,5 @@
 #include "reports/heatmap.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

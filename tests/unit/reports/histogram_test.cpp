@@ -1,12 +1,5 @@
 #include "reports/histogram.hpp"
-
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
-
-#include <algorithm>
-#include <map>
-#include <sstream>
-#include <vector>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,12 +1,10 @@
 // Buckets of fine counts, and percentiles from them.
 #include "coretap/percentiles.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <random>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -2,12 +2,10 @@
 // nothing is lost between the source and the output, and intervals add up.
 #include "replay.hpp"
 
-#include <rapidjson/document.h>
-
-#include <map>
 #include <regex>
 
 #include "../../fuzz/fuzz.hpp"
+#include "expect.hpp"
 #include "text/json_kinds.hpp"
 
 namespace coretap::replay {

@@ -1,8 +1,5 @@
 #include "reports/snapshot_rows.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstring>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

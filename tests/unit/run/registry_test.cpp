@@ -1,20 +1,12 @@
 // Rules that every tool's table keeps.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <map>
-#include <set>
-
-#include <fmt/format.h>
 
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/man.hpp"
-#include "places.hpp"
+#include "expect.hpp"
 #include "program/attach.hpp"
 #include "program/load.hpp"
 #include "text/json_kinds.hpp"

@@ -1,10 +1,8 @@
 #include "run/tool_links.hpp"
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <fstream>
-#include <set>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

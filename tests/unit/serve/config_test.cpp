@@ -1,14 +1,9 @@
 // The configuration of `coretap serve`: what is taken, and what is refused with which words.
 #include "serve/config.hpp"
-
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
+#include "expect.hpp"
 #include "metrics/names.hpp"
-#include "places.hpp"
 #include "serve/config_keys.hpp"
 
 namespace coretap::serve {

@@ -2,9 +2,10 @@
 #include "serve/endpoint.hpp"
 
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/un.h>
+
+#include "expect.hpp"
 
 namespace coretap::serve {
 namespace {

@@ -3,19 +3,15 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <filesystem>
-#include <optional>
 
-#include <fmt/format.h>
+#include "expect.hpp"
 
 namespace coretap::serve {
 namespace {

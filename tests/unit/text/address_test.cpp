@@ -1,7 +1,7 @@
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 
 #include "coretap/net.hpp"
+#include "expect.hpp"
 #include "text/columns.hpp"
 
 namespace coretap {

@@ -1,16 +1,12 @@
 #include "text/json.hpp"
-#include "text/value.hpp"
-
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
 
 #include <cmath>
-#include <limits>
 #include <random>
-#include <string>
 
 #include "coretap/schema.hpp"
+#include "expect.hpp"
 #include "program/session.hpp"
+#include "text/value.hpp"
 
 namespace coretap {
 namespace {

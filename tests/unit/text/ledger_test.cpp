@@ -1,10 +1,5 @@
 #include "text/ledger.hpp"
-
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
-
-#include <algorithm>
-#include <set>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

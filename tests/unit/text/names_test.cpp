@@ -1,7 +1,5 @@
 #include "text/names.hpp"
-
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {

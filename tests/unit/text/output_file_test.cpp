@@ -1,23 +1,14 @@
 #include "text/output_file.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "expect.hpp"
 #include "kernel/capabilities.hpp"
 #include "text/sink.hpp"
 

@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include "coretap/fields.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,11 +1,8 @@
 #include "text/sanitize.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
 #include <random>
-#include <utility>
-#include <vector>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

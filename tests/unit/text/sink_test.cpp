@@ -1,13 +1,12 @@
 #include "text/sink.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <thread>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

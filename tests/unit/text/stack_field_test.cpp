@@ -1,7 +1,6 @@
 // Stacks as fields of a record.
-#include <gtest/gtest.h>
-
 #include "coretap/schema.hpp"
+#include "expect.hpp"
 #include "lib/shared.h"
 #include "text/columns.hpp"
 

@@ -1,8 +1,8 @@
 #include "tools/app/deadlock/lock_graph.hpp"
 
-#include <gtest/gtest.h>
-
 #include <initializer_list>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

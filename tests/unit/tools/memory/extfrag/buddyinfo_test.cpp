@@ -1,10 +1,5 @@
 #include "tools/memory/extfrag/buddyinfo.hpp"
-
-#include <gtest/gtest.h>
-
-#include <sstream>
-
-#include "places.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,10 +1,6 @@
 // Outstanding allocations, from entries and notes as the kernel program makes them.
 #include "tools/memory/memleak/allocation_tracker.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

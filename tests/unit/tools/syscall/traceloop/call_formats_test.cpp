@@ -1,7 +1,5 @@
 #include "tools/syscall/traceloop/call_formats.hpp"
-
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "kernel/syscalls.hpp"
 
 namespace coretap {

@@ -1,12 +1,10 @@
 #include "tools/syscall/traceloop/call_text.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
 
-#include <cstring>
-
+#include "expect.hpp"
 #include "kernel/syscalls.hpp"
 
 namespace coretap {

@@ -1,8 +1,5 @@
 #include "tools/syscall/traceloop/recorder.hpp"
-
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,0 +1,96 @@
+// What tests of every directory use, with the headers that are precompiled for them.
+#pragma once
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "places.hpp"
+
+namespace coretap {
+
+namespace fs = std::filesystem;
+using namespace std::string_view_literals;
+
+using Words = std::vector<std::string>;
+using WordSet = std::set<std::string>;
+using Numbers = std::vector<std::uint64_t>;
+
+/// Whether a text has all of these parts.
+template <class... Parts>
+testing::AssertionResult says(std::string_view text, const Parts&... parts) {
+  for (std::string_view part : {std::string_view(parts)...})
+    if (text.find(part) == text.npos)
+      return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
+  return testing::AssertionSuccess();
+}
+inline std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;
+  return count;
+}
+inline Words lines_of(const std::string& text) {
+  Words all;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+inline rapidjson::Document parsed_json(std::string_view text) {
+  rapidjson::Document d;
+  d.Parse<rapidjson::kParseValidateEncodingFlag>(text.data(), text.size());
+  EXPECT_FALSE(d.HasParseError()) << text;
+  return d;
+}
+
+/// A directory that goes with its test.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    auto name = (fs::temp_directory_path() / "coretap-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) ::abort();
+    path_ = name;
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string in(const std::string& name) const { return path_ + "/" + name; }
+  std::string write(const std::string& name, std::string_view text) const {
+    fs::create_directories(fs::path(in(name)).parent_path());
+    std::ofstream(in(name), std::ios::binary) << text;
+    return in(name);
+  }
+  WordSet names() const {
+    WordSet all;
+    for (auto& entry : fs::directory_iterator(path_)) all.insert(entry.path().filename());
+    return all;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace coretap
