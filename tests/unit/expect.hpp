@@ -1,9 +1,11 @@
 // What tests of every directory use, with the headers that are precompiled for them.
 #pragma once
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -92,5 +94,29 @@ class ScratchDirectory {
  private:
   std::string path_;
 };
+
+struct Pipe {
+  int reader = -1, writer = -1;
+  explicit Pipe(int flags = 0) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | flags) == 0) reader = ends[0], writer = ends[1];
+  }
+  ~Pipe() {
+    shut(reader);
+    shut(writer);
+  }
+  static void shut(int& fd) {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+};
+/// What can be read until the end, or until it would wait.
+inline std::string rest_of(int fd) {
+  std::string all;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(fd, part, sizeof part)) > 0;)
+    all.append(part, static_cast<std::size_t>(n));
+  return all;
+}
 
 }  // namespace coretap
