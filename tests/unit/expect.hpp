@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
+#include <rapidjson/writer.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -48,6 +50,14 @@ testing::AssertionResult says(std::string_view text, const Parts&... parts) {
       return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
   return testing::AssertionSuccess();
 }
+/// Cases of "what is asked => what is answered".
+template <class Answer>
+void expect_each(Answer answer, std::initializer_list<std::string_view> cases) {
+  for (auto each : cases) {
+    auto arrow = each.find(" => ");
+    EXPECT_EQ(answer(std::string(each.substr(0, arrow))), each.substr(arrow + 4)) << each;
+  }
+}
 inline std::size_t count_of(std::string_view text, std::string_view part) {
   std::size_t count = 0;
   for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;
@@ -64,6 +74,19 @@ inline rapidjson::Document parsed_json(std::string_view text) {
   d.Parse<rapidjson::kParseValidateEncodingFlag>(text.data(), text.size());
   EXPECT_FALSE(d.HasParseError()) << text;
   return d;
+}
+
+/// Members of these names, each as JSON writes its value.
+inline std::string members(const rapidjson::Value& object, const std::string& names) {
+  std::string all;
+  std::istringstream in(names);
+  for (std::string name; in >> name;) {
+    rapidjson::StringBuffer text;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+    if (object.HasMember(name.c_str())) object[name.c_str()].Accept(writer);
+    all += (all.empty() ? "" : " ") + std::string(text.GetString(), text.GetSize());
+  }
+  return all;
 }
 
 /// A directory that goes with its test.

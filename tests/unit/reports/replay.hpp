@@ -1,18 +1,11 @@
 // Reports without a kernel: made records and counters go through a tool's own reporter.
 #pragma once
-#include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <random>
-#include <set>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 #include "program/session.hpp"
 #include "program/source.hpp"
 #include "reports/reporter.hpp"
@@ -28,22 +21,10 @@ class Chance {
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   void fill(char* to, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += 8) {
-      std::uint64_t word = 0;
-      switch (below(6)) {
-        case 0:
-          break;
-        case 1:
-          word = random_();
-          break;
-        case 2:
-          word = ~std::uint64_t{0};
-          break;
-        case 3:
-          word = below(256) << 32 | below(256);
-          break;
-        default:
-          word = below(100'000);
-      }
+      const auto many = below(100'000);
+      const std::uint64_t words[] = {
+          0, random_(), ~std::uint64_t{0}, below(256) << 32 | below(256), many, many};
+      const auto word = words[below(std::size(words))];
       memcpy(to + at, &word, std::min<std::size_t>(sizeof word, bytes - at));
     }
   }
@@ -185,8 +166,7 @@ struct Replayed {
     text.resize(static_cast<std::size_t>(lseek(file, 0, SEEK_END)));
     EXPECT_EQ(pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     ::close(file);
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    lines = lines_of(text);
   }
 
   static constexpr std::size_t kRecords = 8;
