@@ -19,16 +19,8 @@ std::vector<Shown> all_tools() {
   return all;
 }
 
-/// Its panels; fails where Grafana would not take it.
-rapidjson::Document read(const std::string& text) {
-  rapidjson::Document json;
-  json.Parse(text.c_str());
-  EXPECT_FALSE(json.HasParseError());
-  return json;
-}
-
 TEST(Dashboard, PanelsAreSideBySide) {
-  auto json = read(dashboard(all_tools()));
+  auto json = parsed_json(dashboard(all_tools()));
   std::set<std::pair<int, int>> taken;
   std::set<unsigned> ids;
   for (auto& panel : json["panels"].GetArray()) {
@@ -45,7 +37,7 @@ TEST(Dashboard, PanelsAreSideBySide) {
 // Every metric is shown, and none that is not there.
 TEST(Dashboard, ShowsTheMetricsThatThereAre) {
   auto tools = all_tools();
-  auto json = read(dashboard(tools));
+  auto json = parsed_json(dashboard(tools));
   std::set<std::string> shown, there;
   const std::regex name("coretap_[a-z0-9_]+");
   for (auto& panel : json["panels"].GetArray()) {

@@ -16,14 +16,9 @@ TEST(Rules, ThePackagesFileIsTheirOutput) {
 
 TEST(Rules, EachTellsWhatToDo) {
   auto text = rules();
-  auto count = [&](std::string_view what) {
-    std::size_t n = 0;
-    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) n++;
-    return n;
-  };
-  EXPECT_GT(count("- alert: Coretap"), 0u);
+  EXPECT_GT(count_of(text, "- alert: Coretap"), 0u);
   for (auto* part : {"expr: ", "severity: ", "summary: ", "description: "})
-    EXPECT_EQ(count(part), count("- alert: Coretap")) << part;
+    EXPECT_EQ(count_of(text, part), count_of(text, "- alert: Coretap")) << part;
 }
 
 TEST(Rules, AreAboutMetricsOfAllTools) {
