@@ -18,10 +18,8 @@
 namespace coretap {
 namespace {
 
-using Words = std::vector<std::string>;
-
-std::set<std::string> offered(const Words& words, const char* linked = nullptr) {
-  std::set<std::string> all;
+WordSet offered(const Words& words, const char* linked = nullptr) {
+  WordSet all;
   for (auto& c : complete(linked ? find_tool(linked) : nullptr, words).candidates)
     EXPECT_TRUE(all.insert(c.word).second) << c.word << " twice";
   return all;
@@ -33,29 +31,29 @@ TEST(Complete, CommandsAndTools) {
   for (auto& command : commands()) EXPECT_TRUE(all.contains(std::string(command.name)));
   EXPECT_TRUE(all.contains("--version"));
   EXPECT_FALSE(all.contains(kCompleteCommand));
-  EXPECT_EQ(offered({"runq"}), (std::set<std::string>{"runqlat", "runqlen", "runqslower"}));
-  EXPECT_EQ(offered({"no-such"}), std::set<std::string>{});
-  EXPECT_EQ(offered({"no-such", ""}), std::set<std::string>{});
+  EXPECT_EQ(offered({"runq"}), (WordSet{"runqlat", "runqlen", "runqslower"}));
+  EXPECT_EQ(offered({"no-such"}), WordSet{});
+  EXPECT_EQ(offered({"no-such", ""}), WordSet{});
   for (auto& c : complete(nullptr, {"runqla"}).candidates)
     EXPECT_NE(c.doc.find("latency"), c.doc.npos);
 }
 
 TEST(Complete, WordsOfCommands) {
-  EXPECT_EQ(offered({"completion", ""}), (std::set<std::string>{"bash", "fish", "zsh"}));
-  EXPECT_EQ(offered({"completion", "bash", ""}), std::set<std::string>{}) << "one is enough";
+  EXPECT_EQ(offered({"completion", ""}), (WordSet{"bash", "fish", "zsh"}));
+  EXPECT_EQ(offered({"completion", "bash", ""}), WordSet{}) << "one is enough";
   EXPECT_TRUE(offered({"help", "runq"}).contains("runqlat"));
   EXPECT_TRUE(offered({"help", "do"}).contains("doctor"));
   EXPECT_TRUE(offered({"doctor", "runqlat", "biol"}).contains("biolatency"));
   EXPECT_FALSE(offered({"doctor", "do"}).contains("doctor"));
-  EXPECT_EQ(offered({"man", "outp"}), std::set<std::string>{"output"});
-  EXPECT_EQ(offered({"list", "--"}), (std::set<std::string>{"--help", "--json"}));
+  EXPECT_EQ(offered({"man", "outp"}), WordSet{"output"});
+  EXPECT_EQ(offered({"list", "--"}), (WordSet{"--help", "--json"}));
   EXPECT_EQ(complete(nullptr, {"link", ""}).shell, Completions::directories);
   EXPECT_EQ(complete(nullptr, {"link", "--prefix", ""}).shell, Completions::nothing);
 }
 
 TEST(Complete, OptionsOfATool) {
-  EXPECT_EQ(offered({"runqlat", "--tim"}), std::set<std::string>{"--timestamp"});
-  EXPECT_EQ(offered({"--tim"}, "runqlat"), std::set<std::string>{"--timestamp"});
+  EXPECT_EQ(offered({"runqlat", "--tim"}), WordSet{"--timestamp"});
+  EXPECT_EQ(offered({"--tim"}, "runqlat"), WordSet{"--timestamp"});
   auto letters = offered({"runqlat", "-"});
   EXPECT_TRUE(letters.contains("-T") && letters.contains("--timestamp"));
   EXPECT_FALSE(offered({"runqlat", "--"}).contains("-T"));
@@ -102,12 +100,12 @@ TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
 }
 
 TEST(Complete, ClosedListsOfValues) {
-  EXPECT_EQ(offered({"profile", "--unwind", ""}), (std::set<std::string>{"auto", "fp", "off"}));
-  EXPECT_EQ(offered({"profile", "--unwind=f"}), std::set<std::string>{"--unwind=fp"});
-  EXPECT_EQ(offered({"opensnoop", "-f", "O_WR"}), std::set<std::string>{"O_WRONLY"});
-  EXPECT_EQ(offered({"opensnoop", "-fO_WR"}), std::set<std::string>{"-fO_WRONLY"});
-  EXPECT_EQ(offered({"opensnoop", "-xfO_WR"}), std::set<std::string>{"-xfO_WRONLY"});
-  EXPECT_EQ(offered({"traceloop", "--dump-signal", ""}), (std::set<std::string>{"USR1", "USR2"}));
+  EXPECT_EQ(offered({"profile", "--unwind", ""}), (WordSet{"auto", "fp", "off"}));
+  EXPECT_EQ(offered({"profile", "--unwind=f"}), WordSet{"--unwind=fp"});
+  EXPECT_EQ(offered({"opensnoop", "-f", "O_WR"}), WordSet{"O_WRONLY"});
+  EXPECT_EQ(offered({"opensnoop", "-fO_WR"}), WordSet{"-fO_WRONLY"});
+  EXPECT_EQ(offered({"opensnoop", "-xfO_WR"}), WordSet{"-xfO_WRONLY"});
+  EXPECT_EQ(offered({"traceloop", "--dump-signal", ""}), (WordSet{"USR1", "USR2"}));
   EXPECT_TRUE(offered({"traceloop", "--trigger", "SIGSE"}).contains("SIGSEGV"));
   EXPECT_TRUE(offered({"syscount", "-e", "ENOE"}).contains("ENOENT"));
   // Each value that is offered is one that the parser takes.
@@ -241,7 +239,7 @@ TEST(Complete, CgroupsByTheirPaths) {
   EXPECT_EQ(all[0].word, name);
   EXPECT_EQ(all[1].word, below);
   EXPECT_EQ(all[1].doc, "container aaaaaaaaaaaa (docker)");
-  EXPECT_EQ(absolute, std::set<std::string>{container});
+  EXPECT_EQ(absolute, WordSet{container});
 }
 
 TEST(Complete, ScriptsAreThoseOfTheTree) {

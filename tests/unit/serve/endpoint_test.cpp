@@ -71,7 +71,7 @@ TEST(Endpoint, WhatIsNone) {
   for (auto& bad : kBad) {
     auto e = parse_endpoint(bad.text);
     ASSERT_FALSE(e) << bad.text;
-    EXPECT_NE(e.error().what.find(bad.expected), std::string::npos) << e.error().what;
+    EXPECT_TRUE(says(e.error().what, bad.expected));
     EXPECT_EQ(e.error().status, kUsage);
     EXPECT_FALSE(e.error().hint.empty() && bad.expected != "no path of a URL") << bad.text;
   }

@@ -106,7 +106,7 @@ TEST(Values, RawNumbersAndNames) {
       {as::disk, std::uint64_t{0xffffffff}, R"("4095:1048575")", "4095:1048575"},
       {as::number, Value{}, "null", ""},
       {as::comm, std::string("a\"b"), R"("a\"b")", "\"a\"\"b\""},
-      {as::comm, std::string("a,\"b\n"), R"("a,\"b\n")", "\"a,\"\"b\\x0a\""},
+      {as::comm, std::string("a,\"b\n"), R"("a,\"b\u000a")", "\"a,\"\"b\\x0a\""},
       {as::text, true, "true", "true"},
       {as::text, false, "false", "false"},
   };
