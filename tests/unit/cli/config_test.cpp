@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iomanip>
 
+#include "all_tools.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 #include "expect.hpp"
@@ -217,19 +218,17 @@ TEST(PeersCommandLines, ToolsOfPeersSayWhatDiffers) {
   for (auto& l : listed("peers.txt"))
     if (auto* tool = called(l.tool).tool) tools.emplace(tool->name);
   std::size_t differ = 0;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     // What agrees with its peers in all has rows only.
     differ += !tool.differs.empty();
-    EXPECT_TRUE(tool.differs.empty() || tools.contains(std::string(entry.name))) << entry.name;
-    for (auto& d : tool.differs) EXPECT_TRUE(d.what.ends_with('.')) << entry.name << d.what;
+    EXPECT_TRUE(tool.differs.empty() || tools.contains(std::string(tool.name))) << tool.name;
+    for (auto& d : tool.differs) EXPECT_TRUE(d.what.ends_with('.')) << tool.name << d.what;
   }
   EXPECT_GE(differ, 45u);
 }
 
 TEST(CommandLine, FlameGraphsAreOfStacks) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto has_stacks = [](const Report& r) {
       return r->name() == "stacks" || r->name() == "outstanding";
     };
@@ -237,7 +236,7 @@ TEST(CommandLine, FlameGraphsAreOfStacks) {
               has_stacks(tool.report) ||
                   std::ranges::any_of(tool.other_reports,
                                       [&](auto& other) { return has_stacks(other.report); }))
-        << entry.name;
+        << tool.name;
   }
 }
 

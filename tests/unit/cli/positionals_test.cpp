@@ -1,3 +1,4 @@
+#include "all_tools.hpp"
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
@@ -122,11 +123,10 @@ TEST(Positionals, Threshold) {
 
 // What may be left out comes last, and only the last can be there several times.
 TEST(Positionals, OfAllToolsAreUnambiguous) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     bool optional = false, repeated = false;
     for (auto& p : tool.positionals) {
-      SCOPED_TRACE(std::string(entry.name) + " " + std::string(p.metavar));
+      SCOPED_TRACE(std::string(tool.name) + " " + std::string(p.metavar));
       EXPECT_FALSE(repeated);
       EXPECT_FALSE(optional && p.needed());
       optional |= !p.needed();

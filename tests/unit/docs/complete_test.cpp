@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "all_tools.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/completion_scripts.hpp"
@@ -75,8 +76,7 @@ TEST(Complete, OptionsOfATool) {
 }
 
 TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto all = offered({"--"}, tool.name.data());
     for (auto& o : all_options(tool)) {
       auto name = fmt::format("--{}", o.name);
@@ -109,8 +109,7 @@ TEST(Complete, ClosedListsOfValues) {
   EXPECT_TRUE(offered({"traceloop", "--trigger", "SIGSE"}).contains("SIGSEGV"));
   EXPECT_TRUE(offered({"syscount", "-e", "ENOE"}).contains("ENOENT"));
   // Each value that is offered is one that the parser takes.
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     for (auto& o : all_options(tool)) {
       if (!o.words) continue;
       for (auto& c : o.words()) {

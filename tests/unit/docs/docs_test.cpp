@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "all_tools.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
@@ -54,8 +55,7 @@ void add_types(KeyTypes& all, const std::vector<OutputKey>& keys, const std::str
 // A program that reads lines of several tools into one table has one column per key.
 TEST(Json, AKeyHasOneTypeInAllTools) {
   KeyTypes all;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     for (auto& kind : json_kinds(tool))
       add_types(all, kind.keys, fmt::format("{} of {}", kind.type, tool.name));
   }
@@ -96,8 +96,7 @@ TEST(Golden, ReadmeHasTheTable) {
 }
 
 TEST(Documents, FitATerminalAndName) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     for (auto& line : lines_of(help_text(tool)))
       // A command line stays whole, as it is to be copied.
       if (!line.starts_with("  coretap ")) {
@@ -144,11 +143,15 @@ TEST(Documents, HelpHasEachOptionOnceInItsGroup) {
       {"pid", "Filters"},     {"cgroup", "Filters"},     {"interval", "Time"},
       {"json", "Output"},     {"frequency", "Sampling"}, {"folded", "Stacks"},
       {"max-keys", "Limits"}, {"strict", "Diagnostics"}, {"help", "Other"}};
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     SCOPED_TRACE(tool.name);
     auto help = help_text(tool);
     auto all = rows(help);
+    EXPECT_TRUE(help.starts_with(tool.name)) << help;
+    for (auto* name : {"json", "csv", "duration", "strict", "exit-status", "explain", "verbose",
+                       "help", "version"})
+      EXPECT_TRUE(has_option(tool, name)) << name;
+    EXPECT_TRUE(says(help, "-- COMMAND"));
     std::size_t at = 0;
     for (auto& row : all) {
       while (at < groups.size() && groups[at] != row.group) at++;
@@ -236,8 +239,7 @@ void add_items(Words& all, const std::vector<OutputKey>& keys) {
 }
 
 TEST(Documents, PagesHaveWhatTheToolHasInItsOrder) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     SCOPED_TRACE(tool.name);
     auto page = man_page(tool);
     Words keys, columns;
@@ -321,14 +323,12 @@ TEST(Documents, SentencesStartWithACapital) {
 
 TEST(Documents, OptionsOfAllToolsAreOnTheCommonPage) {
   auto common = output_man_page();
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto page = man_page(tool);
     for (auto& o : all_options(tool)) {
       auto item = fmt::format("Fl -{}", o.name);
       EXPECT_TRUE(says(page, item)) << tool.name << " --" << o.name;
-      bool own = std::any_of(tool.options.begin(), tool.options.end(),
-                             [&](auto& other) { return other.name == o.name; });
+      bool own = std::ranges::count(tool.options, o.name, &Option::name);
       if (!own) {
         EXPECT_TRUE(says(common, item)) << tool.name << " --" << o.name;
       }
@@ -337,13 +337,11 @@ TEST(Documents, OptionsOfAllToolsAreOnTheCommonPage) {
 }
 
 TEST(Documents, OptionsSayToWhatTheyBelong) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto page = man_page(tool);
     for (auto& o : all_options(tool)) {
       if (o.belongs_to.empty()) continue;
-      bool own = std::any_of(tool.options.begin(), tool.options.end(),
-                             [&](auto& each) { return each.name == o.name; });
+      bool own = std::ranges::count(tool.options, o.name, &Option::name);
       // Those of all tools are in one list; what is to be said of them is behind it.
       auto item = own ? fmt::format("\n.It {}\n", option_item(o)) : "\n.Ss Common options\n";
       auto at = page.find(item);
@@ -358,8 +356,7 @@ TEST(Documents, OptionsSayToWhatTheyBelong) {
 TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
   auto directory = places::source_dir() + "/docs/samples";
   std::size_t samples = 0;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto sample = places::file_text(fmt::format("{}/{}.txt", directory, tool.name));
     if (sample.empty()) continue;  // scripts/samples adds it where the tool can run
     samples++;
@@ -385,26 +382,13 @@ TEST(Documents, SamplesHaveTheColumnsOfTheirTools) {
 }
 
 TEST(Documents, TheTopLevelHoldsNothingElse) {
-  const WordSet known = {"CHANGELOG.md",
-                         "CMakeLists.txt",
-                         "CONTRIBUTING.md",
-                         "LICENSE",
-                         "README.md",
-                         "SECURITY.md",
-                         "bpf",
-                         "cmake",
-                         "completion",
-                         "docs",
-                         "include",
-                         "packaging",
-                         "scripts",
-                         "src",
-                         "tests",
-                         "vmlinux"};
+  const auto known = words(
+      "CHANGELOG.md CMakeLists.txt CONTRIBUTING.md LICENSE README.md SECURITY.md bpf cmake "
+      "completion docs include packaging scripts src tests vmlinux");
   for (auto& entry : fs::directory_iterator(places::source_dir())) {
     auto name = entry.path().filename().string();
     if (name.starts_with('.') || name.starts_with("build")) continue;
-    EXPECT_TRUE(known.contains(name)) << name;
+    EXPECT_EQ(std::ranges::count(known, name), 1) << name;
   }
 }
 
@@ -414,8 +398,7 @@ TEST(Documents, DifferencesAreInBothPages) {
     auto at = page.find(heading);
     return at == page.npos ? "" : page.substr(at, page.find("\n.S", at + 1) - at);
   };
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto own = after(man_page(tool), "\n.Sh DIFFERENCES\n");
     auto there = after(migrate, fmt::format("\n.Ss {}\n", tool.name));
     EXPECT_EQ(own.empty(), tool.differs.empty() && tool.elsewhere.empty()) << tool.name;

@@ -3,6 +3,7 @@
 
 #include <regex>
 
+#include "all_tools.hpp"
 #include "cli/parser.hpp"
 #include "expect.hpp"
 #include "metrics/text.hpp"
@@ -26,20 +27,6 @@ Words labels_of(const Plan& plan) {
   Words names;
   for (auto& l : plan.labels) names.push_back(l.name);
   return names;
-}
-
-/// The reports of all tools, each as the report of its tool.
-std::vector<Tool> all_reports() {
-  std::vector<Tool> all;
-  for (auto& registered : registry()) {
-    all.push_back(build(registered));
-    const auto others = all.back().other_reports;
-    for (auto& other : others) {
-      all.push_back(all.back());
-      all.back().report = other.report;
-    }
-  }
-  return all;
 }
 
 TEST(MetricNames, HistogramsOfTimes) {
@@ -94,7 +81,7 @@ TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
 
 // What --by takes are keys: they do not change with what is counted.
 TEST(MetricNames, KeysAreNoCounts) {
-  for (auto& tool : all_reports()) {
+  for (auto& [tool, when] : all_reports()) {
     auto& report = tool.report;
     if (!report->adds_up()) continue;
     auto shape = report->metrics(Config());
@@ -149,7 +136,7 @@ TEST(MetricNames, NumbersThatDoNotAddUpHaveNone) {
 /// Rules of Prometheus, for every tool and report.
 TEST(MetricNames, EveryTool) {
   const std::regex metric("coretap_[a-z0-9_]+"), label("[a-z][a-z0-9_]*");
-  for (auto& tool : all_reports()) {
+  for (auto& [tool, when] : all_reports()) {
     auto plan = make_plan(tool, Config(), {});
     if (!plan) continue;
     auto text = metrics_text(tool);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <stdexcept>
 
+#include "all_tools.hpp"
 #include "expect.hpp"
 #include "metrics/page.hpp"
 
@@ -323,8 +324,7 @@ TEST(Otlp, NamesOfAllToolsAreThoseOfTheScrape) {
     EXPECT_TRUE(otlp.name.starts_with("coretap.")) << otlp.name;
     seen.insert(f.name);
   };
-  for (auto& registered : registry()) {
-    auto tool = build(registered);
+  for (auto& tool : all_tools()) {
     auto plan = make_plan(tool, Config(), {});
     if (!plan) continue;
     for (auto& f : (*plan)->families) check(f);

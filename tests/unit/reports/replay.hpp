@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "coretap/tool.hpp"
+#include "all_tools.hpp"
 #include "expect.hpp"
 #include "program/session.hpp"
 #include "program/source.hpp"
@@ -176,24 +176,6 @@ struct Replayed {
   std::vector<std::string> lines;
   std::uint64_t counted = 0;  ///< what stacks were handed over with
 };
-
-/// All reports of all tools, with the option that asks for each.
-struct OfTool {
-  Tool tool;
-  std::string_view when;
-};
-inline std::vector<OfTool> all_reports() {
-  std::vector<OfTool> all;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
-    all.push_back({tool, {}});
-    for (auto& other : tool.other_reports) {
-      all.push_back({tool, other.when});
-      all.back().tool.report = other.report;
-    }
-  }
-  return all;
-}
 
 /// Options that its output asks for, each given or not by chance.
 inline void give_some(Config& config, const OfTool& of, Chance& chance) {
