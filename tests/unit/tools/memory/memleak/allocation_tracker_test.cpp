@@ -32,8 +32,11 @@ alloc_note gone(alloc_note_kind kind, std::uint64_t time_ns, std::uint32_t owner
   return {time_ns, 0, 0, owner, owner, static_cast<std::uint32_t>(kind), 0};
 }
 
-TEST(AllocationTracker, SumsByStackAndOwner) {
+struct Tracking : testing::Test {
   AllocationTracker tracker;
+};
+
+TEST_F(Tracking, SumsByStackAndOwner) {
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(16), block(10, 5)));
   EXPECT_TRUE(tracker.add(key(32), block(20, 3)));
@@ -53,8 +56,7 @@ TEST(AllocationTracker, SumsByStackAndOwner) {
   EXPECT_TRUE(tracker.finish().empty());
 }
 
-TEST(AllocationTracker, YoungOnesAreLeftOut) {
-  AllocationTracker tracker;
+TEST_F(Tracking, YoungOnesAreLeftOut) {
   tracker.begin({.until_ns = 100, .blocks = true});
   EXPECT_TRUE(tracker.add(key(16), block(10, 100)));
   EXPECT_TRUE(tracker.add(key(32), block(20, 101)));
@@ -64,8 +66,7 @@ TEST(AllocationTracker, YoungOnesAreLeftOut) {
   EXPECT_EQ(rows[0].blocks[0].address, 16u);
 }
 
-TEST(AllocationTracker, TheKernelsBelongToNobodyInParticular) {
-  AllocationTracker tracker;
+TEST_F(Tracking, TheKernelsBelongToNobodyInParticular) {
   tracker.begin({});
   tracker.add(key(1, 0), block(10, 1, 1, 7));
   tracker.add(key(2, 0), block(10, 1, 1, 7));
@@ -78,8 +79,7 @@ TEST(AllocationTracker, TheKernelsBelongToNobodyInParticular) {
   EXPECT_EQ(rows[1].comm, "");
 }
 
-TEST(AllocationTracker, ProcessesThatEndAreShownOnce) {
-  AllocationTracker tracker;
+TEST_F(Tracking, ProcessesThatEndAreShownOnce) {
   tracker.note(gone(ALLOC_OWNER_EXITED, 50));
   EXPECT_TRUE(tracker.owners_ended());
   tracker.begin({});
@@ -94,8 +94,7 @@ TEST(AllocationTracker, ProcessesThatEndAreShownOnce) {
   EXPECT_FALSE(tracker.finish().at(0).exited);
 }
 
-TEST(AllocationTracker, AnotherProgramForgets) {
-  AllocationTracker tracker;
+TEST_F(Tracking, AnotherProgramForgets) {
   tracker.note(gone(ALLOC_OWNER_EXECED, 50));
   tracker.begin({});
   EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
@@ -138,8 +137,7 @@ TEST(AllocationTracker, PartsThatWereUnmapped) {
   }
 }
 
-TEST(AllocationTracker, WhatMallocGaveHasNoParts) {
-  AllocationTracker tracker;
+TEST_F(Tracking, WhatMallocGaveHasNoParts) {
   tracker.note(unmapped(0x10000, 8, 9));
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(0x10000), block(3 * kPage, 5)));
@@ -147,8 +145,7 @@ TEST(AllocationTracker, WhatMallocGaveHasNoParts) {
 }
 
 // Of the last page of a mapping that is no whole number of them.
-TEST(AllocationTracker, OddSizes) {
-  AllocationTracker tracker;
+TEST_F(Tracking, OddSizes) {
   tracker.note(unmapped(0x10000 + kPage, 1, 9));
   tracker.begin({});
   auto odd = mapping(0, 5);
@@ -157,8 +154,7 @@ TEST(AllocationTracker, OddSizes) {
   EXPECT_EQ(tracker.finish().at(0).bytes, kPage);
 }
 
-TEST(AllocationTracker, NotesWithoutEffectGo) {
-  AllocationTracker tracker;
+TEST_F(Tracking, NotesWithoutEffectGo) {
   for (std::uint64_t i = 0; !tracker.crowded(); i++) {
     ASSERT_LT(i, 1u << 20);
     tracker.note(unmapped(0x1000000 + 8 * i * kPage, 1, 9));
@@ -172,8 +168,7 @@ TEST(AllocationTracker, NotesWithoutEffectGo) {
   EXPECT_EQ(tracker.finish().at(0).bytes, 7 * kPage);
 }
 
-TEST(AllocationTracker, SumsBelowZeroAreNotShown) {
-  AllocationTracker tracker;
+TEST_F(Tracking, SumsBelowZeroAreNotShown) {
   tracker.begin({});
   alloc_sum sum{};
   sum.bytes = 30;
