@@ -259,13 +259,9 @@ TEST(ParseUnsigned, WholeTextOrNothing) {
 }
 
 TEST(ParseSeconds, Units) {
-  EXPECT_EQ(parse_seconds("2"), 2);
-  EXPECT_EQ(parse_seconds("0.5"), 0.5);
-  EXPECT_EQ(parse_seconds("100ms"), 0.1);
-  EXPECT_EQ(parse_seconds("3s"), 3);
-  EXPECT_EQ(parse_seconds("2m"), 120);
-  EXPECT_EQ(parse_seconds("1.5h"), 5400);
-  EXPECT_EQ(parse_seconds("0"), 0);
+  for (auto& [text, seconds] : std::map<std::string, double>{
+           {"2", 2}, {"0.5", .5}, {"100ms", .1}, {"3s", 3}, {"2m", 120}, {"1.5h", 5400}, {"0", 0}})
+    EXPECT_EQ(parse_seconds(text), seconds) << text;
   for (auto bad : {""sv,      "s"sv,     "ms"sv,  " 1"sv,    "1 s"sv, "1S"sv,   "-1"sv,
                    "+1"sv,    "1d"sv,    "1us"sv, "nan"sv,   "inf"sv, "-inf"sv, "infinity"sv,
                    "1e999"sv, "0x1p3"sv, "1,5"sv, "1.2.3"sv, "1\0"sv, "1m "sv})

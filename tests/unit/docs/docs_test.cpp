@@ -256,7 +256,7 @@ TEST(Documents, PagesHaveWhatTheToolHasInItsOrder) {
     for (auto& hook : tool.hooks) candidates += hook.candidates.size();
     auto attach = page.substr(page.find("\n.Sh ATTACH POINTS\n"));
     attach.resize(attach.find("\n.Sh OUTPUT\n"));
-    EXPECT_GE(count_of(attach, "\n.It \n"), static_cast<int>(candidates));
+    EXPECT_GE(count_of(attach, "\n.It \n"), candidates);
     EXPECT_GE(after_macro(attach, ".It Sy").size(), tool.hooks.size());
     EXPECT_EQ(after_macro(page, ".Dl", "\n.Sh ANSWERS\n", "\n.Sh ").size(), tool.questions.size());
     EXPECT_EQ(after_macro(page, ".Dl", "\n.Sh EXAMPLES\n", "\n.Sh ").size(), tool.examples.size());

@@ -9,7 +9,6 @@ namespace coretap::metrics {
 namespace {
 
 using Labels = SeriesTable::Labels;
-using Numbers = std::vector<std::uint64_t>;
 
 /// One label, with a number behind it.
 Labels numbered(const char* name, int n) { return {name + std::to_string(n)}; }

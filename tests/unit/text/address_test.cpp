@@ -28,11 +28,14 @@ TEST(Address, AsTheCLibraryHasIt) {
     }
 }
 
-TEST(TcpState, Names) {
-  EXPECT_EQ(tcp_state(1), "ESTABLISHED");
-  EXPECT_EQ(tcp_state(12), "NEW_SYN_RECV");
-  EXPECT_EQ(tcp_state(0), "0");
-  EXPECT_EQ(tcp_state(13), "13");
+TEST(Address, NamesOfNumbers) {
+  auto named = [](auto name) {
+    return [name](const std::string& n) { return std::string(name(std::stoi(n))); };
+  };
+  expect_each(named(tcp_state), {"1 => ESTABLISHED", "12 => NEW_SYN_RECV", "0 => 0", "13 => 13"});
+  expect_each(named(ip_protocol), {"6 => TCP", "17 => UDP", "262 => MPTCP", "253 => 253"});
+  EXPECT_EQ(show(as::kilobytes, std::uint64_t{1023}, {}), "    0");
+  EXPECT_EQ(show(as::kilobytes, std::uint64_t{70000}, {}), "   68");
 }
 
 struct FlowRecord {
@@ -67,18 +70,6 @@ TEST(Address, WideColumns) {
     EXPECT_EQ(columns.titles().find("LPORT"), wide ? 40u : 16u);
     EXPECT_EQ(columns.row(&r, {}).find_last_of('0'), wide ? 40u : 16u);
   }
-}
-
-TEST(Kilobytes, AreWhole) {
-  EXPECT_EQ(show(as::kilobytes, std::uint64_t{1023}, {}), "    0");
-  EXPECT_EQ(show(as::kilobytes, std::uint64_t{70000}, {}), "   68");
-}
-
-TEST(Address, Protocols) {
-  EXPECT_EQ(ip_protocol(6), "TCP");
-  EXPECT_EQ(ip_protocol(17), "UDP");
-  EXPECT_EQ(ip_protocol(262), "MPTCP");
-  EXPECT_EQ(ip_protocol(253), "253");
 }
 
 }  // namespace

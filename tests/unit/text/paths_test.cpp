@@ -7,20 +7,15 @@ namespace {
 using namespace std::string_view_literals;
 
 TEST(Paths, ComponentsTurnedRound) {
-  EXPECT_EQ(path_of("passwd\0etc\0"sv, false), "/etc/passwd");
-  EXPECT_EQ(path_of("tmp\0"sv, false), "/tmp");
-  EXPECT_EQ(path_of(""sv, false), "/");
-}
-
-TEST(Paths, WithoutItsBeginning) {
-  EXPECT_EQ(path_of("file\0deep\0"sv, true), ".../deep/file");
+  for (auto& [components, path] : {std::pair{"passwd\0etc\0"sv, "/etc/passwd"sv},
+                                   {"tmp\0"sv, "/tmp"sv},
+                                   {""sv, "/"sv},
+                                   {"\xff\n\0\x1b[m\0"sv, "/\x1b[m/\xff\n"sv},
+                                   {"\0\0"sv, "//"sv},
+                                   {"no terminator"sv, "/no terminato"sv}})
+    EXPECT_EQ(path_of(components, false), path);
+  EXPECT_EQ(path_of("file\0deep\0"sv, true), ".../deep/file") << "without its beginning";
   EXPECT_EQ(path_of(""sv, true), "...");
-}
-
-TEST(Paths, AnyBytes) {
-  EXPECT_EQ(path_of("\xff\n\0\x1b[m\0"sv, false), "/\x1b[m/\xff\n");
-  EXPECT_EQ(path_of("\0\0"sv, false), "//");
-  EXPECT_EQ(path_of("no terminator"sv, false), "/no terminato");
 }
 
 struct TextRecord {
