@@ -1,6 +1,5 @@
 #include "base/clock.hpp"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include <regex>

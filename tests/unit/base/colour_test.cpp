@@ -1,9 +1,4 @@
 #include "base/colour.hpp"
-
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "expect.hpp"
 
 namespace coretap {

@@ -6,7 +6,6 @@
 #include "all_tools.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
-#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -2,12 +2,9 @@
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
-#include "expect.hpp"
 
 namespace coretap {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// Takes words into Config::svg, each behind a blank.
 Positional word(std::string_view metavar, Positional::Repeat repeat) {

@@ -1,8 +1,4 @@
 // Generated documents: as in tests/golden, and true to what the reporters write.
-#include <unistd.h>
-
-#include <cstdio>
-
 #include "all_tools.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
@@ -12,7 +8,6 @@
 #include "docs/man.hpp"
 #include "docs/mdoc.hpp"
 #include "docs/readme.hpp"
-#include "expect.hpp"
 #include "kernel/kernel.hpp"
 #include "program/session.hpp"
 #include "reports/histogram.hpp"

@@ -2,7 +2,6 @@
 #include "expression/compile.hpp"
 
 #include <sys/types.h>
-#include <unistd.h>
 
 #include <random>
 

@@ -29,7 +29,6 @@ constexpr const char* kNoDebugRoot = "/nonexistent";
 constexpr std::string_view kC = R"(
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #ifdef __clang__
 #define EXACT __attribute__((noinline, optnone))
@@ -180,9 +179,8 @@ struct Program {
 };
 
 /// The first six integer registers of a program's process as it comes to these addresses.
-std::map<std::uint64_t, std::vector<std::uint64_t>> registers_at(
-    const std::string& path, const std::vector<std::uint64_t>& addresses) {
-  std::map<std::uint64_t, std::vector<std::uint64_t>> seen;
+std::map<std::uint64_t, Numbers> registers_at(const std::string& path, const Numbers& addresses) {
+  std::map<std::uint64_t, Numbers> seen;
   const pid_t child = ::fork();
   if (child == 0) {
     const int null = ::open("/dev/null", O_RDWR);
@@ -216,10 +214,10 @@ std::map<std::uint64_t, std::vector<std::uint64_t>> registers_at(
     ::ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &part);
 #if defined(__x86_64__)
     auto& at = regs.rip;
-    std::vector<std::uint64_t> values{regs.rdi, regs.rsi, regs.rdx, regs.rcx, regs.r8, regs.r9};
+    Numbers values{regs.rdi, regs.rsi, regs.rdx, regs.rcx, regs.r8, regs.r9};
 #else
     auto& at = regs.pc;
-    std::vector<std::uint64_t> values(regs.regs, regs.regs + 6);
+    Numbers values(regs.regs, regs.regs + 6);
 #endif
     at -= kBack;
     if (!before.contains(at)) break;
@@ -287,7 +285,7 @@ class Dwarf : public testing::TestWithParam<std::string> {
 };
 
 void Dwarf::expect_in_registers(const Words& cases) const {
-  std::vector<std::uint64_t> addresses;
+  Numbers addresses;
   for (auto& c : cases) addresses.push_back(program.symbol(c.substr(0, c.find(' '))).address);
   auto seen = registers_at(program.path, addresses);
   if (seen.empty()) GTEST_SKIP() << "no process can be traced here";

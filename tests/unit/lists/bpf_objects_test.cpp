@@ -1,6 +1,5 @@
 // Descriptors of processes, by a /proc that is laid out here.
 #include "lists/bpf_objects.hpp"
-
 #include "expect.hpp"
 
 namespace coretap {

@@ -5,7 +5,6 @@
 
 #include "all_tools.hpp"
 #include "cli/naming.hpp"
-#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {
@@ -38,7 +37,7 @@ TEST(Dashboard, PanelsAreSideBySide) {
 TEST(Dashboard, ShowsTheMetricsThatThereAre) {
   auto tools = shown_tools();
   auto json = parsed_json(dashboard(tools));
-  std::set<std::string> shown, there;
+  WordSet shown, there;
   const std::regex name("coretap_[a-z0-9_]+");
   for (auto& panel : json["panels"].GetArray()) {
     if (!panel.HasMember("targets")) continue;

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "all_tools.hpp"
-#include "expect.hpp"
 #include "metrics/page.hpp"
 
 namespace coretap::metrics {
@@ -316,7 +315,7 @@ std::string prometheus_name(const OtlpName& otlp, Type type) {
 }
 
 TEST(Otlp, NamesOfAllToolsAreThoseOfTheScrape) {
-  std::set<std::string> seen;
+  WordSet seen;
   auto check = [&](const Family& f) {
     auto otlp = otlp_name(f.name, f.type);
     EXPECT_EQ(prometheus_name(otlp, f.type), f.name);

@@ -23,14 +23,14 @@ TEST(Rules, EachTellsWhatToDo) {
 
 TEST(Rules, AreAboutMetricsOfAllTools) {
   auto text = rules();
-  std::set<std::string> named;
+  WordSet named;
   const std::regex name("coretap_[a-z_]+");
   for (std::sregex_iterator m(text.begin(), text.end(), name), end; m != end; ++m)
     named.insert(m->str());
-  EXPECT_EQ(named, (std::set<std::string>{"coretap_config_last_reload_successful",
-                                          "coretap_events_total", "coretap_otlp_dropped_total",
-                                          "coretap_series_folded_total", "coretap_tool_down",
-                                          "coretap_tool_restarts_total", "coretap_tool_up"}));
+  EXPECT_EQ(named,
+            (WordSet{"coretap_config_last_reload_successful", "coretap_events_total",
+                     "coretap_otlp_dropped_total", "coretap_series_folded_total",
+                     "coretap_tool_down", "coretap_tool_restarts_total", "coretap_tool_up"}));
 }
 
 }  // namespace

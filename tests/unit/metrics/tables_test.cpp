@@ -4,7 +4,6 @@
 #include <regex>
 
 #include "all_tools.hpp"
-#include "expect.hpp"
 #include "text/json_kinds.hpp"
 
 namespace coretap::metrics {
@@ -59,7 +58,7 @@ TEST(Tables, TypesHoldTheValues) {
 // A quote would end the comment.
 TEST(Tables, CommentsAreQuoted) {
   auto text = table(build(*find_tool("opensnoop")));
-  EXPECT_NE(text.find("the kernel\\'s monotonic clock"), text.npos);
+  EXPECT_TRUE(says(text, "the kernel\\'s monotonic clock"));
   for (std::size_t at = text.find("COMMENT '"); at != text.npos; at = text.find("COMMENT '", at)) {
     at += std::string_view("COMMENT '").size();
     while (text[at] != '\'') at += text[at] == '\\' ? 2 : 1;

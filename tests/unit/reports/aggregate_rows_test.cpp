@@ -35,7 +35,7 @@ AggregateReport report() {
 
 std::string key(std::uint32_t id) { return {reinterpret_cast<const char*>(&id), sizeof id}; }
 
-using Seen = std::vector<std::vector<std::uint64_t>>;
+using Seen = std::vector<Numbers>;
 Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
   Seen all;
   for (auto& row : rows.since_last(now, {}, {})) {

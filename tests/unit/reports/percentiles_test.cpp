@@ -29,7 +29,7 @@ TEST(Percentiles, BucketsFollowEachOther) {
 
 TEST(Percentiles, WithinOnePercentOfTheValues) {
   std::mt19937_64 random(1);
-  std::vector<std::uint64_t> values;
+  Numbers values;
   FineCounts counts;
   for (int i = 0; i < 10'000; i++) {
     values.push_back(random() >> (random() % 60));

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "all_tools.hpp"
-#include "expect.hpp"
 #include "program/session.hpp"
 #include "program/source.hpp"
 #include "reports/reporter.hpp"
@@ -173,13 +172,13 @@ struct Replayed {
 
   Session session;
   std::string text;
-  std::vector<std::string> lines;
+  Words lines;
   std::uint64_t counted = 0;  ///< what stacks were handed over with
 };
 
 /// Options that its output asks for, each given or not by chance.
 inline void give_some(Config& config, const OfTool& of, Chance& chance) {
-  std::set<std::string> names;
+  WordSet names;
   auto add = [&](std::string_view condition) {
     while (!condition.empty() && condition.front() == '!') condition.remove_prefix(1);
     while (!condition.empty()) {

@@ -7,7 +7,6 @@
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/man.hpp"
-#include "expect.hpp"
 #include "program/attach.hpp"
 #include "program/load.hpp"
 #include "text/json_kinds.hpp"
@@ -282,10 +281,10 @@ TEST_P(EveryTool, ListsWhatItSays) {
 
 TEST_P(EveryTool, WritesEachKeyOnce) {
   for (auto& kind : json_kinds(tool)) {
-    std::set<std::string> keys;
+    WordSet keys;
     for (auto& k : kind.keys) EXPECT_TRUE(keys.insert(k.name).second) << k.name << " twice";
   }
-  std::set<std::string> columns;
+  WordSet columns;
   for (auto& k : tool.report->csv())
     EXPECT_TRUE(columns.insert(k.name).second) << k.name << " twice";
   for (auto& report : reports()) {

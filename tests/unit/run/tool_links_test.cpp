@@ -1,5 +1,4 @@
 #include "run/tool_links.hpp"
-
 #include "expect.hpp"
 
 namespace coretap {
@@ -11,7 +10,13 @@ class Link : public testing::Test {
     for (auto* directory : {"usr/sbin", "usr/local/bin"}) fs::create_directories(root_ / directory);
     file(executable_);
   }
+  /// A link that is replaced.
+  static void replace(const fs::path& link, const fs::path& target) {
+    fs::remove(link);
+    fs::create_symlink(target, link);
+  }
   static fs::path file(const fs::path& path) {
+    fs::remove(path);
     std::ofstream(path) << "text";
     return path;
   }
@@ -36,16 +41,11 @@ TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
     EXPECT_EQ(tool_called(name).tool, find_tool("fsdist")) << name;
     EXPECT_EQ(tool_called(name).option, "--type=ext4") << name;
   }
-  // A login shell's name begins with a dash.
-  for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", ""})
+  // A login shell's name begins with a dash. Commands with links are names without a tool.
+  for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", "",
+                    "tplist", "ct-tplist"})
     EXPECT_EQ(tool_called(name).tool, nullptr) << name;
-}
-
-TEST(ToolCalled, CommandsWithLinksAreNamesWithoutATool) {
-  for (auto name : {"tplist", "ct-tplist"}) {
-    EXPECT_EQ(tool_called(name).tool, nullptr) << name;
-    EXPECT_EQ(tool_called(name).name, "tplist") << name;
-  }
+  for (auto name : {"tplist", "ct-tplist"}) EXPECT_EQ(tool_called(name).name, "tplist") << name;
   for (auto name : {"list", "ct-doctor", "tplist-"}) EXPECT_EQ(tool_called(name).name, "") << name;
 }
 
@@ -64,9 +64,7 @@ TEST_F(Link, LeadsThereFromAnyDirectoryWhereverTheTreeIs) {
   auto link = root_ / "usr/local/bin/ct-runqlat";
   EXPECT_EQ(fs::read_symlink(link), "../../sbin/coretap");
   EXPECT_TRUE(fs::equivalent(link, executable_));
-}
-
-TEST_F(Link, ADirectoryThatIsALinkItself) {
+  // A directory that is a link itself.
   fs::create_directory_symlink("local/bin", root_ / "usr/names");
   ASSERT_TRUE(make_links(executable_, root_ / "usr/names", ""));
   EXPECT_TRUE(fs::equivalent(root_ / "usr/names/runqlat", executable_));
@@ -87,7 +85,7 @@ TEST_F(Link, WhatIsNotOursStaysAndNothingIsMade) {
   auto before = names(bin_);
   auto made = make_links(executable_, bin_, "");
   ASSERT_FALSE(made);
-  EXPECT_NE(made.error().what.find("biolatency, runqlat"), std::string::npos) << made.error().what;
+  EXPECT_TRUE(says(made.error().what, "biolatency, runqlat"));
   EXPECT_EQ(names(bin_), before);
   EXPECT_EQ(fs::file_size(bin_ / "runqlat"), 4u);
   EXPECT_TRUE(make_links(executable_, bin_, "ct-"));
@@ -103,11 +101,7 @@ TEST_F(Link, RemovesOnlyLinksToTheExecutableThatAreCalledAfterTools) {
   ASSERT_TRUE(make_links(executable_, bin_, ""));
   ASSERT_TRUE(make_links(executable_, bin_, "ct-"));
   auto other = file(root_ / "usr/sbin/other");
-  for (auto name : {"opensnoop", "ct-opensnoop"}) {
-    fs::remove(bin_ / name);
-    fs::create_symlink(other, bin_ / name);
-  }
-  fs::remove(bin_ / "runqlat");
+  for (auto name : {"opensnoop", "ct-opensnoop"}) replace(bin_ / name, other);
   file(bin_ / "runqlat");
   fs::create_symlink(executable_, bin_ / "tap");
 
@@ -130,9 +124,9 @@ TEST_F(Link, TheRecordNamesEachDirectoryOnce) {
     ASSERT_TRUE(record_directory(record, root_ / "usr/sbin"));
     ASSERT_TRUE(record_directory(record, root_ / "usr/local/../local/bin"));
   }
-  std::ifstream in(record);
-  WordSet lines;
-  for (std::string line; std::getline(in, line);) EXPECT_TRUE(lines.insert(line).second) << line;
+  const auto all = lines_of(places::file_text(record));
+  const WordSet lines(all.begin(), all.end());
+  EXPECT_EQ(lines.size(), all.size());
   auto real = fs::canonical(root_);
   EXPECT_EQ(lines, (WordSet{real / "usr/sbin", real / "usr/local/bin"}));
   EXPECT_FALSE(record_directory(record, root_ / "none"));
@@ -146,11 +140,9 @@ TEST_F(Link, RemovesAllThatTheRecordNames) {
   ASSERT_TRUE(make_links(executable_, odd, "ct-"));
   ASSERT_TRUE(record_directory(record, odd));
   ASSERT_TRUE(make_links(executable_, bin_, ""));
-  fs::remove(odd / "ct-runqlat");
   file(odd / "ct-runqlat");
   auto other = file(root_ / "usr/sbin/other");
-  fs::remove(odd / "ct-opensnoop");
-  fs::create_symlink(other, odd / "ct-opensnoop");
+  replace(odd / "ct-opensnoop", other);
   std::ofstream(record, std::ios::app) << "/no/such/place\nrelative\n";
   auto removed = remove_all_links(executable_, {bin_}, record);
   ASSERT_TRUE(removed) << removed.error().what;
@@ -170,8 +162,7 @@ TEST_F(Link, ARecordThatOthersCanWriteIsRefused) {
   EXPECT_FALSE(remove_all_links(executable_, {bin_}, record));
   EXPECT_TRUE(names(bin_).empty()) << "the usual directories do not depend on it";
   EXPECT_EQ(names(odd).size(), tools_);
-  fs::remove(record);
-  fs::create_symlink(file(root_ / "elsewhere"), record);
+  replace(record, file(root_ / "elsewhere"));
   EXPECT_FALSE(remove_all_links(executable_, {bin_}, record));
 }
 

@@ -79,6 +79,8 @@ TEST(ServeConfig, EventsArePushedOrWrittenOrBoth) {
             (Words{"execsnoop", "--json", "--output=/x", "--append", "--rotate=50M,3"}));
   EXPECT_EQ(config("[otlp]\nendpoint = \"unix:/x\"\n[[tool]]\nrun = \"runqlat\"")->otlp->every,
             60u);
+  EXPECT_EQ(config("[[tool]]\nrun = \"ext4dist\"")->entries[0].arguments,
+            (Words{"fsdist", "--type=ext4"}));
 }
 
 // What the manual page has is read: a date is no value of any of them.
@@ -111,12 +113,6 @@ TEST(ServeConfig, SeriesAreDivided) {
   EXPECT_EQ(limit("", 0), 500u);
   EXPECT_EQ(limit("", 2), 100u);
   EXPECT_EQ(limit("[serve]\nmax_series = 300\n", 0), 100u);
-}
-
-TEST(ServeConfig, OtherNamesOfTools) {
-  auto c = config("[[tool]]\nrun = \"ext4dist\"");
-  ASSERT_TRUE(c);
-  EXPECT_EQ(c->entries[0].arguments, (Words{"fsdist", "--type=ext4"}));
 }
 
 TEST(ServeConfig, WhatIsWrongIsSaidWithItsPlace) {

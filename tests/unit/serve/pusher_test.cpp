@@ -5,10 +5,8 @@
 #include <event2/http.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <deque>
 #include <random>
 

@@ -53,7 +53,7 @@ TEST(Ledger, WhatIsLimitedWasSeen) {
   EXPECT_FALSE(only.data_lost());
   EXPECT_EQ(only.text(false),
             "events: 7 seen, 3 shown\n             4  limited: above --max-rate\n");
-  EXPECT_EQ(only.losses(), std::vector<std::string>{"4 events limited: above --max-rate"});
+  EXPECT_EQ(only.losses(), Words{"4 events limited: above --max-rate"});
 }
 
 TEST(Ledger, SilentWithoutCauses) {
@@ -69,8 +69,8 @@ TEST(Ledger, TextTellsEachCauseThatCounted) {
   l.count[LEDGER_LOST] = 2;
   auto text = l.text(false);
   EXPECT_TRUE(text.starts_with("events: 7 seen, 5 shown\n")) << text;
-  EXPECT_NE(text.find("           2  lost"), std::string::npos) << text;
-  EXPECT_NE(text.find("--ring-size"), std::string::npos) << text;
+  EXPECT_TRUE(says(text, "           2  lost"));
+  EXPECT_TRUE(says(text, "--ring-size"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
   EXPECT_EQ(text.back(), '\n');
   auto all = example().text(false);
@@ -88,9 +88,8 @@ TEST(Ledger, LossesInWords) {
   l.count[LEDGER_LOST] = 2;
   l.count[LEDGER_UNMATCHED] = 1;
   EXPECT_EQ(l.losses(),
-            (std::vector<std::string>{
-                "2 events lost: ring buffer full (raise --ring-size; for traceloop, --size)",
-                "1 event unmatched: start or end not seen"}));
+            (Words{"2 events lost: ring buffer full (raise --ring-size; for traceloop, --size)",
+                   "1 event unmatched: start or end not seen"}));
 }
 
 TEST(Ledger, JsonHasEveryCause) {

@@ -1,10 +1,8 @@
 #include "text/output_file.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <random>
 

@@ -146,7 +146,7 @@ TEST(Sanitize, ValidUtf8ReplacesEachBadByte) {
 
 /// Bytes as an attacker would choose them: random ones and pieces of sequences.
 std::string hostile(std::mt19937& random) {
-  static const std::vector<std::string> pieces = {
+  static const Words pieces = {
       "\x1b[", "\xc2", "\x9b", "\xe2\x80", "\xae", "\xed\xa0", "\xf0\x9f", "\xf4\x8f\xbf",
       "\xbf",  ";",    ",",    "\"",       "\n",   "\r",       "a",        std::string(1, '\0')};
   std::string text;

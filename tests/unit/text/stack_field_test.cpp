@@ -44,7 +44,7 @@ TEST_F(StackField, BelowTheRowOfATable) {
   EXPECT_EQ(c.titles(), "NUMBER");
   EXPECT_EQ(c.row(&record, names), "   42");
   EXPECT_EQ(c.below(&record, names),
-            (std::vector<std::string>{"        inner+0x1", "        b;\\x1b", "        outer"}));
+            (Words{"        inner+0x1", "        b;\\x1b", "        outer"}));
   record.kernel.depth = 0;
   EXPECT_TRUE(c.below(&record, names).empty());
 }

@@ -30,7 +30,7 @@ std::string way(const LockGraph& graph, const LockGraph::Cycle& cycle) {
 /// Mutexes that a thread locks one after the other, while it holds guards.
 struct Order {
   std::uint32_t tid;
-  std::vector<std::uint64_t> mutexes;
+  Numbers mutexes;
   std::initializer_list<std::uint64_t> guards = {};
 };
 /// Cycles that are new with these orders, each with a semicolon.

@@ -1,6 +1,5 @@
 #include "tools/syscall/traceloop/call_text.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 

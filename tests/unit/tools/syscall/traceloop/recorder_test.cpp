@@ -30,8 +30,8 @@ struct Writer {
   }
 };
 
-std::vector<std::uint64_t> starts(RecordSegment& segment) {
-  std::vector<std::uint64_t> all;
+Numbers starts(RecordSegment& segment) {
+  Numbers all;
   segment.read([&](auto& record) { all.push_back(record[0].call.start_ns); });
   return all;
 }
