@@ -58,6 +58,14 @@ void expect_each(Answer answer, std::initializer_list<std::string_view> cases) {
     EXPECT_EQ(answer(std::string(each.substr(0, arrow))), each.substr(arrow + 4)) << each;
   }
 }
+/// The same, with parts of the answers.
+template <class Answer>
+void expect_says(Answer answer, std::initializer_list<std::string_view> cases) {
+  for (auto each : cases) {
+    auto arrow = each.find(" => ");
+    EXPECT_TRUE(says(answer(std::string(each.substr(0, arrow))), each.substr(arrow + 4))) << each;
+  }
+}
 inline std::size_t count_of(std::string_view text, std::string_view part) {
   std::size_t count = 0;
   for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;

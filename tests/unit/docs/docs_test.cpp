@@ -279,9 +279,9 @@ TEST(Documents, PagesLeadToPagesThatAreThere) {
   for (auto& entry : registry()) {
     auto page = page_of(entry.name);
     auto& text = pages.at(fmt::format("man8/{}.8", page));
-    EXPECT_TRUE(says(text, fmt::format(".Sh NAME\n.Nm {}\n", page))) << page;
-    EXPECT_TRUE(says(text, fmt::format(".Sh SYNOPSIS\n.Nm coretap {}\n", entry.name)));
-    EXPECT_TRUE(says(text, fmt::format("\n.Dl coretap {}", entry.name))) << page;
+    EXPECT_TRUE(says(text, fmt::format(".Sh NAME\n.Nm {}\n", page),
+                     fmt::format(".Sh SYNOPSIS\n.Nm coretap {}\n", entry.name),
+                     fmt::format("\n.Dl coretap {}", entry.name)));
     EXPECT_TRUE(says(index, fmt::format(".It Xr {} 8\n", page))) << page;
   }
   for (auto& [path, text] : pages) {
@@ -420,9 +420,8 @@ TEST(Documents, NameTheToolAsItWasCalled) {
   auto help = help_text(tool);
   auto refused = parse_command_line(tool, {"--no-such-option"});
   started_by_link("coretap runqlat", "runqlat");
-  EXPECT_TRUE(says(help, "Usage: ct-runqlat ["));
-  EXPECT_TRUE(says(help, "\n  ct-runqlat -mT 1 "));
-  EXPECT_TRUE(says(help, "man coretap-runqlat")) << "as packages call the page";
+  // The page is called as packages call it.
+  EXPECT_TRUE(says(help, "Usage: ct-runqlat [", "\n  ct-runqlat -mT 1 ", "man coretap-runqlat"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().hint, "see ct-runqlat --help");
   EXPECT_EQ(command_of("runqlat"), "coretap runqlat");
@@ -441,12 +440,10 @@ TEST(Documents, EveryCommandHasHelp) {
 }
 
 TEST(Conditions, AreWords) {
-  EXPECT_EQ(condition_words(""), "");
-  EXPECT_EQ(condition_words("queued"), "with --queued");
-  EXPECT_EQ(condition_words("!queued"), "without --queued");
-  EXPECT_EQ(condition_words("pids|tids"), "with --pids or --tids");
-  EXPECT_EQ(condition_words("task-filter"), "with a filter by task");
-  EXPECT_EQ(condition_words("memcg|task-filter"), "with --memcg or a filter by task");
+  expect_each(condition_words,
+              {" => ", "queued => with --queued", "!queued => without --queued",
+               "pids|tids => with --pids or --tids", "task-filter => with a filter by task",
+               "memcg|task-filter => with --memcg or a filter by task"});
 }
 
 TEST(Help, WrapsAtWords) {
@@ -475,14 +472,13 @@ TEST(Man, EscapesWhatWouldBeAMacro) {
 TEST(Keys, OfHistogramsAreWritten) {
   hist h{};
   h.slots[3] = 2;
-  const HistogramScale scales[] = {
-      {unit::ns, 1000}, {unit::bytes, 1024}, {unit::sectors, 1}, {unit::plain, 1, true}};
-  for (auto& scale : scales) {
+  for (auto& scale : {HistogramScale{unit::ns, 1000},
+                      {unit::bytes, 1024},
+                      {unit::sectors, 1},
+                      {unit::plain, 1, true}}) {
     JsonLine line;
     json_histogram(line, h, scale);
-    rapidjson::Document written;
-    auto text = line.finish();
-    written.Parse(text.data(), text.size());
+    auto written = parsed_json(line.finish());
     auto keys = histogram_keys(scale);
     ASSERT_EQ(written.MemberCount(), keys.size());
     for (auto& key : keys) EXPECT_TRUE(written.HasMember(key.name.c_str())) << key.name;

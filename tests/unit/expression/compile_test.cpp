@@ -330,14 +330,11 @@ TEST(Expressions, ArgumentsKeepTheirTypes) {
 }
 
 TEST(Expressions, ErrorsNameTheNearest) {
-  for (auto& [text, part] : {std::pair{"$pdi", "$pid"},
-                             {"$task->tgdi", "tgid"},
-                             {"((struct task_strut *)arg1)->pid", "task_struct"},
-                             {"$task.tgid", "->"},
-                             {"$task->comm[16]", "16 elements"},
-                             {"$task->cred->uid", "struct"},
-                             {"STRCP(\"a\", $comm)", "STRCMP"}})
-    EXPECT_TRUE(says(run(text).error, part)) << text;
+  expect_says(
+      [](const std::string& text) { return run(text).error; },
+      {"$pdi => $pid", "$task->tgdi => tgid", "((struct task_strut *)arg1)->pid => task_struct",
+       "$task.tgid => ->", "$task->comm[16] => 16 elements", "$task->cred->uid => struct",
+       "STRCP(\"a\", $comm) => STRCMP"});
   for (auto* text : {"arg1->x", "STRCMP(1, $comm)", "\"text\""}) EXPECT_NE(run(text).error, "");
 }
 

@@ -2,6 +2,7 @@
 #include "metrics/otlp.hpp"
 
 #include <bit>
+#include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 
 #include "all_tools.hpp"
@@ -10,40 +11,26 @@
 namespace coretap::metrics {
 namespace {
 
-// ---- protobuf, by its wire format alone ----
+// ---- protobuf, by its wire format ----
 
 struct Wire {
   struct Member {
-    unsigned number, type;
+    unsigned number;
     std::uint64_t value;
     std::string bytes;
   };
   std::vector<Member> members;
 
-  explicit Wire(std::string_view b) {
-    auto varint = [&] {
-      std::uint64_t n = 0;
-      for (int shift = 0; shift < 64; shift += 7) {
-        if (b.empty()) throw std::runtime_error("cut");
-        auto byte = static_cast<unsigned char>(b[0]);
-        b.remove_prefix(1);
-        n |= std::uint64_t{byte & 127U} << shift;
-        if (byte < 128) return n;
-      }
-      throw std::runtime_error("long number");
-    };
-    while (!b.empty()) {
-      auto tag = varint();
-      Member m{static_cast<unsigned>(tag >> 3), static_cast<unsigned>(tag & 7), 0, {}};
-      if (m.type == 0) {
-        m.value = varint();
-      } else {
-        auto size = m.type == 1 ? 8 : m.type == 2 ? varint() : throw std::runtime_error("type");
-        if (size > b.size()) throw std::runtime_error("cut");
-        m.bytes = b.substr(0, size);
-        if (m.type == 1) memcpy(&m.value, m.bytes.data(), 8);
-        b.remove_prefix(size);
-      }
+  explicit Wire(std::string_view bytes) {
+    protozero::pbf_reader reader(bytes.data(), bytes.size());
+    while (reader.next()) {
+      Member m{reader.tag(), 0, {}};
+      if (reader.wire_type() == protozero::pbf_wire_type::varint)
+        m.value = reader.get_uint64();
+      else if (reader.wire_type() == protozero::pbf_wire_type::fixed64)
+        m.value = reader.get_fixed64();
+      else
+        m.bytes = reader.get_string();
       members.push_back(std::move(m));
     }
   }

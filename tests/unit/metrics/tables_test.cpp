@@ -38,21 +38,20 @@ TEST(Tables, HaveAColumnForEachKey) {
 }
 
 TEST(Tables, TypesHoldTheValues) {
-  auto exec = columns_of("execsnoop");
-  EXPECT_EQ(exec["type"], "LowCardinality(String)");
-  EXPECT_EQ(exec["time"], "DateTime64(9) DEFAULT now64(9)");
-  EXPECT_EQ(exec["ret"], "Int64");
-  EXPECT_EQ(exec["pid"], "UInt64");
-  EXPECT_EQ(exec["error"], "Nullable(String)");
-  EXPECT_EQ(exec["incomplete"], "Bool");
-  EXPECT_EQ(exec["args"], "Array(String)");
-  EXPECT_EQ(exec["options"], "Map(String, String)");
-  EXPECT_EQ(columns_of("opensnoop")["dirfd"], "Nullable(Int64)");
-  EXPECT_EQ(columns_of("traceloop")["result"], "Nullable(Int64)");
-  EXPECT_EQ(columns_of("biolatency")["histogram"],
-            "Array(Tuple(`from_ns` UInt64, `below_ns` UInt64, `count` UInt64))");
-  EXPECT_EQ(columns_of("cachestat")["hit_ratio"], "Nullable(Float64)");
-  EXPECT_EQ(columns_of("offcputime")["kernel_stack"], "Array(String)");
+  auto type = [](const std::string& column) {
+    auto dot = column.find('.');
+    return columns_of(column.substr(0, dot))[column.substr(dot + 1)];
+  };
+  expect_each(type, {"execsnoop.type => LowCardinality(String)",
+                     "execsnoop.time => DateTime64(9) DEFAULT now64(9)", "execsnoop.ret => Int64",
+                     "execsnoop.pid => UInt64", "execsnoop.error => Nullable(String)",
+                     "execsnoop.incomplete => Bool", "execsnoop.args => Array(String)",
+                     "execsnoop.options => Map(String, String)",
+                     "opensnoop.dirfd => Nullable(Int64)", "traceloop.result => Nullable(Int64)",
+                     "biolatency.histogram => Array(Tuple(`from_ns` UInt64, `below_ns` UInt64, "
+                     "`count` UInt64))",
+                     "cachestat.hit_ratio => Nullable(Float64)",
+                     "offcputime.kernel_stack => Array(String)"});
 }
 
 // A quote would end the comment.

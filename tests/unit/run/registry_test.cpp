@@ -325,13 +325,15 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTool, testing::ValuesIn([] {
                          }()),
                          [](auto& info) { return std::string(info.param->name); });
 
-TEST(Registry, NamesAreUnique) {
-  std::set<std::string_view> names;
+TEST(Registry, NamesAndQuestionsAreUnique) {
+  std::set<std::string_view> names, asked;
   for (auto& entry : registry()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " twice";
     EXPECT_EQ(find_tool(entry.name), &entry);
     EXPECT_EQ(find_command(entry.name), nullptr) << entry.name << " is a command";
     EXPECT_NE(entry.name, "coretap");
+    for (auto& q : build(entry).questions)
+      EXPECT_TRUE(asked.insert(q.question).second) << entry.name << ": " << q.question;
   }
   EXPECT_EQ(find_tool("no such tool"), nullptr);
 }
@@ -345,13 +347,6 @@ TEST(Registry, ThisBuildHasAllTools) {
   EXPECT_EQ(error.hint,
             "did you mean 'runqlat'? coretap list shows all tools, coretap --help all commands");
   EXPECT_EQ(error.status, kUsage);
-}
-
-TEST(Registry, NoQuestionIsAskedTwice) {
-  std::set<std::string_view> asked;
-  for (auto& entry : registry())
-    for (auto& q : build(entry).questions)
-      EXPECT_TRUE(asked.insert(q.question).second) << entry.name << ": " << q.question;
 }
 
 TEST(Registry, LongOptionsAreTheSameEverywhere) {

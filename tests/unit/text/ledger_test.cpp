@@ -56,28 +56,21 @@ TEST(Ledger, WhatIsLimitedWasSeen) {
   EXPECT_EQ(only.losses(), Words{"4 events limited: above --max-rate"});
 }
 
-TEST(Ledger, SilentWithoutCauses) {
-  Ledger l;
-  l.shown = 5;
-  EXPECT_EQ(l.text(false), "");
-  EXPECT_EQ(l.text(true), "events: 5 seen, 5 shown\n");
-}
-
 TEST(Ledger, TextTellsEachCauseThatCounted) {
   Ledger l;
   l.shown = 5;
+  EXPECT_EQ(l.text(false), "") << "silent without causes";
+  EXPECT_EQ(l.text(true), "events: 5 seen, 5 shown\n");
   l.count[LEDGER_LOST] = 2;
   auto text = l.text(false);
   EXPECT_TRUE(text.starts_with("events: 7 seen, 5 shown\n")) << text;
-  EXPECT_TRUE(says(text, "           2  lost"));
-  EXPECT_TRUE(says(text, "--ring-size"));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_TRUE(says(text, "           2  lost", "--ring-size"));
+  EXPECT_EQ(count_of(text, "\n"), 2u) << text;
   EXPECT_EQ(text.back(), '\n');
   auto all = example().text(false);
-  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), LEDGER_CAUSES) << all;
-  EXPECT_NE(all.find("           9  shown with a truncated user stack: 6 exiting, 3 no mapping\n"),
-            std::string::npos)
-      << all;
+  EXPECT_EQ(count_of(all, "\n"), std::size_t{LEDGER_CAUSES}) << all;
+  EXPECT_TRUE(
+      says(all, "           9  shown with a truncated user stack: 6 exiting, 3 no mapping\n"));
 }
 
 TEST(Ledger, LossesInWords) {

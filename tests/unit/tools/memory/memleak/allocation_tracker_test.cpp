@@ -33,6 +33,14 @@ alloc_note gone(alloc_note_kind kind, std::uint64_t time_ns, std::uint32_t owner
 }
 
 struct Tracking : testing::Test {
+  /// Rows of a report, each "BYTES in COUNT of TGID COMM", with a "+" if its owner has ended.
+  Words finish() {
+    Words all;
+    for (auto& r : tracker.finish())
+      all.push_back(fmt::format("{} in {} of {} {}{}", r.bytes, r.count, r.tgid, r.comm,
+                                r.exited ? "+" : ""));
+    return all;
+  }
   AllocationTracker tracker;
 };
 
@@ -53,7 +61,7 @@ TEST_F(Tracking, SumsByStackAndOwner) {
   EXPECT_EQ(rows[1].tgid, 8u);
   EXPECT_EQ(rows[2].stack, 2u);
   tracker.begin({});
-  EXPECT_TRUE(tracker.finish().empty());
+  EXPECT_EQ(finish(), Words());
 }
 
 TEST_F(Tracking, YoungOnesAreLeftOut) {
@@ -72,11 +80,7 @@ TEST_F(Tracking, TheKernelsBelongToNobodyInParticular) {
   tracker.add(key(2, 0), block(10, 1, 1, 7));
   tracker.add(key(3, 0), block(10, 1, 2, 7));
   tracker.add(key(4, 0), block(10, 1, 2, 8));
-  auto rows = tracker.finish();
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].tgid, 7u);
-  EXPECT_EQ(rows[1].tgid, 0u);
-  EXPECT_EQ(rows[1].comm, "");
+  EXPECT_EQ(finish(), (Words{"20 in 2 of 7 app", "20 in 2 of 0 "}));
 }
 
 TEST_F(Tracking, ProcessesThatEndAreShownOnce) {
@@ -85,20 +89,16 @@ TEST_F(Tracking, ProcessesThatEndAreShownOnce) {
   tracker.begin({});
   EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
   EXPECT_TRUE(tracker.add(key(32), block(1, 60))) << "of a later process with its number";
-  auto rows = tracker.finish();
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](auto& r) { return r.exited; }), 1);
+  EXPECT_EQ(finish(), (Words{"10 in 1 of 7 app+", "1 in 1 of 7 app"}));
   EXPECT_FALSE(tracker.owners_ended());
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(32), block(1, 60)));
-  EXPECT_FALSE(tracker.finish().at(0).exited);
-}
-
-TEST_F(Tracking, AnotherProgramForgets) {
-  tracker.note(gone(ALLOC_OWNER_EXECED, 50));
+  EXPECT_EQ(finish(), Words{"1 in 1 of 7 app"});
+  // Another program forgets.
+  tracker.note(gone(ALLOC_OWNER_EXECED, 70));
   tracker.begin({});
-  EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
-  EXPECT_TRUE(tracker.finish().empty());
+  EXPECT_FALSE(tracker.add(key(16), block(10, 65)));
+  EXPECT_EQ(finish(), Words());
 }
 
 TEST(AllocationTracker, PartsThatWereUnmapped) {
