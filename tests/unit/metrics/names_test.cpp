@@ -63,10 +63,10 @@ TEST(MetricNames, CappedLabelsOnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(labels_of(*plan_of("execsnoop")), Words{"error"});
   EXPECT_EQ(labels_of(*plan_of("execsnoop", {}, {"comm"})), (Words{"comm", "error"}));
   EXPECT_EQ(labels_of(*plan_of("runqlat", {"--by", "comm"}, {"comm"})), Words{"comm"});
-  EXPECT_EQ(labels_of(*plan_of("syscount", {"--by", "syscall,cgroup"})),
-            (Words{"syscall", "cgroup"}));
-  EXPECT_EQ(labels_of(*plan_of("biolatency", {"--by", "container,uid"})),
-            (Words{"uid", "container"}));
+  for (auto& [tool, by, labels] :
+       {std::tuple{"syscount", "syscall,cgroup", Words{"syscall", "cgroup"}},
+        {"biolatency", "container,uid", {"uid", "container"}}})
+    EXPECT_EQ(labels_of(*plan_of(tool, {"--by", by})), labels);
   // The disk of a sum is that of one of its rows.
   EXPECT_EQ(labels_of(*plan_of("biotop", {"--by", "comm"})), Words{"comm"});
   auto tool = build(*find_tool("execsnoop"));

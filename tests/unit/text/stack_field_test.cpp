@@ -50,13 +50,14 @@ TEST_F(StackField, BelowTheRowOfATable) {
 }
 
 TEST_F(StackField, AnArrayInJson) {
-  JsonLine line;
-  columns(OutputFormat::json).json(line, &record, names);
-  EXPECT_EQ(line.finish(), R"({"kernel_stack":["inner+0x1","b;\u001b","outer"],"number":42})");
+  auto json = [&] {
+    JsonLine line;
+    columns(OutputFormat::json).json(line, &record, names);
+    return std::string(line.finish());
+  };
+  EXPECT_EQ(json(), R"({"kernel_stack":["inner+0x1","b;\u001b","outer"],"number":42})");
   record.kernel.depth = 0;
-  JsonLine empty;
-  columns(OutputFormat::json).json(empty, &record, names);
-  EXPECT_EQ(empty.finish(), R"({"kernel_stack":[],"number":42})");
+  EXPECT_EQ(json(), R"({"kernel_stack":[],"number":42})");
 }
 
 TEST_F(StackField, FoldedInCsv) {
