@@ -11,8 +11,6 @@
 namespace coretap {
 namespace {
 
-using namespace std::string_view_literals;
-
 /// {"t": TEXT}, and what a reader makes of it.
 std::pair<std::string, std::string> round_trip(std::string_view text) {
   JsonLine line;

@@ -4,8 +4,6 @@
 namespace coretap {
 namespace {
 
-using namespace std::string_view_literals;
-
 TEST(Paths, ComponentsTurnedRound) {
   for (auto& [components, path] : {std::pair{"passwd\0etc\0"sv, "/etc/passwd"sv},
                                    {"tmp\0"sv, "/tmp"sv},

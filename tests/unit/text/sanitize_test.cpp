@@ -1,5 +1,7 @@
 #include "text/sanitize.hpp"
 
+#include <rapidjson/memorystream.h>
+
 #include <random>
 
 #include "expect.hpp"
@@ -7,53 +9,21 @@
 namespace coretap {
 namespace {
 
-using namespace std::string_view_literals;
-
-// A decoder of its own, by the table of well-formed sequences in the Unicode standard (3-7), so
-// that the tested one is not judged by itself.
-bool well_formed(std::string_view s, std::vector<std::uint32_t>* codes = nullptr) {
-  auto at = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  auto within = [](unsigned b, unsigned low, unsigned high) { return b >= low && b <= high; };
-  while (!s.empty()) {
-    unsigned a = at(0), b = at(1), c = at(2), d = at(3);
-    std::size_t n = 0;
-    std::uint32_t code = 0;
-    bool rest3 = within(c, 0x80, 0xbf), rest4 = rest3 && within(d, 0x80, 0xbf);
-    if (a < 0x80) {
-      n = 1, code = a;
-    } else if (within(a, 0xc2, 0xdf) && within(b, 0x80, 0xbf)) {
-      n = 2, code = (a & 31) << 6 | (b & 63);
-    } else if (rest3 &&
-               ((a == 0xe0 && within(b, 0xa0, 0xbf)) || (a == 0xed && within(b, 0x80, 0x9f)) ||
-                (a != 0xe0 && a != 0xed && within(a, 0xe1, 0xef) && within(b, 0x80, 0xbf)))) {
-      n = 3, code = (a & 15) << 12 | (b & 63) << 6 | (c & 63);
-    } else if (rest4 && ((a == 0xf0 && within(b, 0x90, 0xbf)) ||
-                         (within(a, 0xf1, 0xf3) && within(b, 0x80, 0xbf)) ||
-                         (a == 0xf4 && within(b, 0x80, 0x8f)))) {
-      n = 4, code = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63);
-    } else {
-      return false;
-    }
+// By RapidJSON's decoder, so that the tested one is not judged by itself.
+bool well_formed(std::string_view s, std::vector<unsigned>* codes = nullptr) {
+  rapidjson::MemoryStream in(s.data(), s.size());
+  while (in.Tell() < s.size()) {
+    unsigned code = 0;
+    if (!rapidjson::UTF8<>::Decode(in, &code)) return false;
     if (codes) codes->push_back(code);
-    s.remove_prefix(n);
   }
   return true;
 }
 
 std::string utf8(std::uint32_t c) {
-  std::string s;
-  auto add = [&](std::uint32_t b) { s += static_cast<char>(b); };
-  if (c < 0x80) {
-    add(c);
-  } else if (c < 0x800) {
-    add(0xc0 | c >> 6), add(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    add(0xe0 | c >> 12), add(0x80 | (c >> 6 & 63)), add(0x80 | (c & 63));
-  } else {
-    add(0xf0 | c >> 18), add(0x80 | (c >> 12 & 63)), add(0x80 | (c >> 6 & 63)),
-        add(0x80 | (c & 63));
-  }
-  return s;
+  rapidjson::StringBuffer text;
+  rapidjson::UTF8<>::Encode(text, c);
+  return {text.GetString(), text.GetSize()};
 }
 
 TEST(Sanitize, OrdinaryTextStays) {
@@ -161,7 +131,7 @@ std::string hostile(std::mt19937& random) {
 }
 
 void expect_harmless(const std::string& shown, const std::string& text) {
-  std::vector<std::uint32_t> codes;
+  std::vector<unsigned> codes;
   ASSERT_TRUE(well_formed(shown, &codes)) << testing::PrintToString(text);
   for (auto c : codes)
     ASSERT_FALSE(c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
