@@ -52,34 +52,24 @@ TEST(Sanitize, ControlCharacters) {
     EXPECT_EQ(printable(text), shown);
 }
 
+// Each of their bytes is shown, and what follows is not eaten.
 TEST(Sanitize, NotUtf8) {
-  struct {
-    std::string_view text, shown;
-  } cases[] = {
-      {"\xff\xfe", "\\xff\\xfe"},
-      {"\x80", "\\x80"},
-      {"\xc0\x9b", "\\xc0\\x9b"},                    // overlong ESC-like
-      {"\xc1\xbf", "\\xc1\\xbf"},                    // overlong DEL
-      {"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},           // overlong, three bytes
-      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},           // the last overlong one
-      {"\xf0\x80\x80\x9b", "\\xf0\\x80\\x80\\x9b"},  // overlong, four bytes
-      {"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},  // surrogates
-      {"\xed\xbf\xbf", "\\xed\\xbf\\xbf"},
-      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // beyond U+10FFFF
-      {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
-      {"\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80"},
-      {"\xc3", "\\xc3"},  // cut short
-      {"\xe2\x82", "\\xe2\\x82"},
-      {"\xf0\x9f\x90", "\\xf0\\x9f\\x90"},
-      {"\xc3(", "\\xc3("},  // the next byte is not eaten
-      {"\xe2\x82(", "\\xe2\\x82("},
-      {"\xe2\x1b[2J", "\\xe2\\x1b[2J"},
-      {"\xf0\x9f\x90\x1b", "\\xf0\\x9f\\x90\\x1b"},
-  };
-  for (auto& c : cases) {
-    EXPECT_EQ(printable(c.text), c.shown);
-    EXPECT_FALSE(well_formed(c.text)) << c.shown;
+  for (std::string text : {"\xff\xfe", "\x80", "\xc0\x9b",
+                           "\xc1\xbf",  // overlong ESC-like, and DEL
+                                        // Overlong ones of three bytes, and of four; the last ones.
+                           "\xe0\x80\x9b", "\xe0\x9f\xbf", "\xf0\x80\x80\x9b", "\xf0\x8f\xbf\xbf",
+                           // Surrogates, and beyond U+10FFFF.
+                           "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+                           "\xf8\x88\x80\x80\x80",
+                           // Cut short, by the end or by another character.
+                           "\xc3", "\xe2\x82", "\xf0\x9f\x90", "\xc3(", "\xe2\x82(", "\xe2\x1b[2J",
+                           "\xf0\x9f\x90\x1b"}) {
+    std::string shown;
+    for (unsigned char c : text)
+      shown += c > 0x7f || c == 0x1b ? fmt::format("\\x{:02x}", c)
+                                     : std::string(1, static_cast<char>(c));
+    EXPECT_EQ(printable(text), shown);
+    EXPECT_FALSE(well_formed(text)) << shown;
   }
 }
 
