@@ -32,6 +32,14 @@ inline std::vector<OfTool> all_reports() {
   return all;
 }
 
+/// Options that a condition names, as Config::holds reads it.
+inline Words options_of(std::string_view condition) {
+  Words all;
+  std::istringstream in(std::string(condition.substr(condition.starts_with('!'))));
+  for (std::string word; std::getline(in, word, '|');) all.push_back(word);
+  return all;
+}
+
 inline bool has_option(const Tool& tool, std::string_view name) {
   return std::ranges::count(all_options(tool), name, &Option::name) > 0;
 }

@@ -180,12 +180,7 @@ struct Replayed {
 inline void give_some(Config& config, const OfTool& of, Chance& chance) {
   WordSet names;
   auto add = [&](std::string_view condition) {
-    while (!condition.empty() && condition.front() == '!') condition.remove_prefix(1);
-    while (!condition.empty()) {
-      auto bar = std::min(condition.find('|'), condition.size());
-      names.emplace(condition.substr(0, bar));
-      condition.remove_prefix(std::min(condition.size(), bar + 1));
-    }
+    for (auto& name : options_of(condition)) names.insert(name);
   };
   for (auto& f : of.tool.report->fields()) {
     add(f.shown_with);
