@@ -10,8 +10,10 @@ namespace {
 
 using Labels = SeriesTable::Labels;
 
-/// One label, with a number behind it.
-Labels numbered(const char* name, int n) { return {name + std::to_string(n)}; }
+/// So many events of each name.
+void count(SeriesTable& table, std::uint64_t n, const Words& names) {
+  for (auto& name : names) table.add({name}, Numbers{n}, n);
+}
 
 std::uint64_t value(const SeriesTable& table, const Labels& labels) {
   auto found = table.all().find(labels);
@@ -31,7 +33,7 @@ TEST(SeriesTable, EachLabelSetHasItsOwn) {
 // After it there is as much room as before.
 TEST(SeriesTable, ClearLeavesNothing) {
   SeriesTable table({true}, 1, 8);
-  for (int i = 0; i < 100; i++) table.add(numbered("", i), Numbers{1}, 1);
+  for (int i = 0; i < 100; i++) table.add({std::to_string(i)}, Numbers{1}, 1);
   auto series = table.all().size();
   table.clear();
   EXPECT_TRUE(table.all().empty());
@@ -115,14 +117,11 @@ TEST(SeriesTable, TheLargestGetAPlace) {
 TEST(SeriesTable, WhoHasAPlaceKeepsItsValue) {
   SeriesTable table({true}, 1, 4);
   table.turn(3600);
-  table.add({"leaves"}, Numbers{1}, 1);
-  table.add({"stays"}, Numbers{1}, 1);
-  table.add({"last"}, Numbers{1}, 1);
+  count(table, 1, {"leaves", "stays", "last"});
   table.turn(3601);
   table.turn(7199);
-  table.add({"stays"}, Numbers{100}, 100);
-  table.add({"last"}, Numbers{100}, 100);
-  table.add({"waits"}, Numbers{50}, 50);
+  count(table, 100, {"stays", "last"});
+  count(table, 50, {"waits"});
   EXPECT_EQ(value(table, {"waits"}), 0u);
   table.turn(7202);
   table.add({"waits"}, Numbers{3}, 3);
@@ -133,8 +132,7 @@ TEST(SeriesTable, WhoHasAPlaceKeepsItsValue) {
 
 TEST(SeriesTable, IdleOnesLeave) {
   SeriesTable table({true}, 1, 10);
-  table.add({"once"}, Numbers{1}, 1);
-  table.add({"again"}, Numbers{1}, 1);
+  count(table, 1, {"once", "again"});
   table.turn(0);
   table.add({"again"}, Numbers{1}, 1);
   table.turn(3000);
