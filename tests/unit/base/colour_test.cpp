@@ -7,6 +7,7 @@ namespace {
 class Colour : public testing::Test {
  protected:
   void SetUp() override {
+    set_colour_mode(ColourMode::automatic);  // whatever tests of options have left
     ASSERT_GE(terminal_, 0);
     ASSERT_EQ(::grantpt(terminal_), 0);
     ASSERT_EQ(::unlockpt(terminal_), 0);
