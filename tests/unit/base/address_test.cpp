@@ -1,6 +1,5 @@
 #include "base/address.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

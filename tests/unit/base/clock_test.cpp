@@ -1,17 +1,15 @@
 #include "base/clock.hpp"
 
-#include <gtest/gtest.h>
-#include <stdlib.h>
 #include <time.h>
 
-#include <optional>
 #include <regex>
-#include <string>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 /// The zone for one test, as a POSIX rule, so that no zone files are needed.
 class Zone {
@@ -37,7 +35,7 @@ TEST(Clock, MonotonicGoesOn) {
   nanosleep(&t, nullptr);
   auto b = monotonic_ns();
   EXPECT_GE(b, a + 2'000'000);
-  EXPECT_LT(b, a + 60 * kSecond);
+  EXPECT_LT(b, a + 60 * kSecondNs);
 }
 
 TEST(Clock, WallTimeIsLocal) {
@@ -93,7 +91,7 @@ TEST(Clock, IsoTimeIsThatMomentOfTheWallClock) {
   // Moments before and after now, as events have them.
   EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now - 1500 * 1'000'000))),
               static_cast<double>(shown - 1'500'000), 1);
-  EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now + 86400 * kSecond))),
+  EXPECT_NEAR(static_cast<double>(microseconds(iso_time(now + 86400 * kSecondNs))),
               static_cast<double>(shown + 86'400'000'000), 1);
 }
 
@@ -102,8 +100,8 @@ TEST(Clock, IsoTimeKeepsTheOrder) {
   auto start = monotonic_ns();
   for (std::uint64_t second = 0; second < 100; second++) {
     // The clock is asked again in each of these steps.
-    auto before = iso_time(start + second * kSecond);
-    auto after = iso_time(start + second * kSecond + 150'000'000);
+    auto before = iso_time(start + second * kSecondNs);
+    auto after = iso_time(start + second * kSecondNs + 150'000'000);
     ASSERT_EQ(microseconds(after) - microseconds(before), 150'000);
   }
 }

@@ -1,9 +1,5 @@
 #include "base/colour.hpp"
-
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -11,6 +7,7 @@ namespace {
 class Colour : public testing::Test {
  protected:
   void SetUp() override {
+    set_colour_mode(ColourMode::automatic);  // whatever tests of options have left
     ASSERT_GE(terminal_, 0);
     ASSERT_EQ(::grantpt(terminal_), 0);
     ASSERT_EQ(::unlockpt(terminal_), 0);

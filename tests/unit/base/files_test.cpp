@@ -1,45 +1,24 @@
 #include "base/files.hpp"
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "base/files.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
 class Files : public testing::Test {
  protected:
-  Files() {
-    auto name = (std::filesystem::temp_directory_path() / "coretap-files-XXXXXX").string();
-    if (!mkdtemp(name.data())) abort();
-    directory_ = name;
-  }
-  ~Files() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  std::string file(std::string_view text) {
-    auto path = directory_ + "/file";
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
+  std::string file(std::string_view text) { return directory_.write("file", text); }
 
-  std::string directory_;
+  ScratchDirectory directory_;
+  const std::string none_ = directory_.in("none");
 };
 
-using namespace std::string_view_literals;
-
 TEST_F(Files, ReadWhole) {
-  EXPECT_EQ(read_file(file("")), "");
-  EXPECT_EQ(read_file(file("text\n")), "text\n");
-  EXPECT_EQ(read_file(file("a\0b"sv)), std::string("a\0b", 3));
+  for (auto text : {""sv, "text\n"sv, "a\0b"sv}) EXPECT_EQ(read_file(file(text)), text);
   std::string large(300000, 'x');
   EXPECT_EQ(read_file(file(large)), large);
+  EXPECT_FALSE(read_file(none_));
+  EXPECT_FALSE(read_file(directory_.path())) << "a directory";
+  EXPECT_FALSE(read_file(""));
 }
 
 TEST_F(Files, ReadsNoMoreThanTheLimit) {
@@ -50,20 +29,13 @@ TEST_F(Files, ReadsNoMoreThanTheLimit) {
   EXPECT_EQ(read_file("/dev/zero", 5000)->size(), 5000u) << "files without an end";
 }
 
-TEST_F(Files, WhatCannotBeRead) {
-  EXPECT_FALSE(read_file(directory_ + "/none"));
-  EXPECT_FALSE(read_file(directory_)) << "a directory";
-  EXPECT_FALSE(read_file(""));
-}
-
 TEST_F(Files, Numbers) {
-  EXPECT_EQ(read_number(file("32768\n")), 32768);
-  EXPECT_EQ(read_number(file("-1\n")), -1);
-  EXPECT_EQ(read_number(file("0")), 0);
-  EXPECT_EQ(read_number(file("7 8 9\n")), 7);
+  for (auto& [text, number] : std::map<std::string_view, long long>{
+           {"32768\n", 32768}, {"-1\n", -1}, {"0", 0}, {"7 8 9\n", 7}})
+    EXPECT_EQ(read_number(file(text)), number);
   for (auto bad : {""sv, "\n"sv, "max\n"sv, "-"sv, "\0001"sv})
     EXPECT_FALSE(read_number(file(bad))) << bad;
-  EXPECT_FALSE(read_number(directory_ + "/none"));
+  EXPECT_FALSE(read_number(none_));
   EXPECT_GT(read_number("/proc/sys/kernel/pid_max"), 300);
 }
 
@@ -73,12 +45,9 @@ TEST_F(Files, Keyed) {
   EXPECT_EQ(read_keyed(path, "MemFree"), 7);
   EXPECT_EQ(read_keyed(path, "Mem"), 3) << "not the first key that begins so";
   EXPECT_EQ(read_keyed(path, "Last"), 9) << "without an end of line";
-  EXPECT_FALSE(read_keyed(path, "Free"));
-  EXPECT_FALSE(read_keyed(path, "memfree"));
-  EXPECT_FALSE(read_keyed(path, "SwapFree")) << "a key without a number has no value";
-  EXPECT_FALSE(read_keyed(file(""), "MemFree"));
-  EXPECT_FALSE(read_keyed(file("\n\n:\n"), "MemFree"));
-  EXPECT_FALSE(read_keyed(directory_ + "/none", "MemFree"));
+  for (auto* none : {"Free", "memfree", "SwapFree"}) EXPECT_FALSE(read_keyed(path, none)) << none;
+  for (auto* text : {"", "\n\n:\n"}) EXPECT_FALSE(read_keyed(file(text), "MemFree"));
+  EXPECT_FALSE(read_keyed(none_, "MemFree"));
 }
 
 TEST_F(Files, MemoryOfThisMachine) {

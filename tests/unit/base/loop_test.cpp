@@ -1,16 +1,12 @@
 #include "base/loop.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <functional>
-#include <string>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -21,44 +17,22 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-struct Pipe {
-  int reader = -1, writer = -1;
-  Pipe() {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) == 0) reader = fds[0], writer = fds[1];
+class LoopTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(loop.open()); }
+  std::function<void()> stop() {
+    return [this] { loop.stop(); };
   }
-  ~Pipe() {
-    close_reader();
-    close_writer();
-  }
-  void close_reader() { shut(reader); }
-  void close_writer() { shut(writer); }
-  static void shut(int& fd) {
-    if (fd >= 0) close(fd);
-    fd = -1;
-  }
+
+  Loop loop;
+  Pipe pipe;
+  int fired = 0;
+  Clock::time_point start = Clock::now();
 };
 
-/// Signals are the whole process': such tests run in a child, which exits with 0 if all is well.
-template <class Body>
-int in_child(Body body) {
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-TEST(Loop, OnceFiresOnceAndNotEarly) {
-  Loop loop;
-  ASSERT_TRUE(loop.open());
-  int fired = 0;
-  auto start = Clock::now();
+TEST_F(LoopTest, OnceFiresOnceAndNotEarly) {
   loop.once(0.02, [&] { fired++; });
-  loop.once(0.1, [&] { loop.stop(); });
+  loop.once(0.1, stop());
   loop.run();
   EXPECT_EQ(fired, 1);
   EXPECT_GE(seconds_since(start), 0.1);
@@ -90,52 +64,31 @@ TEST(Loop, EveryRepeatsWithoutDrift) {
   EXPECT_LT(took, kDrifting);
 }
 
-TEST(Loop, TimersThatWereMissedCountOnce) {
-  Loop loop;
-  ASSERT_TRUE(loop.open());
-  int fired = 0;
+TEST_F(LoopTest, TimersThatWereMissedCountOnce) {
   loop.every(0.01, [&] { fired++; });
   loop.once(0.015, [] { usleep(200'000); });
-  loop.once(0.03, [&] { loop.stop(); });
+  loop.once(0.03, stop());
   loop.run();
   EXPECT_LT(fired, 10) << "no burst of stale reports";
 }
 
-TEST(Loop, TheShortestTimeStillFires) {
-  Loop loop;
-  ASSERT_TRUE(loop.open());
-  bool fired = false;
-  loop.once(1e-12, [&] {
-    fired = true;
-    loop.stop();
-  });
-  loop.once(5, [&] { loop.stop(); });
+TEST_F(LoopTest, TheShortestTimeStillFires) {
+  loop.once(1e-12, [&] { fired++, loop.stop(); });
+  loop.once(5, stop());
   loop.run();
-  EXPECT_TRUE(fired);
+  EXPECT_EQ(fired, 1);
 }
 
-TEST(Loop, TimersMayBeMadeWhileItRuns) {
-  Loop loop;
-  ASSERT_TRUE(loop.open());
-  int depth = 0;
-  std::function<void()> again = [&] {
-    if (++depth < 20)
-      loop.once(0.001, again);
-    else
-      loop.stop();
-  };
+TEST_F(LoopTest, TimersMayBeMadeWhileItRuns) {
+  std::function<void()> again = [&] { loop.once(0.001, ++fired < 20 ? again : stop()); };
   loop.once(0.001, again);
   loop.run();
-  EXPECT_EQ(depth, 20);
+  EXPECT_EQ(fired, 20);
 }
 
-TEST(Loop, StopEndsItAtOnce) {
-  Loop loop;
-  ASSERT_TRUE(loop.open());
-  int fired = 0;
+TEST_F(LoopTest, StopEndsItAtOnce) {
   // Both are ready in the same round.
-  loop.once(0.01, [&] { fired++, loop.stop(); });
-  loop.once(0.01, [&] { fired++, loop.stop(); });
+  for (int i = 0; i < 2; i++) loop.once(0.01, [&] { fired++, loop.stop(); });
   usleep(20'000);
   loop.run();
   EXPECT_EQ(fired, 1);
@@ -143,10 +96,7 @@ TEST(Loop, StopEndsItAtOnce) {
   EXPECT_EQ(fired, 1) << "stays stopped";
 }
 
-TEST(Loop, DescriptorsThatCanBeRead) {
-  Loop loop;
-  Pipe pipe;
-  ASSERT_TRUE(loop.open());
+TEST_F(LoopTest, DescriptorsThatCanBeRead) {
   std::string got;
   loop.watch(pipe.reader, EPOLLIN, [&] {
     char c = 0;
@@ -159,170 +109,130 @@ TEST(Loop, DescriptorsThatCanBeRead) {
 }
 
 // The reader of our output has gone although there was nothing to write.
-TEST(Loop, HangUpOfAReader) {
-  Loop loop;
-  Pipe pipe;
-  ASSERT_TRUE(loop.open());
-  bool gone = false;
-  loop.watch(pipe.writer, 0, [&] {
-    gone = true;
-    loop.stop();
-  });
+TEST_F(LoopTest, HangUpOfAReader) {
+  loop.watch(pipe.writer, 0, [&] { fired++, loop.stop(); });
   loop.once(0.02, [&] {
-    EXPECT_FALSE(gone);
-    pipe.close_reader();
+    EXPECT_EQ(fired, 0);
+    Pipe::shut(pipe.reader);
   });
-  loop.once(10, [&] { loop.stop(); });
-  auto start = Clock::now();
+  loop.once(10, stop());
   loop.run();
-  EXPECT_TRUE(gone);
+  EXPECT_EQ(fired, 1);
   EXPECT_LT(seconds_since(start), 5);
 }
 
-TEST(Loop, HangUpOfAWriter) {
-  Loop loop;
-  Pipe pipe;
-  ASSERT_TRUE(loop.open());
+TEST_F(LoopTest, HangUpOfAWriter) {
   bool ended = false;
   loop.watch(pipe.reader, EPOLLIN, [&] {
-    char c = 0;
-    ended = read(pipe.reader, &c, 1) == 0;
+    ended = rest_of(pipe.reader).empty();
     loop.stop();
   });
-  pipe.close_writer();
+  Pipe::shut(pipe.writer);
   loop.run();
   EXPECT_TRUE(ended);
 }
 
-TEST(Loop, FilesAndNoDescriptorsAreNoTrouble) {
-  Loop loop;
-  ASSERT_TRUE(loop.open());
+TEST_F(LoopTest, FilesAndNoDescriptorsAreNoTrouble) {
   int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   loop.watch(file, 0, [] { FAIL() << "a file is always ready: nothing to wait for"; });
   loop.watch(-1, 0, [] { FAIL(); });
-  loop.once(0.01, [&] { loop.stop(); });
+  loop.once(0.01, stop());
   loop.run();
   close(file);
 }
 
-TEST(Loop, LeavesWatchedDescriptorsOpen) {
+TEST(Loop, LeavesWatchedDescriptorsOpenAndClosesItsOwn) {
   Pipe pipe;
-  {
-    Loop loop;
-    ASSERT_TRUE(loop.open());
-    loop.watch(pipe.reader, EPOLLIN, [] {});
-    loop.once(1, [] {});
-  }
-  EXPECT_NE(fcntl(pipe.reader, F_GETFD), -1);
-}
-
-TEST(Loop, ClosesItsOwn) {
-  int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  close(before);
+  auto next = [] {
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(fd);
+    return fd;
+  };
+  const int before = next();
   for (int i = 0; i < 10; i++) {
     Loop loop;
     ASSERT_TRUE(loop.open());
+    loop.watch(pipe.reader, EPOLLIN, [] {});
     loop.every(1, [] {});
     loop.once(1, [] {});
   }
-  int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  close(after);
-  EXPECT_EQ(before, after);
+  EXPECT_EQ(before, next());
+  EXPECT_NE(fcntl(pipe.reader, F_GETFD), -1);
+}
+
+/// Signals are the whole process': such tests run in a child. How it ended: 1000 + the signal, or
+/// its status, 0 if all is well.
+template <class Body>
+int in_child(Body body) {
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/// Runs a loop until a signal, or so long; 0: it ended by `expected`.
+int ends_by(int expected, double seconds, std::function<void()> soon = {}) {
+  block_signals();
+  if (!soon) raise(expected);  // before the loop is there
+  Loop loop;
+  if (!loop.open()) return 1;
+  if (soon) loop.once(0.01, soon);
+  loop.once(seconds, [&] { loop.stop(); });
+  loop.run();
+  return loop.signal() == expected ? 0 : 2;
 }
 
 TEST(Signals, EachThatAsksToEndEndsTheLoop) {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-    EXPECT_EQ(in_child([signal] {
-                ::signal(signal, SIG_DFL);  // what runs the tests may ignore it
-                block_signals();
-                Loop loop;
-                if (!loop.open()) return 1;
-                loop.once(0.01, [signal] { raise(signal); });
-                loop.once(10, [&] { loop.stop(); });
-                loop.run();
-                return loop.signal() == signal ? 0 : 2;
-              }),
-              0)
-        << signal;
-}
-
-TEST(Signals, OneThatWasIgnoredAtStartStaysIgnored) {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-    EXPECT_EQ(in_child([signal] {
-                ::signal(signal, SIG_IGN);
-                block_signals();
-                Loop loop;
-                if (!loop.open()) return 1;
-                loop.once(0.01, [signal] { raise(signal); });
-                loop.once(0.1, [&] { loop.stop(); });
-                loop.run();
-                let_signals_kill();
-                raise(signal);
-                return loop.signal() == 0 ? 0 : 2;
-              }),
-              0)
-        << signal;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    auto normal = [signal] {
+      ::signal(signal, SIG_DFL);  // what runs the tests may ignore it
+      return ends_by(signal, 10, [signal] { raise(signal); });
+    };
+    auto ignored_at_start = [signal] {
+      ::signal(signal, SIG_IGN);
+      const int ended = ends_by(0, 0.1, [signal] { raise(signal); });
+      let_signals_kill();
+      raise(signal);
+      return ended;
+    };
+    EXPECT_EQ(in_child(normal), 0) << signal;
+    EXPECT_EQ(in_child(ignored_at_start), 0) << signal << " stays ignored";
+  }
 }
 
 TEST(Signals, BeforeTheLoopIsThereIsNotForgotten) {
-  EXPECT_EQ(in_child([] {
-              block_signals();
-              raise(SIGTERM);
-              Loop loop;
-              if (!loop.open()) return 1;
-              loop.once(10, [&] { loop.stop(); });
-              loop.run();
-              return loop.signal() == SIGTERM ? 0 : 2;
-            }),
-            0);
+  EXPECT_EQ(in_child([] { return ends_by(SIGTERM, 10); }), 0);
+}
+
+int writes_to_nobody() {
+  Pipe pipe;
+  Pipe::shut(pipe.reader);
+  return write(pipe.writer, "x", 1) < 0 && errno == EPIPE ? 0 : 1;
 }
 
 // A write to a reader that has gone must fail, not kill.
 TEST(Signals, BrokenPipesAreErrors) {
-  EXPECT_EQ(in_child([] {
-              block_signals();
-              Pipe pipe;
-              pipe.close_reader();
-              return write(pipe.writer, "x", 1) < 0 && errno == EPIPE ? 0 : 1;
-            }),
-            0);
+  EXPECT_EQ(in_child([] { return block_signals(), writes_to_nobody(); }), 0);
 }
 
 TEST(Signals, ChildrenGetThemBack) {
-  EXPECT_EQ(in_child([] {
-              block_signals();
-              unblock_signals();
-              raise(SIGTERM);
-              return 0;
-            }),
-            1000 + SIGTERM);
-  EXPECT_EQ(in_child([] {
-              block_signal(SIGUSR1);
-              unblock_signals();
-              raise(SIGUSR1);
-              return 0;
-            }),
-            1000 + SIGUSR1);
+  auto raised = [](int signal) { return unblock_signals(), raise(signal), 7; };
+  EXPECT_EQ(in_child([&] { return block_signals(), raised(SIGTERM); }), 1000 + SIGTERM);
+  EXPECT_EQ(in_child([&] { return block_signal(SIGUSR1), raised(SIGUSR1); }), 1000 + SIGUSR1);
   // One that was blocked before stays so.
-  EXPECT_EQ(in_child([] {
+  EXPECT_EQ(in_child([&] {
               sigset_t before;
               sigemptyset(&before);
               sigaddset(&before, SIGUSR1);
               sigprocmask(SIG_BLOCK, &before, nullptr);
-              block_signal(SIGUSR1);
-              unblock_signals();
-              raise(SIGUSR1);
-              return 7;
+              return block_signal(SIGUSR1), raised(SIGUSR1);
             }),
             7);
-  EXPECT_EQ(in_child([] {
-              block_signals();
-              unblock_signals();
-              Pipe pipe;
-              pipe.close_reader();
-              (void)!write(pipe.writer, "x", 1);
-              return 0;
-            }),
+  EXPECT_EQ(in_child([] { return block_signals(), unblock_signals(), writes_to_nobody(); }),
             1000 + SIGPIPE);
 }
 

@@ -1,46 +1,33 @@
 #include "base/nearest.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-const std::vector<std::string_view> kWords = {"duration", "disk",   "interval", "page-faults",
-                                              "pid",      "period", "LLC-loads"};
-
-TEST(Nearest, OneWordThatItBegins) {
-  EXPECT_EQ(nearest("dur", kWords), "duration");
-  EXPECT_EQ(nearest("page", kWords), "page-faults");
-  EXPECT_EQ(nearest("p", kWords), "") << "three begin so";
-  EXPECT_EQ(nearest("LLC-loads", kWords), "LLC-loads");
-}
-
-TEST(Nearest, UpToTwoLetters) {
-  EXPECT_EQ(nearest("duratoin", kWords), "duration") << "swapped";
-  EXPECT_EQ(nearest("intrval", kWords), "interval") << "missing";
-  EXPECT_EQ(nearest("periodd", kWords), "period") << "added";
-  EXPECT_EQ(nearest("page_fault", kWords), "page-faults") << "wrong and missing";
-  EXPECT_EQ(nearest("drtion", kWords), "duration");
-  EXPECT_EQ(nearest("drton", kWords), "") << "three letters";
-  EXPECT_EQ(nearest("something-else", kWords), "");
-}
-
-TEST(Nearest, ShortWordsByOneLetter) {
-  EXPECT_EQ(nearest("pit", kWords), "pid");
-  EXPECT_EQ(nearest("dik", kWords), "disk");
+TEST(Nearest, TheOneThatItBeginsOrThatIsAFewLettersAway) {
+  const std::vector<std::string_view> words = {"duration", "disk",   "interval", "page-faults",
+                                               "pid",      "period", "LLC-loads"};
+  for (auto& [text, wanted, why] : {std::array{"dur", "duration", ""},
+                                    {"page", "page-faults", ""},
+                                    {"p", "", "three begin so"},
+                                    {"LLC-loads", "LLC-loads", ""},
+                                    {"duratoin", "duration", "swapped"},
+                                    {"intrval", "interval", "missing"},
+                                    {"periodd", "period", "added"},
+                                    {"page_fault", "page-faults", "wrong and missing"},
+                                    {"drtion", "duration", ""},
+                                    {"drton", "", "three letters"},
+                                    {"something-else", "", ""},
+                                    {"pit", "pid", "short words by one letter"},
+                                    {"dik", "disk", ""},
+                                    {"", "", ""}})
+    EXPECT_EQ(nearest(text, words), wanted) << text << " " << why;
   EXPECT_EQ(nearest("dik", {"pid"}), "");
   EXPECT_EQ(nearest("x", {"y", "z"}), "");
-}
-
-TEST(Nearest, NothingToCompare) {
-  EXPECT_EQ(nearest("", kWords), "");
   EXPECT_EQ(nearest("pid", {}), "");
-  EXPECT_EQ(nearest(std::string(10000, 'p'), kWords), "");
-}
-
-TEST(Nearest, AsAQuestion) {
-  EXPECT_EQ(did_you_mean("pidd", kWords), "did you mean 'pid'?");
-  EXPECT_EQ(did_you_mean("qqqqqq", kWords), "");
+  EXPECT_EQ(nearest(std::string(10000, 'p'), words), "");
+  EXPECT_EQ(did_you_mean("pidd", words), "did you mean 'pid'?");
+  EXPECT_EQ(did_you_mean("qqqqqq", words), "");
 }
 
 }  // namespace

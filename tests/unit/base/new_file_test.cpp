@@ -1,78 +1,65 @@
 #include "base/new_file.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-namespace fs = std::filesystem;
-
 class NewFileTest : public testing::Test {
  protected:
-  NewFileTest() {
-    char name[] = "/tmp/coretap-new-file.XXXXXX";
-    directory_ = mkdtemp(name);
-  }
-  ~NewFileTest() override { fs::remove_all(directory_); }
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
-  }
-  static std::string text(const std::string& path) {
-    std::ostringstream all;
-    all << std::ifstream(path).rdbuf();
-    return all.str();
-  }
+  std::size_t files() const { return directory_.names().size(); }
   static Result<void> write(const std::string& path, std::string_view text) {
     auto file = NewFile::create(path);
     if (!file) return file.error();
     return file->write(text);
   }
-  fs::path directory_;
+  /// Why it cannot be made.
+  static std::string refused(const std::string& path) {
+    auto file = NewFile::create(path);
+    if (file) return "taken";
+    EXPECT_EQ(file.error().status, kFailed);
+    EXPECT_TRUE(says(file.error().what, path));
+    return file.error().why;
+  }
+  ScratchDirectory directory_;
+  const std::string a_ = directory_.in("a");
 };
 
 TEST_F(NewFileTest, AppearsWhole) {
   auto before = umask(027);
   {
-    auto file = NewFile::create(path("a.svg"));
+    auto file = NewFile::create(a_);
     ASSERT_TRUE(file) << file.error().why;
-    EXPECT_FALSE(fs::exists(path("a.svg"))) << "not before it is complete";
+    EXPECT_FALSE(fs::exists(a_)) << "not before it is complete";
     ASSERT_TRUE(file->write("text"));
-    EXPECT_EQ(text(path("a.svg")), "text");
+    EXPECT_EQ(places::file_text(a_), "text");
   }
   umask(before);
   EXPECT_EQ(files(), 1u);
-  EXPECT_EQ(fs::status(path("a.svg")).permissions(), fs::perms(0640)) << "0666 less the umask";
+  EXPECT_EQ(fs::status(a_).permissions(), fs::perms(0640)) << "0666 less the umask";
 }
 
 TEST_F(NewFileTest, AnOldOneStaysUntilThen) {
-  ASSERT_TRUE(write(path("a"), "old"));
+  ASSERT_TRUE(write(a_, "old"));
   {
-    auto file = NewFile::create(path("a"));
+    auto file = NewFile::create(a_);
     ASSERT_TRUE(file);
-    EXPECT_EQ(text(path("a")), "old");
+    EXPECT_EQ(places::file_text(a_), "old");
   }
-  EXPECT_EQ(text(path("a")), "old") << "given up";
+  EXPECT_EQ(places::file_text(a_), "old") << "given up";
   EXPECT_EQ(files(), 1u);
-  ASSERT_TRUE(write(path("a"), "new"));
-  EXPECT_EQ(text(path("a")), "new");
+  ASSERT_TRUE(write(a_, "new"));
+  EXPECT_EQ(places::file_text(a_), "new");
 }
 
 TEST_F(NewFileTest, MovedOnesAreCleanedUpOnce) {
   {
-    auto file = NewFile::create(path("a"));
+    auto file = NewFile::create(a_);
     NewFile other = std::move(*file);
     NewFile third;
     third = std::move(other);
@@ -80,19 +67,13 @@ TEST_F(NewFileTest, MovedOnesAreCleanedUpOnce) {
     EXPECT_TRUE(third.write("x"));
   }
   EXPECT_EQ(files(), 1u);
-  EXPECT_EQ(text(path("a")), "x");
+  EXPECT_EQ(places::file_text(a_), "x");
 }
 
 TEST_F(NewFileTest, WhatCannotBeWrittenIsRefusedAtOnce) {
-  auto missing = NewFile::create(path("no/such/a"));
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().status, kFailed);
-  EXPECT_EQ(missing.error().why, strerror(ENOENT));
-  EXPECT_NE(missing.error().what.find(path("no/such/a")), std::string::npos);
-  auto directory = NewFile::create(directory_.string());
-  ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().why, strerror(EISDIR));
-  EXPECT_FALSE(NewFile::create("/proc/a"));
+  EXPECT_EQ(refused(directory_.in("no/such/a")), strerror(ENOENT));
+  EXPECT_EQ(refused(directory_.path()), strerror(EISDIR));
+  EXPECT_NE(refused("/proc/a"), "taken");
   EXPECT_EQ(files(), 0u);
 }
 
@@ -102,26 +83,21 @@ TEST_F(NewFileTest, DevicesPipesAndLinksAreWrittenThrough) {
   ASSERT_TRUE(write("/dev/null", "text"));
   EXPECT_EQ(fs::status("/dev/null").type(), device.type());
 
-  std::ofstream(path("target")) << "a longer text than the new one";
-  fs::create_symlink(path("target"), path("link"));
-  ASSERT_TRUE(write(path("link"), "text"));
-  EXPECT_TRUE(fs::is_symlink(path("link")));
-  EXPECT_EQ(text(path("target")), "text");
+  const auto target = directory_.write("target", "a longer text than the new one");
+  const auto link = directory_.in("link"), pipe = directory_.in("pipe");
+  fs::create_symlink(target, link);
+  ASSERT_TRUE(write(link, "text"));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(places::file_text(target), "text");
 
-  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  auto alone = NewFile::create(path("pipe"));
-  ASSERT_FALSE(alone) << "it has no reader";
-  EXPECT_EQ(alone.error().why, strerror(ENXIO));
-  int reader = open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refused(pipe), strerror(ENXIO)) << "it has no reader";
+  int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   std::string large(1 << 20, 'x'), got;
-  auto file = NewFile::create(path("pipe"));
+  auto file = NewFile::create(pipe);
   ASSERT_TRUE(file);
   fcntl(reader, F_SETFL, 0);
-  std::thread reads([&] {
-    char buffer[4096];
-    for (ssize_t n = 0; (n = read(reader, buffer, sizeof buffer)) > 0;)
-      got.append(buffer, static_cast<std::size_t>(n));
-  });
+  std::thread reads([&] { got = rest_of(reader); });
   EXPECT_TRUE(file->write(large));
   reads.join();
   EXPECT_TRUE(got == large);
@@ -137,12 +113,12 @@ TEST_F(NewFileTest, AFullDiskIsAnErrorWithAHint) {
 }
 
 TEST_F(NewFileTest, NamesThatAreTakenAreLeftAlone) {
-  auto one = NewFile::create(path("a")), two = NewFile::create(path("a"));
+  auto one = NewFile::create(a_), two = NewFile::create(a_);
   ASSERT_TRUE(one && two);
   EXPECT_EQ(files(), 2u);
   EXPECT_TRUE(one->write("one"));
   EXPECT_TRUE(two->write("two"));
-  EXPECT_EQ(text(path("a")), "two");
+  EXPECT_EQ(places::file_text(a_), "two");
   EXPECT_EQ(files(), 1u);
 }
 

@@ -1,13 +1,10 @@
-#include <gtest/gtest.h>
-
+#include "all_tools.hpp"
 #include "cli/help.hpp"
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
 
 namespace coretap {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// Takes words into Config::svg, each behind a blank.
 Positional word(std::string_view metavar, Positional::Repeat repeat) {
@@ -23,7 +20,7 @@ Positional word(std::string_view metavar, Positional::Repeat repeat) {
 struct Parsed {
   std::string words, error;
 };
-Parsed parse(std::vector<Positional> positionals, const Words& words) {
+Parsed taken(std::vector<Positional> positionals, const Words& words) {
   Tool tool{.name = "thing", .positionals = std::move(positionals)};
   auto r = parse_command_line(tool, words);
   if (r) return {r->config.svg, {}};
@@ -39,20 +36,20 @@ const auto kPattern = word("PATTERN", Positional::required);
 const auto kMaybe = word("MAYBE", Positional::optional);
 
 TEST(Positionals, RequiredAndOptional) {
-  EXPECT_EQ(parse({kPattern, kMaybe}, {"a"}).words, " a");
-  EXPECT_EQ(parse({kPattern, kMaybe}, {"a", "b"}).words, " a b");
-  EXPECT_EQ(parse({kPattern, kMaybe}, {"a", "b", "c"}).error, "unexpected argument 'c'");
-  EXPECT_EQ(parse({kPattern, kMaybe}, {}).error, "PATTERN is missing");
-  EXPECT_EQ(parse({}, {"a"}).error, "unexpected argument 'a'");
-  EXPECT_EQ(parse({}, {}).error, "");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a"}).words, " a");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a", "b"}).words, " a b");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {"a", "b", "c"}).error, "unexpected argument 'c'");
+  EXPECT_EQ(taken({kPattern, kMaybe}, {}).error, "PATTERN is missing");
+  EXPECT_EQ(taken({}, {"a"}).error, "unexpected argument 'a'");
+  EXPECT_EQ(taken({}, {}).error, "");
 }
 
 TEST(Positionals, Repeated) {
   auto any = word("WORD", Positional::any_number), some = word("WORD", Positional::at_least_one);
-  EXPECT_EQ(parse({any}, {}).error, "");
-  EXPECT_EQ(parse({any}, {"a", "b", "c"}).words, " a b c");
-  EXPECT_EQ(parse({kPattern, some}, {"a", "b", "c"}).words, " a b c");
-  EXPECT_EQ(parse({kPattern, some}, {"a"}).error, "WORD is missing");
+  EXPECT_EQ(taken({any}, {}).error, "");
+  EXPECT_EQ(taken({any}, {"a", "b", "c"}).words, " a b c");
+  EXPECT_EQ(taken({kPattern, some}, {"a", "b", "c"}).words, " a b c");
+  EXPECT_EQ(taken({kPattern, some}, {"a"}).error, "WORD is missing");
   EXPECT_EQ(words_of({kPattern, some}), "[OPTIONS] PATTERN WORD... [-- COMMAND ARGS...]");
 }
 
@@ -72,7 +69,7 @@ TEST(Positionals, TheErrorOfOneEndsIt) {
     if (text == "b") return Error{"not b", {}, {}, kUsage};
     return {};
   };
-  EXPECT_EQ(parse({picky}, {"a", "b", "c"}).error, "not b");
+  EXPECT_EQ(taken({picky}, {"a", "b", "c"}).error, "not b");
 }
 
 TEST(Positionals, AnArgumentOrItsOption) {
@@ -84,16 +81,15 @@ TEST(Positionals, AnArgumentOrItsOption) {
   EXPECT_EQ(interval({}), 5);
   EXPECT_EQ(interval({"2"}), 2);
   EXPECT_EQ(interval({"-i", "3"}), 3) << "an option is not overwritten by the default";
-  auto both = parse_command_line(tool, {"-i", "3", "2"});
-  ASSERT_FALSE(both);
-  EXPECT_EQ(both.error().what, "INTERVAL '2' and --interval cannot be used together");
-  auto count = parse_command_line(tool, {"2", "0"});
-  ASSERT_FALSE(count);
-  EXPECT_EQ(count.error().what, "COUNT: '0' is not a number from 1 to 18446744073709551615");
+  auto refused = [](const Tool& of, const Words& words) {
+    auto r = parse_command_line(of, words);
+    return r ? "" : r.error().what;
+  };
+  EXPECT_EQ(refused(tool, {"-i", "3", "2"}), "INTERVAL '2' and --interval cannot be used together");
+  EXPECT_EQ(refused(tool, {"2", "0"}), "COUNT: '0' is not a number from 1 to 18446744073709551615");
   Tool lasting{.name = "thing", .positionals = {shared::duration_argument()}};
-  auto twice = parse_command_line(lasting, {"--duration", "3", "2"});
-  ASSERT_FALSE(twice);
-  EXPECT_EQ(twice.error().what, "DURATION '2' and --duration cannot be used together");
+  EXPECT_EQ(refused(lasting, {"--duration", "3", "2"}),
+            "DURATION '2' and --duration cannot be used together");
 }
 
 TEST(Positionals, Threshold) {
@@ -113,7 +109,7 @@ TEST(Positionals, Threshold) {
   for (auto* bad : {"18446744073710", "-1", "x", "", "1.5", "10ms"}) {
     auto r = parse_command_line(tool, {"--", "true"});
     EXPECT_TRUE(r);
-    EXPECT_EQ(parse(tool.positionals, {"-v", bad}).error,
+    EXPECT_EQ(taken(tool.positionals, {"-v", bad}).error,
               bad[0] == '-'
                   ? "unknown option -1"
                   : "MIN_MS: '" + std::string(bad) + "' is not a number from 0 to 18446744073709");
@@ -123,11 +119,10 @@ TEST(Positionals, Threshold) {
 
 // What may be left out comes last, and only the last can be there several times.
 TEST(Positionals, OfAllToolsAreUnambiguous) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     bool optional = false, repeated = false;
     for (auto& p : tool.positionals) {
-      SCOPED_TRACE(std::string(entry.name) + " " + std::string(p.metavar));
+      SCOPED_TRACE(std::string(tool.name) + " " + std::string(p.metavar));
       EXPECT_FALSE(repeated);
       EXPECT_FALSE(optional && p.needed());
       optional |= !p.needed();

@@ -1,36 +1,51 @@
 // Candidates for the command line, and that no text from outside can do harm in a shell.
 #include "docs/complete.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <set>
 
-#include <fmt/format.h>
-
+#include "all_tools.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/completion_scripts.hpp"
 #include "kernel/kernel.hpp"
-#include "places.hpp"
 
 namespace coretap {
 namespace {
 
-using Words = std::vector<std::string>;
-
-std::set<std::string> offered(const Words& words, const char* linked = nullptr) {
-  std::set<std::string> all;
+WordSet offered(const Words& words, const char* linked = nullptr) {
+  WordSet all;
   for (auto& c : complete(linked ? find_tool(linked) : nullptr, words).candidates)
     EXPECT_TRUE(all.insert(c.word).second) << c.word << " twice";
   return all;
+}
+
+/// Each "WORDS => CANDIDATES": these and no others, or with + before it one of them, with ! none.
+void expect_offered(std::initializer_list<std::string_view> cases) {
+  for (auto each : cases) {
+    auto arrow = each.find(" => ");
+    Words typed(1);
+    for (char c : each.substr(0, arrow))
+      if (c == ' ')
+        typed.emplace_back();
+      else
+        typed.back() += c;
+    auto all = offered(typed);
+    WordSet only;
+    std::istringstream in{std::string(each.substr(arrow + 4))};
+    for (std::string word; in >> word;)
+      if (word[0] == '+' || word[0] == '!')
+        EXPECT_EQ(all.contains(word.substr(1)), word[0] == '+') << each;
+      else
+        only.insert(word);
+    if (!only.empty() || arrow + 4 == each.size()) {
+      EXPECT_EQ(all, only) << each;
+    }
+  }
 }
 
 TEST(Complete, CommandsAndTools) {
@@ -39,52 +54,37 @@ TEST(Complete, CommandsAndTools) {
   for (auto& command : commands()) EXPECT_TRUE(all.contains(std::string(command.name)));
   EXPECT_TRUE(all.contains("--version"));
   EXPECT_FALSE(all.contains(kCompleteCommand));
-  EXPECT_EQ(offered({"runq"}), (std::set<std::string>{"runqlat", "runqlen", "runqslower"}));
-  EXPECT_EQ(offered({"no-such"}), std::set<std::string>{});
-  EXPECT_EQ(offered({"no-such", ""}), std::set<std::string>{});
-  for (auto& c : complete(nullptr, {"runqla"}).candidates)
-    EXPECT_NE(c.doc.find("latency"), c.doc.npos);
-}
-
-TEST(Complete, WordsOfCommands) {
-  EXPECT_EQ(offered({"completion", ""}), (std::set<std::string>{"bash", "fish", "zsh"}));
-  EXPECT_EQ(offered({"completion", "bash", ""}), std::set<std::string>{}) << "one is enough";
-  EXPECT_TRUE(offered({"help", "runq"}).contains("runqlat"));
-  EXPECT_TRUE(offered({"help", "do"}).contains("doctor"));
-  EXPECT_TRUE(offered({"doctor", "runqlat", "biol"}).contains("biolatency"));
-  EXPECT_FALSE(offered({"doctor", "do"}).contains("doctor"));
-  EXPECT_EQ(offered({"man", "outp"}), std::set<std::string>{"output"});
-  EXPECT_EQ(offered({"list", "--"}), (std::set<std::string>{"--help", "--json"}));
+  expect_offered({"runq => runqlat runqlen runqslower", "no-such => ", "no-such  => ",
+                  "completion  => bash fish zsh",
+                  // One is enough.
+                  "completion bash  => ", "help runq => +runqlat", "help do => +doctor",
+                  "doctor runqlat biol => +biolatency", "doctor do => !doctor",
+                  "man outp => output", "list -- => --help --json"});
+  for (auto& c : complete(nullptr, {"runqla"}).candidates) EXPECT_TRUE(says(c.doc, "latency"));
   EXPECT_EQ(complete(nullptr, {"link", ""}).shell, Completions::directories);
   EXPECT_EQ(complete(nullptr, {"link", "--prefix", ""}).shell, Completions::nothing);
 }
 
 TEST(Complete, OptionsOfATool) {
-  EXPECT_EQ(offered({"runqlat", "--tim"}), std::set<std::string>{"--timestamp"});
-  EXPECT_EQ(offered({"--tim"}, "runqlat"), std::set<std::string>{"--timestamp"});
-  auto letters = offered({"runqlat", "-"});
-  EXPECT_TRUE(letters.contains("-T") && letters.contains("--timestamp"));
-  EXPECT_FALSE(offered({"runqlat", "--"}).contains("-T"));
-  // Given ones are not offered again, unless they add up.
-  for (auto* given : {"-T", "--timestamp", "--times", "-mT"})
-    EXPECT_FALSE(offered({"runqlat", given, "--"}).contains("--timestamp")) << given;
-  for (auto* given : {"-p1", "--pid=1"})
-    EXPECT_TRUE(offered({"runqlat", given, "--"}).contains("--pid")) << given;
-  EXPECT_FALSE(offered({"runqlat", "-m", "--cgroup", "x", "--"}).contains("--cgroup"));
-  // Nor those that another one excludes.
-  EXPECT_FALSE(offered({"runqlat", "--json", "--"}).contains("--csv"));
-  EXPECT_FALSE(offered({"offcputime", "-U", "--"}).contains("--kernel-stacks-only"));
-  EXPECT_TRUE(offered({"offcputime", "--"}).contains("--kernel-stacks-only"));
-  // Nor those that say nothing beside another one, or without it.
-  EXPECT_TRUE(offered({"vmscan", "--"}).contains("--extended"));
-  EXPECT_FALSE(offered({"vmscan", "-d", "--"}).contains("--extended"));
-  EXPECT_FALSE(offered({"drsnoop", "--perf"}).contains("--perf-max-stack-depth"));
-  EXPECT_TRUE(offered({"drsnoop", "-K", "--perf"}).contains("--perf-max-stack-depth"));
+  EXPECT_EQ(offered({"--tim"}, "runqlat"), WordSet{"--timestamp"});
+  expect_offered({"runqlat --tim => --timestamp", "runqlat - => +-T +--timestamp",
+                  "runqlat -- => !-T",
+                  // Given ones are not offered again, unless they add up.
+                  "runqlat -T -- => !--timestamp", "runqlat --timestamp -- => !--timestamp",
+                  "runqlat --times -- => !--timestamp", "runqlat -mT -- => !--timestamp",
+                  "runqlat -p1 -- => +--pid", "runqlat --pid=1 -- => +--pid",
+                  "runqlat -m --cgroup x -- => !--cgroup",
+                  // Nor those that another one excludes.
+                  "runqlat --json -- => !--csv", "offcputime -U -- => !--kernel-stacks-only",
+                  "offcputime -- => +--kernel-stacks-only",
+                  // Nor those that say nothing beside another one, or without it.
+                  "vmscan -- => +--extended", "vmscan -d -- => !--extended",
+                  "drsnoop --perf => !--perf-max-stack-depth",
+                  "drsnoop -K --perf => +--perf-max-stack-depth"});
 }
 
 TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     auto all = offered({"--"}, tool.name.data());
     for (auto& o : all_options(tool)) {
       auto name = fmt::format("--{}", o.name);
@@ -108,17 +108,18 @@ TEST(Complete, EveryOptionIsOfferedAndItsValueIsNoWord) {
 }
 
 TEST(Complete, ClosedListsOfValues) {
-  EXPECT_EQ(offered({"profile", "--unwind", ""}), (std::set<std::string>{"auto", "fp", "off"}));
-  EXPECT_EQ(offered({"profile", "--unwind=f"}), std::set<std::string>{"--unwind=fp"});
-  EXPECT_EQ(offered({"opensnoop", "-f", "O_WR"}), std::set<std::string>{"O_WRONLY"});
-  EXPECT_EQ(offered({"opensnoop", "-fO_WR"}), std::set<std::string>{"-fO_WRONLY"});
-  EXPECT_EQ(offered({"opensnoop", "-xfO_WR"}), std::set<std::string>{"-xfO_WRONLY"});
-  EXPECT_EQ(offered({"traceloop", "--dump-signal", ""}), (std::set<std::string>{"USR1", "USR2"}));
-  EXPECT_TRUE(offered({"traceloop", "--trigger", "SIGSE"}).contains("SIGSEGV"));
-  EXPECT_TRUE(offered({"syscount", "-e", "ENOE"}).contains("ENOENT"));
+  expect_offered({"profile --unwind  => auto fp off", "profile --unwind=f => --unwind=fp",
+                  "opensnoop -f O_WR => O_WRONLY", "opensnoop -fO_WR => -fO_WRONLY",
+                  "opensnoop -xfO_WR => -xfO_WRONLY", "traceloop --dump-signal  => USR1 USR2",
+                  "traceloop --trigger SIGSE => +SIGSEGV", "syscount -e ENOE => +ENOENT",
+                  // Lists.
+                  "syscount --syscall openat,readl => +openat,readlink",
+                  "syscount --syscall read,rea => !read,read",
+                  "syscount --syscall=openat,readl => +--syscall=openat,readlink",
+                  // Keys of the table; this one is measured with --latency only.
+                  "syscount --sort  => +count !total_ns", "syscount -L --sort  => +total_ns"});
   // Each value that is offered is one that the parser takes.
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
+  for (auto& tool : all_tools()) {
     for (auto& o : all_options(tool)) {
       if (!o.words) continue;
       for (auto& c : o.words()) {
@@ -128,20 +129,6 @@ TEST(Complete, ClosedListsOfValues) {
       }
     }
   }
-}
-
-TEST(Complete, Lists) {
-  EXPECT_TRUE(offered({"syscount", "--syscall", "openat,readl"}).contains("openat,readlink"));
-  EXPECT_FALSE(offered({"syscount", "--syscall", "read,rea"}).contains("read,read"));
-  EXPECT_TRUE(
-      offered({"syscount", "--syscall=openat,readl"}).contains("--syscall=openat,readlink"));
-}
-
-TEST(Complete, SortKeysAreThoseOfTheTable) {
-  auto keys = offered({"syscount", "--sort", ""});
-  EXPECT_TRUE(keys.contains("count"));
-  EXPECT_FALSE(keys.contains("total_ns")) << "measured with --latency only";
-  EXPECT_TRUE(offered({"syscount", "-L", "--sort", ""}).contains("total_ns"));
 }
 
 TEST(Complete, WhatTheShellCompletes) {
@@ -161,24 +148,21 @@ TEST(Complete, WhatTheShellCompletes) {
 /// Runs while another process of this name does.
 template <class Look>
 void beside(const char* name, Look look) {
-  int ready[2];
-  ASSERT_EQ(pipe(ready), 0);
+  Pipe ready;
   auto pid = fork();
   ASSERT_GE(pid, 0);
   if (!pid) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, name);
-    [[maybe_unused]] auto n = write(ready[1], "x", 1);
+    [[maybe_unused]] auto n = write(ready.writer, "x", 1);
     pause();
     _exit(0);
   }
   char byte = 0;
-  EXPECT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(read(ready.reader, &byte, 1), 1);
   look(pid);
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
-  close(ready[0]);
-  close(ready[1]);
 }
 
 TEST(Complete, Processes) {
@@ -197,7 +181,7 @@ TEST(Complete, Processes) {
 TEST(Complete, HostileNames) {
   beside("a\tb\n\x1b[31m\xff", [](pid_t pid) {
     auto text = printed(complete(nullptr, {"runqlat", "-p", std::to_string(pid)}));
-    EXPECT_NE(text.find(fmt::format("{}\ta\\x09b\\x0a\\x1b[31m\\xff\n", pid)), text.npos) << text;
+    EXPECT_TRUE(says(text, fmt::format("{}\ta\\x09b\\x0a\\x1b[31m\\xff\n", pid)));
     // Altered it would match no task, and as it is it could be more than a word.
     for (auto& word : offered({"runqlat", "--comm", "a"}))
       EXPECT_TRUE(std::none_of(word.begin(), word.end(), [](unsigned char c) { return c < ' '; }));
@@ -247,7 +231,7 @@ TEST(Complete, CgroupsByTheirPaths) {
   EXPECT_EQ(all[0].word, name);
   EXPECT_EQ(all[1].word, below);
   EXPECT_EQ(all[1].doc, "container aaaaaaaaaaaa (docker)");
-  EXPECT_EQ(absolute, std::set<std::string>{container});
+  EXPECT_EQ(absolute, WordSet{container});
 }
 
 TEST(Complete, ScriptsAreThoseOfTheTree) {

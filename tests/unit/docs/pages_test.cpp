@@ -1,40 +1,27 @@
 // Pages of docs/ say what is there: files, names in them, and pages that they link to.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "places.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// A page without its fenced blocks: those are commands and code, which other tests run.
 std::string prose(const std::string& page) {
   std::string text;
   bool fenced = false;
-  for (std::size_t at = 0; at < page.size();) {
-    auto end = std::min(page.find('\n', at), page.size());
-    auto line = page.substr(at, end - at);
-    at = end + 1;
+  for (auto& line : lines_of(page))
     if (line.starts_with("```"))
       fenced = !fenced;
     else if (!fenced)
       text += line + '\n';
-  }
   EXPECT_FALSE(fenced) << "a block without its end";
   return text;
 }
 
 /// What stands between backticks.
-std::vector<std::string> quoted(const std::string& text) {
-  std::vector<std::string> all;
+Words quoted(const std::string& text) {
+  Words all;
   for (std::size_t at = 0; (at = text.find('`', at)) != text.npos;) {
     auto end = text.find('`', at + 1);
     if (end == text.npos) break;
@@ -121,7 +108,7 @@ TEST_F(Pages, AreFound) {
   for (auto& page : pages) {
     auto name = page.filename().string();
     if (name == "README.md") continue;
-    EXPECT_NE(start.find("(" + name + ")"), start.npos) << "docs/README.md does not link " << name;
+    EXPECT_TRUE(says(start, "(" + name + ")"));
   }
   EXPECT_NE(places::file_text(root / "README.md").find("(docs/README.md)"), std::string::npos);
 }
@@ -129,7 +116,7 @@ TEST_F(Pages, AreFound) {
 TEST(PagesChecker, KnowsWhatItReads) {
   fs::path root = places::source_dir();
   EXPECT_EQ(prose("a\n```sh\n`b`\n```\n`c`\n"), "a\n`c`\n");
-  EXPECT_EQ(quoted("`a b` and `c`"), (std::vector<std::string>{"a b", "c"}));
+  EXPECT_EQ(quoted("`a b` and `c`"), (Words{"a b", "c"}));
   EXPECT_TRUE(has_word("int trace(x)", "trace"));
   EXPECT_FALSE(has_word("int retrace(x) traced", "trace"));
   auto found = mention("src/core/run.cpp:trace", root);

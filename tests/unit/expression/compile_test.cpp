@@ -2,15 +2,10 @@
 #include "expression/compile.hpp"
 
 #include <sys/types.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <random>
-#include <utility>
-#include <variant>
 
-#include <fmt/format.h>
-
+#include "expect.hpp"
 #include "run_code.hpp"
 
 namespace coretap::expression {
@@ -19,18 +14,6 @@ namespace {
 #define NEEDS_ROOT \
   if (!can_run_code()) GTEST_SKIP() << "programs are loaded by root"
 
-const Btf& kernel_types() {
-  static Btf btf;
-  static const bool open = btf.open();
-  EXPECT_TRUE(open);
-  return btf;
-}
-
-const Types& types() {
-  static const Types all(&kernel_types());
-  return all;
-}
-
 Scope usual_scope() {
   Scope scope{&types()};
   add_common_names(scope);
@@ -38,16 +21,26 @@ Scope usual_scope() {
   return scope;
 }
 
+Parser parser_of(const std::string& text) {
+  return Parser(text, 0, [](std::string_view word) { return types().starts_type(word); });
+}
+
 struct Ran {
   std::uint64_t value = 0;
   bool fault = false;
   std::string error;  ///< what the compiler says
+
+  /// Its error, or "fault", or its value with a sign.
+  std::string shown() const {
+    if (!error.empty()) return error;
+    return fault ? "fault" : std::to_string(static_cast<std::int64_t>(value));
+  }
 };
 
 Ran run(const std::string& text, const expression_in& in = {}, const Scope* scope = nullptr) {
   auto usual = usual_scope();
   if (!scope) scope = &usual;
-  Parser parser(text, 0, [&](std::string_view word) { return types().starts_type(word); });
+  auto parser = parser_of(text);
   auto node = parser.expression();
   if (!node) return {0, false, node.error().what};
   if (parser.peek()) return {0, false, "rest"};
@@ -138,50 +131,26 @@ class Random {
     return e;
   }
 
-  template <class T>
-  static Number converted(const Number& from) {
-    return std::visit([](auto v) -> Number { return T(v); }, from);
+  /// The value as a T, which is of type Promoted in calculations.
+  template <class T, class Promoted>
+  static Number to(const Number& from) {
+    return std::visit([](auto v) -> Number { return Promoted{static_cast<T>(v)}; }, from);
   }
 
   Expression cast(Expression e) {
-    constexpr std::string_view kNames[] = {"int", "unsigned int",   "long", "unsigned long", "char",
-                                           "u8",  "unsigned short", "s16",  "bool"};
-    const auto which = pick(std::size(kNames));
-    e.text = fmt::format("({})({})", kNames[which], e.text);
-    switch (which) {
-      case 0:
-        e.value = converted<std::int32_t>(e.value);
-        break;
-      case 1:
-        e.value = converted<std::uint32_t>(e.value);
-        break;
-      case 2:
-        e.value = converted<std::int64_t>(e.value);
-        break;
-      case 3:
-        e.value = converted<std::uint64_t>(e.value);
-        break;
-      case 4:
-        e.value = std::visit(
-            [](auto v) -> Number { return std::int32_t{static_cast<signed char>(v)}; }, e.value);
-        break;
-      case 5:
-        e.value = std::visit(
-            [](auto v) -> Number { return std::int32_t{static_cast<std::uint8_t>(v)}; }, e.value);
-        break;
-      case 6:
-        e.value = std::visit(
-            [](auto v) -> Number { return std::int32_t{static_cast<std::uint16_t>(v)}; }, e.value);
-        break;
-      case 7:
-        e.value = std::visit(
-            [](auto v) -> Number { return std::int32_t{static_cast<std::int16_t>(v)}; }, e.value);
-        break;
-      default:
-        e.value = std::visit([](auto v) -> Number { return std::int32_t{v != 0}; }, e.value);
-        break;
-    }
-    return e;
+    using Convert = Number (*)(const Number&);
+    static constexpr std::pair<std::string_view, Convert> kTypes[] = {
+        {"int", to<std::int32_t, std::int32_t>},
+        {"unsigned int", to<std::uint32_t, std::uint32_t>},
+        {"long", to<std::int64_t, std::int64_t>},
+        {"unsigned long", to<std::uint64_t, std::uint64_t>},
+        {"char", to<signed char, std::int32_t>},
+        {"u8", to<std::uint8_t, std::int32_t>},
+        {"unsigned short", to<std::uint16_t, std::int32_t>},
+        {"s16", to<std::int16_t, std::int32_t>},
+        {"bool", to<bool, std::int32_t>}};
+    auto& [name, convert] = kTypes[pick(std::size(kTypes))];
+    return {fmt::format("({})({})", name, e.text), convert(e.value), e.defined};
   }
 
   static bool truth(const Number& n) {
@@ -278,80 +247,71 @@ TEST(Expressions, AreCalculatedAsInC) {
   EXPECT_GT(checked, 1000);
 }
 
+/// Expects "expression => what it is".
+void expect_values(const expression_in& in, const Scope& scope,
+                   std::initializer_list<std::string_view> cases) {
+  expect_each([&](const std::string& text) { return run(text, in, &scope).shown(); }, cases);
+}
+
 TEST(Expressions, DivisionByZeroIsAFault) {
   NEEDS_ROOT;
-  expression_in in{};
-  EXPECT_TRUE(run("7 / arg1", in).fault);
-  EXPECT_TRUE(run("7 % (int)arg1", in).fault);
-  EXPECT_FALSE(run("arg1 != 0 && 7 / arg1 > 1", in).fault) << "the right side is not asked";
-  EXPECT_EQ(run("arg1 ? 7 / arg1 : 5", in).value, 5U);
+  expect_values({}, usual_scope(),
+                {"7 / arg1 => fault", "7 % (int)arg1 => fault",
+                 // The right side is not asked.
+                 "arg1 != 0 && 7 / arg1 > 1 => 0", "arg1 ? 7 / arg1 : 5 => 5"});
 }
 
 TEST(Expressions, ReadTheKernelsMemory) {
   NEEDS_ROOT;
-  EXPECT_EQ(run("$task->tgid").value, static_cast<std::uint64_t>(getpid()));
-  EXPECT_EQ(run("$task->group_leader->pid == $task->tgid").value, 1U);
-  EXPECT_EQ(run("$task->real_parent->tgid").value, static_cast<std::uint64_t>(getppid()));
-  EXPECT_EQ(run("(*$task).tgid").value, static_cast<std::uint64_t>(getpid()));
-  EXPECT_EQ(run("$task->cred->uid.val").value, 0U);
-  EXPECT_EQ(run("*&$task->tgid").value, static_cast<std::uint64_t>(getpid()));
-  EXPECT_EQ(run("((struct task_struct *)(u64)$task)->tgid").value,
-            static_cast<std::uint64_t>(getpid()));
-  EXPECT_EQ(run("sizeof(struct list_head)").value, 16U);
-  EXPECT_EQ(run("sizeof $task->comm").value, 16U);
-  EXPECT_EQ(run("&$task->comm[3] - &$task->comm[0]").value, 3U);
-  EXPECT_EQ(run("TASK_COMM_LEN").value, 16U) << "an enumerator";
+  for (auto* own : {"$task->tgid", "(*$task).tgid", "*&$task->tgid",
+                    "((struct task_struct *)(u64)$task)->tgid"})
+    EXPECT_EQ(run(own).shown(), std::to_string(getpid())) << own;
+  EXPECT_EQ(run("$task->real_parent->tgid").shown(), std::to_string(getppid()));
+  expect_values({}, usual_scope(),
+                {"$task->group_leader->pid == $task->tgid => 1", "$task->cred->uid.val => 0",
+                 "sizeof(struct list_head) => 16", "sizeof $task->comm => 16",
+                 "&$task->comm[3] - &$task->comm[0] => 3",
+                 // An enumerator.
+                 "TASK_COMM_LEN => 16",
+                 // Bit fields: the running test is a normal task that has not been reset.
+                 "$task->sched_reset_on_fork => 0", "$task->in_execve => 0",
+                 "$task->signal->is_child_subreaper => 0"});
 }
 
 TEST(Expressions, ReadTextAndElements) {
   NEEDS_ROOT;
-  std::string comm(16, '\0');
-  comm = "unit_tests";
-  EXPECT_EQ(run("$task->comm[0]").value, static_cast<std::uint64_t>(comm[0]));
   expression_in in{};
   in.arguments[0] = 2;
-  EXPECT_EQ(run("$task->comm[arg1]", in).value, static_cast<std::uint64_t>(comm[2]));
-  EXPECT_EQ(run("STRCMP(\"unit\", $task->comm)").value, 1U) << "the start decides";
-  EXPECT_EQ(run("STRCMP(\"unix\", $task->comm)").value, 0U);
-  EXPECT_EQ(run("STREQ(\"unit\", $task->comm)").value, 0U);
-  EXPECT_EQ(run("STREQ(\"unit_tests\", $task->comm)").value, 1U);
-  EXPECT_EQ(run("$task->comm == \"unit_tests\"").value, 1U);
-  EXPECT_EQ(run("\"unit_tests.\" != $task->comm").value, 1U);
-  EXPECT_EQ(run("STRNCMP(\"unix\", 3, $task->comm)").value, 1U);
   memcpy(in.comm, "sshd", 5);
-  EXPECT_EQ(run("$comm == \"sshd\"", in).value, 1U);
-  EXPECT_EQ(run("$comm == \"ssh\"", in).value, 0U);
-  EXPECT_EQ(run("STRCMP(\"ssh\", $comm)", in).value, 1U);
+  const std::string comm = "unit_tests";
+  EXPECT_EQ(run("$task->comm[0]").value, static_cast<std::uint64_t>(comm[0]));
+  EXPECT_EQ(run("$task->comm[arg1]", in).value, static_cast<std::uint64_t>(comm[2]));
+  expect_values(in, usual_scope(),
+                {// The start decides.
+                 "STRCMP(\"unit\", $task->comm) => 1", "STRCMP(\"unix\", $task->comm) => 0",
+                 "STREQ(\"unit\", $task->comm) => 0", "STREQ(\"unit_tests\", $task->comm) => 1",
+                 "$task->comm == \"unit_tests\" => 1", "\"unit_tests.\" != $task->comm => 1",
+                 "STRNCMP(\"unix\", 3, $task->comm) => 1", "$comm == \"sshd\" => 1",
+                 "$comm == \"ssh\" => 0", "STRCMP(\"ssh\", $comm) => 1"});
 }
 
 TEST(Expressions, ReadTheProcessMemory) {
   NEEDS_ROOT;
-  struct Inner {
-    std::int16_t numbers[4];
-  } inner{{-1, 2, -3, 4}};
+  const std::int16_t numbers[4] = {-1, 2, -3, 4};
   const char* words = "hello";
   expression_in in{};
-  in.arguments[0] = reinterpret_cast<std::uintptr_t>(&inner);
+  in.arguments[0] = reinterpret_cast<std::uintptr_t>(&numbers);
   in.arguments[1] = reinterpret_cast<std::uintptr_t>(&words);
   auto scope = usual_scope();
+  expect_values(in, scope, {"((s16 *)arg1@user)[0] => -1"});
   scope.user = true;
-  EXPECT_EQ(static_cast<std::int64_t>(run("((s16 *)arg1)[2]", in, &scope).value), -3);
-  EXPECT_EQ(run("STREQ(\"hello\", *(char **)arg2)", in, &scope).value, 1U);
-  EXPECT_EQ(static_cast<std::int64_t>(run("*(short *)arg1", in, &scope).value), -1);
-  EXPECT_EQ(static_cast<std::int64_t>(run("((s16 *)arg1@user)[0]", in).value), -1);
+  expect_values(
+      in, scope,
+      {"((s16 *)arg1)[2] => -3", "STREQ(\"hello\", *(char **)arg2) => 1", "*(short *)arg1 => -1"});
   in.arguments[0] = 8;
-  EXPECT_TRUE(run("*(int *)arg1", in, &scope).fault);
-  EXPECT_TRUE(run("*(int *)arg1", in).fault);
-  EXPECT_TRUE(run("STREQ(\"x\", (char *)arg1)", in, &scope).fault);
-}
-
-// Bit fields of the kernel's own records, where the plain number beside them is known.
-TEST(Expressions, ReadBitFields) {
-  NEEDS_ROOT;
-  // 1: the running test is a normal task; it has not been reset.
-  EXPECT_EQ(run("$task->sched_reset_on_fork").value, 0U);
-  EXPECT_EQ(run("$task->in_execve").value, 0U);
-  EXPECT_EQ(run("$task->signal->is_child_subreaper").value, 0U);
+  expect_values(in, scope, {"*(int *)arg1 => fault", "STREQ(\"x\", (char *)arg1) => fault"});
+  scope.user = false;
+  expect_values(in, scope, {"*(int *)arg1 => fault"});
 }
 
 TEST(Expressions, ArgumentsKeepTheirTypes) {
@@ -363,34 +323,26 @@ TEST(Expressions, ArgumentsKeepTheirTypes) {
   expression_in in{};
   in.arguments[0] = 0xdeadbeefffffffff;  // what is above an int means nothing
   in.arguments[2] = 0x1ff;
-  EXPECT_EQ(static_cast<std::int64_t>(run("count", in, &scope).value), -1);
-  EXPECT_EQ(run("count < 0", in, &scope).value, 1U);
-  EXPECT_EQ(run("flags", in, &scope).value, 0xffU);
   EXPECT_EQ(run("arg1", in, &scope).value, 0xdeadbeefffffffffU);
-  EXPECT_EQ(run("ntohs(0x1234)", in, &scope).value, 0x3412U);
-  EXPECT_EQ(run("ntohl(0x12345678)", in, &scope).value, 0x78563412U);
+  expect_values(in, scope,
+                {"count => -1", "count < 0 => 1", "flags => 255", "ntohs(0x1234) == 0x3412 => 1",
+                 "ntohl(0x12345678) == 0x78563412 => 1"});
 }
 
 TEST(Expressions, ErrorsNameTheNearest) {
-  auto scope = usual_scope();
-  EXPECT_NE(run("$pdi", {}, &scope).error.find("$pid"), std::string::npos);
-  EXPECT_NE(run("$task->tgdi", {}, &scope).error.find("tgid"), std::string::npos);
-  EXPECT_NE(run("((struct task_strut *)arg1)->pid", {}, &scope).error.find("task_struct"),
-            std::string::npos);
-  EXPECT_NE(run("$task.tgid", {}, &scope).error.find("->"), std::string::npos);
-  EXPECT_NE(run("$task->comm[16]", {}, &scope).error.find("16 elements"), std::string::npos);
-  EXPECT_NE(run("arg1->x", {}, &scope).error, "");
-  EXPECT_NE(run("$task->cred->uid", {}, &scope).error.find("struct"), std::string::npos);
-  EXPECT_NE(run("STRCMP(1, $comm)", {}, &scope).error, "");
-  EXPECT_NE(run("\"text\"", {}, &scope).error, "");
-  EXPECT_NE(run("STRCP(\"a\", $comm)", {}, &scope).error.find("STRCMP"), std::string::npos);
+  expect_says(
+      [](const std::string& text) { return run(text).error; },
+      {"$pdi => $pid", "$task->tgdi => tgid", "((struct task_strut *)arg1)->pid => task_struct",
+       "$task.tgid => ->", "$task->comm[16] => 16 elements", "$task->cred->uid => struct",
+       "STRCP(\"a\", $comm) => STRCMP"});
+  for (auto* text : {"arg1->x", "STRCMP(1, $comm)", "\"text\""}) EXPECT_NE(run(text).error, "");
 }
 
 TEST(Expressions, FiltersSayWhyNot) {
   NEEDS_ROOT;
   auto verdict = [&](const std::string& text) {
     auto scope = usual_scope();
-    Parser parser(text, 0, [](std::string_view word) { return types().starts_type(word); });
+    auto parser = parser_of(text);
     auto node = parser.expression();
     Code code;
     Compiler compiler(text, scope, code);
@@ -408,7 +360,7 @@ TEST(Expressions, OutputsAreValuesTextAndBytes) {
   NEEDS_ROOT;
   auto scope = usual_scope();
   const std::string text = "$task->tgid, $task->comm, *(int *)8, $comm, \"";
-  Parser parser(text, 0, [](std::string_view word) { return types().starts_type(word); });
+  auto parser = parser_of(text);
   Code code;
   Compiler compiler(text, scope, code);
   std::uint32_t next = sizeof(expression_out);
@@ -437,10 +389,10 @@ TEST(Expressions, OutputsAreValuesTextAndBytes) {
   EXPECT_EQ(compiler.uses(), EXPRESSION_USES_COMM | EXPRESSION_USES_TASK);
 }
 
-// The record of a tracepoint, as its format file describes it.
-TEST(Expressions, ReadRecordsOfTracepoints) {
-  NEEDS_ROOT;
-  constexpr std::string_view kFormat =
+/// The record of a tracepoint, as its format file describes it.
+TypePtr record_of_tracepoint() {
+  Type type{Type::record, "record"};
+  type.members = format_members(
       "name: test\nID: 1\nformat:\n"
       "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
       "\n"
@@ -448,7 +400,14 @@ TEST(Expressions, ReadRecordsOfTracepoints) {
       "\tfield:char name[8];\toffset:12;\tsize:8;\tsigned:0;\n"
       "\tfield:__data_loc char[] path;\toffset:20;\tsize:4;\tsigned:0;\n"
       "\tfield:__u8 address[4];\toffset:24;\tsize:4;\tsigned:0;\n"
-      "\nprint fmt: \"%d\", REC->number\n";
+      "\tfield:int beside;\toffset:26;\tsize:4;\tsigned:1;\n"
+      "\nprint fmt: \"%d\", REC->number\n",
+      types());
+  return std::make_shared<const Type>(type);
+}
+
+TEST(Expressions, ReadRecordsOfTracepoints) {
+  NEEDS_ROOT;
   struct Record {
     std::uint64_t common = 0;
     std::int32_t number = -7;
@@ -459,40 +418,26 @@ TEST(Expressions, ReadRecordsOfTracepoints) {
     char text[8] = "/tmp/";
   };
   static const Record record;
-  Type type{Type::record, "record"};
-  type.members = format_members(kFormat, types());
+  const auto type = record_of_tracepoint();
   auto scope = usual_scope();
-  scope.names["args"] = {pointer_to(std::make_shared<const Type>(type), true),
+  scope.names["args"] = {pointer_to(type, true),
                          static_cast<std::uint32_t>(offsetof(expression_in, context))};
   expression_in in{};
   in.context = reinterpret_cast<std::uintptr_t>(&record);
-  EXPECT_EQ(static_cast<std::int64_t>(run("args->number", in, &scope).value), -7);
-  EXPECT_EQ(run("args->address[3]", in, &scope).value, 1U);
-  EXPECT_EQ(run("STREQ(\"abc\", args->name)", in, &scope).value, 1U);
-  EXPECT_NE(run("args->nmuber", in, &scope).error.find("number"), std::string::npos);
-  auto names = type.members->names();
-  EXPECT_NE(std::find(names.begin(), names.end(), "path"), names.end());
+  expect_values(in, scope,
+                {"args->number => -7", "args->address[3] => 1", "STREQ(\"abc\", args->name) => 1"});
+  EXPECT_TRUE(says(run("args->nmuber", in, &scope).error, "number"));
+  EXPECT_EQ(std::ranges::count(type->members->names(), "path"), 1);
 }
 
 // Where the program is at one tracepoint alone, which the tool's own tests run.
 TEST(Expressions, LoadFieldsOfARecordAtHand) {
-  constexpr std::string_view kFormat =
-      "name: test\nID: 1\nformat:\n"
-      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-      "\n"
-      "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n"
-      "\tfield:char name[8];\toffset:12;\tsize:8;\tsigned:0;\n"
-      "\tfield:__data_loc char[] path;\toffset:20;\tsize:4;\tsigned:0;\n"
-      "\tfield:int beside;\toffset:26;\tsize:4;\tsigned:1;\n"
-      "\nprint fmt: \"%d\", REC->number\n";
-  Type type{Type::record, "record"};
-  type.members = format_members(kFormat, types());
   auto scope = usual_scope();
-  scope.names["args"] = {pointer_to(std::make_shared<const Type>(type), true),
+  scope.names["args"] = {pointer_to(record_of_tracepoint(), true),
                          static_cast<std::uint32_t>(offsetof(expression_in, context)), false,
                          EXPRESSION_USES_CONTEXT};
   auto uses = [&](const std::string& text) {
-    Parser parser(text, 0, [&](std::string_view word) { return types().starts_type(word); });
+    auto parser = parser_of(text);
     auto node = parser.expression();
     EXPECT_TRUE(node) << text;
     Code code;

@@ -4,9 +4,8 @@
 #include <arpa/inet.h>
 
 #include <cstdio>
-#include <cstring>
 
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::expression {
 namespace {
@@ -54,10 +53,11 @@ TEST(MessageFormats, ALongIsShownWholeWhereItsTypeIsKnown) {
 
 TEST(MessageFormats, TextAndCharacters) {
   auto text = of(pointer_to(type("char", 1, true)), Output::text);
-  EXPECT_EQ(shown("[%s]", text, {0, "abc"}), "[abc]");
-  EXPECT_EQ(shown("[%6s]", text, {0, "abc"}), "[   abc]");
-  EXPECT_EQ(shown("[%-6s]", text, {0, "abc"}), "[abc   ]");
-  EXPECT_EQ(shown("[%.2s]", text, {0, "abc"}), "[ab]");
+  expect_each(
+      [&](const std::string& format) {
+        return shown(format, text, {0, "abc"});
+      },
+      {"[%s] => [abc]", "[%6s] => [   abc]", "[%-6s] => [abc   ]", "[%.2s] => [ab]"});
   EXPECT_EQ(shown("%s", text, {0, "abc", false, true}), "abc...");
   EXPECT_EQ(shown("%s", text, {0, "", true}), "(fault)");
   EXPECT_EQ(shown("%c%%", of(type("int", 4, true)), {'x'}), "x%");

@@ -1,20 +1,12 @@
-// Runs generated instructions in the kernel, by BPF_PROG_TEST_RUN.
+// The kernel's types, and generated instructions that it runs, by BPF_PROG_TEST_RUN.
 #pragma once
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "base/fd.hpp"
+#include "expect.hpp"
 #include "expression/code.hpp"
+#include "expression/types.hpp"
 #include "lib/expression.h"
 
 namespace coretap::expression {
@@ -27,6 +19,19 @@ struct RunMemory {
   expression_out out{};
   char text[1024] = {};
 };
+
+/// Types of this kernel.
+inline const Btf& kernel_types() {
+  static Btf btf;
+  static const bool open = btf.open();
+  EXPECT_TRUE(open);
+  return btf;
+}
+
+inline const Types& types() {
+  static const Types all(&kernel_types());
+  return all;
+}
 
 inline bool can_run_code() { return geteuid() == 0; }
 
@@ -41,51 +46,37 @@ inline std::optional<RunMemory> run_code(const Code& code, const expression_in& 
     ADD_FAILURE() << "no map: " << strerror(errno);
     return {};
   }
-  std::vector<bpf_insn> all;
-  auto add = [&](int op, int to, int from, int offset, std::int32_t value) {
-    bpf_insn insn{};
-    insn.code = static_cast<std::uint8_t>(op);
-    insn.dst_reg = static_cast<std::uint8_t>(to & 15);
-    insn.src_reg = static_cast<std::uint8_t>(from & 15);
-    insn.off = static_cast<std::int16_t>(offset);
-    insn.imm = value;
-    all.push_back(insn);
-  };
-  const auto at_in = static_cast<int>(offsetof(RunMemory, in));
+  constexpr int at_in = offsetof(RunMemory, in);
   // The place of the value, into r9, r6 and r7.
-  add(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0);
-  add(BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map.get());
-  add(0, 0, 0, 0, 0);
-  add(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0);
-  add(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -8);
-  add(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem);
-  add(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 2, 0);
-  add(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0);
-  add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-  add(BPF_ALU64 | BPF_MOV | BPF_X, 9, 0, 0, 0);
-  add(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_task);
-  add(BPF_STX | BPF_MEM | BPF_DW, 9, 0, at_in + static_cast<int>(offsetof(expression_in, task)), 0);
-  add(BPF_ALU64 | BPF_MOV | BPF_X, 6, 9, 0, 0);
-  add(BPF_ALU64 | BPF_ADD | BPF_K, 6, 0, 0, at_in);
-  add(BPF_ALU64 | BPF_MOV | BPF_X, 7, 9, 0, 0);
-  add(BPF_ALU64 | BPF_ADD | BPF_K, 7, 0, 0, offsetof(RunMemory, out));
-  add(BPF_ALU64 | BPF_MOV | BPF_K, 8, 0, 0, 0);
-  add(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0);
+  std::vector<bpf_insn> all = {
+      {BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0},
+      {BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map.get()},
+      {0, 0, 0, 0, 0},
+      {BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0},
+      {BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -8},
+      {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem},
+      {BPF_JMP | BPF_JNE | BPF_K, 0, 0, 2, 0},
+      {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+      {BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
+      {BPF_ALU64 | BPF_MOV | BPF_X, 9, 0, 0, 0},
+      {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_task},
+      {BPF_STX | BPF_MEM | BPF_DW, 9, 0, at_in + offsetof(expression_in, task), 0},
+      {BPF_ALU64 | BPF_MOV | BPF_X, 6, 9, 0, 0},
+      {BPF_ALU64 | BPF_ADD | BPF_K, 6, 0, 0, at_in},
+      {BPF_ALU64 | BPF_MOV | BPF_X, 7, 9, 0, 0},
+      {BPF_ALU64 | BPF_ADD | BPF_K, 7, 0, 0, offsetof(RunMemory, out)},
+      {BPF_ALU64 | BPF_MOV | BPF_K, 8, 0, 0, 0},
+      {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0}};
   all.insert(all.end(), code.instructions().begin(), code.instructions().end());
-  add(BPF_STX | BPF_MEM | BPF_DW, 9, 0, offsetof(RunMemory, result), 0);
-  add(BPF_STX | BPF_MEM | BPF_DW, 9, 8, offsetof(RunMemory, faulted), 0);
-  add(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0);
-  add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+  all.insert(all.end(), {{BPF_STX | BPF_MEM | BPF_DW, 9, 0, offsetof(RunMemory, result), 0},
+                         {BPF_STX | BPF_MEM | BPF_DW, 9, 8, offsetof(RunMemory, faulted), 0},
+                         {BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+                         {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}});
   std::string log(1 << 16, '\0');
-  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .log_size = 1 << 16, .log_buf = log.data());
   Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "expression", "Dual BSD/GPL", all.data(),
                            all.size(), &options));
   if (!program) {
-    options.log_buf = log.data();
-    options.log_size = static_cast<__u32>(log.size());
-    options.log_level = 1;
-    Fd again(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "expression", "Dual BSD/GPL", all.data(),
-                           all.size(), &options));
     ADD_FAILURE() << "refused: " << strerror(errno) << "\n" << log.c_str();
     return {};
   }

@@ -1,9 +1,6 @@
 // What the parser of expressions takes, and where it says that something is wrong.
 #include "expression/syntax.hpp"
-
-#include <string>
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::expression {
 namespace {
@@ -47,74 +44,55 @@ std::string read(const std::string& text) {
 }
 
 TEST(ExpressionSyntax, PrecedenceIsThatOfC) {
-  EXPECT_EQ(read("1 + 2 * 3"), "(+ 1 (* 2 3))");
-  EXPECT_EQ(read("1 - 2 - 3"), "(- (- 1 2) 3)");
-  EXPECT_EQ(read("a & 1 == 0"), "(& a (== 1 0))");
-  EXPECT_EQ(read("a || b && c | d ^ e & f"), "(|| a (&& b (| c (^ d (& e f)))))");
-  EXPECT_EQ(read("1 << 2 < 3"), "(< (<< 1 2) 3)");
-  EXPECT_EQ(read("a ? b : c ? d : e"), "(? a b (? c d e))");
-  EXPECT_EQ(read("-a.b[1]->c"), "(- (->c ([] (.b a) 1)))");
-  EXPECT_EQ(read("*p->q"), "(* (->q p))");
-  EXPECT_EQ(read("!a == b"), "(== (! a) b)");
+  expect_each(
+      read,
+      {"1 + 2 * 3 => (+ 1 (* 2 3))", "1 - 2 - 3 => (- (- 1 2) 3)", "a & 1 == 0 => (& a (== 1 0))",
+       "a || b && c | d ^ e & f => (|| a (&& b (| c (^ d (& e f)))))",
+       "1 << 2 < 3 => (< (<< 1 2) 3)", "a ? b : c ? d : e => (? a b (? c d e))",
+       "-a.b[1]->c => (- (->c ([] (.b a) 1)))", "*p->q => (* (->q p))", "!a == b => (== (! a) b)"});
 }
 
 TEST(ExpressionSyntax, TypesInParenthesesAreCasts) {
-  EXPECT_EQ(read("(int)a + 1"), "(+ (cast:int a) 1)");
-  EXPECT_EQ(read("((struct sock *)arg1)->x"), "(->x (cast:struct sock* arg1))");
-  // Types of the program, which are not known yet.
-  EXPECT_EQ(read("((request_t *)arg1)->x"), "(->x (cast:request_t* arg1))");
-  EXPECT_EQ(read("*(const word **)arg1"), "(* (cast:const word** arg1))");
-  EXPECT_EQ(read("(word)arg1 + 1"), "(+ (cast:word arg1) 1)");
-  EXPECT_EQ(read("(word)(a + b)"), "(cast:word (+ a b))");
-  EXPECT_EQ(read("(word)$pid"), "(cast:word $pid)");
-  EXPECT_EQ(read("sizeof(request_t *)"), "(sizeof:request_t)");
-  // What is none.
-  EXPECT_EQ(read("(a) * b"), "(* a b)");
-  EXPECT_EQ(read("(a) - 1"), "(- a 1)");
-  EXPECT_EQ(read("(a) & b"), "(& a b)");
-  EXPECT_EQ(read("(a)->b"), "(->b a)");
-  EXPECT_EQ(read("(a * b)"), "(* a b)");
-  EXPECT_EQ(read("sizeof(a)"), "(sizeof a)");
-  EXPECT_EQ(read("(a) \"text\""), "rest at 4");
-  EXPECT_EQ(read("($pid)1"), "rest at 6");
-  EXPECT_EQ(read("(a) + 1"), "(+ a 1)");
-  EXPECT_EQ(read("sizeof(struct x)"), "(sizeof:struct x)");
-  EXPECT_EQ(read("sizeof(a) * 2"), "(* (sizeof a) 2)");
-  EXPECT_EQ(read("arg1@user"), "arg1@");
+  expect_each(
+      read, {"(int)a + 1 => (+ (cast:int a) 1)",
+             "((struct sock *)arg1)->x => (->x (cast:struct sock* arg1))",
+             // Types of the program, which are not known yet.
+             "((request_t *)arg1)->x => (->x (cast:request_t* arg1))",
+             "*(const word **)arg1 => (* (cast:const word** arg1))",
+             "(word)arg1 + 1 => (+ (cast:word arg1) 1)", "(word)(a + b) => (cast:word (+ a b))",
+             "(word)$pid => (cast:word $pid)", "sizeof(request_t *) => (sizeof:request_t)",
+             // What is none.
+             "(a) * b => (* a b)", "(a) - 1 => (- a 1)", "(a) & b => (& a b)", "(a)->b => (->b a)",
+             "(a * b) => (* a b)", "sizeof(a) => (sizeof a)", "(a) \"text\" => rest at 4",
+             "($pid)1 => rest at 6", "(a) + 1 => (+ a 1)", "sizeof(struct x) => (sizeof:struct x)",
+             "sizeof(a) * 2 => (* (sizeof a) 2)", "arg1@user => arg1@"});
 }
 
 TEST(ExpressionSyntax, NumbersHaveTheTypesOfC) {
-  EXPECT_EQ(read("2147483647"), "2147483647");
-  EXPECT_EQ(read("2147483648"), "2147483648l");
-  EXPECT_EQ(read("0x80000000"), "2147483648u");
-  EXPECT_EQ(read("0xffffffffffffffff"), "18446744073709551615ul");
-  EXPECT_EQ(read("017"), "15");
-  EXPECT_EQ(read("0b101"), "5");
-  EXPECT_EQ(read("5UL"), "5ul");
-  EXPECT_EQ(read("'a'"), "97");
-  EXPECT_EQ(read("'\\n'"), "10");
+  expect_each(read, {"2147483647 => 2147483647", "2147483648 => 2147483648l",
+                     "0x80000000 => 2147483648u", "0xffffffffffffffff => 18446744073709551615ul",
+                     "017 => 15", "0b101 => 5", "5UL => 5ul", "'a' => 97", "'\\n' => 10"});
 }
 
 TEST(ExpressionSyntax, ACaretStandsAtTheFault) {
-  EXPECT_EQ(read("1 +"), "an operand is missing here|\n  1 +\n     ^");
-  EXPECT_EQ(read("(1 + 2"), "a ')' is missing|\n  (1 + 2\n        ^");
-  EXPECT_EQ(read("a = 1"), "nothing can be assigned|\n  a = 1\n    ^");
-  EXPECT_EQ(read("a->1"), "expected the name of a member here|\n  a->1\n     ^");
-  EXPECT_EQ(read("12ab"), "this is no part of a number|\n  12ab\n    ^");
-  EXPECT_EQ(read("99999999999999999999"),
-            "this number has more than 64 bits|\n  99999999999999999999\n  ^");
-  EXPECT_EQ(read("\"abc"), "this quote is not closed|\n  \"abc\n  ^");
-  EXPECT_EQ(read("f(1"), "expected ')' or ',' here|\n  f(1\n     ^");
-  EXPECT_EQ(read(""), "expected an expression here, found the end|\n  \n  ^");
+  expect_each(read, {"1 + => an operand is missing here|\n  1 +\n     ^",
+                     "(1 + 2 => a ')' is missing|\n  (1 + 2\n        ^",
+                     "a = 1 => nothing can be assigned|\n  a = 1\n    ^",
+                     "a->1 => expected the name of a member here|\n  a->1\n     ^",
+                     "12ab => this is no part of a number|\n  12ab\n    ^",
+                     "99999999999999999999 => this number has more than 64 bits|\n"
+                     "  99999999999999999999\n  ^",
+                     "\"abc => this quote is not closed|\n  \"abc\n  ^",
+                     "f(1 => expected ')' or ',' here|\n  f(1\n     ^",
+                     " => expected an expression here, found the end|\n  \n  ^"});
   EXPECT_EQ(read("1 2"), "rest at 2");
   // Bytes that are no letters take a column each.
   EXPECT_EQ(read("\x1b[1m"), "expected a name, a number or '(' here|\n  ?[1m\n  ^");
 }
 
 TEST(ExpressionSyntax, DepthIsBounded) {
-  EXPECT_NE(read(std::string(10000, '(')).find("too"), std::string::npos);
-  EXPECT_NE(read(std::string(10000, '-') + "1").find("too deeply"), std::string::npos);
-  EXPECT_NE(read(std::string(10000, '!')).find("too deeply"), std::string::npos);
+  EXPECT_TRUE(says(read(std::string(10000, '(')), "too"));
+  for (char c : {'-', '!'}) EXPECT_TRUE(says(read(std::string(10000, c) + "1"), "too deeply"));
 }
 
 }  // namespace

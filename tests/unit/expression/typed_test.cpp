@@ -6,24 +6,11 @@
 #include <linux/time_types.h>
 #include <netinet/in.h>
 
-#include <cstring>
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
+#include "run_code.hpp"
 
 namespace coretap::expression {
 namespace {
-
-const Btf& kernel_types() {
-  static Btf btf;
-  static const bool open = btf.open();
-  EXPECT_TRUE(open);
-  return btf;
-}
-
-const Types& types() {
-  static const Types all(&kernel_types());
-  return all;
-}
 
 /// A value in memory, of a type by its name; `bytes` of it were copied.
 std::string shown(std::string_view type, const void* data, std::size_t bytes,
@@ -112,19 +99,21 @@ TEST(Typed, TextAndElements) {
   EXPECT_EQ(show(behind), "{0, 'a', 0, -1}");
 }
 
-TEST(Typed, Numbers) {
-  EXPECT_EQ(number(types().named("enum pid_type"), 1), "PIDTYPE_TGID");
-  EXPECT_EQ(number(types().named("enum pid_type"), 77), "77");
-  EXPECT_EQ(number(types().named("int"), 0xffffffff), "-1");
-  EXPECT_EQ(number(types().named("unsigned int"), 0xffffffff), "4294967295");
-  EXPECT_EQ(number(types().named("long"), ~std::uint64_t{0}), "-1");
-  EXPECT_EQ(number(types().named("bool"), 1), "true");
-  EXPECT_EQ(number(types().named("bool"), 0), "false");
-  EXPECT_EQ(number(types().named("char"), 'x'), "'x'");
-  EXPECT_EQ(number(types().named("char"), '\n'), "10");
-}
-
-TEST(Typed, Pointers) {
+TEST(Typed, NumbersAndPointers) {
+  struct {
+    const char* type;
+    std::uint64_t value;
+    std::string_view text;
+  } const cases[] = {{"enum pid_type", 1, "PIDTYPE_TGID"},
+                     {"enum pid_type", 77, "77"},
+                     {"int", 0xffffffff, "-1"},
+                     {"unsigned int", 0xffffffff, "4294967295"},
+                     {"long", UINT64_MAX, "-1"},
+                     {"bool", 1, "true"},
+                     {"bool", 0, "false"},
+                     {"char", 'x', "'x'"},
+                     {"char", '\n', "10"}};
+  for (auto& c : cases) EXPECT_EQ(number(types().named(c.type), c.value), c.text) << c.type;
   auto file = pointer_to(types().named("struct file"));
   EXPECT_EQ(number(file, 0), "NULL");
   EXPECT_EQ(number(file, static_cast<std::uint64_t>(-2)), "ERR_PTR(-2)");

@@ -1,28 +1,12 @@
 // Descriptors of processes, by a /proc that is laid out here.
 #include "lists/bpf_objects.hpp"
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
-#include <fstream>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-namespace fs = std::filesystem;
-
 class Holders : public testing::Test {
  protected:
-  Holders() {
-    auto name = (fs::temp_directory_path() / "coretap-holders-XXXXXX").string();
-    if (!mkdtemp(name.data())) abort();
-    proc_ = name;
-  }
-  ~Holders() override {
-    std::error_code ignored;
-    fs::remove_all(proc_, ignored);
-  }
   void process(const std::string& pid, const std::string& comm) {
     fs::create_directories(proc_ / pid / "fd");
     fs::create_directories(proc_ / pid / "fdinfo");
@@ -33,7 +17,8 @@ class Holders : public testing::Test {
     fs::create_symlink(link, proc_ / pid / "fd" / fd);
     std::ofstream(proc_ / pid / "fdinfo" / fd) << "pos:\t0\nflags:\t02000002\n" << info;
   }
-  fs::path proc_;
+  ScratchDirectory directory_;
+  const fs::path proc_ = directory_.path();
 };
 
 TEST_F(Holders, ByTheKindOfTheirDescriptors) {

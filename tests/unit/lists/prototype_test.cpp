@@ -1,9 +1,7 @@
 // C's words for types, from type information that is made here.
 #include "lists/prototype.hpp"
-
-#include <gtest/gtest.h>
-
 #include "../made_btf.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {

@@ -1,40 +1,25 @@
 // Dashboards of Grafana: panels of the metrics that there are, each in a place of its own.
 #include "metrics/dashboard.hpp"
 
-#include <gtest/gtest.h>
-#include <rapidjson/document.h>
-
-#include <map>
 #include <regex>
-#include <set>
 
-#include <fmt/format.h>
-
+#include "all_tools.hpp"
 #include "cli/naming.hpp"
 
 namespace coretap::metrics {
 namespace {
 
-std::vector<Shown> all_tools() {
+std::vector<Shown> shown_tools() {
   std::vector<Shown> all;
-  for (auto& registered : registry()) {
-    auto tool = build(registered);
+  for (auto& tool : all_tools()) {
     if (auto plan = make_plan(tool, Config(), {}))
-      all.push_back({std::string(registered.name), "", *plan});
+      all.push_back({std::string(tool.name), "", *plan});
   }
   return all;
 }
 
-/// Its panels; fails where Grafana would not take it.
-rapidjson::Document read(const std::string& text) {
-  rapidjson::Document json;
-  json.Parse(text.c_str());
-  EXPECT_FALSE(json.HasParseError());
-  return json;
-}
-
 TEST(Dashboard, PanelsAreSideBySide) {
-  auto json = read(dashboard(all_tools()));
+  auto json = parsed_json(dashboard(shown_tools()));
   std::set<std::pair<int, int>> taken;
   std::set<unsigned> ids;
   for (auto& panel : json["panels"].GetArray()) {
@@ -50,9 +35,9 @@ TEST(Dashboard, PanelsAreSideBySide) {
 
 // Every metric is shown, and none that is not there.
 TEST(Dashboard, ShowsTheMetricsThatThereAre) {
-  auto tools = all_tools();
-  auto json = read(dashboard(tools));
-  std::set<std::string> shown, there;
+  auto tools = shown_tools();
+  auto json = parsed_json(dashboard(tools));
+  WordSet shown, there;
   const std::regex name("coretap_[a-z0-9_]+");
   for (auto& panel : json["panels"].GetArray()) {
     if (!panel.HasMember("targets")) continue;

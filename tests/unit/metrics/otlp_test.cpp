@@ -1,55 +1,36 @@
 // What engines decode of the metrics and events that are pushed, by a small reader of its own.
 #include "metrics/otlp.hpp"
 
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cstring>
-#include <map>
-#include <set>
+#include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
+#include "all_tools.hpp"
 #include "metrics/page.hpp"
 
 namespace coretap::metrics {
 namespace {
 
-// ---- protobuf, by its wire format alone ----
+// ---- protobuf, by its wire format ----
 
 struct Wire {
   struct Member {
-    unsigned number, type;
+    unsigned number;
     std::uint64_t value;
     std::string bytes;
   };
   std::vector<Member> members;
 
-  explicit Wire(std::string_view b) {
-    auto varint = [&] {
-      std::uint64_t n = 0;
-      for (int shift = 0; shift < 64; shift += 7) {
-        if (b.empty()) throw std::runtime_error("cut");
-        auto byte = static_cast<unsigned char>(b[0]);
-        b.remove_prefix(1);
-        n |= std::uint64_t{byte & 127U} << shift;
-        if (byte < 128) return n;
-      }
-      throw std::runtime_error("long number");
-    };
-    while (!b.empty()) {
-      auto tag = varint();
-      Member m{static_cast<unsigned>(tag >> 3), static_cast<unsigned>(tag & 7), 0, {}};
-      if (m.type == 0) {
-        m.value = varint();
-      } else {
-        auto size = m.type == 1 ? 8 : m.type == 2 ? varint() : throw std::runtime_error("type");
-        if (size > b.size()) throw std::runtime_error("cut");
-        m.bytes = b.substr(0, size);
-        if (m.type == 1) memcpy(&m.value, m.bytes.data(), 8);
-        b.remove_prefix(size);
-      }
+  explicit Wire(std::string_view bytes) {
+    protozero::pbf_reader reader(bytes.data(), bytes.size());
+    while (reader.next()) {
+      Member m{reader.tag(), 0, {}};
+      if (reader.wire_type() == protozero::pbf_wire_type::varint)
+        m.value = reader.get_uint64();
+      else if (reader.wire_type() == protozero::pbf_wire_type::fixed64)
+        m.value = reader.get_fixed64();
+      else
+        m.bytes = reader.get_string();
       members.push_back(std::move(m));
     }
   }
@@ -111,17 +92,14 @@ Attributes attributes(const Wire& of, unsigned number) {
   return all;
 }
 
+/// A point of a metric, in words.
 struct Point {
   std::string name, unit, help;
-  unsigned type;  ///< 5: gauge, 7: sum, 9: histogram
-  bool monotonic;
-  std::uint64_t temporality;
+  /// "gauge", "sum" or "histogram", with what is said of it.
+  std::string type;
   Attributes labels;
   std::uint64_t start, time;
-  std::string value;  ///< "7" or "7.0d"; of histograms the count
-  std::vector<std::uint64_t> counts;
-  std::vector<double> bounds;
-  std::string sum;
+  std::string value;  ///< "7" or "7.0d"; of histograms counts, bounds and the sum
 };
 
 std::vector<Point> points(const std::string& request) {
@@ -129,24 +107,27 @@ std::vector<Point> points(const std::string& request) {
   auto scope = Wire(request).in(1).in(2);
   for (auto* m : scope.all(2)) {
     Wire metric(m->bytes);
-    auto type = metric.has(5) ? 5U : metric.has(7) ? 7U : 9U;
-    auto data = metric.in(type);
-    const bool monotonic = data.has(3) && data.one(3).value == 1;
-    const auto temporality = data.has(2) ? data.one(2).value : 0;
+    const auto kind = metric.has(5) ? 5U : metric.has(7) ? 7U : 9U;
+    auto data = metric.in(kind);
+    std::string type = kind == 5 ? "gauge" : kind == 7 ? "sum" : "histogram";
+    if (data.has(3) && data.one(3).value == 1) type += " monotonic";
+    if (data.has(2) && data.one(2).value == 2) type += " cumulative";
     for (auto* d : data.all(1)) {
       Wire p(d->bytes);
       auto real = [&](unsigned n) {
         return fmt::format("{}d", std::bit_cast<double>(p.one(n).value));
       };
-      all.push_back(
-          {metric.text(1), metric.text(3), metric.text(2), type, monotonic, temporality,
-           attributes(p, type == 9 ? 9 : 7), p.has(2) ? p.one(2).value : 0, p.one(3).value,
-           type == 9  ? fmt::format("{}", p.one(4).value)
-           : p.has(4) ? real(4)
-                      : fmt::format("{}", static_cast<std::int64_t>(p.one(6).value)),
-           type == 9 ? packed<std::uint64_t>(p.one(6).bytes) : std::vector<std::uint64_t>(),
-           type == 9 ? packed<double>(p.one(7).bytes) : std::vector<double>(),
-           type == 9 && p.has(5) ? real(5) : ""});
+      std::string value;
+      if (kind == 9)
+        value =
+            fmt::format("{} of {} below {}, sum {}", p.one(4).value,
+                        fmt::join(packed<std::uint64_t>(p.one(6).bytes), ","),
+                        fmt::join(packed<double>(p.one(7).bytes), ","), p.has(5) ? real(5) : "");
+      else
+        value = p.has(4) ? real(4) : fmt::format("{}", static_cast<std::int64_t>(p.one(6).value));
+      all.push_back({metric.text(1), metric.text(3), metric.text(2), type,
+                     attributes(p, kind == 9 ? 9 : 7), p.has(2) ? p.one(2).value : 0,
+                     p.one(3).value, value});
     }
   }
   return all;
@@ -169,6 +150,13 @@ Pushed pushed(std::string_view page) {
 
 // ---- metrics ----
 
+/// Of a point: name, unit, type, value, and from when it is.
+std::string shown(const Point& p) {
+  const auto start = p.start == kSince ? "since" : std::to_string(p.start / 1'000'000'000);
+  EXPECT_EQ(p.time, kNow);
+  return fmt::format("{} {} {} {} {}", p.name, p.unit, p.type, p.value, start);
+}
+
 TEST(Otlp, CountersGaugesAndTheirTimes) {
   auto [p, malformed] = pushed(
       "# HELP coretap_filetop_read_bytes_total bytes \\\\ and\\nlines\n"
@@ -189,30 +177,21 @@ TEST(Otlp, CountersGaugesAndTheirTimes) {
       "coretap_tool_start_time_seconds{tool=\"filetop\"} 1750000000\n");
   EXPECT_EQ(malformed, 0u);
   ASSERT_EQ(p.size(), 6u);
-  constexpr std::uint64_t kStarted = 1'750'000'000'000'000'000;
-  EXPECT_EQ(p[0].name, "coretap.filetop.read");
-  EXPECT_EQ(p[0].unit, "By");
   EXPECT_EQ(p[0].help, "bytes \\ and\nlines");
-  EXPECT_EQ(p[0].type, 7u);
-  EXPECT_TRUE(p[0].monotonic);
-  EXPECT_EQ(p[0].temporality, 2u);
   EXPECT_EQ(p[0].labels, (Attributes{{"comm", "'a\"b\\c\nd'"}, {"op", "'R,}'"}}));
-  EXPECT_EQ(p[0].value, "9007199254740993") << "no double has it";
-  EXPECT_EQ(p[0].time, kNow);
-  EXPECT_EQ(p[0].start, kStarted);
-  EXPECT_EQ(p[1].value, "1.8446744073709552e+19d");
   EXPECT_TRUE(p[1].labels.empty());
-  EXPECT_EQ(p[2].name, "coretap.events");
-  EXPECT_EQ(p[2].unit, "{event}");
-  EXPECT_EQ(p[2].start, kSince) << "nothing is known of this tool";
-  EXPECT_EQ(p[3].value, "2d") << "times are doubles, whole or not";
-  EXPECT_EQ(p[3].unit, "s");
-  EXPECT_EQ(p[3].start, kStarted);
-  EXPECT_EQ(p[4].start, kSince) << "counted by the process that starts tools";
-  EXPECT_EQ(p[5].type, 5u);
-  EXPECT_EQ(p[5].temporality, 0u);
-  EXPECT_EQ(p[5].start, 0u);
-  EXPECT_EQ(p[5].value, "1750000000d");
+  constexpr std::string_view expected[] = {
+      // No double has this number.
+      "coretap.filetop.read By sum monotonic cumulative 9007199254740993 1750000000",
+      "coretap.filetop.read By sum monotonic cumulative 1.8446744073709552e+19d 1750000000",
+      // Nothing is known of this tool.
+      "coretap.events {event} sum monotonic cumulative 5 since",
+      // Times are doubles, whole or not.
+      "coretap.tool.cpu s sum monotonic cumulative 2d 1750000000",
+      // Counted by the process that starts tools.
+      "coretap.tool.restarts  sum monotonic cumulative 1 since",
+      "coretap.tool.start_time s gauge 1750000000d 0"};
+  for (std::size_t i = 0; i < p.size(); i++) EXPECT_EQ(shown(p[i]), expected[i]);
 }
 
 TEST(Otlp, SeriesOfAnEntryBeginWithIt) {
@@ -238,18 +217,11 @@ TEST(Otlp, Histograms) {
   auto [p, malformed] = pushed(page.take());
   EXPECT_EQ(malformed, 0u);
   ASSERT_EQ(p.size(), 3u);
-  EXPECT_EQ(p[0].name, "coretap.h");
-  EXPECT_EQ(p[0].unit, "s");
-  EXPECT_EQ(p[0].type, 9u);
-  EXPECT_EQ(p[0].temporality, 2u);
+  EXPECT_EQ(shown(p[0]),
+            "coretap.h s histogram cumulative 6 of 3,2,1 below 2e-06,4e-06, sum 1.2345e-05d since");
   EXPECT_EQ(p[0].labels, (Attributes{{"disk", "'sda'"}}));
-  EXPECT_EQ(p[0].bounds, (std::vector<double>{0.000002, 0.000004}));
-  EXPECT_EQ(p[0].counts, (std::vector<std::uint64_t>{3, 2, 1}));
-  EXPECT_EQ(p[0].value, "6");
-  EXPECT_EQ(p[0].sum, "1.2345e-05d");
-  EXPECT_EQ(p[0].start, kSince);
   EXPECT_EQ(p[1].labels, (Attributes{{"disk", "'sdb'"}}));
-  EXPECT_EQ(p[1].counts, (std::vector<std::uint64_t>{0, 0, 0}));
+  EXPECT_TRUE(p[1].value.starts_with("0 of 0,0,0 below")) << p[1].value;
   EXPECT_EQ(p[2].labels, Attributes());
 }
 
@@ -317,16 +289,9 @@ std::string prometheus_name(const OtlpName& otlp, Type type) {
   for (auto& c : name)
     if (c == '.') c = '_';
   const std::map<std::string_view, std::string_view> kWords{{"s", "seconds"}, {"By", "bytes"}};
-  std::set<std::string> words;
-  std::string word;
-  for (char c : name + "_") {
-    if (c != '_') {
-      word += c;
-      continue;
-    }
-    words.insert(word);
-    word.clear();
-  }
+  WordSet words;
+  std::istringstream in(name);
+  for (std::string word; std::getline(in, word, '_');) words.insert(word);
   EXPECT_FALSE(words.contains("total")) << name << ": engines take the word for a suffix";
   if (auto unit = kWords.find(otlp.unit);
       unit != kWords.end() && !words.contains(std::string(unit->second)))
@@ -337,7 +302,7 @@ std::string prometheus_name(const OtlpName& otlp, Type type) {
 }
 
 TEST(Otlp, NamesOfAllToolsAreThoseOfTheScrape) {
-  std::set<std::string> seen;
+  WordSet seen;
   auto check = [&](const Family& f) {
     auto otlp = otlp_name(f.name, f.type);
     EXPECT_EQ(prometheus_name(otlp, f.type), f.name);
@@ -345,8 +310,7 @@ TEST(Otlp, NamesOfAllToolsAreThoseOfTheScrape) {
     EXPECT_TRUE(otlp.name.starts_with("coretap.")) << otlp.name;
     seen.insert(f.name);
   };
-  for (auto& registered : registry()) {
-    auto tool = build(registered);
+  for (auto& tool : all_tools()) {
     auto plan = make_plan(tool, Config(), {});
     if (!plan) continue;
     for (auto& f : (*plan)->families) check(f);
@@ -407,16 +371,22 @@ TEST(Otlp, Events) {
 
 TEST(Otlp, WhatIsNoEventIsLeftOut) {
   OtlpLogs logs({"1.2", "here"});
-  for (const std::string& bad :
-       {std::string(), std::string("{}"), std::string("[]"), std::string("1"), event("") + "x",
-        event("") + std::string("\0\xff", 2), event(",\"a\":\"\xff\""), event(",\"a\":\"\\ud800\""),
-        event("", "2026-11-25"), event("", "2026-11-25T15:16:08.12345x+01:00"),
-        event("", "1960-11-25T15:16:08.123456+01:00"),
-        std::string(R"({"type":"ledger","tool":"x","time":"2026-11-25T15:16:08.123456+01:00"})"),
-        std::string(R"({"type":"event","time":"2026-11-25T15:16:08.123456+01:00"})"),
-        event(",\"a\":\"" + std::string(OtlpLogs::kLongestLine, 'x') + "\""),
-        event(",\"a\":" + std::string(60'000, '['))})
-    EXPECT_FALSE(logs.add(bad, "", kNow)) << bad.substr(0, 100);
+  const Words bads{"",
+                   "{}",
+                   "[]",
+                   "1",
+                   event("") + "x",
+                   event("") + std::string("\0\xff", 2),
+                   event(",\"a\":\"\xff\""),
+                   event(",\"a\":\"\\ud800\""),
+                   event("", "2026-11-25"),
+                   event("", "2026-11-25T15:16:08.12345x+01:00"),
+                   event("", "1960-11-25T15:16:08.123456+01:00"),
+                   R"({"type":"ledger","tool":"x","time":"2026-11-25T15:16:08.123456+01:00"})",
+                   R"({"type":"event","time":"2026-11-25T15:16:08.123456+01:00"})",
+                   event(",\"a\":\"" + std::string(OtlpLogs::kLongestLine, 'x') + "\""),
+                   event(",\"a\":" + std::string(60'000, '['))};
+  for (auto& bad : bads) EXPECT_FALSE(logs.add(bad, "", kNow)) << bad.substr(0, 100);
   EXPECT_EQ(logs.records() + logs.bytes(), 0u);
 }
 

@@ -1,29 +1,30 @@
 // The text format of Prometheus.
 #include "metrics/page.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {
 
 constexpr BaseUnit kNano{"seconds", 1, 1}, kMicro{"seconds", 1, 1'000}, kPages{"bytes", 4096};
 
-TEST(MetricsPage, SecondsHaveTheDigitsOfTheirUnit) {
-  EXPECT_EQ(in_base_unit(kNano, 0), "0");
-  EXPECT_EQ(in_base_unit(kNano, 1), "0.000000001");
-  EXPECT_EQ(in_base_unit(kNano, 1'500'000'000), "1.5");
-  EXPECT_EQ(in_base_unit(kNano, 7'000'000'000), "7");
-  EXPECT_EQ(in_base_unit(kMicro, 2'000'001), "2.000001");
-  EXPECT_EQ(in_base_unit(kPages, 3), "12288");
-  EXPECT_EQ(in_base_unit(kPages, UINT64_MAX), "18446744073709551615");
-}
-
-TEST(MetricsPage, ThousandthsHaveASignAndAllDigits) {
+TEST(MetricsPage, NumbersHaveTheDigitsOfTheirUnit) {
   constexpr BaseUnit kThousandths{.thousandths = true};
-  EXPECT_EQ(in_base_unit(kThousandths, 0), "0.000");
-  EXPECT_EQ(in_base_unit(kThousandths, 1'041), "1.041");
-  EXPECT_EQ(in_base_unit(kThousandths, static_cast<std::uint64_t>(-1'000)), "-1.000");
-  EXPECT_EQ(in_base_unit(kThousandths, static_cast<std::uint64_t>(-7)), "-0.007");
+  struct {
+    BaseUnit unit;
+    std::uint64_t number;
+    std::string_view text;
+  } const cases[] = {{kNano, 0, "0"},
+                     {kNano, 1, "0.000000001"},
+                     {kNano, 1'500'000'000, "1.5"},
+                     {kNano, 7'000'000'000, "7"},
+                     {kMicro, 2'000'001, "2.000001"},
+                     {kPages, 3, "12288"},
+                     {kPages, UINT64_MAX, "18446744073709551615"},
+                     {kThousandths, 0, "0.000"},
+                     {kThousandths, 1'041, "1.041"},
+                     {kThousandths, static_cast<std::uint64_t>(-1'000), "-1.000"},
+                     {kThousandths, static_cast<std::uint64_t>(-7), "-0.007"}};
+  for (auto& c : cases) EXPECT_EQ(in_base_unit(c.unit, c.number), c.text);
 }
 
 TEST(MetricsPage, LabelsAreEscaped) {

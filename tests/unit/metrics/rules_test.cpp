@@ -2,12 +2,9 @@
 // there are.
 #include "metrics/rules.hpp"
 
-#include <gtest/gtest.h>
-
 #include <regex>
-#include <set>
 
-#include "places.hpp"
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {
@@ -19,26 +16,21 @@ TEST(Rules, ThePackagesFileIsTheirOutput) {
 
 TEST(Rules, EachTellsWhatToDo) {
   auto text = rules();
-  auto count = [&](std::string_view what) {
-    std::size_t n = 0;
-    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) n++;
-    return n;
-  };
-  EXPECT_GT(count("- alert: Coretap"), 0u);
+  EXPECT_GT(count_of(text, "- alert: Coretap"), 0u);
   for (auto* part : {"expr: ", "severity: ", "summary: ", "description: "})
-    EXPECT_EQ(count(part), count("- alert: Coretap")) << part;
+    EXPECT_EQ(count_of(text, part), count_of(text, "- alert: Coretap")) << part;
 }
 
 TEST(Rules, AreAboutMetricsOfAllTools) {
   auto text = rules();
-  std::set<std::string> named;
+  WordSet named;
   const std::regex name("coretap_[a-z_]+");
   for (std::sregex_iterator m(text.begin(), text.end(), name), end; m != end; ++m)
     named.insert(m->str());
-  EXPECT_EQ(named, (std::set<std::string>{"coretap_config_last_reload_successful",
-                                          "coretap_events_total", "coretap_otlp_dropped_total",
-                                          "coretap_series_folded_total", "coretap_tool_down",
-                                          "coretap_tool_restarts_total", "coretap_tool_up"}));
+  EXPECT_EQ(named,
+            (WordSet{"coretap_config_last_reload_successful", "coretap_events_total",
+                     "coretap_otlp_dropped_total", "coretap_series_folded_total",
+                     "coretap_tool_down", "coretap_tool_restarts_total", "coretap_tool_up"}));
 }
 
 }  // namespace

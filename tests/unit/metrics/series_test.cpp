@@ -1,15 +1,19 @@
 // Series of a bounded number: nothing is lost, whatever comes and goes.
 #include "metrics/series.hpp"
 
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include "expect.hpp"
 
 namespace coretap::metrics {
 namespace {
 
 using Labels = SeriesTable::Labels;
-using Numbers = std::vector<std::uint64_t>;
+
+/// So many events of each name.
+void count(SeriesTable& table, std::uint64_t n, const Words& names) {
+  for (auto& name : names) table.add({name}, Numbers{n}, n);
+}
 
 std::uint64_t value(const SeriesTable& table, const Labels& labels) {
   auto found = table.all().find(labels);
@@ -113,14 +117,11 @@ TEST(SeriesTable, TheLargestGetAPlace) {
 TEST(SeriesTable, WhoHasAPlaceKeepsItsValue) {
   SeriesTable table({true}, 1, 4);
   table.turn(3600);
-  table.add({"leaves"}, Numbers{1}, 1);
-  table.add({"stays"}, Numbers{1}, 1);
-  table.add({"last"}, Numbers{1}, 1);
+  count(table, 1, {"leaves", "stays", "last"});
   table.turn(3601);
   table.turn(7199);
-  table.add({"stays"}, Numbers{100}, 100);
-  table.add({"last"}, Numbers{100}, 100);
-  table.add({"waits"}, Numbers{50}, 50);
+  count(table, 100, {"stays", "last"});
+  count(table, 50, {"waits"});
   EXPECT_EQ(value(table, {"waits"}), 0u);
   table.turn(7202);
   table.add({"waits"}, Numbers{3}, 3);
@@ -131,8 +132,7 @@ TEST(SeriesTable, WhoHasAPlaceKeepsItsValue) {
 
 TEST(SeriesTable, IdleOnesLeave) {
   SeriesTable table({true}, 1, 10);
-  table.add({"once"}, Numbers{1}, 1);
-  table.add({"again"}, Numbers{1}, 1);
+  count(table, 1, {"once", "again"});
   table.turn(0);
   table.add({"again"}, Numbers{1}, 1);
   table.turn(3000);

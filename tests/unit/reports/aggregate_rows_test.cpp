@@ -1,12 +1,7 @@
 // Rows of counters by key: order, top, and what one interval has beyond the last.
 #include "reports/aggregate_rows.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "cli/config.hpp"
+#include "expect.hpp"
 #include "lib/shared.h"
 #include "program/live_source.hpp"
 #include "text/columns.hpp"
@@ -18,17 +13,17 @@ namespace {
 struct Key {
   std::uint32_t id;
 };
-struct Value {
+struct Totals {
   std::uint64_t count, total_ns;
 };
-using Line = Row<Key, Value>;
+using Line = Row<Key, Totals>;
 
 std::uint64_t id(const Line& l) { return l.key.id; }
 std::uint64_t count(const Line& l) { return l.value.count; }
 std::uint64_t total_ns(const Line& l) { return l.value.total_ns; }
 
 AggregateReport report() {
-  return table<Key, Value>(
+  return table<Key, Totals>(
       "rows",
       {derived<Line, id>("id", "ID", as::small, "key"),
        derived<Line, count>("count", "COUNT", as::pages, "events"),
@@ -40,7 +35,7 @@ AggregateReport report() {
 
 std::string key(std::uint32_t id) { return {reinterpret_cast<const char*>(&id), sizeof id}; }
 
-using Seen = std::vector<std::vector<std::uint64_t>>;
+using Seen = std::vector<Numbers>;
 Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
   Seen all;
   for (auto& row : rows.since_last(now, {}, {})) {
@@ -52,25 +47,20 @@ Seen seen(AggregateRows& rows, const AggregateRows::Reading& now) {
   return all;
 }
 
-TEST(Table, RowsAreSorted) {
-  auto r = report();
-  AggregateRows rows(r);
-  rows.order(r.sort);
+struct Table : testing::Test {
+  Table() { rows.order(r.sort); }
+  AggregateReport r = report();
+  AggregateRows rows{r};
+};
+
+TEST_F(Table, RowsAreSorted) {
   EXPECT_EQ(seen(rows, {{key(1), {5, 10}}, {key(2), {1, 30}}, {key(3), {7, 10}}}),
             (Seen{{2, 1, 30}, {3, 7, 10}, {1, 5, 10}}));
+  EXPECT_EQ(rows.events(), 13u);
   AggregateRows by_count(r);
   by_count.order("count");
   EXPECT_EQ(seen(by_count, {{key(1), {5, 10}}, {key(2), {1, 30}}, {key(3), {7, 10}}}),
             (Seen{{3, 7, 10}, {1, 5, 10}, {2, 1, 30}}));
-}
-
-TEST(Table, EventsOfAllRowsCount) {
-  auto r = report();
-  AggregateRows rows(r);
-  rows.order(r.sort);
-  EXPECT_EQ(seen(rows, {{key(1), {5, 0}}, {key(2), {1, 0}}, {key(3), {7, 0}}}),
-            (Seen{{3, 7, 0}, {1, 5, 0}, {2, 1, 0}}));
-  EXPECT_EQ(rows.events(), 13u);
 }
 
 struct WithLargest {
@@ -83,7 +73,7 @@ std::uint64_t extreme_slot(std::uint32_t interval, std::uint64_t value) {
   return std::uint64_t{interval & 0xffff} << EXTREME_BITS | value;
 }
 
-TEST(Table, LargestIsOfAllCpusAndOfItsInterval) {
+TEST(TableRows, LargestIsOfAllCpusAndOfItsInterval) {
   using LargestLine = Row<Key, WithLargest>;
   auto r = table<Key, WithLargest>(
                "rows",
@@ -110,10 +100,7 @@ TEST(Table, LargestIsOfAllCpusAndOfItsInterval) {
   EXPECT_EQ(r.fields[0].read(all[0].data(), {}), coretap::Value(std::uint64_t{40}));
 }
 
-TEST(Table, IntervalsAreDifferences) {
-  auto r = report();
-  AggregateRows rows(r);
-  rows.order(r.sort);
+TEST_F(Table, IntervalsAreDifferences) {
   EXPECT_EQ(seen(rows, {{key(1), {5, 50}}}), (Seen{{1, 5, 50}}));
   EXPECT_EQ(seen(rows, {{key(1), {5, 50}}, {key(2), {2, 3}}}), (Seen{{2, 2, 3}}));
   EXPECT_EQ(seen(rows, {{key(1), {9, 51}}, {key(2), {2, 3}}}), (Seen{{1, 4, 1}}));
@@ -122,46 +109,31 @@ TEST(Table, IntervalsAreDifferences) {
 }
 
 // The kernel counts an event before it adds its time, and a reading may fall between the two.
-TEST(Table, TimeThatComesAfterItsEventIsNotLost) {
-  auto r = report();
-  AggregateRows rows(r);
-  rows.order(r.sort);
+TEST_F(Table, TimeThatComesAfterItsEventIsNotLost) {
   EXPECT_EQ(seen(rows, {{key(1), {1, 10}}, {key(2), {0, 4}}}), (Seen{{1, 1, 10}}));
   EXPECT_EQ(seen(rows, {{key(1), {1, 30}}, {key(2), {0, 4}}}), Seen{});
   EXPECT_EQ(seen(rows, {{key(1), {2, 40}}, {key(2), {1, 4}}}), (Seen{{1, 1, 30}, {2, 1, 4}}));
 }
 
-struct Shown {
-  std::string titles, keys, row, csv;
-};
-Shown shown(const Config& config) {
-  auto r = report();
-  Columns columns;
-  columns.choose(config, r.fields);
-  Line line{{7}, {3, 1234567}};
-  Names names;
-  return {columns.titles(), columns.keys(), columns.row(&line, names), columns.csv(&line, names)};
-}
-
-TEST(Table, FieldsThatDoNotExistAreNowhere) {
+// The header's titles, keys, a row and its CSV.
+TEST(TableRows, FieldsThatDoNotExistAreNowhereAndMillisecondsAreForPeople) {
   Config config;
+  auto shown = [&](bool csv) {
+    Columns columns;
+    columns.choose(config, report().fields);
+    Line line{{7}, {3, 1234567}};
+    return csv ? columns.keys() + "\n" + columns.csv(&line, {})
+               : columns.titles() + "\n" + columns.row(&line, {});
+  };
   config.format = OutputFormat::csv;
-  EXPECT_EQ(shown(config).keys, "id,count");
-  EXPECT_EQ(shown(config).csv, "7,3");
+  EXPECT_EQ(shown(true), "id,count\n7,3");
   config.give("latency", "");
-  EXPECT_EQ(shown(config).keys, "id,count,total_ns");
-  EXPECT_EQ(shown(config).csv, "7,3,1234567");
-}
-
-TEST(Table, MillisecondsAreForPeople) {
-  Config config;
-  config.give("latency", "");
-  EXPECT_EQ(shown(config).titles, "   ID    COUNT        TIME (us)");
-  EXPECT_EQ(shown(config).row, "    7        3         1234.567");
+  EXPECT_EQ(shown(true), "id,count,total_ns\n7,3,1234567");
+  config.format = OutputFormat::text;
+  EXPECT_EQ(shown(false), "   ID    COUNT        TIME (us)\n    7        3         1234.567");
   config.give("milliseconds", "");
-  EXPECT_EQ(shown(config).titles, "   ID    COUNT        TIME (ms)");
-  EXPECT_EQ(shown(config).row, "    7        3            1.235");
-  EXPECT_EQ(shown(config).csv, "7,3,1234567");
+  EXPECT_EQ(shown(false), "   ID    COUNT        TIME (ms)\n    7        3            1.235");
+  EXPECT_EQ(shown(true), "id,count,total_ns\n7,3,1234567");
 }
 
 TEST(ErrorNumbers, AreTakenByNameOrNumber) {

@@ -1,6 +1,5 @@
 #include "reports/heatmap.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -17,16 +16,12 @@ TEST(HeatLine, DenserWithMoreValues) {
   EXPECT_EQ(most, 1000u);
   EXPECT_EQ(heat_line(of({{1, 1000}}), 5, 2, most), "  @@      ");
   EXPECT_EQ(heat_line(of({}), 5, 1, most), "     ");
-}
-
-TEST(HeatLine, OneValueBesideMillionsIsSeen) {
-  std::uint64_t most = 1;
+  // One value beside millions is seen.
+  most = 1;
   heat_line(of({{0, UINT64_MAX / 2}}), 4, 1, most);
   EXPECT_EQ(heat_line(of({{3, 1}}), 4, 1, most), "   .");
-}
-
-TEST(HeatLine, WhatIsAboveTheLastRangeIsInIt) {
-  std::uint64_t most = 1;
+  // What is above the last range is in it.
+  most = 1;
   EXPECT_EQ(heat_line(of({{4, 5}, {63, 5}}), 3, 1, most), "  @");
   EXPECT_EQ(most, 10u);
 }
@@ -41,7 +36,7 @@ TEST(HeatHeader, BoundsWithTheirUnits) {
 TEST(HeatMap, WellFormedWithoutValues) {
   HeatMap map{HistogramScale{}};
   auto svg = map.svg({"</title>", "values", {}});
-  EXPECT_NE(svg.find("<title>&lt;/title&gt;</title>"), svg.npos);
+  EXPECT_TRUE(says(svg, "<title>&lt;/title&gt;</title>"));
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
 }
 
@@ -50,10 +45,8 @@ TEST(HeatMap, TheSameCellAddsUp) {
   map.begin_column("10:00:00.000");
   map.add("", of({{3, 5}, {4, 1}}));
   map.add("", of({{3, 2}}));
-  auto svg = map.svg({"t", "values", {}});
-  EXPECT_NE(svg.find("data-n=\"7\""), svg.npos);
-  EXPECT_NE(svg.find("data-n=\"1\""), svg.npos);
-  EXPECT_NE(svg.find("total: 8 values"), svg.npos);
+  EXPECT_TRUE(
+      says(map.svg({"t", "values", {}}), "data-n=\"7\"", "data-n=\"1\"", "total: 8 values"));
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 // Buckets of fine counts, and percentiles from them.
 #include "coretap/percentiles.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <random>
+
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -31,7 +29,7 @@ TEST(Percentiles, BucketsFollowEachOther) {
 
 TEST(Percentiles, WithinOnePercentOfTheValues) {
   std::mt19937_64 random(1);
-  std::vector<std::uint64_t> values;
+  Numbers values;
   FineCounts counts;
   for (int i = 0; i < 10'000; i++) {
     values.push_back(random() >> (random() % 60));

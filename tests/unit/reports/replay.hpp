@@ -1,18 +1,10 @@
 // Reports without a kernel: made records and counters go through a tool's own reporter.
 #pragma once
-#include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <random>
-#include <set>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "coretap/tool.hpp"
+#include "all_tools.hpp"
 #include "program/session.hpp"
 #include "program/source.hpp"
 #include "reports/reporter.hpp"
@@ -28,22 +20,10 @@ class Chance {
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   void fill(char* to, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += 8) {
-      std::uint64_t word = 0;
-      switch (below(6)) {
-        case 0:
-          break;
-        case 1:
-          word = random_();
-          break;
-        case 2:
-          word = ~std::uint64_t{0};
-          break;
-        case 3:
-          word = below(256) << 32 | below(256);
-          break;
-        default:
-          word = below(100'000);
-      }
+      const auto many = below(100'000);
+      const std::uint64_t words[] = {
+          0, random_(), ~std::uint64_t{0}, below(256) << 32 | below(256), many, many};
+      const auto word = words[below(std::size(words))];
       memcpy(to + at, &word, std::min<std::size_t>(sizeof word, bytes - at));
     }
   }
@@ -185,46 +165,22 @@ struct Replayed {
     text.resize(static_cast<std::size_t>(lseek(file, 0, SEEK_END)));
     EXPECT_EQ(pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     ::close(file);
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    lines = lines_of(text);
   }
 
   static constexpr std::size_t kRecords = 8;
 
   Session session;
   std::string text;
-  std::vector<std::string> lines;
+  Words lines;
   std::uint64_t counted = 0;  ///< what stacks were handed over with
 };
 
-/// All reports of all tools, with the option that asks for each.
-struct OfTool {
-  Tool tool;
-  std::string_view when;
-};
-inline std::vector<OfTool> all_reports() {
-  std::vector<OfTool> all;
-  for (auto& entry : registry()) {
-    auto tool = build(entry);
-    all.push_back({tool, {}});
-    for (auto& other : tool.other_reports) {
-      all.push_back({tool, other.when});
-      all.back().tool.report = other.report;
-    }
-  }
-  return all;
-}
-
 /// Options that its output asks for, each given or not by chance.
 inline void give_some(Config& config, const OfTool& of, Chance& chance) {
-  std::set<std::string> names;
+  WordSet names;
   auto add = [&](std::string_view condition) {
-    while (!condition.empty() && condition.front() == '!') condition.remove_prefix(1);
-    while (!condition.empty()) {
-      auto bar = std::min(condition.find('|'), condition.size());
-      names.emplace(condition.substr(0, bar));
-      condition.remove_prefix(std::min(condition.size(), bar + 1));
-    }
+    for (auto& name : options_of(condition)) names.insert(name);
   };
   for (auto& f : of.tool.report->fields()) {
     add(f.shown_with);

@@ -1,20 +1,12 @@
 // Rules that every tool's table keeps.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <map>
-#include <set>
 
-#include <fmt/format.h>
-
+#include "all_tools.hpp"
 #include "cli/help.hpp"
 #include "cli/naming.hpp"
 #include "cli/parser.hpp"
 #include "docs/commands.hpp"
 #include "docs/man.hpp"
-#include "places.hpp"
 #include "program/attach.hpp"
 #include "program/load.hpp"
 #include "text/json_kinds.hpp"
@@ -26,25 +18,14 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
  protected:
   Tool tool = build(*GetParam());
 
-  bool has_option(std::string_view name) const {
-    auto all = all_options(tool);
-    return std::any_of(all.begin(), all.end(), [&](auto& o) { return o.name == name; });
-  }
+  bool has_option(std::string_view name) const { return coretap::has_option(tool, name); }
 
   /// A condition as Config::holds reads it.
   void expect_condition(std::string_view when) const {
-    if (when.empty()) return;
-    if (when.front() == '!') when.remove_prefix(1);
-    while (true) {
-      auto bar = when.find('|');
-      auto word = when.substr(0, bar);
+    EXPECT_FALSE(when.ends_with('|')) << when;
+    for (auto& word : options_of(when))
       EXPECT_TRUE(word == "task-filter" || has_option(word)) << "there is no option --" << word;
-      if (bar == std::string_view::npos) return;
-      when.remove_prefix(bar + 1);
-    }
   }
-
-  static std::vector<Field> fields(const Report& report) { return report->fields(); }
 
   std::vector<Report> reports() const {
     std::vector<Report> all{tool.report};
@@ -55,24 +36,27 @@ class EveryTool : public testing::TestWithParam<const Registered*> {
   std::vector<Field> fields() const {
     std::vector<Field> all;
     for (auto& report : reports())
-      for (auto& f : fields(report)) all.push_back(f);
+      for (auto& f : report->fields()) all.push_back(f);
     return all;
   }
 };
+
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
 
 /// A fragment: lower case at its start (but for names such as I/O), no full stop.
 void expect_fragment(std::string_view text, std::string_view where) {
   ASSERT_FALSE(text.empty()) << where;
   auto first = text.substr(0, text.find_first_of(" ,:;"));
-  bool capitalised = isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 &&
-                     std::all_of(first.begin() + 1, first.end(),
-                                 [](char c) { return islower(static_cast<unsigned char>(c)); });
+  const bool capitalised =
+      first.size() > 1 && isupper(static_cast<unsigned char>(first[0])) &&
+      std::ranges::all_of(first.substr(1), [](unsigned char c) { return islower(c); });
   EXPECT_FALSE(capitalised) << where << " begins with a capital: " << text;
   EXPECT_FALSE(text.ends_with('.')) << where << " ends with a full stop: " << text;
   EXPECT_FALSE(text.starts_with(' ') || text.ends_with(' ')) << where << ": '" << text << "'";
   EXPECT_EQ(text.find("  "), std::string_view::npos) << where << " has two spaces: " << text;
-  EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
-      << where << " is not plain ASCII: " << text;
+  EXPECT_TRUE(is_ascii(text)) << where << " is not plain ASCII: " << text;
 }
 
 TEST_P(EveryTool, HasTheNameOfItsFile) {
@@ -115,6 +99,7 @@ TEST_P(EveryTool, HasWellFormedOptions) {
     expect_fragment(o.doc, "doc");
     EXPECT_TRUE(o.apply);
     expect_condition(o.belongs_to);
+    EXPECT_FALSE(says(o.belongs_to, o.name));
     EXPECT_FALSE(std::any_of(o.metavar.begin(), o.metavar.end(), [](char c) { return islower(c); }))
         << o.metavar;
     if (o.metavar.empty()) {
@@ -129,52 +114,43 @@ TEST_P(EveryTool, HasWellFormedOptions) {
 }
 
 /// The words of an example as a shell would pass them; redirections are the shell's.
-std::vector<std::string> shell_words(std::string_view command) {
-  std::vector<std::string> words;
-  std::string word;
-  bool begun = false, redirection = false;
+Words shell_words(std::string_view command) {
+  Words all;
+  std::optional<std::string> word;
+  bool redirection = false;
   char quote = 0;
   auto end = [&] {
-    if (begun && !redirection) words.push_back(word);
-    if (begun) redirection = false;
-    word.clear();
-    begun = false;
+    if (word && !redirection) all.push_back(*word);
+    if (word) redirection = false;
+    word.reset();
   };
-  for (std::size_t i = 0; i < command.size(); i++) {
-    char c = command[i];
-    if (quote) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
+  for (char c : command) {
+    if (c == quote) {
+      quote = 0;
+    } else if (quote) {
+      *word += c;
     } else if (c == '\'' || c == '"') {
       quote = c;
-      begun = true;
+      word = word.value_or("");
     } else if (c == ' ') {
       end();
     } else if (c == '|' || c == ';' || (c == '&' && !redirection)) {
       break;
     } else if (c == '>' || c == '<') {
       // The number before it names a descriptor.
-      if (begun && std::all_of(word.begin(), word.end(), [](char d) { return isdigit(d); })) {
-        word.clear();
-        begun = false;
-      }
+      if (word && std::ranges::all_of(*word, isdigit)) word.reset();
       end();
       redirection = true;
-      while (i + 1 < command.size() && command[i + 1] == '>') i++;
     } else {
-      word += c;
-      begun = true;
+      word = word.value_or("") + c;
     }
   }
   end();
   EXPECT_EQ(quote, 0) << "a quote without its end: " << command;
-  return words;
+  return all;
 }
 
 TEST(ShellWords, AreAsAShellHasThem) {
-  using Words = std::vector<std::string>;
   EXPECT_EQ(shell_words("a -b 'c d' \"e\" ''"), (Words{"a", "-b", "c d", "e", ""}));
   EXPECT_EQ(shell_words("a 2>/dev/null b >out c > out d"), (Words{"a", "b", "c", "d"}));
   EXPECT_EQ(shell_words("a b | c d"), (Words{"a", "b"}));
@@ -212,8 +188,7 @@ TEST_P(EveryTool, AnswersQuestions) {
     EXPECT_TRUE(q.question.ends_with('?'));
     EXPECT_TRUE(isupper(static_cast<unsigned char>(q.question.front())));
     EXPECT_LE(q.question.size(), 76u);
-    EXPECT_TRUE(std::all_of(q.question.begin(), q.question.end(),
-                            [](char c) { return c >= ' ' && c <= '~'; }));
+    EXPECT_TRUE(is_ascii(q.question));
     expect_parses(tool, q.command);
   }
 }
@@ -269,14 +244,10 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
     EXPECT_TRUE(f.read);
     expect_condition(f.shown_with);
     expect_condition(f.only_with);
-    if (!f.millisecond_title.empty()) {
-      EXPECT_TRUE(has_option("milliseconds"));
-      EXPECT_EQ(f.format.kind, Format::microseconds);
-    }
-    if (!f.nanosecond_title.empty()) {
-      EXPECT_TRUE(has_option("nanoseconds"));
-      EXPECT_EQ(f.format.kind, Format::microseconds);
-    }
+    for (auto& [title, option] :
+         {std::pair{f.millisecond_title, "milliseconds"}, {f.nanosecond_title, "nanoseconds"}})
+      EXPECT_TRUE(title.empty() || (has_option(option) && f.format.kind == Format::microseconds))
+          << option;
     if (f.format.kind == Format::milliseconds) {
       EXPECT_TRUE(f.key.ends_with("_ns"));
       EXPECT_TRUE(f.title.find("ms") != f.title.npos || f.title == "MS") << f.title;
@@ -285,15 +256,13 @@ TEST_P(EveryTool, HasFieldsThatSayWhatTheyAre) {
       EXPECT_TRUE(f.key.ends_with("_ratio"));
     }
     // A column that shows a unit has one in its key.
-    if (f.title.find("(ms)") != f.title.npos || f.title.find("(us)") != f.title.npos) {
+    if (says(f.title, "(ms)") || says(f.title, "(us)")) {
       EXPECT_TRUE(ends_with_any(f.key, {"_ns", "_us", "_ms"}));
     }
-    if (f.title.find("KB") != f.title.npos || f.title.find("MB") != f.title.npos) {
+    if (says(f.title, "KB") || says(f.title, "MB")) {
       EXPECT_TRUE(ends_with_any(f.key, {"_kb", "_mb", "_bytes", "_pages"}));
     }
-    if (f.format.kind == Format::enumerator) {
-      EXPECT_FALSE(f.format.type.empty());
-    }
+    EXPECT_FALSE(f.format.kind == Format::enumerator && f.format.type.empty());
   }
 }
 
@@ -306,16 +275,16 @@ TEST_P(EveryTool, ListsWhatItSays) {
 
 TEST_P(EveryTool, WritesEachKeyOnce) {
   for (auto& kind : json_kinds(tool)) {
-    std::set<std::string> keys;
+    WordSet keys;
     for (auto& k : kind.keys) EXPECT_TRUE(keys.insert(k.name).second) << k.name << " twice";
   }
-  std::set<std::string> columns;
+  WordSet columns;
   for (auto& k : tool.report->csv())
     EXPECT_TRUE(columns.insert(k.name).second) << k.name << " twice";
   for (auto& report : reports()) {
     // The same title in two forms, of which an option chooses one, is one column.
     std::map<std::string_view, std::string> titles;
-    for (auto& f : fields(report)) {
+    for (auto& f : report->fields()) {
       if (f.title.empty()) continue;
       auto [other, fresh] = titles.try_emplace(f.title, std::string(f.shown_with));
       EXPECT_TRUE(fresh || "!" + other->second == f.shown_with ||
@@ -350,13 +319,15 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTool, testing::ValuesIn([] {
                          }()),
                          [](auto& info) { return std::string(info.param->name); });
 
-TEST(Registry, NamesAreUnique) {
-  std::set<std::string_view> names;
+TEST(Registry, NamesAndQuestionsAreUnique) {
+  std::set<std::string_view> names, asked;
   for (auto& entry : registry()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name << " twice";
     EXPECT_EQ(find_tool(entry.name), &entry);
     EXPECT_EQ(find_command(entry.name), nullptr) << entry.name << " is a command";
     EXPECT_NE(entry.name, "coretap");
+    for (auto& q : build(entry).questions)
+      EXPECT_TRUE(asked.insert(q.question).second) << entry.name << ": " << q.question;
   }
   EXPECT_EQ(find_tool("no such tool"), nullptr);
 }
@@ -370,13 +341,6 @@ TEST(Registry, ThisBuildHasAllTools) {
   EXPECT_EQ(error.hint,
             "did you mean 'runqlat'? coretap list shows all tools, coretap --help all commands");
   EXPECT_EQ(error.status, kUsage);
-}
-
-TEST(Registry, NoQuestionIsAskedTwice) {
-  std::set<std::string_view> asked;
-  for (auto& entry : registry())
-    for (auto& q : build(entry).questions)
-      EXPECT_TRUE(asked.insert(q.question).second) << entry.name << ": " << q.question;
 }
 
 TEST(Registry, LongOptionsAreTheSameEverywhere) {

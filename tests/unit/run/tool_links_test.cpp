@@ -1,42 +1,35 @@
 #include "run/tool_links.hpp"
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <fstream>
-#include <set>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-namespace fs = std::filesystem;
-
 class Link : public testing::Test {
  protected:
   Link() {
-    auto name = (fs::temp_directory_path() / "coretap-link-XXXXXX").string();
-    if (!mkdtemp(name.data())) abort();
-    root_ = name;
-    fs::create_directories(root_ / "usr/sbin");
-    fs::create_directories(root_ / "usr/local/bin");
-    executable_ = file(root_ / "usr/sbin/coretap");
+    for (auto* directory : {"usr/sbin", "usr/local/bin"}) fs::create_directories(root_ / directory);
+    file(executable_);
   }
-  ~Link() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
+  /// A link that is replaced.
+  static void replace(const fs::path& link, const fs::path& target) {
+    fs::remove(link);
+    fs::create_symlink(target, link);
   }
   static fs::path file(const fs::path& path) {
+    fs::remove(path);
     std::ofstream(path) << "text";
     return path;
   }
-  static std::set<std::string> names(const fs::path& directory) {
-    std::set<std::string> all;
+  static WordSet names(const fs::path& directory) {
+    WordSet all;
     for (auto& entry : fs::directory_iterator(directory)) all.insert(entry.path().filename());
     return all;
   }
 
   std::size_t tools_ = link_names().size();
-  fs::path root_, executable_;
+  ScratchDirectory directory_;
+  const fs::path root_ = directory_.path(), executable_ = root_ / "usr/sbin/coretap",
+                 bin_ = root_ / "usr/local/bin";
 };
 
 TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
@@ -48,16 +41,11 @@ TEST(ToolCalled, ByTheWholeNameOrAfterTheLastDash) {
     EXPECT_EQ(tool_called(name).tool, find_tool("fsdist")) << name;
     EXPECT_EQ(tool_called(name).option, "--type=ext4") << name;
   }
-  // A login shell's name begins with a dash.
-  for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", ""})
+  // A login shell's name begins with a dash. Commands with links are names without a tool.
+  for (auto name : {"coretap", "coretap-static", "runqlat-", "-runqlat", "ctrunqlat", "-", "",
+                    "tplist", "ct-tplist"})
     EXPECT_EQ(tool_called(name).tool, nullptr) << name;
-}
-
-TEST(ToolCalled, CommandsWithLinksAreNamesWithoutATool) {
-  for (auto name : {"tplist", "ct-tplist"}) {
-    EXPECT_EQ(tool_called(name).tool, nullptr) << name;
-    EXPECT_EQ(tool_called(name).name, "tplist") << name;
-  }
+  for (auto name : {"tplist", "ct-tplist"}) EXPECT_EQ(tool_called(name).name, "tplist") << name;
   for (auto name : {"list", "ct-doctor", "tplist-"}) EXPECT_EQ(tool_called(name).name, "") << name;
 }
 
@@ -72,13 +60,11 @@ TEST_F(Link, MakesANameForEachTool) {
 }
 
 TEST_F(Link, LeadsThereFromAnyDirectoryWhereverTheTreeIs) {
-  ASSERT_TRUE(make_links(executable_, root_ / "usr/local/bin", "ct-"));
+  ASSERT_TRUE(make_links(executable_, bin_, "ct-"));
   auto link = root_ / "usr/local/bin/ct-runqlat";
   EXPECT_EQ(fs::read_symlink(link), "../../sbin/coretap");
   EXPECT_TRUE(fs::equivalent(link, executable_));
-}
-
-TEST_F(Link, ADirectoryThatIsALinkItself) {
+  // A directory that is a link itself.
   fs::create_directory_symlink("local/bin", root_ / "usr/names");
   ASSERT_TRUE(make_links(executable_, root_ / "usr/names", ""));
   EXPECT_TRUE(fs::equivalent(root_ / "usr/names/runqlat", executable_));
@@ -94,16 +80,15 @@ TEST_F(Link, ASecondTimeNothingIsLeftToDo) {
 }
 
 TEST_F(Link, WhatIsNotOursStaysAndNothingIsMade) {
-  auto bin = root_ / "usr/local/bin";
-  file(bin / "runqlat");
-  fs::create_symlink("nowhere", bin / "biolatency");
-  auto before = names(bin);
-  auto made = make_links(executable_, bin, "");
+  file(bin_ / "runqlat");
+  fs::create_symlink("nowhere", bin_ / "biolatency");
+  auto before = names(bin_);
+  auto made = make_links(executable_, bin_, "");
   ASSERT_FALSE(made);
-  EXPECT_NE(made.error().what.find("biolatency, runqlat"), std::string::npos) << made.error().what;
-  EXPECT_EQ(names(bin), before);
-  EXPECT_EQ(fs::file_size(bin / "runqlat"), 4u);
-  EXPECT_TRUE(make_links(executable_, bin, "ct-"));
+  EXPECT_TRUE(says(made.error().what, "biolatency, runqlat"));
+  EXPECT_EQ(names(bin_), before);
+  EXPECT_EQ(fs::file_size(bin_ / "runqlat"), 4u);
+  EXPECT_TRUE(make_links(executable_, bin_, "ct-"));
 }
 
 TEST_F(Link, NoSuchDirectory) {
@@ -113,25 +98,20 @@ TEST_F(Link, NoSuchDirectory) {
 }
 
 TEST_F(Link, RemovesOnlyLinksToTheExecutableThatAreCalledAfterTools) {
-  auto bin = root_ / "usr/local/bin";
-  ASSERT_TRUE(make_links(executable_, bin, ""));
-  ASSERT_TRUE(make_links(executable_, bin, "ct-"));
+  ASSERT_TRUE(make_links(executable_, bin_, ""));
+  ASSERT_TRUE(make_links(executable_, bin_, "ct-"));
   auto other = file(root_ / "usr/sbin/other");
-  for (auto name : {"opensnoop", "ct-opensnoop"}) {
-    fs::remove(bin / name);
-    fs::create_symlink(other, bin / name);
-  }
-  fs::remove(bin / "runqlat");
-  file(bin / "runqlat");
-  fs::create_symlink(executable_, bin / "tap");
+  for (auto name : {"opensnoop", "ct-opensnoop"}) replace(bin_ / name, other);
+  file(bin_ / "runqlat");
+  fs::create_symlink(executable_, bin_ / "tap");
 
-  auto prefixed = remove_links(executable_, bin, "ct-");
+  auto prefixed = remove_links(executable_, bin_, "ct-");
   ASSERT_TRUE(prefixed);
   EXPECT_EQ(*prefixed, tools_ - 1);
-  auto removed = remove_links(executable_, bin, {});
+  auto removed = remove_links(executable_, bin_, {});
   ASSERT_TRUE(removed);
   EXPECT_EQ(*removed, tools_ - 2);
-  EXPECT_EQ(names(bin), (std::set<std::string>{"opensnoop", "ct-opensnoop", "runqlat", "tap"}));
+  EXPECT_EQ(names(bin_), (WordSet{"opensnoop", "ct-opensnoop", "runqlat", "tap"}));
   EXPECT_TRUE(fs::exists(executable_));
 }
 
@@ -144,49 +124,46 @@ TEST_F(Link, TheRecordNamesEachDirectoryOnce) {
     ASSERT_TRUE(record_directory(record, root_ / "usr/sbin"));
     ASSERT_TRUE(record_directory(record, root_ / "usr/local/../local/bin"));
   }
-  std::ifstream in(record);
-  std::set<std::string> lines;
-  for (std::string line; std::getline(in, line);) EXPECT_TRUE(lines.insert(line).second) << line;
+  const auto all = lines_of(places::file_text(record));
+  const WordSet lines(all.begin(), all.end());
+  EXPECT_EQ(lines.size(), all.size());
   auto real = fs::canonical(root_);
-  EXPECT_EQ(lines, (std::set<std::string>{real / "usr/sbin", real / "usr/local/bin"}));
+  EXPECT_EQ(lines, (WordSet{real / "usr/sbin", real / "usr/local/bin"}));
   EXPECT_FALSE(record_directory(record, root_ / "none"));
   fs::create_directory(root_ / "a\nb");
   EXPECT_FALSE(record_directory(record, root_ / "a\nb"));
 }
 
 TEST_F(Link, RemovesAllThatTheRecordNames) {
-  auto record = root_ / "state/links", odd = root_ / "odd place", bin = root_ / "usr/local/bin";
+  auto record = root_ / "state/links", odd = root_ / "odd place";
   for (auto& directory : {root_ / "state", odd}) fs::create_directory(directory);
   ASSERT_TRUE(make_links(executable_, odd, "ct-"));
   ASSERT_TRUE(record_directory(record, odd));
-  ASSERT_TRUE(make_links(executable_, bin, ""));
-  fs::remove(odd / "ct-runqlat");
+  ASSERT_TRUE(make_links(executable_, bin_, ""));
   file(odd / "ct-runqlat");
   auto other = file(root_ / "usr/sbin/other");
-  fs::remove(odd / "ct-opensnoop");
-  fs::create_symlink(other, odd / "ct-opensnoop");
+  replace(odd / "ct-opensnoop", other);
   std::ofstream(record, std::ios::app) << "/no/such/place\nrelative\n";
-  auto removed = remove_all_links(executable_, {bin}, record);
+  auto removed = remove_all_links(executable_, {bin_}, record);
   ASSERT_TRUE(removed) << removed.error().what;
   EXPECT_EQ(*removed, 2 * tools_ - 2);
-  EXPECT_EQ(names(odd), (std::set<std::string>{"ct-opensnoop", "ct-runqlat"}));
-  EXPECT_TRUE(names(bin).empty());
+  EXPECT_EQ(names(odd), (WordSet{"ct-opensnoop", "ct-runqlat"}));
+  EXPECT_TRUE(names(bin_).empty());
   EXPECT_FALSE(fs::exists(record));
 }
 
 TEST_F(Link, ARecordThatOthersCanWriteIsRefused) {
-  auto record = root_ / "state/links", bin = root_ / "usr/local/bin", odd = root_ / "odd";
+  auto record = root_ / "state/links", odd = root_ / "odd";
   for (auto& directory : {root_ / "state", odd}) fs::create_directory(directory);
-  for (auto& directory : {bin, odd}) ASSERT_TRUE(make_links(executable_, directory, ""));
+  for (auto& directory : {bin_, odd}) ASSERT_TRUE(make_links(executable_, directory, ""));
   ASSERT_TRUE(record_directory(record, odd));
   fs::permissions(record, fs::perms::others_write, fs::perm_options::add);
-  EXPECT_FALSE(record_directory(record, bin));
-  EXPECT_FALSE(remove_all_links(executable_, {bin}, record));
-  EXPECT_TRUE(names(bin).empty()) << "the usual directories do not depend on it";
+  EXPECT_FALSE(record_directory(record, bin_));
+  EXPECT_FALSE(remove_all_links(executable_, {bin_}, record));
+  EXPECT_TRUE(names(bin_).empty()) << "the usual directories do not depend on it";
   EXPECT_EQ(names(odd).size(), tools_);
-  fs::remove(record);
-  fs::create_symlink(file(root_ / "elsewhere"), record);
-  EXPECT_FALSE(remove_all_links(executable_, {bin}, record));
+  replace(record, file(root_ / "elsewhere"));
+  EXPECT_FALSE(remove_all_links(executable_, {bin_}, record));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Answers of HTTP servers, whole, in parts and broken.
 #include "serve/http_answer.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 namespace coretap::serve {
 namespace {

@@ -3,19 +3,14 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
-#include <filesystem>
-#include <optional>
+#include <random>
 
-#include <fmt/format.h>
+#include "expect.hpp"
 
 namespace coretap::serve {
 namespace {
@@ -43,16 +38,10 @@ class PusherTest : public testing::Test {
     Clock::time_point at;
   };
 
-  PusherTest() {
-    char name[] = "/tmp/coretap-pusher-XXXXXX";
-    dir_ = mkdtemp(name);
-    base_ = event_base_new();
-  }
   ~PusherTest() override {
     pusher_.reset();
     stop_serving();
     event_base_free(base_);
-    std::filesystem::remove_all(dir_);
   }
 
   void serve() {
@@ -130,13 +119,33 @@ class PusherTest : public testing::Test {
     return value(
         fmt::format("coretap_otlp_dropped_total{{kind=\"{}\",reason=\"{}\"}}", kind, reason));
   }
+  void expect_soon(std::string_view kind, std::string_view outcome, double count) {
+    ASSERT_TRUE(run([&] { return requests(kind, outcome) == count; })) << kind << ' ' << outcome;
+  }
+  void expect_items(std::string_view kind, double count) {
+    ASSERT_TRUE(run([&] { return items(kind) == count; })) << kind << ' ' << items(kind);
+  }
   double items(std::string_view kind) const {
     return value(fmt::format("coretap_otlp_items_total{{kind=\"{}\"}}", kind));
   }
-  std::string path() const { return dir_ + "/socket"; }
+  /// A page with so many counters, by labels that compress badly.
+  void fill_page(int counters, int letters) {
+    std::mt19937 random(1);
+    page_ = "# TYPE coretap_x_total counter\n";
+    for (int i = 0; i < counters; i++) {
+      std::string name;
+      while (name.size() < static_cast<std::size_t>(letters)) {
+        const char c = static_cast<char>('!' + random() % 90);
+        name += c == '"' || c == '\\' ? '~' : c;
+      }
+      page_ += fmt::format("coretap_x_total{{n=\"{}\"}} 1\n", name);
+    }
+  }
+  std::string path() const { return dir_.in("socket"); }
 
-  std::string dir_, page_ = kPage;
-  event_base* base_ = nullptr;
+  ScratchDirectory dir_;
+  std::string page_ = kPage;
+  event_base* base_ = event_base_new();
   evhttp* http_ = nullptr;
   std::optional<Pusher> pusher_;
   std::deque<Answer> answers_;
@@ -178,9 +187,9 @@ TEST_F(PusherTest, EventsComeOnceEach) {
   for (int i = 0; i < 100; i++) tool.say(event_line(i) + "\n");
   auto line = event_line(100) + "\n";
   other.say(line.substr(0, 30));
-  EXPECT_TRUE(run([&] { return items("events") == 100; }));
+  expect_items("events", 100);
   other.say(line.substr(30));
-  EXPECT_TRUE(run([&] { return items("events") == 101; }));
+  expect_items("events", 101);
   EXPECT_EQ(got_.back().path, "/v1/logs");
   EXPECT_EQ(p.descriptors(), 4u);
   tool.ours.reset();
@@ -198,7 +207,7 @@ TEST_F(PusherTest, LinesThatAreNoEventsAreCounted) {
     run([end = Clock::now() + std::chrono::milliseconds(50)] { return Clock::now() >= end; });
   }
   tool.say("\n" + event_line(1) + "\nhalf");
-  EXPECT_TRUE(run([&] { return items("events") == 1; }));
+  expect_items("events", 1);
   tool.ours.reset();
   EXPECT_TRUE(run([&] { return dropped("events", "malformed") == 3; }))
       << dropped("events", "malformed");
@@ -208,7 +217,7 @@ TEST_F(PusherTest, WhatMaySucceedLaterIsTriedAgain) {
   serve();
   answers_ = {{.status = 429, .retry_after = "2"}, {.none = true}};
   pusher().push_metrics();
-  ASSERT_TRUE(run([&] { return requests("metrics", "taken") == 1; }));
+  expect_soon("metrics", "taken", 1);
   EXPECT_EQ(requests("metrics", "failed"), 2);
   EXPECT_EQ(dropped("metrics", "refused"), 0);
   ASSERT_EQ(got_.size(), 3u);
@@ -222,9 +231,9 @@ TEST_F(PusherTest, WhatMaySucceedLaterIsTriedAgain) {
 
 TEST_F(PusherTest, AServerThatComesLater) {
   pusher().push_metrics();
-  EXPECT_TRUE(run([&] { return requests("metrics", "failed") == 1; }));
+  expect_soon("metrics", "failed", 1);
   serve();
-  EXPECT_TRUE(run([&] { return requests("metrics", "taken") == 1; }));
+  expect_soon("metrics", "taken", 1);
 }
 
 TEST_F(PusherTest, WhatIsRefusedIsDropped) {
@@ -233,28 +242,18 @@ TEST_F(PusherTest, WhatIsRefusedIsDropped) {
               {.status = 200, .body = std::string("\x0a\x02\x08\x03", 4)}};
   auto& p = pusher();
   p.push_metrics();
-  EXPECT_TRUE(run([&] { return requests("metrics", "refused") == 1; }));
+  expect_soon("metrics", "refused", 1);
   auto all = dropped("metrics", "refused");
   EXPECT_EQ(all, 16);
   p.push_metrics();
-  EXPECT_TRUE(run([&] { return requests("metrics", "taken") == 1; }));
+  expect_soon("metrics", "taken", 1);
   EXPECT_EQ(dropped("metrics", "refused"), all + 3) << "it took some";
   EXPECT_EQ(items("metrics"), 13);
   EXPECT_EQ(got_.size(), 2u);
 }
 
 TEST_F(PusherTest, TheQueueIsBounded) {
-  // Names that compress badly; there is no server.
-  page_ = "# TYPE coretap_x_total counter\n";
-  std::uint32_t random = 1;
-  for (int i = 0; i < 3000; i++) {
-    std::string name;
-    for (int c = 0; c < 60; c++) {
-      random = random * 1664525 + 1013904223;
-      name += static_cast<char>('a' + (random >> 24) % 26);
-    }
-    page_ += fmt::format("coretap_x_total{{n=\"{}\"}} 1\n", name);
-  }
+  fill_page(3000, 60);  // there is no server
   auto& p = pusher();
   Tool tool(p);
   tool.say(event_line(1) + "\n");
@@ -273,24 +272,14 @@ TEST_F(PusherTest, TheQueueIsBounded) {
 }
 
 TEST_F(PusherTest, ARequestThatFitsNowhereIsDropped) {
-  page_ = "# TYPE coretap_x_total counter\n";
-  std::uint32_t random = 1;
-  for (int i = 0; i < 30'000; i++) {
-    std::string name;
-    for (int c = 0; c < 100; c++) {
-      random = random * 1664525 + 1013904223;
-      name += static_cast<char>(' ' + 1 + (random >> 24) % 90);
-      if (name.back() == '"' || name.back() == '\\') name.back() = '~';
-    }
-    page_ += fmt::format("coretap_x_total{{n=\"{}\"}} 1\n", name);
-  }
+  fill_page(30'000, 100);
   serve();
   auto& p = pusher();
   p.push_metrics();
   EXPECT_EQ(dropped("metrics", "queue"), 30'015);
   page_ = kPage;
   p.push_metrics();
-  EXPECT_TRUE(run([&] { return items("metrics") == 16; }));
+  expect_items("metrics", 16);
 }
 
 TEST_F(PusherTest, TheLastPush) {
@@ -299,7 +288,7 @@ TEST_F(PusherTest, TheLastPush) {
   auto& p = pusher();
   Tool tool(p);
   p.push_metrics();
-  ASSERT_TRUE(run([&] { return requests("metrics", "failed") == 1; }));
+  expect_soon("metrics", "failed", 1);
   tool.say(event_line(1) + "\n");
   bool done = false;
   auto began = Clock::now();

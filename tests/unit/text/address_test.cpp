@@ -1,7 +1,7 @@
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 
 #include "coretap/net.hpp"
+#include "expect.hpp"
 #include "text/columns.hpp"
 
 namespace coretap {
@@ -28,56 +28,48 @@ TEST(Address, AsTheCLibraryHasIt) {
     }
 }
 
-TEST(TcpState, Names) {
-  EXPECT_EQ(tcp_state(1), "ESTABLISHED");
-  EXPECT_EQ(tcp_state(12), "NEW_SYN_RECV");
-  EXPECT_EQ(tcp_state(0), "0");
-  EXPECT_EQ(tcp_state(13), "13");
+TEST(Address, NamesOfNumbers) {
+  auto named = [](auto name) {
+    return [name](const std::string& n) { return std::string(name(std::stoi(n))); };
+  };
+  expect_each(named(tcp_state), {"1 => ESTABLISHED", "12 => NEW_SYN_RECV", "0 => 0", "13 => 13"});
+  expect_each(named(ip_protocol), {"6 => TCP", "17 => UDP", "262 => MPTCP", "253 => 253"});
+  EXPECT_EQ(show(as::kilobytes, std::uint64_t{1023}, {}), "    0");
+  EXPECT_EQ(show(as::kilobytes, std::uint64_t{70000}, {}), "   68");
 }
 
-struct Record {
+struct FlowRecord {
   std::uint64_t before;
   flow ends;
 };
 
 TEST(Address, FieldsOfAFlow) {
-  Record r{};
+  FlowRecord r{};
   memcpy(r.ends.local, kDocumentation, 16);
   r.ends.ip = 6;
   r.ends.lport = 443;
   r.ends.rport = 51000;
   auto text = [&](const Field& f) { return std::get<std::string>(f.read(&r, {})); };
   auto number = [&](const Field& f) { return std::get<std::uint64_t>(f.read(&r, {})); };
-  EXPECT_EQ(text(net::local_address<&Record::ends>()), "2001:db8::1");
-  EXPECT_EQ(text(net::remote_address<&Record::ends>()), "::");
-  EXPECT_EQ(number(net::local_port<&Record::ends>()), 443u);
-  EXPECT_EQ(number(net::remote_port<&Record::ends>()), 51000u);
-  EXPECT_EQ(number(net::ip_version<&Record::ends>()), 6u);
+  EXPECT_EQ(text(net::local_address<&FlowRecord::ends>()), "2001:db8::1");
+  EXPECT_EQ(text(net::remote_address<&FlowRecord::ends>()), "::");
+  EXPECT_EQ(number(net::local_port<&FlowRecord::ends>()), 443u);
+  EXPECT_EQ(number(net::remote_port<&FlowRecord::ends>()), 51000u);
+  EXPECT_EQ(number(net::ip_version<&FlowRecord::ends>()), 6u);
 }
 
 TEST(Address, WideColumns) {
-  Record r{};
+  FlowRecord r{};
   r.ends.ip = 4;
   for (bool wide : {false, true}) {
     Config config;
     if (wide) config.give("wide", "");
     Columns columns;
-    columns.choose(config, {net::local_address<&Record::ends>(), net::local_port<&Record::ends>()});
+    columns.choose(config,
+                   {net::local_address<&FlowRecord::ends>(), net::local_port<&FlowRecord::ends>()});
     EXPECT_EQ(columns.titles().find("LPORT"), wide ? 40u : 16u);
     EXPECT_EQ(columns.row(&r, {}).find_last_of('0'), wide ? 40u : 16u);
   }
-}
-
-TEST(Kilobytes, AreWhole) {
-  EXPECT_EQ(show(as::kilobytes, std::uint64_t{1023}, {}), "    0");
-  EXPECT_EQ(show(as::kilobytes, std::uint64_t{70000}, {}), "   68");
-}
-
-TEST(Address, Protocols) {
-  EXPECT_EQ(ip_protocol(6), "TCP");
-  EXPECT_EQ(ip_protocol(17), "UDP");
-  EXPECT_EQ(ip_protocol(262), "MPTCP");
-  EXPECT_EQ(ip_protocol(253), "253");
 }
 
 }  // namespace

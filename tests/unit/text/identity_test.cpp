@@ -1,7 +1,6 @@
 // Who: fields of a struct task_id, and lists that they are a part of.
 #include "coretap/identity.hpp"
-
-#include <gtest/gtest.h>
+#include "expect.hpp"
 
 using namespace coretap;
 

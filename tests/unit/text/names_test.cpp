@@ -1,39 +1,30 @@
 #include "text/names.hpp"
-
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
 
 namespace coretap {
 namespace {
 
-std::string gfp(std::uint64_t flags, const Names& names = {}) { return names.name(as::gfp, flags); }
+/// Expects names of numbers that are given in hexadecimal.
+void expect_names(const Format& format, const Names& names,
+                  std::initializer_list<std::string_view> cases) {
+  expect_each([&](const std::string& n) { return names.name(format, std::stoull(n, nullptr, 16)); },
+              cases);
+}
 
 // Masks as kernels from 5.10 to 6.9 print them beside their names when memory runs out.
 TEST(GfpNames, OfOldKernels) {
-  EXPECT_EQ(gfp(0xcc0), "GFP_KERNEL");
-  EXPECT_EQ(gfp(0xdc0), "GFP_KERNEL|__GFP_ZERO");
-  EXPECT_EQ(gfp(0x400cc0), "GFP_KERNEL_ACCOUNT");
-  EXPECT_EQ(gfp(0x100cc0), "GFP_USER");
-  EXPECT_EQ(gfp(0x100cca), "GFP_HIGHUSER_MOVABLE");
-  EXPECT_EQ(gfp(0x140cca), "GFP_HIGHUSER_MOVABLE|__GFP_COMP");
-  EXPECT_EQ(gfp(0xc40), "GFP_NOFS");
-  EXPECT_EQ(gfp(0xc00), "GFP_NOIO");
-  EXPECT_EQ(gfp(0x820), "GFP_ATOMIC");
-  EXPECT_EQ(gfp(0x800), "GFP_NOWAIT");
-  EXPECT_EQ(gfp(0x1), "__GFP_DMA");
-  EXPECT_EQ(gfp(0x0), "0x0");
-  EXPECT_EQ(gfp(0x1c20ca), "GFP_TRANSHUGE_LIGHT");
-  EXPECT_EQ(gfp(0x1c24ca), "GFP_TRANSHUGE");
-}
-
-// Until 6.2 the set had a third bit, which is no news beside its name.
-TEST(GfpNames, AtomicOfOldKernels) { EXPECT_EQ(gfp(0xa20), "GFP_ATOMIC"); }
-
-TEST(GfpNames, UnknownBitsAreKept) {
-  EXPECT_EQ(gfp(0x80000000), "0x80000000");
-  EXPECT_EQ(gfp(0x1000000 | 0xcc0), "GFP_KERNEL|0x1000000");
-  EXPECT_EQ(gfp(1ull << 63 | 0x100), "__GFP_ZERO|0x8000000000000000");
+  expect_names(as::gfp, {},
+               {"cc0 => GFP_KERNEL", "dc0 => GFP_KERNEL|__GFP_ZERO", "400cc0 => GFP_KERNEL_ACCOUNT",
+                "100cc0 => GFP_USER", "100cca => GFP_HIGHUSER_MOVABLE",
+                "140cca => GFP_HIGHUSER_MOVABLE|__GFP_COMP", "c40 => GFP_NOFS", "c00 => GFP_NOIO",
+                "820 => GFP_ATOMIC", "800 => GFP_NOWAIT", "1 => __GFP_DMA", "0 => 0x0",
+                "1c20ca => GFP_TRANSHUGE_LIGHT", "1c24ca => GFP_TRANSHUGE",
+                // Until 6.2 the set had a third bit, which is no news beside its name.
+                "a20 => GFP_ATOMIC",
+                // Unknown bits are kept.
+                "80000000 => 0x80000000", "1000cc0 => GFP_KERNEL|0x1000000",
+                "8000000000000100 => __GFP_ZERO|0x8000000000000000"});
 }
 
 // Numbers other than those of any kernel: only the names may count.
@@ -51,23 +42,21 @@ Names with_gfp_enum() {
 }
 
 TEST(GfpNames, OfAnEnum) {
-  auto names = with_gfp_enum();
-  EXPECT_EQ(gfp(0x78, names), "GFP_KERNEL");
-  EXPECT_EQ(gfp(0x78 | 0x80, names), "GFP_KERNEL|__GFP_ZERO");
-  EXPECT_EQ(gfp(0x20 | 0x100, names), "GFP_ATOMIC");
-  EXPECT_EQ(gfp(0x200, names), "__GFP_NEWER") << "bits that are younger than this program";
-  EXPECT_EQ(gfp(0x400, names), "0x400") << "the end of the enum is no flag";
-  EXPECT_EQ(gfp(1ull << 40, names), "0x10000000000");
-  EXPECT_EQ(gfp(0x1, names), "0x1");
-  EXPECT_EQ(gfp(0x8, names), "__GFP_FS");
+  expect_names(as::gfp, with_gfp_enum(),
+               {"78 => GFP_KERNEL", "f8 => GFP_KERNEL|__GFP_ZERO", "120 => GFP_ATOMIC",
+                // Bits that are younger than this program; the end of the enum is no flag.
+                "200 => __GFP_NEWER", "400 => 0x400", "10000000000 => 0x10000000000", "1 => 0x1",
+                "8 => __GFP_FS"});
 }
 
-TEST(GfpNames, OfThisKernel) {
+TEST(FlagNames, OfThisKernel) {
   Kernel kernel;
   if (!kernel.has_btf()) GTEST_SKIP() << "no readable /sys/kernel/btf/vmlinux";
   Names names;
   names.learn(as::gfp, kernel);
-  EXPECT_EQ(gfp(0xcc0, names), "GFP_KERNEL") << "these bits have not moved in years";
+  expect_names(as::gfp, names, {"cc0 => GFP_KERNEL"});  // these bits have not moved in years
+  names.learn(as::block_flags, kernel);
+  expect_names(as::block_flags, names, {"0 => Read", "1 => Write", "2 => Flush"});
 }
 
 Names with_block_enums(const char* operations = "req_op") {
@@ -91,70 +80,29 @@ Names with_block_enums(const char* operations = "req_op") {
   return names;
 }
 
-std::string block(std::uint64_t flags, const Names& names = with_block_enums()) {
-  return names.name(as::block_flags, flags);
-}
-
-TEST(BlockNames, Operations) {
-  EXPECT_EQ(block(0), "Read");
-  EXPECT_EQ(block(1), "Write");
-  EXPECT_EQ(block(2), "Flush");
-  EXPECT_EQ(block(7), "ZoneAppend");
-  EXPECT_EQ(block(34), "DriverIn");
-  EXPECT_EQ(block(99), "Op99");
-  EXPECT_EQ(block(1, with_block_enums("req_opf")), "Write") << "the enum's name until 6.0";
-}
-
-TEST(BlockNames, FlagsStandBeforeTheOperation) {
-  EXPECT_EQ(block(1 << 11 | 1), "Sync-Write");
-  EXPECT_EQ(block(1 << 12), "Metadata-Read");
-  EXPECT_EQ(block(1 << 19), "ReadAhead-Read");
-  EXPECT_EQ(block(1 << 18 | 1), "PreFlush-Write");
-  EXPECT_EQ(block(1 << 14), "NoMerge-Read");
-}
-
-// As biolatency -F has always written them: the highest bit first.
-TEST(BlockNames, OrderOfFlags) {
-  EXPECT_EQ(block(1 << 13 | 1 << 12), "Priority-Metadata-Read");
-  EXPECT_EQ(block(1 << 17 | 1 << 12 | 1 << 11 | 1), "ForcedUnitAccess-Metadata-Sync-Write");
-}
-
-TEST(BlockNames, UnknownBitsAndAliases) {
-  EXPECT_EQ(block(1u << 31 | 1), "0x80000000-Write");
-  auto shared = block(1 << 24 | 1);
+// As biolatency -F has always written them: the highest bit first, and before the operation.
+TEST(BlockNames, OperationsAndFlags) {
+  auto names = with_block_enums();
+  expect_names(
+      as::block_flags, names,
+      {"0 => Read", "1 => Write", "2 => Flush", "7 => ZoneAppend", "22 => DriverIn", "63 => Op99",
+       "801 => Sync-Write", "1000 => Metadata-Read", "80000 => ReadAhead-Read",
+       "40001 => PreFlush-Write", "4000 => NoMerge-Read", "3000 => Priority-Metadata-Read",
+       "21801 => ForcedUnitAccess-Metadata-Sync-Write", "80000001 => 0x80000000-Write",
+       // The end of the enum is no flag.
+       "2000001 => 0x2000000-Write"});
+  auto shared = names.name(as::block_flags, 1 << 24 | 1);
   EXPECT_TRUE(shared == "Drv-Write" || shared == "FsPrivate-Write")
       << shared << ": one bit, one name";
-  EXPECT_EQ(block(1 << 25 | 1), "0x2000000-Write") << "the end of the enum is no flag";
-  EXPECT_EQ(block(1 << 11 | 1, Names()), "0x800-Op1") << "a kernel without type information";
-}
-
-TEST(BlockNames, OfThisKernel) {
-  Kernel kernel;
-  if (!kernel.has_btf()) GTEST_SKIP() << "no readable /sys/kernel/btf/vmlinux";
-  Names names;
-  names.learn(as::block_flags, kernel);
-  EXPECT_EQ(block(0, names), "Read");
-  EXPECT_EQ(block(1, names), "Write");
-  EXPECT_EQ(block(2, names), "Flush");
-}
-
-std::string letters(std::uint64_t flags, const Names& names = with_block_enums()) {
-  return names.name(as::rwbs, flags);
-}
-
-TEST(BlockLetters, AreThoseOfTheKernel) {
-  EXPECT_EQ(letters(0), "R");
-  EXPECT_EQ(letters(1), "W");
-  EXPECT_EQ(letters(1 << 11 | 1), "WS");
-  EXPECT_EQ(letters(1 << 19), "RA");
-  EXPECT_EQ(letters(1 << 12 | 1 << 11 | 1), "WSM");
-  EXPECT_EQ(letters(1 << 18 | 1 << 17 | 1 << 11 | 1), "FWFS");
-  EXPECT_EQ(letters(1 << 18 | 2), "FF");
-  EXPECT_EQ(letters(7), "ZA") << "as this kernel numbers it";
-  EXPECT_EQ(letters(34), "N");
-  EXPECT_EQ(letters(1 << 14), "R") << "not every flag has a letter";
-  EXPECT_EQ(letters(1, with_block_enums("req_opf")), "W");
-  EXPECT_EQ(letters(1 << 11 | 1, Names()), "N") << "a kernel without type information";
+  // The letters are those of the kernel, as it numbers operations; not every flag has one.
+  expect_names(as::rwbs, names,
+               {"0 => R", "1 => W", "801 => WS", "80000 => RA", "1801 => WSM", "60801 => FWFS",
+                "40002 => FF", "7 => ZA", "22 => N", "4000 => R"});
+  // The enum's name until 6.0, and a kernel without type information.
+  expect_names(as::block_flags, with_block_enums("req_opf"), {"1 => Write"});
+  expect_names(as::rwbs, with_block_enums("req_opf"), {"1 => W"});
+  expect_names(as::block_flags, {}, {"801 => 0x800-Op1"});
+  expect_names(as::rwbs, {}, {"801 => N"});
 }
 
 constexpr auto kResult = as::enumerator("compact_result", "COMPACT_", -12);
@@ -168,12 +116,9 @@ Names with_results() {
 }
 
 TEST(EnumeratorNames, LowerCaseWithoutTheirPrefix) {
-  auto names = with_results();
-  EXPECT_EQ(names.name(kResult, 1), "skipped");
-  EXPECT_EQ(names.name(kResult, 4), "no_suitable_page");
-  EXPECT_EQ(names.name(kResult, 5), "other") << "without the prefix: as it is";
-  EXPECT_EQ(names.name(kResult, static_cast<std::uint64_t>(-2)), "minus");
-  EXPECT_EQ(names.name(kResult, 99), "99");
+  expect_names(kResult, with_results(),
+               {"1 => skipped", "4 => no_suitable_page", "5 => other", "fffffffffffffffe => minus",
+                "63 => 99"});
   EXPECT_EQ(Names().name(kResult, 1), "1");
 }
 
@@ -207,10 +152,7 @@ TEST(Show, Kinds) {
 TEST(Show, TextFromOutsideIsHarmless) {
   EXPECT_EQ(show(as::comm, std::string("nginx"), Names()), "nginx           ");
   EXPECT_EQ(show(as::comm, std::string("\x1b[2J\n"), Names()), "\\x1b[2J\\x0a     ");
-}
-
-// Letters of several bytes take one column.
-TEST(Show, AlignsByColumnsNotBytes) {
+  // Letters of several bytes take one column.
   EXPECT_EQ(show(as::wide(as::text, -5), std::string("\xc3\xa9t\xc3\xa9"), Names()),
             "\xc3\xa9t\xc3\xa9  ");
 }
@@ -254,12 +196,9 @@ TEST(NamesThings, SymbolsWithoutAddressesToSee) {
 }
 
 TEST(Names, Errors) {
-  EXPECT_EQ(error_name(0), "0");
-  EXPECT_EQ(error_name(2), "ENOENT");
-  EXPECT_EQ(error_name(-2), "ENOENT");
-  EXPECT_EQ(error_name(512), "ERESTARTSYS");
-  EXPECT_EQ(error_name(516), "ERESTART_RESTARTBLOCK");
-  EXPECT_EQ(error_name(4000), "4000");
+  expect_each([](const std::string& n) { return error_name(std::stoi(n)); },
+              {"0 => 0", "2 => ENOENT", "-2 => ENOENT", "512 => ERESTARTSYS",
+               "516 => ERESTART_RESTARTBLOCK", "4000 => 4000"});
 }
 
 }  // namespace

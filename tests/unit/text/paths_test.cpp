@@ -1,30 +1,22 @@
-#include <gtest/gtest.h>
-
 #include "coretap/fields.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
 
-using namespace std::string_view_literals;
-
 TEST(Paths, ComponentsTurnedRound) {
-  EXPECT_EQ(path_of("passwd\0etc\0"sv, false), "/etc/passwd");
-  EXPECT_EQ(path_of("tmp\0"sv, false), "/tmp");
-  EXPECT_EQ(path_of(""sv, false), "/");
-}
-
-TEST(Paths, WithoutItsBeginning) {
-  EXPECT_EQ(path_of("file\0deep\0"sv, true), ".../deep/file");
+  for (auto& [components, path] : {std::pair{"passwd\0etc\0"sv, "/etc/passwd"sv},
+                                   {"tmp\0"sv, "/tmp"sv},
+                                   {""sv, "/"sv},
+                                   {"\xff\n\0\x1b[m\0"sv, "/\x1b[m/\xff\n"sv},
+                                   {"\0\0"sv, "//"sv},
+                                   {"no terminator"sv, "/no terminato"sv}})
+    EXPECT_EQ(path_of(components, false), path);
+  EXPECT_EQ(path_of("file\0deep\0"sv, true), ".../deep/file") << "without its beginning";
   EXPECT_EQ(path_of(""sv, true), "...");
 }
 
-TEST(Paths, AnyBytes) {
-  EXPECT_EQ(path_of("\xff\n\0\x1b[m\0"sv, false), "/\x1b[m/\xff\n");
-  EXPECT_EQ(path_of("\0\0"sv, false), "//");
-  EXPECT_EQ(path_of("no terminator"sv, false), "/no terminato");
-}
-
-struct Record {
+struct TextRecord {
   int number;
   struct {
     unsigned short at, bytes;
@@ -33,9 +25,9 @@ struct Record {
 };
 
 TEST(Paths, TextBehindARecord) {
-  Record record{1, {offsetof(Record, behind), 3}, "abcdef"};
+  TextRecord record{1, {offsetof(TextRecord, behind), 3}, "abcdef"};
   EXPECT_EQ(text_of(record, record.text), "abc");
-  auto value = text_field<&Record::text>("t", "T", as::rest, "").read(&record, {});
+  auto value = text_field<&TextRecord::text>("t", "T", as::rest, "").read(&record, {});
   EXPECT_EQ(std::get<std::string>(value), "abc");
 }
 

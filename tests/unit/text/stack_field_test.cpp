@@ -1,22 +1,21 @@
 // Stacks as fields of a record.
-#include <gtest/gtest.h>
-
 #include "coretap/schema.hpp"
+#include "expect.hpp"
 #include "lib/shared.h"
 #include "text/columns.hpp"
 
 namespace coretap {
 namespace {
 
-struct Record {
+struct StackRecord {
   std::uint64_t number;
   stack kernel;
 };
 
-const std::vector<Field>& fields() {
+const std::vector<Field>& stack_fields() {
   static const std::vector<Field> all = {
-      kernel_stack_field<&Record::kernel>(),
-      field<&Record::number>("number", "NUMBER", as::small, "a number")};
+      kernel_stack_field<&StackRecord::kernel>(),
+      field<&StackRecord::number>("number", "NUMBER", as::small, "a number")};
   return all;
 }
 
@@ -33,10 +32,10 @@ struct StackField : testing::Test {
     Config config;
     config.format = format;
     Columns c;
-    c.choose(config, fields());
+    c.choose(config, stack_fields());
     return c;
   }
-  Record record{42, {}};
+  StackRecord record{42, {}};
   Names names;
 };
 
@@ -45,19 +44,20 @@ TEST_F(StackField, BelowTheRowOfATable) {
   EXPECT_EQ(c.titles(), "NUMBER");
   EXPECT_EQ(c.row(&record, names), "   42");
   EXPECT_EQ(c.below(&record, names),
-            (std::vector<std::string>{"        inner+0x1", "        b;\\x1b", "        outer"}));
+            (Words{"        inner+0x1", "        b;\\x1b", "        outer"}));
   record.kernel.depth = 0;
   EXPECT_TRUE(c.below(&record, names).empty());
 }
 
 TEST_F(StackField, AnArrayInJson) {
-  JsonLine line;
-  columns(OutputFormat::json).json(line, &record, names);
-  EXPECT_EQ(line.finish(), R"({"kernel_stack":["inner+0x1","b;\u001b","outer"],"number":42})");
+  auto json = [&] {
+    JsonLine line;
+    columns(OutputFormat::json).json(line, &record, names);
+    return std::string(line.finish());
+  };
+  EXPECT_EQ(json(), R"({"kernel_stack":["inner+0x1","b;\u001b","outer"],"number":42})");
   record.kernel.depth = 0;
-  JsonLine empty;
-  columns(OutputFormat::json).json(empty, &record, names);
-  EXPECT_EQ(empty.finish(), R"({"kernel_stack":[],"number":42})");
+  EXPECT_EQ(json(), R"({"kernel_stack":[],"number":42})");
 }
 
 TEST_F(StackField, FoldedInCsv) {
@@ -69,11 +69,11 @@ TEST_F(StackField, FoldedInCsv) {
 }
 
 TEST_F(StackField, HasATypeInEachFormat) {
-  EXPECT_EQ(key_of(fields()[0], &record).type, "array of strings");
-  EXPECT_EQ(key_of(fields()[0], &record).doc, kernel_stack_key().doc);
-  EXPECT_EQ(csv_key_of(fields()[0], &record).type, "string");
-  EXPECT_EQ(csv_key_of(fields()[0], &record).doc, folded_kernel_stack_key().doc);
-  EXPECT_EQ(csv_key_of(fields()[1], &record).type, "integer");
+  EXPECT_EQ(key_of(stack_fields()[0], &record).type, "array of strings");
+  EXPECT_EQ(key_of(stack_fields()[0], &record).doc, kernel_stack_key().doc);
+  EXPECT_EQ(csv_key_of(stack_fields()[0], &record).type, "string");
+  EXPECT_EQ(csv_key_of(stack_fields()[0], &record).doc, folded_kernel_stack_key().doc);
+  EXPECT_EQ(csv_key_of(stack_fields()[1], &record).type, "integer");
 }
 
 }  // namespace

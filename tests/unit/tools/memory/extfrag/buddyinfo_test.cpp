@@ -1,10 +1,5 @@
 #include "tools/memory/extfrag/buddyinfo.hpp"
-
-#include <gtest/gtest.h>
-
-#include <sstream>
-
-#include "places.hpp"
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -76,9 +71,8 @@ TEST(Buddyinfo, AsManyOrdersAsThereAre) {
 TEST(Buddyinfo, RefusesWhatIsNotOfThatForm) {
   auto text = places::data_text("buddyinfo_damaged.txt");
   EXPECT_FALSE(parse_buddyinfo(text));
-  std::istringstream lines(text);
   std::size_t good = 0;
-  for (std::string line; std::getline(lines, line);) {
+  for (auto& line : lines_of(text)) {
     bool numbers = line.ends_with("0 0 ") || line.ends_with("9223372036854775808 ");
     EXPECT_EQ(parse_buddyinfo(line).has_value(), numbers) << line;
     good += numbers;

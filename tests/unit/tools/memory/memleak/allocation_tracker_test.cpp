@@ -1,10 +1,6 @@
 // Outstanding allocations, from entries and notes as the kernel program makes them.
 #include "tools/memory/memleak/allocation_tracker.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -36,8 +32,20 @@ alloc_note gone(alloc_note_kind kind, std::uint64_t time_ns, std::uint32_t owner
   return {time_ns, 0, 0, owner, owner, static_cast<std::uint32_t>(kind), 0};
 }
 
-TEST(AllocationTracker, SumsByStackAndOwner) {
+struct Tracking : testing::Test {
+  /// Rows of a report, each "BYTES in COUNT of TGID COMM", with a "+" if its owner has ended.
+  Words finish() {
+    Words all;
+    for (auto& r : tracker.finish())
+      all.push_back(fmt::format("{} in {} of {} {}{}", r.bytes, r.count, r.tgid, r.comm,
+                                r.exited ? "+" : ""));
+    std::ranges::sort(all);
+    return all;
+  }
   AllocationTracker tracker;
+};
+
+TEST_F(Tracking, SumsByStackAndOwner) {
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(16), block(10, 5)));
   EXPECT_TRUE(tracker.add(key(32), block(20, 3)));
@@ -54,11 +62,10 @@ TEST(AllocationTracker, SumsByStackAndOwner) {
   EXPECT_EQ(rows[1].tgid, 8u);
   EXPECT_EQ(rows[2].stack, 2u);
   tracker.begin({});
-  EXPECT_TRUE(tracker.finish().empty());
+  EXPECT_EQ(finish(), Words());
 }
 
-TEST(AllocationTracker, YoungOnesAreLeftOut) {
-  AllocationTracker tracker;
+TEST_F(Tracking, YoungOnesAreLeftOut) {
   tracker.begin({.until_ns = 100, .blocks = true});
   EXPECT_TRUE(tracker.add(key(16), block(10, 100)));
   EXPECT_TRUE(tracker.add(key(32), block(20, 101)));
@@ -68,42 +75,31 @@ TEST(AllocationTracker, YoungOnesAreLeftOut) {
   EXPECT_EQ(rows[0].blocks[0].address, 16u);
 }
 
-TEST(AllocationTracker, TheKernelsBelongToNobodyInParticular) {
-  AllocationTracker tracker;
+TEST_F(Tracking, TheKernelsBelongToNobodyInParticular) {
   tracker.begin({});
   tracker.add(key(1, 0), block(10, 1, 1, 7));
   tracker.add(key(2, 0), block(10, 1, 1, 7));
   tracker.add(key(3, 0), block(10, 1, 2, 7));
   tracker.add(key(4, 0), block(10, 1, 2, 8));
-  auto rows = tracker.finish();
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].tgid, 7u);
-  EXPECT_EQ(rows[1].tgid, 0u);
-  EXPECT_EQ(rows[1].comm, "");
+  EXPECT_EQ(finish(), (Words{"20 in 2 of 0 ", "20 in 2 of 7 app"}));
 }
 
-TEST(AllocationTracker, ProcessesThatEndAreShownOnce) {
-  AllocationTracker tracker;
+TEST_F(Tracking, ProcessesThatEndAreShownOnce) {
   tracker.note(gone(ALLOC_OWNER_EXITED, 50));
   EXPECT_TRUE(tracker.owners_ended());
   tracker.begin({});
   EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
   EXPECT_TRUE(tracker.add(key(32), block(1, 60))) << "of a later process with its number";
-  auto rows = tracker.finish();
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](auto& r) { return r.exited; }), 1);
+  EXPECT_EQ(finish(), (Words{"1 in 1 of 7 app", "10 in 1 of 7 app+"}));
   EXPECT_FALSE(tracker.owners_ended());
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(32), block(1, 60)));
-  EXPECT_FALSE(tracker.finish().at(0).exited);
-}
-
-TEST(AllocationTracker, AnotherProgramForgets) {
-  AllocationTracker tracker;
-  tracker.note(gone(ALLOC_OWNER_EXECED, 50));
+  EXPECT_EQ(finish(), Words{"1 in 1 of 7 app"});
+  // Another program forgets.
+  tracker.note(gone(ALLOC_OWNER_EXECED, 70));
   tracker.begin({});
-  EXPECT_FALSE(tracker.add(key(16), block(10, 5)));
-  EXPECT_TRUE(tracker.finish().empty());
+  EXPECT_FALSE(tracker.add(key(16), block(10, 65)));
+  EXPECT_EQ(finish(), Words());
 }
 
 TEST(AllocationTracker, PartsThatWereUnmapped) {
@@ -142,8 +138,7 @@ TEST(AllocationTracker, PartsThatWereUnmapped) {
   }
 }
 
-TEST(AllocationTracker, WhatMallocGaveHasNoParts) {
-  AllocationTracker tracker;
+TEST_F(Tracking, WhatMallocGaveHasNoParts) {
   tracker.note(unmapped(0x10000, 8, 9));
   tracker.begin({});
   EXPECT_TRUE(tracker.add(key(0x10000), block(3 * kPage, 5)));
@@ -151,8 +146,7 @@ TEST(AllocationTracker, WhatMallocGaveHasNoParts) {
 }
 
 // Of the last page of a mapping that is no whole number of them.
-TEST(AllocationTracker, OddSizes) {
-  AllocationTracker tracker;
+TEST_F(Tracking, OddSizes) {
   tracker.note(unmapped(0x10000 + kPage, 1, 9));
   tracker.begin({});
   auto odd = mapping(0, 5);
@@ -161,8 +155,7 @@ TEST(AllocationTracker, OddSizes) {
   EXPECT_EQ(tracker.finish().at(0).bytes, kPage);
 }
 
-TEST(AllocationTracker, NotesWithoutEffectGo) {
-  AllocationTracker tracker;
+TEST_F(Tracking, NotesWithoutEffectGo) {
   for (std::uint64_t i = 0; !tracker.crowded(); i++) {
     ASSERT_LT(i, 1u << 20);
     tracker.note(unmapped(0x1000000 + 8 * i * kPage, 1, 9));
@@ -176,8 +169,7 @@ TEST(AllocationTracker, NotesWithoutEffectGo) {
   EXPECT_EQ(tracker.finish().at(0).bytes, 7 * kPage);
 }
 
-TEST(AllocationTracker, SumsBelowZeroAreNotShown) {
-  AllocationTracker tracker;
+TEST_F(Tracking, SumsBelowZeroAreNotShown) {
   tracker.begin({});
   alloc_sum sum{};
   sum.bytes = 30;

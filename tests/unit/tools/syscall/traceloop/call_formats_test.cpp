@@ -1,7 +1,5 @@
 #include "tools/syscall/traceloop/call_formats.hpp"
-
-#include <gtest/gtest.h>
-
+#include "expect.hpp"
 #include "kernel/syscalls.hpp"
 
 namespace coretap {
@@ -50,10 +48,10 @@ TEST(CallFormats, Damaged) {
 TEST(CallFormats, OfThisKernel) {
   CallFormats formats;
   if (!formats.read()) GTEST_SKIP() << "no tracefs here";
-  for (auto& [call, names] : std::vector<std::pair<const char*, std::vector<const char*>>>{
-           {"read", {"fd", "buf", "count"}},
-           {"openat", {"dfd", "filename", "flags", "mode"}},
-           {"stat", {"filename", "statbuf"}}}) {
+  for (auto& [call, names] :
+       std::vector<std::pair<const char*, Words>>{{"read", {"fd", "buf", "count"}},
+                                                  {"openat", {"dfd", "filename", "flags", "mode"}},
+                                                  {"stat", {"filename", "statbuf"}}}) {
     for (auto index : syscall_indices(call)) {
       auto* arguments = formats.find(index);
       if (!arguments && index >= 512) continue;  // of the other table

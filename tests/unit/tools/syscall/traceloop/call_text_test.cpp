@@ -1,39 +1,35 @@
 #include "tools/syscall/traceloop/call_text.hpp"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
 
-#include <cstring>
-
+#include "expect.hpp"
 #include "kernel/syscalls.hpp"
 
 namespace coretap {
 namespace {
 
-std::string shown(std::string_view type, std::string_view name, std::uint64_t value) {
-  return argument_text({std::string(type), std::string(name)}, value);
-}
-
-TEST(CallText, NumbersByTheirType) {
-  EXPECT_EQ(shown("int", "n", 0xffffffff), "-1");
-  EXPECT_EQ(shown("unsigned int", "n", 0xffffffff), "4294967295");
-  EXPECT_EQ(shown("long", "n", UINT64_MAX), "-1");
-  EXPECT_EQ(shown("size_t", "count", 4096), "4096");
-  EXPECT_EQ(shown("unsigned long", "addr", 0x7f0000000000), "0x7f0000000000");
-  EXPECT_EQ(shown("void *", "p", 0), "NULL");
-  EXPECT_EQ(shown("void *", "p", 0x1000), "0x1000");
-}
-
-TEST(CallText, SomeByName) {
-  EXPECT_EQ(shown("int", "dfd", static_cast<std::uint32_t>(AT_FDCWD)), "AT_FDCWD");
-  EXPECT_EQ(shown("unsigned long", "fd", UINT32_MAX), "-1");
-  EXPECT_EQ(shown("umode_t", "mode", 0644), "0644");
-  EXPECT_EQ(shown("int", "sig", SIGTERM), "SIGTERM");
-  EXPECT_EQ(shown("int", "sig", 0), "0");
-  EXPECT_EQ(shown("int", "sig", 1'000'000), "1000000");
-  EXPECT_EQ(shown("int", "flags", 0x80), "0x80");
+TEST(CallText, NumbersByTheirTypeAndName) {
+  struct {
+    std::string_view type, name;
+    std::uint64_t value;
+    std::string_view text;
+  } const cases[] = {{"int", "n", 0xffffffff, "-1"},
+                     {"unsigned int", "n", 0xffffffff, "4294967295"},
+                     {"long", "n", UINT64_MAX, "-1"},
+                     {"size_t", "count", 4096, "4096"},
+                     {"unsigned long", "addr", 0x7f0000000000, "0x7f0000000000"},
+                     {"void *", "p", 0, "NULL"},
+                     {"void *", "p", 0x1000, "0x1000"},
+                     {"int", "dfd", static_cast<std::uint32_t>(AT_FDCWD), "AT_FDCWD"},
+                     {"unsigned long", "fd", UINT32_MAX, "-1"},
+                     {"umode_t", "mode", 0644, "0644"},
+                     {"int", "sig", SIGTERM, "SIGTERM"},
+                     {"int", "sig", 0, "0"},
+                     {"int", "sig", 1'000'000, "1000000"},
+                     {"int", "flags", 0x80, "0x80"}};
+  for (auto& c : cases)
+    EXPECT_EQ(argument_text({std::string(c.type), std::string(c.name)}, c.value), c.text) << c.name;
 }
 
 TEST(CallText, Results) {

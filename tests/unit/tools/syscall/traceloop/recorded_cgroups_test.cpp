@@ -1,11 +1,10 @@
 #include "tools/syscall/traceloop/recorded_cgroups.hpp"
 
-#include <gtest/gtest.h>
-
 #include <csignal>
 
 #include "cli/parser.hpp"
 #include "coretap/tool.hpp"
+#include "expect.hpp"
 #include "kernel/kernel.hpp"
 #include "syscall/traceloop.h"
 #include "tools/syscall/traceloop/report_calls.hpp"

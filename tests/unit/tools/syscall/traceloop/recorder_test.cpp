@@ -1,8 +1,5 @@
 #include "tools/syscall/traceloop/recorder.hpp"
-
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "expect.hpp"
 
 namespace coretap {
 namespace {
@@ -33,17 +30,18 @@ struct Writer {
   }
 };
 
-std::vector<std::uint64_t> starts(RecordSegment& segment) {
-  std::vector<std::uint64_t> all;
+Numbers starts(RecordSegment& segment) {
+  Numbers all;
   segment.read([&](auto& record) { all.push_back(record[0].call.start_ns); });
   return all;
 }
 
-using Numbers = std::vector<std::uint64_t>;
-
-TEST(RecordSegment, WhatIsNewEachTime) {
+struct Segment : testing::Test {
   Writer writer;
-  RecordSegment segment(writer.slots.data(), Writer::kSlots, &writer.head);
+  RecordSegment segment{writer.slots.data(), Writer::kSlots, &writer.head};
+};
+
+TEST_F(Segment, WhatIsNewEachTime) {
   EXPECT_EQ(starts(segment), Numbers());
   writer.call(1);
   writer.call(2, 3);
@@ -55,9 +53,7 @@ TEST(RecordSegment, WhatIsNewEachTime) {
   EXPECT_EQ(segment.overwritten(), 0u);
 }
 
-TEST(RecordSegment, OverwrittenOnesAreCounted) {
-  Writer writer;
-  RecordSegment segment(writer.slots.data(), Writer::kSlots, &writer.head);
+TEST_F(Segment, OverwrittenOnesAreCounted) {
   for (std::uint64_t i = 0; i < 100; i++) writer.call(i);
   auto seen = starts(segment);
   ASSERT_EQ(seen.size(), Writer::kSlots);
@@ -70,9 +66,7 @@ TEST(RecordSegment, OverwrittenOnesAreCounted) {
   EXPECT_EQ(segment.overwritten(), 100 - Writer::kSlots + 5);
 }
 
-TEST(RecordSegment, WhatIsBeingWrittenIsLeftOut) {
-  Writer writer;
-  RecordSegment segment(writer.slots.data(), Writer::kSlots, &writer.head);
+TEST_F(Segment, WhatIsBeingWrittenIsLeftOut) {
   for (std::uint64_t i = 0; i < 4; i++) writer.call(i, 1);
   writer.slot(2).seq = 0;      // a call
   writer.slot(5).seq = 99999;  // a text of the next one
@@ -80,9 +74,7 @@ TEST(RecordSegment, WhatIsBeingWrittenIsLeftOut) {
   EXPECT_EQ(segment.overwritten(), 2u);
 }
 
-TEST(RecordSegment, NonsenseEndsNowhere) {
-  Writer writer;
-  RecordSegment segment(writer.slots.data(), Writer::kSlots, &writer.head);
+TEST_F(Segment, NonsenseEndsNowhere) {
   writer.call(1);
   writer.slot(0).slots = 0;
   writer.call(2);
@@ -91,9 +83,7 @@ TEST(RecordSegment, NonsenseEndsNowhere) {
 }
 
 // Numbers of calls have 32 bits in a slot.
-TEST(RecordSegment, NumbersGoOn) {
-  Writer writer;
-  RecordSegment segment(writer.slots.data(), Writer::kSlots, &writer.head);
+TEST_F(Segment, NumbersGoOn) {
   writer.head.calls = 0xfffffffe;
   for (std::uint64_t i = 0; i < 4; i++) writer.call(i);
   EXPECT_EQ(starts(segment).size(), 4u);

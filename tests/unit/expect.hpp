@@ -1,0 +1,153 @@
+// What tests of every directory use, with the headers that are precompiled for them.
+#pragma once
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+#include <rapidjson/writer.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "places.hpp"
+
+namespace coretap {
+
+namespace fs = std::filesystem;
+using namespace std::string_view_literals;
+
+using Words = std::vector<std::string>;
+using WordSet = std::set<std::string>;
+using Numbers = std::vector<std::uint64_t>;
+
+/// Whether a text has all of these parts.
+template <class... Parts>
+testing::AssertionResult says(std::string_view text, const Parts&... parts) {
+  for (std::string_view part : {std::string_view(parts)...})
+    if (text.find(part) == text.npos)
+      return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
+  return testing::AssertionSuccess();
+}
+/// Cases of "what is asked => what is answered".
+template <class Answer>
+void expect_each(Answer answer, std::initializer_list<std::string_view> cases) {
+  for (auto each : cases) {
+    auto arrow = each.find(" => ");
+    EXPECT_EQ(answer(std::string(each.substr(0, arrow))), each.substr(arrow + 4)) << each;
+  }
+}
+/// The same, with parts of the answers.
+template <class Answer>
+void expect_says(Answer answer, std::initializer_list<std::string_view> cases) {
+  for (auto each : cases) {
+    auto arrow = each.find(" => ");
+    EXPECT_TRUE(says(answer(std::string(each.substr(0, arrow))), each.substr(arrow + 4))) << each;
+  }
+}
+inline std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) count++;
+  return count;
+}
+inline Words lines_of(const std::string& text) {
+  Words all;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+inline rapidjson::Document parsed_json(std::string_view text) {
+  rapidjson::Document d;
+  d.Parse<rapidjson::kParseValidateEncodingFlag>(text.data(), text.size());
+  EXPECT_FALSE(d.HasParseError()) << text;
+  return d;
+}
+
+/// Members of these names, each as JSON writes its value.
+inline std::string members(const rapidjson::Value& object, const std::string& names) {
+  std::string all;
+  std::istringstream in(names);
+  for (std::string name; in >> name;) {
+    rapidjson::StringBuffer text;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+    if (object.HasMember(name.c_str())) object[name.c_str()].Accept(writer);
+    all += (all.empty() ? "" : " ") + std::string(text.GetString(), text.GetSize());
+  }
+  return all;
+}
+
+/// A directory that goes with its test.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    auto name = (fs::temp_directory_path() / "coretap-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) ::abort();
+    path_ = name;
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string in(const std::string& name) const { return path_ + "/" + name; }
+  std::string write(const std::string& name, std::string_view text) const {
+    fs::create_directories(fs::path(in(name)).parent_path());
+    std::ofstream(in(name), std::ios::binary) << text;
+    return in(name);
+  }
+  WordSet names() const {
+    WordSet all;
+    for (auto& entry : fs::directory_iterator(path_)) all.insert(entry.path().filename());
+    return all;
+  }
+
+ private:
+  std::string path_;
+};
+
+struct Pipe {
+  int reader = -1, writer = -1;
+  explicit Pipe(int flags = 0) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | flags) == 0) reader = ends[0], writer = ends[1];
+  }
+  ~Pipe() {
+    shut(reader);
+    shut(writer);
+  }
+  static void shut(int& fd) {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+  }
+};
+/// What can be read until the end, or until it would wait.
+inline std::string rest_of(int fd) {
+  std::string all;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(fd, part, sizeof part)) > 0;)
+    all.append(part, static_cast<std::size_t>(n));
+  return all;
+}
+
+}  // namespace coretap
