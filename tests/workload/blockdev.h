@@ -29,10 +29,10 @@ static inline void load_module(const char *path, const char *module, const char 
 static inline int make_loop(const char *dir, uint64_t bytes, char *node)
 {
 	char backing[WL_PATH];
-	int control, loop;
+	int loop;
 
 	load_module("/dev/loop-control", "loop", NULL);
-	control = can(open("/dev/loop-control", O_RDWR | O_CLOEXEC), "/dev/loop-control");
+	int control = can(open("/dev/loop-control", O_RDWR | O_CLOEXEC), "/dev/loop-control");
 	int file = wl_temp_file(wl_disk_dir(dir), 0, backing);
 	cannot_if(posix_fallocate(file, 0, (off_t)bytes), backing);
 	for (int tries = 0;; tries++) {

@@ -141,7 +141,6 @@ static int make_device(char *node)
 
 static int workload(void)
 {
-	bool random;
 	uint64_t start, took = 0, longest = 0, fsyncs = 0, failed = 0;
 	char own[WL_PATH], node[NODE_ROOM];
 	struct stat st;
@@ -153,7 +152,7 @@ static int workload(void)
 	wl_one_of("make", make ? make : "loop", "loop md scsi nvme");
 	bool reading = !strcmp(op, "read");
 	bool discarding = !strcmp(op, "discard");
-	random = !strcmp(pattern, "random");
+	bool random = !strcmp(pattern, "random");
 	sync_each |= !strcmp(op, "flush");
 	usage_if((buffered || scheduler || discarding || lost) && !make, "that is for --make");
 	usage_if(size % 512, "--size: want whole sectors");

@@ -5,7 +5,6 @@
 #include <linux/perf_event.h>
 
 WL_NUMBER("calls", calls, 1000, "how many");
-WL_NUMBER("cpu", cpu, WL_UNSET, "the other CPU (default: any)");
 
 /* Some CPU that is not this one. */
 static int open_elsewhere(int home)
@@ -15,10 +14,9 @@ static int open_elsewhere(int home)
 				       .config = PERF_COUNT_SW_CPU_CLOCK};
 
 	for (int i = 0; i < CPU_SETSIZE; i++) {
-		int fd = i == home || (cpu != WL_UNSET && i != (int)cpu)
-				 ? -1
-				 : (int)syscall(SYS_perf_event_open, &attr, -1, i, -1,
-						PERF_FLAG_FD_CLOEXEC);
+		int fd = i == home ? -1
+				   : (int)syscall(SYS_perf_event_open, &attr, -1, i, -1,
+						  PERF_FLAG_FD_CLOEXEC);
 
 		if (fd >= 0)
 			return fd;

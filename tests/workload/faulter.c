@@ -105,7 +105,7 @@ static int workload(void)
 	char path[WL_PATH] = "", cold_path[WL_PATH] = "", *joined = NULL;
 	struct faults all;
 	uint64_t collapsed = 0;
-	int zero, fd;
+	int fd;
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	struct {
@@ -128,7 +128,7 @@ static int workload(void)
 	}
 	if (kernel_pages)
 		kinds[3].at = map_small(kernel_pages);
-	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	if (thp) {
 		kinds[4].at = map_aligned(thp);
 		can(madvise(kinds[4].at, thp * HUGE, MADV_HUGEPAGE), "transparent huge pages");

@@ -32,10 +32,9 @@ static uint64_t file_offset_of(uint64_t address)
 static int workload(void)
 {
 	uint64_t missing = 0;
-	int zero;
 	char byte;
 
-	zero = must(open("/dev/zero", O_RDONLY | O_CLOEXEC), "/dev/zero");
+	int zero = must(open("/dev/zero", O_RDONLY | O_CLOEXEC), "/dev/zero");
 	if (where)
 		count = 0;
 	wl_ready();

@@ -103,7 +103,8 @@ static void child_main(int fd)
 static int workload(void)
 {
 	const char *names[FILES] = {NULL, "/dev/null", NULL, "/"};
-	int files[FILES], fd[2], pipes[2];
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int files[FILES], pipes[2];
 	struct stat status;
 	char byte;
 	const char *path = strdup(wl_format("/tmp/passing-%d", getpid()));
@@ -116,22 +117,29 @@ static int workload(void)
 	files[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	files[2] = pipes[0];
 	files[3] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), "socketpair");
+	/* The peers' process ids are those of connect() and listen(). */
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				     (size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+						      "passing-%d", getpid()));
+	int listener = must(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), "socket");
+	must(bind(listener, (struct sockaddr *)&name, size), "bind");
+	must(listen(listener, 1), "listen");
 	pid_t child = wl_fork();
 	if (!child) {
-		close(fd[0]);
-		child_main(fd[1]);
+		int own = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		must(connect(own, (struct sockaddr *)&name, size), "connect");
+		child_main(own);
 	}
-	close(fd[1]);
-	must(fstat(fd[0], &status), "socket");
+	int fd = must(accept4(listener, NULL, NULL, SOCK_CLOEXEC), "accept");
+	must(fstat(fd, &status), "accept");
 
-	wl_ready_with("child %d socket %d socket_inode %lu", child, fd[0], status.st_ino);
+	wl_ready_with("child %d socket %d socket_inode %lu", child, fd, status.st_ino);
 
 	for (uint64_t i = 0; i < rounds; i++) {
-		pass(fd[0], files);
-		check(recv(fd[0], &byte, 1, 0) == 1, "the child");
+		pass(fd, files);
+		check(recv(fd, &byte, 1, 0) == 1, "the child");
 	}
-	close(fd[0]);
+	close(fd);
 	wl_reap(child);
 	wl_open("files", '[');
 	for (int i = 0; i < FILES; i++)

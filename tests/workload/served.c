@@ -8,7 +8,6 @@
 WL_TEXT("kind", kind, "mysql", "mysql, postgres, tls or java");
 WL_NUMBER("count", count, 1, "rounds of each thread");
 WL_NUMBER("ms", ms, 0, "that each call takes");
-WL_BOUNDED("threads", threads, 1, 1, 64, "at once");
 static uint64_t server_queries, parses, tls_calls, tls_bytes, pauses;
 static char longest[20000], beyond[40000];
 
@@ -91,18 +90,18 @@ static void java(void)
 	_ZN15VM_GC_Operation15notify_gc_beginEb(true);
 	work();
 	_ZN15VM_GC_Operation13notify_gc_endEv();
-	__atomic_add_fetch(&pauses, 1, __ATOMIC_RELAXED);
+	pauses += 1;
 }
 
 static void ask(int command, const char *text, size_t bytes)
 {
-	static __thread char packet[sizeof(beyond)];
+	static char packet[sizeof(beyond)];
 
 	memcpy(packet, text, bytes);
 	_Z16dispatch_command19enum_server_commandP3THDPcjb(command, NULL, packet,
 							   (unsigned int)bytes, true);
 	if (command != 14)
-		__atomic_add_fetch(&server_queries, 1, __ATOMIC_RELAXED);
+		server_queries += 1;
 }
 
 static void mysql(void)
@@ -132,8 +131,8 @@ static void postgres(void)
 	pgstat_report_activity(1, NULL);
 	pgstat_report_activity(2, "selekt");
 	pgstat_report_activity(1, NULL);
-	__atomic_add_fetch(&server_queries, 4, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&parses, 1, __ATOMIC_RELAXED);
+	server_queries += 4;
+	parses += 1;
 }
 
 static void tls(void)
@@ -144,12 +143,16 @@ static void tls(void)
 	SSL_write(NULL, buffer, 22);
 	SSL_read(NULL, buffer, sizeof(buffer));
 	SSL_write_ex(NULL, buffer, 600, &written);
-	__atomic_add_fetch(&tls_calls, 3, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&tls_bytes, 22 + sizeof(buffer) + 300, __ATOMIC_RELAXED);
+	tls_calls += 3;
+	tls_bytes += 22 + sizeof(buffer) + 300;
 }
 
-static void *serve(void *unused)
+static int workload(void)
 {
+	wl_one_of("kind", kind, "mysql postgres tls java");
+	memset(longest, 'q', sizeof(longest));
+	memset(beyond, 'b', sizeof(beyond));
+	wl_ready();
 	for (uint64_t i = 0; i < count; i++) {
 		if (!strcmp(kind, "mysql"))
 			mysql();
@@ -160,16 +163,6 @@ static void *serve(void *unused)
 		else
 			java();
 	}
-	return unused;
-}
-
-static int workload(void)
-{
-	wl_one_of("kind", kind, "mysql postgres tls java");
-	memset(longest, 'q', sizeof(longest));
-	memset(beyond, 'b', sizeof(beyond));
-	wl_ready();
-	wl_threads(threads, serve, NULL, 0);
 	return wl_result("queries %lu parses %lu tls_calls %lu tls_bytes %lu pauses %lu",
 			 server_queries, parses, tls_calls, tls_bytes, pauses);
 }

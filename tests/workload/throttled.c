@@ -17,7 +17,6 @@ static void limit(const char *bytes, const char *ratio, const char *value)
 
 static int workload(void)
 {
-	WL_NUMBER("ms", milliseconds, 2000, "how long it writes");
 	static char buffer[1 << 16];
 	uint64_t now, writes = 0;
 	struct stat status;
@@ -29,7 +28,7 @@ static int workload(void)
 	wl_ready_with("device %s", wl_format("%u:%u", major(status.st_dev), minor(status.st_dev)));
 	uint64_t begin = wl_now();
 	uint64_t cpu = wl_clock(CLOCK_THREAD_CPUTIME_ID);
-	for (now = begin; now - begin < milliseconds * 1000000; now = wl_now()) {
+	for (now = begin; now - begin < 2 * WL_NSEC; now = wl_now()) {
 		off_t at = (off_t)(writes * sizeof(buffer) % (256 * WL_MIB));
 
 		fail_if(pwrite(fd, buffer, sizeof(buffer), at) != sizeof(buffer), "pwrite");

@@ -8,8 +8,6 @@
 WL_TEXT("dir", dir, NULL, "where it happens; a file `decoy` is there");
 WL_TEXT("name", name_wanted, "x\\x1b[2J\\x0a\\xc2\\x9b\"\\\\\\xff\\x7f;,\\x0d (deleted)",
 	"of files; \\xNN gives any byte");
-WL_TEXT("only", only, "", "this alone");
-WL_NUMBER("rounds", rounds, 1, "how often all of it");
 WL_FLAG("jit", jit_wanted, "instead of it all a loop in anonymous memory");
 static char name[200];
 
@@ -400,25 +398,17 @@ int main(int argc, char **argv)
 	wl_ready();
 	wl_open("done", '{');
 	for (size_t i = 0; i < WL_COUNT(actions); i++) {
-		uint64_t well = 0;
+		pid_t pid = wl_fork();
 
-		if (*only && strcmp(only, actions[i].name))
-			continue;
-		for (uint64_t round = 0; round < rounds; round++) {
-			pid_t pid = wl_fork();
-
-			if (!pid)
-				_exit((actions[i].run ? actions[i].run()
-						      : unshares(actions[i].namespace))
-					      ? WL_OK
-					      : WL_CANNOT);
-			int status = wl_reap(pid);
-			if (WIFSIGNALED(status))
-				wl_die(WL_FAILED, "%s: status %#x", actions[i].name, status);
-			well += WEXITSTATUS(status) == WL_OK;
-		}
-		wl_u64(actions[i].name, well);
-		done += well;
+		if (!pid)
+			_exit((actions[i].run ? actions[i].run() : unshares(actions[i].namespace))
+				      ? WL_OK
+				      : WL_CANNOT);
+		int status = wl_reap(pid);
+		if (WIFSIGNALED(status))
+			wl_die(WL_FAILED, "%s: status %#x", actions[i].name, status);
+		wl_u64(actions[i].name, WEXITSTATUS(status) == WL_OK);
+		done += WEXITSTATUS(status) == WL_OK;
 	}
 	wl_close('}');
 	wl_finish();

@@ -25,9 +25,8 @@ static int workload(void)
 	struct kvm_regs regs = {.rip = GUEST_AT, .rflags = 2};
 	uint64_t io = 0, halts = 0;
 	struct kvm_sregs sregs;
-	int kvm;
 
-	kvm = can(open("/dev/kvm", O_RDWR | O_CLOEXEC), "/dev/kvm");
+	int kvm = can(open("/dev/kvm", O_RDWR | O_CLOEXEC), "/dev/kvm");
 	int machine = can(ioctl(kvm, KVM_CREATE_VM, 0), "KVM_CREATE_VM");
 	unsigned char *memory = wl_shared(4096);
 	memcpy(memory, program, sizeof(program));

@@ -21,7 +21,6 @@ struct waiter_waitv {
 WL_NUMBER("count", count, 20, "waits of each kind");
 WL_NUMBER("ms", timeout_ms, 2, "milliseconds of waits that time out");
 WL_TEXT("only", only, NULL, "woken, timeout, changed or interrupted");
-WL_TEXT("op", op, NULL, "wait, wait_bitset, waitv, futex_wait or lock_pi");
 static uint32_t words[8];
 static volatile uint64_t interrupted;
 static pid_t main_tid;
@@ -125,7 +124,7 @@ static bool wanted(const struct way *w)
 	static int lacks[2] = {-1, -1};
 	int *l = &lacks[w->word == 4];
 
-	if ((only && strcmp(only, w->result)) || (op && strcmp(op, w->op)))
+	if (only && strcmp(only, w->result))
 		return false;
 	if (w->futex != NEW_CALL)
 		return true;

@@ -3,9 +3,7 @@
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
 
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -250,8 +248,7 @@ static inline void wl_undo(enum wl_undo_kind kind, int number, const char *path,
 {
 	struct wl_undo *u = &wl_undos[wl_undo_count];
 
-	if ((size_t)wl_undo_count >= WL_COUNT(wl_undos))
-		wl_die(WL_FAILED, "too many changes to undo");
+	check((size_t)wl_undo_count < WL_COUNT(wl_undos), "changes to undo");
 	u->kind = kind;
 	u->number = number;
 	snprintf(u->path, sizeof(u->path), "%s", path ? path : "");
@@ -291,9 +288,7 @@ static inline pid_t wl_fork(void)
 		wl_undo(WL_UNDO_KILL, pid, NULL, NULL);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (pid < 0)
-		wl_die(WL_FAILED, "fork: %m");
-	return pid;
+	return must(pid, "fork");
 }
 
 /* Waits for a child of wl_fork() and forgets it, so that its reused id is not killed. */
@@ -302,8 +297,7 @@ static inline int wl_reap(pid_t pid)
 	int status = 0;
 
 	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			wl_die(WL_FAILED, "waitpid: %m");
+		check(errno == EINTR, "waitpid");
 	for (int i = 0; i < wl_undo_count; i++)
 		if (wl_undos[i].kind == WL_UNDO_KILL && wl_undos[i].number == pid) {
 			memmove(&wl_undos[i], &wl_undos[i + 1],
@@ -468,8 +462,7 @@ static inline void wl_line_end(void)
 {
 	wl_in_line = false;
 	puts("}");
-	if (fflush(stdout))
-		wl_die(WL_FAILED, "stdout: %m");
+	must(fflush(stdout), "stdout");
 }
 
 /* ---- handshake ---- */
@@ -947,19 +940,14 @@ static inline void wl_pin(int cpu)
 
 /* ---- places for files ---- */
 
+/* On tmpfs, ramfs or overlay: where this writes is not told, in a guest it is tmpfs. */
 static inline bool wl_keeps_files_in_memory(const char *dir)
 {
 	struct statfs fs;
 
 	if (statfs(dir, &fs))
 		return true;
-	switch ((unsigned int)fs.f_type) {
-	case 0x01021994: /* tmpfs */
-	case 0x858458f6: /* ramfs */
-	case 0x794c7630: /* overlay: where it writes is not told, in a guest it is tmpfs */
-		return true;
-	}
-	return false;
+	return fs.f_type == 0x01021994 || fs.f_type == 0x858458f6 || fs.f_type == 0x794c7630;
 }
 
 /* The directory asked for, or the first usual one whose page cache can be dropped. */
@@ -968,10 +956,8 @@ static inline const char *wl_disk_dir(const char *wanted)
 	static const char *const usual[] = {"/mnt/disk", "/var/tmp", "/tmp", "/root", "."};
 
 	if (wanted) {
-		if (access(wanted, W_OK))
-			wl_die(WL_FAILED, "%s: %m", wanted);
-		if (wl_keeps_files_in_memory(wanted))
-			wl_die(WL_CANNOT, "%s: its files live in memory", wanted);
+		must(access(wanted, W_OK), wanted);
+		lacks_if(wl_keeps_files_in_memory(wanted), "its files live in memory");
 		return wanted;
 	}
 	for (size_t i = 0; i < WL_COUNT(usual); i++)
@@ -1112,7 +1098,7 @@ static inline __attribute__((always_inline)) long wl_syscall3(long nr, long a, l
 			 : "a"(nr), "D"(a), "S"(b), "d"(c)
 			 : "rcx", "r11", "memory");
 	return ret;
-#elif defined(__aarch64__)
+#else
 	register long x8 __asm__("x8") = nr;
 	register long x0 __asm__("x0") = a;
 	register long x1 __asm__("x1") = b;
@@ -1120,10 +1106,6 @@ static inline __attribute__((always_inline)) long wl_syscall3(long nr, long a, l
 
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
 	return x0;
-#else
-	long ret = syscall(nr, a, b, c);
-
-	return ret < 0 ? -errno : ret;
 #endif
 }
 

@@ -360,7 +360,6 @@ struct step {
 	work *end;
 	const char *names[10];
 	unsigned int variants; /* the number goes to the names */
-	bool rest;	       /* what is before the names is known too */
 };
 
 static const struct step ends[] = {
