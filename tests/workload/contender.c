@@ -1,7 +1,5 @@
-/*
- * Makes a thread wait for locks of the kernel a known number of times: another one holds them while
- * it waits for a page of what it writes.
- */
+/* Makes a thread wait for locks of the kernel a known number of times: another one holds them while
+ * it waits for a page of what it writes. */
 #include "perf.h"
 
 #include <linux/userfaultfd.h>

@@ -18,10 +18,8 @@ static char *late;
 static uint64_t failures;
 static const char hostile[] = "\x1b]0;x\a\n\"\\\xff\xc3(, end";
 
-/*
- * 4 reads, 3 writes, 2 flushes, 1 look, 2 opens of which 1 creates, 2 files and 2 directories
- * removed.
- */
+/* 4 reads, 3 writes, 2 flushes, 1 look, 2 opens of which 1 creates, 2 files and 2 directories
+ * removed. */
 static void live(void)
 {
 	char buffer[64] = {0};
@@ -170,10 +168,8 @@ static void operate(void)
 	must(write(memory, bytes, 10), "write to memory");
 }
 
-/*
- * A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
- * inode is read again, each time, to see that.
- */
+/* A file by its handle is looked up among the inodes: this one is there. Of one that is removed the
+ * inode is read again, each time, to see that. */
 struct handle {
 	struct file_handle head;
 	unsigned char bytes[MAX_HANDLE_SZ];

@@ -1,7 +1,5 @@
-/*
- * A FUSE file system in memory, in a process of its own, without a library: regular files of up to
- * 64 KiB and directories, by the messages of linux/fuse.h (7.12 and newer).
- */
+/* A FUSE file system in memory, in a process of its own, without a library: regular files of up to
+ * 64 KiB and directories, by the messages of linux/fuse.h (7.12 and newer). */
 #ifndef WORKLOAD_FUSE_SERVER_H
 #define WORKLOAD_FUSE_SERVER_H
 

@@ -123,28 +123,19 @@ static FRAMED void leak_posix_memalign(size_t n)
 		posix_memalign(&block, 64, hide(SIZE_MAX / 2 - 8192)));
 }
 
-static FRAMED void leak_aligned_alloc(size_t n)
-{
-	hold(__func__, aligned_alloc(64, hide(n)), n, 1);
-}
-
-static FRAMED void leak_valloc(size_t n)
-{
-	hold(__func__, valloc(hide(n)), n, 1);
-}
-
 void *memalign(size_t alignment, size_t size);
 void *pvalloc(size_t size);
 
-static FRAMED void leak_memalign(size_t n)
-{
-	hold(__func__, memalign(256, hide(n)), n, 1);
-}
+#define LEAKS(function, block)                                                                     \
+	static FRAMED void leak_##function(size_t n)                                               \
+	{                                                                                          \
+		hold(__func__, block, n, 1);                                                       \
+	}
 
-static FRAMED void leak_pvalloc(size_t n)
-{
-	hold(__func__, pvalloc(hide(n)), n, 1);
-}
+LEAKS(aligned_alloc, aligned_alloc(64, hide(n)))
+LEAKS(valloc, valloc(hide(n)))
+LEAKS(memalign, memalign(256, hide(n)))
+LEAKS(pvalloc, pvalloc(hide(n)))
 
 static FRAMED void leak_empty(size_t)
 {

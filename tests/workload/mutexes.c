@@ -1,7 +1,5 @@
-/*
- * Takes mutexes in orders that can deadlock, or cannot, in mutexes_thread -> mutexes_both ->
- * mutexes_take.
- */
+/* Takes mutexes in orders that can deadlock, or cannot, in mutexes_thread -> mutexes_both ->
+ * mutexes_take. */
 #include "workload.h"
 
 enum how { LOCK, TRY, TIMED };

@@ -1,8 +1,6 @@
-/*
- * The kernel's NFS server in a network namespace of its own, and a mount of it over the loopback:
+/* The kernel's NFS server in a network namespace of its own, and a mount of it over the loopback:
  * version 4.2, without the daemons. What these answer is written to the server's caches before it
- * asks; the formats are those that fs/nfsd/export.c and net/sunrpc/svcauth_unix.c parse.
- */
+ * asks; the formats are those that fs/nfsd/export.c and net/sunrpc/svcauth_unix.c parse. */
 #ifndef WORKLOAD_NFS_SERVER_H
 #define WORKLOAD_NFS_SERVER_H
 
@@ -22,10 +20,8 @@ static inline void nfs_forget_at_the_end(void)
 		wl_undo(WL_UNDO_WRITE, 0, caches[i], "1\n");
 }
 
-/*
- * Since 6.12 a client opens the files of a server on the same machine by itself (LOCALIO), past the
- * network.
- */
+/* Since 6.12 a client opens the files of a server on the same machine by itself (LOCALIO), past the
+ * network. */
 static inline void nfs_over_the_network(void)
 {
 	static const char control[] = "/sys/module/nfs/parameters/localio_enabled";
@@ -35,10 +31,8 @@ static inline void nfs_over_the_network(void)
 		wl_tune(control, "N\n");
 }
 
-/*
- * Serves one directory to the other. At the end the client goes first, then the server's threads:
- * a client without its server waits for it.
- */
+/* Serves one directory to the other. At the end the client goes first, then the server's threads: a
+ * client without its server waits for it. */
 static inline void nfs_mount(const char *served, const char *dir)
 {
 	static const char control[] = "/proc/fs/nfsd";

@@ -1,8 +1,6 @@
-/*
- * Has functions with the names that tools look for in servers of databases, TLS libraries and
+/* Has functions with the names that tools look for in servers of databases, TLS libraries and
  * Java's virtual machine, and calls them a known number of times: what the real ones do, without a
- * server.
- */
+ * server. */
 #include "workload.h"
 
 WL_TEXT("kind", kind, "mysql", "mysql, postgres, tls or java");

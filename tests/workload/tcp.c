@@ -30,8 +30,7 @@ WL_NUMBER("lost", lost, 0, "of each session's segments are sent again, at least"
 WL_NUMBER("server-lost", server_lost, 0, "the same of those that the server sends");
 WL_FLAG("handed", handed, "another process serves than accepts");
 static uint64_t listen_overflows, listen_drops;
-static uint64_t round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns;
-static uint64_t connect_ns;
+static uint64_t round_trip_ns, smoothed_us, segments_in, session_ns, hole_ns, connect_ns;
 
 static const char *own_address;
 static pid_t server;
@@ -49,10 +48,8 @@ static bool closed_by(const char *who)
 	return !strcmp(closer, who);
 }
 
-/*
- * Each packet has a header for all hops, eight bytes of padding, and one for its destination,
- * sixteen with an option for experiments (RFC 4727) that receivers skip.
- */
+/* Each packet has a header for all hops, eight bytes of padding, and one for its destination,
+ * sixteen with an option for experiments (RFC 4727) that receivers skip. */
 static void extend(int fd)
 {
 	const char hops[8] = {0, 0, 1, 4}, destination[16] = {0, 1, 0x1e, 12};
@@ -396,10 +393,8 @@ static void end_talk(int fd)
 		wl_hear(to_client);
 }
 
-/*
- * SYN and answer are both sent again, after the first timeout of a second. The answer is received
- * then if the client is late; nothing is sent again if it gives up before.
- */
+/* SYN and answer are both sent again, after the first timeout of a second. The answer is received
+ * then if the client is late; nothing is sent again if it gives up before. */
 static void lose_answer(int fd, int listener)
 {
 	uint64_t before = retransmits(), start = wl_now();

@@ -397,10 +397,8 @@ static inline void wl_hex(const char *key, const void *bytes, size_t size)
 	putchar('"');
 }
 
-/*
- * By a format of printf(), "pid %d slept_ns %lu name %s denied %i path_hex %p": a key before each
- * type, %i for true or false, %p for the bytes of a text.
- */
+/* By a format of printf(), "pid %d slept_ns %lu name %s denied %i path_hex %p": a key before each
+ * type, %i for true or false, %p for the bytes of a text. */
 static inline void wl_vfields(const char *at, va_list args)
 {
 	while (*at) {
